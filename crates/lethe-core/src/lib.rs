@@ -1,0 +1,14 @@
+//! Oblivious RAM schemes over any store.
+//!
+//! A scheme is an async function over a store and owns no effect: it is handed its store and its randomness, and
+//! whoever drives it owns time and concurrency. See [`oram::Oram`] for what a scheme offers and [`store::Store`]
+//! for what it needs.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod layout;
+pub mod oram;
+pub mod store;
+pub mod words;

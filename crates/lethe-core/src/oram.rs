@@ -1,0 +1,133 @@
+//! What every scheme offers to whoever drives it.
+
+use crate::words::BlockId;
+
+/// One logical access of a batch. What kind it is never shows in the trace.
+#[derive(Debug)]
+pub enum Access<'a> {
+    /// Copies the block into the buffer (exactly one block long). A block never written reads as zeros.
+    Read(BlockId, &'a mut [u8]),
+    /// Replaces the block (exactly one block long).
+    Write(BlockId, &'a [u8]),
+    /// Touches nothing and looks like the others.
+    Dummy,
+}
+
+/// Why a scheme refused or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum OramError<E: core::error::Error + 'static> {
+    /// The block lies beyond the capacity. Nothing was changed and nothing was shown.
+    #[error("{block} lies beyond the capacity of {capacity} blocks")]
+    OutOfRange {
+        /// What was asked for.
+        block: BlockId,
+        /// The blocks that there are.
+        capacity: u64,
+    },
+    /// The batch is longer than the public maximum. Nothing was changed and nothing was shown.
+    #[error("a batch of {len} accesses is larger than the public maximum of {most}")]
+    BatchTooLarge {
+        /// What was asked for.
+        len: usize,
+        /// The most that one batch may hold.
+        most: usize,
+    },
+    /// A buffer is not exactly one block long. Nothing was changed and nothing was shown.
+    #[error("a buffer of {len} bytes was given for blocks of {block_bytes} bytes")]
+    WrongLength {
+        /// The buffer's length.
+        len: usize,
+        /// A block's length.
+        block_bytes: usize,
+    },
+    /// The stash is at its hard bound. The access was refused before anything changed; drive `idle` and ask again.
+    #[error(
+        "the stash holds {held} of at most {most} blocks: the access was refused before anything changed"
+    )]
+    StashFull {
+        /// Blocks in the stash.
+        held: usize,
+        /// The hard bound.
+        most: usize,
+    },
+    /// What the store returned contradicts the trusted state.
+    #[error("the store's answer contradicts the trusted state: {0}")]
+    Contradiction(&'static str),
+    /// The store failed. The scheme's state is torn: it must be rebuilt from its last snapshot and journal.
+    #[error(transparent)]
+    Store(#[from] E),
+}
+
+/// An oblivious RAM.
+///
+/// `access` is the on-line work of a batch, `idle` a bounded step of what is owed after it. Both take `&self`, so
+/// that a driver can keep an access in flight while an earlier eviction is still being written; one thread polls
+/// them all. Dropping a future of either half-way tears the state: **the driver owns its futures and polls each of
+/// them to its end.**
+///
+/// A scheme is deterministic in its snapshot, its randomness, the batches, and the order in which its store
+/// operations complete. Whoever records these can run it again and get the same trace.
+#[allow(
+    async_fn_in_trait,
+    reason = "one thread drives a scheme; its futures need not be Send"
+)]
+pub trait Oram {
+    /// The store's error.
+    type Error: core::error::Error + 'static;
+
+    /// Blocks that the user can address: `0..capacity`.
+    fn capacity(&self) -> u64;
+
+    /// Bytes of a block; may be 0 (simulators move no payload).
+    fn block_bytes(&self) -> usize;
+
+    /// The most accesses of one batch: a public parameter.
+    fn max_batch(&self) -> usize;
+
+    /// Serves a batch, in order: a read sees the writes before it in the same batch.
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<Self::Error>>;
+
+    /// Steps of `idle` that are owed now. A function of the public count of accesses only.
+    fn owed(&self) -> u64;
+
+    /// Whether so much is owed that `idle` must run before the next `access`. Public, like [`owed`](Self::owed).
+    fn must_idle(&self) -> bool;
+
+    /// One bounded step of what is owed; returns at once when nothing is.
+    async fn idle(&self) -> Result<(), OramError<Self::Error>>;
+
+    /// Emergency evictions so far: evictions outside of the public schedule, each a leak. Expected to stay 0.
+    fn emergencies(&self) -> u64;
+}
+
+/// Checks that every scheme makes before it touches anything.
+///
+/// # Errors
+/// [`OramError::BatchTooLarge`], [`OramError::OutOfRange`], [`OramError::WrongLength`].
+pub fn check_batch<E: core::error::Error + 'static>(
+    batch: &[Access<'_>],
+    capacity: u64,
+    block_bytes: usize,
+    most: usize,
+) -> Result<(), OramError<E>> {
+    if batch.len() > most {
+        return Err(OramError::BatchTooLarge {
+            len: batch.len(),
+            most,
+        });
+    }
+    for access in batch {
+        let (block, len) = match access {
+            Access::Read(block, into) => (*block, into.len()),
+            Access::Write(block, from) => (*block, from.len()),
+            Access::Dummy => continue,
+        };
+        if block.0 >= capacity {
+            return Err(OramError::OutOfRange { block, capacity });
+        }
+        if len != block_bytes {
+            return Err(OramError::WrongLength { len, block_bytes });
+        }
+    }
+    Ok(())
+}

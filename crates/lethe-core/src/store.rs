@@ -1,0 +1,114 @@
+//! Untrusted memory, from both sides of the sealing layer.
+//!
+//! A scheme talks to a [`Store`]: plaintext slots, no versions. The sealing layer turns that into operations on
+//! [`Untrusted`] memory: sealed bytes under a version. What the adversary sees is exactly the calls of `Untrusted`.
+
+use crate::layout::Layout;
+use crate::words::{Bucket, Slot, Version};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
+
+/// Memory as a scheme sees it: slots are read one by one, buckets are replaced whole.
+///
+/// A bucket that was never written reads as zeros.
+#[allow(
+    async_fn_in_trait,
+    reason = "one thread drives a scheme; its futures need not be Send"
+)]
+pub trait Store {
+    /// What can go wrong below.
+    type Error: core::error::Error + 'static;
+
+    /// Reads whole slots. `into` is exactly the slots' plaintext lengths, one after the other, in the order asked.
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Self::Error>;
+
+    /// Replaces whole buckets. `from` is exactly the buckets' plaintext, all slots of each, in the order given.
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Self::Error>;
+}
+
+/// One slot of one writing of a bucket: what a request on the untrusted side names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The slot.
+    pub slot: Slot,
+    /// The writing of its bucket; never [`Version::NEVER`].
+    pub version: Version,
+}
+
+/// One writing of one bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BucketVersion {
+    /// The bucket.
+    pub bucket: Bucket,
+    /// The writing of it; never [`Version::NEVER`].
+    pub version: Version,
+}
+
+/// Memory as the adversary holds it: sealed bytes, each bucket in versions beside one another.
+///
+/// Implementations move bytes and know nothing of keys. Every byte that `read` returns may be forged.
+#[allow(
+    async_fn_in_trait,
+    reason = "one thread drives a scheme; its futures need not be Send"
+)]
+pub trait Untrusted {
+    /// Shape and **sealed** sizes: `slot_bytes` of this layout includes the sealing overhead.
+    fn layout(&self) -> &Layout;
+
+    /// Reads sealed slots; `into` is exactly their sealed lengths in the order asked. All requests go out together.
+    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError>;
+
+    /// Writes whole sealed buckets, each durable when this returns. A version that exists is overwritten
+    /// (a retry is the identical request with identical bytes). All requests go out together.
+    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError>;
+
+    /// Removes versions that are no longer needed. One that is already gone is not an error.
+    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError>;
+}
+
+/// What can go wrong in untrusted memory. None of it is an answer.
+#[derive(Debug, thiserror::Error)]
+pub enum UntrustedError {
+    /// The version should be there and is not: to the sealing layer this is tampering.
+    #[error("{bucket} {version} is missing from the store", bucket = .0.bucket, version = .0.version)]
+    Missing(BucketVersion),
+    /// The object is shorter than its bucket: to the sealing layer this is tampering.
+    #[error("{bucket} {version} is truncated in the store", bucket = .0.bucket, version = .0.version)]
+    Truncated(BucketVersion),
+    /// The store refuses for good (credentials, permissions, no space): retrying will not help.
+    #[error("the store refused: {0}")]
+    Refused(Box<dyn core::error::Error + Send + Sync>),
+    /// The store cannot be reached or failed for now; the same request may succeed later.
+    #[error("the store is unavailable: {0}")]
+    Unavailable(Box<dyn core::error::Error + Send + Sync>),
+}
+
+macro_rules! forward_through {
+    ($type:ident: $($pointer:ty),*) => {$(
+        impl<$type: Store + ?Sized> Store for $pointer {
+            type Error = $type::Error;
+            async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Self::Error> {
+                (**self).read(slots, into).await
+            }
+            async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Self::Error> {
+                (**self).write(buckets, from).await
+            }
+        }
+        impl<$type: Untrusted + ?Sized> Untrusted for $pointer {
+            fn layout(&self) -> &Layout {
+                (**self).layout()
+            }
+            async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
+                (**self).read(places, into).await
+            }
+            async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+                (**self).write(buckets, from).await
+            }
+            async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
+                (**self).delete(buckets).await
+            }
+        }
+    )*};
+}
+forward_through!(T: &T, Rc<T>, Arc<T>);
