@@ -8,7 +8,12 @@
 
 extern crate alloc;
 
+pub mod block_header;
 pub mod layout;
 pub mod oram;
+pub mod position_map;
+pub mod schemes;
+pub mod stash;
 pub mod store;
+pub mod tree;
 pub mod words;

@@ -1,0 +1,33 @@
+//! Where each block is: the leaf whose path holds it.
+
+pub mod flat;
+
+use crate::oram::OramError;
+use crate::words::{BlockId, Leaf};
+
+/// One look-up: the block's leaf is fetched and replaced at once, so that no leaf is ever used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// The block; `None` for a dummy look-up, which looks like any other.
+    pub block: Option<BlockId>,
+    /// The leaf that it gets now.
+    pub new: Leaf,
+    /// The leaf that it had: filled in by the map. `None` if the block was never mapped.
+    pub old: Option<Leaf>,
+}
+
+/// A position map.
+#[allow(
+    async_fn_in_trait,
+    reason = "one thread drives a scheme; its futures need not be Send"
+)]
+pub trait PositionMap {
+    /// The error of the store beneath, where there is one.
+    type Error: core::error::Error + 'static;
+
+    /// Serves the look-ups in order. A batch never names a block twice.
+    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<Self::Error>>;
+
+    /// Bytes that it occupies on the trusted side.
+    fn trusted_bytes(&self) -> usize;
+}

@@ -1,0 +1,330 @@
+//! The blocks on the trusted side: Path ORAM's stash, and the top of the tree with it.
+//!
+//! The levels that the trusted side keeps are not kept as buckets. A block above the first untrusted level waits for
+//! an eviction that passes through its subtree, so the stash holds one list for each subtree, and an eviction looks
+//! at one list only. With one subtree (no trusted level) it is the stash of the paper.
+
+use crate::words::{BlockId, Leaf};
+use alloc::vec;
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+use core::hash::{BuildHasherDefault, Hasher};
+use hashbrown::HashMap;
+
+const NONE: u32 = u32::MAX;
+
+/// A block's place in the stash, valid until the block is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle(u32);
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    block: BlockId,
+    leaf: Leaf,
+    previous: u32,
+    next: u32,
+}
+
+/// Mixes block numbers; they come from the trusted side, so nobody can aim at collisions from outside.
+#[derive(Default)]
+struct BlockHasher(u64);
+
+impl Hasher for BlockHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+    fn write_u64(&mut self, value: u64) {
+        let mixed = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+/// Blocks on the trusted side, by block and by subtree. Iteration order depends on the history only, so that a
+/// replay sees the same order.
+pub struct Stash {
+    block_bytes: usize,
+    subtree_bits: u32,
+    leaf_level: u32,
+    entries: Vec<Entry>,
+    payloads: Vec<u8>,
+    vacant: Vec<u32>,
+    heads: Vec<u32>,
+    index: HashMap<BlockId, u32, BuildHasherDefault<BlockHasher>>,
+    peak: usize,
+}
+
+/// The stash as it is written into a snapshot: blocks with their payloads, in the order of the lists.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub struct StashSnapshot {
+    blocks: Vec<(BlockId, Leaf)>,
+    payloads: Vec<u8>,
+}
+
+impl StashSnapshot {
+    /// The blocks in it.
+    pub fn blocks(&self) -> impl Iterator<Item = (BlockId, Leaf)> + '_ {
+        self.blocks.iter().copied()
+    }
+}
+
+impl Stash {
+    /// An empty stash for blocks of `block_bytes`, over a tree with `2^leaf_level` leaves and `2^subtree_bits` subtrees.
+    pub fn new(block_bytes: usize, leaf_level: u32, subtree_bits: u32) -> Self {
+        assert!(subtree_bits <= leaf_level, "more subtrees than leaves");
+        Stash {
+            block_bytes,
+            subtree_bits,
+            leaf_level,
+            entries: Vec::new(),
+            payloads: Vec::new(),
+            vacant: Vec::new(),
+            heads: vec![NONE; 1 << subtree_bits],
+            index: HashMap::default(),
+            peak: 0,
+        }
+    }
+
+    /// Blocks in it.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// The most blocks that it ever held at once.
+    pub fn peak(&self) -> usize {
+        self.peak
+    }
+
+    /// Bytes that it occupies now: payloads, lists and index.
+    pub fn bytes(&self) -> usize {
+        self.payloads.len()
+            + self.entries.len() * size_of::<Entry>()
+            + self.heads.len() * size_of::<u32>()
+            + self.index.capacity() * (size_of::<(BlockId, u32)>() + 1)
+    }
+
+    /// Where a block is, if it is here.
+    pub fn find(&self, block: BlockId) -> Option<Handle> {
+        self.index.get(&block).map(|at| Handle(*at))
+    }
+
+    /// Adds a block that is not here yet, with a payload of zeros to be filled by the caller.
+    pub fn insert(&mut self, block: BlockId, leaf: Leaf) -> Handle {
+        let at = match self.vacant.pop() {
+            Some(at) => {
+                let start = at as usize * self.block_bytes;
+                self.payloads[start..start + self.block_bytes].fill(0);
+                at
+            }
+            None => {
+                self.entries.push(Entry {
+                    block,
+                    leaf,
+                    previous: NONE,
+                    next: NONE,
+                });
+                self.payloads
+                    .resize(self.entries.len() * self.block_bytes, 0);
+                (self.entries.len() - 1) as u32
+            }
+        };
+        let before = self.index.insert(block, at);
+        debug_assert!(before.is_none(), "{block} stood in the stash twice");
+        self.entries[at as usize].block = block;
+        self.link(at, leaf);
+        self.peak = self.peak.max(self.index.len());
+        Handle(at)
+    }
+
+    /// Adds a block that is not here yet, with this payload.
+    pub fn insert_with(&mut self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Handle {
+        let handle = self.insert(block, leaf);
+        self.payload_mut(handle).copy_from_slice(payload);
+        handle
+    }
+
+    /// Takes a block out.
+    pub fn remove(&mut self, handle: Handle) {
+        self.unlink(handle.0);
+        self.index.remove(&self.entries[handle.0 as usize].block);
+        self.vacant.push(handle.0);
+    }
+
+    /// Gives a block a new leaf.
+    pub fn remap(&mut self, handle: Handle, leaf: Leaf) {
+        self.unlink(handle.0);
+        self.link(handle.0, leaf);
+    }
+
+    /// The block at a handle.
+    pub fn block(&self, handle: Handle) -> BlockId {
+        self.entries[handle.0 as usize].block
+    }
+
+    /// The leaf of the block at a handle.
+    pub fn leaf(&self, handle: Handle) -> Leaf {
+        self.entries[handle.0 as usize].leaf
+    }
+
+    /// The payload of the block at a handle.
+    pub fn payload(&self, handle: Handle) -> &[u8] {
+        let start = handle.0 as usize * self.block_bytes;
+        &self.payloads[start..start + self.block_bytes]
+    }
+
+    /// The payload of the block at a handle, to be changed.
+    pub fn payload_mut(&mut self, handle: Handle) -> &mut [u8] {
+        let start = handle.0 as usize * self.block_bytes;
+        &mut self.payloads[start..start + self.block_bytes]
+    }
+
+    /// The blocks of one subtree, the one that came last first.
+    pub fn subtree(&self, subtree: usize) -> impl Iterator<Item = Handle> + '_ {
+        let mut at = self.heads[subtree];
+        core::iter::from_fn(move || {
+            (at != NONE).then(|| {
+                let this = Handle(at);
+                at = self.entries[at as usize].next;
+                this
+            })
+        })
+    }
+
+    /// All blocks, subtree by subtree.
+    pub fn iter(&self) -> impl Iterator<Item = Handle> + '_ {
+        (0..self.heads.len()).flat_map(|subtree| self.subtree(subtree))
+    }
+
+    /// What a snapshot holds of it.
+    pub fn snapshot(&self) -> StashSnapshot {
+        let mut snapshot = StashSnapshot {
+            blocks: Vec::new(),
+            payloads: Vec::new(),
+        };
+        snapshot
+            .payloads
+            .reserve_exact(self.len() * self.block_bytes);
+        for handle in self.iter() {
+            snapshot
+                .blocks
+                .push((self.block(handle), self.leaf(handle)));
+            snapshot.payloads.extend_from_slice(self.payload(handle));
+        }
+        snapshot
+    }
+
+    /// Fills an empty stash from a snapshot. `false` if the snapshot cannot be one of such a stash.
+    #[must_use]
+    pub fn restore(&mut self, snapshot: &StashSnapshot) -> bool {
+        let fits =
+            self.is_empty() && snapshot.payloads.len() == snapshot.blocks.len() * self.block_bytes;
+        if !fits {
+            return false;
+        }
+        // Lists grow at the front: going backwards gives back their order.
+        for (nth, (block, leaf)) in snapshot.blocks.iter().enumerate().rev() {
+            if leaf.0 >> self.leaf_level != 0 || self.find(*block).is_some() {
+                return false;
+            }
+            let start = nth * self.block_bytes;
+            self.insert_with(
+                *block,
+                *leaf,
+                &snapshot.payloads[start..start + self.block_bytes],
+            );
+        }
+        true
+    }
+
+    fn list_of(&self, leaf: Leaf) -> usize {
+        (leaf.0 >> (self.leaf_level - self.subtree_bits)) as usize
+    }
+
+    fn link(&mut self, at: u32, leaf: Leaf) {
+        let list = self.list_of(leaf);
+        let next = self.heads[list];
+        if next != NONE {
+            self.entries[next as usize].previous = at;
+        }
+        let entry = &mut self.entries[at as usize];
+        (entry.leaf, entry.previous, entry.next) = (leaf, NONE, next);
+        self.heads[list] = at;
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let Entry {
+            leaf,
+            previous,
+            next,
+            ..
+        } = self.entries[at as usize];
+        if previous == NONE {
+            let list = self.list_of(leaf);
+            self.heads[list] = next;
+        } else {
+            self.entries[previous as usize].next = next;
+        }
+        if next != NONE {
+            self.entries[next as usize].previous = previous;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_found_by_id_and_by_subtree() {
+        let mut stash = Stash::new(2, 3, 1);
+        let one = stash.insert_with(BlockId(10), Leaf(1), b"ab");
+        stash.insert_with(BlockId(11), Leaf(6), b"cd");
+        assert_eq!(stash.subtree(0).count(), 1);
+        stash.remap(one, Leaf(7));
+        let right: Vec<BlockId> = stash.subtree(1).map(|handle| stash.block(handle)).collect();
+        assert_eq!(right, [BlockId(10), BlockId(11)]);
+        assert_eq!(stash.payload(stash.find(BlockId(10)).unwrap()), b"ab");
+        stash.remove(one);
+        assert!(stash.find(BlockId(10)).is_none());
+        assert_eq!((stash.len(), stash.peak()), (1, 2));
+    }
+
+    #[test]
+    fn a_vacant_place_forgets_its_last_payload() {
+        let mut stash = Stash::new(2, 0, 0);
+        let first = stash.insert_with(BlockId(1), Leaf(0), b"xy");
+        stash.remove(first);
+        let second = stash.insert(BlockId(2), Leaf(0));
+        assert_eq!(stash.payload(second), [0, 0]);
+    }
+
+    #[test]
+    fn a_snapshot_gives_back_the_same_lists() {
+        let mut stash = Stash::new(1, 2, 1);
+        for (block, leaf) in [(5, 0), (6, 3), (7, 1), (8, 2), (9, 0)] {
+            stash.insert_with(BlockId(block), Leaf(leaf), &[block as u8]);
+        }
+        let mut again = Stash::new(1, 2, 1);
+        assert!(again.restore(&stash.snapshot()));
+        let order = |stash: &Stash| {
+            stash
+                .iter()
+                .map(|at| (stash.block(at), stash.leaf(at)))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(order(&stash), order(&again));
+        assert!(
+            !again.restore(&stash.snapshot()),
+            "a stash in use takes no snapshot"
+        );
+    }
+}

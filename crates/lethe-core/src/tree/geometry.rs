@@ -1,0 +1,153 @@
+//! The shape of a tree: how many leaves, which levels the trusted side keeps, how large a bucket of each level is.
+
+use crate::layout::{Extent, Layout};
+use crate::words::{Bucket, Leaf, Level};
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// A bucket's shape; every level may have its own (as IR-Alloc proposes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct BucketShape {
+    /// Z: real blocks that it may hold.
+    pub blocks: u32,
+    /// Slots of it in untrusted memory.
+    pub slots: u32,
+    /// Plaintext bytes of a slot.
+    pub slot_bytes: u32,
+}
+
+/// A binary tree of `2^L` leaves, of which the levels above `top` stand on the trusted side.
+///
+/// The trusted levels are not buckets: whatever lies above `top` is in the stash, sorted by the subtree it belongs
+/// to (see [`Stash`](crate::stash::Stash)). Untrusted memory holds the levels `top..=L`, each one
+/// [`Extent`] of its [`Layout`].
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Geometry {
+    leaf_level: u32,
+    top: u32,
+    shapes: Vec<BucketShape>,
+    first: Vec<u64>,
+}
+
+impl Geometry {
+    /// A tree with `2^leaf_level` leaves whose levels `top..=leaf_level` have the given shapes (root side first)
+    /// and whose buckets are numbered from `first_bucket`.
+    ///
+    /// # Panics
+    /// If the number of shapes is not `leaf_level - top + 1`, or there are more than 2^31 leaves.
+    pub fn new(
+        leaf_level: Level,
+        top: Level,
+        shapes: Vec<BucketShape>,
+        first_bucket: Bucket,
+    ) -> Self {
+        assert!(leaf_level.0 <= 31, "a tree of more than 2^31 leaves");
+        assert_eq!(
+            shapes.len() as u32,
+            leaf_level.0 + 1 - top.0,
+            "one shape a level"
+        );
+        let mut next = first_bucket.0;
+        let first = (top.0..=leaf_level.0)
+            .map(|level| {
+                let this = next;
+                next += 1 << level;
+                this
+            })
+            .collect();
+        Geometry {
+            leaf_level: leaf_level.0,
+            top: top.0,
+            shapes,
+            first,
+        }
+    }
+
+    /// What the tree needs of untrusted memory.
+    pub fn layout(&self) -> Layout {
+        let extent = |(level, shape): (u32, &BucketShape)| Extent {
+            buckets: 1 << level,
+            slots: shape.slots,
+            slot_bytes: shape.slot_bytes,
+        };
+        Layout::new((self.top..).zip(&self.shapes).map(extent).collect())
+    }
+
+    /// Number of leaves, 2^L.
+    pub fn leaves(&self) -> u64 {
+        1 << self.leaf_level
+    }
+
+    /// L, the level of the leaves.
+    pub fn leaf_level(&self) -> Level {
+        Level(self.leaf_level)
+    }
+
+    /// The first level that stands in untrusted memory.
+    pub fn top(&self) -> Level {
+        Level(self.top)
+    }
+
+    /// The levels that stand in untrusted memory, root side first.
+    pub fn levels(&self) -> impl DoubleEndedIterator<Item = Level> + use<> {
+        (self.top..=self.leaf_level).map(Level)
+    }
+
+    /// The shape of the buckets of a level in untrusted memory.
+    pub fn shape(&self, level: Level) -> BucketShape {
+        self.shapes[(level.0 - self.top) as usize]
+    }
+
+    /// The bucket of a level on the path to `leaf`.
+    pub fn bucket(&self, level: Level, leaf: Leaf) -> Bucket {
+        Bucket(self.first[(level.0 - self.top) as usize] + (leaf.0 >> (self.leaf_level - level.0)))
+    }
+
+    /// All untrusted buckets on the path to `leaf`, root side first.
+    pub fn path(&self, leaf: Leaf) -> impl DoubleEndedIterator<Item = (Level, Bucket)> + '_ {
+        self.levels()
+            .map(move |level| (level, self.bucket(level, leaf)))
+    }
+
+    /// The level that an untrusted bucket stands on.
+    ///
+    /// # Panics
+    /// If the bucket is not one of this tree.
+    pub fn level_of(&self, bucket: Bucket) -> Level {
+        let behind = self.first.partition_point(|first| *first <= bucket.0);
+        assert!(
+            behind > 0 && bucket.0 < self.end(),
+            "{bucket} is not one of this tree"
+        );
+        Level(self.top + behind as u32 - 1)
+    }
+
+    /// The first untrusted bucket of the tree.
+    pub fn first_bucket(&self) -> Bucket {
+        Bucket(self.first[0])
+    }
+
+    /// Untrusted buckets of the tree.
+    pub fn buckets(&self) -> u64 {
+        self.end() - self.first[0]
+    }
+
+    fn end(&self) -> u64 {
+        self.first[self.first.len() - 1] + self.leaves()
+    }
+
+    /// Subtrees below the trusted levels, 2^top.
+    pub fn subtrees(&self) -> usize {
+        1 << self.top
+    }
+
+    /// The subtree that a leaf belongs to.
+    pub fn subtree(&self, leaf: Leaf) -> usize {
+        (leaf.0 >> (self.leaf_level - self.top)) as usize
+    }
+
+    /// The deepest level that the paths to two leaves share.
+    pub fn deepest_common(&self, one: Leaf, other: Leaf) -> Level {
+        Level(self.leaf_level - (u64::BITS - (one.0 ^ other.0).leading_zeros()))
+    }
+}

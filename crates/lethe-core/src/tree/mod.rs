@@ -1,0 +1,5 @@
+//! Building blocks of every tree scheme: shape, order of evictions, placement.
+
+pub mod eviction_order;
+pub mod geometry;
+pub mod placement;

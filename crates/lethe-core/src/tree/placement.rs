@@ -1,0 +1,60 @@
+//! Which stash blocks go into which bucket of a path: as deep as they may, deepest bucket first.
+
+use super::geometry::Geometry;
+use crate::stash::{Handle, Stash};
+use crate::words::{Leaf, Level};
+use alloc::vec::Vec;
+
+/// The greedy placement along one path (Path ORAM, Figure 1, lines 10 to 15), kept so that its buffers are reused.
+#[derive(Debug, Default)]
+pub struct Placement {
+    by_depth: Vec<Vec<Handle>>,
+    chosen: Vec<Vec<Handle>>,
+    top: u32,
+}
+
+impl Placement {
+    /// Chooses, for every level of the path to `leaf`, at most `room(level)` blocks of the stash. Nothing moves yet.
+    ///
+    /// Only the stash blocks of the leaf's subtree are looked at: no other can stand on an untrusted bucket of the path.
+    pub fn plan(
+        &mut self,
+        stash: &Stash,
+        tree: &Geometry,
+        leaf: Leaf,
+        room: impl Fn(Level) -> usize,
+    ) {
+        let depths = (tree.leaf_level().0 + 1 - tree.top().0) as usize;
+        self.top = tree.top().0;
+        self.by_depth.resize_with(depths, Vec::new);
+        self.chosen.resize_with(depths, Vec::new);
+        for list in self.by_depth.iter_mut().chain(&mut self.chosen) {
+            list.clear();
+        }
+        for handle in stash.subtree(tree.subtree(leaf)) {
+            let depth = tree.deepest_common(stash.leaf(handle), leaf);
+            self.by_depth[(depth.0 - self.top) as usize].push(handle);
+        }
+        // Blocks that found no room at their deepest level try the next one up.
+        let mut from = depths - 1;
+        for level in tree.levels().rev() {
+            let here = (level.0 - self.top) as usize;
+            let mut left = room(level);
+            while left > 0 {
+                while from > here && self.by_depth[from].is_empty() {
+                    from -= 1;
+                }
+                let Some(handle) = self.by_depth[from].pop() else {
+                    break;
+                };
+                self.chosen[here].push(handle);
+                left -= 1;
+            }
+        }
+    }
+
+    /// The blocks chosen for a level.
+    pub fn chosen(&self, level: Level) -> &[Handle] {
+        &self.chosen[(level.0 - self.top) as usize]
+    }
+}
