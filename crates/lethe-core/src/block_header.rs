@@ -13,13 +13,7 @@ pub fn write(into: &mut [u8], block: BlockId, leaf: Leaf) {
 
 /// Reads a header: the block and its leaf, or `None` for a dummy (all zeros, as in a bucket never written).
 pub fn read(from: &[u8]) -> Option<(BlockId, Leaf)> {
-    let word = |at: usize| {
-        from[at..at + 8]
-            .iter()
-            .rev()
-            .fold(0u64, |word, byte| word << 8 | u64::from(*byte))
-    };
-    word(0)
-        .checked_sub(1)
-        .map(|block| (BlockId(block), Leaf(word(8))))
+    let word =
+        |at: usize| from[at..at + 8].iter().rev().fold(0u64, |word, byte| word << 8 | u64::from(*byte));
+    word(0).checked_sub(1).map(|block| (BlockId(block), Leaf(word(8))))
 }

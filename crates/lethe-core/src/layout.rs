@@ -46,20 +46,12 @@ impl Layout {
 
     /// All slots together.
     pub fn slots(&self) -> u64 {
-        self.extents
-            .iter()
-            .map(|e| e.buckets * u64::from(e.slots))
-            .sum()
+        self.extents.iter().map(|e| e.buckets * u64::from(e.slots)).sum()
     }
 
     /// Plaintext bytes of all slots together.
     pub fn bytes(&self) -> Bytes {
-        Bytes(
-            self.extents
-                .iter()
-                .map(|e| e.buckets * u64::from(e.slots) * u64::from(e.slot_bytes))
-                .sum(),
-        )
+        Bytes(self.extents.iter().map(|e| e.buckets * u64::from(e.slots) * u64::from(e.slot_bytes)).sum())
     }
 
     /// The extent that holds `bucket`.

@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod block_header;
+pub mod bucket_metadata;
 pub mod layout;
 pub mod oram;
 pub mod position_map;

@@ -62,15 +62,12 @@ pub enum OramError<E: core::error::Error + 'static> {
 ///
 /// `access` is the on-line work of a batch, `idle` a bounded step of what is owed after it. Both take `&self`, so
 /// that a driver can keep an access in flight while an earlier eviction is still being written; one thread polls
-/// them all. Dropping a future of either half-way tears the state: **the driver owns its futures and polls each of
-/// them to its end.**
+/// both. **At most one `access` and one `idle` are in flight at a time.** Dropping a future of either half-way tears
+/// the state: the driver owns its futures and polls each of them to its end.
 ///
 /// A scheme is deterministic in its snapshot, its randomness, the batches, and the order in which its store
 /// operations complete. Whoever records these can run it again and get the same trace.
-#[allow(
-    async_fn_in_trait,
-    reason = "one thread drives a scheme; its futures need not be Send"
-)]
+#[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait Oram {
     /// The store's error.
     type Error: core::error::Error + 'static;
@@ -111,10 +108,7 @@ pub fn check_batch<E: core::error::Error + 'static>(
     most: usize,
 ) -> Result<(), OramError<E>> {
     if batch.len() > most {
-        return Err(OramError::BatchTooLarge {
-            len: batch.len(),
-            most,
-        });
+        return Err(OramError::BatchTooLarge { len: batch.len(), most });
     }
     for access in batch {
         let (block, len) = match access {

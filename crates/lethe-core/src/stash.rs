@@ -126,14 +126,8 @@ impl Stash {
                 at
             }
             None => {
-                self.entries.push(Entry {
-                    block,
-                    leaf,
-                    previous: NONE,
-                    next: NONE,
-                });
-                self.payloads
-                    .resize(self.entries.len() * self.block_bytes, 0);
+                self.entries.push(Entry { block, leaf, previous: NONE, next: NONE });
+                self.payloads.resize(self.entries.len() * self.block_bytes, 0);
                 (self.entries.len() - 1) as u32
             }
         };
@@ -206,17 +200,10 @@ impl Stash {
 
     /// What a snapshot holds of it.
     pub fn snapshot(&self) -> StashSnapshot {
-        let mut snapshot = StashSnapshot {
-            blocks: Vec::new(),
-            payloads: Vec::new(),
-        };
-        snapshot
-            .payloads
-            .reserve_exact(self.len() * self.block_bytes);
+        let mut snapshot = StashSnapshot { blocks: Vec::new(), payloads: Vec::new() };
+        snapshot.payloads.reserve_exact(self.len() * self.block_bytes);
         for handle in self.iter() {
-            snapshot
-                .blocks
-                .push((self.block(handle), self.leaf(handle)));
+            snapshot.blocks.push((self.block(handle), self.leaf(handle)));
             snapshot.payloads.extend_from_slice(self.payload(handle));
         }
         snapshot
@@ -225,8 +212,7 @@ impl Stash {
     /// Fills an empty stash from a snapshot. `false` if the snapshot cannot be one of such a stash.
     #[must_use]
     pub fn restore(&mut self, snapshot: &StashSnapshot) -> bool {
-        let fits =
-            self.is_empty() && snapshot.payloads.len() == snapshot.blocks.len() * self.block_bytes;
+        let fits = self.is_empty() && snapshot.payloads.len() == snapshot.blocks.len() * self.block_bytes;
         if !fits {
             return false;
         }
@@ -236,11 +222,7 @@ impl Stash {
                 return false;
             }
             let start = nth * self.block_bytes;
-            self.insert_with(
-                *block,
-                *leaf,
-                &snapshot.payloads[start..start + self.block_bytes],
-            );
+            self.insert_with(*block, *leaf, &snapshot.payloads[start..start + self.block_bytes]);
         }
         true
     }
@@ -261,12 +243,7 @@ impl Stash {
     }
 
     fn unlink(&mut self, at: u32) {
-        let Entry {
-            leaf,
-            previous,
-            next,
-            ..
-        } = self.entries[at as usize];
+        let Entry { leaf, previous, next, .. } = self.entries[at as usize];
         if previous == NONE {
             let list = self.list_of(leaf);
             self.heads[list] = next;
@@ -315,16 +292,9 @@ mod tests {
         }
         let mut again = Stash::new(1, 2, 1);
         assert!(again.restore(&stash.snapshot()));
-        let order = |stash: &Stash| {
-            stash
-                .iter()
-                .map(|at| (stash.block(at), stash.leaf(at)))
-                .collect::<Vec<_>>()
-        };
+        let order =
+            |stash: &Stash| stash.iter().map(|at| (stash.block(at), stash.leaf(at))).collect::<Vec<_>>();
         assert_eq!(order(&stash), order(&again));
-        assert!(
-            !again.restore(&stash.snapshot()),
-            "a stash in use takes no snapshot"
-        );
+        assert!(!again.restore(&stash.snapshot()), "a stash in use takes no snapshot");
     }
 }

@@ -12,10 +12,7 @@ use alloc::sync::Arc;
 /// Memory as a scheme sees it: slots are read one by one, buckets are replaced whole.
 ///
 /// A bucket that was never written reads as zeros.
-#[allow(
-    async_fn_in_trait,
-    reason = "one thread drives a scheme; its futures need not be Send"
-)]
+#[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait Store {
     /// What can go wrong below.
     type Error: core::error::Error + 'static;
@@ -48,10 +45,7 @@ pub struct BucketVersion {
 /// Memory as the adversary holds it: sealed bytes, each bucket in versions beside one another.
 ///
 /// Implementations move bytes and know nothing of keys. Every byte that `read` returns may be forged.
-#[allow(
-    async_fn_in_trait,
-    reason = "one thread drives a scheme; its futures need not be Send"
-)]
+#[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait Untrusted {
     /// Shape and **sealed** sizes: `slot_bytes` of this layout includes the sealing overhead.
     fn layout(&self) -> &Layout;

@@ -4,33 +4,23 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use core::fmt;
 
 /// A block's logical address: what the user asks for, and what must never show.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct BlockId(pub u64);
 
 /// A leaf of the tree, counted from the left: `0..2^L`. It names one path from the root.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Leaf(pub u64);
 
 /// A level of the tree; the root is level 0.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Level(pub u32);
 
 /// A bucket of untrusted memory, numbered through the whole [`Layout`](crate::layout::Layout).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Bucket(pub u64);
 
 /// A place in untrusted memory that is read and sealed as one: slot `index` of a bucket.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Slot {
     /// The bucket that holds it.
     pub bucket: Bucket,
@@ -39,18 +29,14 @@ pub struct Slot {
 }
 
 /// A number of bytes.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Bytes(pub u64);
 
 /// Which writing of a bucket is meant. The trusted side remembers the newest of every bucket.
 ///
 /// `epoch` counts the openings of a vault, each with a sealing key of its own; `counter` counts the bucket
 /// writes within it, from 1. [`Version::NEVER`] is the one value that means "never written".
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Version {
     /// The opening under whose key the bucket was sealed.
     pub epoch: u32,
@@ -60,10 +46,7 @@ pub struct Version {
 
 impl Version {
     /// No writing at all: such a bucket is empty, and nothing is fetched for it.
-    pub const NEVER: Version = Version {
-        epoch: 0,
-        counter: 0,
-    };
+    pub const NEVER: Version = Version { epoch: 0, counter: 0 };
 
     /// Whether the bucket was never written.
     pub fn is_never(self) -> bool {

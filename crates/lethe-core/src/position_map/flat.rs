@@ -26,9 +26,7 @@ impl Positions {
 
     /// The leaf of a block.
     pub fn get(&self, block: BlockId) -> Option<Leaf> {
-        self.0[block.0 as usize]
-            .checked_sub(1)
-            .map(|leaf| Leaf(leaf.into()))
+        self.0[block.0 as usize].checked_sub(1).map(|leaf| Leaf(leaf.into()))
     }
 
     /// Gives a block a leaf and returns the one it had.
@@ -49,10 +47,7 @@ pub struct FlatPositionMap<E> {
 impl<E> FlatPositionMap<E> {
     /// A map over these positions.
     pub fn new(positions: Positions) -> Self {
-        FlatPositionMap {
-            positions: RefCell::new(positions),
-            error: PhantomData,
-        }
+        FlatPositionMap { positions: RefCell::new(positions), error: PhantomData }
     }
 
     /// What a snapshot holds of it.
@@ -67,9 +62,7 @@ impl<E: core::error::Error + 'static> PositionMap for FlatPositionMap<E> {
     async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<E>> {
         let mut positions = self.positions.borrow_mut();
         for lookup in lookups {
-            lookup.old = lookup
-                .block
-                .and_then(|block| positions.replace(block, lookup.new));
+            lookup.old = lookup.block.and_then(|block| positions.replace(block, lookup.new));
         }
         Ok(())
     }

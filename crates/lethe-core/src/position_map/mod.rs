@@ -17,10 +17,7 @@ pub struct Lookup {
 }
 
 /// A position map.
-#[allow(
-    async_fn_in_trait,
-    reason = "one thread drives a scheme; its futures need not be Send"
-)]
+#[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait PositionMap {
     /// The error of the store beneath, where there is one.
     type Error: core::error::Error + 'static;

@@ -1,1 +1,3 @@
 //! The schemes, one file each.
+
+pub mod ring;

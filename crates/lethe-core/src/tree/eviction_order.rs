@@ -19,18 +19,14 @@ mod tests {
 
     #[test]
     fn it_mirrors_the_bits_of_the_turn() {
-        let order: Vec<u64> = (0..8)
-            .map(|turn| reverse_lexicographic(turn, Level(3)).0)
-            .collect();
+        let order: Vec<u64> = (0..8).map(|turn| reverse_lexicographic(turn, Level(3)).0).collect();
         assert_eq!(order, [0, 4, 2, 6, 1, 5, 3, 7]);
         assert_eq!(reverse_lexicographic(11, Level(0)), Leaf(0));
     }
 
     #[test]
     fn every_leaf_comes_once_a_round() {
-        let mut order: Vec<u64> = (64..128)
-            .map(|turn| reverse_lexicographic(turn, Level(6)).0)
-            .collect();
+        let mut order: Vec<u64> = (64..128).map(|turn| reverse_lexicographic(turn, Level(6)).0).collect();
         order.sort_unstable();
         assert_eq!(order, (0..64).collect::<Vec<u64>>());
     }

@@ -27,6 +27,7 @@ pub struct Geometry {
     top: u32,
     shapes: Vec<BucketShape>,
     first: Vec<u64>,
+    slots_before: Vec<u64>,
 }
 
 impl Geometry {
@@ -35,18 +36,9 @@ impl Geometry {
     ///
     /// # Panics
     /// If the number of shapes is not `leaf_level - top + 1`, or there are more than 2^31 leaves.
-    pub fn new(
-        leaf_level: Level,
-        top: Level,
-        shapes: Vec<BucketShape>,
-        first_bucket: Bucket,
-    ) -> Self {
+    pub fn new(leaf_level: Level, top: Level, shapes: Vec<BucketShape>, first_bucket: Bucket) -> Self {
         assert!(leaf_level.0 <= 31, "a tree of more than 2^31 leaves");
-        assert_eq!(
-            shapes.len() as u32,
-            leaf_level.0 + 1 - top.0,
-            "one shape a level"
-        );
+        assert_eq!(shapes.len() as u32, leaf_level.0 + 1 - top.0, "one shape a level");
         let mut next = first_bucket.0;
         let first = (top.0..=leaf_level.0)
             .map(|level| {
@@ -55,12 +47,16 @@ impl Geometry {
                 this
             })
             .collect();
-        Geometry {
-            leaf_level: leaf_level.0,
-            top: top.0,
-            shapes,
-            first,
-        }
+        let mut slots = 0;
+        let slots_before = (top.0..)
+            .zip(&shapes)
+            .map(|(level, shape)| {
+                let before = slots;
+                slots += u64::from(shape.slots) << level;
+                before
+            })
+            .collect();
+        Geometry { leaf_level: leaf_level.0, top: top.0, shapes, first, slots_before }
     }
 
     /// What the tree needs of untrusted memory.
@@ -103,10 +99,19 @@ impl Geometry {
         Bucket(self.first[(level.0 - self.top) as usize] + (leaf.0 >> (self.leaf_level - level.0)))
     }
 
+    /// The first bucket of a level in untrusted memory.
+    pub fn first_of(&self, level: Level) -> Bucket {
+        Bucket(self.first[(level.0 - self.top) as usize])
+    }
+
+    /// Untrusted slots of all levels above this one.
+    pub fn slots_before(&self, level: Level) -> u64 {
+        self.slots_before[(level.0 - self.top) as usize]
+    }
+
     /// All untrusted buckets on the path to `leaf`, root side first.
     pub fn path(&self, leaf: Leaf) -> impl DoubleEndedIterator<Item = (Level, Bucket)> + '_ {
-        self.levels()
-            .map(move |level| (level, self.bucket(level, leaf)))
+        self.levels().map(move |level| (level, self.bucket(level, leaf)))
     }
 
     /// The level that an untrusted bucket stands on.
@@ -115,10 +120,7 @@ impl Geometry {
     /// If the bucket is not one of this tree.
     pub fn level_of(&self, bucket: Bucket) -> Level {
         let behind = self.first.partition_point(|first| *first <= bucket.0);
-        assert!(
-            behind > 0 && bucket.0 < self.end(),
-            "{bucket} is not one of this tree"
-        );
+        assert!(behind > 0 && bucket.0 < self.end(), "{bucket} is not one of this tree");
         Level(self.top + behind as u32 - 1)
     }
 

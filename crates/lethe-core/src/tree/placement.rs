@@ -2,7 +2,7 @@
 
 use super::geometry::Geometry;
 use crate::stash::{Handle, Stash};
-use crate::words::{Leaf, Level};
+use crate::words::{BlockId, Leaf, Level};
 use alloc::vec::Vec;
 
 /// The greedy placement along one path (Path ORAM, Figure 1, lines 10 to 15), kept so that its buffers are reused.
@@ -17,12 +17,14 @@ impl Placement {
     /// Chooses, for every level of the path to `leaf`, at most `room(level)` blocks of the stash. Nothing moves yet.
     ///
     /// Only the stash blocks of the leaf's subtree are looked at: no other can stand on an untrusted bucket of the path.
+    /// Blocks that are not `free` stay where they are: an access in flight needs them.
     pub fn plan(
         &mut self,
         stash: &Stash,
         tree: &Geometry,
         leaf: Leaf,
         room: impl Fn(Level) -> usize,
+        free: impl Fn(BlockId) -> bool,
     ) {
         let depths = (tree.leaf_level().0 + 1 - tree.top().0) as usize;
         self.top = tree.top().0;
@@ -31,7 +33,7 @@ impl Placement {
         for list in self.by_depth.iter_mut().chain(&mut self.chosen) {
             list.clear();
         }
-        for handle in stash.subtree(tree.subtree(leaf)) {
+        for handle in stash.subtree(tree.subtree(leaf)).filter(|handle| free(stash.block(*handle))) {
             let depth = tree.deepest_common(stash.leaf(handle), leaf);
             self.by_depth[(depth.0 - self.top) as usize].push(handle);
         }

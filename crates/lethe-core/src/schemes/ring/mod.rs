@@ -1,0 +1,582 @@
+//! Ring ORAM (Ren et al., "Constants Count: Practical Improvements to Oblivious RAM", USENIX Security 2015).
+//!
+//! An access reads **one slot** of every bucket on the block's path (Algorithm 1, `ReadPath`), not the whole bucket.
+//! Every A accesses one path is evicted in reverse lexicographic order (`EvictPath`); a bucket that was read S times
+//! before its turn came is rewritten alone (`EarlyReshuffle`). Nothing is computed on the server: the XOR technique
+//! of the paper's section 3.2 is left out, and bucket metadata stay on the trusted side.
+//!
+//! **Trace.** An access shows one slot, uniform among the unread ones, of every bucket on a uniform path, whatever
+//! was asked. Evictions follow the count of accesses, reshuffles the count of reads of a bucket. A bucket whose
+//! eviction is in flight is skipped by accesses, and an access that meets a bucket whose eviction is being *read*
+//! waits for it: both follow from the path and the schedule, which are public. Adversary: `Full`.
+//!
+//! **Costs.** On line: one round trip, `L - top + 1` slots for each access; all reads of a batch go out together.
+//! Off line, every A accesses: one round trip that reads at most Z unread slots of each bucket of a path, and one
+//! that writes the path's buckets. [`RingParameters::slots_per_access`] adds them up.
+//!
+//! **Errors.** See [`OramError`]; after a `Store` or `Contradiction` error the state is torn.
+
+mod parameters;
+
+pub use parameters::{RingBucket, RingParameters, RingParametersError};
+
+use crate::block_header::{self, HEADER_BYTES};
+use crate::bucket_metadata::BucketMetadata;
+use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::position_map::flat::{FlatPositionMap, Positions};
+use crate::position_map::{Lookup, PositionMap};
+use crate::stash::{Handle, Stash, StashSnapshot};
+use crate::store::Store;
+use crate::tree::eviction_order::reverse_lexicographic;
+use crate::tree::geometry::Geometry;
+use crate::tree::placement::Placement;
+use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+use core::cell::RefCell;
+use core::future::poll_fn;
+use core::task::{Poll, Waker};
+use rand_core::RngCore;
+
+/// A Ring ORAM over a store, a position map and a source of randomness.
+pub struct Ring<S, P, R> {
+    parameters: RingParameters,
+    tree: Geometry,
+    store: S,
+    positions: P,
+    state: RefCell<State<R>>,
+}
+
+struct State<R> {
+    random: R,
+    stash: Stash,
+    metadata: BucketMetadata,
+    /// Accesses so far; with the evictions done, it says what is owed.
+    accesses: u64,
+    evictions: u64,
+    emergencies: u64,
+    /// Buckets read often enough to be reshuffled early.
+    worn: VecDeque<Bucket>,
+    /// Buckets whose eviction has its reads in flight.
+    reading: Vec<Bucket>,
+    reading_done: Option<Waker>,
+    /// Buckets whose rewriting is in flight, and the blocks in them that still stand in the stash as well.
+    writing: Vec<Bucket>,
+    placed: Vec<Placed>,
+    /// Blocks of the batch in flight: they stay in the stash until it is served.
+    pinned: Vec<(BlockId, Leaf)>,
+    placement: Placement,
+    buffers: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Copy)]
+struct Placed {
+    block: BlockId,
+    level: Level,
+    slot: Slot,
+}
+
+/// The trusted state between two steps, all that a later process needs to go on.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub struct RingSnapshot {
+    parameters: RingParameters,
+    positions: Positions,
+    stash: StashSnapshot,
+    metadata: BucketMetadata,
+    accesses: u64,
+    evictions: u64,
+    emergencies: u64,
+    worn: VecDeque<Bucket>,
+}
+
+/// One slot of a round of reads, and the block that must be in it.
+#[derive(Clone, Copy)]
+struct Fetch {
+    slot: Slot,
+    block: Option<BlockId>,
+}
+
+/// The reads of one batch.
+struct ReadPlan {
+    fetches: Vec<Fetch>,
+    meets_reading: bool,
+}
+
+impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Ring<S, P, R> {
+    /// An empty Ring ORAM. The store's layout is `parameters.geometry().layout()`.
+    ///
+    /// # Errors
+    /// Parameters out of range.
+    pub fn new(
+        parameters: RingParameters,
+        store: S,
+        positions: P,
+        random: R,
+    ) -> Result<Self, RingParametersError> {
+        parameters.validate()?;
+        let tree = parameters.geometry();
+        let state = State {
+            random,
+            stash: Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top),
+            metadata: BucketMetadata::new(&tree),
+            accesses: 0,
+            evictions: 0,
+            emergencies: 0,
+            worn: VecDeque::new(),
+            reading: Vec::new(),
+            reading_done: None,
+            writing: Vec::new(),
+            placed: Vec::new(),
+            pinned: Vec::new(),
+            placement: Placement::default(),
+            buffers: Vec::new(),
+        };
+        Ok(Ring { parameters, tree, store, positions, state: RefCell::new(state) })
+    }
+
+    /// The public parameters.
+    pub fn parameters(&self) -> &RingParameters {
+        &self.parameters
+    }
+
+    /// The store beneath.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Replaces the source of randomness, for instance at a checkpoint.
+    pub fn reseed(&self, random: R) {
+        self.state.borrow_mut().random = random;
+    }
+
+    /// Blocks in the stash now (tree top included) and the most there ever were; blocks of an eviction in flight
+    /// are counted while they are here.
+    pub fn stash_blocks(&self) -> (usize, usize) {
+        let state = self.state.borrow();
+        (state.stash.len(), state.stash.peak())
+    }
+
+    /// Bytes on the trusted side: position map, stash with tree top, bucket metadata.
+    pub fn trusted_bytes(&self) -> usize {
+        let state = self.state.borrow();
+        self.positions.trusted_bytes() + state.stash.bytes() + state.metadata.bytes()
+    }
+
+    /// `ReadPath` for each access of the batch (Algorithm 1, lines 1 to 11), all reads in one round trip.
+    async fn read_paths(&self, lookups: &[Lookup]) -> Result<(), OramError<S::Error>> {
+        let plan = self.state.borrow_mut().plan_reads(lookups, &self.tree, &self.parameters);
+        self.fetch(&plan.fetches).await?;
+        if plan.meets_reading {
+            poll_fn(|context| {
+                let mut state = self.state.borrow_mut();
+                if state.reading.is_empty() {
+                    return Poll::Ready(());
+                }
+                state.reading_done = Some(context.waker().clone());
+                Poll::Pending
+            })
+            .await;
+        }
+        Ok(())
+    }
+
+    /// Reads slots in one round trip and takes their real blocks into the stash.
+    async fn fetch(&self, fetches: &[Fetch]) -> Result<(), OramError<S::Error>> {
+        let slot_bytes = HEADER_BYTES + self.parameters.block_bytes as usize;
+        let slots: Vec<Slot> = fetches.iter().map(|fetch| fetch.slot).collect();
+        let mut buffer = self.state.borrow_mut().buffer(slots.len() * slot_bytes);
+        if !slots.is_empty() {
+            self.store.read(&slots, &mut buffer).await?;
+        }
+        let mut state = self.state.borrow_mut();
+        for (fetch, slot) in fetches.iter().zip(buffer.chunks_exact(slot_bytes)) {
+            if let Some(block) = fetch.block {
+                state.absorb(block, slot, &self.tree)?;
+            }
+        }
+        state.buffers.push(buffer);
+        Ok(())
+    }
+
+    /// Algorithm 1, lines 12 to 19: the blocks are in the stash now; answer and update.
+    fn serve(&self, batch: &mut [Access<'_>], lookups: &[Lookup]) -> Result<(), OramError<S::Error>> {
+        let mut state = self.state.borrow_mut();
+        let state = &mut *state;
+        for (access, lookup) in batch.iter_mut().zip(lookups) {
+            let block = match access {
+                Access::Read(block, _) | Access::Write(block, _) => *block,
+                Access::Dummy => continue,
+            };
+            let handle = match state.stash.find(block) {
+                Some(handle) => handle,
+                None if lookup.block.is_some() && lookup.old.is_none() => {
+                    state.stash.insert(block, lookup.new)
+                }
+                None => return Err(OramError::Contradiction("a block is on no bucket of its path")),
+            };
+            match access {
+                Access::Read(_, into) => into.copy_from_slice(state.stash.payload(handle)),
+                Access::Write(_, from) => state.stash.payload_mut(handle).copy_from_slice(from),
+                Access::Dummy => {}
+            }
+        }
+        state.pinned.clear();
+        Ok(())
+    }
+
+    /// `EvictPath` and `EarlyReshuffle` (Algorithms 2 and 3): what is unread of these buckets comes into the stash,
+    /// then they are rewritten from it.
+    async fn rewrite(&self, leaf: Leaf, buckets: &[(Level, Bucket)]) -> Result<(), OramError<S::Error>> {
+        let fetches = self.state.borrow_mut().plan_evacuation(buckets, &self.tree);
+        self.fetch(&fetches).await?;
+        let (numbers, buffer) = self.state.borrow_mut().refill(leaf, buckets, &self.tree);
+        self.store.write(&numbers, &buffer).await?;
+        let mut state = self.state.borrow_mut();
+        state.written();
+        state.buffers.push(buffer);
+        Ok(())
+    }
+}
+
+impl<S: Store, R: RngCore> Ring<S, FlatPositionMap<S::Error>, R> {
+    /// The trusted state. `None` while an access or a step of `idle` is in flight.
+    pub fn snapshot(&self) -> Option<RingSnapshot> {
+        let state = self.state.borrow();
+        let quiet = state.reading.is_empty() && state.writing.is_empty() && state.pinned.is_empty();
+        quiet.then(|| RingSnapshot {
+            parameters: self.parameters.clone(),
+            positions: self.positions.snapshot(),
+            stash: state.stash.snapshot(),
+            metadata: state.metadata.clone(),
+            accesses: state.accesses,
+            evictions: state.evictions,
+            emergencies: state.emergencies,
+            worn: state.worn.clone(),
+        })
+    }
+
+    /// Goes on from a snapshot. `None` if the snapshot contradicts itself.
+    pub fn restore(snapshot: RingSnapshot, store: S, random: R) -> Option<Self> {
+        let RingSnapshot { parameters, positions, stash, metadata, .. } = snapshot;
+        if positions.blocks() != parameters.capacity {
+            return None;
+        }
+        let ring = Ring::new(parameters, store, FlatPositionMap::new(positions), random).ok()?;
+        {
+            let mut state = ring.state.borrow_mut();
+            let known = |block: BlockId| block.0 < ring.parameters.capacity;
+            let fits = stash.blocks().all(|(block, _)| known(block))
+                && metadata.fits(&ring.tree, ring.parameters.capacity)
+                && snapshot.worn.iter().all(|bucket| bucket.0 < ring.tree.buckets())
+                && state.stash.restore(&stash);
+            if !fits {
+                return None;
+            }
+            state.metadata = metadata;
+            state.accesses = snapshot.accesses;
+            state.evictions = snapshot.evictions;
+            state.emergencies = snapshot.emergencies;
+            state.worn = snapshot.worn;
+        }
+        Some(ring)
+    }
+}
+
+impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for Ring<S, P, R> {
+    type Error = S::Error;
+
+    fn capacity(&self) -> u64 {
+        self.parameters.capacity
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.parameters.block_bytes as usize
+    }
+
+    fn max_batch(&self) -> usize {
+        self.parameters.max_batch as usize
+    }
+
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
+        check_batch(batch, self.parameters.capacity, self.block_bytes(), self.max_batch())?;
+        let mut lookups = self.state.borrow_mut().admit(batch, &self.parameters)?;
+        self.positions.remap(&mut lookups).await?;
+        self.read_paths(&lookups).await?;
+        self.serve(batch, &lookups)
+    }
+
+    fn owed(&self) -> u64 {
+        let state = self.state.borrow();
+        let scheduled = state.accesses / u64::from(self.parameters.eviction_rate);
+        let emergency = u64::from(state.needs_emergency(&self.parameters));
+        scheduled.saturating_sub(state.evictions - state.emergencies) + state.worn.len() as u64 + emergency
+    }
+
+    fn must_idle(&self) -> bool {
+        let state = self.state.borrow();
+        let scheduled = state.accesses / u64::from(self.parameters.eviction_rate);
+        let behind = scheduled.saturating_sub(state.evictions - state.emergencies);
+        let worn_out = |bucket: &Bucket| {
+            !state.in_flight(*bucket)
+                && state.metadata.reads(&self.tree, *bucket) > self.parameters.reads_before_reshuffle()
+        };
+        behind > 1 || state.worn.iter().any(worn_out) || state.needs_emergency(&self.parameters)
+    }
+
+    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        let turn = self.state.borrow_mut().next_turn(&self.parameters, &self.tree);
+        match turn {
+            Some(Turn::Reshuffle(bucket)) => {
+                let level = self.tree.level_of(bucket);
+                let leaf =
+                    Leaf((bucket.0 - self.tree.first_of(level).0) << (self.parameters.leaf_level - level.0));
+                self.rewrite(leaf, &[(level, bucket)]).await
+            }
+            Some(Turn::Evict(leaf)) => {
+                let path: Vec<(Level, Bucket)> = self.tree.path(leaf).collect();
+                self.rewrite(leaf, &path).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn emergencies(&self) -> u64 {
+        self.state.borrow().emergencies
+    }
+}
+
+enum Turn {
+    Reshuffle(Bucket),
+    Evict(Leaf),
+}
+
+impl<R: RngCore> State<R> {
+    /// Refuses a batch that could overflow the stash; otherwise draws each block's next leaf. A second request for a
+    /// block becomes a dummy access: it is served from what the first one brings.
+    fn admit<E: core::error::Error + 'static>(
+        &mut self,
+        batch: &[Access<'_>],
+        parameters: &RingParameters,
+    ) -> Result<Vec<Lookup>, OramError<E>> {
+        let held = self.resident();
+        if held + batch.len() > parameters.stash_bound as usize {
+            return Err(OramError::StashFull { held, most: parameters.stash_bound as usize });
+        }
+        self.accesses += batch.len() as u64;
+        let mut lookups: Vec<Lookup> = Vec::with_capacity(batch.len());
+        for access in batch {
+            let asked = match access {
+                Access::Read(block, _) | Access::Write(block, _) => Some(*block),
+                Access::Dummy => None,
+            };
+            let block = asked.filter(|block| lookups.iter().all(|before| before.block != Some(*block)));
+            lookups.push(Lookup { block, new: self.draw_leaf(parameters.leaf_level), old: None });
+        }
+        Ok(lookups)
+    }
+
+    fn plan_reads(&mut self, lookups: &[Lookup], tree: &Geometry, parameters: &RingParameters) -> ReadPlan {
+        let mut plan = ReadPlan { fetches: Vec::new(), meets_reading: false };
+        for lookup in lookups {
+            let leaf = match (lookup.block, lookup.old) {
+                (Some(_), Some(old)) => old,
+                // Never mapped, or a dummy: any path.
+                _ => self.draw_leaf(parameters.leaf_level.min(tree.leaf_level().0)),
+            };
+            if let Some(block) = lookup.block {
+                self.pin(block, lookup.new, tree);
+            }
+            for (level, bucket) in tree.path(leaf) {
+                plan.meets_reading |= self.reading.contains(&bucket);
+                if self.in_flight(bucket) || !self.metadata.is_written(tree, bucket) {
+                    continue;
+                }
+                let slot = self.choose_slot(lookup.block, level, bucket, tree);
+                let block = self.metadata.read(tree, level, slot);
+                if self.metadata.reads(tree, bucket) == parameters.reads_before_reshuffle() + 1 {
+                    self.worn.push_back(bucket);
+                }
+                plan.fetches.push(Fetch { slot, block });
+            }
+        }
+        plan
+    }
+
+    /// The block's own slot where it is here; otherwise a random unread dummy; and, where the bucket holds fewer
+    /// dummies than S, at last a random unread block.
+    fn choose_slot(
+        &mut self,
+        wanted: Option<BlockId>,
+        level: Level,
+        bucket: Bucket,
+        tree: &Geometry,
+    ) -> Slot {
+        if let Some(slot) = wanted.and_then(|block| self.metadata.find(tree, level, bucket, block)) {
+            return slot;
+        }
+        let dummies = self.metadata.unread(tree, level, bucket, false).count();
+        let real = dummies == 0;
+        let among = if real { self.metadata.unread(tree, level, bucket, true).count() } else { dummies };
+        let nth = self.draw_below(among);
+        self.metadata.unread(tree, level, bucket, real).nth(nth).expect("S reads always find an unread slot")
+    }
+
+    /// The batch will need this block: it gets its new leaf now, and stays in the stash until it is served.
+    fn pin(&mut self, block: BlockId, leaf: Leaf, tree: &Geometry) {
+        self.pinned.push((block, leaf));
+        if let Some(at) = self.placed.iter().position(|placed| placed.block == block) {
+            let placed = self.placed.swap_remove(at);
+            self.metadata.forget(tree, placed.level, placed.slot);
+        }
+        if let Some(handle) = self.stash.find(block) {
+            self.stash.remap(handle, leaf);
+        }
+    }
+
+    /// Takes a fetched block into the stash. A block that the batch in flight asks for already has a new leaf.
+    fn absorb<E: core::error::Error + 'static>(
+        &mut self,
+        expected: BlockId,
+        slot: &[u8],
+        tree: &Geometry,
+    ) -> Result<(), OramError<E>> {
+        let Some((block, leaf)) = block_header::read(slot) else {
+            return Err(OramError::Contradiction("a slot holds a dummy where a block must be"));
+        };
+        if block != expected || leaf.0 >= tree.leaves() || self.stash.find(block).is_some() {
+            return Err(OramError::Contradiction("a slot holds another block than it must"));
+        }
+        let leaf = self.pinned.iter().find(|(pinned, _)| *pinned == block).map_or(leaf, |(_, leaf)| *leaf);
+        self.stash.insert_with(block, leaf, &slot[HEADER_BYTES..]);
+        Ok(())
+    }
+
+    /// The reads of an eviction: of each bucket every unread block, and unread dummies up to Z slots in all.
+    fn plan_evacuation(&mut self, buckets: &[(Level, Bucket)], tree: &Geometry) -> Vec<Fetch> {
+        let mut fetches = Vec::new();
+        for (level, bucket) in buckets.iter().copied() {
+            self.reading.push(bucket);
+            if !self.metadata.is_written(tree, bucket) {
+                continue;
+            }
+            let first = fetches.len();
+            for slot in self.metadata.unread(tree, level, bucket, true) {
+                fetches.push(Fetch { slot, block: self.metadata.block(tree, level, slot) });
+            }
+            let mut dummies: Vec<Slot> = self.metadata.unread(tree, level, bucket, false).collect();
+            let most = tree.shape(level).blocks as usize;
+            while fetches.len() - first < most && !dummies.is_empty() {
+                let slot = dummies.swap_remove(self.draw_below(dummies.len()));
+                fetches.push(Fetch { slot, block: None });
+            }
+            // In the order of the slots, so that the order says nothing of which are real.
+            fetches[first..].sort_unstable_by_key(|fetch| fetch.slot);
+        }
+        fetches
+    }
+
+    /// Places stash blocks into the buckets and lays out their plaintext, each block in a random slot.
+    fn refill(&mut self, leaf: Leaf, buckets: &[(Level, Bucket)], tree: &Geometry) -> (Vec<Bucket>, Vec<u8>) {
+        self.reading.clear();
+        if let Some(waiting) = self.reading_done.take() {
+            waiting.wake();
+        }
+        let mut placement = core::mem::take(&mut self.placement);
+        let room = |level: Level| {
+            let rewritten = buckets.iter().any(|(at, _)| *at == level);
+            if rewritten { tree.shape(level).blocks as usize } else { 0 }
+        };
+        let free = |block| self.pinned.iter().all(|(pinned, _)| *pinned != block);
+        placement.plan(&self.stash, tree, leaf, room, free);
+        let bytes = |level: Level| (tree.shape(level).slots * tree.shape(level).slot_bytes) as usize;
+        let mut buffer = self.buffer(buckets.iter().map(|(level, _)| bytes(*level)).sum());
+        let mut start = 0;
+        for (level, bucket) in buckets.iter().copied() {
+            self.metadata.rewrite(tree, level, bucket);
+            self.lay_out(
+                placement.chosen(level),
+                level,
+                bucket,
+                tree,
+                &mut buffer[start..start + bytes(level)],
+            );
+            start += bytes(level);
+        }
+        self.placement = placement;
+        self.writing.extend(buckets.iter().map(|(_, bucket)| *bucket));
+        (self.writing.clone(), buffer)
+    }
+
+    fn lay_out(&mut self, chosen: &[Handle], level: Level, bucket: Bucket, tree: &Geometry, into: &mut [u8]) {
+        let slot_bytes = tree.shape(level).slot_bytes as usize;
+        let mut free: Vec<u32> = (0..tree.shape(level).slots).collect();
+        for handle in chosen.iter().copied() {
+            let slot = Slot { bucket, index: free.swap_remove(self.draw_below(free.len())) };
+            let block = self.stash.block(handle);
+            let place = &mut into[slot.index as usize * slot_bytes..][..slot_bytes];
+            block_header::write(place, block, self.stash.leaf(handle));
+            place[HEADER_BYTES..].copy_from_slice(self.stash.payload(handle));
+            self.metadata.put(tree, level, slot, block);
+            self.placed.push(Placed { block, level, slot });
+        }
+    }
+
+    /// The rewritten buckets are in the store: their blocks leave the stash.
+    fn written(&mut self) {
+        self.writing.clear();
+        for placed in core::mem::take(&mut self.placed) {
+            let handle =
+                self.stash.find(placed.block).expect("a placed block stays until its bucket is written");
+            self.stash.remove(handle);
+        }
+    }
+
+    fn next_turn(&mut self, parameters: &RingParameters, tree: &Geometry) -> Option<Turn> {
+        while let Some(bucket) = self.worn.pop_front() {
+            // An eviction may have rewritten it since.
+            if self.metadata.reads(tree, bucket) > parameters.reads_before_reshuffle() {
+                return Some(Turn::Reshuffle(bucket));
+            }
+        }
+        let emergency = self.needs_emergency(parameters);
+        let scheduled = self.accesses / u64::from(parameters.eviction_rate);
+        if !emergency && scheduled <= self.evictions - self.emergencies {
+            return None;
+        }
+        self.emergencies += u64::from(emergency);
+        let leaf = reverse_lexicographic(self.evictions, tree.leaf_level());
+        self.evictions += 1;
+        Some(Turn::Evict(leaf))
+    }
+
+    /// Blocks that count against the stash bound: those that only wait for a write to complete do not.
+    fn resident(&self) -> usize {
+        self.stash.len() - self.placed.len()
+    }
+
+    fn needs_emergency(&self, parameters: &RingParameters) -> bool {
+        self.resident() + parameters.max_batch as usize > parameters.stash_bound as usize
+    }
+
+    fn in_flight(&self, bucket: Bucket) -> bool {
+        self.reading.contains(&bucket) || self.writing.contains(&bucket)
+    }
+
+    fn draw_leaf(&mut self, leaf_level: u32) -> Leaf {
+        Leaf(self.random.next_u64() & ((1 << leaf_level) - 1))
+    }
+
+    /// Uniform in `0..bound`, but for a bias below 2^-32.
+    fn draw_below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.random.next_u64()) * bound as u128) >> 64) as usize
+    }
+
+    /// A buffer of zeros, reused.
+    fn buffer(&mut self, bytes: usize) -> Vec<u8> {
+        let mut buffer = self.buffers.pop().unwrap_or_default();
+        buffer.clear();
+        buffer.resize(bytes, 0);
+        buffer
+    }
+}

@@ -1,0 +1,327 @@
+//! Ring ORAM's parameters: their ranges, the paper's analysis of them, and a planner that picks the cheapest.
+
+use crate::block_header::HEADER_BYTES;
+use crate::bucket_metadata::MAX_BLOCKS;
+use crate::tree::geometry::{BucketShape, Geometry};
+use crate::words::{Bucket, Level};
+use alloc::vec;
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// A bucket of one level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct RingBucket {
+    /// Z: real blocks that it may hold, and the most slots that an eviction reads from it.
+    pub blocks: u32,
+    /// Slots in untrusted memory: the paper's Z + S. At least S (`RingParameters::reads`), so that every read of a
+    /// bucket finds a slot that was not read yet. Where it is less than Z + S, the last of the S reads may take real
+    /// blocks in place of dummies, which go to the stash (the compacted bucket of String ORAM, 2021).
+    pub slots: u32,
+}
+
+/// The public parameters of a Ring ORAM.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct RingParameters {
+    /// N: blocks that the user can address; at most 2^31 - 1.
+    pub capacity: u64,
+    /// Bytes of a block; 0 where only the trace matters.
+    pub block_bytes: u32,
+    /// L: the tree has 2^L leaves; at most 30.
+    pub leaf_level: u32,
+    /// The levels above this one stay on the trusted side, in the stash.
+    pub top: u32,
+    /// A: accesses for each scheduled eviction.
+    pub eviction_rate: u32,
+    /// S: reads of a bucket between two writes of it, counting the largest batch.
+    pub reads: u32,
+    /// Buckets of the levels above the leaves.
+    pub inner: RingBucket,
+    /// Buckets of the leaf level (a level of its own size, as in IR-Alloc).
+    pub leaf: RingBucket,
+    /// The most accesses of one batch.
+    pub max_batch: u32,
+    /// The hard bound of the stash in blocks, tree top included; blocks of an eviction in flight are not counted.
+    pub stash_bound: u32,
+}
+
+/// Why parameters were refused.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum RingParametersError {
+    /// Capacity out of range.
+    #[error("the capacity is {0} blocks: give 1 to 2147483647")]
+    Capacity(u64),
+    /// The tree is too deep or its top too low.
+    #[error("the leaf level is {leaf_level} and the first untrusted level {top}: give top ≤ leaf level ≤ 30")]
+    Levels {
+        /// L.
+        leaf_level: u32,
+        /// The first untrusted level.
+        top: u32,
+    },
+    /// A, S or the batch is zero, or the batch leaves no read in S.
+    #[error(
+        "eviction rate {rate}, reads {reads}, largest batch {batch}: give a rate and a batch of at least 1, and more reads than the batch"
+    )]
+    Rates {
+        /// A.
+        rate: u32,
+        /// S.
+        reads: u32,
+        /// The largest batch.
+        batch: u32,
+    },
+    /// Z and A are outside of the range for which the paper proves a bounded stash.
+    #[error(
+        "Z = {blocks} with A = {rate} is outside of Ring ORAM's analysis (Z ln(2Z/A) + A/2 - Z - ln 4 must be positive): raise Z or lower A"
+    )]
+    Analysis {
+        /// Z.
+        blocks: u32,
+        /// A.
+        rate: u32,
+    },
+    /// The leaves cannot hold what falls to their share.
+    #[error(
+        "a leaf bucket holds {blocks} blocks, but {share} of the capacity fall to each leaf: raise the leaf bucket's Z to at least {needed} or the leaf level"
+    )]
+    LeafTooSmall {
+        /// Z of the leaf bucket.
+        blocks: u32,
+        /// Blocks that fall to each leaf.
+        share: u64,
+        /// The least Z that is accepted.
+        needed: u32,
+    },
+    /// A bucket has too few or too many slots.
+    #[error(
+        "a bucket of Z = {blocks} with S = {reads} has {slots} slots: give at least max(Z, S) and at most Z + S"
+    )]
+    Slots {
+        /// Z.
+        blocks: u32,
+        /// S.
+        reads: u32,
+        /// Slots.
+        slots: u32,
+    },
+    /// The stash bound is below what the parameters need.
+    #[error("a stash bound of {bound} blocks: these parameters need at least {needed}")]
+    Stash {
+        /// The bound.
+        bound: u32,
+        /// The least that is accepted.
+        needed: u32,
+    },
+}
+
+/// Standard deviations between the expected filling of the trusted side and its bound. A Gaussian tail beyond 10.3
+/// of them is below 2^-80; the simulation of the tail (`docs/stash.md`) measures how far that holds.
+const DEVIATIONS: f64 = 10.5;
+
+impl RingParameters {
+    /// The cheapest parameters, in slots moved for each access, that keep at most `trusted_blocks` on the trusted side.
+    ///
+    /// A small vault gets a larger trusted side than asked for where nothing smaller would work.
+    pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
+        let rates = [4, 6, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 56, 64];
+        let candidates = rates.iter().flat_map(|rate| {
+            let top = (0..=24)
+                .rev()
+                .find(|top| needed_stash(*rate, *top, max_batch) <= trusted_blocks)
+                .unwrap_or(0);
+            let finest = leaf_level_for(capacity, 24.0).max(top);
+            (top..=finest).map(move |leaf_level| (*rate, top, leaf_level))
+        });
+        let planned = candidates.map(|(rate, top, leaf_level)| {
+            Self::with(capacity, block_bytes, rate, top, leaf_level, max_batch, trusted_blocks)
+        });
+        // Untrusted memory may cost up to three times the payload; beyond that a cheaper access is not worth it.
+        let cost = |parameters: &Self| {
+            let expansion = parameters.geometry().layout().slots() as f64 / capacity.max(64) as f64;
+            parameters.slots_per_access() + 20.0 * (expansion - 3.0).max(0.0)
+        };
+        planned.min_by(|one, other| cost(one).total_cmp(&cost(other))).expect("there are candidates")
+    }
+
+    fn with(
+        capacity: u64,
+        block_bytes: u32,
+        rate: u32,
+        top: u32,
+        leaf_level: u32,
+        max_batch: u32,
+        trusted_blocks: u64,
+    ) -> Self {
+        let blocks = least_blocks(rate);
+        // Reads between two evictions are Poisson with mean A; a bucket that gets 1.3 deviations more is reshuffled.
+        let reads = rate + libm::ceil(1.3 * libm::sqrt(rate.into())) as u32 + max_batch;
+        let leaf_blocks = least_leaf_blocks(capacity, leaf_level, rate);
+        let dummies = reads - max_batch;
+        let share = (capacity as f64 / f64::from(1u32 << leaf_level)) as u32;
+        RingParameters {
+            capacity,
+            block_bytes,
+            leaf_level,
+            top,
+            eviction_rate: rate,
+            reads,
+            inner: RingBucket { blocks, slots: blocks.max(reads).max(dummies + rate / 2) },
+            leaf: RingBucket {
+                blocks: leaf_blocks,
+                slots: (share + dummies).max(leaf_blocks).max(reads).min(leaf_blocks + reads),
+            },
+            max_batch,
+            stash_bound: needed_stash(rate, top, max_batch).max(trusted_blocks).min(u32::MAX.into()) as u32,
+        }
+    }
+
+    /// Checks the ranges, and Z and A against the paper's analysis (Ring ORAM, section 4.2: the stash stays bounded
+    /// if `Z ln(2Z/A) + A/2 - Z - ln 4 > 0`; its premise about N and L is here the leaf bucket's own check, because
+    /// leaf buckets may be larger than the others).
+    ///
+    /// # Errors
+    /// The first range that does not hold, with what to do.
+    pub fn validate(&self) -> Result<(), RingParametersError> {
+        if self.capacity == 0 || self.capacity > MAX_BLOCKS {
+            return Err(RingParametersError::Capacity(self.capacity));
+        }
+        if self.top > self.leaf_level || self.leaf_level > 30 {
+            return Err(RingParametersError::Levels { leaf_level: self.leaf_level, top: self.top });
+        }
+        let rate = self.eviction_rate;
+        if rate == 0 || self.max_batch == 0 || self.reads <= self.max_batch {
+            return Err(RingParametersError::Rates { rate, reads: self.reads, batch: self.max_batch });
+        }
+        if self.leaf_level > self.top && analysis(self.inner.blocks, rate) <= 0.0 {
+            return Err(RingParametersError::Analysis { blocks: self.inner.blocks, rate });
+        }
+        let needed = least_leaf_blocks(self.capacity, self.leaf_level, rate);
+        if self.leaf.blocks < needed {
+            let share = self.capacity.div_ceil(1 << self.leaf_level);
+            return Err(RingParametersError::LeafTooSmall { blocks: self.leaf.blocks, share, needed });
+        }
+        for RingBucket { blocks, slots } in [self.inner, self.leaf] {
+            if slots < blocks.max(self.reads) || slots > blocks.saturating_add(self.reads) {
+                return Err(RingParametersError::Slots { blocks, reads: self.reads, slots });
+            }
+        }
+        let needed = needed_stash(rate, self.top, self.max_batch);
+        if u64::from(self.stash_bound) < needed {
+            return Err(RingParametersError::Stash { bound: self.stash_bound, needed: needed as u32 });
+        }
+        Ok(())
+    }
+
+    /// The tree that these parameters describe.
+    pub fn geometry(&self) -> Geometry {
+        let slot_bytes = HEADER_BYTES as u32 + self.block_bytes;
+        let shape =
+            |bucket: RingBucket| BucketShape { blocks: bucket.blocks, slots: bucket.slots, slot_bytes };
+        let mut shapes: Vec<BucketShape> = vec![shape(self.inner); (self.leaf_level - self.top) as usize];
+        shapes.push(shape(self.leaf));
+        Geometry::new(Level(self.leaf_level), Level(self.top), shapes, Bucket(0))
+    }
+
+    /// S less the largest batch: a bucket read more often than this is reshuffled before the next batch.
+    pub fn reads_before_reshuffle(&self) -> u32 {
+        self.reads - self.max_batch
+    }
+
+    /// Slots read and written for each access, expected: on-line reads, evictions and early reshuffles.
+    pub fn slots_per_access(&self) -> f64 {
+        let rate = f64::from(self.eviction_rate);
+        let early = poisson_above(rate, self.reads_before_reshuffle());
+        let level = |bucket: RingBucket| {
+            let fetched = f64::from(bucket.blocks).min((f64::from(bucket.slots) - rate).max(0.0));
+            1.0 + (1.0 + early) * (fetched + f64::from(bucket.slots)) / rate
+        };
+        f64::from(self.leaf_level - self.top) * level(self.inner) + level(self.leaf)
+    }
+}
+
+/// The paper's condition for a bounded stash; positive is good.
+fn analysis(blocks: u32, rate: u32) -> f64 {
+    let (z, a) = (f64::from(blocks), f64::from(rate));
+    z * libm::log(2.0 * z / a) + a / 2.0 - z - libm::log(4.0)
+}
+
+/// The least Z that the paper's analysis allows for an A.
+fn least_blocks(rate: u32) -> u32 {
+    (rate.div_ceil(2).max(1)..)
+        .find(|blocks| analysis(*blocks, rate) > 0.0)
+        .expect("a Z above A always passes")
+}
+
+/// The least Z of a leaf bucket: the leaf's share of a full vault and three deviations of it. What exceeds it waits
+/// in the levels above, whose Z has its own slack.
+fn least_leaf_blocks(capacity: u64, leaf_level: u32, rate: u32) -> u32 {
+    let share = capacity as f64 / libm::exp2(leaf_level.into());
+    let spread = libm::ceil(share + 3.0 * libm::sqrt(share)) as u32;
+    spread.max(least_blocks(rate)).min(capacity.max(u64::from(least_blocks(rate))) as u32)
+}
+
+/// The stash that is needed above level `top`: each of its subtrees waits for its turn with A/2 blocks on average,
+/// one eviction more may be owed, and a batch arrives.
+fn needed_stash(rate: u32, top: u32, max_batch: u32) -> u64 {
+    let waiting = libm::exp2(top.into()) * f64::from(rate) / 2.0;
+    libm::ceil(waiting + DEVIATIONS * libm::sqrt(waiting.max(f64::from(rate)))) as u64
+        + 2 * u64::from(rate)
+        + u64::from(max_batch)
+}
+
+fn leaf_level_for(capacity: u64, share: f64) -> u32 {
+    libm::ceil(libm::log2((capacity as f64 / share).max(1.0))) as u32
+}
+
+/// P(X > bound) for a Poisson X.
+fn poisson_above(mean: f64, bound: u32) -> f64 {
+    let mut term = libm::exp(-mean);
+    let mut below = term;
+    for n in 1..=bound {
+        term *= mean / f64::from(n);
+        below += term;
+    }
+    (1.0 - below).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paper_s_own_pairs_of_z_and_a_pass_its_analysis_and_the_next_a_does_not() {
+        for (blocks, rate) in [(4, 3), (8, 8), (16, 20), (32, 46)] {
+            assert!(analysis(blocks, rate) > 0.0, "Z {blocks}, A {rate}");
+            assert!(analysis(blocks, rate + 1) <= 0.0, "Z {blocks}, A {}", rate + 1);
+        }
+    }
+
+    #[test]
+    fn planned_parameters_are_valid_at_every_size() {
+        for capacity in [1, 2, 63, 64, 1000, 4096, 16_384, 100_000, 1 << 20, 1 << 28] {
+            for divisor in [4, 8, 32, 1000] {
+                for batch in [1, 16, 64] {
+                    let parameters = RingParameters::for_capacity(capacity, 64, capacity / divisor, batch);
+                    assert_eq!(parameters.validate(), Ok(()), "{parameters:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_parameter_out_of_range_is_refused_by_name() {
+        let good = RingParameters::for_capacity(4096, 64, 512, 16);
+        let refused = |change: fn(&mut RingParameters)| {
+            let mut bad = good.clone();
+            change(&mut bad);
+            bad.validate().unwrap_err()
+        };
+        assert!(matches!(refused(|p| p.capacity = 0), RingParametersError::Capacity(0)));
+        assert!(matches!(refused(|p| p.top = p.leaf_level + 1), RingParametersError::Levels { .. }));
+        assert!(matches!(refused(|p| p.reads = p.max_batch), RingParametersError::Rates { .. }));
+        assert!(matches!(refused(|p| p.inner.blocks /= 2), RingParametersError::Analysis { .. }));
+        assert!(matches!(refused(|p| p.leaf.blocks = 3), RingParametersError::LeafTooSmall { .. }));
+        assert!(matches!(refused(|p| p.inner.slots = 3), RingParametersError::Slots { .. }));
+        assert!(matches!(refused(|p| p.stash_bound = 3), RingParametersError::Stash { .. }));
+    }
+}
