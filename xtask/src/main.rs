@@ -9,11 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use steps::Step;
 
 #[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    bin_name = "cargo xtask",
-    about = "The chores of the repository"
-)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The chores of the repository")]
 struct Cli {
     #[command(subcommand)]
     command: Chore,

@@ -37,12 +37,7 @@ pub fn check_all(chosen: &[Step]) -> Result<()> {
     }
     let mut message = String::from("this machine cannot run every step:");
     let mut skips = Vec::new();
-    for Missing {
-        what,
-        steps,
-        remedy,
-    } in &missing
-    {
+    for Missing { what, steps, remedy } in &missing {
         let names: Vec<&str> = steps.iter().map(|step| step.name()).collect();
         message += &format!("\n  {what} (needed by: {})\n    {remedy}", names.join(", "));
         for step in steps.iter().filter(|step| chosen.contains(step)) {
@@ -52,10 +47,7 @@ pub fn check_all(chosen: &[Step]) -> Result<()> {
             }
         }
     }
-    bail!(
-        "{message}\n  Without it, the other steps run by `cargo xtask test {}`.",
-        skips.join(" ")
-    );
+    bail!("{message}\n  Without it, the other steps run by `cargo xtask test {}`.", skips.join(" "));
 }
 
 fn python_is_missing() -> Option<Missing> {
@@ -76,12 +68,7 @@ fn go_is_missing() -> Option<Missing> {
         Some(release) if release >= LEAST_GO => return None,
         // From 1.21 on, Go fetches the release that a module asks for, unless it is told not to.
         Some(release) if release >= (1, 21) && go_fetches_toolchains() => return None,
-        Some(_) => format!(
-            "Go {}.{} or newer is missing (found: {})",
-            LEAST_GO.0,
-            LEAST_GO.1,
-            found.trim()
-        ),
+        Some(_) => format!("Go {}.{} or newer is missing (found: {})", LEAST_GO.0, LEAST_GO.1, found.trim()),
         None => format!("Go {}.{} or newer is missing", LEAST_GO.0, LEAST_GO.1),
     };
     Some(Missing {
@@ -99,22 +86,16 @@ fn go_fetches_toolchains() -> bool {
 fn go_release(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.trim().strip_prefix("go")?.split('.');
     let major = parts.next()?.parse().ok()?;
-    let minor: String = parts
-        .next()?
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
+    let minor: String = parts.next()?.chars().take_while(char::is_ascii_digit).collect();
     Some((major, minor.parse().ok()?))
 }
 
 fn rclone_is_missing() -> Option<Missing> {
     let there = succeeds(command("rclone").arg("version"))
         || fetched_rclone().exists()
-        || (succeeds(command("apt-get").arg("--version"))
-            && succeeds(command("dpkg-deb").arg("--version")));
+        || (succeeds(command("apt-get").arg("--version")) && succeeds(command("dpkg-deb").arg("--version")));
     (!there).then(|| Missing {
-        what: "rclone is missing, and this is no Debian or Ubuntu, where it would be fetched"
-            .into(),
+        what: "rclone is missing, and this is no Debian or Ubuntu, where it would be fetched".into(),
         steps: &[Step::Clients],
         remedy: "install rclone 1.60 or newer so that it is found on PATH",
     })
@@ -131,9 +112,7 @@ pub fn python() -> Result<()> {
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    run(command("python3")
-        .args(["-m", "venv", "--clear"])
-        .arg(&home))?;
+    run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
     let mut pip = command(in_python("python"));
     pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
     for file in REQUIREMENTS {
@@ -161,13 +140,8 @@ pub fn versitygw() -> Result<()> {
 
 /// The built versitygw. Its version is part of the path, so that a new one is built and an old one left.
 pub fn versitygw_path() -> Result<PathBuf> {
-    let (_, version) = VERSITYGW
-        .split_once('@')
-        .context("versitygw has no version")?;
-    Ok(std::env::current_dir()?
-        .join(TEST_ENV)
-        .join(format!("versitygw-{version}"))
-        .join("versitygw"))
+    let (_, version) = VERSITYGW.split_once('@').context("versitygw has no version")?;
+    Ok(std::env::current_dir()?.join(TEST_ENV).join(format!("versitygw-{version}")).join("versitygw"))
 }
 
 /// Takes rclone out of the distribution's package, without installing anything and without being root.
@@ -188,18 +162,12 @@ pub fn rclone() -> Result<()> {
         "-qq".to_owned(),
     ];
     run(command("apt-get").args(&options).arg("update"))?;
-    run(command("apt-get")
-        .args(&options)
-        .args(["download", "rclone"])
-        .current_dir(&apt))?;
+    run(command("apt-get").args(&options).args(["download", "rclone"]).current_dir(&apt))?;
     let package = fs::read_dir(&apt)?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.extension().is_some_and(|end| end == "deb"))
         .context("apt-get downloaded no package of rclone")?;
-    run(command("dpkg-deb")
-        .arg("--extract")
-        .arg(package)
-        .arg(Path::new(TEST_ENV).join("rclone")))
+    run(command("dpkg-deb").arg("--extract").arg(package).arg(Path::new(TEST_ENV).join("rclone")))
 }
 
 /// Where [`rclone`] puts it.

@@ -71,21 +71,12 @@ impl Step {
     fn run(self, fuzz_seconds: u64) -> Result<()> {
         match self {
             Step::Fmt => run(cargo().args(["fmt", "--all", "--check"])),
-            Step::Clippy => run(cargo().args([
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "--deny",
-                "warnings",
-            ])),
+            Step::Clippy => {
+                run(cargo().args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+            }
             Step::Deny => deny(),
             // Fuzz targets have a step of their own, with more time; all their names begin with `fuzz_`.
-            Step::Unit => {
-                run(cargo()
-                    .args(TESTS)
-                    .args(["--no-fail-fast", "--", "--skip", "fuzz_"]))
-            }
+            Step::Unit => run(cargo().args(TESTS).args(["--no-fail-fast", "--", "--skip", "fuzz_"])),
             Step::Docs => docs(),
             Step::Examples => examples(),
             Step::Fuzz => fuzz(fuzz_seconds),
@@ -102,13 +93,7 @@ pub fn run_all(steps: &[Step], fuzz_seconds: u64) -> Result<()> {
     setup::check_all(steps)?;
     let mut times: Vec<(Step, Duration)> = Vec::new();
     for (number, &step) in steps.iter().enumerate() {
-        println!(
-            "\n==> {} ({} of {}): {}",
-            step.name(),
-            number + 1,
-            steps.len(),
-            step.promise()
-        );
+        println!("\n==> {} ({} of {}): {}", step.name(), number + 1, steps.len(), step.promise());
         let start = Instant::now();
         let outcome = step.run(fuzz_seconds);
         times.push((step, start.elapsed()));
@@ -148,9 +133,7 @@ fn deny() -> Result<()> {
 }
 
 fn docs() -> Result<()> {
-    run(cargo()
-        .args(["doc", "--workspace", "--no-deps", "--quiet"])
-        .env("RUSTDOCFLAGS", "--deny warnings"))?;
+    run(cargo().args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
     run(cargo().args(["test", "--workspace", "--doc"]))
 }
 
@@ -164,9 +147,7 @@ fn examples() -> Result<()> {
             if target["kind"][0] != "example" {
                 continue;
             }
-            let (Some(package), Some(example)) =
-                (package["name"].as_str(), target["name"].as_str())
-            else {
+            let (Some(package), Some(example)) = (package["name"].as_str(), target["name"].as_str()) else {
                 bail!("cargo metadata names no package or no example");
             };
             run(cargo().args(["run", "--quiet", "-p", package, "--example", example]))?;
@@ -178,19 +159,9 @@ fn examples() -> Result<()> {
 }
 
 fn fuzz(seconds: u64) -> Result<()> {
-    let listed = output(
-        cargo()
-            .args(TESTS)
-            .args(["--quiet", "--", "--list", "fuzz_"]),
-    )?;
-    let targets = listed
-        .lines()
-        .filter(|line| line.ends_with(": test"))
-        .count();
-    ensure!(
-        targets > 0,
-        "the workspace has no test whose name begins with `fuzz_`"
-    );
+    let listed = output(cargo().args(TESTS).args(["--quiet", "--", "--list", "fuzz_"]))?;
+    let targets = listed.lines().filter(|line| line.ends_with(": test")).count();
+    ensure!(targets > 0, "the workspace has no test whose name begins with `fuzz_`");
     println!("    {targets} fuzz targets, {seconds} s each");
     run(cargo()
         .args(TESTS)
@@ -206,11 +177,7 @@ fn clients() -> Result<()> {
     let root = std::env::current_dir()?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into);
     let fetched = root.join(setup::fetched_rclone());
-    let rclone = if fetched.exists() {
-        fetched
-    } else {
-        "rclone".into()
-    };
+    let rclone = if fetched.exists() { fetched } else { "rclone".into() };
     run(command(setup::in_python("python"))
         .args(["-m", "pytest", "tests/clients"])
         .env("LETHE_BIN", target.join("debug/lethe"))

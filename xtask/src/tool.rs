@@ -8,10 +8,7 @@ use std::process::{Command, Stdio};
 /// The directory that holds the workspace's `Cargo.toml`.
 pub fn workspace_root() -> Result<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Ok(here
-        .parent()
-        .context("xtask does not lie in a workspace")?
-        .to_path_buf())
+    Ok(here.parent().context("xtask does not lie in a workspace")?.to_path_buf())
 }
 
 /// A command that reads nothing from the terminal.
@@ -29,9 +26,7 @@ pub fn cargo() -> Command {
 /// Runs it with its output on the terminal; anything but exit code 0 is an error.
 pub fn run(command: &mut Command) -> Result<()> {
     println!("    $ {}", shown(command));
-    let status = command
-        .status()
-        .with_context(|| format!("`{}` cannot be started", shown(command)))?;
+    let status = command.status().with_context(|| format!("`{}` cannot be started", shown(command)))?;
     if !status.success() {
         bail!("`{}` ended with {status}", shown(command));
     }
@@ -52,11 +47,7 @@ pub fn output(command: &mut Command) -> Result<String> {
 
 /// Whether it starts and ends well; its output is thrown away.
 pub fn succeeds(command: &mut Command) -> bool {
-    command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 /// The command as one would type it, programs by their file name.

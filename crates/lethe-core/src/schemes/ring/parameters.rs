@@ -123,14 +123,11 @@ impl RingParameters {
     ///
     /// A small vault gets a larger trusted side than asked for where nothing smaller would work.
     pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
-        let rates = [4, 6, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 48, 56, 64];
-        let candidates = rates.iter().flat_map(|rate| {
-            let top = (0..=24)
-                .rev()
-                .find(|top| needed_stash(*rate, *top, max_batch) <= trusted_blocks)
-                .unwrap_or(0);
+        let candidates = (4..=64).flat_map(|rate| {
+            let fits = |top: &u32| needed_stash(rate, *top, max_batch) <= trusted_blocks;
+            let top = (0..=24).rev().find(fits).unwrap_or(0);
             let finest = leaf_level_for(capacity, 24.0).max(top);
-            (top..=finest).map(move |leaf_level| (*rate, top, leaf_level))
+            (top..=finest).map(move |leaf_level| (rate, top, leaf_level))
         });
         let planned = candidates.map(|(rate, top, leaf_level)| {
             Self::with(capacity, block_bytes, rate, top, leaf_level, max_batch, trusted_blocks)
@@ -265,7 +262,7 @@ fn least_leaf_blocks(capacity: u64, leaf_level: u32, rate: u32) -> u32 {
 fn needed_stash(rate: u32, top: u32, max_batch: u32) -> u64 {
     let waiting = libm::exp2(top.into()) * f64::from(rate) / 2.0;
     libm::ceil(waiting + DEVIATIONS * libm::sqrt(waiting.max(f64::from(rate)))) as u64
-        + 2 * u64::from(rate)
+        + u64::from(rate)
         + u64::from(max_batch)
 }
 
