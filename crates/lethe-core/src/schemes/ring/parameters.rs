@@ -123,9 +123,15 @@ impl RingParameters {
     ///
     /// A small vault gets a larger trusted side than asked for where nothing smaller would work.
     pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
-        let candidates = (4..=64).flat_map(|rate| {
-            let fits = |top: &u32| needed_stash(rate, *top, max_batch) <= trusted_blocks;
-            let top = (0..=24).rev().find(fits).unwrap_or(0);
+        let fits = |rate: u32| {
+            let top = (0..=24).rev().find(|top| needed_stash(rate, *top, max_batch) <= trusted_blocks)?;
+            Some((rate, top))
+        };
+        let mut fitting: Vec<(u32, u32)> = (4..=64).filter_map(fits).collect();
+        if fitting.is_empty() {
+            fitting.push((4, 0));
+        }
+        let candidates = fitting.into_iter().flat_map(|(rate, top)| {
             let finest = leaf_level_for(capacity, 24.0).max(top);
             (top..=finest).map(move |leaf_level| (rate, top, leaf_level))
         });
