@@ -16,5 +16,8 @@ pub mod position_map;
 pub mod schemes;
 pub mod stash;
 pub mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod tree;
+pub mod turns;
 pub mod words;

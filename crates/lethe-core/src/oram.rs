@@ -13,6 +13,16 @@ pub enum Access<'a> {
     Dummy,
 }
 
+impl Access<'_> {
+    /// The block that is asked for; `None` for a dummy.
+    pub fn block(&self) -> Option<BlockId> {
+        match self {
+            Access::Read(block, _) | Access::Write(block, _) => Some(*block),
+            Access::Dummy => None,
+        }
+    }
+}
+
 /// Why a scheme refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OramError<E: core::error::Error + 'static> {
@@ -56,6 +66,11 @@ pub enum OramError<E: core::error::Error + 'static> {
     /// The store failed. The scheme's state is torn: it must be rebuilt from its last snapshot and journal.
     #[error(transparent)]
     Store(#[from] E),
+    /// An earlier operation failed or was dropped half-way, and nothing is answered any more.
+    #[error(
+        "an earlier operation failed or was dropped half-way: rebuild the scheme from its last snapshot and journal"
+    )]
+    Torn,
 }
 
 /// An oblivious RAM.

@@ -119,12 +119,22 @@ impl Stash {
 
     /// Adds a block that is not here yet, with a payload of zeros to be filled by the caller.
     pub fn insert(&mut self, block: BlockId, leaf: Leaf) -> Handle {
+        let handle = self.place(block, leaf);
+        self.payload_mut(handle).fill(0);
+        handle
+    }
+
+    /// Adds a block that is not here yet, with this payload.
+    pub fn insert_with(&mut self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Handle {
+        let handle = self.place(block, leaf);
+        self.payload_mut(handle).copy_from_slice(payload);
+        handle
+    }
+
+    /// Finds a place; its payload is what the last block left there.
+    fn place(&mut self, block: BlockId, leaf: Leaf) -> Handle {
         let at = match self.vacant.pop() {
-            Some(at) => {
-                let start = at as usize * self.block_bytes;
-                self.payloads[start..start + self.block_bytes].fill(0);
-                at
-            }
+            Some(at) => at,
             None => {
                 self.entries.push(Entry { block, leaf, previous: NONE, next: NONE });
                 self.payloads.resize(self.entries.len() * self.block_bytes, 0);
@@ -137,13 +147,6 @@ impl Stash {
         self.link(at, leaf);
         self.peak = self.peak.max(self.index.len());
         Handle(at)
-    }
-
-    /// Adds a block that is not here yet, with this payload.
-    pub fn insert_with(&mut self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Handle {
-        let handle = self.insert(block, leaf);
-        self.payload_mut(handle).copy_from_slice(payload);
-        handle
     }
 
     /// Takes a block out.

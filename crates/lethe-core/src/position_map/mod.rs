@@ -27,4 +27,19 @@ pub trait PositionMap {
 
     /// Bytes that it occupies on the trusted side.
     fn trusted_bytes(&self) -> usize;
+
+    /// Steps of [`idle`](Self::idle) that are owed now, for a map that has off-line work of its own. Public.
+    fn owed(&self) -> u64 {
+        0
+    }
+
+    /// Whether the next `remap` would have to run `idle` first. Public.
+    fn must_idle(&self) -> bool {
+        false
+    }
+
+    /// One bounded step of what is owed; returns at once when nothing is.
+    async fn idle(&self) -> Result<(), OramError<Self::Error>> {
+        Ok(())
+    }
 }

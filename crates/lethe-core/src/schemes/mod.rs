@@ -1,3 +1,4 @@
 //! The schemes, one file each.
 
+pub mod path;
 pub mod ring;

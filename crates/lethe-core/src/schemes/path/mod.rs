@@ -1,0 +1,555 @@
+//! Path ORAM: Stefanov, van Dijk, Shi, Fletcher, Ren, Yu, Devadas, "Path ORAM: An Extremely Simple Oblivious RAM
+//! Protocol", CCS 2013, Figure 1.
+//!
+//! ```text
+//!  1  x <- position[a]
+//!  2  position[a] <- UniformRandom(0 .. 2^L - 1)
+//!  3  for l in 0, 1, .., L:  S <- S u ReadBucket(P(x, l))
+//!  6  data <- read block a from S
+//!  7  if op = write:  S <- (S - {(a, data)}) u {(a, data*)}
+//! 10  for l in L, L - 1, .., 0:
+//! 11      S' <- {(a', data') in S : P(x, l) = P(position[a'], l)}
+//! 12      S' <- select min(|S'|, Z) blocks from S'
+//! 13      S <- S - S'
+//! 14      WriteBucket(P(x, l), S')
+//! 16  return data
+//! ```
+//!
+//! Lines 1 to 9 are the on-line work ([`access`](Oram::access)), lines 10 to 15 the off-line work
+//! ([`idle`](Oram::idle)). Between the two the path is **held**: its blocks are in the stash, and its buckets in
+//! untrusted memory are stale and not read again. The levels above `top` are on the trusted side for good, as part of
+//! the stash (see [`Stash`]).
+//!
+//! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths
+//! that are independent and uniform, whatever was asked: the path of a block is drawn when the block is accessed
+//! and shown at its next access only; a never-mapped block, a dummy access and a second request for one block of the
+//! batch show a fresh random path. Each bucket is read once, and held buckets are left out: which of them coincide
+//! follows from the paths shown. `idle` writes every held bucket back, in one operation; how many there are
+//! follows from the paths too. An access waits while a path in its own subtree (one of 2^top) is being written back;
+//! which paths those are, and when the store completed them, has been shown. How full the stash is never shows,
+//! but for a refusal at its hard bound.
+//!
+//! **Costs** of a batch of n, with K = L + 1 - top buckets of Z blocks and their headers a path: on-line one position
+//! map look-up and one round trip of at most n·K slots; off-line one round trip of as many buckets.
+//!
+//! **Errors**: those of [`OramError`]. Everything before the first look-up refuses without a change: a batch that is
+//! wrong, or one that could exceed the stash's bound. Any later error, and any future dropped half-way,
+//! leaves the scheme torn; it then answers [`OramError::Torn`] only.
+
+pub mod parameters;
+
+pub use parameters::{PathParameters, PathParametersError};
+
+use crate::block_header::{self, HEADER_BYTES};
+use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::position_map::{Lookup, PositionMap};
+use crate::stash::{Stash, StashSnapshot};
+use crate::store::Store;
+use crate::tree::geometry::Geometry;
+use crate::tree::placement::Placement;
+use crate::turns::Turns;
+use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+use core::cell::RefCell;
+use core::future::poll_fn;
+use core::mem;
+use core::task::{Poll, Waker};
+use rand_core::RngCore;
+
+/// A Path ORAM over a store, a position map and randomness of the caller's choice.
+pub struct PathOram<S, P, R> {
+    parameters: PathParameters,
+    tree: Geometry,
+    store: S,
+    positions: P,
+    turns: Turns,
+    state: RefCell<State<R>>,
+}
+
+/// What a Path ORAM must remember beside its position map, its parameters and the store.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub struct PathSnapshot {
+    stash: StashSnapshot,
+    held: Vec<Leaf>,
+}
+
+/// Why there is no snapshot now, or none can be made of these bytes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathSnapshotError {
+    /// Something is in flight.
+    #[error("an access or a write-back is in flight: drive it to its end, then take the snapshot")]
+    InFlight,
+    /// An operation failed or was dropped half-way.
+    #[error("an operation failed or was dropped half-way: go back to an earlier snapshot")]
+    Torn,
+    /// The snapshot is not one of a Path ORAM with these parameters.
+    #[error("the snapshot does not fit the parameters: restore with those that it was taken under")]
+    Mismatch,
+    /// The parameters themselves are wrong.
+    #[error(transparent)]
+    Parameters(#[from] PathParametersError),
+}
+
+struct State<R> {
+    rng: R,
+    stash: Stash,
+    /// Paths that were read and are not yet written back, in the order of their reading.
+    held: Vec<Leaf>,
+    /// Paths that are being written back, each with the number of its write.
+    in_flight: Vec<(u64, Leaf)>,
+    writes: u64,
+    /// The access that waits for a write-back.
+    waiting: Option<Waker>,
+    torn: bool,
+    placement: Placement,
+    spare_reading: Reading,
+    spare_writing: Writing,
+}
+
+/// The work of one `access`, kept so that its buffers are used again.
+#[derive(Default)]
+struct Reading {
+    lookups: Vec<Lookup>,
+    paths: Vec<Leaf>,
+    slots: Vec<Slot>,
+    bytes: Vec<u8>,
+}
+
+/// The work of one `idle`, kept so that its buffers are used again.
+#[derive(Default)]
+struct Writing {
+    nth: u64,
+    paths: Vec<Leaf>,
+    buckets: Vec<Bucket>,
+    bytes: Vec<u8>,
+}
+
+impl<S, P, R> PathOram<S, P, R>
+where
+    S: Store,
+    P: PositionMap<Error = S::Error>,
+    R: RngCore,
+{
+    /// An empty Path ORAM: a store that was never written, a position map in which nothing is mapped. Its buckets are
+    /// numbered from `first_bucket`.
+    ///
+    /// # Errors
+    /// [`PathParametersError`].
+    pub fn new(
+        parameters: PathParameters,
+        first_bucket: Bucket,
+        store: S,
+        positions: P,
+        rng: R,
+    ) -> Result<Self, PathParametersError> {
+        parameters.validate()?;
+        let tree = parameters.geometry(first_bucket);
+        let stash = Stash::new(parameters.block_bytes, parameters.leaf_level.0, parameters.top.0);
+        Ok(PathOram {
+            parameters,
+            tree,
+            store,
+            positions,
+            turns: Turns::default(),
+            state: RefCell::new(State {
+                rng,
+                stash,
+                held: Vec::new(),
+                in_flight: Vec::new(),
+                writes: 0,
+                waiting: None,
+                torn: false,
+                placement: Placement::default(),
+                spare_reading: Reading::default(),
+                spare_writing: Writing::default(),
+            }),
+        })
+    }
+
+    /// A Path ORAM that goes on from a snapshot, over the store and the position map as they were when it was taken.
+    ///
+    /// # Errors
+    /// [`PathSnapshotError::Parameters`], [`PathSnapshotError::Mismatch`].
+    pub fn restore(
+        parameters: PathParameters,
+        first_bucket: Bucket,
+        store: S,
+        positions: P,
+        rng: R,
+        snapshot: &PathSnapshot,
+    ) -> Result<Self, PathSnapshotError> {
+        let oram = Self::new(parameters, first_bucket, store, positions, rng)?;
+        {
+            let mut state = oram.state.borrow_mut();
+            let known = snapshot.stash.blocks().all(|(block, _)| block.0 < oram.parameters.capacity)
+                && snapshot.held.iter().all(|path| path.0 < oram.tree.leaves())
+                && snapshot.stash.blocks().count() <= oram.parameters.stash_bound;
+            if !known || !state.stash.restore(&snapshot.stash) {
+                return Err(PathSnapshotError::Mismatch);
+            }
+            state.held.extend_from_slice(&snapshot.held);
+        }
+        Ok(oram)
+    }
+
+    /// The stash, and which paths are held. The position map has a snapshot of its own, to be taken at the same time.
+    ///
+    /// # Errors
+    /// [`PathSnapshotError::InFlight`], [`PathSnapshotError::Torn`].
+    pub fn snapshot(&self) -> Result<PathSnapshot, PathSnapshotError> {
+        let state = self.state.borrow();
+        if state.torn {
+            return Err(PathSnapshotError::Torn);
+        }
+        if !self.turns.is_free() || !state.in_flight.is_empty() {
+            return Err(PathSnapshotError::InFlight);
+        }
+        Ok(PathSnapshot { stash: state.stash.snapshot(), held: state.held.clone() })
+    }
+
+    /// Goes on with other randomness: a state that was brought back must not draw what it drew before.
+    pub fn reseed(&self, rng: R) {
+        self.state.borrow_mut().rng = rng;
+    }
+
+    /// What it was built with.
+    pub fn parameters(&self) -> &PathParameters {
+        &self.parameters
+    }
+
+    /// The position map.
+    pub fn positions(&self) -> &P {
+        &self.positions
+    }
+
+    /// Blocks in the stash now: the trusted top and held paths included. Secret: it depends on what was asked.
+    pub fn stash_len(&self) -> usize {
+        self.state.borrow().stash.len()
+    }
+
+    /// Bytes on the trusted side: stash, trusted top and position map.
+    pub fn trusted_bytes(&self) -> usize {
+        self.state.borrow().stash.bytes() + self.positions.trusted_bytes()
+    }
+
+    /// Accesses `n` blocks, the `nth` of them `block(nth)` or a dummy, and lets `serve` read and change each payload
+    /// in order. This is Figure 1 up to line 9, for a batch.
+    pub(crate) async fn update(
+        &self,
+        n: usize,
+        block: impl Fn(usize) -> Option<BlockId>,
+        mut serve: impl FnMut(usize, &mut [u8]),
+    ) -> Result<(), OramError<S::Error>> {
+        if n == 0 {
+            return Ok(());
+        }
+        let _turn = self.turns.take().await;
+        self.room_for(n)?;
+        let unfinished = Unfinished(&self.state);
+
+        let mut reading = self.draw(n, &block);
+        self.positions.remap(&mut reading.lookups).await?;
+        self.find_paths(&mut reading);
+
+        self.until_written(&reading.paths).await?;
+        self.plan_read(&mut reading);
+        self.store.read(&reading.slots, &mut reading.bytes).await?;
+        self.take_in(&reading)?;
+
+        for nth in 0..n {
+            if let Some(block) = block(nth) {
+                self.serve(block, &reading.lookups[nth], |payload| serve(nth, payload))?;
+            }
+        }
+        self.state.borrow_mut().spare_reading = reading;
+        unfinished.finished();
+        Ok(())
+    }
+
+    /// Refuses what could exceed the hard bound of the stash, before anything has changed.
+    fn room_for(&self, n: usize) -> Result<(), OramError<S::Error>> {
+        let state = self.state.borrow();
+        if state.torn {
+            return Err(OramError::Torn);
+        }
+        let (held, most) = (state.stash.len(), self.parameters.stash_bound);
+        if held + n * self.parameters.blocks_per_access() > most {
+            return Err(OramError::StashFull { held, most });
+        }
+        Ok(())
+    }
+
+    /// Line 2: a new leaf for every access. A block's second request in the batch becomes a dummy look-up.
+    /// Every access draws a path as well, for the case that it turns out to be a dummy.
+    fn draw(&self, n: usize, block: impl Fn(usize) -> Option<BlockId>) -> Reading {
+        let mut state = self.state.borrow_mut();
+        let mut reading = mem::take(&mut state.spare_reading);
+        reading.lookups.clear();
+        reading.paths.clear();
+        for nth in 0..n {
+            let block =
+                block(nth).filter(|block| reading.lookups.iter().all(|lookup| lookup.block != Some(*block)));
+            let new = self.random_leaf(&mut state.rng);
+            reading.lookups.push(Lookup { block, new, old: None });
+            reading.paths.push(self.random_leaf(&mut state.rng));
+        }
+        reading
+    }
+
+    fn random_leaf(&self, rng: &mut R) -> Leaf {
+        // A power of two of leaves: any bits are uniform.
+        Leaf(u64::from(rng.next_u32()) & (self.tree.leaves() - 1))
+    }
+
+    /// Line 1: the path of every access; the random one for whatever had none.
+    fn find_paths(&self, reading: &mut Reading) {
+        for (path, lookup) in reading.paths.iter_mut().zip(&reading.lookups) {
+            *path = lookup.old.unwrap_or(*path);
+        }
+    }
+
+    /// Waits until no path of these paths' subtrees is being written back.
+    async fn until_written(&self, paths: &[Leaf]) -> Result<(), OramError<S::Error>> {
+        poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            if state.torn {
+                return Poll::Ready(Err(OramError::Torn));
+            }
+            let subtree = |path: Leaf| self.tree.subtree(path);
+            let meets =
+                |path: &Leaf| state.in_flight.iter().any(|(_, other)| subtree(*path) == subtree(*other));
+            if !paths.iter().any(meets) {
+                return Poll::Ready(Ok(()));
+            }
+            state.waiting = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Line 3: which buckets are read. All of the paths, but each once, and none that is held. From now on the paths
+    /// themselves are held.
+    fn plan_read(&self, reading: &mut Reading) {
+        let mut state = self.state.borrow_mut();
+        reading.slots.clear();
+        for path in &reading.paths {
+            let below = self.shared_levels(*path, &state.held);
+            let unread = self.tree.levels().skip(below).map(|level| self.tree.bucket(level, *path));
+            reading.slots.extend(unread.map(|bucket| Slot { bucket, index: 0 }));
+            state.held.push(*path);
+        }
+        reading.bytes.resize(reading.slots.len() * self.bucket_bytes(), 0);
+    }
+
+    /// How many untrusted levels of a path are also on one of the others: paths share a beginning.
+    fn shared_levels(&self, path: Leaf, others: &[Leaf]) -> usize {
+        let deepest = others.iter().map(|other| self.tree.deepest_common(path, *other)).max();
+        deepest.map_or(0, |level| (level.0 + 1).saturating_sub(self.tree.top().0) as usize)
+    }
+
+    /// Lines 4 and 5: all real blocks of the buckets go into the stash.
+    fn take_in(&self, reading: &Reading) -> Result<(), OramError<S::Error>> {
+        let mut state = self.state.borrow_mut();
+        let entries = self.parameters.blocks_per_bucket as usize;
+        let mut sealed_blocks = reading.bytes.chunks_exact(HEADER_BYTES + self.parameters.block_bytes);
+        for slot in &reading.slots {
+            let level = self.tree.level_of(slot.bucket);
+            for entry in sealed_blocks.by_ref().take(entries) {
+                let (header, payload) = entry.split_at(HEADER_BYTES);
+                let Some((block, leaf)) = block_header::read(header) else {
+                    continue;
+                };
+                if block.0 >= self.parameters.capacity || leaf.0 >= self.tree.leaves() {
+                    return Err(OramError::Contradiction("a block lies beyond the capacity or the tree"));
+                }
+                if self.tree.bucket(level, leaf) != slot.bucket {
+                    return Err(OramError::Contradiction("a block stands off its path"));
+                }
+                if state.stash.find(block).is_some() {
+                    return Err(OramError::Contradiction("a block exists twice"));
+                }
+                state.stash.insert_with(block, leaf, payload);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lines 6 to 9: the block must be in the stash now. A block that was never mapped begins as zeros.
+    fn serve(
+        &self,
+        block: BlockId,
+        lookup: &Lookup,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<S::Error>> {
+        let stash = &mut self.state.borrow_mut().stash;
+        let found = stash.find(block);
+        let handle = match (found, lookup.block) {
+            (Some(handle), Some(_)) if lookup.old == Some(stash.leaf(handle)) => {
+                stash.remap(handle, lookup.new);
+                handle
+            }
+            (None, Some(_)) if lookup.old.is_none() => stash.insert(block, lookup.new),
+            // Served before in this batch: that request brought it here and gave it its leaf.
+            (Some(handle), None) => handle,
+            _ => {
+                return Err(OramError::Contradiction("a block is not where the position map has it"));
+            }
+        };
+        serve(stash.payload_mut(handle));
+        Ok(())
+    }
+
+    /// Lines 10 to 15 for all held paths, up to the writing itself. `None` if no path is held.
+    fn place(&self) -> Result<Option<Writing>, OramError<S::Error>> {
+        let state = &mut *self.state.borrow_mut();
+        if state.torn {
+            return Err(OramError::Torn);
+        }
+        if state.held.is_empty() {
+            return Ok(None);
+        }
+        let mut writing = mem::take(&mut state.spare_writing);
+        state.writes += 1;
+        writing.nth = state.writes;
+        mem::swap(&mut writing.paths, &mut state.held);
+        state.held.clear();
+        state.in_flight.extend(writing.paths.iter().map(|path| (writing.nth, *path)));
+        writing.buckets.clear();
+        let mut at = 0;
+        for (nth, path) in writing.paths.iter().enumerate() {
+            // The last path through a bucket fills it: by then all that could go deeper has gone.
+            let later = self.shared_levels(*path, &writing.paths[nth + 1..]);
+            let first = self.tree.top().0 + later as u32;
+            let room = |level: Level| {
+                if level.0 < first { 0 } else { self.parameters.blocks_per_bucket as usize }
+            };
+            state.placement.plan(&state.stash, &self.tree, *path, room, |_| true);
+            for level in self.tree.levels().skip(later) {
+                writing.buckets.push(self.tree.bucket(level, *path));
+                let end = at + self.bucket_bytes();
+                if writing.bytes.len() < end {
+                    writing.bytes.resize(end, 0);
+                }
+                let mut entries =
+                    writing.bytes[at..end].chunks_exact_mut(HEADER_BYTES + self.parameters.block_bytes);
+                for handle in state.placement.chosen(level) {
+                    let entry = entries.next().expect("no more than Z blocks were chosen");
+                    let (header, payload) = entry.split_at_mut(HEADER_BYTES);
+                    block_header::write(header, state.stash.block(*handle), state.stash.leaf(*handle));
+                    payload.copy_from_slice(state.stash.payload(*handle));
+                    state.stash.remove(*handle);
+                }
+                for dummy in entries {
+                    dummy.fill(0);
+                }
+                at = end;
+            }
+        }
+        writing.bytes.truncate(at);
+        Ok(Some(writing))
+    }
+
+    /// The write-back is complete: its buckets may be read again.
+    fn written(&self, writing: Writing) {
+        let mut state = self.state.borrow_mut();
+        state.in_flight.retain(|(nth, _)| *nth != writing.nth);
+        state.spare_writing = writing;
+        let waiting = state.waiting.take();
+        drop(state);
+        if let Some(waker) = waiting {
+            waker.wake();
+        }
+    }
+
+    fn bucket_bytes(&self) -> usize {
+        self.parameters.blocks_per_bucket as usize * (HEADER_BYTES + self.parameters.block_bytes)
+    }
+}
+
+impl<S, P, R> Oram for PathOram<S, P, R>
+where
+    S: Store,
+    P: PositionMap<Error = S::Error>,
+    R: RngCore,
+{
+    type Error = S::Error;
+
+    fn capacity(&self) -> u64 {
+        self.parameters.capacity
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.parameters.block_bytes
+    }
+
+    fn max_batch(&self) -> usize {
+        self.parameters.max_batch
+    }
+
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
+        check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        let n = batch.len();
+        let batch = RefCell::new(batch);
+        let block = |nth: usize| batch.borrow()[nth].block();
+        self.update(n, block, |nth, payload| match &mut batch.borrow_mut()[nth] {
+            Access::Read(_, into) => into.copy_from_slice(payload),
+            Access::Write(_, from) => payload.copy_from_slice(from),
+            Access::Dummy => {}
+        })
+        .await
+    }
+
+    /// 1 while paths are held, and what the position map owes.
+    fn owed(&self) -> u64 {
+        u64::from(!self.state.borrow().held.is_empty()) + self.positions.owed()
+    }
+
+    /// As soon as a largest batch's worth of paths is held.
+    fn must_idle(&self) -> bool {
+        self.state.borrow().held.len() >= self.parameters.max_batch || self.positions.must_idle()
+    }
+
+    /// Writes all held paths back; when none is held, one step of the position map's.
+    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        let turn = self.turns.take().await;
+        let unfinished = Unfinished(&self.state);
+        let writing = self.place()?;
+        drop(turn);
+        match writing {
+            Some(writing) => {
+                self.store.write(&writing.buckets, &writing.bytes).await?;
+                self.written(writing);
+            }
+            None => self.positions.idle().await?,
+        }
+        unfinished.finished();
+        Ok(())
+    }
+
+    /// Always 0: there is nothing to evict but the path that was read.
+    fn emergencies(&self) -> u64 {
+        0
+    }
+}
+
+/// Marks the state torn unless it is told that the operation came to its end.
+struct Unfinished<'a, R>(&'a RefCell<State<R>>);
+
+impl<R> Unfinished<'_, R> {
+    fn finished(self) {
+        mem::forget(self);
+    }
+}
+
+impl<R> Drop for Unfinished<'_, R> {
+    fn drop(&mut self) {
+        let mut state = self.0.borrow_mut();
+        state.torn = true;
+        let waiting = state.waiting.take();
+        drop(state);
+        if let Some(waker) = waiting {
+            waker.wake();
+        }
+    }
+}

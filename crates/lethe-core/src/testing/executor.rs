@@ -1,0 +1,87 @@
+//! Futures driven by hand, in an order that the test decides.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::task::Wake;
+use alloc::vec::Vec;
+use core::future::Future;
+use core::pin::{Pin, pin};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::task::{Context, Poll, Waker};
+
+/// Polls a future over an always-ready store: one poll must finish it.
+///
+/// # Panics
+/// If the future waits for anything.
+pub fn finish_now<F: Future>(future: F) -> F::Output {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("the future waits for something that nobody will do"),
+    }
+}
+
+/// Several futures side by side on one thread. A task is polled only if it is new or was woken, so that a lost wake-up
+/// shows as a task that never ends.
+#[derive(Default)]
+pub struct Executor<'a> {
+    tasks: Vec<Task<'a>>,
+    ended: usize,
+}
+
+struct Task<'a> {
+    future: Option<Pin<Box<dyn Future<Output = ()> + 'a>>>,
+    woken: Arc<Woken>,
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<'a> Executor<'a> {
+    /// Without tasks.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a task; it starts at the next [`run`](Self::run).
+    pub fn spawn(&mut self, future: impl Future<Output = ()> + 'a) {
+        self.tasks
+            .push(Task { future: Some(Box::pin(future)), woken: Arc::new(Woken(AtomicBool::new(true))) });
+    }
+
+    /// Polls woken tasks, the oldest first, until none is woken.
+    pub fn run(&mut self) {
+        let mut progress = true;
+        while progress {
+            progress = false;
+            for task in &mut self.tasks {
+                let Some(future) = &mut task.future else {
+                    continue;
+                };
+                if !task.woken.0.swap(false, Ordering::Relaxed) {
+                    continue;
+                }
+                progress = true;
+                let waker = Waker::from(task.woken.clone());
+                if future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+                    task.future = None;
+                    self.ended += 1;
+                }
+            }
+        }
+    }
+
+    /// Tasks that have ended.
+    pub fn ended(&self) -> usize {
+        self.ended
+    }
+
+    /// Tasks that have not.
+    pub fn unfinished(&self) -> usize {
+        self.tasks.len() - self.ended
+    }
+}

@@ -1,0 +1,10 @@
+//! What tests of schemes need: a store that records its trace, a plain array to compare with, and an executor
+//! without an operating system. Behind the feature `testing`; not for production.
+
+pub mod array_model;
+pub mod executor;
+pub mod trace_store;
+
+pub use array_model::{ArrayModel, Operation, exercise};
+pub use executor::{Executor, finish_now};
+pub use trace_store::{TraceEntry, TraceStore};

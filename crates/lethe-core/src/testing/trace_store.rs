@@ -1,0 +1,200 @@
+//! A store in memory that records what its adversary sees, and may finish its operations late and in any order.
+
+use crate::layout::Layout;
+use crate::store::Store;
+use crate::words::{Bucket, Slot};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::convert::Infallible;
+use core::future::poll_fn;
+use core::task::{Poll, Waker};
+
+/// One operation of the trace, recorded when it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TraceEntry {
+    /// These slots were read together.
+    Read(Vec<Slot>),
+    /// These buckets were written together.
+    Write(Vec<Bucket>),
+}
+
+/// Memory for a [`Layout`]. Ready at once, until [`hold_back`](Self::hold_back): then each operation waits for
+/// [`complete`](Self::complete), and takes effect only then.
+///
+/// It watches the scheme: to read or to write a bucket whose write is under way is a race that a real store would
+/// decide at will, and panics here.
+pub struct TraceStore {
+    layout: Layout,
+    bytes: RefCell<Vec<u8>>,
+    starts: Vec<usize>,
+    trace: RefCell<Vec<TraceEntry>>,
+    recording: Cell<bool>,
+    holding_back: Cell<bool>,
+    pending: RefCell<Vec<Pending>>,
+    issued: Cell<u64>,
+}
+
+struct Pending {
+    nth: u64,
+    writes: Vec<Bucket>,
+    released: bool,
+    waker: Option<Waker>,
+}
+
+impl TraceStore {
+    /// A store that was never written: zeros.
+    pub fn new(layout: Layout) -> Self {
+        let mut starts = vec![0];
+        for extent in layout.extents() {
+            let bytes = extent.buckets as usize * extent.slots as usize * extent.slot_bytes as usize;
+            starts.push(starts[starts.len() - 1] + bytes);
+        }
+        TraceStore {
+            bytes: RefCell::new(vec![0; starts[starts.len() - 1]]),
+            starts,
+            layout,
+            trace: RefCell::default(),
+            recording: Cell::new(true),
+            holding_back: Cell::new(false),
+            pending: RefCell::default(),
+            issued: Cell::new(0),
+        }
+    }
+
+    /// Takes the trace recorded so far.
+    pub fn take_trace(&self) -> Vec<TraceEntry> {
+        self.trace.take()
+    }
+
+    /// Whether operations are recorded; they are unless told otherwise.
+    pub fn record(&self, recording: bool) {
+        self.recording.set(recording);
+    }
+
+    /// Whether operations from now on wait for [`complete`](Self::complete).
+    pub fn hold_back(&self, holding_back: bool) {
+        self.holding_back.set(holding_back);
+    }
+
+    /// Operations that wait, whether or not they are released.
+    pub fn pending(&self) -> usize {
+        self.pending.borrow().iter().filter(|pending| !pending.released).count()
+    }
+
+    /// Lets the `nth` of the waiting operations, in the order asked, finish at its next poll.
+    ///
+    /// # Panics
+    /// If fewer wait.
+    pub fn complete(&self, nth: usize) {
+        let mut pending = self.pending.borrow_mut();
+        let chosen =
+            pending.iter_mut().filter(|pending| !pending.released).nth(nth).expect("so many operations wait");
+        chosen.released = true;
+        if let Some(waker) = chosen.waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// What untrusted memory holds now, to be put back later.
+    pub fn contents(&self) -> Vec<u8> {
+        self.bytes.borrow().clone()
+    }
+
+    /// Puts back what [`contents`](Self::contents) gave.
+    pub fn set_contents(&self, contents: &[u8]) {
+        self.bytes.borrow_mut().copy_from_slice(contents);
+    }
+
+    /// Lets the adversary at the bytes of a slot.
+    pub fn tamper(&self, slot: Slot, change: impl FnOnce(&mut [u8])) {
+        let (start, len) = self.range(slot.bucket, slot.index);
+        change(&mut self.bytes.borrow_mut()[start..start + len]);
+    }
+
+    fn range(&self, bucket: Bucket, index: u32) -> (usize, usize) {
+        let mut first = 0;
+        for (extent, start) in self.layout.extents().iter().zip(&self.starts) {
+            if bucket.0 < first + extent.buckets {
+                let slot = (bucket.0 - first) as usize * extent.slots as usize + index as usize;
+                assert!(index < extent.slots, "{bucket} has {} slots", extent.slots);
+                return (start + slot * extent.slot_bytes as usize, extent.slot_bytes as usize);
+            }
+            first += extent.buckets;
+        }
+        panic!("{bucket} lies outside of the layout");
+    }
+
+    async fn finish(&self, writes: &[Bucket]) {
+        if !self.holding_back.get() {
+            return;
+        }
+        let nth = self.issued.get();
+        self.issued.set(nth + 1);
+        self.pending.borrow_mut().push(Pending {
+            nth,
+            writes: writes.to_vec(),
+            released: false,
+            waker: None,
+        });
+        poll_fn(|context| {
+            let mut pending = self.pending.borrow_mut();
+            let at =
+                pending.iter().position(|pending| pending.nth == nth).expect("it waits until it is released");
+            if pending[at].released {
+                pending.remove(at);
+                return Poll::Ready(());
+            }
+            pending[at].waker = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    fn no_race(&self, buckets: impl Iterator<Item = Bucket>) {
+        let pending = self.pending.borrow();
+        for bucket in buckets {
+            let races = pending.iter().any(|pending| pending.writes.contains(&bucket));
+            assert!(!races, "{bucket} was asked for while its write is under way");
+        }
+    }
+}
+
+impl Store for TraceStore {
+    type Error = Infallible;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
+        self.no_race(slots.iter().map(|slot| slot.bucket));
+        if self.recording.get() {
+            self.trace.borrow_mut().push(TraceEntry::Read(slots.to_vec()));
+        }
+        self.finish(&[]).await;
+        let bytes = self.bytes.borrow();
+        let mut at = 0;
+        for slot in slots {
+            let (start, len) = self.range(slot.bucket, slot.index);
+            into[at..at + len].copy_from_slice(&bytes[start..start + len]);
+            at += len;
+        }
+        assert_eq!(at, into.len(), "a read is given exactly its slots' length");
+        Ok(())
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
+        self.no_race(buckets.iter().copied());
+        if self.recording.get() {
+            self.trace.borrow_mut().push(TraceEntry::Write(buckets.to_vec()));
+        }
+        self.finish(buckets).await;
+        let mut bytes = self.bytes.borrow_mut();
+        let mut at = 0;
+        for bucket in buckets {
+            let (start, _) = self.range(*bucket, 0);
+            let len = self.layout.bucket_bytes(*bucket);
+            bytes[start..start + len].copy_from_slice(&from[at..at + len]);
+            at += len;
+        }
+        assert_eq!(at, from.len(), "a write is given exactly its buckets' length");
+        Ok(())
+    }
+}
