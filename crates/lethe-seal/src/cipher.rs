@@ -1,0 +1,191 @@
+//! The authenticated ciphers, one expanded key each, in place.
+
+use aegis::aegis128l::Aegis128L;
+use aegis::aegis256::Aegis256;
+use borsh::{BorshDeserialize, BorshSerialize};
+use core::fmt;
+use core::str::FromStr;
+use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use zeroize::Zeroizing;
+
+/// Bytes that sealing adds to a text: the tag. The nonce is derived from what is sealed and not stored.
+pub const TAG_BYTES: usize = 16;
+
+/// Bytes of a nonce, whatever the cipher. AEGIS takes longer ones: the rest is zeros.
+pub const NONCE_BYTES: usize = 12;
+
+/// Bytes of the key that a cipher is given. AEGIS-128L uses the first 16.
+pub const KEY_BYTES: usize = 32;
+
+/// Which authenticated cipher seals a vault. Public, and fixed when the vault is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
+#[borsh(use_discriminant = true)]
+#[repr(u8)]
+pub enum Cipher {
+    /// AES-256-GCM (NIST SP 800-38D), by ring: the fastest of those in wide use.
+    #[default]
+    Aes256Gcm = 0,
+    /// ChaCha20-Poly1305 (RFC 8439), by ring: for processors without AES instructions.
+    ChaCha20Poly1305 = 1,
+    /// AEGIS-128L with a 128-bit tag (CFRG draft), by libaegis: the fastest, with a 128-bit key.
+    Aegis128L = 2,
+    /// AEGIS-256 with a 128-bit tag (CFRG draft), by libaegis.
+    Aegis256 = 3,
+}
+
+impl Cipher {
+    /// Every cipher there is.
+    pub const ALL: [Cipher; 4] =
+        [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305, Cipher::Aegis128L, Cipher::Aegis256];
+
+    /// The name used in configuration files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cipher::Aes256Gcm => "aes-256-gcm",
+            Cipher::ChaCha20Poly1305 => "chacha20-poly1305",
+            Cipher::Aegis128L => "aegis-128l",
+            Cipher::Aegis256 => "aegis-256",
+        }
+    }
+
+    /// The number that stands for it in sealed headers.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The cipher of a number in a sealed header, if there is one.
+    pub fn from_number(number: u8) -> Option<Cipher> {
+        Cipher::ALL.into_iter().find(|c| c.number() == number)
+    }
+}
+
+impl fmt::Display for Cipher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A cipher was named that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such cipher; choose aes-256-gcm, chacha20-poly1305, aegis-128l or aegis-256")]
+pub struct UnknownCipher;
+
+impl FromStr for Cipher {
+    type Err = UnknownCipher;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCipher> {
+        Cipher::ALL.into_iter().find(|c| c.name().eq_ignore_ascii_case(name)).ok_or(UnknownCipher)
+    }
+}
+
+/// The tag does not belong to this text, key, nonce and associated data. The text was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are not what was sealed, or were sealed under another key")]
+pub struct Forged;
+
+/// A cipher with its key, expanded once. Neither `seal` nor `open` allocates.
+///
+/// AEGIS keys are wiped when dropped; ring keeps its expanded keys private and does not wipe them.
+pub struct CipherKey {
+    inner: Inner,
+}
+
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the largest is the default, and a pointer would cost every slot a look-up"
+)]
+enum Inner {
+    Ring(LessSafeKey),
+    Aegis128L(Zeroizing<[u8; 16]>),
+    Aegis256(Zeroizing<[u8; 32]>),
+}
+
+impl CipherKey {
+    /// Expands a key.
+    pub fn new(cipher: Cipher, key: &[u8; KEY_BYTES]) -> Self {
+        let ring = |algorithm| {
+            let key = UnboundKey::new(algorithm, key).expect("both algorithms take 32 bytes");
+            Inner::Ring(LessSafeKey::new(key))
+        };
+        let inner = match cipher {
+            Cipher::Aes256Gcm => ring(&AES_256_GCM),
+            Cipher::ChaCha20Poly1305 => ring(&CHACHA20_POLY1305),
+            Cipher::Aegis128L => {
+                let mut half = Zeroizing::new([0; 16]);
+                half.copy_from_slice(&key[..16]);
+                Inner::Aegis128L(half)
+            }
+            Cipher::Aegis256 => Inner::Aegis256(Zeroizing::new(*key)),
+        };
+        CipherKey { inner }
+    }
+
+    /// Encrypts `text` in place and returns the tag over it and `associated`.
+    ///
+    /// The caller never gives one key the same nonce for two different texts.
+    ///
+    /// # Panics
+    /// If `text` is longer than the cipher takes at once (64 GiB for AES-GCM, 256 GiB for ChaCha20-Poly1305).
+    pub fn seal(&self, nonce: &[u8; NONCE_BYTES], associated: &[u8], text: &mut [u8]) -> [u8; TAG_BYTES] {
+        match &self.inner {
+            Inner::Ring(key) => {
+                let nonce = Nonce::assume_unique_for_key(*nonce);
+                let tag = key
+                    .seal_in_place_separate_tag(nonce, Aad::from(associated), text)
+                    .expect("the text is shorter than the cipher's limit");
+                let mut bytes = [0; TAG_BYTES];
+                bytes.copy_from_slice(tag.as_ref());
+                bytes
+            }
+            Inner::Aegis128L(key) => {
+                Aegis128L::<TAG_BYTES>::new(key, &widen(nonce)).encrypt_in_place(text, associated)
+            }
+            Inner::Aegis256(key) => {
+                Aegis256::<TAG_BYTES>::new(key, &widen(nonce)).encrypt_in_place(text, associated)
+            }
+        }
+    }
+
+    /// Checks the tag and decrypts `text` in place.
+    ///
+    /// # Errors
+    /// [`Forged`]; `text` then holds nothing of use.
+    pub fn open(
+        &self,
+        nonce: &[u8; NONCE_BYTES],
+        associated: &[u8],
+        text: &mut [u8],
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), Forged> {
+        match &self.inner {
+            Inner::Ring(key) => key
+                .open_in_place_separate_tag(
+                    Nonce::assume_unique_for_key(*nonce),
+                    Aad::from(associated),
+                    (*tag).into(),
+                    text,
+                    0..,
+                )
+                .map(|_| ())
+                .map_err(|_| Forged),
+            Inner::Aegis128L(key) => Aegis128L::<TAG_BYTES>::new(key, &widen(nonce))
+                .decrypt_in_place(text, tag, associated)
+                .map_err(|_| Forged),
+            Inner::Aegis256(key) => Aegis256::<TAG_BYTES>::new(key, &widen(nonce))
+                .decrypt_in_place(text, tag, associated)
+                .map_err(|_| Forged),
+        }
+    }
+}
+
+impl fmt::Debug for CipherKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CipherKey").finish_non_exhaustive()
+    }
+}
+
+fn widen<const N: usize>(nonce: &[u8; NONCE_BYTES]) -> [u8; N] {
+    let mut wide = [0; N];
+    wide[..NONCE_BYTES].copy_from_slice(nonce);
+    wide
+}

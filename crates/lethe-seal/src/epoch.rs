@@ -1,0 +1,90 @@
+//! Epochs: each opening of a vault seals under a key of its own.
+
+use crate::derive::Salt;
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize, io};
+
+/// One opening of a vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Epoch {
+    /// Its number, from 1. Numbers grow and may skip some.
+    pub number: u32,
+    /// Drawn for it alone: 256 bits, so that no key is ever derived twice, not even by two machines that restored
+    /// the same backup.
+    pub salt: Salt,
+}
+
+/// The epochs whose slots may still be read, and the newest one. Public: it holds salts, no keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize)]
+pub struct Epochs {
+    /// Ascending by number.
+    table: Vec<Epoch>,
+}
+
+/// The epoch is not newer than the ones before it, or its salt was used before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotNew;
+
+impl Epochs {
+    /// No epoch yet.
+    pub fn new() -> Self {
+        Epochs::default()
+    }
+
+    /// The newest epoch's number; 0 before the first.
+    pub fn newest(&self) -> u32 {
+        self.table.last().map_or(0, |e| e.number)
+    }
+
+    /// Appends an epoch.
+    ///
+    /// # Errors
+    /// [`NotNew`], and nothing was changed.
+    pub fn begin(&mut self, epoch: Epoch) -> Result<(), NotNew> {
+        let known = self.table.iter().any(|e| e.salt == epoch.salt);
+        if epoch.number <= self.newest() || known {
+            return Err(NotNew);
+        }
+        self.table.push(epoch);
+        Ok(())
+    }
+
+    /// The salt of an epoch, if it is still known.
+    pub fn salt(&self, number: u32) -> Option<&Salt> {
+        let at = self.table.binary_search_by_key(&number, |e| e.number).ok()?;
+        Some(&self.table[at].salt)
+    }
+
+    /// The known epochs, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Epoch> {
+        self.table.iter()
+    }
+
+    /// How many epochs are known.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether no epoch has begun.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Forgets the epochs that are not `used`; the newest always stays, so that numbers keep growing.
+    pub fn retain(&mut self, mut used: impl FnMut(u32) -> bool) {
+        let newest = self.newest();
+        self.table.retain(|e| e.number == newest || used(e.number));
+    }
+}
+
+impl BorshDeserialize for Epochs {
+    fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<Self> {
+        let mut epochs = Epochs::new();
+        for epoch in Vec::<Epoch>::deserialize_reader(reader)? {
+            epochs.begin(epoch).map_err(|NotNew| {
+                io::Error::new(io::ErrorKind::InvalidData, "the epochs are not in order")
+            })?;
+        }
+        Ok(epochs)
+    }
+}

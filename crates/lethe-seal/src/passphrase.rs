@@ -1,0 +1,83 @@
+//! A master key from a passphrase (Argon2id, RFC 9106).
+
+use crate::master_key::MasterKey;
+use argon2::{Algorithm, Argon2, Params, Version};
+use borsh::{BorshDeserialize, BorshSerialize};
+use rand_core::CryptoRng;
+
+/// What must be kept, in public, to turn the passphrase into the key again.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct PassphraseHeader {
+    /// Memory that one guess takes, in KiB.
+    pub memory_kib: u32,
+    /// Passes over that memory.
+    pub passes: u32,
+    /// Lanes that could be computed side by side.
+    pub lanes: u32,
+    /// Drawn for this vault.
+    pub salt: [u8; 32],
+}
+
+/// Why a passphrase gave no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PassphraseError {
+    /// An empty passphrase protects nothing.
+    #[error("the passphrase is empty")]
+    Empty,
+    /// The header asks for less work than is safe or more than a machine can do: it was changed or is damaged.
+    #[error(
+        "the passphrase header asks for {memory_kib} KiB, {passes} passes and {lanes} lanes; \
+         {least_kib} to {most_kib} KiB, 2 to 64 passes and 1 to 64 lanes are accepted: it was changed or is damaged",
+        least_kib = PassphraseHeader::LEAST_KIB, most_kib = PassphraseHeader::MOST_KIB
+    )]
+    Parameters {
+        /// Memory asked for, in KiB.
+        memory_kib: u32,
+        /// Passes asked for.
+        passes: u32,
+        /// Lanes asked for.
+        lanes: u32,
+    },
+}
+
+impl PassphraseHeader {
+    /// The least memory accepted, in KiB (with two passes, the least that OWASP recommends).
+    pub const LEAST_KIB: u32 = 19 * 1024;
+    /// The most memory accepted, in KiB: a forged header must not exhaust the machine.
+    pub const MOST_KIB: u32 = 4 * 1024 * 1024;
+
+    /// RFC 9106's second recommended choice: 64 MiB, 3 passes, 4 lanes, and a fresh salt.
+    pub fn draw<R: CryptoRng + ?Sized>(rng: &mut R) -> Self {
+        let mut salt = [0; 32];
+        rng.fill_bytes(&mut salt);
+        PassphraseHeader { memory_kib: 64 * 1024, passes: 3, lanes: 4, salt }
+    }
+
+    /// The key of a passphrase. Takes some tenths of a second, on purpose.
+    ///
+    /// # Errors
+    /// [`PassphraseError`]. A wrong passphrase is none: it gives another key
+    /// (see [`key_check`](crate::derive::key_check)).
+    pub fn master_key(&self, passphrase: &str) -> Result<MasterKey, PassphraseError> {
+        if passphrase.is_empty() {
+            return Err(PassphraseError::Empty);
+        }
+        let refusal = PassphraseError::Parameters {
+            memory_kib: self.memory_kib,
+            passes: self.passes,
+            lanes: self.lanes,
+        };
+        let accepted = (Self::LEAST_KIB..=Self::MOST_KIB).contains(&self.memory_kib)
+            && (2..=64).contains(&self.passes)
+            && (1..=64).contains(&self.lanes);
+        if !accepted {
+            return Err(refusal);
+        }
+        let params = Params::new(self.memory_kib, self.passes, self.lanes, None).map_err(|_| refusal)?;
+        let mut key = MasterKey::blank();
+        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+            .hash_password_into(passphrase.as_bytes(), &self.salt, key.expose_mut())
+            .map_err(|_| refusal)?;
+        Ok(key)
+    }
+}

@@ -1,0 +1,123 @@
+//! Sealing of many small records under one key: a journal's.
+//!
+//! A record is bound to its sequence number: one that is moved, repeated or left out does not open. Where a journal
+//! ends is for the journal to know.
+
+use crate::cipher::{Cipher, CipherKey, Forged, NONCE_BYTES, TAG_BYTES};
+use crate::derive::{Purpose, Salt, derive};
+use crate::master_key::MasterKey;
+use crate::slot_keys::{BYTES_PER_KEY_LOG2, SLOTS_PER_KEY_LOG2};
+use alloc::vec::Vec;
+
+/// Bytes that sealing adds to a record.
+pub const OVERHEAD_BYTES: usize = TAG_BYTES;
+
+/// Why a record was not sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// The sequence number was passed: its nonce must not be used again.
+    #[error("record {sequence} was sealed already: the next is {next} or later")]
+    Passed {
+        /// The number asked for.
+        sequence: u64,
+        /// The least that may follow.
+        next: u64,
+    },
+    /// The key has sealed as much as it may. Go on with a fresh salt.
+    #[error("the key of this journal has sealed as much as it may: go on with a fresh salt")]
+    Exhausted,
+}
+
+/// Seals records in ascending order, each number once.
+#[derive(Debug)]
+pub struct RecordSealer {
+    key: CipherKey,
+    /// The least sequence number that may be sealed; nothing after the last.
+    next: Option<u64>,
+    records_left: u64,
+    bytes_left: u64,
+}
+
+impl RecordSealer {
+    /// A sealer whose key is derived once, here. `salt` is drawn for it alone, and kept beside the records;
+    /// `context` says which journal of which vault it is.
+    pub fn new(master: &MasterKey, purpose: Purpose, cipher: Cipher, salt: &Salt, context: &[u8]) -> Self {
+        RecordSealer {
+            key: record_key(master, purpose, cipher, salt, context),
+            next: Some(0),
+            records_left: 1 << SLOTS_PER_KEY_LOG2,
+            bytes_left: 1 << BYTES_PER_KEY_LOG2,
+        }
+    }
+
+    /// Seals a record, and appends it to `out`: [`OVERHEAD_BYTES`] longer than `text`. Numbers may be skipped.
+    ///
+    /// # Errors
+    /// [`RecordError`]; `out` is then as it was.
+    pub fn seal(&mut self, sequence: u64, text: &[u8], out: &mut Vec<u8>) -> Result<(), RecordError> {
+        let next = self.next.ok_or(RecordError::Exhausted)?;
+        if sequence < next {
+            return Err(RecordError::Passed { sequence, next });
+        }
+        let bytes = (text.len() + OVERHEAD_BYTES) as u64;
+        let records_left = self.records_left.checked_sub(1);
+        let bytes_left = self.bytes_left.checked_sub(bytes);
+        self.records_left = records_left.ok_or(RecordError::Exhausted)?;
+        self.bytes_left = bytes_left.ok_or(RecordError::Exhausted)?;
+        self.next = sequence.checked_add(1);
+
+        let start = out.len();
+        out.extend_from_slice(text);
+        let tag = self.key.seal(&record_nonce(sequence), &[], &mut out[start..]);
+        out.extend_from_slice(&tag);
+        Ok(())
+    }
+}
+
+/// Opens records, in any order.
+#[derive(Debug)]
+pub struct RecordOpener {
+    key: CipherKey,
+}
+
+impl RecordOpener {
+    /// An opener for the records of the sealer that was given the same.
+    pub fn new(master: &MasterKey, purpose: Purpose, cipher: Cipher, salt: &Salt, context: &[u8]) -> Self {
+        RecordOpener { key: record_key(master, purpose, cipher, salt, context) }
+    }
+
+    /// Opens a record, and appends its text to `out`.
+    ///
+    /// # Errors
+    /// [`Forged`], on any bytes that were not sealed under this number; `out` is then as it was.
+    pub fn open(&self, sequence: u64, sealed: &[u8], out: &mut Vec<u8>) -> Result<(), Forged> {
+        let (text, tag) = sealed.split_last_chunk::<TAG_BYTES>().ok_or(Forged)?;
+        let start = out.len();
+        out.extend_from_slice(text);
+        let opened = self.key.open(&record_nonce(sequence), &[], &mut out[start..], tag);
+        if opened.is_err() {
+            out.truncate(start);
+        }
+        opened
+    }
+}
+
+fn record_key(
+    master: &MasterKey,
+    purpose: Purpose,
+    cipher: Cipher,
+    salt: &Salt,
+    context: &[u8],
+) -> CipherKey {
+    let mut bound = Vec::with_capacity(16 + context.len());
+    bound.extend_from_slice(b"records/1/");
+    bound.push(cipher.number());
+    bound.extend_from_slice(context);
+    CipherKey::new(cipher, &derive(master, purpose, salt, &bound))
+}
+
+fn record_nonce(sequence: u64) -> [u8; NONCE_BYTES] {
+    let mut nonce = [0; NONCE_BYTES];
+    nonce[..8].copy_from_slice(&sequence.to_be_bytes());
+    nonce
+}

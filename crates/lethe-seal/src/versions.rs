@@ -1,0 +1,164 @@
+//! The trusted version table: which writing of every bucket is the newest. It is what makes an old slot an error.
+
+use crate::epoch::Epochs;
+use alloc::vec;
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize, io};
+use core::fmt;
+use lethe_core::store::BucketVersion;
+use lethe_core::words::{Bucket, Version};
+use rand_core::CryptoRng;
+
+/// Which vault: 128 random bits, public. Slots of another vault do not open, even under the same master key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub struct VaultId(pub [u8; 16]);
+
+impl VaultId {
+    /// Draws an identity.
+    pub fn draw<R: CryptoRng + ?Sized>(rng: &mut R) -> Self {
+        let mut bytes = [0; 16];
+        rng.fill_bytes(&mut bytes);
+        VaultId(bytes)
+    }
+}
+
+impl fmt::Display for VaultId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for VaultId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VaultId({self})")
+    }
+}
+
+/// The trusted state of the sealing layer: 12 bytes for every bucket, the epochs, and the counter.
+///
+/// It holds no secret, but whoever can change it can roll slots back: it stays on the trusted side, or travels sealed.
+/// Its encoding has a length that depends on the number of buckets and of epochs only.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize)]
+pub struct TrustedVersions {
+    pub(crate) vault: VaultId,
+    pub(crate) epochs: Epochs,
+    /// The last counter taken in the newest epoch.
+    pub(crate) counter: u64,
+    /// Epoch, then the counter's upper and lower half: packed, because there is one for every bucket.
+    table: Vec<[u32; 3]>,
+}
+
+impl TrustedVersions {
+    /// A vault in which nothing was ever written.
+    ///
+    /// # Panics
+    /// If the table does not fit the address space.
+    pub fn new(vault: VaultId, buckets: u64) -> Self {
+        let buckets = usize::try_from(buckets).expect("the version table fits in memory");
+        TrustedVersions { vault, epochs: Epochs::new(), counter: 0, table: vec![[0; 3]; buckets] }
+    }
+
+    /// Which vault.
+    pub fn vault(&self) -> VaultId {
+        self.vault
+    }
+
+    /// The epochs known.
+    pub fn epochs(&self) -> &Epochs {
+        &self.epochs
+    }
+
+    /// Bucket writes of the newest epoch so far.
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// Buckets in the table.
+    pub fn buckets(&self) -> u64 {
+        self.table.len() as u64
+    }
+
+    /// The newest version of a bucket.
+    ///
+    /// # Panics
+    /// If the bucket lies outside of the table.
+    pub fn version(&self, bucket: Bucket) -> Version {
+        unpack(self.table[bucket.0 as usize])
+    }
+
+    /// The newest version of every bucket that was ever written: what the untrusted side must hold. What it holds
+    /// beyond that is an older version or an orphan.
+    pub fn live(&self) -> impl Iterator<Item = BucketVersion> {
+        (0..).map(Bucket).zip(&self.table).filter_map(|(bucket, &packed)| {
+            let version = unpack(packed);
+            (!version.is_never()).then_some(BucketVersion { bucket, version })
+        })
+    }
+
+    pub(crate) fn set(&mut self, bucket: Bucket, version: Version) {
+        self.table[bucket.0 as usize] = pack(version);
+    }
+
+    /// Forgets the epochs that no bucket's newest version belongs to.
+    pub(crate) fn drop_unused_epochs(&mut self) {
+        let numbers: Vec<u32> = self.epochs.iter().map(|e| e.number).collect();
+        let mut used = vec![false; numbers.len()];
+        let mut last = 0;
+        for &[epoch, ..] in &self.table {
+            // Neighbours mostly share their epoch.
+            if epoch != last
+                && let Ok(at) = numbers.binary_search(&epoch)
+            {
+                used[at] = true;
+                last = epoch;
+            }
+        }
+        self.epochs.retain(|number| numbers.binary_search(&number).is_ok_and(|at| used[at]));
+    }
+
+    /// Why these versions contradict themselves, if they do.
+    fn contradiction(&self) -> Option<&'static str> {
+        let newest = self.epochs.newest();
+        let mut last = 0;
+        for &packed in &self.table {
+            let version = unpack(packed);
+            if version.is_never() {
+                continue;
+            }
+            if version.counter == 0 {
+                return Some("a version has no counter");
+            }
+            if version.epoch == newest && version.counter > self.counter {
+                return Some("a version is newer than the newest");
+            }
+            if version.epoch != last && self.epochs.salt(version.epoch).is_none() {
+                return Some("a version's epoch is unknown");
+            }
+            last = version.epoch;
+        }
+        None
+    }
+}
+
+impl BorshDeserialize for TrustedVersions {
+    fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<Self> {
+        let versions = TrustedVersions {
+            vault: BorshDeserialize::deserialize_reader(reader)?,
+            epochs: BorshDeserialize::deserialize_reader(reader)?,
+            counter: BorshDeserialize::deserialize_reader(reader)?,
+            table: BorshDeserialize::deserialize_reader(reader)?,
+        };
+        match versions.contradiction() {
+            Some(why) => Err(io::Error::new(io::ErrorKind::InvalidData, why)),
+            None => Ok(versions),
+        }
+    }
+}
+
+fn pack(version: Version) -> [u32; 3] {
+    [version.epoch, (version.counter >> 32) as u32, version.counter as u32]
+}
+
+fn unpack([epoch, high, low]: [u32; 3]) -> Version {
+    Version { epoch, counter: u64::from(high) << 32 | u64::from(low) }
+}
