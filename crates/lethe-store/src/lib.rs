@@ -1,1 +1,32 @@
-//! .
+//! The untrusted side of Lethe: where sealed buckets lie, and what can be wrapped around that place.
+//!
+//! Three traits make up the untrusted side. [`Untrusted`](lethe_core::store::Untrusted) holds buckets in versions,
+//! [`Blobs`] holds whole named objects beside them (a header, epochs, checkpoints), and [`Inventory`] tells what is
+//! there. Nothing here knows a key, and every byte that comes back may be forged.
+//!
+//! Stores: [`DenseMemory`] (fast, one version per bucket), [`VersionedMemory`] (all versions, with an adversary's
+//! hands), [`Objects`] (files, S3, GCS, Azure).
+//!
+//! Wrappers implement all three traits over an inner store, so they stack in any order. What a wrapper sees is what
+//! the wrapper or store **below** it is asked: put a [`Recorder`] under a [`Retry`] to see each attempt, above it to
+//! see each call once.
+
+mod blobs;
+mod faults;
+mod link;
+mod memory;
+mod meter;
+mod objects;
+mod recorder;
+mod requests;
+mod retry;
+
+pub use blobs::{Blob, BlobError, Blobs, Inventory, check_name};
+pub use faults::{FaultCounts, FaultRates, FaultSwitch, Faults, InjectedFault};
+pub use link::{BitsPerSecond, Link, LinkSpeed};
+pub use memory::{DenseMemory, Snapshot, VersionedMemory};
+pub use meter::{Bill, Meter, MeterReader, PriceError, PriceTable, Prices, Usage};
+pub use objects::{Objects, OpenError, OpenOptions};
+pub use recorder::{Event, Recorder, Request, Trace};
+pub use requests::{RangeRequest, range_requests};
+pub use retry::{Retry, RetryPolicy};

@@ -1,0 +1,133 @@
+//! What the object store's errors mean: missing, refused for good, or worth another try.
+
+use lethe_core::store::{BucketVersion, UntrustedError};
+use object_store::Error;
+use std::io::ErrorKind;
+
+/// The meaning of an error of reading a bucket version.
+pub(super) fn read_failure(of: BucketVersion, error: Error) -> UntrustedError {
+    match error {
+        Error::NotFound { .. } => UntrustedError::Missing(of),
+        error => write_failure(error),
+    }
+}
+
+/// The meaning of an error of anything else.
+pub(super) fn write_failure(error: Error) -> UntrustedError {
+    let refused = match &error {
+        // Nothing is read here that may be absent, so it is the store's own bucket or folder that is gone.
+        Error::NotFound { .. }
+        | Error::InvalidPath { .. }
+        | Error::NotSupported { .. }
+        | Error::AlreadyExists { .. }
+        | Error::Precondition { .. }
+        | Error::NotModified { .. }
+        | Error::NotImplemented { .. }
+        | Error::PermissionDenied { .. }
+        | Error::Unauthenticated { .. }
+        | Error::UnknownConfigurationKey { .. } => true,
+        error => http_status(error).is_some_and(is_refusal) || io_kind(error).is_some_and(is_final),
+    };
+    if refused {
+        UntrustedError::Refused(Box::new(error))
+    } else {
+        UntrustedError::Unavailable(Box::new(error))
+    }
+}
+
+/// The result of a call whose requests failed so: one that a retry cannot heal goes before one that it may, then
+/// the first in the order asked.
+pub(super) fn worst(failures: Vec<(usize, UntrustedError)>) -> Result<(), UntrustedError> {
+    let first = failures
+        .into_iter()
+        .min_by_key(|(index, failure)| (matches!(failure, UntrustedError::Unavailable(_)), *index));
+    first.map_or(Ok(()), |(_, failure)| Err(failure))
+}
+
+/// Whether an HTTP status says that the same request will not succeed later.
+fn is_refusal(status: u16) -> bool {
+    (400..500).contains(&status) && !matches!(status, 408 | 429)
+}
+
+fn is_final(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::StorageFull
+            | ErrorKind::QuotaExceeded
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::FileTooLarge
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+    )
+}
+
+/// The HTTP status in an error. `object_store` keeps its type to itself, so it is read from the message.
+pub(super) fn http_status(error: &Error) -> Option<u16> {
+    const BEFORE: &str = "non-2xx status code: ";
+    causes(error).find_map(|cause| {
+        let message = cause.to_string();
+        let digits = &message[message.find(BEFORE)? + BEFORE.len()..];
+        digits.get(..3)?.parse().ok()
+    })
+}
+
+fn io_kind(error: &Error) -> Option<ErrorKind> {
+    causes(error).find_map(|cause| Some(cause.downcast_ref::<std::io::Error>()?.kind()))
+}
+
+fn causes<'a>(error: &'a Error) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    let first: &(dyn std::error::Error + 'static) = error;
+    std::iter::successors(Some(first), |cause| cause.source())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lethe_core::words::{Bucket, Version};
+
+    fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        Error::Generic { store: "test", source: source.into() }
+    }
+
+    fn of() -> BucketVersion {
+        BucketVersion { bucket: Bucket(1), version: Version { epoch: 1, counter: 1 } }
+    }
+
+    #[test]
+    fn a_full_disk_and_a_forbidden_folder_are_refusals_and_a_reset_connection_is_not() {
+        for (kind, refused) in [
+            (ErrorKind::StorageFull, true),
+            (ErrorKind::PermissionDenied, true),
+            (ErrorKind::ConnectionReset, false),
+            (ErrorKind::TimedOut, false),
+        ] {
+            let failure = write_failure(generic(std::io::Error::from(kind)));
+            assert_eq!(matches!(failure, UntrustedError::Refused(_)), refused, "{kind}");
+            assert_eq!(matches!(failure, UntrustedError::Unavailable(_)), !refused, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_client_error_is_a_refusal_and_a_server_error_is_not() {
+        for (status, refused) in
+            [("400 Bad Request", true), ("503 Service Unavailable", false), ("429 Slow", false)]
+        {
+            let message = format!("Server returned non-2xx status code: {status}: body");
+            let failure = write_failure(generic(message));
+            assert_eq!(matches!(failure, UntrustedError::Refused(_)), refused, "{status}");
+        }
+    }
+
+    #[test]
+    fn of_several_failures_the_one_no_retry_heals_is_told() {
+        let failures = vec![
+            (2, UntrustedError::Missing(of())),
+            (0, write_failure(generic("gone for now"))),
+            (1, UntrustedError::Truncated(of())),
+        ];
+        assert!(matches!(worst(failures), Err(UntrustedError::Truncated(_))));
+        assert!(worst(Vec::new()).is_ok());
+    }
+}

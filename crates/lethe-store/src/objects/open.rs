@@ -1,0 +1,452 @@
+//! From a location as people write it to an open store, or to an error that says what to do.
+
+use super::folder::{Folder, blocking, sync_folder};
+use super::{Shared, failure};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{BackoffConfig, ObjectStore, RetryConfig};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use url::Url;
+
+/// How to open a store.
+#[derive(Clone)]
+pub struct OpenOptions {
+    /// What the provider needs, by the names of `object_store`'s configuration keys: `endpoint`, `region`,
+    /// `access_key_id`, `secret_access_key`, `allow_http`, … What is not given is taken from the provider's usual
+    /// environment variables (`AWS_…`, `GOOGLE_…`, `AZURE_…`). A folder and `memory:` take none.
+    pub keys: BTreeMap<String, String>,
+    /// Make a folder that does not exist. Buckets of providers are never made.
+    pub create: bool,
+    /// The most requests in flight at a time.
+    pub in_flight: usize,
+}
+
+impl Default for OpenOptions {
+    /// No keys, nothing is made, 64 requests in flight.
+    fn default() -> Self {
+        OpenOptions { keys: BTreeMap::new(), create: false, in_flight: 64 }
+    }
+}
+
+impl fmt::Debug for OpenOptions {
+    /// Shows no key's value: some are secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenOptions")
+            .field("keys", &self.keys.keys().collect::<Vec<_>>())
+            .field("create", &self.create)
+            .field("in_flight", &self.in_flight)
+            .finish()
+    }
+}
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The location is neither a path nor a URL that can be read.
+    #[error("{location:?} is no location of a store: {why}")]
+    BadLocation {
+        /// The location, without any password.
+        location: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The URL's scheme is not one of those that are known.
+    #[error("no store is known by {scheme}://: use a path, file:///, s3://, gs://, az:// or memory:")]
+    UnknownScheme {
+        /// The scheme.
+        scheme: String,
+    },
+    /// An option is not one of this kind of store.
+    #[error("a {kind} store has no option {key:?}")]
+    UnknownOption {
+        /// The option.
+        key: String,
+        /// The kind of store.
+        kind: &'static str,
+    },
+    /// The endpoint is plain HTTP, which was not allowed.
+    #[error(
+        "the endpoint is plain http://, which shows credentials' signatures and all names to the network: use https://, or set allow_http = true"
+    )]
+    PlainHttp,
+    /// The folder is not there.
+    #[error("there is no folder {path:?}: make it, or have it created")]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The path leads to something else than a folder.
+    #[error("{path:?} is not a folder")]
+    NotAFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder cannot be made or read.
+    #[error("the folder {path:?} cannot be used: {source}")]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The options do not make a store.
+    #[error("the store's options do not suffice or do not fit: {0}")]
+    Options(#[source] object_store::Error),
+    /// The provider has no such bucket or container.
+    #[error(
+        "the provider has no bucket {bucket:?}: make it there first, or correct its name, region or endpoint"
+    )]
+    NoBucket {
+        /// The bucket or container.
+        bucket: String,
+        /// The provider's answer.
+        #[source]
+        source: object_store::Error,
+    },
+    /// The provider does not accept the credentials for this bucket.
+    #[error(
+        "the provider refuses these credentials for bucket {bucket:?} (listing, reading, writing and deleting must be allowed): {source}"
+    )]
+    Denied {
+        /// The bucket or container.
+        bucket: String,
+        /// The provider's answer.
+        #[source]
+        source: object_store::Error,
+    },
+    /// The provider cannot be reached or does not answer as it should.
+    #[error("the store does not answer: {0}")]
+    Unreachable(#[source] object_store::Error),
+}
+
+/// What a location means.
+#[derive(Debug, PartialEq, Eq)]
+enum Location {
+    Folder(PathBuf),
+    Memory,
+    Cloud(Cloud, Url),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cloud {
+    S3,
+    Google,
+    Azure,
+}
+
+impl Location {
+    fn parse(location: &str) -> Result<Self, OpenError> {
+        let bad = |why: String| OpenError::BadLocation { location: without_password(location), why };
+        if location.is_empty() {
+            return Err(bad("it is empty".to_owned()));
+        }
+        let has_scheme =
+            location.contains("://") || location.starts_with("memory:") || location.starts_with("file:");
+        if !has_scheme {
+            return Ok(Location::Folder(location.into()));
+        }
+        let url = Url::parse(location).map_err(|error| bad(error.to_string()))?;
+        let cloud = match url.scheme() {
+            "file" => {
+                let path = url.to_file_path();
+                return Ok(Location::Folder(path.map_err(|()| {
+                    bad("a file URL has three slashes before an absolute path".to_owned())
+                })?));
+            }
+            "memory" => return Ok(Location::Memory),
+            "s3" | "s3a" => Cloud::S3,
+            "gs" => Cloud::Google,
+            "az" | "azure" | "abfs" | "abfss" => Cloud::Azure,
+            scheme => {
+                return Err(OpenError::UnknownScheme { scheme: scheme.to_owned() });
+            }
+        };
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(bad("it names no bucket after the two slashes".to_owned()));
+        }
+        if url.password().is_some() || url.query().is_some() {
+            return Err(bad("credentials and options do not belong into it".to_owned()));
+        }
+        Ok(Location::Cloud(cloud, url))
+    }
+}
+
+/// The location with what may be a secret left out.
+fn without_password(location: &str) -> String {
+    match Url::parse(location) {
+        Ok(mut url) => {
+            let _ = url.set_password(None);
+            url.set_query(None);
+            url.into()
+        }
+        Err(_) => location.to_owned(),
+    }
+}
+
+pub(super) async fn open(location: &str, options: &OpenOptions) -> Result<Shared, OpenError> {
+    let in_flight = Semaphore::new(options.in_flight.clamp(1, Semaphore::MAX_PERMITS));
+    match Location::parse(location)? {
+        Location::Folder(path) => {
+            no_options(options, "folder")?;
+            let store: Arc<dyn ObjectStore> = Arc::new(open_folder(&path, options.create).await?);
+            let root = std::fs::canonicalize(&path).map_err(|error| folder_error(&path, error))?;
+            Ok(Shared {
+                once: store.clone(),
+                store,
+                prefix: Path::default(),
+                folder: Some(Folder::new(root)),
+                in_flight,
+            })
+        }
+        Location::Memory => {
+            no_options(options, "memory:")?;
+            let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+            Ok(Shared { once: store.clone(), store, prefix: Path::default(), folder: None, in_flight })
+        }
+        Location::Cloud(cloud, url) => {
+            check_plain_http(cloud, options)?;
+            let prefix = Path::from_url_path(url.path()).map_err(|error| OpenError::BadLocation {
+                location: without_password(location),
+                why: error.to_string(),
+            })?;
+            let shared = Shared {
+                store: connect(cloud, &url, options, RETRIES)?,
+                once: connect(cloud, &url, options, 0)?,
+                prefix,
+                folder: None,
+                in_flight,
+            };
+            check_reachable(&shared, &url).await?;
+            Ok(shared)
+        }
+    }
+}
+
+fn no_options(options: &OpenOptions, kind: &'static str) -> Result<(), OpenError> {
+    match options.keys.keys().next() {
+        Some(key) => Err(OpenError::UnknownOption { key: key.clone(), kind }),
+        None => Ok(()),
+    }
+}
+
+fn folder_error(
+    path: &std::path::Path,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> OpenError {
+    OpenError::Folder { path: path.to_owned(), source: source.into() }
+}
+
+async fn open_folder(path: &std::path::Path, create: bool) -> Result<LocalFileSystem, OpenError> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => {
+            return Err(OpenError::NotAFolder { path: path.to_owned() });
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            if !create {
+                return Err(OpenError::NoFolder { path: path.to_owned() });
+            }
+            let made = path.to_owned();
+            blocking(move || create_durably(&made)).await.map_err(|error| folder_error(path, error))?;
+        }
+        Err(error) => return Err(folder_error(path, error)),
+    }
+    let files = LocalFileSystem::new_with_prefix(path).map_err(|error| folder_error(path, error))?;
+    Ok(files.with_fsync(true))
+}
+
+/// Makes the folder and those above it that are missing, each durable.
+fn create_durably(path: &std::path::Path) -> std::io::Result<()> {
+    let path = std::path::absolute(path)?;
+    let missing: Vec<_> = path.ancestors().take_while(|folder| !folder.exists()).collect();
+    std::fs::create_dir_all(&path)?;
+    missing.iter().filter_map(|folder| folder.parent()).try_for_each(sync_folder)
+}
+
+/// How often one HTTP request is repeated before its call fails.
+const RETRIES: usize = 3;
+
+fn retries(most: usize) -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(2),
+            base: 2.0,
+        },
+        max_retries: most,
+        retry_timeout: Duration::from_secs(30),
+    }
+}
+
+/// Sets all options on a provider's builder; the first one that is unknown is an error.
+fn set_keys<B, K: std::str::FromStr>(
+    builder: B,
+    options: &OpenOptions,
+    kind: &'static str,
+    set: impl Fn(B, K, &str) -> B,
+) -> Result<B, OpenError> {
+    options.keys.iter().try_fold(builder, |builder, (key, value)| {
+        let unknown = |_| OpenError::UnknownOption { key: key.clone(), kind };
+        let parsed = key.to_ascii_lowercase().parse().map_err(unknown)?;
+        Ok(set(builder, parsed, value))
+    })
+}
+
+fn connect(
+    cloud: Cloud,
+    url: &Url,
+    options: &OpenOptions,
+    again: usize,
+) -> Result<Arc<dyn ObjectStore>, OpenError> {
+    let again = retries(again);
+    Ok(match cloud {
+        Cloud::S3 => {
+            let set = |builder: AmazonS3Builder, key: AmazonS3ConfigKey, value: &str| {
+                builder.with_config(key, value)
+            };
+            let builder = set_keys(AmazonS3Builder::from_env(), options, "s3://", set)?;
+            let builder = builder.with_url(url.as_str()).with_retry(again);
+            Arc::new(builder.build().map_err(OpenError::Options)?)
+        }
+        Cloud::Google => {
+            let set = |builder: GoogleCloudStorageBuilder, key: GoogleConfigKey, value: &str| {
+                builder.with_config(key, value)
+            };
+            let builder = set_keys(GoogleCloudStorageBuilder::from_env(), options, "gs://", set)?;
+            let builder = builder.with_url(url.as_str()).with_retry(again);
+            Arc::new(builder.build().map_err(OpenError::Options)?)
+        }
+        Cloud::Azure => {
+            let set = |builder: MicrosoftAzureBuilder, key: AzureConfigKey, value: &str| {
+                builder.with_config(key, value)
+            };
+            let builder = set_keys(MicrosoftAzureBuilder::from_env(), options, "az://", set)?;
+            let builder = builder.with_url(url.as_str()).with_retry(again);
+            Arc::new(builder.build().map_err(OpenError::Options)?)
+        }
+    })
+}
+
+/// Tells early what would otherwise come back as an error of the connection.
+fn check_plain_http(cloud: Cloud, options: &OpenOptions) -> Result<(), OpenError> {
+    let plain = |value: &String| value.trim_start().to_ascii_lowercase().starts_with("http://");
+    let named = |wanted: &[&str]| {
+        let found = options.keys.iter().find(|(key, _)| wanted.contains(&key.to_ascii_lowercase().as_str()));
+        found.map(|(_, value)| value.clone())
+    };
+    let endpoint = named(&["endpoint", "endpoint_url", "aws_endpoint", "aws_endpoint_url"]);
+    let allowed = named(&["allow_http", "aws_allow_http"]).or_else(|| std::env::var("AWS_ALLOW_HTTP").ok());
+    match (cloud, endpoint, allowed) {
+        (Cloud::S3, Some(endpoint), None) if plain(&endpoint) => Err(OpenError::PlainHttp),
+        _ => Ok(()),
+    }
+}
+
+/// One list request of at most one page: it needs the bucket, the credentials and the network to be right.
+async fn check_reachable(shared: &Shared, url: &Url) -> Result<(), OpenError> {
+    let Err(source) = shared.store.list_with_delimiter(Some(&shared.prefix)).await else {
+        return Ok(());
+    };
+    let bucket = match url.username() {
+        "" => url.host_str().unwrap_or_default(),
+        container => container,
+    };
+    let bucket = bucket.to_owned();
+    Err(match (&source, failure::http_status(&source)) {
+        (object_store::Error::NotFound { .. }, _) | (_, Some(404)) => OpenError::NoBucket { bucket, source },
+        (object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. }, _)
+        | (_, Some(401 | 403)) => OpenError::Denied { bucket, source },
+        _ => OpenError::Unreachable(source),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_location_is_read_as_people_write_it() {
+        let folder = |path: &str| Location::Folder(path.into());
+        assert_eq!(Location::parse("./data/store").unwrap(), folder("./data/store"));
+        assert_eq!(Location::parse("file:///a/b%20c").unwrap(), folder("/a/b c"));
+        assert_eq!(Location::parse("memory:").unwrap(), Location::Memory);
+        for (location, cloud) in [
+            ("s3://bucket/some/prefix", Cloud::S3),
+            ("gs://bucket", Cloud::Google),
+            ("az://container/x", Cloud::Azure),
+        ] {
+            let url = Url::parse(location).unwrap();
+            assert_eq!(Location::parse(location).unwrap(), Location::Cloud(cloud, url));
+        }
+    }
+
+    #[test]
+    fn a_location_that_means_nothing_is_refused_by_name() {
+        assert!(matches!(Location::parse(""), Err(OpenError::BadLocation { .. })));
+        assert!(matches!(Location::parse("s3:///prefix"), Err(OpenError::BadLocation { .. })));
+        let unknown = Location::parse("ftp://host/x").unwrap_err();
+        assert!(matches!(unknown, OpenError::UnknownScheme { scheme } if scheme == "ftp"));
+    }
+
+    #[test]
+    fn a_password_in_a_location_is_refused_and_not_shown() {
+        let error = Location::parse("s3://user:hunter2@bucket/x?secret=hunter2").unwrap_err();
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn options_show_their_names_and_not_their_values() {
+        let mut options = OpenOptions::default();
+        options.keys.insert("secret_access_key".to_owned(), "hunter2".to_owned());
+        let shown = format!("{options:?}");
+        assert!(shown.contains("secret_access_key") && !shown.contains("hunter2"), "{shown}");
+    }
+
+    #[tokio::test]
+    async fn an_unknown_option_and_plain_http_are_told_before_anything_is_sent() {
+        let with = |key: &str, value: &str| OpenOptions {
+            keys: BTreeMap::from([(key.to_owned(), value.to_owned())]),
+            ..OpenOptions::default()
+        };
+        let unknown = open("s3://bucket", &with("endpiont", "x")).await.err().unwrap();
+        assert!(matches!(unknown, OpenError::UnknownOption { key, .. } if key == "endpiont"));
+        let unknown = open("memory:", &with("region", "x")).await.err().unwrap();
+        assert!(matches!(unknown, OpenError::UnknownOption { .. }));
+        let plain = open("s3://bucket", &with("endpoint", "http://127.0.0.1:1")).await.err().unwrap();
+        assert!(matches!(plain, OpenError::PlainHttp));
+    }
+
+    #[tokio::test]
+    async fn a_missing_folder_is_told_and_made_only_when_asked_for() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("a/b");
+        let location = path.to_str().unwrap();
+        let mut options = OpenOptions::default();
+        let missing = open(location, &options).await.err().unwrap();
+        assert!(matches!(missing, OpenError::NoFolder { .. }));
+        assert!(!path.exists());
+        options.create = true;
+        assert!(open(location, &options).await.is_ok());
+        assert!(path.is_dir());
+        let file = home.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        let not = open(file.to_str().unwrap(), &options).await.err().unwrap();
+        assert!(matches!(not, OpenError::NotAFolder { .. }));
+    }
+
+    #[tokio::test]
+    async fn files_are_opened_with_sync_on() {
+        let home = tempfile::tempdir().unwrap();
+        let files = open_folder(home.path(), false).await.unwrap();
+        assert!(format!("{files:?}").contains("fsync: true"), "{files:?}");
+    }
+}
