@@ -1,0 +1,24 @@
+//! What holds when neither the file nor a flag says otherwise.
+
+use crate::size::Size;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+pub(super) const CONFIG_FILE: &str = "lethe.toml";
+pub(super) const DATA: &str = "lethe-data";
+pub(super) const CAPACITY: Size = Size(1 << 30);
+pub(super) const BLOCK: Size = Size(64 << 10);
+pub(super) const KEY_VARIABLE: &str = "LETHE_KEY";
+pub(super) const PASSPHRASE_VARIABLE: &str = "LETHE_PASSPHRASE";
+pub(super) const LOG_LEVEL: &str = "info";
+
+/// Loopback only: whoever reaches the endpoint sees names and contents.
+pub(super) const LISTEN: SocketAddr = loopback(9317);
+pub(super) const ADMIN: SocketAddr = loopback(9318);
+
+/// Below, a slot is mostly overhead; above, one access takes seconds on an ordinary link.
+pub(super) const LEAST_BLOCK: Size = Size(64);
+pub(super) const MOST_BLOCK: Size = Size(16 << 20);
+
+const fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+}

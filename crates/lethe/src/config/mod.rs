@@ -1,0 +1,13 @@
+//! One TOML file configures every command; flags override it.
+
+mod defaults;
+mod file;
+mod locate;
+mod settings;
+
+pub use file::{
+    Cipher, Config, KeyConfig, KeySource, LogConfig, LogFormat, Padding, PositionMap, PricesConfig, Scheme,
+    ServeConfig, StoreConfig, StoreOptions, VaultConfig,
+};
+pub use locate::ConfigError;
+pub use settings::{KeySettings, SchemeSettings, ServeSettings, Settings, SettingsError, StoreSettings};

@@ -1,0 +1,68 @@
+//! What lies where on this machine: trusted state and key apart from the untrusted side.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The folder of one vault.
+///
+/// ```text
+/// lethe-data/master.key              the key, if it comes from a file and no other was named
+/// lethe-data/trusted/                position map, stash, journal, credentials; never give it away
+/// lethe-data/untrusted/              what a provider would hold, if no other store was named
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataFolder {
+    root: PathBuf,
+}
+
+impl DataFolder {
+    /// Names the folder; makes nothing.
+    pub fn new(root: PathBuf) -> Self {
+        DataFolder { root }
+    }
+
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the trusted state lives.
+    pub fn trusted(&self) -> PathBuf {
+        self.root.join("trusted")
+    }
+
+    /// Where the untrusted side lives when no other store was named.
+    pub fn untrusted(&self) -> PathBuf {
+        self.root.join("untrusted")
+    }
+
+    /// The master key's file when no other was named.
+    pub fn master_key(&self) -> PathBuf {
+        self.root.join("master.key")
+    }
+
+    /// The S3 credentials of the gateway.
+    pub fn credentials(&self) -> PathBuf {
+        self.trusted().join("credentials.toml")
+    }
+
+    /// Makes the trusted folder, closed to other users of the machine.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn make_trusted(&self) -> io::Result<()> {
+        std::fs::create_dir_all(&self.root)?;
+        make_private(&self.trusted())
+    }
+}
+
+#[cfg(unix)]
+fn make_private(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(not(unix))]
+fn make_private(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)
+}

@@ -1,0 +1,63 @@
+//! The log goes to standard error; what a command answers goes to standard output.
+
+use crate::config::{LogFormat, Settings};
+use tracing_subscriber::EnvFilter;
+
+/// Why the log cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum LoggingError {
+    /// The filter has no meaning.
+    #[error("`{level}` is no log level (--log, `log.level`): write error, warn, info, debug or trace")]
+    Level {
+        /// What was written.
+        level: String,
+    },
+    /// A log is set up already.
+    #[error("the log is set up already")]
+    Twice,
+}
+
+/// Sets up the log of this process.
+///
+/// # Errors
+/// The level has no meaning, or there is a log already.
+pub fn start(settings: &Settings) -> Result<(), LoggingError> {
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter(&settings.log_level)?)
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    let started = match settings.log_format {
+        LogFormat::Text => builder.try_init(),
+        LogFormat::Json => builder.json().try_init(),
+    };
+    started.map_err(|_| LoggingError::Twice)
+}
+
+fn filter(level: &str) -> Result<EnvFilter, LoggingError> {
+    let wrong = || LoggingError::Level { level: level.to_owned() };
+    // A lone word that is no level would be taken as the name of a module, and silence everything else.
+    let lone = !level.contains(['=', ',']);
+    if level.is_empty() || lone && level.parse::<tracing_subscriber::filter::LevelFilter>().is_err() {
+        return Err(wrong());
+    }
+    EnvFilter::try_new(level).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_and_filters_are_taken() {
+        for level in ["error", "INFO", "off", "info,lethe_vault=debug"] {
+            assert!(filter(level).is_ok(), "{level}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused() {
+        for level in ["loud", "", "info,lethe_vault=loud"] {
+            assert!(filter(level).is_err(), "{level}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Progress of long work, on a terminal's standard error. Where that is no terminal nothing is drawn.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use std::time::Duration;
+
+/// A bar over a known number of bytes, with speed and time left.
+pub fn bytes(what: &'static str, total: u64) -> ProgressBar {
+    bar(
+        ProgressBar::new(total),
+        what,
+        "{msg} [{bar:32}] {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left",
+    )
+}
+
+/// A bar over a known number of steps, with the time left.
+pub fn steps(what: &'static str, total: u64) -> ProgressBar {
+    bar(ProgressBar::new(total), what, "{msg} [{bar:32}] {human_pos} of {human_len}, {eta} left")
+}
+
+/// A sign of life for work of unknown length.
+pub fn spinner(what: &'static str) -> ProgressBar {
+    let spinner = bar(ProgressBar::new_spinner(), what, "{spinner} {msg}, {elapsed}");
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    spinner
+}
+
+fn bar(bar: ProgressBar, what: &'static str, template: &'static str) -> ProgressBar {
+    // A template that indicatif cannot read is its default look, which a test below rules out.
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.with_message(what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use indicatif::{InMemoryTerm, ProgressDrawTarget};
+
+    fn drawn(bar: ProgressBar, done: u64) -> String {
+        let terminal = InMemoryTerm::new(5, 120);
+        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(terminal.clone())));
+        bar.set_position(done);
+        bar.force_draw();
+        terminal.contents()
+    }
+
+    #[test]
+    fn a_bar_says_what_is_done_and_how_far() {
+        let shown = drawn(bytes("checking", 64 << 20), 16 << 20);
+        assert!(shown.starts_with("checking [========>"), "{shown}");
+        assert!(shown.contains("16.00 MiB of 64.00 MiB"), "{shown}");
+        let shown = drawn(steps("restoring", 4000), 1000);
+        assert!(shown.contains("1,000 of 4,000"), "{shown}");
+    }
+
+    #[test]
+    fn a_spinner_says_what_is_done() {
+        assert!(drawn(spinner("opening the vault"), 0).contains("opening the vault"));
+    }
+}

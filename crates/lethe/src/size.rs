@@ -1,0 +1,181 @@
+//! Sizes as people write them: `64KiB`, `1.5GiB`, `4096`.
+
+use serde::Deserialize;
+use std::fmt;
+use std::str::FromStr;
+
+/// A number of bytes that a person wrote or reads.
+///
+/// Written with a binary unit (`KiB`, `MiB`, `GiB`, `TiB`), a decimal one (`kB`, `MB`, `GB`, `TB`) or none (bytes).
+/// A bare `K` or `M` is refused: half of the world means 1000 by it and the other half 1024.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "Written")]
+pub struct Size(pub u64);
+
+/// Why a text is no size.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SizeError {
+    /// Not a number with a known unit.
+    #[error("`{0}` is no size: write a number of bytes, or a number and a unit, such as 64KiB or 10GiB")]
+    Nonsense(String),
+    /// A unit that is read in two ways.
+    #[error(
+        "`{text}` can mean two sizes: write {number}{unit}iB for powers of 1024, or {number}{unit}B for powers of 1000"
+    )]
+    Ambiguous {
+        /// What was written.
+        text: String,
+        /// Its number.
+        number: String,
+        /// Its unit, in upper case.
+        unit: char,
+    },
+    /// More than 2^64 - 1 bytes.
+    #[error("`{0}` is too large: the most is 16EiB less one byte")]
+    TooLarge(String),
+    /// A number below zero.
+    #[error("`{0}` is below zero")]
+    Negative(String),
+}
+
+impl FromStr for Size {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Self, SizeError> {
+        let trimmed = text.trim();
+        if trimmed.starts_with('-') && trimmed[1..].starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(SizeError::Negative(text.to_owned()));
+        }
+        if let Some(unit @ ('k' | 'K' | 'm' | 'M' | 'g' | 'G' | 't' | 'T')) = trimmed.chars().last() {
+            let number = trimmed[..trimmed.len() - 1].trim_end();
+            if number.parse::<f64>().is_ok() {
+                return Err(SizeError::Ambiguous {
+                    text: text.to_owned(),
+                    number: number.to_owned(),
+                    unit: unit.to_ascii_uppercase(),
+                });
+            }
+        }
+        match parse_size::parse_size(trimmed) {
+            Ok(bytes) => Ok(Size(bytes)),
+            Err(parse_size::Error::PosOverflow) => Err(SizeError::TooLarge(text.to_owned())),
+            Err(_) => Err(SizeError::Nonsense(text.to_owned())),
+        }
+    }
+}
+
+/// Exact where it can be: the largest binary unit that gives a whole number, and two digits otherwise.
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u32, &str); 6] =
+            [(60, "EiB"), (50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+        for (shift, unit) in UNITS {
+            if self.0 >> shift != 0 {
+                return if self.0.is_multiple_of(1 << shift) {
+                    write!(f, "{} {unit}", self.0 >> shift)
+                } else {
+                    write!(f, "{:.2} {unit}", self.0 as f64 / (1u64 << shift) as f64)
+                };
+            }
+        }
+        write!(f, "{} B", self.0)
+    }
+}
+
+impl fmt::Debug for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// A TOML file may hold a text or a plain number of bytes.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a size such as \"64KiB\", or a number of bytes")]
+enum Written {
+    Number(i64),
+    Text(String),
+}
+
+impl TryFrom<Written> for Size {
+    type Error = SizeError;
+
+    fn try_from(written: Written) -> Result<Self, SizeError> {
+        match written {
+            Written::Number(number) => {
+                u64::try_from(number).map(Size).map_err(|_| SizeError::Negative(number.to_string()))
+            }
+            Written::Text(text) => text.parse(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_sizes_as_people_write_them() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("4096", 4096),
+            ("64KiB", 65536),
+            ("64 KiB", 65536),
+            ("64kib", 65536),
+            ("64KB", 64000),
+            ("1.5GiB", 3 << 29),
+            (" 10GiB ", 10 << 30),
+            ("512 B", 512),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(text.parse(), Ok(Size(bytes)), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_nonsense_with_an_error_that_shows_it() {
+        for text in
+            ["", "KiB", "sixty-four", "64 potatoes", "0x40", "1..5KiB", "64KiBKiB", "nan", "inf", "--5"]
+        {
+            assert_eq!(text.parse::<Size>(), Err(SizeError::Nonsense(text.to_owned())), "{text}");
+        }
+        assert_eq!("-1".parse::<Size>(), Err(SizeError::Negative("-1".into())));
+        assert_eq!("16EiB".parse::<Size>(), Err(SizeError::TooLarge("16EiB".into())));
+    }
+
+    #[test]
+    fn refuses_a_unit_that_is_read_in_two_ways() {
+        let error = "64K".parse::<Size>().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`64K` can mean two sizes: write 64KiB for powers of 1024, or 64KB for powers of 1000"
+        );
+        assert!("1.5 g".parse::<Size>().unwrap_err().to_string().contains("1.5GiB"));
+    }
+
+    #[test]
+    fn shows_whole_units_exactly() {
+        for (bytes, shown) in [
+            (0, "0 B"),
+            (1000, "1000 B"),
+            (65536, "64 KiB"),
+            (1 << 30, "1 GiB"),
+            ((1 << 30) + (1 << 29), "1.50 GiB"),
+            (u64::MAX, "16.00 EiB"),
+        ] {
+            assert_eq!(Size(bytes).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn fuzz_every_text_is_a_size_or_a_clear_error() {
+        bolero::check!().for_each(|bytes: &[u8]| {
+            let Ok(text) = std::str::from_utf8(bytes) else {
+                return;
+            };
+            match text.parse::<Size>() {
+                Ok(size) => assert!(!size.to_string().is_empty()),
+                Err(error) => assert!(error.to_string().contains(text)),
+            }
+        });
+    }
+}
