@@ -1,4 +1,6 @@
 //! One key per purpose, from the master key and a public salt (HKDF-SHA256, RFC 5869).
+//!
+//! Keys are wiped when they are dropped; the hash's own state, while it derives them, is not.
 
 use crate::master_key::MasterKey;
 use borsh::{BorshDeserialize, BorshSerialize};

@@ -33,3 +33,22 @@ pub fn associated(place: &Place) -> [u8; ASSOCIATED_BYTES] {
     bytes[24..].copy_from_slice(&place.slot.index.to_be_bytes());
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lethe_core::words::{Bucket, Slot, Version};
+
+    #[test]
+    fn every_part_of_a_slots_identity_is_authenticated_at_its_place() {
+        let slot = Slot { bucket: Bucket(0x3132_3334_3536_3738), index: 0x4142_4344 };
+        let version = Version { epoch: 0x1112_1314, counter: 0x2122_2324_2526_2728 };
+        let place = Place { slot, version };
+        assert_eq!(&nonce(&place), b"\x21\x22\x23\x24\x25\x26\x27\x28\x41\x42\x43\x44");
+        assert_eq!(
+            &associated(&place),
+            b"\0\0\0\x01\x11\x12\x13\x14\x21\x22\x23\x24\x25\x26\x27\x28\
+              \x31\x32\x33\x34\x35\x36\x37\x38\x41\x42\x43\x44"
+        );
+    }
+}

@@ -125,3 +125,68 @@ impl SlotKeys {
         Some(key)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use lethe_core::layout::Extent;
+
+    fn layout(slots: u32, slot_bytes: u32) -> Layout {
+        let small = Extent { buckets: 1, slots: 1, slot_bytes: 16 };
+        Layout::new(vec![small, Extent { buckets: 3, slots, slot_bytes }])
+    }
+
+    #[test]
+    fn a_sub_key_seals_at_most_its_slots_and_its_bytes_and_more_than_half_of_one() {
+        for (slots, slot_bytes) in
+            [(1, 16), (5, 336), (16, (64 << 10) + 16), (1000, 17), (3, 1 << 30), (1, u32::MAX)]
+        {
+            let writes = 1u128 << writes_per_key_log2(&layout(slots, slot_bytes));
+            let (sealed_slots, bytes) =
+                (writes * u128::from(slots), writes * u128::from(slots) * u128::from(slot_bytes));
+            assert!(sealed_slots <= 1 << SLOTS_PER_KEY_LOG2 && bytes <= 1 << BYTES_PER_KEY_LOG2);
+            assert!(2 * sealed_slots > 1 << SLOTS_PER_KEY_LOG2 || 2 * bytes > 1 << BYTES_PER_KEY_LOG2);
+        }
+        assert_eq!(writes_per_key_log2(&layout(16, 64 << 10)), 18);
+        assert_eq!(writes_per_key_log2(&layout(16, (64 << 10) + 16)), 17);
+    }
+
+    /// The tag of one text under each sub-key stands for the key.
+    fn tag(keys: &mut SlotKeys, epoch: u32, counter: u64) -> [u8; 16] {
+        let sub_key = keys.sub_key(Version { epoch, counter });
+        keys.get(sub_key).expect("the epoch is known").seal(&[0; 12], &[], &mut [])
+    }
+
+    #[test]
+    fn keys_change_with_every_run_and_epoch_and_come_back_the_same_after_they_were_displaced() {
+        let master = MasterKey::take(&mut [1; 32]);
+        let vault = VaultId([2; 16]);
+        let mut keys = SlotKeys::new(&master, Cipher::default(), &vault, &Epochs::new(), 2);
+        // The same salt in all epochs: their numbers alone must tell the keys apart.
+        (1..=20).for_each(|epoch| keys.begin(epoch, &Salt([3; 32])));
+        let mut first = BTreeMap::new();
+        for epoch in 1..=20 {
+            for counter in 0..200 {
+                first.insert(tag(&mut keys, epoch, counter), (epoch, counter / 4));
+            }
+        }
+        // 20 epochs of 50 runs of 4 writes; far more than are kept.
+        assert_eq!(first.len(), 1000);
+        assert!(first.len() > KEPT);
+        for counter in 0..200 {
+            assert_eq!(first[&tag(&mut keys, 7, counter)], (7, counter / 4));
+        }
+    }
+
+    #[test]
+    fn the_keys_of_forgotten_epochs_are_gone() {
+        let master = MasterKey::take(&mut [1; 32]);
+        let mut keys = SlotKeys::new(&master, Cipher::default(), &VaultId([2; 16]), &Epochs::new(), 2);
+        keys.begin(1, &Salt([3; 32]));
+        tag(&mut keys, 1, 1);
+        keys.retain(&Epochs::new());
+        let sub_key = keys.sub_key(Version { epoch: 1, counter: 1 });
+        assert!(keys.get(sub_key).is_none());
+    }
+}

@@ -126,3 +126,24 @@ pub(crate) fn all_slots(layout: &Layout) -> Vec<Slot> {
         .flat_map(|bucket| (0..layout.extent(Bucket(bucket)).slots).map(move |index| slot(bucket, index)))
         .collect()
 }
+
+/// Untrusted memory that keeps nothing and cannot be reached.
+pub(crate) struct Down(pub(crate) Layout);
+
+impl Untrusted for Down {
+    fn layout(&self) -> &Layout {
+        &self.0
+    }
+
+    async fn read(&self, _: &[Place], _: &mut [u8]) -> Result<(), UntrustedError> {
+        Err(UntrustedError::Unavailable("no route".into()))
+    }
+
+    async fn write(&self, _: &[BucketVersion], _: &[u8]) -> Result<(), UntrustedError> {
+        Err(UntrustedError::Unavailable("no route".into()))
+    }
+
+    async fn delete(&self, _: &[BucketVersion]) -> Result<(), UntrustedError> {
+        Err(UntrustedError::Unavailable("no route".into()))
+    }
+}
