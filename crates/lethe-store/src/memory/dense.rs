@@ -95,6 +95,12 @@ impl DenseMemory {
     }
 }
 
+fn follows(one: &Place, next: &Place) -> bool {
+    one.slot.bucket == next.slot.bucket
+        && one.version == next.version
+        && one.slot.index + 1 == next.slot.index
+}
+
 fn version_at(data: &[u8], start: usize) -> Version {
     let head: &[u8; HEAD] = data[start..start + HEAD].try_into().expect("a head is 16 bytes");
     let (counter, rest) = head.split_first_chunk::<8>().expect("a head is 16 bytes");
@@ -115,17 +121,24 @@ impl Untrusted for DenseMemory {
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
         let mut last = 0;
         let mut rest = into;
-        for place in places {
-            let region = self.region(place.slot.bucket, &mut last);
+        // Slots that follow one another in their bucket are one copy: a whole bucket costs little more than a slot.
+        for run in places.chunk_by(follows) {
+            let first = &run[0];
+            let region = self.region(first.slot.bucket, &mut last);
             let data = region.data.borrow();
-            let start = region.start(place.slot.bucket);
-            if place.version.is_never() || version_at(&data, start) != place.version {
-                return Err(UntrustedError::Missing(version_of(place)));
+            let start = region.start(first.slot.bucket);
+            if first.version.is_never() || version_at(&data, start) != first.version {
+                return Err(UntrustedError::Missing(version_of(first)));
             }
-            assert!(place.slot.index < region.extent.slots, "{} is none", place.slot);
-            let from = start + HEAD + place.slot.index as usize * region.slot_bytes;
-            let (slot, after) = rest.split_at_mut(region.slot_bytes);
-            slot.copy_from_slice(&data[from..from + region.slot_bytes]);
+            let index = first.slot.index as usize;
+            assert!(
+                index + run.len() <= region.extent.slots as usize,
+                "{} or a slot after it lies outside of its bucket",
+                first.slot
+            );
+            let from = start + HEAD + index * region.slot_bytes;
+            let (slots, after) = rest.split_at_mut(run.len() * region.slot_bytes);
+            slots.copy_from_slice(&data[from..from + slots.len()]);
             rest = after;
         }
         assert!(rest.is_empty(), "the buffer must be exactly the wanted slots' lengths");

@@ -73,6 +73,20 @@ pub(super) fn http_status(error: &Error) -> Option<u16> {
     })
 }
 
+/// The provider's own word for what is wrong: the `Code` of an XML answer.
+pub(super) fn provider_code(error: &Error) -> Option<String> {
+    let message = error.to_string();
+    let (_, rest) = message.split_once("<Code>")?;
+    let (code, _) = rest.split_once("</Code>")?;
+    let plain = code.len() <= 64 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    plain.then(|| code.to_owned())
+}
+
+/// What the innermost cause says.
+pub(super) fn root(error: &Error) -> String {
+    causes(error).last().map_or_else(|| error.to_string(), |cause| cause.to_string())
+}
+
 fn io_kind(error: &Error) -> Option<ErrorKind> {
     causes(error).find_map(|cause| Some(cause.downcast_ref::<std::io::Error>()?.kind()))
 }
@@ -118,6 +132,17 @@ mod tests {
             let failure = write_failure(generic(message));
             assert_eq!(matches!(failure, UntrustedError::Refused(_)), refused, "{status}");
         }
+    }
+
+    #[test]
+    fn a_providers_code_is_told_and_its_page_is_not() {
+        let page = |code: &str| {
+            generic(format!("403: <?xml?><Error><Code>{code}</Code><Message>long</Message></Error>"))
+        };
+        let code = provider_code(&page("SignatureDoesNotMatch"));
+        assert_eq!(code.as_deref(), Some("SignatureDoesNotMatch"));
+        assert_eq!(provider_code(&page("a b\u{1b}[31m")), None);
+        assert_eq!(provider_code(&generic("no page")), None);
     }
 
     #[test]

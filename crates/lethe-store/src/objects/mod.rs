@@ -35,7 +35,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// repetition would meet its own effect.
 ///
 /// Files are written beside their place, synced, renamed, and their folders synced: a write that returned survives
-/// power loss as far as the disk keeps what it acknowledged.
+/// power loss as far as the disk keeps what it acknowledged. A removal is not synced: what was removed may be back
+/// after power loss, as one more version that nobody needs.
 ///
 /// A clone is another handle on the same store and shares its connections.
 #[derive(Clone)]

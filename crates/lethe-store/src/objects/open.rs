@@ -108,24 +108,25 @@ pub enum OpenError {
     NoBucket {
         /// The bucket or container.
         bucket: String,
-        /// The provider's answer.
-        #[source]
-        source: object_store::Error,
     },
     /// The provider does not accept the credentials for this bucket.
     #[error(
-        "the provider refuses these credentials for bucket {bucket:?} (listing, reading, writing and deleting must be allowed): {source}"
+        "the provider refuses these credentials for bucket {bucket:?} ({answer}): correct them, or let them list, read, write and delete there"
     )]
     Denied {
         /// The bucket or container.
         bucket: String,
-        /// The provider's answer.
-        #[source]
-        source: object_store::Error,
+        /// The provider's word for why, or the HTTP status.
+        answer: String,
     },
     /// The provider cannot be reached or does not answer as it should.
-    #[error("the store does not answer: {0}")]
-    Unreachable(#[source] object_store::Error),
+    #[error("the store does not answer: {why}")]
+    Unreachable {
+        /// The root of the failure.
+        why: String,
+        /// The whole of it.
+        error: Box<object_store::Error>,
+    },
 }
 
 /// What a location means.
@@ -361,11 +362,16 @@ async fn check_reachable(shared: &Shared, url: &Url) -> Result<(), OpenError> {
         container => container,
     };
     let bucket = bucket.to_owned();
-    Err(match (&source, failure::http_status(&source)) {
-        (object_store::Error::NotFound { .. }, _) | (_, Some(404)) => OpenError::NoBucket { bucket, source },
+    let status = failure::http_status(&source);
+    Err(match (&source, status) {
+        (object_store::Error::NotFound { .. }, _) | (_, Some(404)) => OpenError::NoBucket { bucket },
         (object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. }, _)
-        | (_, Some(401 | 403)) => OpenError::Denied { bucket, source },
-        _ => OpenError::Unreachable(source),
+        | (_, Some(401 | 403)) => OpenError::Denied {
+            bucket,
+            answer: failure::provider_code(&source)
+                .unwrap_or_else(|| format!("HTTP {}", status.unwrap_or(403))),
+        },
+        _ => OpenError::Unreachable { why: failure::root(&source), error: Box::new(source) },
     })
 }
 
@@ -441,6 +447,26 @@ mod tests {
         std::fs::write(&file, "x").unwrap();
         let not = open(file.to_str().unwrap(), &options).await.err().unwrap();
         assert!(matches!(not, OpenError::NotAFolder { .. }));
+    }
+
+    #[tokio::test]
+    async fn an_endpoint_where_nobody_listens_is_told_as_such() {
+        // Bound and closed again, so that nothing listens there.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let keys = [
+            ("endpoint", format!("http://127.0.0.1:{port}")),
+            ("allow_http", "true".to_owned()),
+            ("access_key_id", "a".to_owned()),
+            ("secret_access_key", "hunter2".to_owned()),
+        ];
+        let options = OpenOptions {
+            keys: keys.map(|(key, value)| (key.to_owned(), value)).into(),
+            ..OpenOptions::default()
+        };
+        let error = open("s3://bucket/prefix", &options).await.err().unwrap();
+        assert!(matches!(error, OpenError::Unreachable { .. }), "{error:?}");
+        assert!(error.to_string().contains("refused"), "{error}");
+        assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
     }
 
     #[tokio::test]

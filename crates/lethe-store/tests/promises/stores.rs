@@ -2,9 +2,10 @@
 
 use crate::common::{BUCKET, bytes, layout, place, version};
 use lethe_core::layout::{Extent, Layout};
-use lethe_core::store::{Untrusted, UntrustedError};
+use lethe_core::store::{Place, Untrusted, UntrustedError};
 use lethe_core::words::Bucket;
 use lethe_store::{BlobError, Blobs, DenseMemory, Inventory, Objects, OpenOptions, VersionedMemory};
+use proptest::prelude::*;
 use tempfile::TempDir;
 
 async fn files() -> (TempDir, Objects) {
@@ -98,6 +99,46 @@ async fn dense_memory_holds_the_newest_version_and_calls_every_other_missing() {
     store.delete(&[version(3, 2)]).await.unwrap();
     let gone = store.read(&[place(3, 2, 0)], &mut [0; 8]).await;
     assert!(matches!(gone, Err(UntrustedError::Missing(_))));
+}
+
+/// Writes each bucket's versions up to its counter, and reads the places.
+async fn read_newest(store: impl Untrusted, counters: &[u64], places: &[Place], len: usize) -> Vec<u8> {
+    for (bucket, newest) in counters.iter().enumerate() {
+        for counter in 1..=*newest {
+            let of = version(bucket as u64, counter);
+            store.write(&[of], &bytes(of)).await.unwrap();
+        }
+    }
+    let mut into = vec![0; len];
+    store.read(places, &mut into).await.unwrap();
+    into
+}
+
+proptest! {
+    #[test]
+    fn every_store_reads_the_same_places_alike(
+        asked in prop::collection::vec((0u64..12, 0u32..4), 0..40),
+        counters in prop::collection::vec(1u64..4, 12),
+    ) {
+        let places: Vec<_> = asked
+            .iter()
+            .map(|(bucket, slot)| place(*bucket, counters[*bucket as usize], if *bucket < 4 { *slot } else { slot % 2 }))
+            .collect();
+        let len = places.iter().map(|place| layout().slot_bytes(place.slot)).sum();
+        let expected: Vec<u8> = places
+            .iter()
+            .flat_map(|place| {
+                let slot = layout().slot_bytes(place.slot);
+                let all = bytes(version(place.slot.bucket.0, place.version.counter));
+                all[place.slot.index as usize * slot..][..slot].to_vec()
+            })
+            .collect();
+        futures::executor::block_on(async {
+            assert_eq!(read_newest(DenseMemory::new(layout()), &counters, &places, len).await, expected);
+            assert_eq!(read_newest(VersionedMemory::new(layout()), &counters, &places, len).await, expected);
+            assert_eq!(read_newest(in_memory().await, &counters, &places, len).await, expected);
+        });
+    }
 }
 
 #[tokio::test]
