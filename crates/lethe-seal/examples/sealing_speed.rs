@@ -49,14 +49,14 @@ fn main() {
     println!(
         "nanoseconds a slot: the cipher alone, and the whole layer over a flat array (20 buckets of 5 slots)"
     );
-    println!("{:<20} {:>8} {:>8} {:>8} {:>8}", "", "seal", "write", "open", "read");
+    println!("{:<25} {:>6} {:>8} {:>8} {:>8}", "", "seal", "write", "open", "read");
     for cipher in Cipher::ALL {
         for slot in [80, 336, 4 << 10] {
             let (seal, open) = cipher_alone(cipher, slot);
             let (write, read) = layer(cipher, slot as u32);
             let alone = |speed: f64| slot as f64 / speed;
             println!(
-                "{:<14}{slot:>4} B {:>8.0} {write:>8.0} {:>8.0} {read:>8.0}",
+                "{:<18}{slot:>5} B {:>6.0} {write:>8.0} {:>8.0} {read:>8.0}",
                 cipher.name(),
                 alone(seal),
                 alone(open)
