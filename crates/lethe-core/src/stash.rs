@@ -8,8 +8,7 @@ use crate::words::{BlockId, Leaf};
 use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
-use core::hash::{BuildHasherDefault, Hasher};
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 
 const NONE: u32 = u32::MAX;
 
@@ -19,32 +18,19 @@ pub struct Handle(u32);
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    block: BlockId,
-    leaf: Leaf,
+    block: u32,
+    leaf: u32,
     previous: u32,
     next: u32,
 }
 
 /// Mixes block numbers; they come from the trusted side, so nobody can aim at collisions from outside.
-#[derive(Default)]
-struct BlockHasher(u64);
-
-impl Hasher for BlockHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-    fn write_u64(&mut self, value: u64) {
-        let mixed = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ (mixed >> 32);
-    }
+fn hash(block: BlockId) -> u64 {
+    let mixed = block.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 32)
 }
 
-/// Blocks on the trusted side, by block and by subtree. Iteration order depends on the history only, so that a
+/// Blocks on the trusted side, by block and by subtree. Block numbers must fit 32 bits. Iteration order depends on the history only, so that a
 /// replay sees the same order.
 pub struct Stash {
     block_bytes: usize,
@@ -54,7 +40,8 @@ pub struct Stash {
     payloads: Vec<u8>,
     vacant: Vec<u32>,
     heads: Vec<u32>,
-    index: HashMap<BlockId, u32, BuildHasherDefault<BlockHasher>>,
+    /// Places in `entries`, by the hash of their block.
+    index: HashTable<u32>,
     peak: usize,
 }
 
@@ -84,7 +71,7 @@ impl Stash {
             payloads: Vec::new(),
             vacant: Vec::new(),
             heads: vec![NONE; 1 << subtree_bits],
-            index: HashMap::default(),
+            index: HashTable::new(),
             peak: 0,
         }
     }
@@ -106,15 +93,17 @@ impl Stash {
 
     /// Bytes that it occupies now: payloads, lists and index.
     pub fn bytes(&self) -> usize {
-        self.payloads.len()
-            + self.entries.len() * size_of::<Entry>()
-            + self.heads.len() * size_of::<u32>()
-            + self.index.capacity() * (size_of::<(BlockId, u32)>() + 1)
+        self.payloads.capacity()
+            + self.entries.capacity() * size_of::<Entry>()
+            + (self.heads.len() + self.vacant.capacity()) * size_of::<u32>()
+            + self.index.allocation_size()
     }
 
     /// Where a block is, if it is here.
     pub fn find(&self, block: BlockId) -> Option<Handle> {
-        self.index.get(&block).map(|at| Handle(*at))
+        self.index
+            .find(hash(block), |at| BlockId(self.entries[*at as usize].block.into()) == block)
+            .map(|at| Handle(*at))
     }
 
     /// Adds a block that is not here yet, with a payload of zeros to be filled by the caller.
@@ -136,14 +125,16 @@ impl Stash {
         let at = match self.vacant.pop() {
             Some(at) => at,
             None => {
-                self.entries.push(Entry { block, leaf, previous: NONE, next: NONE });
+                self.grow();
+                self.entries.push(Entry { block: 0, leaf: 0, previous: NONE, next: NONE });
                 self.payloads.resize(self.entries.len() * self.block_bytes, 0);
                 (self.entries.len() - 1) as u32
             }
         };
-        let before = self.index.insert(block, at);
-        debug_assert!(before.is_none(), "{block} stood in the stash twice");
-        self.entries[at as usize].block = block;
+        debug_assert!(self.find(block).is_none(), "{block} stood in the stash twice");
+        self.entries[at as usize].block = u32::try_from(block.0).expect("schemes number blocks in 32 bits");
+        let entries = &self.entries;
+        self.index.insert_unique(hash(block), at, |at| hash(BlockId(entries[*at as usize].block.into())));
         self.link(at, leaf);
         self.peak = self.peak.max(self.index.len());
         Handle(at)
@@ -152,7 +143,8 @@ impl Stash {
     /// Takes a block out.
     pub fn remove(&mut self, handle: Handle) {
         self.unlink(handle.0);
-        self.index.remove(&self.entries[handle.0 as usize].block);
+        let found = self.index.find_entry(hash(self.block(handle)), |at| *at == handle.0);
+        found.expect("a handle is valid until its block is removed").remove();
         self.vacant.push(handle.0);
     }
 
@@ -164,12 +156,12 @@ impl Stash {
 
     /// The block at a handle.
     pub fn block(&self, handle: Handle) -> BlockId {
-        self.entries[handle.0 as usize].block
+        BlockId(self.entries[handle.0 as usize].block.into())
     }
 
     /// The leaf of the block at a handle.
     pub fn leaf(&self, handle: Handle) -> Leaf {
-        self.entries[handle.0 as usize].leaf
+        Leaf(self.entries[handle.0 as usize].leaf.into())
     }
 
     /// The payload of the block at a handle.
@@ -221,13 +213,23 @@ impl Stash {
         }
         // Lists grow at the front: going backwards gives back their order.
         for (nth, (block, leaf)) in snapshot.blocks.iter().enumerate().rev() {
-            if leaf.0 >> self.leaf_level != 0 || self.find(*block).is_some() {
+            let known = block.0 <= u64::from(u32::MAX) && leaf.0 >> self.leaf_level == 0;
+            if !known || self.find(*block).is_some() {
                 return false;
             }
             let start = nth * self.block_bytes;
             self.insert_with(*block, *leaf, &snapshot.payloads[start..start + self.block_bytes]);
         }
         true
+    }
+
+    /// Makes room in steps of an eighth: a doubling could leave half of the trusted memory unused.
+    fn grow(&mut self) {
+        if self.entries.len() == self.entries.capacity() {
+            let more = (self.entries.len() / 8).max(32);
+            self.entries.reserve_exact(more);
+            self.payloads.reserve_exact(more * self.block_bytes);
+        }
     }
 
     fn list_of(&self, leaf: Leaf) -> usize {
@@ -241,14 +243,14 @@ impl Stash {
             self.entries[next as usize].previous = at;
         }
         let entry = &mut self.entries[at as usize];
-        (entry.leaf, entry.previous, entry.next) = (leaf, NONE, next);
+        (entry.leaf, entry.previous, entry.next) = (leaf.0 as u32, NONE, next);
         self.heads[list] = at;
     }
 
     fn unlink(&mut self, at: u32) {
         let Entry { leaf, previous, next, .. } = self.entries[at as usize];
         if previous == NONE {
-            let list = self.list_of(leaf);
+            let list = self.list_of(Leaf(leaf.into()));
             self.heads[list] = next;
         } else {
             self.entries[previous as usize].next = next;

@@ -65,7 +65,57 @@ pub enum PathParametersError {
     },
 }
 
+/// Blocks that wait on the trusted side for one subtree of untrusted levels, on average (measured 1.0 to 1.11 by
+/// `examples/path_tail.rs`).
+const WAITING_PER_SUBTREE: f64 = 1.15;
+
 impl PathParameters {
+    /// Good parameters: Z = 4; the smallest tree that is at most half full; the trusted top as high as fits.
+    ///
+    /// `trusted_blocks` is what the trusted side holds on average while a largest batch is served, if each batch is
+    /// written back before the next: the blocks above the untrusted levels, and the batch's paths. If not even a tree
+    /// without a trusted top fits, there is none. The hard bound is higher, see [`stash_bound`](Self::stash_bound):
+    /// it makes room for the fullest paths and for a tail that is exceeded with a probability below 2^-80.
+    ///
+    /// # Errors
+    /// A capacity, a block size or a batch out of range.
+    pub fn for_capacity(
+        capacity: u64,
+        block_bytes: usize,
+        trusted_blocks: u64,
+        max_batch: usize,
+    ) -> Result<Self, PathParametersError> {
+        let leaf_level = (0..32).find(|level| 4u64 << level >= capacity).unwrap_or(31);
+        let with_top = |top| {
+            let mut parameters = PathParameters {
+                capacity,
+                block_bytes,
+                leaf_level: Level(leaf_level),
+                top: Level(top),
+                blocks_per_bucket: 4,
+                max_batch,
+                stash_bound: 0,
+            };
+            parameters.stash_bound =
+                parameters.waiting_bound() + 2 * max_batch * parameters.blocks_per_access();
+            parameters
+        };
+        let fits = |parameters: &PathParameters| {
+            let waiting = libm::exp2(parameters.top.0.into()) * WAITING_PER_SUBTREE;
+            let paths = max_batch as f64 * parameters.blocks_per_access() as f64 * 0.6;
+            waiting + paths <= trusted_blocks as f64
+        };
+        let best = (0..=leaf_level).rev().map(with_top).find(fits).unwrap_or(with_top(0));
+        best.validate()?;
+        Ok(best)
+    }
+
+    /// What waits on the trusted side, the paths held apart, with a probability above 2^-80.
+    fn waiting_bound(&self) -> usize {
+        let subtrees = libm::exp2(self.top.0.into());
+        libm::ceil(WAITING_PER_SUBTREE * subtrees + 11.0 * libm::sqrt(subtrees)) as usize + 90
+    }
+
     /// Checks every range.
     ///
     /// # Errors

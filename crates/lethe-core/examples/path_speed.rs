@@ -1,0 +1,87 @@
+//! How fast Path ORAM is over plain memory, with a flat position map and no sealing: fills a vault, then reads and
+//! writes at random, half and half.
+//!
+//!     cargo run --release -p lethe-core --example path_speed -- [capacity] [block bytes] [trusted share] [accesses]
+
+#![allow(clippy::print_stdout, reason = "this is what the example is for")]
+#![allow(clippy::disallowed_types, reason = "an example may look at the clock")]
+
+use lethe_core::oram::{Access, Oram};
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::store::Store;
+use lethe_core::testing::finish_now;
+use lethe_core::words::{BlockId, Bucket, Slot};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::time::Instant;
+
+/// Buckets of one size, as plain bytes.
+struct Memory {
+    bucket_bytes: usize,
+    buckets: RefCell<Vec<u8>>,
+}
+
+impl Store for Memory {
+    type Error = Infallible;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
+        let all = self.buckets.borrow();
+        for (slot, into) in slots.iter().zip(into.chunks_exact_mut(self.bucket_bytes)) {
+            into.copy_from_slice(&all[slot.bucket.0 as usize * self.bucket_bytes..][..self.bucket_bytes]);
+        }
+        Ok(())
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
+        let mut all = self.buckets.borrow_mut();
+        for (bucket, from) in buckets.iter().zip(from.chunks_exact(self.bucket_bytes)) {
+            all[bucket.0 as usize * self.bucket_bytes..][..self.bucket_bytes].copy_from_slice(from);
+        }
+        Ok(())
+    }
+}
+
+fn main() {
+    let argument = |nth: usize, default: u64| -> u64 {
+        std::env::args().nth(nth).map_or(default, |text| text.parse().expect("a whole number"))
+    };
+    let (capacity, block_bytes) = (argument(1, 1 << 20), argument(2, 64) as usize);
+    let parameters = PathParameters::for_capacity(capacity, block_bytes, capacity / argument(3, 32), 1)
+        .expect("a capacity and a block size in range");
+    println!("{parameters:?}");
+    let layout = parameters.layout();
+    println!(
+        "stored {:.2} times the payload",
+        layout.bytes().0 as f64 / (capacity * block_bytes as u64) as f64
+    );
+    let store = Memory {
+        bucket_bytes: layout.extents()[0].slot_bytes as usize,
+        buckets: RefCell::new(vec![0; layout.bytes().0 as usize]),
+    };
+    let positions = FlatPositionMap::new(Positions::new(capacity));
+    let oram = PathOram::new(parameters, Bucket(0), store, positions, ChaCha8Rng::seed_from_u64(1))
+        .expect("good parameters");
+    let mut block = vec![7; block_bytes];
+    let mut access = |id: u64, write: bool| {
+        let access =
+            if write { Access::Write(BlockId(id), &block) } else { Access::Read(BlockId(id), &mut block) };
+        finish_now(oram.access(&mut [access])).expect("the access");
+        finish_now(oram.idle()).expect("the write-back");
+    };
+    (0..capacity).for_each(|id| access(id, true));
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let accesses = argument(4, 2_000_000);
+    let start = Instant::now();
+    for _ in 0..accesses {
+        let random = rng.next_u64();
+        access((random >> 1) % capacity, random & 1 == 1);
+    }
+    let rate = accesses as f64 / start.elapsed().as_secs_f64();
+    println!(
+        "{rate:.0} accesses/s; {:.3} of the payload on the trusted side, position map not counted",
+        (oram.trusted_bytes() as f64 - 4.0 * capacity as f64) / (capacity as f64 * block_bytes.max(1) as f64)
+    );
+}
