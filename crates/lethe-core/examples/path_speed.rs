@@ -48,15 +48,13 @@ fn main() {
     let argument = |nth: usize, default: u64| -> u64 {
         std::env::args().nth(nth).map_or(default, |text| text.parse().expect("a whole number"))
     };
-    let (capacity, block_bytes) = (argument(1, 1 << 20), argument(2, 64) as usize);
-    let parameters = PathParameters::for_capacity(capacity, block_bytes, capacity / argument(3, 32), 1)
-        .expect("a capacity and a block size in range");
+    let (capacity, block_bytes) = (argument(1, 1 << 20), argument(2, 64));
+    let parameters =
+        PathParameters::for_capacity(capacity, block_bytes as u32, capacity / argument(3, 32), 1)
+            .expect("a capacity and a block size in range");
     println!("{parameters:?}");
     let layout = parameters.layout();
-    println!(
-        "stored {:.2} times the payload",
-        layout.bytes().0 as f64 / (capacity * block_bytes as u64) as f64
-    );
+    println!("stored {:.2} times the payload", layout.bytes().0 as f64 / (capacity * block_bytes) as f64);
     let store = Memory {
         bucket_bytes: layout.extents()[0].slot_bytes as usize,
         buckets: RefCell::new(vec![0; layout.bytes().0 as usize]),
@@ -64,7 +62,7 @@ fn main() {
     let positions = FlatPositionMap::new(Positions::new(capacity));
     let oram = PathOram::new(parameters, Bucket(0), store, positions, ChaCha8Rng::seed_from_u64(1))
         .expect("good parameters");
-    let mut block = vec![7; block_bytes];
+    let mut block = vec![7; block_bytes as usize];
     let mut access = |id: u64, write: bool| {
         let access =
             if write { Access::Write(BlockId(id), &block) } else { Access::Read(BlockId(id), &mut block) };

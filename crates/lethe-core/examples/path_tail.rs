@@ -55,11 +55,11 @@ fn main() {
         leaf_level: Level(argument(2, u64::from(capacity.ilog2() - 2)) as u32),
         top: Level(argument(3, 0) as u32),
         blocks_per_bucket: argument(4, 4) as u32,
-        max_batch: argument(5, 1) as usize,
+        max_batch: argument(5, 1) as u32,
         stash_bound: 1 << 24,
     };
     let accesses = argument(6, 1_000_000);
-    let batch = parameters.max_batch as u64;
+    let batch = u64::from(parameters.max_batch);
     let store = Headers {
         bucket_bytes: parameters.blocks_per_bucket as usize * 16,
         buckets: RefCell::new(vec![0; parameters.layout().bytes().0 as usize]),

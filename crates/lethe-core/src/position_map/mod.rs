@@ -1,6 +1,7 @@
 //! Where each block is: the leaf whose path holds it.
 
 pub mod flat;
+pub mod recursive;
 
 use crate::oram::OramError;
 use crate::words::{BlockId, Leaf};

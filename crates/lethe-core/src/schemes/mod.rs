@@ -2,3 +2,4 @@
 
 pub mod path;
 pub mod ring;
+pub mod trivial;

@@ -1,7 +1,7 @@
 //! A plain array, which every scheme must be indistinguishable from to its user.
 
 use super::executor::finish_now;
-use crate::oram::{Access, Oram};
+use crate::oram::{Access, Oram, OramError};
 use crate::words::BlockId;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -35,39 +35,27 @@ impl ArrayModel {
         (0..self.block_bytes).map(|at| seed.wrapping_add((at as u8).wrapping_mul(31))).collect()
     }
 
+    /// Applies a batch to the array now, and gives back the batch to be run on the ORAM at any time: accesses take
+    /// effect in the order in which they are begun.
+    pub fn prepare(&mut self, operations: &[Operation]) -> Prepared {
+        let expected = operations.iter().map(|operation| match *operation {
+            Operation::Read(block) => self.blocks[block.0 as usize].clone(),
+            Operation::Write(block, seed) => {
+                let payload = self.payload(seed);
+                self.blocks[block.0 as usize].clone_from(&payload);
+                payload
+            }
+            Operation::Dummy => Vec::new(),
+        });
+        Prepared { expected: expected.collect(), operations: operations.to_vec() }
+    }
+
     /// Runs a batch on the array and on the ORAM, and compares what was read.
     ///
     /// # Panics
     /// If the ORAM fails or reads anything else than the array.
     pub async fn batch<O: Oram>(&mut self, oram: &O, operations: &[Operation]) {
-        let mut buffers: Vec<Vec<u8>> = operations
-            .iter()
-            .map(|operation| match operation {
-                Operation::Write(_, seed) => self.payload(*seed),
-                _ => vec![0xa5; self.block_bytes],
-            })
-            .collect();
-        let mut batch: Vec<Access<'_>> = operations
-            .iter()
-            .zip(&mut buffers)
-            .map(|(operation, buffer)| match operation {
-                Operation::Read(block) => Access::Read(*block, buffer),
-                Operation::Write(block, _) => Access::Write(*block, buffer),
-                Operation::Dummy => Access::Dummy,
-            })
-            .collect();
-        if let Err(error) = oram.access(&mut batch).await {
-            panic!("{operations:?} failed: {error}");
-        }
-        for (operation, buffer) in operations.iter().zip(buffers) {
-            match operation {
-                Operation::Read(block) => {
-                    assert_eq!(buffer, self.blocks[block.0 as usize], "{block} read wrong in {operations:?}");
-                }
-                Operation::Write(block, _) => self.blocks[block.0 as usize] = buffer,
-                Operation::Dummy => {}
-            }
-        }
+        self.prepare(operations).run(oram).await;
     }
 
     /// Reads every block, one access each, and compares it.
@@ -79,6 +67,55 @@ impl ArrayModel {
             self.batch(oram, &[Operation::Read(BlockId(block))]).await;
             settle(oram).await;
         }
+    }
+}
+
+/// A batch that the array has seen and the ORAM has not.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    operations: Vec<Operation>,
+    /// What is read, or what is written.
+    expected: Vec<Vec<u8>>,
+}
+
+impl Prepared {
+    /// Runs the batch on the ORAM and compares what was read.
+    ///
+    /// # Panics
+    /// If the ORAM fails or reads anything else than the array.
+    pub async fn run<O: Oram>(self, oram: &O) {
+        if let Err(error) = self.try_run(oram).await {
+            panic!("{:?} failed: {error}", self.operations);
+        }
+    }
+
+    /// Runs the batch on the ORAM and compares what was read, unless the ORAM refuses or fails.
+    ///
+    /// # Errors
+    /// The ORAM's.
+    ///
+    /// # Panics
+    /// If the ORAM reads anything else than the array.
+    pub async fn try_run<O: Oram>(&self, oram: &O) -> Result<(), OramError<O::Error>> {
+        let mut buffers: Vec<Vec<u8>> = vec![vec![0xa5; oram.block_bytes()]; self.operations.len()];
+        let mut batch: Vec<Access<'_>> = self
+            .operations
+            .iter()
+            .zip(buffers.iter_mut().zip(&self.expected))
+            .map(|(operation, (buffer, expected))| match operation {
+                Operation::Read(block) => Access::Read(*block, buffer),
+                Operation::Write(block, _) => Access::Write(*block, expected),
+                Operation::Dummy => Access::Dummy,
+            })
+            .collect();
+        oram.access(&mut batch).await?;
+        for (operation, (buffer, expected)) in self.operations.iter().zip(buffers.iter().zip(&self.expected))
+        {
+            if let Operation::Read(block) = operation {
+                assert_eq!(buffer, expected, "{block} read wrong in {:?}", self.operations);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -5,6 +5,6 @@ pub mod array_model;
 pub mod executor;
 pub mod trace_store;
 
-pub use array_model::{ArrayModel, Operation, exercise};
+pub use array_model::{ArrayModel, Operation, Prepared, exercise, settle};
 pub use executor::{Executor, finish_now};
-pub use trace_store::{TraceEntry, TraceStore};
+pub use trace_store::{TraceEntry, TraceStore, TraceStoreError};

@@ -6,7 +6,6 @@ use crate::words::{Bucket, Slot};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
-use core::convert::Infallible;
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
 
@@ -20,7 +19,7 @@ pub enum TraceEntry {
 }
 
 /// Memory for a [`Layout`]. Ready at once, until [`hold_back`](Self::hold_back): then each operation waits for
-/// [`complete`](Self::complete), and takes effect only then.
+/// [`complete`](Self::complete) or [`fail`](Self::fail), and takes effect only then.
 ///
 /// It watches the scheme: to read or to write a bucket whose write is under way is a race that a real store would
 /// decide at will, and panics here.
@@ -35,10 +34,15 @@ pub struct TraceStore {
     issued: Cell<u64>,
 }
 
+/// The failure that a test asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the test let this operation fail")]
+pub struct TraceStoreError;
+
 struct Pending {
     nth: u64,
     writes: Vec<Bucket>,
-    released: bool,
+    outcome: Option<Result<(), TraceStoreError>>,
     waker: Option<Waker>,
 }
 
@@ -77,9 +81,9 @@ impl TraceStore {
         self.holding_back.set(holding_back);
     }
 
-    /// Operations that wait, whether or not they are released.
+    /// Operations that wait.
     pub fn pending(&self) -> usize {
-        self.pending.borrow().iter().filter(|pending| !pending.released).count()
+        self.pending.borrow().iter().filter(|pending| pending.outcome.is_none()).count()
     }
 
     /// Lets the `nth` of the waiting operations, in the order asked, finish at its next poll.
@@ -87,10 +91,22 @@ impl TraceStore {
     /// # Panics
     /// If fewer wait.
     pub fn complete(&self, nth: usize) {
+        self.decide(nth, Ok(()));
+    }
+
+    /// Lets the `nth` of the waiting operations, in the order asked, fail without an effect.
+    ///
+    /// # Panics
+    /// If fewer wait.
+    pub fn fail(&self, nth: usize) {
+        self.decide(nth, Err(TraceStoreError));
+    }
+
+    fn decide(&self, nth: usize, outcome: Result<(), TraceStoreError>) {
         let mut pending = self.pending.borrow_mut();
-        let chosen =
-            pending.iter_mut().filter(|pending| !pending.released).nth(nth).expect("so many operations wait");
-        chosen.released = true;
+        let chosen = pending.iter_mut().filter(|pending| pending.outcome.is_none()).nth(nth);
+        let chosen = chosen.expect("so many operations wait");
+        chosen.outcome = Some(outcome);
         if let Some(waker) = chosen.waker.take() {
             waker.wake();
         }
@@ -125,30 +141,25 @@ impl TraceStore {
         panic!("{bucket} lies outside of the layout");
     }
 
-    async fn finish(&self, writes: &[Bucket]) {
+    async fn finish(&self, writes: &[Bucket]) -> Result<(), TraceStoreError> {
         if !self.holding_back.get() {
-            return;
+            return Ok(());
         }
         let nth = self.issued.get();
         self.issued.set(nth + 1);
-        self.pending.borrow_mut().push(Pending {
-            nth,
-            writes: writes.to_vec(),
-            released: false,
-            waker: None,
-        });
+        self.pending.borrow_mut().push(Pending { nth, writes: writes.to_vec(), outcome: None, waker: None });
         poll_fn(|context| {
             let mut pending = self.pending.borrow_mut();
             let at =
-                pending.iter().position(|pending| pending.nth == nth).expect("it waits until it is released");
-            if pending[at].released {
+                pending.iter().position(|pending| pending.nth == nth).expect("it waits until it is decided");
+            if let Some(outcome) = pending[at].outcome {
                 pending.remove(at);
-                return Poll::Ready(());
+                return Poll::Ready(outcome);
             }
             pending[at].waker = Some(context.waker().clone());
             Poll::Pending
         })
-        .await;
+        .await
     }
 
     fn no_race(&self, buckets: impl Iterator<Item = Bucket>) {
@@ -161,14 +172,14 @@ impl TraceStore {
 }
 
 impl Store for TraceStore {
-    type Error = Infallible;
+    type Error = TraceStoreError;
 
-    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
         self.no_race(slots.iter().map(|slot| slot.bucket));
         if self.recording.get() {
             self.trace.borrow_mut().push(TraceEntry::Read(slots.to_vec()));
         }
-        self.finish(&[]).await;
+        self.finish(&[]).await?;
         let bytes = self.bytes.borrow();
         let mut at = 0;
         for slot in slots {
@@ -180,12 +191,12 @@ impl Store for TraceStore {
         Ok(())
     }
 
-    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), TraceStoreError> {
         self.no_race(buckets.iter().copied());
         if self.recording.get() {
             self.trace.borrow_mut().push(TraceEntry::Write(buckets.to_vec()));
         }
-        self.finish(buckets).await;
+        self.finish(buckets).await?;
         let mut bytes = self.bytes.borrow_mut();
         let mut at = 0;
         for bucket in buckets {

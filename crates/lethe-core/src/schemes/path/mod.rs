@@ -145,7 +145,7 @@ where
     ) -> Result<Self, PathParametersError> {
         parameters.validate()?;
         let tree = parameters.geometry(first_bucket);
-        let stash = Stash::new(parameters.block_bytes, parameters.leaf_level.0, parameters.top.0);
+        let stash = Stash::new(parameters.block_bytes as usize, parameters.leaf_level.0, parameters.top.0);
         Ok(PathOram {
             parameters,
             tree,
@@ -184,7 +184,7 @@ where
             let mut state = oram.state.borrow_mut();
             let known = snapshot.stash.blocks().all(|(block, _)| block.0 < oram.parameters.capacity)
                 && snapshot.held.iter().all(|path| path.0 < oram.tree.leaves())
-                && snapshot.stash.blocks().count() <= oram.parameters.stash_bound;
+                && snapshot.stash.blocks().count() <= oram.parameters.stash_bound as usize;
             if !known || !state.stash.restore(&snapshot.stash) {
                 return Err(PathSnapshotError::Mismatch);
             }
@@ -208,7 +208,8 @@ where
         Ok(PathSnapshot { stash: state.stash.snapshot(), held: state.held.clone() })
     }
 
-    /// Goes on with other randomness: a state that was brought back must not draw what it drew before.
+    /// Goes on with other randomness: a state that was brought back must not draw what it drew before. The position
+    /// map may have randomness of its own, to be reseeded at the same time.
     pub fn reseed(&self, rng: R) {
         self.state.borrow_mut().rng = rng;
     }
@@ -250,7 +251,7 @@ where
 
         let mut reading = self.draw(n, &block);
         self.positions.remap(&mut reading.lookups).await?;
-        self.find_paths(&mut reading);
+        self.find_paths(&mut reading)?;
 
         self.until_written(&reading.paths).await?;
         self.plan_read(&mut reading);
@@ -273,8 +274,8 @@ where
         if state.torn {
             return Err(OramError::Torn);
         }
-        let (held, most) = (state.stash.len(), self.parameters.stash_bound);
-        if held + n * self.parameters.blocks_per_access() > most {
+        let (held, most) = (state.stash.len(), self.parameters.stash_bound as usize);
+        if held + n * self.parameters.blocks_per_access() as usize > most {
             return Err(OramError::StashFull { held, most });
         }
         Ok(())
@@ -303,10 +304,14 @@ where
     }
 
     /// Line 1: the path of every access; the random one for whatever had none.
-    fn find_paths(&self, reading: &mut Reading) {
+    fn find_paths(&self, reading: &mut Reading) -> Result<(), OramError<S::Error>> {
         for (path, lookup) in reading.paths.iter_mut().zip(&reading.lookups) {
             *path = lookup.old.unwrap_or(*path);
+            if path.0 >= self.tree.leaves() {
+                return Err(OramError::Contradiction("a position lies beyond the tree"));
+            }
         }
+        Ok(())
     }
 
     /// Waits until no path of these paths' subtrees is being written back.
@@ -352,7 +357,7 @@ where
     fn take_in(&self, reading: &Reading) -> Result<(), OramError<S::Error>> {
         let mut state = self.state.borrow_mut();
         let entries = self.parameters.blocks_per_bucket as usize;
-        let mut sealed_blocks = reading.bytes.chunks_exact(HEADER_BYTES + self.parameters.block_bytes);
+        let mut sealed_blocks = reading.bytes.chunks_exact(self.entry_bytes());
         for slot in &reading.slots {
             let level = self.tree.level_of(slot.bucket);
             for entry in sealed_blocks.by_ref().take(entries) {
@@ -431,8 +436,7 @@ where
                 if writing.bytes.len() < end {
                     writing.bytes.resize(end, 0);
                 }
-                let mut entries =
-                    writing.bytes[at..end].chunks_exact_mut(HEADER_BYTES + self.parameters.block_bytes);
+                let mut entries = writing.bytes[at..end].chunks_exact_mut(self.entry_bytes());
                 for handle in state.placement.chosen(level) {
                     let entry = entries.next().expect("no more than Z blocks were chosen");
                     let (header, payload) = entry.split_at_mut(HEADER_BYTES);
@@ -462,8 +466,13 @@ where
         }
     }
 
+    /// A block and its header.
+    fn entry_bytes(&self) -> usize {
+        HEADER_BYTES + self.parameters.block_bytes as usize
+    }
+
     fn bucket_bytes(&self) -> usize {
-        self.parameters.blocks_per_bucket as usize * (HEADER_BYTES + self.parameters.block_bytes)
+        self.parameters.blocks_per_bucket as usize * self.entry_bytes()
     }
 }
 
@@ -480,11 +489,11 @@ where
     }
 
     fn block_bytes(&self) -> usize {
-        self.parameters.block_bytes
+        self.parameters.block_bytes as usize
     }
 
     fn max_batch(&self) -> usize {
-        self.parameters.max_batch
+        self.parameters.max_batch as usize
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
@@ -507,7 +516,7 @@ where
 
     /// As soon as a largest batch's worth of paths is held.
     fn must_idle(&self) -> bool {
-        self.state.borrow().held.len() >= self.parameters.max_batch || self.positions.must_idle()
+        self.state.borrow().held.len() >= self.max_batch() || self.positions.must_idle()
     }
 
     /// Writes all held paths back; when none is held, one step of the position map's.

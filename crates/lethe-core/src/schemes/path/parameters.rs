@@ -12,7 +12,7 @@ pub struct PathParameters {
     /// N, blocks that the user can address: at least 1, and no more than three quarters of the tree's slots.
     pub capacity: u64,
     /// Bytes of a block: 0 to 2^24 (simulators move no payload).
-    pub block_bytes: usize,
+    pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 31. The tree has 2^L leaves.
     pub leaf_level: Level,
     /// The first level in untrusted memory: 0 to L. What belongs above it waits on the trusted side.
@@ -20,10 +20,10 @@ pub struct PathParameters {
     /// Z, blocks of a bucket: 1 to 64. The paper proves bounds for 5 and measures 4.
     pub blocks_per_bucket: u32,
     /// The most accesses of one batch: 1 to 1024.
-    pub max_batch: usize,
+    pub max_batch: u32,
     /// The hard bound of the trusted side, in blocks: the stash, the trusted top with it, and the paths that were
     /// read and are not yet written back. An access that could exceed it is refused before anything changes.
-    pub stash_bound: usize,
+    pub stash_bound: u32,
 }
 
 /// Why parameters of a Path ORAM are refused, and what to do about it.
@@ -59,9 +59,9 @@ pub enum PathParametersError {
     )]
     StashTooSmall {
         /// What was asked for.
-        stash_bound: usize,
+        stash_bound: u32,
         /// The least that works.
-        needed: usize,
+        needed: u32,
     },
 }
 
@@ -81,11 +81,12 @@ impl PathParameters {
     /// A capacity, a block size or a batch out of range.
     pub fn for_capacity(
         capacity: u64,
-        block_bytes: usize,
+        block_bytes: u32,
         trusted_blocks: u64,
-        max_batch: usize,
+        max_batch: u32,
     ) -> Result<Self, PathParametersError> {
-        let leaf_level = (0..32).find(|level| 4u64 << level >= capacity).unwrap_or(31);
+        let roomy = |level: &u32| 4 << level >= capacity && capacity <= most_blocks(4, Level(*level));
+        let leaf_level = (0..32).find(roomy).unwrap_or(31);
         let with_top = |top| {
             let mut parameters = PathParameters {
                 capacity,
@@ -102,7 +103,7 @@ impl PathParameters {
         };
         let fits = |parameters: &PathParameters| {
             let waiting = libm::exp2(parameters.top.0.into()) * WAITING_PER_SUBTREE;
-            let paths = max_batch as f64 * parameters.blocks_per_access() as f64 * 0.6;
+            let paths = f64::from(max_batch) * f64::from(parameters.blocks_per_access()) * 0.6;
             waiting + paths <= trusted_blocks as f64
         };
         let best = (0..=leaf_level).rev().map(with_top).find(fits).unwrap_or(with_top(0));
@@ -111,9 +112,9 @@ impl PathParameters {
     }
 
     /// What waits on the trusted side, the paths held apart, with a probability above 2^-80.
-    fn waiting_bound(&self) -> usize {
+    fn waiting_bound(&self) -> u32 {
         let subtrees = libm::exp2(self.top.0.into());
-        libm::ceil(WAITING_PER_SUBTREE * subtrees + 11.0 * libm::sqrt(subtrees)) as usize + 90
+        libm::ceil(WAITING_PER_SUBTREE * subtrees + 11.0 * libm::sqrt(subtrees)) as u32 + 90
     }
 
     /// Checks every range.
@@ -125,8 +126,8 @@ impl PathParameters {
             ("leaf_level", u64::from(self.leaf_level.0), 0, 31),
             ("top", u64::from(self.top.0), 0, u64::from(self.leaf_level.0)),
             ("blocks_per_bucket", u64::from(self.blocks_per_bucket), 1, 64),
-            ("block_bytes", self.block_bytes as u64, 0, 1 << 24),
-            ("max_batch", self.max_batch as u64, 1, 1024),
+            ("block_bytes", u64::from(self.block_bytes), 0, 1 << 24),
+            ("max_batch", u64::from(self.max_batch), 1, 1024),
             ("capacity", self.capacity, 1, u64::from(u32::MAX)),
         ];
         for (name, value, least, most) in ranges {
@@ -134,8 +135,8 @@ impl PathParameters {
                 return Err(PathParametersError::OutOfRange { name, value, least, most });
             }
         }
-        let slots = u64::from(self.blocks_per_bucket) * ((2 << self.leaf_level.0) - 1);
-        if self.capacity > slots - slots / 4 {
+        if self.capacity > most_blocks(self.blocks_per_bucket, self.leaf_level) {
+            let slots = tree_slots(self.blocks_per_bucket, self.leaf_level);
             return Err(PathParametersError::TreeTooSmall { slots, capacity: self.capacity });
         }
         let needed = self.max_batch * self.blocks_per_access();
@@ -148,8 +149,8 @@ impl PathParameters {
     /// The tree, its buckets numbered from `first_bucket`. A bucket is one slot: a path is always read and written in
     /// whole buckets, so each is sealed as a whole.
     pub fn geometry(&self, first_bucket: Bucket) -> Geometry {
-        let slot_bytes = self.blocks_per_bucket as usize * (HEADER_BYTES + self.block_bytes);
-        let shape = BucketShape { blocks: self.blocks_per_bucket, slots: 1, slot_bytes: slot_bytes as u32 };
+        let slot_bytes = self.blocks_per_bucket * (HEADER_BYTES as u32 + self.block_bytes);
+        let shape = BucketShape { blocks: self.blocks_per_bucket, slots: 1, slot_bytes };
         let shapes = alloc::vec![shape; self.path_buckets()];
         Geometry::new(self.leaf_level, self.top, shapes, first_bucket)
     }
@@ -165,7 +166,66 @@ impl PathParameters {
     }
 
     /// The most blocks that one access can add to the stash: a path full of them, and a new one.
-    pub(super) fn blocks_per_access(&self) -> usize {
-        self.path_buckets() * self.blocks_per_bucket as usize + 1
+    pub(super) fn blocks_per_access(&self) -> u32 {
+        self.path_buckets() as u32 * self.blocks_per_bucket + 1
+    }
+}
+
+/// Places for blocks in a whole tree, the trusted levels counted as if they were buckets.
+fn tree_slots(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
+    u64::from(blocks_per_bucket) * ((2 << leaf_level.0) - 1)
+}
+
+/// The most blocks that a tree is allowed: three quarters of its slots.
+fn most_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
+    let slots = tree_slots(blocks_per_bucket, leaf_level);
+    slots - slots / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn planned_parameters_are_valid_and_at_most_three_quarters_full_at_every_size() {
+        for capacity in (1..70).chain([1000, 4096, 16_384, 100_000, 1 << 20, 1 << 28, u64::from(u32::MAX)]) {
+            for share in [4, 8, 32, 1000] {
+                for max_batch in [1, 16, 1024] {
+                    let planned =
+                        PathParameters::for_capacity(capacity, 64, capacity / share, max_batch).unwrap();
+                    assert_eq!(planned.validate(), Ok(()), "{planned:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_trust_never_makes_a_path_longer() {
+        let buckets = |trusted| PathParameters::for_capacity(1 << 20, 64, trusted, 1).unwrap().path_buckets();
+        let planned: Vec<usize> = [0, 100, 1000, 1 << 15, 1 << 30].map(buckets).to_vec();
+        assert_eq!(planned, [19, 14, 10, 5, 1]);
+    }
+
+    #[test]
+    fn each_parameter_out_of_range_is_refused_by_name() {
+        let good = PathParameters::for_capacity(4096, 64, 512, 16).unwrap();
+        let refused = |change: fn(&mut PathParameters)| {
+            let mut bad = good.clone();
+            change(&mut bad);
+            bad.validate().unwrap_err()
+        };
+        let named = |change| match refused(change) {
+            PathParametersError::OutOfRange { name, .. } => name,
+            other => panic!("{other}"),
+        };
+        assert_eq!(named(|p| p.leaf_level = Level(32)), "leaf_level");
+        assert_eq!(named(|p| p.top = Level(p.leaf_level.0 + 1)), "top");
+        assert_eq!(named(|p| p.blocks_per_bucket = 0), "blocks_per_bucket");
+        assert_eq!(named(|p| p.block_bytes = (1 << 24) + 1), "block_bytes");
+        assert_eq!(named(|p| p.max_batch = 0), "max_batch");
+        assert_eq!(named(|p| p.capacity = 0), "capacity");
+        assert!(matches!(refused(|p| p.capacity = 7000), PathParametersError::TreeTooSmall { .. }));
+        assert!(matches!(refused(|p| p.stash_bound = 16), PathParametersError::StashTooSmall { .. }));
     }
 }

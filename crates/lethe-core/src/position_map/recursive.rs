@@ -1,0 +1,285 @@
+//! The recursive position map: Path ORAM (Stefanov et al., CCS 2013), section 3.6, with the PosMap blocks of
+//! Freecursive ORAM (Fletcher et al., ASPLOS 2015), section 3.
+//!
+//! The leaves of X successive blocks are packed into one PosMap block of 4·X bytes; the PosMap blocks live in a
+//! smaller Path ORAM, whose own position map is packed likewise, until at most `flat_limit` entries are left: those
+//! are a flat map on the trusted side. A word is 0 for "never mapped", otherwise leaf + 1.
+//!
+//! **What the trace shows** (adversary `Full`): n look-ups show a batch of n accesses of every inner ORAM, from the
+//! smallest to the largest, each after the one before it is answered. A look-up of a PosMap block that another
+//! look-up of the batch needs too, and a dummy look-up, show a dummy access. An access reads and changes its PosMap
+//! block at once; none is shown twice.
+//!
+//! **Costs** of a batch: as many round trips as there are levels of recursion, one after the other. The write-backs of
+//! the inner ORAMs are owed like the outer one's and done by [`idle`](PositionMap::idle), which the outer scheme's
+//! `idle` should call; for a scheme that does not, `remap` itself first does what an inner ORAM must have done.
+//!
+//! **Errors**: those of the inner ORAMs. After any of them the outer scheme is torn.
+
+use super::flat::{FlatPositionMap, Positions};
+use super::{Lookup, PositionMap};
+use crate::layout::Layout;
+use crate::oram::{Oram, OramError};
+use crate::schemes::path::{PathOram, PathParameters, PathParametersError, PathSnapshot, PathSnapshotError};
+use crate::store::Store;
+use crate::words::{BlockId, Bucket, Leaf};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+use core::cell::Cell;
+use core::pin::Pin;
+use rand_core::{RngCore, SeedableRng};
+
+const WORD_BYTES: usize = size_of::<u32>();
+
+/// The parameters of a recursive position map. All of them are public.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct RecursiveParameters {
+    /// Blocks whose positions it keeps: 1 to 2^32 - 1.
+    pub blocks: u64,
+    /// X, positions in a PosMap block: 2 to 2^20.
+    pub entries_per_block: u32,
+    /// The most entries of the flat map at the end: at least 1.
+    pub flat_limit: u64,
+    /// PosMap blocks that the trusted side may hold for each inner ORAM, see [`PathParameters::for_capacity`].
+    pub trusted_blocks: u64,
+    /// The most look-ups of one batch: 1 to 1024; the outer scheme's largest batch.
+    pub max_batch: u32,
+}
+
+/// Why there is no such recursive position map, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum RecursiveMapError {
+    /// X out of range.
+    #[error("entries_per_block is {0}; choose it from 2 to 2^20")]
+    EntriesPerBlock(u32),
+    /// No flat map can be so small.
+    #[error("flat_limit is 0; choose at least 1")]
+    FlatLimit,
+    /// An inner ORAM refuses what follows from the parameters.
+    #[error("an inner ORAM of the position map: {0}")]
+    Inner(#[from] PathParametersError),
+    /// The snapshot has another number of levels, or of entries in its flat map.
+    #[error("the snapshot does not fit the parameters: restore with those that it was taken under")]
+    Mismatch,
+    /// The snapshot of an inner ORAM is refused.
+    #[error("an inner ORAM of the position map: {0}")]
+    Snapshot(#[from] PathSnapshotError),
+}
+
+impl RecursiveParameters {
+    /// The inner ORAMs, the largest (whose PosMap blocks hold the outer scheme's positions) first. Empty if a flat map
+    /// is enough.
+    ///
+    /// # Errors
+    /// [`RecursiveMapError`].
+    pub fn levels(&self) -> Result<Vec<PathParameters>, RecursiveMapError> {
+        if !(2..=1 << 20).contains(&self.entries_per_block) {
+            return Err(RecursiveMapError::EntriesPerBlock(self.entries_per_block));
+        }
+        if self.flat_limit == 0 {
+            return Err(RecursiveMapError::FlatLimit);
+        }
+        let block_bytes = self.entries_per_block * WORD_BYTES as u32;
+        let mut levels = Vec::new();
+        let mut entries = self.blocks;
+        while entries > self.flat_limit {
+            entries = entries.div_ceil(self.entries_per_block.into());
+            let level =
+                PathParameters::for_capacity(entries, block_bytes, self.trusted_blocks, self.max_batch)?;
+            levels.push(level);
+        }
+        Ok(levels)
+    }
+
+    /// What the inner ORAMs need of untrusted memory together, in plaintext bytes: the largest first.
+    ///
+    /// # Errors
+    /// [`RecursiveMapError`].
+    pub fn layout(&self) -> Result<Layout, RecursiveMapError> {
+        let mut layout = Layout::default();
+        for level in self.levels()? {
+            layout.append(&level.layout());
+        }
+        Ok(layout)
+    }
+}
+
+/// A position map in smaller ORAMs, down to a flat one.
+pub struct RecursivePositionMap<S: Store, R>(Map<S, R>);
+
+enum Map<S: Store, R> {
+    Flat(FlatPositionMap<S::Error>),
+    Inner(Box<Inner<S, R>>),
+}
+
+struct Inner<S: Store, R> {
+    entries_per_block: u64,
+    oram: PathOram<S, RecursivePositionMap<S, R>, R>,
+}
+
+/// What a recursive position map must remember: the state of every inner ORAM, the largest first, and the flat map.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub struct RecursiveSnapshot {
+    levels: Vec<PathSnapshot>,
+    flat: Positions,
+}
+
+impl<S, R> RecursivePositionMap<S, R>
+where
+    S: Store + Clone,
+    R: RngCore + SeedableRng,
+{
+    /// A map in which nothing is mapped, over a store that was never written. The buckets of its inner ORAMs are
+    /// numbered from `first_bucket`; each has randomness of its own, seeded from `rng` as by
+    /// [`reseed`](Self::reseed).
+    ///
+    /// # Errors
+    /// What [`RecursiveParameters::levels`] refuses.
+    pub fn new(
+        parameters: &RecursiveParameters,
+        first_bucket: Bucket,
+        store: S,
+        rng: &mut R,
+    ) -> Result<Self, RecursiveMapError> {
+        Self::build(parameters, first_bucket, store, rng, None)
+    }
+
+    /// A map that goes on from a snapshot, over the store as it was when the snapshot was taken.
+    ///
+    /// # Errors
+    /// What [`RecursiveParameters::levels`] refuses, [`RecursiveMapError::Mismatch`],
+    /// [`RecursiveMapError::Snapshot`].
+    pub fn restore(
+        parameters: &RecursiveParameters,
+        first_bucket: Bucket,
+        store: S,
+        rng: &mut R,
+        snapshot: &RecursiveSnapshot,
+    ) -> Result<Self, RecursiveMapError> {
+        Self::build(parameters, first_bucket, store, rng, Some(snapshot))
+    }
+
+    /// From the flat map outwards: each inner ORAM has the map before it as its own position map.
+    fn build(
+        parameters: &RecursiveParameters,
+        first_bucket: Bucket,
+        store: S,
+        rng: &mut R,
+        snapshot: Option<&RecursiveSnapshot>,
+    ) -> Result<Self, RecursiveMapError> {
+        let levels = parameters.levels()?;
+        let entries = levels.last().map_or(parameters.blocks, |level| level.capacity);
+        let positions = match snapshot {
+            None => Positions::new(entries),
+            Some(snapshot) if snapshot.levels.len() == levels.len() && snapshot.flat.blocks() == entries => {
+                snapshot.flat.clone()
+            }
+            Some(_) => return Err(RecursiveMapError::Mismatch),
+        };
+        let mut map = RecursivePositionMap(Map::Flat(FlatPositionMap::new(positions)));
+        let rngs: Vec<R> = levels.iter().map(|_| R::from_rng(rng)).collect();
+        let mut first = Bucket(first_bucket.0 + parameters.layout()?.buckets());
+        for ((nth, level), rng) in levels.into_iter().enumerate().zip(rngs).rev() {
+            first = Bucket(first.0 - level.layout().buckets());
+            let store = store.clone();
+            let oram = match snapshot {
+                None => PathOram::new(level, first, store, map, rng)?,
+                Some(snapshot) => PathOram::restore(level, first, store, map, rng, &snapshot.levels[nth])?,
+            };
+            let entries_per_block = parameters.entries_per_block.into();
+            map = RecursivePositionMap(Map::Inner(Box::new(Inner { entries_per_block, oram })));
+        }
+        Ok(map)
+    }
+
+    /// The state of the inner ORAMs and the flat map.
+    ///
+    /// # Errors
+    /// [`PathSnapshotError::InFlight`], [`PathSnapshotError::Torn`].
+    pub fn snapshot(&self) -> Result<RecursiveSnapshot, PathSnapshotError> {
+        let (mut map, mut levels) = (self, Vec::new());
+        loop {
+            match &map.0 {
+                Map::Flat(flat) => return Ok(RecursiveSnapshot { levels, flat: flat.snapshot() }),
+                Map::Inner(inner) => {
+                    levels.push(inner.oram.snapshot()?);
+                    map = inner.oram.positions();
+                }
+            }
+        }
+    }
+
+    /// Goes on with other randomness in every inner ORAM, each seeded from `rng`, the largest first.
+    pub fn reseed(&self, rng: &mut R) {
+        let mut map = self;
+        while let Map::Inner(inner) = &map.0 {
+            inner.oram.reseed(R::from_rng(rng));
+            map = inner.oram.positions();
+        }
+    }
+}
+
+impl<S, R> PositionMap for RecursivePositionMap<S, R>
+where
+    S: Store,
+    R: RngCore,
+{
+    type Error = S::Error;
+
+    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<S::Error>> {
+        let inner = match &self.0 {
+            Map::Flat(flat) => return flat.remap(lookups).await,
+            Map::Inner(inner) => inner,
+        };
+        while inner.oram.must_idle() {
+            boxed(inner.oram.idle()).await?;
+        }
+        let lookups = Cell::from_mut(lookups).as_slice_of_cells();
+        let x = inner.entries_per_block;
+        let posmap_block = |nth: usize| lookups[nth].get().block.map(|block| BlockId(block.0 / x));
+        let exchange = |nth: usize, payload: &mut [u8]| {
+            let mut lookup = lookups[nth].get();
+            let Some(block) = lookup.block else { return };
+            let (word, _) =
+                payload[(block.0 % x) as usize * WORD_BYTES..].split_first_chunk_mut().expect("a word");
+            lookup.old = u32::from_le_bytes(*word).checked_sub(1).map(|leaf| Leaf(leaf.into()));
+            *word = (lookup.new.0 as u32 + 1).to_le_bytes();
+            lookups[nth].set(lookup);
+        };
+        boxed(inner.oram.update(lookups.len(), posmap_block, exchange)).await
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        match &self.0 {
+            Map::Flat(flat) => flat.trusted_bytes(),
+            Map::Inner(inner) => inner.oram.trusted_bytes(),
+        }
+    }
+
+    fn owed(&self) -> u64 {
+        match &self.0 {
+            Map::Flat(_) => 0,
+            Map::Inner(inner) => inner.oram.owed(),
+        }
+    }
+
+    fn must_idle(&self) -> bool {
+        match &self.0 {
+            Map::Flat(_) => false,
+            Map::Inner(inner) => inner.oram.must_idle(),
+        }
+    }
+
+    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        match &self.0 {
+            Map::Flat(_) => Ok(()),
+            Map::Inner(inner) => boxed(inner.oram.idle()).await,
+        }
+    }
+}
+
+/// A future of a known size, however deep the recursion.
+fn boxed<'a, T>(future: impl Future<Output = T> + 'a) -> Pin<Box<dyn Future<Output = T> + 'a>> {
+    Box::pin(future)
+}

@@ -1,0 +1,204 @@
+//! Trivial ORAM: Goldreich and Ostrovsky, "Software Protection and Simulation on Oblivious RAMs", JACM 1996, section
+//! 1.2: to hide which block is asked for, read and write them all.
+//!
+//! ```text
+//! for each chunk of memory:  read it;  serve what was asked of it;  write it back
+//! ```
+//!
+//! **What the trace shows** (adversary `Full`): one scan a batch, always the same, whatever the batch holds; a batch
+//! of n accesses shows **one** scan, not n. An empty batch shows nothing.
+//!
+//! **Costs** of a batch, with N blocks in chunks of C: N slots read and N written in ⌈N/C⌉ pairs of round trips. No
+//! position map, no stash, no randomness, nothing owed afterwards: the store is the only state. It is the best of all
+//! schemes for a few dozen blocks, and the measure of the others.
+//!
+//! **Errors**: those of [`OramError`]; never `StashFull`. After a failure of the store, and after a future that was
+//! dropped half-way, it answers [`OramError::Torn`] only.
+
+use crate::layout::{Extent, Layout};
+use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::store::Store;
+use crate::turns::Turns;
+use crate::words::{Bucket, Slot};
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+use core::cell::{Cell, RefCell};
+use core::mem;
+
+/// The parameters of a Trivial ORAM. All of them are public.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct TrivialParameters {
+    /// N, blocks that the user can address: at least 1.
+    pub capacity: u64,
+    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    pub block_bytes: u32,
+    /// C, blocks that are read, and written back, together: at least 1. The trusted side holds one chunk.
+    pub chunk_blocks: u32,
+    /// The most accesses of one batch: at least 1.
+    pub max_batch: u32,
+}
+
+/// Why parameters of a Trivial ORAM are refused, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrivialParametersError {
+    /// A parameter that must not be 0.
+    #[error("{0} is 0; choose at least 1")]
+    Zero(&'static str),
+    /// A block that is too long.
+    #[error("blocks of {0} bytes are too long; choose at most 2^24 bytes")]
+    BlockBytes(u32),
+}
+
+impl TrivialParameters {
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// Each names the parameter and what to do.
+    pub fn validate(&self) -> Result<(), TrivialParametersError> {
+        let least_one = [
+            ("capacity", self.capacity),
+            ("chunk_blocks", self.chunk_blocks.into()),
+            ("max_batch", self.max_batch.into()),
+        ];
+        if let Some((name, _)) = least_one.iter().find(|(_, value)| *value == 0) {
+            return Err(TrivialParametersError::Zero(name));
+        }
+        if self.block_bytes > 1 << 24 {
+            return Err(TrivialParametersError::BlockBytes(self.block_bytes));
+        }
+        Ok(())
+    }
+
+    /// What the scheme needs of untrusted memory, in plaintext bytes: one bucket of one slot a block.
+    pub fn layout(&self) -> Layout {
+        Layout::new(alloc::vec![Extent { buckets: self.capacity, slots: 1, slot_bytes: self.block_bytes }])
+    }
+}
+
+/// A Trivial ORAM over a store.
+pub struct TrivialOram<S> {
+    parameters: TrivialParameters,
+    first_bucket: Bucket,
+    store: S,
+    turns: Turns,
+    /// A scan did not come to its end.
+    torn: Cell<bool>,
+    chunk: RefCell<Chunk>,
+}
+
+/// One chunk of the scan, kept so that its buffers are used again.
+#[derive(Default)]
+struct Chunk {
+    slots: Vec<Slot>,
+    buckets: Vec<Bucket>,
+    bytes: Vec<u8>,
+}
+
+impl<S: Store> TrivialOram<S> {
+    /// A Trivial ORAM over whatever the store holds; a store that was never written holds zeros. Its buckets are
+    /// numbered from `first_bucket`.
+    ///
+    /// # Errors
+    /// [`TrivialParametersError`].
+    pub fn new(
+        parameters: TrivialParameters,
+        first_bucket: Bucket,
+        store: S,
+    ) -> Result<Self, TrivialParametersError> {
+        parameters.validate()?;
+        Ok(TrivialOram {
+            parameters,
+            first_bucket,
+            store,
+            turns: Turns::default(),
+            torn: Cell::new(false),
+            chunk: RefCell::default(),
+        })
+    }
+
+    /// What it was built with.
+    pub fn parameters(&self) -> &TrivialParameters {
+        &self.parameters
+    }
+
+    /// Reads a chunk, serves the accesses to its blocks in order, and writes it back.
+    async fn pass(&self, first: u64, batch: &mut [Access<'_>]) -> Result<(), S::Error> {
+        let last = (first + u64::from(self.parameters.chunk_blocks)).min(self.parameters.capacity);
+        let block_bytes = self.block_bytes();
+        let mut chunk = mem::take(&mut *self.chunk.borrow_mut());
+        chunk.buckets.clear();
+        chunk.buckets.extend((first..last).map(|block| Bucket(self.first_bucket.0 + block)));
+        chunk.slots.clear();
+        chunk.slots.extend(chunk.buckets.iter().map(|bucket| Slot { bucket: *bucket, index: 0 }));
+        chunk.bytes.resize(chunk.slots.len() * block_bytes, 0);
+
+        self.store.read(&chunk.slots, &mut chunk.bytes).await?;
+        for access in batch {
+            let Some(block) = access.block().filter(|block| (first..last).contains(&block.0)) else {
+                continue;
+            };
+            let start = (block.0 - first) as usize * block_bytes;
+            let payload = &mut chunk.bytes[start..start + block_bytes];
+            match access {
+                Access::Read(_, into) => into.copy_from_slice(payload),
+                Access::Write(_, from) => payload.copy_from_slice(from),
+                Access::Dummy => {}
+            }
+        }
+        self.store.write(&chunk.buckets, &chunk.bytes).await?;
+        *self.chunk.borrow_mut() = chunk;
+        Ok(())
+    }
+}
+
+impl<S: Store> Oram for TrivialOram<S> {
+    type Error = S::Error;
+
+    fn capacity(&self) -> u64 {
+        self.parameters.capacity
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.parameters.block_bytes as usize
+    }
+
+    fn max_batch(&self) -> usize {
+        self.parameters.max_batch as usize
+    }
+
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
+        check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let _turn = self.turns.take().await;
+        if self.torn.replace(true) {
+            return Err(OramError::Torn);
+        }
+        for first in (0..self.parameters.capacity).step_by(self.parameters.chunk_blocks as usize) {
+            self.pass(first, batch).await?;
+        }
+        self.torn.set(false);
+        Ok(())
+    }
+
+    /// Always 0.
+    fn owed(&self) -> u64 {
+        0
+    }
+
+    /// Never.
+    fn must_idle(&self) -> bool {
+        false
+    }
+
+    /// Nothing is owed.
+    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        Ok(())
+    }
+
+    /// Always 0: there is no eviction.
+    fn emergencies(&self) -> u64 {
+        0
+    }
+}

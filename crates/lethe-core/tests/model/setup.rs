@@ -1,0 +1,122 @@
+//! What the tests of schemes share: small ORAMs over a store that records its trace, and random batches.
+
+use lethe_core::layout::Layout;
+use lethe_core::oram::Oram;
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
+use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, TraceStoreError};
+use lethe_core::words::{BlockId, Bucket, Level};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+pub(crate) const MAX_BATCH: u32 = 6;
+
+pub(crate) type FlatPath<'a> = PathOram<&'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
+pub(crate) type RecursivePath<'a> =
+    PathOram<&'a TraceStore, RecursivePositionMap<&'a TraceStore, ChaCha8Rng>, ChaCha8Rng>;
+
+pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+pub(crate) fn operation(capacity: u64) -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        3 => (0..capacity).prop_map(|block| Operation::Read(BlockId(block))),
+        3 => (0..capacity, any::<u8>()).prop_map(|(block, seed)| Operation::Write(BlockId(block), seed)),
+        1 => Just(Operation::Dummy),
+    ]
+}
+
+/// Batches in which blocks often come twice.
+pub(crate) fn batches(capacity: u64) -> impl Strategy<Value = Vec<Vec<Operation>>> {
+    let batch = |most| prop::collection::vec(operation(most), 0..=MAX_BATCH as usize);
+    prop::collection::vec(prop_oneof![batch(capacity), batch(capacity.min(3))], 0..60)
+}
+
+pub(crate) fn small_path() -> impl Strategy<Value = PathParameters> {
+    (0u32..=6, 0usize..3, any::<Index>()).prop_map(|(leaf_level, block_bytes, top)| PathParameters {
+        capacity: 3 << leaf_level,
+        block_bytes: [0, 1, 9][block_bytes],
+        leaf_level: Level(leaf_level),
+        top: Level(top.index(leaf_level as usize + 1) as u32),
+        blocks_per_bucket: 4,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    })
+}
+
+pub(crate) fn small_map(blocks: u64) -> impl Strategy<Value = RecursiveParameters> {
+    (2u32..=5, 1u64..30, 0u64..64).prop_map(move |(entries_per_block, flat_limit, trusted_blocks)| {
+        RecursiveParameters { blocks, entries_per_block, flat_limit, trusted_blocks, max_batch: MAX_BATCH }
+    })
+}
+
+pub(crate) fn flat_path<'a>(parameters: &PathParameters, store: &'a TraceStore, seed: u64) -> FlatPath<'a> {
+    let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+    PathOram::new(parameters.clone(), Bucket(0), store, positions, rng(seed)).unwrap()
+}
+
+pub(crate) fn recursive_layout(parameters: &PathParameters, map: &RecursiveParameters) -> (Layout, Bucket) {
+    let mut layout = parameters.layout();
+    let first = layout.append(&map.layout().unwrap());
+    (layout, first)
+}
+
+pub(crate) fn recursive_path<'a>(
+    parameters: &PathParameters,
+    map: &RecursiveParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> RecursivePath<'a> {
+    let (_, first) = recursive_layout(parameters, map);
+    let mut rng = rng(seed);
+    let positions = RecursivePositionMap::new(map, first, store, &mut rng).unwrap();
+    PathOram::new(parameters.clone(), Bucket(0), store, positions, rng).unwrap()
+}
+
+/// One step of a schedule.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// Begins a batch.
+    Access(Vec<Operation>),
+    /// Begins a step of what is owed, whether or not anything is.
+    Idle,
+    /// Lets one of the waiting operations of the store finish.
+    Complete(Index),
+}
+
+pub(crate) fn schedule(capacity: u64) -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        2 => prop::collection::vec(operation(capacity), 0..=MAX_BATCH as usize).prop_map(Step::Access),
+        2 => Just(Step::Idle),
+        5 => any::<Index>().prop_map(Step::Complete),
+    ];
+    prop::collection::vec(step, 0..150)
+}
+
+/// Runs a schedule, then lets everything finish, and compares every block with the array.
+pub(crate) fn follow<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
+    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+    store.hold_back(true);
+    let mut executor = Executor::new();
+    for step in steps {
+        match step {
+            Step::Access(operations) => executor.spawn(model.prepare(operations).run(oram)),
+            Step::Idle => executor.spawn(async { oram.idle().await.expect("idle works") }),
+            Step::Complete(which) if store.pending() > 0 => store.complete(which.index(store.pending())),
+            Step::Complete(_) => {}
+        }
+        executor.run();
+    }
+    while executor.unfinished() > 0 {
+        assert!(store.pending() > 0, "{} tasks wait for each other", executor.unfinished());
+        store.complete(store.pending() - 1);
+        executor.run();
+    }
+    store.hold_back(false);
+    lethe_core::testing::finish_now(model.read_all(oram));
+    assert_eq!(oram.emergencies(), 0, "an eviction outside of the public schedule");
+}
