@@ -1,1 +1,52 @@
-//! .
+//! A durable oblivious block device.
+//!
+//! A vault runs a scheme of `lethe-core` over sealed, versioned buckets in an untrusted store, and keeps the trusted
+//! state on a local disk so that no acknowledged write is ever lost. Because a scheme owns no effect and is
+//! deterministic in its inputs, the journal holds the inputs, and recovery is running the scheme again:
+//!
+//! 1. [`session`](self) steps the scheme by one input, journals the input with the requests it causes, and only then
+//!    sends them;
+//! 2. a checkpoint holds the whole trusted state and empties the journal;
+//! 3. after a crash, the journal's inputs are stepped through again. The reads that were announced go out again as
+//!    they were; bucket versions stand beside one another in the store, so all of them can.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `engine` | the scheme, its futures, the sealing layer: one step at a time |
+//! | `gate` | the store that the scheme sees: requests become numbered operations |
+//! | `record` | what the journal holds |
+//! | `session` | the loop of one opening |
+//! | `recovery` | making and opening |
+//! | `checkpoint` | the trusted state, padded and sealed; receipts |
+//! | `ownership` | one gateway at a time |
+//! | `rows` | a small table beside the blocks |
+//! | `disk` | the trusted disk |
+#![forbid(unsafe_code)]
+
+mod checkpoint;
+mod disk;
+mod engine;
+mod entropy;
+mod error;
+mod gate;
+mod header;
+mod ownership;
+mod record;
+mod recovery;
+mod rows;
+mod scheme;
+mod session;
+mod status;
+mod vault;
+
+pub use checkpoint::Receipt;
+pub use disk::TrustedDisk;
+pub use entropy::Entropy;
+pub use error::VaultError;
+pub use header::{FORMAT, VaultHeader, VaultParameters};
+pub use record::Call;
+pub use recovery::{Setup, raw_header, raw_header_of_store, read_header};
+pub use scheme::SchemeParameters;
+pub use session::VaultStore;
+pub use status::Status;
+pub use vault::{RowChange, Vault, draw_header};

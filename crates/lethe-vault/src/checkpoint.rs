@@ -1,0 +1,142 @@
+//! Checkpoints: the whole trusted state between two steps, on the trusted disk and, sealed and padded, in the store.
+
+use crate::error::VaultError;
+use crate::header::VaultParameters;
+use crate::scheme::{SchemeSnapshot, Seed};
+use borsh::{BorshDeserialize, BorshSerialize};
+use lethe_core::store::BucketVersion;
+use lethe_core::words::{Bucket, Version};
+use lethe_seal::versions::{TrustedVersions, VaultId};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::str::FromStr;
+
+/// Receipts of earlier checkpoints that a shipped one carries, so that an older receipt can be recognised.
+const HISTORY: usize = 256;
+
+/// A bucket version that was replaced, and the checkpoint after which that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Garbage {
+    pub(crate) bucket: Bucket,
+    pub(crate) version: Version,
+    pub(crate) after: u64,
+}
+
+impl Garbage {
+    pub(crate) fn written(self) -> BucketVersion {
+        BucketVersion { bucket: self.bucket, version: self.version }
+    }
+}
+
+/// The last checkpoint that reached the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Shipped {
+    pub(crate) number: u64,
+    /// The newest bucket version that it knows: every version up to here that was newest then is needed by it.
+    pub(crate) newest: (u32, u64),
+    pub(crate) digest: [u8; 32],
+}
+
+/// The trusted state, all of it but rows and master key.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) struct Checkpoint {
+    pub(crate) number: u64,
+    pub(crate) sequence: u64,
+    pub(crate) accesses: u64,
+    pub(crate) seed: Seed,
+    pub(crate) scheme: SchemeSnapshot,
+    pub(crate) versions: TrustedVersions,
+    pub(crate) garbage: Vec<Garbage>,
+}
+
+/// What is shipped: a checkpoint without what only the old machine needs, the rows, and the receipts before it.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) struct ShippedCheckpoint {
+    pub(crate) number: u64,
+    pub(crate) epoch: u32,
+    pub(crate) accesses: u64,
+    pub(crate) scheme: SchemeSnapshot,
+    pub(crate) versions: TrustedVersions,
+    pub(crate) rows: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(crate) history: Vec<(u64, [u8; 32])>,
+}
+
+impl ShippedCheckpoint {
+    /// The plaintext, padded to a length that depends on the parameters only (and on the number of epochs still in
+    /// use, which is public as well).
+    pub(crate) fn encode(mut self, parameters: &VaultParameters) -> Vec<u8> {
+        let from = self.history.len().saturating_sub(HISTORY);
+        self.history.drain(..from);
+        let mut text = borsh::to_vec(&self).expect("memory takes every write");
+        let length = text.len() as u64;
+        let padded = parameters.shipped_bytes().max((length + 8).next_multiple_of(1 << 20));
+        text.resize(padded as usize - 8, 0);
+        text.extend_from_slice(&length.to_le_bytes());
+        text
+    }
+
+    /// Decodes what was authenticated.
+    pub(crate) fn decode(text: &[u8]) -> Option<Self> {
+        let (padded, length) = text.split_last_chunk()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        borsh::from_slice(padded.get(..length)?).ok()
+    }
+}
+
+/// What tells a state of a vault from an older one: kept elsewhere, it lets a restore notice a rolled-back store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Which vault.
+    pub vault: VaultId,
+    /// The epoch in which the checkpoint was shipped.
+    pub epoch: u32,
+    /// The checkpoint's number.
+    pub checkpoint: u64,
+    /// SHA-256 of the shipped checkpoint.
+    pub digest: [u8; 32],
+}
+
+impl fmt::Display for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Receipt { vault, epoch, checkpoint, digest } = self;
+        write!(f, "lethe1-{}-{epoch}-{checkpoint}-{}", hex::encode(vault.0), hex::encode(digest))
+    }
+}
+
+impl FromStr for Receipt {
+    type Err = VaultError;
+
+    fn from_str(text: &str) -> Result<Self, VaultError> {
+        let bad = || {
+            VaultError::Receipt(format!(
+                "{text:?} is not one: it looks like lethe1-VAULT-EPOCH-NUMBER-DIGEST"
+            ))
+        };
+        let parts: Vec<&str> = text.trim().split('-').collect();
+        let ["lethe1", vault, epoch, checkpoint, digest] = parts[..] else { return Err(bad()) };
+        let mut receipt = Receipt {
+            vault: VaultId([0; 16]),
+            epoch: epoch.parse().map_err(|_| bad())?,
+            checkpoint: checkpoint.parse().map_err(|_| bad())?,
+            digest: [0; 32],
+        };
+        hex::decode_to_slice(vault, &mut receipt.vault.0).map_err(|_| bad())?;
+        hex::decode_to_slice(digest, &mut receipt.digest).map_err(|_| bad())?;
+        Ok(receipt)
+    }
+}
+
+/// SHA-256 of a shipped checkpoint as it stands in the store.
+pub(crate) fn digest(sealed: &[u8]) -> [u8; 32] {
+    Sha256::digest(sealed).into()
+}
+
+/// The name of a shipped checkpoint. Numbers are padded so that they list in order.
+pub(crate) fn blob_name(number: u64) -> String {
+    format!("checkpoint/{number:016x}")
+}
+
+/// The number in a checkpoint's name.
+pub(crate) fn blob_number(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_prefix("checkpoint/")?, 16).ok()
+}

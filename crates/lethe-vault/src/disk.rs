@@ -1,0 +1,170 @@
+//! The trusted disk: an embedded database (redb) in the trusted folder, one durable transaction for each commit.
+//!
+//! | table | holds |
+//! |---|---|
+//! | `meta` | the vault's header, the claim of an epoch, what was shipped |
+//! | `state` | the last checkpoint, sealed, in pieces |
+//! | `journal` | the records since, sealed, by sequence number |
+//! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
+
+use crate::error::VaultError;
+use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend, StorageError, TableDefinition};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
+const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
+const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
+
+/// The state is stored in pieces of this size, so that the database need not find one long run of pages.
+const PIECE: usize = 1 << 20;
+const CACHE_BYTES: usize = 64 << 20;
+
+/// The trusted disk. Clones share it.
+#[derive(Clone)]
+pub struct TrustedDisk(Arc<Database>);
+
+/// A row by the hash of its key; `None` removes it.
+pub(crate) type RowChange = ([u8; 32], Option<Vec<u8>>);
+
+impl TrustedDisk {
+    /// Opens or makes the database file.
+    ///
+    /// # Errors
+    /// [`VaultError::Locked`] if another process has it open, [`VaultError::Disk`], [`VaultError::DiskFull`].
+    pub fn open(file: &Path) -> Result<Self, VaultError> {
+        let fresh = !file.exists();
+        let database = Database::builder().set_cache_size(CACHE_BYTES).create(file).map_err(failure)?;
+        if fresh && let Some(folder) = file.parent() {
+            // The new name itself must survive power loss.
+            std::fs::File::open(folder)
+                .and_then(|folder| folder.sync_all())
+                .map_err(|e| VaultError::Disk(e.to_string()))?;
+        }
+        Self::with(database)
+    }
+
+    /// A disk over a backend of the caller's own, for simulations.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn over(backend: impl StorageBackend) -> Result<Self, VaultError> {
+        Self::with(
+            Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend).map_err(failure)?,
+        )
+    }
+
+    fn with(database: Database) -> Result<Self, VaultError> {
+        let disk = TrustedDisk(Arc::new(database));
+        // Tables come into being when they are first opened for writing.
+        let transaction = disk.0.begin_write().map_err(failure)?;
+        transaction.open_table(META).map_err(failure)?;
+        transaction.open_table(STATE).map_err(failure)?;
+        transaction.open_table(JOURNAL).map_err(failure)?;
+        transaction.open_table(ROWS).map_err(failure)?;
+        transaction.commit().map_err(failure)?;
+        Ok(disk)
+    }
+
+    pub(crate) fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
+        let transaction = self.0.begin_read().map_err(failure)?;
+        let table = transaction.open_table(META).map_err(failure)?;
+        Ok(table.get(name).map_err(failure)?.map(|value| value.value().to_vec()))
+    }
+
+    pub(crate) fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), VaultError> {
+        let transaction = self.0.begin_write().map_err(failure)?;
+        transaction.open_table(META).map_err(failure)?.insert(name, value).map_err(failure)?;
+        transaction.commit().map_err(failure)
+    }
+
+    /// Appends records; they are durable when this returns.
+    pub(crate) fn append(&self, records: &[(u64, Vec<u8>)]) -> Result<(), VaultError> {
+        let transaction = self.0.begin_write().map_err(failure)?;
+        {
+            let mut journal = transaction.open_table(JOURNAL).map_err(failure)?;
+            for (sequence, record) in records {
+                journal.insert(sequence, record.as_slice()).map_err(failure)?;
+            }
+        }
+        transaction.commit().map_err(failure)
+    }
+
+    /// The journal since the last checkpoint, in order.
+    pub(crate) fn journal(&self) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
+        let transaction = self.0.begin_read().map_err(failure)?;
+        let journal = transaction.open_table(JOURNAL).map_err(failure)?;
+        let entry =
+            |entry: Result<(redb::AccessGuard<'_, u64>, redb::AccessGuard<'_, &[u8]>), StorageError>| {
+                let (sequence, record) = entry.map_err(failure)?;
+                Ok((sequence.value(), record.value().to_vec()))
+            };
+        journal.iter().map_err(failure)?.map(entry).collect()
+    }
+
+    /// Replaces the checkpoint and empties the journal, in one step.
+    pub(crate) fn commit_checkpoint(&self, state: &[u8]) -> Result<(), VaultError> {
+        let transaction = self.0.begin_write().map_err(failure)?;
+        transaction.delete_table(STATE).map_err(failure)?;
+        transaction.delete_table(JOURNAL).map_err(failure)?;
+        transaction.open_table(JOURNAL).map_err(failure)?;
+        {
+            let mut table = transaction.open_table(STATE).map_err(failure)?;
+            for (nth, piece) in state.chunks(PIECE).enumerate() {
+                table.insert(nth as u64, piece).map_err(failure)?;
+            }
+        }
+        transaction.commit().map_err(failure)
+    }
+
+    /// The last checkpoint; empty if there is none.
+    pub(crate) fn state(&self) -> Result<Vec<u8>, VaultError> {
+        let transaction = self.0.begin_read().map_err(failure)?;
+        let table = transaction.open_table(STATE).map_err(failure)?;
+        let mut state = Vec::new();
+        for piece in table.iter().map_err(failure)? {
+            state.extend_from_slice(piece.map_err(failure)?.1.value());
+        }
+        Ok(state)
+    }
+
+    /// Changes rows; all of them or none, durable when this returns.
+    pub(crate) fn change_rows(&self, changes: &[RowChange]) -> Result<(), VaultError> {
+        let transaction = self.0.begin_write().map_err(failure)?;
+        {
+            let mut rows = transaction.open_table(ROWS).map_err(failure)?;
+            for (key, value) in changes {
+                match value {
+                    Some(value) => rows.insert(key.as_slice(), value.as_slice()).map_err(failure)?,
+                    None => rows.remove(key.as_slice()).map_err(failure)?,
+                };
+            }
+        }
+        transaction.commit().map_err(failure)
+    }
+
+    /// All rows: the hash of the key, and the sealed row.
+    pub(crate) fn rows(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, VaultError> {
+        let transaction = self.0.begin_read().map_err(failure)?;
+        let table = transaction.open_table(ROWS).map_err(failure)?;
+        let mut rows = Vec::new();
+        for entry in table.iter().map_err(failure)? {
+            let (key, value) = entry.map_err(failure)?;
+            rows.push((key.value().to_vec(), value.value().to_vec()));
+        }
+        Ok(rows)
+    }
+}
+
+fn failure(error: impl Into<redb::Error>) -> VaultError {
+    match error.into() {
+        redb::Error::DatabaseAlreadyOpen => VaultError::Locked,
+        redb::Error::Io(io) if matches!(io.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+            VaultError::DiskFull
+        }
+        redb::Error::Corrupted(what) => VaultError::Damaged(what),
+        other => VaultError::Disk(other.to_string()),
+    }
+}

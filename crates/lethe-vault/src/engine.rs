@@ -1,0 +1,258 @@
+//! The scheme, its futures and the sealing layer, stepped by one input at a time. Live service and recovery run the
+//! same steps; they differ only in where the inputs come from.
+
+use crate::error::VaultError;
+use crate::gate::{Gate, OperationId, Request};
+use crate::record::{Announcement, Call, Effect, Input, Record};
+use crate::scheme::Scheme;
+use bytes::Bytes;
+use lethe_core::oram::Access;
+use lethe_core::store::{BucketVersion, Untrusted};
+use lethe_core::words::Bucket;
+use lethe_seal::sealed::{Assigned, Resolved, Sealed};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// The answers of a batch: a block for each read.
+pub(crate) type Answers = Vec<Option<Bytes>>;
+type Running<T> = Pin<Box<dyn Future<Output = Result<T, VaultError>>>>;
+
+/// What the store must do for an operation.
+pub(crate) enum Work {
+    Read(Vec<Resolved>),
+    Write(Vec<BucketVersion>, Vec<u8>),
+}
+
+/// See the module.
+pub(crate) struct Engine<U> {
+    pub(crate) sealed: Rc<Sealed<U>>,
+    pub(crate) scheme: Rc<Scheme>,
+    gate: Rc<Gate>,
+    access: Option<Running<Answers>>,
+    idle: Option<Running<()>>,
+    answered: Option<Answers>,
+    refused: Option<VaultError>,
+    /// Versions replaced since they were last collected.
+    superseded: Vec<BucketVersion>,
+    /// Operations that the store has not finished, with what is needed to do them again.
+    unfinished: BTreeMap<OperationId, Unfinished>,
+    /// Whether the plaintext of unfinished writes is kept, so that they can be done again: only a replay needs it.
+    replaying: bool,
+    accesses: u64,
+    emergencies: u64,
+}
+
+enum Unfinished {
+    Read,
+    Write(Vec<Bucket>, Vec<u8>),
+}
+
+/// What a step caused.
+pub(crate) struct Step {
+    pub(crate) record: Record,
+    /// In the order of the announcements.
+    pub(crate) work: Vec<(OperationId, Work)>,
+}
+
+impl<U: Untrusted + 'static> Engine<U> {
+    pub(crate) fn new(sealed: Rc<Sealed<U>>, scheme: Scheme, gate: Rc<Gate>, accesses: u64) -> Self {
+        let emergencies = scheme.emergencies();
+        Engine {
+            sealed,
+            scheme: Rc::new(scheme),
+            gate,
+            access: None,
+            idle: None,
+            answered: None,
+            refused: None,
+            superseded: Vec::new(),
+            unfinished: BTreeMap::new(),
+            replaying: true,
+            accesses,
+            emergencies,
+        }
+    }
+
+    /// Whether a batch is in flight.
+    pub(crate) fn is_accessing(&self) -> bool {
+        self.access.is_some()
+    }
+
+    /// Whether a step of off-line work is in flight.
+    pub(crate) fn is_idling(&self) -> bool {
+        self.idle.is_some()
+    }
+
+    /// Accesses since the vault was made, dummies included.
+    pub(crate) fn accesses(&self) -> u64 {
+        self.accesses
+    }
+
+    /// The answers of the batch that has just been served.
+    pub(crate) fn take_answers(&mut self) -> Option<Result<Answers, VaultError>> {
+        self.answered.take().map(Ok).or_else(|| self.refused.take().map(Err))
+    }
+
+    /// Versions that were replaced since the last call.
+    pub(crate) fn take_superseded(&mut self) -> Vec<BucketVersion> {
+        std::mem::take(&mut self.superseded)
+    }
+
+    /// Buckets whose writing the store has not finished.
+    pub(crate) fn unfinished_buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
+        self.unfinished
+            .values()
+            .flat_map(|unfinished| match unfinished {
+                Unfinished::Write(buckets, _) => buckets.as_slice(),
+                Unfinished::Read => &[],
+            })
+            .copied()
+    }
+
+    /// Applies an input. `answer` is what the store returned, for a completed read.
+    ///
+    /// # Errors
+    /// Only those after which the engine must be dropped; a refused batch is an answer.
+    pub(crate) fn step(&mut self, input: Input, answer: Vec<u8>) -> Result<Step, VaultError> {
+        let mut work = Vec::new();
+        let mut announced = Vec::new();
+        match &input {
+            Input::Batch(calls) => {
+                self.accesses += calls.len() as u64;
+                self.access = Some(Box::pin(serve(self.scheme.clone(), calls.clone())));
+            }
+            Input::Idle => {
+                let scheme = self.scheme.clone();
+                self.idle = Some(Box::pin(async move { Ok(scheme.idle().await?) }));
+            }
+            Input::Complete(operation) => {
+                self.unfinished.remove(operation);
+                self.gate.deliver(*operation, answer);
+            }
+            Input::Epoch(_) => {
+                // The caller has begun the epoch. What was being written is written again, under its key.
+                for (operation, unfinished) in &self.unfinished {
+                    if let Unfinished::Write(buckets, plaintext) = unfinished {
+                        let assigned = self.sealed.assign(buckets)?;
+                        let versions = note(&assigned, &mut self.superseded);
+                        announced.push(announce_write(*operation, &versions));
+                        work.push((*operation, Work::Write(versions, plaintext.clone())));
+                    }
+                }
+            }
+        }
+        self.poll()?;
+        for (operation, request) in self.gate.take_submitted() {
+            let (effect, todo) = self.plan(operation, request)?;
+            announced.push(Announcement { operation, effect });
+            work.push((operation, todo));
+        }
+        Ok(Step { record: Record { input, announced }, work })
+    }
+
+    /// The end of a replay: plaintext of unfinished writes is forgotten, they are in the hands of the store now.
+    pub(crate) fn go_live(&mut self) {
+        self.replaying = false;
+        for unfinished in self.unfinished.values_mut() {
+            if let Unfinished::Write(_, plaintext) = unfinished {
+                *plaintext = Vec::new();
+            }
+        }
+    }
+
+    fn plan(&mut self, operation: OperationId, request: Request) -> Result<(Effect, Work), VaultError> {
+        match request {
+            Request::Read(slots) => {
+                let resolved = self.sealed.resolve(&slots);
+                self.unfinished.insert(operation, Unfinished::Read);
+                let effect = Effect::Read(resolved.iter().map(|at| (at.slot, at.version)).collect());
+                Ok((effect, Work::Read(resolved)))
+            }
+            Request::Write(buckets, plaintext) => {
+                let assigned = self.sealed.assign(&buckets)?;
+                let versions = note(&assigned, &mut self.superseded);
+                let kept = if self.replaying { plaintext.clone() } else { Vec::new() };
+                self.unfinished.insert(operation, Unfinished::Write(buckets, kept));
+                Ok((announce_write(operation, &versions).effect, Work::Write(versions, plaintext)))
+            }
+        }
+    }
+
+    /// Polls what is in flight until nothing moves, in a fixed order.
+    fn poll(&mut self) -> Result<(), VaultError> {
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            let mut moved = false;
+            if let Some(access) = &mut self.access
+                && let Poll::Ready(served) = access.as_mut().poll(&mut context)
+            {
+                self.access = None;
+                moved = true;
+                match served {
+                    Ok(answers) => self.answered = Some(answers),
+                    Err(
+                        refusal @ (VaultError::StashFull
+                        | VaultError::OutOfRange { .. }
+                        | VaultError::WrongLength { .. }),
+                    ) => {
+                        self.refused = Some(refusal);
+                    }
+                    Err(torn) => return Err(torn),
+                }
+            }
+            if let Some(idle) = &mut self.idle
+                && let Poll::Ready(done) = idle.as_mut().poll(&mut context)
+            {
+                self.idle = None;
+                moved = true;
+                done?;
+            }
+            if !moved {
+                break;
+            }
+        }
+        if self.scheme.emergencies() > self.emergencies {
+            self.emergencies = self.scheme.emergencies();
+            tracing::warn!(
+                total = self.emergencies,
+                "emergency eviction: the watcher learns that the stash was nearly full"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Notes which versions were replaced, and returns the new ones.
+fn note(assigned: &[Assigned], superseded: &mut Vec<BucketVersion>) -> Vec<BucketVersion> {
+    for step in assigned.iter().filter(|step| !step.old.is_never()) {
+        superseded.push(BucketVersion { bucket: step.bucket, version: step.old });
+    }
+    assigned.iter().map(|step| step.written()).collect()
+}
+
+fn announce_write(operation: OperationId, versions: &[BucketVersion]) -> Announcement {
+    let effect = Effect::Write(versions.iter().map(|at| (at.bucket, at.version)).collect());
+    Announcement { operation, effect }
+}
+
+async fn serve(scheme: Rc<Scheme>, calls: Vec<Call>) -> Result<Answers, VaultError> {
+    let block_bytes = scheme.block_bytes();
+    let mut read: Vec<Vec<u8>> = calls
+        .iter()
+        .map(|call| if matches!(call, Call::Read(_)) { vec![0; block_bytes] } else { Vec::new() })
+        .collect();
+    let mut batch: Vec<Access<'_>> = calls
+        .iter()
+        .zip(&mut read)
+        .map(|(call, into)| match call {
+            Call::Read(block) => Access::Read(*block, into),
+            Call::Write(block, from) => Access::Write(*block, from),
+            Call::Dummy => Access::Dummy,
+        })
+        .collect();
+    scheme.access(&mut batch).await?;
+    let answer = |(call, block): (&Call, Vec<u8>)| matches!(call, Call::Read(_)).then(|| Bytes::from(block));
+    Ok(calls.iter().zip(read).map(answer).collect())
+}

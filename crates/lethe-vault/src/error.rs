@@ -1,0 +1,179 @@
+//! What can go wrong with a vault, each with what to do.
+
+use lethe_core::oram::OramError;
+use lethe_core::store::UntrustedError;
+use lethe_core::words::{BlockId, Bucket, Version};
+use lethe_seal::error::SealError;
+use lethe_store::BlobError;
+
+/// Why a vault could not be made, opened or used.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum VaultError {
+    /// The trusted folder holds no vault.
+    #[error(
+        "there is no vault in the trusted folder: make one with `init`, or bring one back with `restore`"
+    )]
+    NoVault,
+    /// There is one already.
+    #[error("{0} already holds a vault: open it, restore it, or choose another place")]
+    AlreadyThere(&'static str),
+    /// The store's header is not Lethe's.
+    #[error("the store's vault header is not one of Lethe's: is this the right place?")]
+    Foreign,
+    /// The store's header is missing.
+    #[error("the store holds no vault: its header is missing")]
+    StoreEmpty,
+    /// The format is newer than this program.
+    #[error("the vault has format {found} and this version reads format {known}: use a newer lethe")]
+    NewerFormat {
+        /// Its format.
+        found: u16,
+        /// The newest known here.
+        known: u16,
+    },
+    /// The master key is not this vault's.
+    #[error("the key does not open this vault: it was made with another key or passphrase")]
+    WrongKey,
+    /// The store and the trusted folder belong to different vaults.
+    #[error(
+        "the store holds another vault than the trusted folder: check which store and which folder belong together"
+    )]
+    OtherVault,
+    /// Something from the untrusted side was forged, removed or rolled back.
+    #[error("tampering: {0}")]
+    Tampered(String),
+    /// A bucket that must be in the store is not.
+    #[error("tampering: {bucket} ({version}) is missing from the store: it was removed or the store was rolled back", bucket = .0, version = .1)]
+    Vanished(Bucket, Version),
+    /// The trusted folder is an older copy.
+    #[error(
+        "the trusted folder is older than the store ({0}): going on from it would read paths a second time and lose \
+         writes; use `restore --takeover`, which draws every position anew"
+    )]
+    StaleTrustedState(String),
+    /// Another gateway has opened the vault since.
+    #[error(
+        "another gateway has opened this vault (epoch {theirs}, ours was {ours}): only one may; if it is gone for good, \
+         use `restore --takeover` here"
+    )]
+    Displaced {
+        /// The newest epoch known here.
+        ours: u32,
+        /// The newest in the store.
+        theirs: u32,
+    },
+    /// Another process on this host has it open.
+    #[error("the vault is open in another process on this machine: stop that one first")]
+    Locked,
+    /// A block beyond the capacity.
+    #[error("{block} lies beyond the capacity of {capacity} blocks")]
+    OutOfRange {
+        /// The block.
+        block: BlockId,
+        /// The capacity.
+        capacity: u64,
+    },
+    /// A payload of the wrong length.
+    #[error("{len} bytes were given for a block of {block_bytes} bytes")]
+    WrongLength {
+        /// What was given.
+        len: usize,
+        /// A block's bytes.
+        block_bytes: usize,
+    },
+    /// The rows do not fit their reserved space.
+    #[error(
+        "the table of rows is full: {needed} bytes are needed and {most} are reserved; delete something first"
+    )]
+    RowsFull {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes reserved.
+        most: u64,
+    },
+    /// The stash is at its bound; the access was refused before anything changed.
+    #[error("the stash is full: the access was refused before anything changed")]
+    StashFull,
+    /// The trusted disk failed.
+    #[error("the trusted folder: {0}")]
+    Disk(String),
+    /// The trusted disk is full.
+    #[error(
+        "the trusted folder's disk is full: free some space and open the vault again; no acknowledged write is lost"
+    )]
+    DiskFull,
+    /// What the trusted disk holds cannot be understood.
+    #[error("the trusted folder is damaged: {0}")]
+    Damaged(String),
+    /// The store cannot be reached for now.
+    #[error(
+        "the store is unavailable: {0}; no acknowledged write is lost, open the vault again when it is back"
+    )]
+    Unavailable(String),
+    /// The store refuses.
+    #[error("the store refused: {0}")]
+    Refused(String),
+    /// The vault was closed or has failed before.
+    #[error("the vault is closed")]
+    Closed,
+    /// The parameters cannot work.
+    #[error("{0}")]
+    Parameters(String),
+    /// The receipt is not one, or belongs to another vault or a later state.
+    #[error("receipt: {0}")]
+    Receipt(String),
+}
+
+impl VaultError {
+    /// Whether the error tells of an attack by the untrusted side.
+    pub fn is_tampering(&self) -> bool {
+        matches!(self, VaultError::Tampered(_) | VaultError::Vanished(..))
+    }
+}
+
+impl From<UntrustedError> for VaultError {
+    fn from(error: UntrustedError) -> Self {
+        match error {
+            UntrustedError::Missing(at) | UntrustedError::Truncated(at) => {
+                VaultError::Vanished(at.bucket, at.version)
+            }
+            UntrustedError::Refused(why) => VaultError::Refused(why.to_string()),
+            UntrustedError::Unavailable(why) => VaultError::Unavailable(why.to_string()),
+        }
+    }
+}
+
+impl From<SealError> for VaultError {
+    fn from(error: SealError) -> Self {
+        match error {
+            SealError::Store(below) => below.into(),
+            SealError::Forged(_)
+            | SealError::Missing(_)
+            | SealError::Truncated(_)
+            | SealError::UnknownEpoch(_) => VaultError::Tampered(error.to_string()),
+            other => VaultError::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<BlobError> for VaultError {
+    fn from(error: BlobError) -> Self {
+        match error {
+            BlobError::Store(below) => below.into(),
+            BlobError::TooLarge { .. } => VaultError::Tampered(error.to_string()),
+            BlobError::BadName { .. } => VaultError::Damaged(error.to_string()),
+        }
+    }
+}
+
+impl<E: core::error::Error + 'static> From<OramError<E>> for VaultError {
+    fn from(error: OramError<E>) -> Self {
+        match error {
+            OramError::OutOfRange { block, capacity } => VaultError::OutOfRange { block, capacity },
+            OramError::WrongLength { len, block_bytes } => VaultError::WrongLength { len, block_bytes },
+            OramError::StashFull { .. } => VaultError::StashFull,
+            OramError::Contradiction(_) => VaultError::Tampered(error.to_string()),
+            other => VaultError::Damaged(other.to_string()),
+        }
+    }
+}

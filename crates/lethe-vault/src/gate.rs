@@ -1,0 +1,85 @@
+//! The store that a scheme sees inside a vault: it owns no effect either.
+//!
+//! Each request becomes a numbered operation that waits here until the driver, having journalled it, delivers the
+//! answer. So the order in which answers arrive is an input that can be written down and repeated.
+
+use lethe_core::store::Store;
+use lethe_core::words::{Bucket, Slot};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::task::Poll;
+
+/// The number of an operation, unique since the last checkpoint.
+pub(crate) type OperationId = u64;
+
+/// What a scheme asks of the store.
+#[derive(Debug)]
+pub(crate) enum Request {
+    Read(Vec<Slot>),
+    Write(Vec<Bucket>, Vec<u8>),
+}
+
+#[derive(Default)]
+struct State {
+    next: OperationId,
+    submitted: Vec<(OperationId, Request)>,
+    answers: BTreeMap<OperationId, Vec<u8>>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Gate(RefCell<State>);
+
+impl Gate {
+    /// What was asked since the last call, in order.
+    pub(crate) fn take_submitted(&self) -> Vec<(OperationId, Request)> {
+        std::mem::take(&mut self.0.borrow_mut().submitted)
+    }
+
+    /// Answers an operation; a write is answered with nothing.
+    pub(crate) fn deliver(&self, operation: OperationId, answer: Vec<u8>) {
+        self.0.borrow_mut().answers.insert(operation, answer);
+    }
+
+    /// Numbers operations from 0 again: at a checkpoint, when nothing is in flight.
+    pub(crate) fn restart(&self) {
+        let mut state = self.0.borrow_mut();
+        debug_assert!(state.submitted.is_empty() && state.answers.is_empty(), "a checkpoint needs quiet");
+        state.next = 0;
+    }
+
+    fn submit(&self, request: Request) -> OperationId {
+        let mut state = self.0.borrow_mut();
+        let operation = state.next;
+        state.next += 1;
+        state.submitted.push((operation, request));
+        operation
+    }
+
+    /// No waker is kept: the driver polls every future after every delivery.
+    async fn answer(&self, operation: OperationId) -> Vec<u8> {
+        poll_fn(|_| match self.0.borrow_mut().answers.remove(&operation) {
+            Some(answer) => Poll::Ready(answer),
+            None => Poll::Pending,
+        })
+        .await
+    }
+}
+
+impl Store for Gate {
+    type Error = Infallible;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
+        let operation = self.submit(Request::Read(slots.to_vec()));
+        into.copy_from_slice(&self.answer(operation).await);
+        Ok(())
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
+        let operation = self.submit(Request::Write(buckets.to_vec(), from.to_vec()));
+        self.answer(operation).await;
+        Ok(())
+    }
+}

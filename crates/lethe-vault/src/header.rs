@@ -1,0 +1,164 @@
+//! What a vault is: its public parameters, stored with it on both sides, authenticated with its key.
+
+use crate::error::VaultError;
+use crate::scheme::SchemeParameters;
+use borsh::{BorshDeserialize, BorshSerialize};
+use lethe_core::layout::Layout;
+use lethe_seal::blob;
+use lethe_seal::cipher::Cipher;
+use lethe_seal::derive::{Purpose, Salt, key_check};
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::passphrase::PassphraseHeader;
+use lethe_seal::sealed::sealed_layout;
+use lethe_seal::versions::VaultId;
+
+/// The newest format of vaults.
+pub const FORMAT: u16 = 1;
+const MAGIC: [u8; 6] = *b"LETHE\n";
+const NAME: &[u8] = b"header";
+
+/// The parameters of a vault. All of them are public; none can be changed later.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct VaultParameters {
+    /// The scheme and its parameters.
+    pub scheme: SchemeParameters,
+    /// The number of the cipher ([`Cipher::number`]).
+    pub cipher: u8,
+    /// Accesses between two checkpoints on the trusted disk.
+    pub checkpoint_every: u64,
+    /// Checkpoints on the trusted disk for each that is sealed and shipped to the store.
+    pub ship_every: u64,
+    /// Bytes reserved for the gateway's rows in every shipped checkpoint.
+    pub rows_bytes: u64,
+    /// Whether every batch is filled up with dummy accesses to the largest size, so that its length does not show.
+    pub pad_batches: bool,
+}
+
+/// A vault's header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaultHeader {
+    /// Which vault.
+    pub vault: VaultId,
+    /// Its parameters.
+    pub parameters: VaultParameters,
+    /// How its passphrase becomes its key, if it has one.
+    pub passphrase: Option<PassphraseHeader>,
+}
+
+#[derive(BorshSerialize, BorshDeserialize)]
+struct Outer {
+    vault: VaultId,
+    passphrase: Option<PassphraseHeader>,
+    check_salt: [u8; 32],
+    key_check: [u8; 16],
+    sealed: Vec<u8>,
+}
+
+impl VaultParameters {
+    /// Usual parameters around a scheme: a checkpoint every 1024 accesses; shipped often enough that less than a
+    /// second is lost for every megabyte... of trusted state, and seldom enough that it adds a quarter of a block to an access.
+    pub fn around(scheme: SchemeParameters) -> Self {
+        let payload = scheme.capacity() * u64::from(scheme.block_bytes());
+        let rows_bytes = (payload / 256).clamp(64 << 10, 1 << 32);
+        let mut parameters = VaultParameters {
+            scheme,
+            cipher: Cipher::default().number(),
+            checkpoint_every: 1024,
+            ship_every: 1,
+            rows_bytes,
+            pad_batches: false,
+        };
+        let block = u64::from(parameters.scheme.block_bytes()).max(1);
+        let blocks = parameters.shipped_bytes().div_ceil(block);
+        parameters.ship_every = (4 * blocks).div_ceil(parameters.checkpoint_every);
+        parameters
+    }
+
+    /// The cipher.
+    ///
+    /// # Errors
+    /// [`VaultError::Parameters`] if the number names none.
+    pub fn cipher(&self) -> Result<Cipher, VaultError> {
+        Cipher::from_number(self.cipher)
+            .ok_or_else(|| VaultError::Parameters(format!("there is no cipher number {}", self.cipher)))
+    }
+
+    /// The layout of untrusted memory, sealed.
+    pub fn layout(&self) -> Layout {
+        sealed_layout(&self.scheme.layout())
+    }
+
+    /// Plaintext bytes of a shipped checkpoint: a function of the parameters alone.
+    pub fn shipped_bytes(&self) -> u64 {
+        let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 16);
+        // What is left is small and has fixed sizes: parameters, epochs, receipts.
+        self.scheme.map_bytes() + stash + self.rows_bytes + (64 << 10)
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), VaultError> {
+        self.scheme.validate()?;
+        self.cipher()?;
+        if self.checkpoint_every == 0 || self.ship_every == 0 {
+            return Err(VaultError::Parameters("a checkpoint every 0 accesses: give at least 1".into()));
+        }
+        Ok(())
+    }
+}
+
+impl VaultHeader {
+    /// The header as it is stored.
+    pub fn encode(&self, master: &MasterKey, check_salt: Salt, salt: Salt) -> Vec<u8> {
+        let text = borsh::to_vec(&(self.vault, &self.parameters)).expect("memory takes every write");
+        let cipher = Cipher::from_number(self.parameters.cipher).unwrap_or_default();
+        let outer = Outer {
+            vault: self.vault,
+            passphrase: self.passphrase.clone(),
+            check_salt: check_salt.0,
+            key_check: key_check(master, &check_salt),
+            sealed: blob::seal(master, Purpose::HEADER, NAME, cipher, salt, &text),
+        };
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&FORMAT.to_le_bytes());
+        borsh::to_writer(&mut bytes, &outer).expect("memory takes every write");
+        bytes
+    }
+
+    /// How the passphrase of a stored header becomes its key; this much can be read before the key is known.
+    ///
+    /// # Errors
+    /// [`VaultError::Foreign`], [`VaultError::NewerFormat`].
+    pub fn passphrase(bytes: &[u8]) -> Result<Option<PassphraseHeader>, VaultError> {
+        Ok(outer(bytes)?.passphrase)
+    }
+
+    /// Reads a stored header. Nothing in it is believed before the key has authenticated it.
+    ///
+    /// # Errors
+    /// [`VaultError::Foreign`], [`VaultError::NewerFormat`], [`VaultError::WrongKey`], [`VaultError::Tampered`],
+    /// [`VaultError::Parameters`].
+    pub fn decode(bytes: &[u8], master: &MasterKey) -> Result<Self, VaultError> {
+        let outer = outer(bytes)?;
+        if key_check(master, &Salt(outer.check_salt)) != outer.key_check {
+            return Err(VaultError::WrongKey);
+        }
+        let text = blob::open(master, Purpose::HEADER, NAME, &outer.sealed)
+            .map_err(|error| VaultError::Tampered(format!("the vault's header: {error}")))?;
+        let (vault, parameters): (VaultId, VaultParameters) =
+            borsh::from_slice(&text).map_err(|_| VaultError::Foreign)?;
+        if vault != outer.vault {
+            return Err(VaultError::Tampered("the vault's header names two vaults".into()));
+        }
+        parameters.validate()?;
+        Ok(VaultHeader { vault, parameters, passphrase: outer.passphrase })
+    }
+}
+
+fn outer(bytes: &[u8]) -> Result<Outer, VaultError> {
+    let rest = bytes.strip_prefix(&MAGIC).ok_or(VaultError::Foreign)?;
+    let (format, rest) = rest.split_first_chunk().ok_or(VaultError::Foreign)?;
+    let found = u16::from_le_bytes(*format);
+    if found != FORMAT {
+        return Err(VaultError::NewerFormat { found, known: FORMAT });
+    }
+    borsh::from_slice(rest).map_err(|_| VaultError::Foreign)
+}

@@ -1,0 +1,61 @@
+//! What the journal holds: the inputs of the scheme, in order, and the requests that each of them caused.
+//!
+//! A scheme is deterministic in these inputs, so the journal needs to say nothing of its state: recovery runs the
+//! scheme again from the last checkpoint, and gets the very requests that were announced.
+
+use crate::gate::OperationId;
+use borsh::{BorshDeserialize, BorshSerialize};
+use lethe_core::words::{BlockId, Bucket, Slot, Version};
+use lethe_seal::epoch::Epoch;
+
+/// One logical access, as it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Call {
+    /// Reads a block.
+    Read(BlockId),
+    /// Replaces a block.
+    Write(BlockId, Vec<u8>),
+    /// Fills a batch up.
+    Dummy,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) enum Input {
+    /// A batch was started.
+    Batch(Vec<Call>),
+    /// A step of off-line work was started.
+    Idle,
+    /// The store finished an operation.
+    Complete(OperationId),
+    /// The vault was opened again: from here on, another key. Writes that were not finished get new versions.
+    Epoch(Epoch),
+}
+
+/// A request that goes out because of an input.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Announcement {
+    pub(crate) operation: OperationId,
+    pub(crate) effect: Effect,
+}
+
+/// What the watcher will see of it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) enum Effect {
+    Read(Vec<(Slot, Version)>),
+    Write(Vec<(Bucket, Version)>),
+}
+
+/// One entry of the journal. Durable before any of its requests goes out.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Record {
+    pub(crate) input: Input,
+    pub(crate) announced: Vec<Announcement>,
+}
+
+impl Record {
+    /// Decodes a record that was authenticated.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Record> {
+        borsh::from_slice(bytes).ok()
+    }
+}

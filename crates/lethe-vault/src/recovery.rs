@@ -1,0 +1,379 @@
+//! Opening a vault: claim the next epoch, run the journal again, go on.
+//!
+//! Recovery steps the engine through the inputs of the journal. Reads that were announced go out again, the same
+//! slots of the same versions in the same order, which are all still there; writes whose completion was journalled
+//! are not repeated; writes that were not finished are carried out under new versions and the new epoch's key, so
+//! nothing is ever sealed again under an old one. The watcher sees what it was shown before.
+
+use crate::checkpoint::{Checkpoint, Garbage};
+use crate::disk::TrustedDisk;
+use crate::engine::{Engine, Work};
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::gate::{Gate, OperationId};
+use crate::header::VaultHeader;
+use crate::ownership;
+use crate::record::{Effect, Input, Record};
+use crate::rows::Rows;
+use crate::session::{HEADER, SHIPPED, Session, Start, VaultStore, state_name, store_checkpoint};
+use futures::stream::{self, StreamExt};
+use lethe_core::store::BucketVersion;
+use lethe_core::words::{Bucket, Slot, Version};
+use lethe_seal::blob;
+use lethe_seal::derive::{Purpose, Salt};
+use lethe_seal::epoch::Epoch;
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::parallel::Workers;
+use lethe_seal::record::RecordOpener;
+use lethe_seal::sealed::{Resolved, Sealed};
+use lethe_seal::versions::TrustedVersions;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Announced reads that recovery keeps in flight.
+const READ_AHEAD: usize = 8;
+/// A header is small; a larger object is none.
+pub(crate) const MAX_HEADER_BYTES: usize = 1 << 20;
+
+/// What is needed to make or open a vault.
+pub struct Setup<U> {
+    /// The trusted disk.
+    pub disk: TrustedDisk,
+    /// The store, with the layout of the vault's header ([`VaultParameters::layout`]).
+    ///
+    /// [`VaultParameters::layout`]: crate::header::VaultParameters::layout
+    pub store: U,
+    /// The master key.
+    pub master: MasterKey,
+    /// Where salts and seeds come from.
+    pub entropy: Entropy,
+    /// The cores to seal on.
+    pub workers: Workers,
+}
+
+/// The header on a trusted disk.
+///
+/// # Errors
+/// [`VaultError::NoVault`], and those of [`VaultHeader::decode`].
+pub fn read_header(disk: &TrustedDisk, master: &MasterKey) -> Result<VaultHeader, VaultError> {
+    VaultHeader::decode(&disk.meta(HEADER)?.ok_or(VaultError::NoVault)?, master)
+}
+
+/// The header on a trusted disk, as stored: it tells how a passphrase becomes the key.
+///
+/// # Errors
+/// [`VaultError::NoVault`].
+pub fn raw_header(disk: &TrustedDisk) -> Result<Vec<u8>, VaultError> {
+    disk.meta(HEADER)?.ok_or(VaultError::NoVault)
+}
+
+/// The header in a store, as stored.
+///
+/// # Errors
+/// [`VaultError::StoreEmpty`], and the store's own.
+pub async fn raw_header_of_store(store: &impl lethe_store::Blobs) -> Result<Vec<u8>, VaultError> {
+    store.get(HEADER, MAX_HEADER_BYTES).await?.ok_or(VaultError::StoreEmpty)
+}
+
+/// Makes an empty vault: nothing but its header is written to the store, whatever its size.
+///
+/// # Errors
+/// [`VaultError::AlreadyThere`] if the disk or the store holds one; those of disk and store.
+pub(crate) async fn create<U: VaultStore>(
+    setup: &mut Setup<U>,
+    header: &VaultHeader,
+) -> Result<(), VaultError> {
+    header.parameters.validate()?;
+    if setup.disk.meta(HEADER)?.is_some() {
+        return Err(VaultError::AlreadyThere("the trusted folder"));
+    }
+    if setup.store.get(HEADER, MAX_HEADER_BYTES).await?.is_some() {
+        return Err(VaultError::AlreadyThere("the store"));
+    }
+    let encoded = header.encode(&setup.master, setup.entropy.salt(), setup.entropy.salt());
+    lay_down(setup, header, &encoded, 0)?;
+    // From here on, opening the vault puts the header into the store if a crash comes first.
+    if !setup.store.put_if_absent(HEADER, &encoded).await? {
+        return Err(VaultError::AlreadyThere("the store"));
+    }
+    Ok(())
+}
+
+/// Lays an empty state down on the trusted disk, numbered after `number`.
+pub(crate) fn lay_down<U: VaultStore>(
+    setup: &mut Setup<U>,
+    header: &VaultHeader,
+    encoded: &[u8],
+    number: u64,
+) -> Result<(), VaultError> {
+    let seed = setup.entropy.seed();
+    let scheme = header.parameters.scheme.start(Rc::default(), seed)?;
+    let checkpoint = Checkpoint {
+        number,
+        sequence: 0,
+        accesses: 0,
+        seed,
+        scheme: scheme.snapshot().expect("a new scheme has nothing in flight"),
+        versions: TrustedVersions::new(header.vault, header.parameters.layout().buckets()),
+        garbage: Vec::new(),
+    };
+    store_checkpoint(&setup.disk, header, &setup.master, &checkpoint, setup.entropy.salt())?;
+    setup.disk.set_meta(HEADER, encoded)
+}
+
+/// Decodes a checkpoint of the trusted disk.
+pub(crate) fn read_checkpoint(
+    disk: &TrustedDisk,
+    header: &VaultHeader,
+    master: &MasterKey,
+) -> Result<Checkpoint, VaultError> {
+    let damaged = |why: String| VaultError::Damaged(format!("its checkpoint does not open: {why}"));
+    let text = blob::open(master, Purpose::CHECKPOINT, &state_name(header), &disk.state()?)
+        .map_err(|error| damaged(error.to_string()))?;
+    borsh::from_slice(&text).map_err(|error| damaged(error.to_string()))
+}
+
+/// The journal, opened and decoded, with the number of the next record.
+fn read_journal(
+    disk: &TrustedDisk,
+    header: &VaultHeader,
+    master: &MasterKey,
+    first: u64,
+) -> Result<(Vec<Record>, u64), VaultError> {
+    let cipher = header.parameters.cipher()?;
+    let mut opener: Option<(Salt, RecordOpener)> = None;
+    let mut records = Vec::new();
+    let mut next = first;
+    for (sequence, entry) in disk.journal()? {
+        let damaged = || VaultError::Damaged(format!("record {sequence} of its journal does not open"));
+        if sequence != next {
+            return Err(VaultError::Damaged(format!("record {next} of its journal is missing")));
+        }
+        next += 1;
+        let (salt, sealed) = entry.split_first_chunk().ok_or_else(damaged)?;
+        let salt = Salt(*salt);
+        if opener.as_ref().is_none_or(|(of, _)| *of != salt) {
+            opener =
+                Some((salt, RecordOpener::new(master, Purpose::JOURNAL, cipher, &salt, &header.vault.0)));
+        }
+        let mut text = Vec::new();
+        if let Some((_, opener)) = &opener {
+            opener.open(sequence, sealed, &mut text).map_err(|_| damaged())?;
+        }
+        records.push(Record::decode(&text).ok_or_else(damaged)?);
+    }
+    Ok((records, next))
+}
+
+/// Opens a vault: afterwards it stands where it stood when the last acknowledged write was acknowledged.
+pub(crate) async fn open<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
+    let Setup { disk, store, master, mut entropy, workers } = setup;
+    let header = read_header(&disk, &master)?;
+    agree_on_header(&disk, &store, &master, &header).await?;
+    let checkpoint = read_checkpoint(&disk, &header, &master)?;
+    let (records, sequence) = read_journal(&disk, &header, &master, checkpoint.sequence)?;
+
+    let known = newest_known(&checkpoint, &records);
+    let claimed = ownership::newest(&store).await?;
+    if claimed > known.epoch + 1 {
+        return Err(VaultError::Displaced { ours: known.epoch, theirs: claimed });
+    }
+    let epoch = Epoch { number: known.epoch + 1, salt: entropy.salt() };
+    let drawn = (entropy.salt(), entropy.salt());
+    ownership::claim(&disk, &store, &master, header.vault, epoch.number, drawn).await?;
+    store.sweep_unfinished().await?;
+    let inventory = take_inventory(&store, known).await?;
+
+    let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
+    let gate = Rc::new(Gate::default());
+    let Checkpoint { number, accesses, seed, scheme, versions, garbage, .. } = checkpoint;
+    let scheme = scheme.restore(gate.clone(), seed);
+    let scheme = scheme.ok_or_else(|| VaultError::Damaged("its checkpoint contradicts itself".into()))?;
+    let sealed = Rc::new(Sealed::new(store, &master, header.parameters.cipher()?, versions, workers)?);
+    let mut engine = Engine::new(sealed.clone(), scheme, gate.clone(), accesses);
+    let replayed = records.len();
+    let unfinished_reads = replay(&mut engine, records).await?;
+
+    let replaced = engine.take_superseded();
+    let mut garbage = garbage;
+    garbage.extend(replaced.iter().map(|at| Garbage {
+        bucket: at.bucket,
+        version: at.version,
+        after: number,
+    }));
+    let start = Start {
+        header,
+        master,
+        disk,
+        rows: Arc::new(rows),
+        entropy,
+        gate,
+        engine,
+        epoch: epoch.number,
+        number,
+        sequence,
+        garbage,
+    };
+    let mut session = Session::new(start)?;
+    session.orphans = sort_out(&session, inventory)?;
+    sealed.begin_epoch_numbered(epoch)?;
+    session.step(Input::Epoch(epoch), Vec::new())?;
+    session.engine.go_live();
+    for (operation, answer) in unfinished_reads {
+        session.finished_before(operation, answer);
+    }
+    // The journal has been used: a new checkpoint spares the next opening the same replay.
+    session.checkpoint_now = true;
+    tracing::info!(epoch = epoch.number, records = replayed, orphans = session.orphans.len(), "vault opened");
+    Ok(session)
+}
+
+async fn agree_on_header<U: VaultStore>(
+    disk: &TrustedDisk,
+    store: &U,
+    master: &MasterKey,
+    header: &VaultHeader,
+) -> Result<(), VaultError> {
+    match store.get(HEADER, MAX_HEADER_BYTES).await? {
+        Some(theirs) => {
+            let theirs = VaultHeader::decode(&theirs, master).map_err(|error| match error {
+                // Our own header opened with this key, so the store's is of another key.
+                VaultError::WrongKey => VaultError::OtherVault,
+                other => other,
+            })?;
+            if theirs == *header { Ok(()) } else { Err(VaultError::OtherVault) }
+        }
+        // A crash came between the two halves of making the vault.
+        None if disk.meta(SHIPPED)?.is_none() => {
+            let encoded = disk.meta(HEADER)?.ok_or(VaultError::NoVault)?;
+            store.put_if_absent(HEADER, &encoded).await?;
+            Ok(())
+        }
+        None => Err(VaultError::StoreEmpty),
+    }
+}
+
+/// The newest version that the trusted disk knows of.
+fn newest_known(checkpoint: &Checkpoint, records: &[Record]) -> Version {
+    let start =
+        Version { epoch: checkpoint.versions.epochs().newest(), counter: checkpoint.versions.counter() };
+    records.iter().fold(start, |newest, record| {
+        let begun = match &record.input {
+            Input::Epoch(epoch) => Version { epoch: epoch.number, counter: 0 },
+            _ => newest,
+        };
+        let written = record.announced.iter().filter_map(|announced| match &announced.effect {
+            Effect::Write(versions) => versions.iter().map(|(_, version)| *version).max(),
+            Effect::Read(_) => None,
+        });
+        written.fold(newest.max(begun), Ord::max)
+    })
+}
+
+/// Lists what the store holds, and notices if it holds what the trusted disk never announced.
+async fn take_inventory<U: VaultStore>(
+    store: &U,
+    known: Version,
+) -> Result<BTreeSet<BucketVersion>, VaultError> {
+    let mut inventory = BTreeSet::new();
+    store.list_bucket_versions(&mut |found, _| inventory.extend([found])).await?;
+    match inventory.iter().find(|found| found.version.epoch == known.epoch && found.version > known) {
+        Some(newer) => Err(VaultError::StaleTrustedState(format!(
+            "the store holds {}, and the newest known here is {known}",
+            newer.version
+        ))),
+        None => Ok(inventory),
+    }
+}
+
+/// Checks that everything needed is in the store, and returns what nobody needs.
+fn sort_out<U: VaultStore>(
+    session: &Session<U>,
+    inventory: BTreeSet<BucketVersion>,
+) -> Result<Vec<BucketVersion>, VaultError> {
+    let unfinished: BTreeSet<Bucket> = session.engine.unfinished_buckets().collect();
+    let mut needed: BTreeSet<BucketVersion> =
+        session.garbage.iter().map(|garbage| garbage.written()).collect();
+    session.engine.sealed.with_versions(|versions| {
+        for live in versions.live().filter(|live| !unfinished.contains(&live.bucket)) {
+            if !inventory.contains(&live) {
+                return Err(VaultError::Vanished(live.bucket, live.version));
+            }
+            needed.insert(live);
+        }
+        Ok(())
+    })?;
+    Ok(inventory.into_iter().filter(|found| !needed.contains(found)).collect())
+}
+
+/// Steps the engine through the journal; returns the answers of reads whose completion was not journalled.
+async fn replay<U: VaultStore>(
+    engine: &mut Engine<U>,
+    records: Vec<Record>,
+) -> Result<Vec<(OperationId, Vec<u8>)>, VaultError> {
+    let sealed = engine.sealed.clone();
+    let mut answers: BTreeMap<OperationId, Vec<u8>> = BTreeMap::new();
+    let mut records = records.into_iter().peekable();
+    while records.peek().is_some() {
+        // The keys of an epoch are known once its record has been stepped through: one segment for each.
+        let mut segment: Vec<Record> = records.next().into_iter().collect();
+        while let Some(record) = records.next_if(|record| !matches!(record.input, Input::Epoch(_))) {
+            segment.push(record);
+        }
+        if let Some(Record { input: Input::Epoch(epoch), .. }) = segment.first() {
+            sealed.replay_epoch(*epoch)?;
+        }
+        let announced: Vec<(OperationId, Vec<(Slot, Version)>)> =
+            segment.iter().flat_map(announced_reads).collect();
+        let mut reads = stream::iter(announced.into_iter().map(|(operation, places)| {
+            let sealed = &sealed;
+            async move { read_again(sealed, operation, &places).await }
+        }))
+        .buffered(READ_AHEAD);
+        for record in segment {
+            let answer = match &record.input {
+                Input::Complete(operation) => {
+                    while !answers.contains_key(operation)
+                        && let Some(read) = reads.next().await
+                    {
+                        let (operation, answer) = read?;
+                        answers.insert(operation, answer);
+                    }
+                    // A completed write has no answer.
+                    answers.remove(operation).unwrap_or_default()
+                }
+                _ => Vec::new(),
+            };
+            let step = engine.step(record.input.clone(), answer)?;
+            let _ = engine.take_answers();
+            if step.record != record {
+                return Err(VaultError::Damaged("its journal does not follow from its checkpoint".into()));
+            }
+        }
+        while let Some(read) = reads.next().await {
+            let (operation, answer) = read?;
+            answers.insert(operation, answer);
+        }
+    }
+    Ok(answers.into_iter().collect())
+}
+
+fn announced_reads(record: &Record) -> Vec<(OperationId, Vec<(Slot, Version)>)> {
+    let read = |announced: &crate::record::Announcement| match &announced.effect {
+        Effect::Read(places) => Some((announced.operation, places.clone())),
+        Effect::Write(_) => None,
+    };
+    record.announced.iter().filter_map(read).collect()
+}
+
+async fn read_again<U: VaultStore>(
+    sealed: &Sealed<U>,
+    operation: OperationId,
+    places: &[(Slot, Version)],
+) -> Result<(OperationId, Vec<u8>), VaultError> {
+    let places: Vec<Resolved> =
+        places.iter().map(|(slot, version)| Resolved { slot: *slot, version: *version }).collect();
+    let answer = crate::session::carry_out(sealed, Work::Read(places)).await?;
+    Ok((operation, answer))
+}

@@ -1,0 +1,116 @@
+//! Rows: a small durable table beside the blocks, for whoever names what the blocks hold.
+//!
+//! Rows live on the trusted disk; reading and changing them shows the store nothing. Every shipped checkpoint holds
+//! them in a reserved space of fixed size. On the disk each row is sealed, under a keyed hash of its key.
+
+use crate::disk::{RowChange, TrustedDisk};
+use crate::error::VaultError;
+use lethe_seal::blob;
+use lethe_seal::cipher::Cipher;
+use lethe_seal::derive::{Purpose, Salt, derive};
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::versions::VaultId;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+/// What a row takes beside its key and value: lengths, as the checkpoint stores them.
+const ROW_OVERHEAD: u64 = 8;
+
+/// The table. It keeps sizes in memory, and the rows on the disk.
+pub(crate) struct Rows {
+    disk: TrustedDisk,
+    master: MasterKey,
+    vault: VaultId,
+    most: u64,
+    sizes: Mutex<Sizes>,
+}
+
+#[derive(Default)]
+struct Sizes {
+    of: BTreeMap<[u8; 32], u64>,
+    total: u64,
+}
+
+type Row = (Vec<u8>, Vec<u8>);
+
+impl Rows {
+    pub(crate) fn open(
+        disk: TrustedDisk,
+        master: MasterKey,
+        vault: VaultId,
+        most: u64,
+    ) -> Result<Self, VaultError> {
+        let rows = Rows { disk, master, vault, most, sizes: Mutex::default() };
+        let of: BTreeMap<_, _> =
+            rows.load()?.iter().map(|(key, value)| (rows.hash(key), size(key, value))).collect();
+        let total = of.values().sum();
+        *rows.sizes.lock().expect("nobody panics with this lock") = Sizes { of, total };
+        Ok(rows)
+    }
+
+    /// Bytes used, and bytes reserved.
+    pub(crate) fn usage(&self) -> (u64, u64) {
+        (self.sizes.lock().expect("nobody panics with this lock").total, self.most)
+    }
+
+    /// All rows, sorted by key.
+    pub(crate) fn load(&self) -> Result<Vec<Row>, VaultError> {
+        let damaged = |_| VaultError::Damaged("a row does not open: the trusted folder was changed".into());
+        let open = |(hash, sealed): (Vec<u8>, Vec<u8>)| {
+            let text =
+                blob::open(&self.master, Purpose::ROWS, &self.name(&hash), &sealed).map_err(damaged)?;
+            borsh::from_slice::<Row>(&text).map_err(|error| VaultError::Damaged(error.to_string()))
+        };
+        let mut rows = self.disk.rows()?.into_iter().map(open).collect::<Result<Vec<Row>, _>>()?;
+        rows.sort_unstable();
+        Ok(rows)
+    }
+
+    /// Applies all changes or none; durable when this returns. A later change of a key wins over an earlier one.
+    pub(crate) fn commit(
+        &self,
+        changes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+        mut salt: impl FnMut() -> Salt,
+    ) -> Result<(), VaultError> {
+        // The lock makes the size check and the change one step.
+        let mut sizes = self.sizes.lock().expect("nobody panics with this lock");
+        let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
+        let mut sealed: Vec<RowChange> = Vec::with_capacity(changes.len());
+        for (key, value) in changes {
+            let hash = self.hash(&key);
+            changed.insert(hash, value.as_ref().map_or(0, |value| size(&key, value)));
+            let row = value.map(|value| {
+                let text = borsh::to_vec(&(key, value)).expect("memory takes every write");
+                blob::seal(&self.master, Purpose::ROWS, &self.name(&hash), Cipher::default(), salt(), &text)
+            });
+            sealed.push((hash, row));
+        }
+        let removed: u64 = changed.keys().filter_map(|hash| sizes.of.get(hash)).sum();
+        let needed = sizes.total - removed + changed.values().sum::<u64>();
+        if needed > self.most && needed > sizes.total {
+            return Err(VaultError::RowsFull { needed, most: self.most });
+        }
+        self.disk.change_rows(&sealed)?;
+        sizes.total = needed;
+        for (hash, bytes) in changed {
+            if bytes == 0 {
+                sizes.of.remove(&hash)
+            } else {
+                sizes.of.insert(hash, bytes)
+            };
+        }
+        Ok(())
+    }
+
+    fn hash(&self, key: &[u8]) -> [u8; 32] {
+        *derive(&self.master, Purpose::ROWS, &Salt([0; 32]), &[self.vault.0.as_slice(), key].concat())
+    }
+
+    fn name(&self, hash: &[u8]) -> Vec<u8> {
+        [self.vault.0.as_slice(), hash].concat()
+    }
+}
+
+fn size(key: &[u8], value: &[u8]) -> u64 {
+    (key.len() + value.len()) as u64 + ROW_OVERHEAD
+}

@@ -1,0 +1,34 @@
+//! What the owner may know of a vault in service. Some of it the provider does not see: it is for the owner alone.
+
+/// A vault's figures at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The epoch of this opening.
+    pub epoch: u32,
+    /// Accesses since the vault was made, dummies included. Public.
+    pub accesses: u64,
+    /// Steps of off-line work that are owed. Public.
+    pub evictions_owed: u64,
+    /// Evictions outside of the schedule: expected to be 0 for ever.
+    pub emergencies: u64,
+    /// Blocks on the trusted side (stash and tree top). For the owner alone.
+    pub stash_blocks: u64,
+    /// The most blocks that there were since the vault was opened. For the owner alone.
+    pub stash_peak: u64,
+    /// Bytes of trusted memory: position map, stash and tree top, metadata, versions.
+    pub trusted_bytes: u64,
+    /// The last checkpoint on the trusted disk.
+    pub checkpoint: u64,
+    /// The last checkpoint in the store; 0 if none has got there yet.
+    pub shipped_checkpoint: u64,
+    /// What a lost machine would lose at most, in accesses, is this and those between the two checkpoints.
+    pub accesses_since_checkpoint: u64,
+    /// The receipt of the last shipped checkpoint.
+    pub receipt: Option<String>,
+    /// Replaced bucket versions that are still kept.
+    pub old_versions: u64,
+    /// Bytes of rows used. For the owner alone.
+    pub rows_used: u64,
+    /// Bytes of rows reserved.
+    pub rows_reserved: u64,
+}

@@ -1,0 +1,254 @@
+//! The handle on a vault in service: what callers hold. A thread of its own drives the vault; callers on any thread
+//! ask, and their requests are batched.
+
+use crate::checkpoint::Receipt;
+use crate::engine::Answers;
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::header::{VaultHeader, VaultParameters};
+use crate::record::Call;
+use crate::recovery::{self, Setup};
+use crate::rows::Rows;
+use crate::session::{Command, Session, VaultStore};
+use crate::status::Status;
+use bytes::Bytes;
+use lethe_core::words::BlockId;
+use lethe_seal::passphrase::PassphraseHeader;
+use lethe_seal::versions::VaultId;
+use std::sync::{Arc, Mutex};
+use tokio::sync::{mpsc, oneshot};
+
+/// Requests that may wait for their turn; more callers than that wait before they are queued.
+const QUEUE: usize = 256;
+
+/// A vault in service. Clones share it; the last one to go closes it.
+#[derive(Clone)]
+pub struct Vault {
+    commands: mpsc::Sender<Command>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    header: VaultHeader,
+    rows: Arc<Rows>,
+    status: Arc<Mutex<Status>>,
+    ended: Mutex<Option<VaultError>>,
+}
+
+/// A change of rows: a key, and its new value or nothing.
+pub type RowChange = (Vec<u8>, Option<Vec<u8>>);
+
+/// Draws the identity of a new vault and puts its header together.
+pub fn draw_header(
+    entropy: &mut Entropy,
+    parameters: VaultParameters,
+    passphrase: Option<PassphraseHeader>,
+) -> VaultHeader {
+    VaultHeader { vault: VaultId::draw(entropy.source()), parameters, passphrase }
+}
+
+impl Vault {
+    /// Makes an empty vault. Open it afterwards.
+    ///
+    /// # Errors
+    /// [`VaultError::AlreadyThere`], [`VaultError::Parameters`], those of disk and store.
+    pub async fn create<U: VaultStore>(setup: &mut Setup<U>, header: &VaultHeader) -> Result<(), VaultError> {
+        recovery::create(setup, header).await
+    }
+
+    /// Opens a vault on a thread of its own.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with a vault; see [`VaultError`].
+    pub async fn open<U: VaultStore + Send>(setup: Setup<U>) -> Result<Vault, VaultError> {
+        let (opened, is_open) = oneshot::channel();
+        let drive = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = match runtime {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(opened.send(Err(VaultError::Disk(error.to_string())))),
+            };
+            runtime.block_on(async move {
+                match Self::start(setup).await {
+                    Ok((vault, running)) => {
+                        let _ = opened.send(Ok(vault));
+                        running.await;
+                    }
+                    Err(error) => drop(opened.send(Err(error))),
+                }
+            });
+        };
+        std::thread::Builder::new()
+            .name("lethe-vault".into())
+            .spawn(drive)
+            .map_err(|error| VaultError::Disk(error.to_string()))?;
+        is_open.await.unwrap_or(Err(VaultError::Closed))
+    }
+
+    /// Opens a vault, and leaves it to the caller to poll the future that drives it: for simulations, and for
+    /// stores that cannot leave their thread.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub async fn start<U: VaultStore>(
+        setup: Setup<U>,
+    ) -> Result<(Vault, impl Future<Output = ()>), VaultError> {
+        let session = recovery::open(setup).await?;
+        Ok(Self::over(session))
+    }
+
+    pub(crate) fn over<U: VaultStore>(session: Session<U>) -> (Vault, impl Future<Output = ()>) {
+        let (commands, requests) = mpsc::channel(QUEUE);
+        let shared = Arc::new(Shared {
+            header: session.header.clone(),
+            rows: session.rows.clone(),
+            status: session.status.clone(),
+            ended: Mutex::default(),
+        });
+        let vault = Vault { commands, shared: shared.clone() };
+        let running = async move {
+            if let Err(error) = session.run(requests).await {
+                tracing::error!(%error, "the vault has stopped");
+                *shared.ended.lock().expect("nobody panics with this lock") = Some(error);
+            }
+        };
+        (vault, running)
+    }
+
+    /// The vault's header.
+    pub fn header(&self) -> &VaultHeader {
+        &self.shared.header
+    }
+
+    /// Bytes of a block.
+    pub fn block_bytes(&self) -> usize {
+        self.shared.header.parameters.scheme.block_bytes() as usize
+    }
+
+    /// Blocks that can be addressed.
+    pub fn capacity(&self) -> u64 {
+        self.shared.header.parameters.scheme.capacity()
+    }
+
+    /// The most calls that one batch serves.
+    pub fn max_batch(&self) -> usize {
+        self.shared.header.parameters.scheme.max_batch() as usize
+    }
+
+    /// The figures of this moment.
+    pub fn status(&self) -> Status {
+        self.shared.status.lock().expect("nobody panics with this lock").clone()
+    }
+
+    /// Why the vault has stopped, if it has.
+    pub fn failure(&self) -> Option<VaultError> {
+        self.shared.ended.lock().expect("nobody panics with this lock").clone()
+    }
+
+    /// Carries out calls in order; a write is durable when this returns. Answers a block for each read. Calls of
+    /// many callers share batches. More than one batch is carried out batch by batch.
+    ///
+    /// A caller that drops this future half-way tears nothing: the access is carried out all the same.
+    ///
+    /// # Errors
+    /// [`VaultError::OutOfRange`] and [`VaultError::WrongLength`] before anything is shown; otherwise why the
+    /// vault has stopped.
+    pub async fn access(&self, calls: Vec<Call>) -> Result<Answers, VaultError> {
+        for call in &calls {
+            self.check(call)?;
+        }
+        let mut answers = Vec::with_capacity(calls.len());
+        let mut calls = calls.into_iter().peekable();
+        while calls.peek().is_some() {
+            let batch: Vec<Call> = calls.by_ref().take(self.max_batch()).collect();
+            answers.extend(self.ask(|reply| Command::Access(batch, reply)).await?);
+        }
+        Ok(answers)
+    }
+
+    /// Reads a block.
+    ///
+    /// # Errors
+    /// As [`access`](Self::access).
+    pub async fn read(&self, block: BlockId) -> Result<Bytes, VaultError> {
+        let mut answers = self.access(vec![Call::Read(block)]).await?;
+        answers.pop().flatten().ok_or(VaultError::Closed)
+    }
+
+    /// Replaces a block; durable when this returns.
+    ///
+    /// # Errors
+    /// As [`access`](Self::access).
+    pub async fn write(&self, block: BlockId, payload: Vec<u8>) -> Result<(), VaultError> {
+        self.access(vec![Call::Write(block, payload)]).await.map(drop)
+    }
+
+    /// All rows, sorted by key. Shows the store nothing.
+    ///
+    /// # Errors
+    /// [`VaultError::Disk`], [`VaultError::Damaged`].
+    pub async fn load_rows(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, VaultError> {
+        let rows = self.shared.rows.clone();
+        blocking(move || rows.load()).await
+    }
+
+    /// Changes rows, all or none, durable when this returns. Shows the store nothing.
+    ///
+    /// # Errors
+    /// [`VaultError::RowsFull`], [`VaultError::Disk`], [`VaultError::DiskFull`].
+    pub async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), VaultError> {
+        let rows = self.shared.rows.clone();
+        blocking(move || {
+            let mut entropy = Entropy::system();
+            rows.commit(changes, || entropy.salt())
+        })
+        .await
+    }
+
+    /// Writes a checkpoint now and ships it; returns its receipt.
+    ///
+    /// # Errors
+    /// Why the vault has stopped.
+    pub async fn checkpoint(&self) -> Result<Receipt, VaultError> {
+        self.ask(Command::Checkpoint).await
+    }
+
+    /// Finishes what was asked for, ships a checkpoint and closes the vault; returns the receipt.
+    ///
+    /// # Errors
+    /// Why the vault has stopped.
+    pub async fn close(&self) -> Result<Receipt, VaultError> {
+        self.ask(Command::Close).await
+    }
+
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<Result<T, VaultError>>) -> Command,
+    ) -> Result<T, VaultError> {
+        let (reply, answer) = oneshot::channel();
+        let stopped = || self.failure().unwrap_or(VaultError::Closed);
+        self.commands.send(command(reply)).await.map_err(|_| stopped())?;
+        answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+
+    fn check(&self, call: &Call) -> Result<(), VaultError> {
+        let (block, len) = match call {
+            Call::Read(block) => (*block, self.block_bytes()),
+            Call::Write(block, payload) => (*block, payload.len()),
+            Call::Dummy => return Ok(()),
+        };
+        if block.0 >= self.capacity() {
+            return Err(VaultError::OutOfRange { block, capacity: self.capacity() });
+        }
+        if len != self.block_bytes() {
+            return Err(VaultError::WrongLength { len, block_bytes: self.block_bytes() });
+        }
+        Ok(())
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, VaultError> + Send + 'static,
+) -> Result<T, VaultError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(VaultError::Closed))
+}

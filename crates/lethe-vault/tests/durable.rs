@@ -1,0 +1,53 @@
+//! An acknowledged write is there after a clean close and after a crash.
+
+mod support;
+
+use lethe_core::words::BlockId;
+use lethe_store::VersionedMemory;
+use lethe_vault::{Call, TrustedDisk, Vault};
+use redb::backends::InMemoryBackend;
+use support::{header, parameters, setup};
+
+fn block(fill: u8) -> Vec<u8> {
+    vec![fill; 32]
+}
+
+#[tokio::test]
+async fn what_was_written_is_read_back_after_a_clean_close_and_after_a_crash() {
+    let header = header(parameters(64, 32, 4, 40), 1);
+    let store = VersionedMemory::new(header.parameters.layout());
+    let disk = TrustedDisk::over(InMemoryBackend::new()).unwrap();
+    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    let mut expected = [0u8; 64];
+    for round in 0..12u8 {
+        let (vault, running) =
+            Vault::start(setup(&disk, store.clone(), 100 + u64::from(round))).await.unwrap();
+        let local = tokio::task::LocalSet::new();
+        let session = local.run_until(async {
+            let driver = tokio::task::spawn_local(running);
+            for (at, fill) in expected.iter().enumerate() {
+                let read = vault.read(BlockId(at as u64)).await.unwrap();
+                assert_eq!(read, block(*fill), "block {at} in round {round}");
+            }
+            for at in 0..64u64 {
+                if at % 12 == u64::from(round) {
+                    vault.write(BlockId(at), block(round + 1)).await.unwrap();
+                    expected[at as usize] = round + 1;
+                }
+            }
+            let same =
+                vec![Call::Read(BlockId(5)), Call::Write(BlockId(5), block(200)), Call::Read(BlockId(5))];
+            let answers = vault.access(same).await.unwrap();
+            assert_eq!(answers[0].as_deref(), Some(block(expected[5]).as_slice()));
+            assert_eq!(answers[2].as_deref(), Some(block(200).as_slice()));
+            expected[5] = 200;
+            if round % 3 == 0 {
+                vault.close().await.unwrap();
+            } else {
+                driver.abort();
+            }
+            assert_eq!(vault.status().emergencies, 0);
+        });
+        session.await;
+    }
+}

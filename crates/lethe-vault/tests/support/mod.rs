@@ -1,0 +1,41 @@
+//! What the vault's tests share.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
+
+use lethe_core::schemes::ring::RingParameters;
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::parallel::Workers;
+use lethe_vault::{Entropy, SchemeParameters, Setup, TrustedDisk, VaultHeader, VaultParameters, draw_header};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+/// A small vault: every mechanism, few bytes.
+pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every: u64) -> VaultParameters {
+    let ring = RingParameters::for_capacity(capacity, block_bytes, capacity / 8, batch);
+    VaultParameters {
+        checkpoint_every,
+        ship_every: 2,
+        rows_bytes: 4096,
+        ..VaultParameters::around(SchemeParameters::Ring(ring))
+    }
+}
+
+/// A key for tests.
+pub fn master() -> MasterKey {
+    MasterKey::take(&mut [7; 32])
+}
+
+/// A header drawn from a seed.
+pub fn header(parameters: VaultParameters, seed: u64) -> VaultHeader {
+    draw_header(&mut Entropy::of(ChaCha20Rng::seed_from_u64(seed)), parameters, None)
+}
+
+/// A setup over a disk and a store.
+pub fn setup<U>(disk: &TrustedDisk, store: U, seed: u64) -> Setup<U> {
+    Setup {
+        disk: disk.clone(),
+        store,
+        master: master(),
+        entropy: Entropy::of(ChaCha20Rng::seed_from_u64(seed)),
+        workers: Workers::single(),
+    }
+}
