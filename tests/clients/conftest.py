@@ -1,0 +1,146 @@
+"""Real clients against a running `lethe serve`, with a real S3 server as the untrusted side.
+
+`cargo xtask test --only clients` sets up what is needed and runs this. By hand, these variables say where things are:
+
+LETHE_BIN               the program under test
+LETHE_TEST_VERSITYGW    versitygw, the untrusted side
+LETHE_TEST_RCLONE       rclone; looked for on PATH if not given
+LETHE_TEST_ENDPOINT     an S3 server to test instead of `lethe serve`, with LETHE_TEST_ACCESS_KEY and
+                        LETHE_TEST_SECRET_KEY; tests that are about lethe itself are then left out. It is there to
+                        find out whether a failure is the client's, the test's or ours
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from programs import Endpoint, Gateway, UntrustedSide
+
+
+def _program(variable: str, fallback: str | None = None) -> Path:
+    named = os.environ.get(variable) or (fallback and shutil.which(fallback))
+    if not named or not Path(named).is_file():
+        pytest.exit(f"{variable} names no program: run `cargo xtask test --only clients`", returncode=2)
+    return Path(named).resolve()
+
+
+@pytest.fixture(scope="session")
+def lethe() -> Path:
+    """The program under test."""
+    if "LETHE_TEST_ENDPOINT" in os.environ:
+        pytest.skip("is about lethe itself, and LETHE_TEST_ENDPOINT names another server")
+    return _program("LETHE_BIN")
+
+
+@pytest.fixture(scope="session")
+def versitygw() -> Path:
+    """The S3 server that plays the provider."""
+    return _program("LETHE_TEST_VERSITYGW", "versitygw")
+
+
+@pytest.fixture(scope="session")
+def rclone_program() -> Path:
+    """rclone."""
+    return _program("LETHE_TEST_RCLONE", "rclone")
+
+
+@pytest.fixture
+def new_gateway(lethe: Path, versitygw: Path, tmp_path: Path) -> Iterator[Callable[..., Gateway]]:
+    """Makes gateways that are a test's own, over one untrusted side that is the test's own; none runs yet."""
+    untrusted = UntrustedSide(versitygw, tmp_path)
+    gateways: list[Gateway] = []
+
+    def make(name: str = "gateway", vault: str = "vault") -> Gateway:
+        folder = tmp_path / name
+        folder.mkdir()
+        gateways.append(Gateway(lethe, folder, untrusted, vault))
+        return gateways[-1]
+
+    yield make
+    for gateway in gateways:
+        gateway.kill()
+    untrusted.close()
+
+
+@pytest.fixture(scope="session")
+def shared_gateway(request: pytest.FixtureRequest) -> Iterator[Gateway]:
+    """One gateway for all tests that only speak S3."""
+    lethe, versitygw = (request.getfixturevalue(name) for name in ("lethe", "versitygw"))
+    folder = request.getfixturevalue("tmp_path_factory").mktemp("shared")
+    untrusted = UntrustedSide(versitygw, folder)
+    gateway = Gateway(lethe, folder, untrusted)
+    try:
+        gateway.start()
+        yield gateway
+        gateway.stop()
+    finally:
+        gateway.kill()
+        untrusted.close()
+
+
+@pytest.fixture(scope="session")
+def endpoint(request: pytest.FixtureRequest) -> Endpoint:
+    """The S3 endpoint under test."""
+    other = os.environ.get("LETHE_TEST_ENDPOINT")
+    if other:
+        return Endpoint(other, os.environ["LETHE_TEST_ACCESS_KEY"], os.environ["LETHE_TEST_SECRET_KEY"])
+    return request.getfixturevalue("shared_gateway").endpoint
+
+
+@pytest.fixture(scope="session")
+def s3(endpoint: Endpoint):
+    """A boto3 client of it."""
+    return endpoint.client()
+
+
+@pytest.fixture
+def bucket(s3) -> Iterator[str]:
+    """A bucket that is a test's own, removed with all that is in it."""
+    name = f"test-{uuid.uuid4().hex[:16]}"
+    s3.create_bucket(Bucket=name)
+    yield name
+    for upload in s3.list_multipart_uploads(Bucket=name).get("Uploads", []):
+        s3.abort_multipart_upload(Bucket=name, Key=upload["Key"], UploadId=upload["UploadId"])
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=name):
+        for entry in page.get("Contents", []):
+            s3.delete_object(Bucket=name, Key=entry["Key"])
+    s3.delete_bucket(Bucket=name)
+
+
+@pytest.fixture
+def aws(endpoint: Endpoint) -> Callable[..., str]:
+    """Runs the AWS command line with its default settings, and returns what it printed."""
+
+    def run(*arguments: str, stdin: bytes | None = None) -> str:
+        return _run([_beside_python("aws"), *arguments], endpoint.aws_environment(), stdin)
+
+    return run
+
+
+@pytest.fixture
+def rclone(endpoint: Endpoint, rclone_program: Path) -> Callable[..., bytes]:
+    """Runs rclone, which knows the endpoint as `lethe:`, and returns what it printed."""
+
+    def run(*arguments: str) -> bytes:
+        return _run([str(rclone_program), *arguments], endpoint.rclone_environment(), None, text=False)
+
+    return run
+
+
+def _beside_python(program: str) -> str:
+    return str(Path(sys.executable).parent / program)
+
+
+def _run(command, env, stdin, text=True):
+    done = subprocess.run(command, input=stdin or b"", capture_output=True, env=env, timeout=240)
+    if done.returncode != 0:
+        shown = (done.stdout + done.stderr).decode(errors="replace")
+        raise AssertionError(f"`{' '.join(command)}` ended with {done.returncode}:\n{shown}")
+    return done.stdout.decode() if text else done.stdout

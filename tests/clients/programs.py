@@ -1,0 +1,242 @@
+"""The programs under test and around them, started on loopback and stopped by their own handles."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+import tomllib
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import boto3
+from botocore.config import Config
+
+READY_WITHIN = 60.0
+"""Seconds after which a program that does not answer counts as broken."""
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without anything that points a client elsewhere, and with `more`."""
+    strange = ("AWS_", "RCLONE_", "LETHE_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(strange)}
+    return kept | {"AWS_EC2_METADATA_DISABLED": "true"} | more
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An S3 server and the credentials for it."""
+
+    url: str
+    access_key: str
+    secret_key: str
+    region: str = "us-east-1"
+
+    def client(self, **config):
+        """A boto3 client that does not hide a failure behind a retry."""
+        settings = {
+            "signature_version": "s3v4",
+            "s3": {"addressing_style": "path"},
+            "retries": {"total_max_attempts": 1, "mode": "standard"},
+            "max_pool_connections": 32,
+        }
+        return boto3.client(
+            "s3",
+            endpoint_url=self.url,
+            aws_access_key_id=self.access_key,
+            aws_secret_access_key=self.secret_key,
+            region_name=self.region,
+            config=Config(**settings | config),
+        )
+
+    def aws_environment(self) -> dict[str, str]:
+        """What the AWS command line needs to reach it."""
+        return environment(
+            AWS_ENDPOINT_URL=self.url,
+            AWS_ACCESS_KEY_ID=self.access_key,
+            AWS_SECRET_ACCESS_KEY=self.secret_key,
+            AWS_DEFAULT_REGION=self.region,
+            AWS_CONFIG_FILE=os.devnull,
+            AWS_SHARED_CREDENTIALS_FILE=os.devnull,
+            AWS_MAX_ATTEMPTS="1",
+            AWS_PAGER="",
+        )
+
+    def rclone_environment(self) -> dict[str, str]:
+        """What rclone needs to reach it as the remote `lethe:`."""
+        return environment(
+            RCLONE_CONFIG=os.devnull,
+            RCLONE_CONFIG_LETHE_TYPE="s3",
+            RCLONE_CONFIG_LETHE_PROVIDER="Other",
+            RCLONE_CONFIG_LETHE_ENDPOINT=self.url,
+            RCLONE_CONFIG_LETHE_ACCESS_KEY_ID=self.access_key,
+            RCLONE_CONFIG_LETHE_SECRET_ACCESS_KEY=self.secret_key,
+            RCLONE_CONFIG_LETHE_REGION=self.region,
+            RCLONE_RETRIES="1",
+            RCLONE_LOW_LEVEL_RETRIES="1",
+        )
+
+
+class Program:
+    """A running program whose output goes to a file."""
+
+    def __init__(self, command: list[str], log: Path, **more: str):
+        self.log = log
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=environment(**more),
+            )
+
+    def wait_for(self, url: str) -> None:
+        """Returns when `url` answers anything at all."""
+        give_up = time.monotonic() + READY_WITHIN
+        while time.monotonic() < give_up:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"ended with {self.process.returncode} at its start:\n{self.output()}")
+            try:
+                urllib.request.urlopen(url, timeout=5).close()
+                return
+            except urllib.error.HTTPError:
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise RuntimeError(f"does not answer on {url}:\n{self.output()}")
+
+    def output(self) -> str:
+        """All that it has printed so far."""
+        return self.log.read_text(errors="replace")
+
+    def stop(self) -> int:
+        """Asks it to end, as Ctrl-C does, and returns its exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=READY_WITHIN)
+
+    def kill(self) -> None:
+        """Ends it without any notice."""
+        self.process.kill()
+        self.process.wait()
+
+
+class UntrustedSide:
+    """versitygw over a folder: the provider, who is not trusted."""
+
+    BUCKET = "untrusted"
+
+    def __init__(self, binary: Path, folder: Path):
+        self.binary = binary
+        self.folder = folder / "provider"
+        self.log = folder / "versitygw.log"
+        self.folder.mkdir()
+        self.endpoint = Endpoint(f"http://127.0.0.1:{free_port()}", "provider", "provider-secret")
+        self.start()
+        self.endpoint.client().create_bucket(Bucket=self.BUCKET)
+
+    def start(self) -> None:
+        """Starts it on the port that it always has."""
+        command = [str(self.binary), "--quiet", "--port", self.endpoint.url.removeprefix("http://")]
+        command += ["--access", self.endpoint.access_key, "--secret", self.endpoint.secret_key]
+        self.program = Program([*command, "posix", str(self.folder)], self.log)
+        self.program.wait_for(self.endpoint.url)
+
+    def close(self) -> None:
+        """Ends it."""
+        self.program.kill()
+
+    def files(self) -> list[Path]:
+        """Every object as the provider holds it."""
+        bucket = self.folder / self.BUCKET
+        return sorted(path for path in bucket.rglob("*") if path.is_file())
+
+
+class Gateway:
+    """`lethe serve` over an untrusted side."""
+
+    CAPACITY = "128MiB"
+    BLOCK = 64 << 10
+
+    def __init__(self, binary: Path, folder: Path, untrusted: UntrustedSide, vault: str = "vault"):
+        self.binary = binary
+        self.data = folder / "data"
+        self.log = folder / "lethe.log"
+        self.untrusted = untrusted
+        self.vault = vault
+        self.port = free_port()
+        self.admin_port = free_port()
+        self.program: Program | None = None
+
+    def vault_flags(self) -> list[str]:
+        """What every command needs to find the vault."""
+        store = self.untrusted.endpoint
+        options = {
+            "access_key_id": store.access_key,
+            "secret_access_key": store.secret_key,
+            "region": store.region,
+            "allow_http": "true",
+        }
+        flags = ["--data", str(self.data), "--log", "debug"]
+        flags += ["--store", f"s3://{self.untrusted.BUCKET}/{self.vault}", "--endpoint", store.url]
+        for name, value in options.items():
+            flags += ["--store-option", f"{name}={value}"]
+        return flags
+
+    def serve_command(self) -> list[str]:
+        """The command that serves the vault, made at the first time."""
+        return [
+            *[str(self.binary), "serve", *self.vault_flags()],
+            *["--capacity", self.CAPACITY, "--block-size", str(self.BLOCK)],
+            *["--listen", f"127.0.0.1:{self.port}", "--admin", f"127.0.0.1:{self.admin_port}"],
+        ]
+
+    def start(self) -> None:
+        """Serves, and returns when it does."""
+        self.start_without_waiting()
+        self.program.wait_for(f"http://127.0.0.1:{self.admin_port}/healthz")
+
+    def start_without_waiting(self) -> None:
+        """Serves some time soon."""
+        self.program = Program(self.serve_command(), self.log)
+
+    def stop(self) -> None:
+        """Stops cleanly."""
+        program, self.program = self.program, None
+        assert program is not None, "the gateway does not run"
+        code = program.stop()
+        assert code == 0, f"Ctrl-C ended the gateway with {code}:\n{program.output()}"
+
+    def kill(self) -> None:
+        """Ends it as a power cut would, if it runs."""
+        program, self.program = self.program, None
+        if program is not None:
+            program.kill()
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Runs another command of `lethe` on the same vault, to its end."""
+        return subprocess.run(
+            [str(self.binary), *arguments, *self.vault_flags()],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=environment(),
+            timeout=240,
+        )
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where clients connect, with the credentials that the gateway made."""
+        made = tomllib.loads((self.data / "trusted" / "credentials.toml").read_text())
+        return Endpoint(f"http://127.0.0.1:{self.port}", made["access_key_id"], made["secret_access_key"])

@@ -1,0 +1,165 @@
+"""kill -9 in the middle of a load: what was acknowledged is there and intact."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from botocore.exceptions import BotoCoreError, ClientError
+from content import content
+from programs import Endpoint, Gateway
+
+KILLS = 6
+WRITERS = 4
+KEYS_OF_A_WRITER = 8
+BUCKET = "survivors"
+
+Seed = tuple[int, int, int] | None
+"""Names the content of an object; None is an object that is not there."""
+
+
+@dataclass
+class Ledger:
+    """What one writer knows of its keys."""
+
+    acknowledged: dict[str, Seed] = field(default_factory=dict)
+    under_way: dict[str, Seed] = field(default_factory=dict)
+
+    def may_be_there(self, key: str) -> list[Seed]:
+        """The last acknowledged state, or the one of a request that the kill cut off."""
+        states = [self.acknowledged.get(key)]
+        return states + [self.under_way[key]] if key in self.under_way else states
+
+
+def length(seed: tuple[int, int, int]) -> int:
+    return random.Random(f"length {seed}").choice([0, 1, 1000, 65536, 65537, 200_000])
+
+
+def load(endpoint: Endpoint, ledger: Ledger, writer: int, turn: int, stop: threading.Event) -> int:
+    """Writes, overwrites and deletes until the gateway is gone; returns how much was acknowledged."""
+    s3 = endpoint.client(connect_timeout=5, read_timeout=30)
+    dice = random.Random(f"{writer} {turn}")
+    done = 0
+    while not stop.is_set():
+        key = f"{writer}/{dice.randrange(KEYS_OF_A_WRITER)}"
+        seed = None if dice.random() < 0.15 else (writer, turn, done)
+        ledger.under_way[key] = seed
+        try:
+            if seed is None:
+                s3.delete_object(Bucket=BUCKET, Key=key)
+            else:
+                s3.put_object(Bucket=BUCKET, Key=key, Body=content(length(seed), seed))
+        except (ClientError, BotoCoreError):
+            return done
+        ledger.acknowledged[key] = ledger.under_way.pop(key)
+        done += 1
+    return done
+
+
+def compare(endpoint: Endpoint, ledger: Ledger, writer: int) -> None:
+    """Reads every key of a writer; what is found becomes the acknowledged state."""
+    s3 = endpoint.client()
+    for number in range(KEYS_OF_A_WRITER):
+        key = f"{writer}/{number}"
+        try:
+            found = s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
+        except ClientError as error:
+            assert error.response["Error"]["Code"] == "NoSuchKey", error
+            found = None
+        states = ledger.may_be_there(key)
+        fits = [state for state in states if found == (None if state is None else content(length(state), state))]
+        assert fits, f"{key} holds none of {states}"
+        ledger.acknowledged[key] = fits[0]
+    ledger.under_way.clear()
+
+
+def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway):
+    gateway: Gateway = new_gateway()
+    gateway.start()
+    gateway.endpoint.client().create_bucket(Bucket=BUCKET)
+    ledgers = [Ledger() for _ in range(WRITERS)]
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    acknowledged = 0
+    with ThreadPoolExecutor(WRITERS) as pool:
+        for turn in range(KILLS):
+            endpoint, stop = gateway.endpoint, threading.Event()
+            writers = [
+                pool.submit(load, endpoint, ledger, writer, turn, stop) for writer, ledger in enumerate(ledgers)
+            ]
+            time.sleep(dice.uniform(0.5, 3.0))
+            gateway.kill()
+            stop.set()
+            acknowledged += sum(writer.result() for writer in writers)
+            gateway.start()
+            assert gateway.endpoint == endpoint, "the credentials changed"
+            list(pool.map(compare, [endpoint] * WRITERS, ledgers, range(WRITERS)))
+    assert acknowledged >= 10 * KILLS, "too little was written for the kills to mean anything"
+    gateway.stop()
+    checked = gateway.run("check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_a_kill_in_the_middle_of_recovery_loses_nothing(new_gateway):
+    gateway: Gateway = new_gateway()
+    gateway.start()
+    s3 = gateway.endpoint.client()
+    s3.create_bucket(Bucket=BUCKET)
+    objects = {f"k{number}": content(70_000, number) for number in range(12)}
+    for key, data in objects.items():
+        s3.put_object(Bucket=BUCKET, Key=key, Body=data)
+    gateway.kill()
+    for delay in (0.02, 0.1, 0.2, 0.4):
+        gateway.start_without_waiting()
+        time.sleep(delay)
+        gateway.kill()
+    gateway.start()
+    for key, data in objects.items():
+        assert s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == data
+
+
+def test_a_clean_stop_and_a_second_start_keep_everything(new_gateway):
+    gateway: Gateway = new_gateway()
+    gateway.start()
+    s3 = gateway.endpoint.client()
+    s3.create_bucket(Bucket=BUCKET)
+    s3.put_object(Bucket=BUCKET, Key="k", Body=content(200_000), Metadata={"kept": "yes"})
+    gateway.stop()
+    gateway.start()
+    got = s3.get_object(Bucket=BUCKET, Key="k")
+    assert got["Body"].read() == content(200_000)
+    assert got["Metadata"] == {"kept": "yes"}
+
+
+def test_the_provider_may_restart_while_the_gateway_runs(new_gateway):
+    gateway: Gateway = new_gateway()
+    gateway.start()
+    s3 = gateway.endpoint.client(read_timeout=120)
+    s3.create_bucket(Bucket=BUCKET)
+    s3.put_object(Bucket=BUCKET, Key="before", Body=content(200_000, 1))
+    gateway.untrusted.close()
+    with ThreadPoolExecutor(1) as pool:
+        write = pool.submit(s3.put_object, Bucket=BUCKET, Key="during", Body=content(200_000, 2))
+        time.sleep(1)
+        gateway.untrusted.start()
+        try:
+            write.result()
+            during = {content(200_000, 2)}
+        except ClientError as error:
+            # Giving up is allowed; an answer that is wrong is not.
+            assert error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500
+            during = {content(200_000, 2), None}
+    if gateway.program.process.poll() is not None:
+        gateway.kill()
+        gateway.start()
+    assert s3.get_object(Bucket=BUCKET, Key="before")["Body"].read() == content(200_000, 1)
+    try:
+        found = s3.get_object(Bucket=BUCKET, Key="during")["Body"].read()
+    except ClientError as error:
+        assert error.response["Error"]["Code"] == "NoSuchKey"
+        found = None
+    assert found in during

@@ -1,0 +1,60 @@
+"""One gateway at a time."""
+
+from __future__ import annotations
+
+import shutil
+
+from content import content
+from programs import Gateway, Program
+
+LOCKED = 4
+"""Exit code of a vault that another gateway has."""
+
+
+def started_in_vain(gateway: Gateway, *flags: str) -> tuple[int, str]:
+    """Exit code and output of a gateway that must not come up."""
+    program = Program([*gateway.serve_command(), *flags], gateway.log)
+    try:
+        return program.process.wait(timeout=60), program.output()
+    finally:
+        program.kill()
+
+
+def test_a_second_gateway_on_the_same_folder_is_refused(new_gateway):
+    first: Gateway = new_gateway("first")
+    first.start()
+    s3 = first.endpoint.client()
+    s3.create_bucket(Bucket="b")
+    second: Gateway = new_gateway("second")
+    second.data = first.data
+    code, output = started_in_vain(second)
+    assert code == LOCKED, output
+    assert "in use by another gateway" in output
+    s3.put_object(Bucket="b", Key="k", Body=b"still served")
+    assert s3.get_object(Bucket="b", Key="k")["Body"].read() == b"still served"
+
+
+def test_a_copy_of_the_folder_is_no_second_gateway(new_gateway):
+    """Two copies of one trusted state must never both serve: each would reread what the other read."""
+    first: Gateway = new_gateway("first")
+    first.start()
+    s3 = first.endpoint.client()
+    s3.create_bucket(Bucket="b")
+    s3.put_object(Bucket="b", Key="k", Body=content(100_000))
+    first.stop()
+    second: Gateway = new_gateway("second")
+    shutil.copytree(first.data, second.data)
+    first.start()
+    code, output = started_in_vain(second)
+    assert code in (LOCKED, 3), output
+    assert s3.get_object(Bucket="b", Key="k")["Body"].read() == content(100_000)
+
+
+def test_a_port_that_is_taken_is_named_together_with_the_flag(new_gateway):
+    first: Gateway = new_gateway("first")
+    first.start()
+    second: Gateway = new_gateway("second", vault="another")
+    second.port = first.port
+    code, output = started_in_vain(second)
+    assert code == 1, output
+    assert f"127.0.0.1:{first.port}" in output and "--listen" in output
