@@ -56,7 +56,7 @@ pub(crate) struct Step {
     pub(crate) work: Vec<(OperationId, Work)>,
 }
 
-impl<U: Untrusted + 'static> Engine<U> {
+impl<U: Untrusted> Engine<U> {
     pub(crate) fn new(sealed: Rc<Sealed<U>>, scheme: Scheme, gate: Rc<Gate>, accesses: u64) -> Self {
         let emergencies = scheme.emergencies();
         Engine {

@@ -119,6 +119,17 @@ pub enum VaultError {
     /// The parameters cannot work.
     #[error("{0}")]
     Parameters(String),
+    /// A restore was begun and not finished.
+    #[error("a restore into this trusted folder was not finished: run `restore` again, into an empty folder")]
+    RestoreUnfinished,
+    /// The store holds no checkpoint.
+    #[error("the store holds no checkpoint that could be restored")]
+    NoCheckpoint,
+    /// A restore would displace another gateway.
+    #[error(
+        "the store was last opened in epoch {0}: if that gateway is gone for good, give --takeover; it can never write to this vault again"
+    )]
+    TakeoverNeeded(u32),
     /// The receipt is not one, or belongs to another vault or a later state.
     #[error("receipt: {0}")]
     Receipt(String),

@@ -18,11 +18,14 @@
 //! | `session` | the loop of one opening |
 //! | `recovery` | making and opening |
 //! | `checkpoint` | the trusted state, padded and sealed; receipts |
+//! | `restore` | a lost machine, from the store and the key |
+//! | `check` | reading and authenticating everything |
 //! | `ownership` | one gateway at a time |
 //! | `rows` | a small table beside the blocks |
 //! | `disk` | the trusted disk |
 #![forbid(unsafe_code)]
 
+mod check;
 mod checkpoint;
 mod disk;
 mod engine;
@@ -33,12 +36,14 @@ mod header;
 mod ownership;
 mod record;
 mod recovery;
+mod restore;
 mod rows;
 mod scheme;
 mod session;
 mod status;
 mod vault;
 
+pub use check::{Progress, Report};
 pub use checkpoint::Receipt;
 pub use disk::TrustedDisk;
 pub use entropy::Entropy;
@@ -46,6 +51,7 @@ pub use error::VaultError;
 pub use header::{FORMAT, VaultHeader, VaultParameters};
 pub use record::Call;
 pub use recovery::{Setup, raw_header, raw_header_of_store, read_header};
+pub use restore::{Restore, restore};
 pub use scheme::SchemeParameters;
 pub use session::VaultStore;
 pub use status::Status;

@@ -33,6 +33,9 @@ use std::sync::Arc;
 
 /// Announced reads that recovery keeps in flight.
 const READ_AHEAD: usize = 8;
+/// The note on the trusted disk that a restore has begun, until it is complete.
+pub(crate) const RESTORING: &str = "restoring";
+pub(crate) const UNFINISHED: &[u8] = b"unfinished";
 /// A header is small; a larger object is none.
 pub(crate) const MAX_HEADER_BYTES: usize = 1 << 20;
 
@@ -92,7 +95,8 @@ pub(crate) async fn create<U: VaultStore>(
         return Err(VaultError::AlreadyThere("the store"));
     }
     let encoded = header.encode(&setup.master, setup.entropy.salt(), setup.entropy.salt());
-    lay_down(setup, header, &encoded, 0)?;
+    let versions = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
+    lay_down(setup, header, &encoded, 0, versions)?;
     // From here on, opening the vault puts the header into the store if a crash comes first.
     if !setup.store.put_if_absent(HEADER, &encoded).await? {
         return Err(VaultError::AlreadyThere("the store"));
@@ -100,12 +104,13 @@ pub(crate) async fn create<U: VaultStore>(
     Ok(())
 }
 
-/// Lays an empty state down on the trusted disk, numbered after `number`.
+/// Lays an empty state down on the trusted disk, numbered after `number`, that knows of these versions.
 pub(crate) fn lay_down<U: VaultStore>(
     setup: &mut Setup<U>,
     header: &VaultHeader,
     encoded: &[u8],
     number: u64,
+    versions: TrustedVersions,
 ) -> Result<(), VaultError> {
     let seed = setup.entropy.seed();
     let scheme = header.parameters.scheme.start(Rc::default(), seed)?;
@@ -115,7 +120,7 @@ pub(crate) fn lay_down<U: VaultStore>(
         accesses: 0,
         seed,
         scheme: scheme.snapshot().expect("a new scheme has nothing in flight"),
-        versions: TrustedVersions::new(header.vault, header.parameters.layout().buckets()),
+        versions,
         garbage: Vec::new(),
     };
     store_checkpoint(&setup.disk, header, &setup.master, &checkpoint, setup.entropy.salt())?;
@@ -167,9 +172,12 @@ fn read_journal(
 }
 
 /// Opens a vault: afterwards it stands where it stood when the last acknowledged write was acknowledged.
-pub(crate) async fn open<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
+pub(crate) async fn open<U: VaultStore>(setup: Setup<U>, restoring: bool) -> Result<Session<U>, VaultError> {
     let Setup { disk, store, master, mut entropy, workers } = setup;
     let header = read_header(&disk, &master)?;
+    if disk.meta(RESTORING)?.is_some_and(|flag| flag == UNFINISHED) && !restoring {
+        return Err(VaultError::RestoreUnfinished);
+    }
     agree_on_header(&disk, &store, &master, &header).await?;
     let checkpoint = read_checkpoint(&disk, &header, &master)?;
     let (records, sequence) = read_journal(&disk, &header, &master, checkpoint.sequence)?;
@@ -216,6 +224,7 @@ pub(crate) async fn open<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, V
         garbage,
     };
     let mut session = Session::new(start)?;
+    session.ships = !restoring;
     session.orphans = sort_out(&session, inventory)?;
     sealed.begin_epoch_numbered(epoch)?;
     session.step(Input::Epoch(epoch), Vec::new())?;

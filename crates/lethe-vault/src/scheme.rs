@@ -6,7 +6,10 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::layout::Layout;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::path::{PathOram, PathParameters, PathSnapshot};
 use lethe_core::schemes::ring::{Ring, RingParameters, RingSnapshot};
+use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
+use lethe_core::words::Bucket;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::convert::Infallible;
@@ -19,27 +22,48 @@ type Flat = FlatPositionMap<Infallible>;
 pub enum SchemeParameters {
     /// Ring ORAM.
     Ring(RingParameters),
+    /// Path ORAM.
+    Path(PathParameters),
+    /// Trivial ORAM.
+    Trivial(TrivialParameters),
 }
 
 /// A scheme over the gate.
 pub(crate) enum Scheme {
     Ring(Box<Ring<Rc<Gate>, Flat, ChaCha20Rng>>),
+    Path(Box<PathOram<Rc<Gate>, Flat, ChaCha20Rng>>),
+    Trivial(Box<TrivialOram<Rc<Gate>>>),
 }
 
 /// The trusted state of a scheme between two steps.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub(crate) enum SchemeSnapshot {
     Ring(RingSnapshot),
+    Path(PathParameters, Positions, PathSnapshot),
+    Trivial(TrivialParameters),
 }
 
 /// A seed of a scheme's randomness; secret.
 pub(crate) type Seed = [u8; 32];
+
+/// The same expression for whichever scheme it is.
+macro_rules! each {
+    ($of:ident, $value:expr, $scheme:ident => $done:expr) => {
+        match $value {
+            $of::Ring($scheme) => $done,
+            $of::Path($scheme) => $done,
+            $of::Trivial($scheme) => $done,
+        }
+    };
+}
 
 impl SchemeParameters {
     /// The scheme's name.
     pub fn name(&self) -> &'static str {
         match self {
             SchemeParameters::Ring(_) => "Ring ORAM",
+            SchemeParameters::Path(_) => "Path ORAM",
+            SchemeParameters::Trivial(_) => "Trivial ORAM",
         }
     }
 
@@ -47,67 +71,75 @@ impl SchemeParameters {
     pub fn layout(&self) -> Layout {
         match self {
             SchemeParameters::Ring(parameters) => parameters.geometry().layout(),
+            SchemeParameters::Path(parameters) => parameters.layout(),
+            SchemeParameters::Trivial(parameters) => parameters.layout(),
         }
     }
 
     /// Blocks that the user can address.
     pub fn capacity(&self) -> u64 {
-        match self {
-            SchemeParameters::Ring(parameters) => parameters.capacity,
-        }
+        each!(SchemeParameters, self, parameters => parameters.capacity)
     }
 
     /// Bytes of a block.
     pub fn block_bytes(&self) -> u32 {
-        match self {
-            SchemeParameters::Ring(parameters) => parameters.block_bytes,
-        }
+        each!(SchemeParameters, self, parameters => parameters.block_bytes)
     }
 
     /// The most accesses of a batch.
     pub fn max_batch(&self) -> u32 {
-        match self {
-            SchemeParameters::Ring(parameters) => parameters.max_batch,
-        }
+        each!(SchemeParameters, self, parameters => parameters.max_batch)
     }
 
     /// The most blocks that a checkpoint may hold.
     pub fn stash_bound(&self) -> u64 {
         match self {
             SchemeParameters::Ring(parameters) => parameters.stash_bound.into(),
+            SchemeParameters::Path(parameters) => parameters.stash_bound.into(),
+            SchemeParameters::Trivial(_) => 0,
         }
     }
 
     /// Bytes of position map and metadata in a checkpoint.
     pub(crate) fn map_bytes(&self) -> u64 {
-        4 * self.capacity() + 4 * self.layout().slots() + 13 * self.layout().buckets()
+        4 * self.capacity()
+            + 4 * self.layout().slots()
+            + 13 * self.layout().buckets()
+            + 17 * self.layout().buckets()
     }
 
-    /// Slots moved for each access, expected, up and down together.
-    pub fn slots_per_access(&self) -> f64 {
+    /// Bytes moved for each byte asked for, expected, up and down together, without journal and checkpoints.
+    pub fn bytes_per_byte(&self) -> f64 {
         match self {
             SchemeParameters::Ring(parameters) => parameters.slots_per_access(),
+            SchemeParameters::Path(parameters) => {
+                2.0 * parameters.path_buckets() as f64 * f64::from(parameters.blocks_per_bucket)
+            }
+            SchemeParameters::Trivial(parameters) => 2.0 * parameters.capacity as f64,
         }
     }
 
     pub(crate) fn validate(&self) -> Result<(), VaultError> {
-        match self {
-            SchemeParameters::Ring(parameters) => {
-                parameters.validate().map_err(|error| VaultError::Parameters(error.to_string()))
-            }
-        }
+        each!(SchemeParameters, self, parameters => {
+            parameters.validate().map_err(|error| VaultError::Parameters(error.to_string()))
+        })
     }
 
     /// An empty scheme.
     pub(crate) fn start(&self, gate: Rc<Gate>, seed: Seed) -> Result<Scheme, VaultError> {
         let random = ChaCha20Rng::from_seed(seed);
-        match self {
-            SchemeParameters::Ring(parameters) => {
-                let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-                let ring = Ring::new(parameters.clone(), gate, positions, random);
-                let ring = ring.map_err(|error| VaultError::Parameters(error.to_string()))?;
-                Ok(Scheme::Ring(Box::new(ring)))
-            }
+        let flat = || FlatPositionMap::new(Positions::new(self.capacity()));
+        let refused = |error: String| VaultError::Parameters(error);
+        match self.clone() {
+            SchemeParameters::Ring(parameters) => Ring::new(parameters, gate, flat(), random)
+                .map(|ring| Scheme::Ring(Box::new(ring)))
+                .map_err(|error| refused(error.to_string())),
+            SchemeParameters::Path(parameters) => PathOram::new(parameters, Bucket(0), gate, flat(), random)
+                .map(|path| Scheme::Path(Box::new(path)))
+                .map_err(|error| refused(error.to_string())),
+            SchemeParameters::Trivial(parameters) => TrivialOram::new(parameters, Bucket(0), gate)
+                .map(|trivial| Scheme::Trivial(Box::new(trivial)))
+                .map_err(|error| refused(error.to_string())),
         }
     }
 }
@@ -120,57 +152,63 @@ impl SchemeSnapshot {
             SchemeSnapshot::Ring(snapshot) => {
                 Some(Scheme::Ring(Box::new(Ring::restore(snapshot, gate, random)?)))
             }
+            SchemeSnapshot::Path(parameters, positions, snapshot) => {
+                if positions.blocks() != parameters.capacity {
+                    return None;
+                }
+                let positions = FlatPositionMap::new(positions);
+                let path = PathOram::restore(parameters, Bucket(0), gate, positions, random, &snapshot);
+                Some(Scheme::Path(Box::new(path.ok()?)))
+            }
+            SchemeSnapshot::Trivial(parameters) => {
+                Some(Scheme::Trivial(Box::new(TrivialOram::new(parameters, Bucket(0), gate).ok()?)))
+            }
         }
     }
 }
 
 impl Scheme {
     pub(crate) async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<Infallible>> {
-        match self {
-            Scheme::Ring(ring) => ring.access(batch).await,
-        }
+        each!(Scheme, self, scheme => scheme.access(batch).await)
     }
 
     pub(crate) async fn idle(&self) -> Result<(), OramError<Infallible>> {
-        match self {
-            Scheme::Ring(ring) => ring.idle().await,
-        }
+        each!(Scheme, self, scheme => scheme.idle().await)
     }
 
     pub(crate) fn block_bytes(&self) -> usize {
-        match self {
-            Scheme::Ring(ring) => ring.block_bytes(),
-        }
+        each!(Scheme, self, scheme => scheme.block_bytes())
     }
 
     pub(crate) fn owed(&self) -> u64 {
-        match self {
-            Scheme::Ring(ring) => ring.owed(),
-        }
+        each!(Scheme, self, scheme => scheme.owed())
     }
 
     pub(crate) fn must_idle(&self) -> bool {
-        match self {
-            Scheme::Ring(ring) => ring.must_idle(),
-        }
+        each!(Scheme, self, scheme => scheme.must_idle())
     }
 
     pub(crate) fn emergencies(&self) -> u64 {
-        match self {
-            Scheme::Ring(ring) => ring.emergencies(),
-        }
+        each!(Scheme, self, scheme => scheme.emergencies())
     }
 
-    /// Blocks in the stash, and the most there ever were.
-    pub(crate) fn stash_blocks(&self) -> (usize, usize) {
+    /// Blocks in the stash now.
+    pub(crate) fn stash_blocks(&self) -> usize {
         match self {
-            Scheme::Ring(ring) => ring.stash_blocks(),
+            Scheme::Ring(ring) => ring.stash_blocks().0,
+            Scheme::Path(path) => path.stash_len(),
+            Scheme::Trivial(_) => 0,
         }
     }
 
     pub(crate) fn trusted_bytes(&self) -> usize {
         match self {
             Scheme::Ring(ring) => ring.trusted_bytes(),
+            Scheme::Path(path) => path.trusted_bytes(),
+            Scheme::Trivial(trivial) => {
+                let parameters = trivial.parameters();
+                parameters.chunk_blocks as usize * parameters.block_bytes as usize
+            }
         }
     }
 
@@ -178,12 +216,21 @@ impl Scheme {
     pub(crate) fn snapshot(&self) -> Option<SchemeSnapshot> {
         match self {
             Scheme::Ring(ring) => ring.snapshot().map(SchemeSnapshot::Ring),
+            Scheme::Path(path) => {
+                let (parameters, positions) = (path.parameters().clone(), path.positions().snapshot());
+                path.snapshot().ok().map(|snapshot| SchemeSnapshot::Path(parameters, positions, snapshot))
+            }
+            Scheme::Trivial(trivial) => Some(SchemeSnapshot::Trivial(trivial.parameters().clone())),
         }
     }
 
     pub(crate) fn reseed(&self, seed: Seed) {
+        let random = ChaCha20Rng::from_seed(seed);
         match self {
-            Scheme::Ring(ring) => ring.reseed(ChaCha20Rng::from_seed(seed)),
+            Scheme::Ring(ring) => ring.reseed(random),
+            Scheme::Path(path) => path.reseed(random),
+            // It draws nothing.
+            Scheme::Trivial(_) => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing goes out before the record that announces it is durable, and nothing is acknowledged before the record of
 //! its batch is. Every failure ends the session; the next opening recovers, by the one path that crashes take too.
 
+use crate::check::{Progress, Report, check};
 use crate::checkpoint::{self, Checkpoint, Garbage, Receipt, Shipped, ShippedCheckpoint};
 use crate::disk::TrustedDisk;
 use crate::engine::{Answers, Engine, Work};
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Access(Vec<Call>, Reply<Answers>),
     /// A checkpoint now, shipped.
     Checkpoint(Reply<Receipt>),
+    /// Reads and authenticates everything in the store.
+    Check(Progress, Reply<Report>),
     /// Finish, ship a checkpoint, end.
     Close(Reply<Receipt>),
 }
@@ -54,6 +57,7 @@ enum Event {
     Operation(OperationId, Result<Vec<u8>, SealError>),
     Shipped(Result<Shipped, VaultError>),
     Deleted(Result<(), VaultError>),
+    Checked(Result<Report, VaultError>, Reply<Report>),
 }
 
 /// See the module.
@@ -89,6 +93,9 @@ pub(crate) struct Session<U> {
     pub(crate) orphans: Vec<BucketVersion>,
     deleting: bool,
     receipts: Vec<Reply<Receipt>>,
+    checks: VecDeque<(Progress, Reply<Report>)>,
+    checking: bool,
+    stash_peak: u64,
     closing: Option<Reply<Receipt>>,
 }
 
@@ -150,6 +157,9 @@ impl<U: VaultStore> Session<U> {
             orphans: Vec::new(),
             deleting: false,
             receipts: Vec::new(),
+            checks: VecDeque::new(),
+            checking: false,
+            stash_peak: 0,
             closing: None,
         })
     }
@@ -167,12 +177,16 @@ impl<U: VaultStore> Session<U> {
         for reply in self.callers.into_iter().map(|(_, reply)| reply).chain(waiting) {
             let _ = reply.send(Err(why.clone()));
         }
+        for (_, reply) in self.checks {
+            let _ = reply.send(Err(why.clone()));
+        }
         for reply in self.receipts.into_iter().chain(self.closing) {
             let _ = reply.send(Err(why.clone()));
         }
         for command in left {
             match command {
                 Command::Access(_, reply) => drop(reply.send(Err(why.clone()))),
+                Command::Check(_, reply) => drop(reply.send(Err(why.clone()))),
                 Command::Checkpoint(reply) | Command::Close(reply) => drop(reply.send(Err(why.clone()))),
             }
         }
@@ -198,8 +212,10 @@ impl<U: VaultStore> Session<U> {
                     Some(Command::Checkpoint(reply)) => {
                         self.checkpoint_now = true;
                         self.ship_now = true;
+                        self.ships = true;
                         self.receipts.push(reply);
                     }
+                    Some(Command::Check(progress, reply)) => self.checks.push_back((progress, reply)),
                     Some(Command::Close(reply)) => self.closing = Some(reply),
                     // Every handle is gone: nobody can say close any more.
                     None => self.closing = Some(oneshot::channel().0),
@@ -211,7 +227,7 @@ impl<U: VaultStore> Session<U> {
     /// Starts batches, off-line work and checkpoints until nothing more can start, and sends what they ask for.
     fn start_what_can_start(&mut self) -> Result<(), VaultError> {
         loop {
-            let due = self.is_checkpoint_due();
+            let due = self.is_checkpoint_due() || self.checking || !self.checks.is_empty();
             let scheme = self.engine.scheme.clone();
             let mut started = false;
             if !due && !self.engine.is_accessing() && !self.waiting.is_empty() && !scheme.must_idle() {
@@ -228,10 +244,16 @@ impl<U: VaultStore> Session<U> {
                 break;
             }
         }
-        let quiet = !self.engine.is_accessing() && !self.engine.is_idling();
+        let quiet = !self.engine.is_accessing() && !self.engine.is_idling() && !self.checking;
         if quiet && self.is_checkpoint_due() && !self.shipping {
             self.checkpoint()?;
             return self.start_what_can_start();
+        }
+        if quiet && let Some((progress, reply)) = self.checks.pop_front() {
+            self.checking = true;
+            let sealed = self.engine.sealed.clone();
+            self.in_flight
+                .push(Box::pin(async move { Event::Checked(check(&sealed, progress).await, reply) }));
         }
         Ok(())
     }
@@ -249,7 +271,11 @@ impl<U: VaultStore> Session<U> {
     }
 
     fn is_finished(&self) -> bool {
-        self.closing.is_some() && self.waiting.is_empty() && self.in_flight.is_empty() && self.has_settled()
+        self.closing.is_some()
+            && self.waiting.is_empty()
+            && self.in_flight.is_empty()
+            && self.checks.is_empty()
+            && self.has_settled()
     }
 
     /// As many waiting requests as fit the largest batch, in the order in which they came.
@@ -347,6 +373,10 @@ impl<U: VaultStore> Session<U> {
                     let _ = waiting.send(Ok(receipt));
                 }
                 self.collect_garbage();
+            }
+            Event::Checked(report, reply) => {
+                self.checking = false;
+                let _ = reply.send(report);
             }
             Event::Deleted(deleted) => {
                 self.deleting = false;
@@ -457,16 +487,17 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    fn publish(&self) {
-        let (stash_blocks, stash_peak) = self.engine.scheme.stash_blocks();
+    fn publish(&mut self) {
+        let stash_blocks = self.engine.scheme.stash_blocks() as u64;
+        self.stash_peak = self.stash_peak.max(stash_blocks);
         let (rows_used, rows_reserved) = self.rows.usage();
         *self.status.lock().expect("nobody panics with this lock") = Status {
             epoch: self.epoch,
             accesses: self.engine.accesses(),
             evictions_owed: self.engine.scheme.owed(),
             emergencies: self.engine.scheme.emergencies(),
-            stash_blocks: stash_blocks as u64,
-            stash_peak: stash_peak as u64,
+            stash_blocks,
+            stash_peak: self.stash_peak,
             trusted_bytes: self.engine.scheme.trusted_bytes() as u64
                 + 12 * self.header.parameters.scheme.layout().buckets(),
             checkpoint: self.number,

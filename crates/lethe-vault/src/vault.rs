@@ -1,6 +1,7 @@
 //! The handle on a vault in service: what callers hold. A thread of its own drives the vault; callers on any thread
 //! ask, and their requests are batched.
 
+use crate::check::{Progress, Report};
 use crate::checkpoint::Receipt;
 use crate::engine::Answers;
 use crate::entropy::Entropy;
@@ -93,7 +94,7 @@ impl Vault {
     pub async fn start<U: VaultStore>(
         setup: Setup<U>,
     ) -> Result<(Vault, impl Future<Output = ()>), VaultError> {
-        let session = recovery::open(setup).await?;
+        let session = recovery::open(setup, false).await?;
         Ok(Self::over(session))
     }
 
@@ -155,7 +156,7 @@ impl Vault {
     /// vault has stopped.
     pub async fn access(&self, calls: Vec<Call>) -> Result<Answers, VaultError> {
         for call in &calls {
-            self.check(call)?;
+            self.check_call(call)?;
         }
         let mut answers = Vec::with_capacity(calls.len());
         let mut calls = calls.into_iter().peekable();
@@ -213,6 +214,15 @@ impl Vault {
         self.ask(Command::Checkpoint).await
     }
 
+    /// Reads and authenticates everything in the store; accesses wait meanwhile. `progress` is told buckets done and
+    /// buckets in all.
+    ///
+    /// # Errors
+    /// Why the vault has stopped; what is wrong with single buckets stands in the report.
+    pub async fn check(&self, progress: Progress) -> Result<Report, VaultError> {
+        self.ask(|reply| Command::Check(progress, reply)).await
+    }
+
     /// Finishes what was asked for, ships a checkpoint and closes the vault; returns the receipt.
     ///
     /// # Errors
@@ -231,7 +241,7 @@ impl Vault {
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
-    fn check(&self, call: &Call) -> Result<(), VaultError> {
+    fn check_call(&self, call: &Call) -> Result<(), VaultError> {
         let (block, len) = match call {
             Call::Read(block) => (*block, self.block_bytes()),
             Call::Write(block, payload) => (*block, payload.len()),

@@ -1,0 +1,253 @@
+//! A lost machine: the vault comes back from the store and the key.
+//!
+//! Positions that were in use when the machine was lost may have been read under since the last shipped checkpoint.
+//! So nothing is read by them again: the buckets of the checkpoint are fetched in the order of their numbers, a scheme
+//! over that local copy gives up the blocks one after the other, and each is written into a new, empty scheme, which
+//! draws every position anew. The watcher sees one scan and then `capacity` accesses, whatever the vault holds.
+
+use crate::checkpoint::{Receipt, Shipped, ShippedCheckpoint, blob_name, blob_number, digest};
+use crate::engine::Engine;
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::gate::Gate;
+use crate::header::VaultHeader;
+use crate::ownership;
+use crate::record::Call;
+use crate::record::Input;
+use crate::recovery::{self, RESTORING, Setup, UNFINISHED, lay_down, raw_header_of_store};
+use crate::rows::Rows;
+use crate::scheme::Scheme;
+use crate::session::{SHIPPED, VaultStore, carry_out};
+use crate::vault::Vault;
+use lethe_core::store::Untrusted;
+use lethe_core::words::BlockId;
+use lethe_seal::blob;
+use lethe_seal::derive::Purpose;
+use lethe_seal::epoch::Epoch;
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::parallel::Workers;
+use lethe_seal::sealed::Sealed;
+use lethe_seal::versions::TrustedVersions;
+use std::rc::Rc;
+
+/// How to restore.
+pub struct Restore<L> {
+    /// A local, empty store with the vault's layout, for the copy of the buckets; to be thrown away afterwards.
+    pub copy: L,
+    /// What the owner kept: the restored state must be this one or a later one.
+    pub expect: Option<Receipt>,
+    /// Whether a gateway that has the vault open may be displaced.
+    pub takeover: bool,
+    /// Told the stage, and how much of how much is done.
+    pub progress: Box<dyn Fn(&'static str, u64, u64)>,
+}
+
+/// Brings a vault back from its store into an empty trusted disk, and returns the receipt of what was restored.
+/// Afterwards it can be opened as any other. Writes since the last shipped checkpoint are gone.
+///
+/// # Errors
+/// [`VaultError::AlreadyThere`], [`VaultError::TakeoverNeeded`], [`VaultError::NoCheckpoint`],
+/// [`VaultError::Receipt`], [`VaultError::WrongKey`], tampering, and those of disk and store.
+pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
+    mut setup: Setup<U>,
+    options: Restore<L>,
+) -> Result<Receipt, VaultError> {
+    if recovery::raw_header(&setup.disk).is_ok() && setup.disk.meta(RESTORING)?.as_deref() != Some(UNFINISHED)
+    {
+        return Err(VaultError::AlreadyThere("the trusted folder"));
+    }
+    let encoded = raw_header_of_store(&setup.store).await?;
+    let header = VaultHeader::decode(&encoded, &setup.master)?;
+    let (receipt, shipped) = fetch_checkpoint(&setup.store, &header, &setup.master).await?;
+    verify_receipt(&header, &receipt, &shipped, options.expect.as_ref())?;
+
+    let claimed = ownership::newest(&setup.store).await?;
+    if claimed > 0 && !options.takeover {
+        return Err(VaultError::TakeoverNeeded(claimed));
+    }
+    // From here on the old gateway cannot ship or delete any more.
+    setup.disk.set_meta(RESTORING, UNFINISHED)?;
+    let drawn = (setup.entropy.salt(), setup.entropy.salt());
+    ownership::claim(&setup.disk, &setup.store, &setup.master, header.vault, claimed + 1, drawn).await?;
+
+    fetch_buckets(&setup.store, &options, &shipped.versions).await?;
+    let ShippedCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
+    let mut old =
+        Old::over(&options.copy, &header, &setup.master, scheme, versions, accesses, &mut setup.entropy)?;
+
+    let base = Epoch { number: claimed + 1, salt: setup.entropy.salt() };
+    let fresh = versions_after(&setup.store, &header, &setup.master, base)?;
+    lay_down(&mut setup, &header, &encoded, number, fresh)?;
+    bring_back_rows(&setup, &header, rows)?;
+    // So that receipts from before the restore are still recognised after it.
+    let mut history = history;
+    history.push((number, receipt.digest));
+    let known = Shipped { number, newest: (0, 0), digest: receipt.digest };
+    let note = borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(error.to_string()))?;
+    setup.disk.set_meta(SHIPPED, &note)?;
+    let (disk, session) = (setup.disk.clone(), recovery::open(setup, true).await?);
+    let (vault, running) = Vault::over(session);
+    let moving = async {
+        let (capacity, batch) = (vault.capacity(), vault.max_batch() as u64);
+        for first in (0..capacity).step_by(batch as usize) {
+            let blocks: Vec<BlockId> = (first..capacity.min(first + batch)).map(BlockId).collect();
+            let payloads = old.read(&blocks).await?;
+            vault
+                .access(
+                    blocks.into_iter().zip(payloads).map(|(at, payload)| Call::Write(at, payload)).collect(),
+                )
+                .await?;
+            (options.progress)("rewriting", capacity.min(first + batch), capacity);
+        }
+        // The first checkpoint that is shipped: from now on the old buckets are orphans.
+        let restored = vault.checkpoint().await?;
+        disk.set_meta(RESTORING, b"done")?;
+        vault.close().await?;
+        Ok(restored)
+    };
+    let (moved, ()) = futures::join!(moving, running);
+    moved
+}
+
+/// The newest checkpoint in the store.
+async fn fetch_checkpoint<U: VaultStore>(
+    store: &U,
+    header: &VaultHeader,
+    master: &MasterKey,
+) -> Result<(Receipt, ShippedCheckpoint), VaultError> {
+    let names = store.list("checkpoint/").await?;
+    let number =
+        names.iter().filter_map(|blob| blob_number(&blob.name)).max().ok_or(VaultError::NoCheckpoint)?;
+    let name = blob_name(number);
+    let most = blob::sealed_bytes(header.parameters.shipped_bytes() as usize + (64 << 20));
+    let sealed = store.get(&name, most).await?.ok_or(VaultError::NoCheckpoint)?;
+    let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
+    let text = blob::open(master, Purpose::CHECKPOINT, &context, &sealed)
+        .map_err(|error| VaultError::Tampered(format!("the checkpoint in the store: {error}")))?;
+    let shipped = ShippedCheckpoint::decode(&text)
+        .ok_or_else(|| VaultError::Tampered("the checkpoint in the store is not one".into()))?;
+    let receipt =
+        Receipt { vault: header.vault, epoch: shipped.epoch, checkpoint: number, digest: digest(&sealed) };
+    Ok((receipt, shipped))
+}
+
+/// The restored state is the receipt's own, or one that came after it.
+fn verify_receipt(
+    header: &VaultHeader,
+    found: &Receipt,
+    shipped: &ShippedCheckpoint,
+    expect: Option<&Receipt>,
+) -> Result<(), VaultError> {
+    let Some(expect) = expect else {
+        tracing::warn!(
+            "no receipt was given: an older consistent state of the store cannot be told from the newest"
+        );
+        return Ok(());
+    };
+    if expect.vault != header.vault {
+        return Err(VaultError::Receipt("it belongs to another vault".into()));
+    }
+    let is_found = expect.checkpoint == found.checkpoint && expect.digest == found.digest;
+    if is_found || shipped.history.contains(&(expect.checkpoint, expect.digest)) {
+        return Ok(());
+    }
+    Err(VaultError::Receipt(format!(
+        "the newest checkpoint in the store is number {} and does not come after number {} of the receipt: the store \
+         was rolled back",
+        found.checkpoint, expect.checkpoint
+    )))
+}
+
+/// Copies the buckets of the checkpoint, in the order of their numbers.
+async fn fetch_buckets<U: VaultStore, L: Untrusted>(
+    store: &U,
+    options: &Restore<L>,
+    versions: &TrustedVersions,
+) -> Result<(), VaultError> {
+    let live: Vec<_> = versions.live().collect();
+    for (nth, bucket) in live.iter().enumerate() {
+        let slots = 0..store.layout().extent(bucket.bucket).slots;
+        let place = |index| lethe_core::store::Place {
+            slot: lethe_core::words::Slot { bucket: bucket.bucket, index },
+            version: bucket.version,
+        };
+        let mut sealed = vec![0; store.layout().bucket_bytes(bucket.bucket)];
+        Untrusted::read(store, &slots.map(place).collect::<Vec<_>>(), &mut sealed).await?;
+        Untrusted::write(&options.copy, &[*bucket], &sealed).await?;
+        (options.progress)("fetching", nth as u64 + 1, live.len() as u64);
+    }
+    Ok(())
+}
+
+/// An empty version table whose newest epoch is `base`.
+fn versions_after<U: VaultStore>(
+    store: &U,
+    header: &VaultHeader,
+    master: &MasterKey,
+    base: Epoch,
+) -> Result<TrustedVersions, VaultError> {
+    let empty = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
+    let sealed = Sealed::new(store, master, header.parameters.cipher()?, empty, Workers::single())?;
+    sealed.replay_epoch(base)?;
+    Ok(sealed.snapshot())
+}
+
+fn bring_back_rows<U>(
+    setup: &Setup<U>,
+    header: &VaultHeader,
+    rows: Vec<(Vec<u8>, Vec<u8>)>,
+) -> Result<(), VaultError> {
+    let table =
+        Rows::open(setup.disk.clone(), setup.master.clone(), header.vault, header.parameters.rows_bytes)?;
+    let mut entropy = Entropy::system();
+    // Left from an earlier attempt.
+    let stale = table.load()?.into_iter().map(|(key, _)| (key, None));
+    let changes = stale.chain(rows.into_iter().map(|(key, value)| (key, Some(value)))).collect();
+    table.commit(changes, || entropy.salt())
+}
+
+/// The old vault, over the local copy.
+struct Old<'a, L> {
+    engine: Engine<&'a L>,
+}
+
+impl<'a, L: Untrusted> Old<'a, L> {
+    fn over(
+        copy: &'a L,
+        header: &VaultHeader,
+        master: &MasterKey,
+        scheme: crate::scheme::SchemeSnapshot,
+        versions: TrustedVersions,
+        accesses: u64,
+        entropy: &mut Entropy,
+    ) -> Result<Self, VaultError> {
+        let gate = Rc::new(Gate::default());
+        let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
+        let scheme: Scheme = scheme.restore(gate.clone(), entropy.seed()).ok_or_else(damaged)?;
+        let sealed = Sealed::new(copy, master, header.parameters.cipher()?, versions, Workers::single())?;
+        sealed.begin_epoch(entropy.salt())?;
+        let mut engine = Engine::new(Rc::new(sealed), scheme, gate, accesses);
+        engine.go_live();
+        Ok(Old { engine })
+    }
+
+    /// Reads blocks through the old scheme; only the local copy sees it.
+    async fn read(&mut self, blocks: &[BlockId]) -> Result<Vec<Vec<u8>>, VaultError> {
+        while self.engine.scheme.must_idle() {
+            self.run(Input::Idle).await?;
+        }
+        self.run(Input::Batch(blocks.iter().map(|block| Call::Read(*block)).collect())).await?;
+        let answers = self.engine.take_answers().ok_or(VaultError::Closed)??;
+        Ok(answers.into_iter().flatten().map(Vec::from).collect())
+    }
+
+    async fn run(&mut self, input: Input) -> Result<(), VaultError> {
+        let mut todo = self.engine.step(input, Vec::new())?.work;
+        while let Some((operation, work)) = todo.pop() {
+            let answer = carry_out(&self.engine.sealed, work).await?;
+            todo.extend(self.engine.step(Input::Complete(operation), answer)?.work);
+        }
+        self.engine.take_superseded();
+        Ok(())
+    }
+}
