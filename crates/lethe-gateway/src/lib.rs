@@ -1,1 +1,64 @@
-//! .
+//! Objects and names over an oblivious block device, and servers that speak to clients of object stores.
+//!
+//! The [`Gateway`] keeps the bytes of objects in the blocks of a [`Device`], and the catalogue of names, sizes and
+//! metadata in the device's rows. [`s3`] speaks S3 on top of it, [`server`] serves that over HTTP, and [`admin`]
+//! answers `/healthz` and `/metrics`.
+//!
+//! # Accesses per verb
+//!
+//! `P` is the padded size of an object in blocks: [`Padding::blocks`] of its bytes, or for an object uploaded in
+//! parts the sum of that over its parts. The adversary who watches the store sees the number of accesses and when
+//! they come, in batches of at most [`Device::max_batch`], and not whether they read or write.
+//!
+//! | verb | accesses |
+//! |---|---|
+//! | put an object, upload a part | `P` |
+//! | get an object | `P` |
+//! | get a range | the blocks that the range touches, rounded up to their class; at most `P` |
+//! | copy an object (also onto itself, also only to change metadata) | `P` of the source + `P` of the copy |
+//! | upload a part by copying | those of a get of the source's range + `P` of the part |
+//! | get that ends in 304, 404, 412 or 416 | 0 |
+//! | head, list, delete one or many | 0 |
+//! | begin, complete, abort, list uploads in parts; list parts | 0 |
+//! | make, delete, list buckets | 0 |
+//!
+//! Without padding `P` is the size divided by the size of a block, rounded up; an empty object takes 0. With padding
+//! on, an empty object takes the smallest class, and padding blocks take capacity like others.
+//!
+//! | what | hidden | shows |
+//! |---|---|---|
+//! | names, number of objects, metadata, listings | yes: rows only | |
+//! | which object, whether it is read or written | yes: every access looks the same | |
+//! | an object's size | within its class | its class, each time it is read or written |
+//! | a range's place | yes | its length within its class |
+//! | when, and how fast a client sends or takes the bytes | | unless the device paces its accesses |
+//! | that a client went away half-way | | fewer accesses than the table says |
+//! | that a put was refused or failed after its body was sent | | no less than a put that succeeds |
+
+pub mod admin;
+mod allocate;
+mod body_timeout;
+pub mod catalogue;
+pub mod checksums;
+mod commit;
+pub mod conditions;
+pub mod device;
+mod error;
+mod gateway;
+pub mod listing;
+pub mod multipart;
+mod objects;
+pub mod padding;
+mod reader;
+mod rows;
+pub mod s3;
+pub mod server;
+pub mod testing;
+mod writer;
+
+pub use device::{Device, DeviceError};
+pub use error::{Error, OpenError};
+pub use gateway::{Gateway, Options, Usage};
+pub use padding::Padding;
+pub use reader::Reader;
+pub use writer::{Writer, Written};

@@ -1,0 +1,142 @@
+//! Conditional requests (RFC 9110, section 13) as S3 has them.
+
+use crate::catalogue::{Moment, Object};
+use crate::error::Error;
+
+/// What an `If-Match` or `If-None-Match` asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TagMatch {
+    /// `*`: any object at all.
+    Any,
+    /// This ETag, without quotes.
+    Tag(String),
+}
+
+impl TagMatch {
+    fn fits(&self, object: &Object) -> bool {
+        match self {
+            TagMatch::Any => true,
+            TagMatch::Tag(tag) => *tag == object.etag,
+        }
+    }
+}
+
+/// Conditions on the object that is read, or copied from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadConditions {
+    /// `If-Match`.
+    pub if_match: Option<TagMatch>,
+    /// `If-None-Match`.
+    pub if_none_match: Option<TagMatch>,
+    /// `If-Modified-Since`; seconds count.
+    pub if_modified_since: Option<Moment>,
+    /// `If-Unmodified-Since`; seconds count.
+    pub if_unmodified_since: Option<Moment>,
+}
+
+impl ReadConditions {
+    /// Checks them in the order of RFC 9110, section 13.2.2.
+    ///
+    /// # Errors
+    /// [`Error::PreconditionFailed`], or [`Error::NotModified`] where a reader has the object already.
+    pub fn check(&self, object: &Object) -> Result<(), Error> {
+        let modified = object.modified.seconds();
+        if let Some(wanted) = &self.if_match {
+            if !wanted.fits(object) {
+                return Err(Error::PreconditionFailed("If-Match"));
+            }
+        } else if let Some(since) = self.if_unmodified_since
+            && modified > since.seconds()
+        {
+            return Err(Error::PreconditionFailed("If-Unmodified-Since"));
+        }
+        if let Some(unwanted) = &self.if_none_match {
+            if unwanted.fits(object) {
+                return Err(Error::NotModified);
+            }
+        } else if let Some(since) = self.if_modified_since
+            && modified <= since.seconds()
+        {
+            return Err(Error::NotModified);
+        }
+        Ok(())
+    }
+}
+
+/// Conditions on what a key stands for when it is written or deleted. They hold at the moment of the commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriteConditions {
+    /// `If-Match`: there is an object, with this ETag.
+    pub if_match: Option<TagMatch>,
+    /// `If-None-Match`: there is no object, or none with this ETag.
+    pub if_none_match: Option<TagMatch>,
+}
+
+impl WriteConditions {
+    /// Checks them against what the key stands for now.
+    ///
+    /// # Errors
+    /// [`Error::PreconditionFailed`]; [`Error::NoSuchKey`] for an `If-Match` where there is no object.
+    pub fn check(&self, object: Option<&Object>) -> Result<(), Error> {
+        if let Some(wanted) = &self.if_match {
+            let object = object.ok_or(Error::NoSuchKey)?;
+            if !wanted.fits(object) {
+                return Err(Error::PreconditionFailed("If-Match"));
+            }
+        }
+        match (&self.if_none_match, object) {
+            (Some(unwanted), Some(object)) if unwanted.fits(object) => {
+                Err(Error::PreconditionFailed("If-None-Match"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::Details;
+
+    fn object() -> Object {
+        Object {
+            details: Details::default(),
+            etag: "abc".into(),
+            checksum: None,
+            modified: Moment(10_500),
+            segments: vec![],
+        }
+    }
+
+    fn verdict(conditions: ReadConditions) -> &'static str {
+        match conditions.check(&object()) {
+            Ok(()) => "ok",
+            Err(Error::NotModified) => "304",
+            Err(_) => "412",
+        }
+    }
+
+    #[test]
+    fn tags_come_before_dates_and_dates_count_in_seconds() {
+        let none = ReadConditions::default;
+        let tag = |tag: &str| Some(TagMatch::Tag(tag.into()));
+        let second = |seconds: u64| Some(Moment(seconds * 1000));
+        assert_eq!(verdict(none()), "ok");
+        let cases = [
+            (tag("abc"), None, None, second(9), "ok"),
+            (tag("abd"), None, None, None, "412"),
+            (None, tag("abc"), None, None, "304"),
+            (None, Some(TagMatch::Any), None, None, "304"),
+            (None, tag("abd"), second(11), None, "ok"),
+            (None, None, second(10), None, "304"),
+            (None, None, second(9), None, "ok"),
+            (None, None, None, second(10), "ok"),
+            (None, None, None, second(9), "412"),
+        ];
+        for (if_match, if_none_match, if_modified_since, if_unmodified_since, expected) in cases {
+            let conditions =
+                ReadConditions { if_match, if_none_match, if_modified_since, if_unmodified_since };
+            assert_eq!(verdict(conditions.clone()), expected, "{conditions:?}");
+        }
+    }
+}

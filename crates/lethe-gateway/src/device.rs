@@ -1,0 +1,86 @@
+//! The oblivious block device that this layer calls.
+
+use bytes::Bytes;
+use std::future::Future;
+
+/// A row: its key and its value.
+pub type Row = (Vec<u8>, Vec<u8>);
+
+/// One change of a row: the key, and its new value or `None` to remove it.
+pub type RowChange = (Vec<u8>, Option<Vec<u8>>);
+
+/// A durable block device whose accesses teach its watcher nothing but how many there are, with a small table of
+/// rows beside it that the watcher does not see at all.
+///
+/// The gateway keeps object data in blocks and the catalogue of names in rows. It polls each `write` and
+/// `commit_rows` to its end, even when the caller that asked for it has gone away; a `read` may be dropped half-way.
+pub trait Device: Send + Sync + 'static {
+    /// Bytes of a block.
+    fn block_bytes(&self) -> usize;
+
+    /// Blocks that can be addressed: `0..blocks`.
+    fn blocks(&self) -> u64;
+
+    /// The most blocks of one `read` or `write`: a public parameter, at least 1.
+    fn max_batch(&self) -> usize;
+
+    /// Reads blocks in the order asked, each exactly one block long. A block never written reads as zeros.
+    fn read(&self, blocks: Vec<u64>) -> impl Future<Output = Result<Vec<Bytes>, DeviceError>> + Send;
+
+    /// Replaces whole blocks; they are durable when this returns. After an error some may be replaced and others
+    /// not, but none is replaced later on.
+    fn write(&self, writes: Vec<(u64, Bytes)>) -> impl Future<Output = Result<(), DeviceError>> + Send;
+
+    /// All rows, in any order. Shows nothing to the watcher.
+    fn load_rows(&self) -> impl Future<Output = Result<Vec<Row>, DeviceError>> + Send;
+
+    /// Changes rows, all of them or none, durable when this returns. Nothing of it shows but that it happened.
+    ///
+    /// After [`DeviceError::Full`] or [`DeviceError::RowsFull`] nothing has changed. After any other error the
+    /// changes may be there or not; the gateway then writes the rows as it knows them before it changes any other.
+    fn commit_rows(&self, changes: Vec<RowChange>) -> impl Future<Output = Result<(), DeviceError>> + Send;
+}
+
+/// Why a device refused or failed. Its text names no block.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// No space for blocks: on the local disk, or in the store below.
+    #[error("the vault has no space left for blocks: free some on its disk or in its store")]
+    Full,
+    /// The table of rows is at its bound.
+    #[error("the vault's catalogue is full: delete objects, or make a vault of larger capacity")]
+    RowsFull,
+    /// Failed for now; the same may succeed later.
+    #[error("the vault is unavailable for now: {0}")]
+    Unavailable(String),
+    /// What the store returned was not what had been written to it.
+    #[error("the store was tampered with: {0}")]
+    Tampered(String),
+    /// The vault was closed.
+    #[error("the vault is closed")]
+    Closed,
+}
+
+impl<D: Device> Device for std::sync::Arc<D> {
+    fn block_bytes(&self) -> usize {
+        (**self).block_bytes()
+    }
+    fn blocks(&self) -> u64 {
+        (**self).blocks()
+    }
+    fn max_batch(&self) -> usize {
+        (**self).max_batch()
+    }
+    fn read(&self, blocks: Vec<u64>) -> impl Future<Output = Result<Vec<Bytes>, DeviceError>> + Send {
+        (**self).read(blocks)
+    }
+    fn write(&self, writes: Vec<(u64, Bytes)>) -> impl Future<Output = Result<(), DeviceError>> + Send {
+        (**self).write(writes)
+    }
+    fn load_rows(&self) -> impl Future<Output = Result<Vec<Row>, DeviceError>> + Send {
+        (**self).load_rows()
+    }
+    fn commit_rows(&self, changes: Vec<RowChange>) -> impl Future<Output = Result<(), DeviceError>> + Send {
+        (**self).commit_rows(changes)
+    }
+}

@@ -1,0 +1,138 @@
+//! What can go wrong with an object, a bucket or an upload.
+
+use crate::device::DeviceError;
+use crate::padding::PaddingError;
+
+/// Why a request was refused or failed. No text of it holds a name.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no bucket of this name.
+    #[error("the bucket does not exist")]
+    NoSuchBucket,
+    /// There is a bucket of this name already.
+    #[error("the bucket exists already")]
+    BucketExists,
+    /// The bucket still holds objects or unfinished uploads.
+    #[error(
+        "the bucket still holds {objects} objects and {uploads} unfinished multipart uploads: delete or abort them first"
+    )]
+    BucketNotEmpty {
+        /// Objects in it.
+        objects: usize,
+        /// Multipart uploads neither completed nor aborted.
+        uploads: usize,
+    },
+    /// There is no object under this key.
+    #[error("the key does not exist")]
+    NoSuchKey,
+    /// There is no such multipart upload for this bucket and key.
+    #[error("the multipart upload does not exist: it may have been completed or aborted")]
+    NoSuchUpload,
+    /// A part number outside of `1..=10000`.
+    #[error("part number {0} is not between 1 and 10000")]
+    PartNumber(i64),
+    /// A part was named that was never uploaded, or not with this ETag or checksum.
+    #[error("part {0} was not uploaded, or not with the ETag or checksum given")]
+    InvalidPart(u16),
+    /// The parts of a completion are not in ascending order, or there are none.
+    #[error("the list of parts must not be empty and must be in ascending order of part number")]
+    InvalidPartOrder,
+    /// A condition of the request does not hold.
+    #[error("the condition {0} does not hold")]
+    PreconditionFailed(&'static str),
+    /// The object is the one that the client has already.
+    #[error("the object was not modified")]
+    NotModified,
+    /// The range begins behind the end of the object.
+    #[error("the range lies outside of the object's {bytes} bytes")]
+    RangeNotSatisfiable {
+        /// The object's size in bytes.
+        bytes: u64,
+    },
+    /// The body is shorter or longer than was said.
+    #[error("the body holds {got} bytes where {declared} were announced")]
+    WrongLength {
+        /// Bytes announced.
+        declared: u64,
+        /// Bytes received; when more came than announced, those received until that was seen.
+        got: u64,
+    },
+    /// The body's digest is not the one given with it.
+    #[error("the {0} given does not match the body")]
+    BadDigest(&'static str),
+    /// The body could not be read from the client.
+    #[error("the body could not be read: {0}")]
+    Body(Box<dyn std::error::Error + Send + Sync>),
+    /// Not enough free blocks. Nothing was changed.
+    #[error(
+        "{needed} blocks are needed and {free} are free: delete objects, or make a vault of larger capacity"
+    )]
+    Full {
+        /// Blocks that the object takes, padding included.
+        needed: u64,
+        /// Blocks that are free.
+        free: u64,
+    },
+    /// The device refused or failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl From<crate::allocate::TooFew> for Error {
+    fn from(few: crate::allocate::TooFew) -> Self {
+        Error::Full { needed: few.needed, free: few.free }
+    }
+}
+
+/// Why a gateway cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The device's shape is of no use.
+    #[error(
+        "the device has blocks of {block_bytes} bytes and batches of {max_batch}: both must be at least 1"
+    )]
+    Shape {
+        /// Bytes of a block.
+        block_bytes: usize,
+        /// The most blocks of a batch.
+        max_batch: usize,
+    },
+    /// The catalogue is of a format that this version does not know.
+    #[error(
+        "the catalogue is of format {found}, this version knows format {known}: open it with the version that wrote it"
+    )]
+    Format {
+        /// The number found.
+        found: u32,
+        /// The number known.
+        known: u32,
+    },
+    /// The catalogue was written for blocks of another size.
+    #[error("the catalogue was written for blocks of {found} bytes, the device has blocks of {block_bytes}")]
+    BlockBytes {
+        /// Bytes of a block when the catalogue was made.
+        found: u64,
+        /// Bytes of a block of the device.
+        block_bytes: u64,
+    },
+    /// A row of the catalogue cannot be right.
+    #[error(
+        "the catalogue is corrupt: row {row} of {rows} ({kind}) {why}; restore the vault from its backup"
+    )]
+    Corrupt {
+        /// Which row, from 1, in the order of their keys.
+        row: usize,
+        /// All rows.
+        rows: usize,
+        /// What the row is.
+        kind: &'static str,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The size classes are of no use.
+    #[error(transparent)]
+    Padding(#[from] PaddingError),
+    /// The device refused or failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}

@@ -1,0 +1,263 @@
+//! Uploads in parts. Each part is a durable object of its own without a name; completing moves no block.
+
+use crate::catalogue::{Change, Details, Moment, Object, Part, Upload, UploadId};
+use crate::checksums::{self, Algorithm, Checksum, Coverage, hex};
+use crate::conditions::WriteConditions;
+use crate::device::{Device, DeviceError};
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::listing::{self, ListRequest};
+use crate::writer::Written;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The largest number of a part.
+pub const MAX_PART: u16 = 10_000;
+
+/// A part as the one who completes an upload names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedPart {
+    /// Its number, `1..=10000`.
+    pub number: u16,
+    /// The ETag that its upload returned, without quotes, if it is to be checked.
+    pub etag: Option<String>,
+    /// Its checksum in base64, if it is to be checked.
+    pub checksum: Option<(Algorithm, String)>,
+}
+
+/// The object that a completion is expected to give; each is checked if it is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// Its checksum in base64.
+    pub checksum: Option<(Algorithm, String)>,
+    /// Its size in bytes.
+    pub bytes: Option<u64>,
+}
+
+/// A page of unfinished uploads.
+#[derive(Clone, Debug, Default)]
+pub struct UploadListing {
+    /// Uploads, by key and then by name.
+    pub entries: Vec<(UploadId, Upload)>,
+    /// Groups of keys, in order.
+    pub prefixes: Vec<String>,
+    /// Where to go on, if there is more: a key and an upload of it, or a group.
+    pub next: Option<(String, Option<UploadId>)>,
+}
+
+impl<D: Device> Gateway<D> {
+    /// Begins an upload. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchBucket`]; [`Error::Device`].
+    pub async fn begin_upload(
+        &self,
+        bucket: &str,
+        key: &str,
+        details: Details,
+        checksum: Option<(Algorithm, Coverage)>,
+    ) -> Result<UploadId, Error> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id)
+            .map_err(|error| DeviceError::Unavailable(format!("the system gave no randomness: {error}")))?;
+        let id = UploadId(id);
+        let upload = Box::new(Upload {
+            bucket: bucket.to_owned(),
+            key: key.to_owned(),
+            details,
+            checksum,
+            started: Moment::now(),
+            parts: BTreeMap::new(),
+        });
+        self.inner
+            .change(move |catalogue| {
+                catalogue.bucket(&upload.bucket)?;
+                Ok((vec![Change::AddUpload { id, upload }], id))
+            })
+            .await
+    }
+
+    /// The upload of this name as it stands. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchBucket`]; [`Error::NoSuchUpload`].
+    pub fn upload(&self, bucket: &str, key: &str, id: UploadId) -> Result<Upload, Error> {
+        self.inner.catalogue.read().upload(bucket, key, id).cloned()
+    }
+
+    /// Makes what was written a part of an upload, in place of the part of this number if there is one.
+    ///
+    /// # Errors
+    /// [`Error::PartNumber`]; [`Error::NoSuchBucket`]; [`Error::NoSuchUpload`]; [`Error::Device`].
+    pub async fn link_part(
+        &self,
+        bucket: &str,
+        key: &str,
+        id: UploadId,
+        number: u16,
+        written: Written,
+    ) -> Result<Arc<Part>, Error> {
+        if !(1..=MAX_PART).contains(&number) {
+            return Err(Error::PartNumber(number.into()));
+        }
+        let (bucket, key) = (bucket.to_owned(), key.to_owned());
+        self.inner
+            .change(move |catalogue| {
+                catalogue.upload(&bucket, &key, id)?;
+                let part = Arc::new(Part {
+                    segment: written.segment,
+                    md5: written.md5,
+                    checksum: written.checksum,
+                    modified: Moment::now(),
+                });
+                let change = Change::PutPart { id, number, part: Arc::clone(&part) };
+                Ok((vec![change], part))
+            })
+            .await
+    }
+
+    /// Makes the key stand for the parts named, one after the other, and frees the others. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchBucket`]; [`Error::NoSuchUpload`]; [`Error::InvalidPartOrder`]; [`Error::InvalidPart`];
+    /// [`Error::BadDigest`]; [`Error::WrongLength`]; those of the conditions; [`Error::Device`]. The upload stands then.
+    pub async fn complete_upload(
+        &self,
+        bucket: &str,
+        key: &str,
+        id: UploadId,
+        named: Vec<NamedPart>,
+        expected: Expected,
+        conditions: WriteConditions,
+    ) -> Result<Arc<Object>, Error> {
+        let (bucket, key) = (bucket.to_owned(), key.to_owned());
+        self.inner
+            .change(move |catalogue| {
+                let upload = catalogue.upload(&bucket, &key, id)?;
+                let current = catalogue.bucket(&bucket)?.objects.get(&key);
+                conditions.check(current.map(|object| &**object))?;
+                let object = Arc::new(assemble(upload, &named, &expected)?);
+                let changes = vec![
+                    Change::DropUpload { id },
+                    Change::PutObject { bucket, key, object: Arc::clone(&object) },
+                ];
+                Ok((changes, object))
+            })
+            .await
+    }
+
+    /// Ends an upload and frees its parts. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchBucket`]; [`Error::NoSuchUpload`]; [`Error::Device`].
+    pub async fn abort_upload(&self, bucket: &str, key: &str, id: UploadId) -> Result<(), Error> {
+        let (bucket, key) = (bucket.to_owned(), key.to_owned());
+        self.inner
+            .change(move |catalogue| {
+                catalogue.upload(&bucket, &key, id)?;
+                Ok((vec![Change::DropUpload { id }], ()))
+            })
+            .await
+    }
+
+    /// Lists the unfinished uploads of a bucket by key, those of one key by their names. Touches no block.
+    ///
+    /// With `after_id`, uploads of the key `request.after` that come after that one are listed too.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchBucket`].
+    pub fn list_uploads(
+        &self,
+        bucket: &str,
+        request: &ListRequest,
+        after_id: Option<UploadId>,
+    ) -> Result<UploadListing, Error> {
+        let catalogue = self.inner.catalogue.read();
+        catalogue.bucket(bucket)?;
+        let mut ours: Vec<(&str, UploadId, &Upload)> = catalogue
+            .uploads
+            .iter()
+            .filter(|(_, upload)| upload.bucket == bucket && upload.key.starts_with(&request.prefix))
+            .map(|(id, upload)| (&*upload.key, *id, upload))
+            .collect();
+        ours.sort_unstable_by_key(|&(key, id, _)| (key, id));
+        let after = (&*request.after, after_id.unwrap_or(UploadId([u8::MAX; 16])));
+        let mut page = UploadListing::default();
+        let mut last = None;
+        for (key, id, upload) in ours {
+            if !request.after.is_empty() && (key, id) <= after {
+                continue;
+            }
+            let group = listing::group(key, request);
+            if group.is_some_and(|group| {
+                group == request.after || page.prefixes.last().is_some_and(|last| last == group)
+            }) {
+                continue;
+            }
+            if page.entries.len() + page.prefixes.len() == request.limit {
+                page.next = last;
+                break;
+            }
+            match group {
+                Some(group) => {
+                    page.prefixes.push(group.to_owned());
+                    last = Some((group.to_owned(), None));
+                }
+                None => {
+                    page.entries.push((id, upload.clone()));
+                    last = Some((key.to_owned(), Some(id)));
+                }
+            }
+        }
+        Ok(page)
+    }
+}
+
+fn assemble(upload: &Upload, named: &[NamedPart], expected: &Expected) -> Result<Object, Error> {
+    let ascending = named.windows(2).all(|pair| pair[0].number < pair[1].number);
+    if named.is_empty() || !ascending {
+        return Err(Error::InvalidPartOrder);
+    }
+    let mut parts = Vec::with_capacity(named.len());
+    for name in named {
+        let part = upload.parts.get(&name.number);
+        let part = part.filter(|part| fits(part, name)).ok_or(Error::InvalidPart(name.number))?;
+        parts.push(part);
+    }
+    let etag = checksums::md5_of_md5s(parts.iter().map(|part| &part.md5));
+    let combine = |algorithm, coverage| {
+        let parts = parts.iter();
+        let sums = parts.map(|part| (part.checksum.as_ref(), part.segment.bytes()));
+        checksums::combine(algorithm, coverage, sums)
+    };
+    let checksum: Option<Checksum> =
+        upload.checksum.and_then(|(algorithm, coverage)| combine(algorithm, coverage));
+    if let Some((algorithm, value)) = &expected.checksum {
+        let actual = checksum.as_ref().filter(|checksum| checksum.algorithm == *algorithm);
+        if actual.is_none_or(|actual| actual.value != *value) {
+            return Err(Error::BadDigest("checksum"));
+        }
+    }
+    let got = parts.iter().map(|part| part.segment.bytes()).sum();
+    if let Some(declared) = expected.bytes
+        && declared != got
+    {
+        return Err(Error::WrongLength { declared, got });
+    }
+    Ok(Object {
+        details: upload.details.clone(),
+        etag: format!("{}-{}", hex(&etag), parts.len()),
+        checksum,
+        modified: Moment::now(),
+        segments: parts.iter().map(|part| Arc::clone(&part.segment)).collect(),
+    })
+}
+
+fn fits(part: &Part, name: &NamedPart) -> bool {
+    let etag = name.etag.as_ref();
+    let checksum = name.checksum.as_ref();
+    etag.is_none_or(|etag| *etag == hex(&part.md5))
+        && checksum.is_none_or(|(algorithm, value)| {
+            part.checksum.as_ref().is_some_and(|sum| sum.algorithm == *algorithm && sum.value == *value)
+        })
+}

@@ -1,0 +1,87 @@
+//! Receiving a body: into blocks, with every digest that came with it checked.
+
+use super::checksums::HEADERS;
+use crate::checksums::Algorithm;
+use crate::device::Device;
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::writer::Written;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use futures::StreamExt;
+use http::HeaderMap;
+use s3s::dto::StreamingBlob;
+use s3s::{S3Result, TrailingHeaders, s3_error};
+
+/// A body and what was said about it.
+pub(super) struct Incoming<'a> {
+    pub(super) body: Option<StreamingBlob>,
+    pub(super) length: Option<i64>,
+    /// `Content-MD5`, in base64.
+    pub(super) md5: Option<String>,
+    /// The checksum in the header.
+    pub(super) given: Option<(Algorithm, String)>,
+    /// The algorithm to use if no checksum is given.
+    pub(super) algorithm: Option<Algorithm>,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) trailers: Option<TrailingHeaders>,
+}
+
+pub(super) async fn receive<D: Device>(gateway: &Gateway<D>, incoming: Incoming<'_>) -> S3Result<Written> {
+    let length = incoming
+        .length
+        .and_then(|length| u64::try_from(length).ok())
+        .ok_or_else(|| s3_error!(MissingContentLength, "The length of the body must be announced."))?;
+    let md5 = incoming.md5.as_deref().map(parse_md5).transpose()?;
+    let announced = announced(incoming.headers);
+    let algorithm =
+        incoming.given.as_ref().map(|(algorithm, _)| *algorithm).or(announced).or(incoming.algorithm);
+    let mut writer = gateway.writer(Some(length), algorithm)?;
+    if let Some(mut body) = incoming.body {
+        while let Some(piece) = body.next().await {
+            writer.push(piece.map_err(Error::Body)?).await?;
+        }
+    }
+    let written = writer.finish().await?;
+    if md5.is_some_and(|md5| md5 != *written.md5()) {
+        return Err(Error::BadDigest("Content-MD5").into());
+    }
+    let value = match (incoming.given, announced) {
+        (Some((_, value)), _) => Some(value),
+        (None, Some(_)) => Some(
+            trailer(incoming.trailers)
+                .ok_or_else(|| s3_error!(InvalidRequest, "The announced trailer holds no checksum."))?,
+        ),
+        (None, None) => None,
+    };
+    let actual = written.checksum().map(|checksum| &checksum.value);
+    if value.is_some_and(|value| actual != Some(&value)) {
+        return Err(Error::BadDigest("checksum").into());
+    }
+    Ok(written)
+}
+
+fn parse_md5(text: &str) -> S3Result<[u8; 16]> {
+    let bytes = BASE64.decode(text).ok();
+    bytes
+        .and_then(|bytes| bytes.try_into().ok())
+        .ok_or_else(|| s3_error!(InvalidDigest, "Content-MD5 is not the base64 text of 16 bytes."))
+}
+
+/// The algorithm of the checksum that the trailer will hold.
+fn announced(headers: &HeaderMap) -> Option<Algorithm> {
+    let names = headers.get("x-amz-trailer")?.to_str().ok()?;
+    HEADERS
+        .iter()
+        .find(|(header, _)| names.split(',').any(|name| name.trim().eq_ignore_ascii_case(header)))
+        .map(|(_, algorithm)| *algorithm)
+}
+
+fn trailer(trailers: Option<TrailingHeaders>) -> Option<String> {
+    let trailers = trailers?.take()?;
+    HEADERS
+        .iter()
+        .find_map(|(header, _)| trailers.get(*header))
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned)
+}

@@ -1,0 +1,104 @@
+//! Listing the objects of a bucket, versions 1 and 2 of the verb.
+
+use super::checksums::{algorithm_name, coverage_name};
+use super::values::{Encoding, etag, owner, page_limit, size, timestamp};
+use crate::catalogue;
+use crate::device::Device;
+use crate::gateway::Gateway;
+use crate::listing::ListRequest;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use s3s::dto::*;
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+use std::sync::Arc;
+
+pub(super) async fn list_objects<D: Device>(
+    gateway: &Gateway<D>,
+    request: S3Request<ListObjectsInput>,
+) -> S3Result<S3Response<ListObjectsOutput>> {
+    let input = request.input;
+    let encoding = Encoding::new(input.encoding_type.as_ref())?;
+    let limit = page_limit(input.max_keys, "max-keys")?;
+    let wanted = ListRequest {
+        prefix: input.prefix.clone().unwrap_or_default(),
+        delimiter: input.delimiter.clone().unwrap_or_default(),
+        after: input.marker.clone().unwrap_or_default(),
+        limit,
+    };
+    let page = gateway.list(&input.bucket, &wanted)?;
+    Ok(S3Response::new(ListObjectsOutput {
+        name: Some(input.bucket),
+        prefix: Some(encoding.name(wanted.prefix)),
+        marker: Some(encoding.name(wanted.after)),
+        max_keys: i32::try_from(limit).ok(),
+        is_truncated: Some(page.next.is_some()),
+        contents: Some(contents(page.entries, encoding, true)),
+        common_prefixes: encoding.prefixes(page.prefixes),
+        delimiter: input.delimiter.map(|text| encoding.name(text)),
+        next_marker: page.next.map(|text| encoding.name(text)),
+        encoding_type: input.encoding_type,
+        request_charged: None,
+    }))
+}
+
+pub(super) async fn list_objects_v2<D: Device>(
+    gateway: &Gateway<D>,
+    request: S3Request<ListObjectsV2Input>,
+) -> S3Result<S3Response<ListObjectsV2Output>> {
+    let input = request.input;
+    let encoding = Encoding::new(input.encoding_type.as_ref())?;
+    let limit = page_limit(input.max_keys, "max-keys")?;
+    let after = match &input.continuation_token {
+        Some(token) => read_token(token)?,
+        None => input.start_after.clone().unwrap_or_default(),
+    };
+    let wanted = ListRequest {
+        prefix: input.prefix.clone().unwrap_or_default(),
+        delimiter: input.delimiter.clone().unwrap_or_default(),
+        after,
+        limit,
+    };
+    let page = gateway.list(&input.bucket, &wanted)?;
+    let count = page.entries.len() + page.prefixes.len();
+    let with_owner = input.fetch_owner.unwrap_or(false);
+    Ok(S3Response::new(ListObjectsV2Output {
+        name: Some(input.bucket),
+        prefix: Some(encoding.name(wanted.prefix)),
+        max_keys: i32::try_from(limit).ok(),
+        key_count: i32::try_from(count).ok(),
+        continuation_token: input.continuation_token,
+        is_truncated: Some(page.next.is_some()),
+        next_continuation_token: page.next.map(|next| BASE64.encode(next)),
+        contents: Some(contents(page.entries, encoding, with_owner)),
+        common_prefixes: encoding.prefixes(page.prefixes),
+        delimiter: input.delimiter.map(|text| encoding.name(text)),
+        encoding_type: input.encoding_type,
+        start_after: input.start_after.map(|text| encoding.name(text)),
+        request_charged: None,
+    }))
+}
+
+fn read_token(token: &str) -> S3Result<String> {
+    BASE64.decode(token).ok().and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
+        s3_error!(InvalidArgument, "The continuation token is not one that an earlier page returned.")
+    })
+}
+
+fn contents(
+    entries: Vec<(String, Arc<catalogue::Object>)>,
+    encoding: Encoding,
+    with_owner: bool,
+) -> Vec<Object> {
+    let describe = |(key, object): (String, Arc<catalogue::Object>)| Object {
+        checksum_algorithm: object.checksum.as_ref().map(|checksum| vec![algorithm_name(checksum.algorithm)]),
+        checksum_type: object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage)),
+        e_tag: Some(etag(&object)),
+        key: Some(encoding.name(key)),
+        last_modified: Some(timestamp(object.modified)),
+        owner: with_owner.then(owner),
+        restore_status: None,
+        size: Some(size(object.bytes())),
+        storage_class: Some(ObjectStorageClass::from_static(ObjectStorageClass::STANDARD)),
+    };
+    entries.into_iter().map(describe).collect()
+}

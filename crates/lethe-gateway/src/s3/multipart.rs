@@ -1,0 +1,220 @@
+//! Uploads in parts.
+
+use super::body::{Incoming, receive};
+use super::checksums::{self, algorithm_name, coverage, coverage_name};
+use super::values::{
+    Encoding, details, etag, initiator, owner, page_limit, size, tag_match, timestamp, upload_id, upload_text,
+};
+use crate::checksums::hex;
+use crate::conditions::WriteConditions;
+use crate::device::Device;
+use crate::error::Error;
+use crate::gateway::Gateway;
+use crate::listing::ListRequest;
+use crate::multipart::{Expected, MAX_PART, NamedPart};
+use s3s::dto::*;
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+
+pub(super) fn part_number(number: i32) -> S3Result<u16> {
+    u16::try_from(number)
+        .ok()
+        .filter(|number| (1..=MAX_PART).contains(number))
+        .ok_or_else(|| Error::PartNumber(number.into()).into())
+}
+
+pub(super) async fn create_multipart_upload<D: Device>(
+    gateway: &Gateway<D>,
+    request: S3Request<CreateMultipartUploadInput>,
+) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
+    let mut input = request.input;
+    let checksum = match checksums::algorithm(input.checksum_algorithm.as_ref())? {
+        None => None,
+        Some(algorithm) => Some((algorithm, coverage(algorithm, input.checksum_type.as_ref())?)),
+    };
+    let id = gateway.begin_upload(&input.bucket, &input.key, details!(input), checksum).await?;
+    Ok(S3Response::new(CreateMultipartUploadOutput {
+        bucket: Some(input.bucket),
+        key: Some(input.key),
+        upload_id: Some(upload_text(id)),
+        checksum_algorithm: checksum.map(|(algorithm, _)| algorithm_name(algorithm)),
+        checksum_type: checksum.map(|(_, coverage)| coverage_name(coverage)),
+        ..CreateMultipartUploadOutput::default()
+    }))
+}
+
+pub(super) async fn upload_part<D: Device>(
+    gateway: &Gateway<D>,
+    request: S3Request<UploadPartInput>,
+) -> S3Result<S3Response<UploadPartOutput>> {
+    let mut input = request.input;
+    let id = upload_id(&input.upload_id)?;
+    let number = part_number(input.part_number)?;
+    let upload = gateway.upload(&input.bucket, &input.key, id)?;
+    let wanted = upload.checksum.map(|(algorithm, _)| algorithm);
+    let given = checksums::given!(input);
+    if let (Some(wanted), Some((given, _))) = (wanted, &given)
+        && wanted != *given
+    {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The checksum is not of the algorithm that the upload was begun with."
+        ));
+    }
+    let incoming = Incoming {
+        body: input.body.take(),
+        length: input.content_length,
+        md5: input.content_md5.take(),
+        given,
+        algorithm: wanted.or(checksums::algorithm(input.checksum_algorithm.as_ref())?),
+        headers: &request.headers,
+        trailers: request.trailing_headers,
+    };
+    let written = receive(gateway, incoming).await?;
+    let part = gateway.link_part(&input.bucket, &input.key, id, number, written).await?;
+    let mut output =
+        UploadPartOutput { e_tag: Some(ETag::Strong(hex(&part.md5))), ..UploadPartOutput::default() };
+    checksums::set!(output, &part.checksum);
+    Ok(S3Response::new(output))
+}
+
+pub(super) async fn complete_multipart_upload<D: Device>(
+    gateway: &Gateway<D>,
+    request: S3Request<CompleteMultipartUploadInput>,
+) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
+    let mut input = request.input;
+    let id = upload_id(&input.upload_id)?;
+    let listed = input.multipart_upload.take().and_then(|upload| upload.parts).unwrap_or_default();
+    let mut named = Vec::with_capacity(listed.len());
+    for part in listed {
+        let checksum = checksums::given!(part);
+        named.push(NamedPart {
+            number: part_number(part.part_number.unwrap_or(0))?,
+            etag: part.e_tag.map(ETag::into_value),
+            checksum,
+        });
+    }
+    let expected = Expected {
+        checksum: checksums::given!(input),
+        bytes: input.mpu_object_size.and_then(|size| u64::try_from(size).ok()),
+    };
+    let conditions = WriteConditions {
+        if_match: tag_match(input.if_match),
+        if_none_match: tag_match(input.if_none_match),
+    };
+    let object = gateway.complete_upload(&input.bucket, &input.key, id, named, expected, conditions).await?;
+    let mut output = CompleteMultipartUploadOutput {
+        location: Some(format!("/{}/{}", input.bucket, input.key)),
+        bucket: Some(input.bucket),
+        key: Some(input.key),
+        e_tag: Some(etag(&object)),
+        ..CompleteMultipartUploadOutput::default()
+    };
+    checksums::set!(output, &object.checksum);
+    output.checksum_type = object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage));
+    Ok(S3Response::new(output))
+}
+
+pub(super) async fn abort_multipart_upload<D: Device>(
+    gateway: &Gateway<D>,
+    request: S3Request<AbortMultipartUploadInput>,
+) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
+    let input = request.input;
+    let id = upload_id(&input.upload_id)?;
+    gateway.abort_upload(&input.bucket, &input.key, id).await?;
+    Ok(S3Response::new(AbortMultipartUploadOutput::default()))
+}
+
+pub(super) async fn list_parts<D: Device>(
+    gateway: &Gateway<D>,
+    request: S3Request<ListPartsInput>,
+) -> S3Result<S3Response<ListPartsOutput>> {
+    let input = request.input;
+    let id = upload_id(&input.upload_id)?;
+    let limit = page_limit(input.max_parts, "max-parts")?;
+    let upload = gateway.upload(&input.bucket, &input.key, id)?;
+    let after = input.part_number_marker.unwrap_or(0);
+    let mut listed = Vec::new();
+    let mut truncated = false;
+    for (&number, part) in &upload.parts {
+        let number = i32::from(number);
+        if number <= after {
+            continue;
+        }
+        if listed.len() == limit {
+            truncated = limit > 0;
+            break;
+        }
+        let mut entry = Part {
+            e_tag: Some(ETag::Strong(hex(&part.md5))),
+            last_modified: Some(timestamp(part.modified)),
+            part_number: Some(number),
+            size: Some(size(part.segment.bytes())),
+            ..Part::default()
+        };
+        checksums::set!(entry, &part.checksum);
+        listed.push(entry);
+    }
+    Ok(S3Response::new(ListPartsOutput {
+        bucket: Some(input.bucket),
+        key: Some(input.key),
+        upload_id: Some(input.upload_id),
+        checksum_algorithm: upload.checksum.map(|(algorithm, _)| algorithm_name(algorithm)),
+        checksum_type: upload.checksum.map(|(_, coverage)| coverage_name(coverage)),
+        initiator: Some(initiator()),
+        owner: Some(owner()),
+        is_truncated: Some(truncated),
+        max_parts: i32::try_from(limit).ok(),
+        next_part_number_marker: listed.last().filter(|_| truncated).and_then(|part| part.part_number),
+        part_number_marker: input.part_number_marker,
+        parts: Some(listed),
+        storage_class: Some(StorageClass::from_static(StorageClass::STANDARD)),
+        ..ListPartsOutput::default()
+    }))
+}
+
+pub(super) async fn list_multipart_uploads<D: Device>(
+    gateway: &Gateway<D>,
+    request: S3Request<ListMultipartUploadsInput>,
+) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
+    let input = request.input;
+    let encoding = Encoding::new(input.encoding_type.as_ref())?;
+    let limit = page_limit(input.max_uploads, "max-uploads")?;
+    let wanted = ListRequest {
+        prefix: input.prefix.clone().unwrap_or_default(),
+        delimiter: input.delimiter.clone().unwrap_or_default(),
+        after: input.key_marker.clone().unwrap_or_default(),
+        limit,
+    };
+    let after_id = match input.upload_id_marker.as_deref() {
+        None | Some("") => None,
+        Some(text) => Some(upload_id(text)?),
+    };
+    let page = gateway.list_uploads(&input.bucket, &wanted, after_id)?;
+    let truncated = page.next.is_some();
+    let (next_key, next_id) = page.next.unzip();
+    let uploads = page.entries.into_iter().map(|(id, upload)| MultipartUpload {
+        checksum_algorithm: upload.checksum.map(|(algorithm, _)| algorithm_name(algorithm)),
+        checksum_type: upload.checksum.map(|(_, coverage)| coverage_name(coverage)),
+        initiated: Some(timestamp(upload.started)),
+        initiator: Some(initiator()),
+        key: Some(encoding.name(upload.key)),
+        owner: Some(owner()),
+        storage_class: Some(StorageClass::from_static(StorageClass::STANDARD)),
+        upload_id: Some(upload_text(id)),
+    });
+    Ok(S3Response::new(ListMultipartUploadsOutput {
+        bucket: Some(input.bucket),
+        common_prefixes: encoding.prefixes(page.prefixes),
+        delimiter: input.delimiter.map(|text| encoding.name(text)),
+        encoding_type: input.encoding_type,
+        is_truncated: Some(truncated),
+        key_marker: input.key_marker.map(|text| encoding.name(text)),
+        max_uploads: i32::try_from(limit).ok(),
+        next_key_marker: next_key.map(|text| encoding.name(text)),
+        next_upload_id_marker: next_id.flatten().map(upload_text),
+        prefix: input.prefix.map(|text| encoding.name(text)),
+        request_charged: None,
+        upload_id_marker: input.upload_id_marker,
+        uploads: Some(uploads.collect()),
+    }))
+}

@@ -1,0 +1,40 @@
+//! Putting an object.
+
+use super::body::{Incoming, receive};
+use super::checksums::{self, coverage_name};
+use super::values::{details, etag, tag_match};
+use crate::conditions::WriteConditions;
+use crate::device::Device;
+use crate::gateway::Gateway;
+use s3s::dto::*;
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+
+pub(super) async fn put_object<D: Device>(
+    gateway: &Gateway<D>,
+    request: S3Request<PutObjectInput>,
+) -> S3Result<S3Response<PutObjectOutput>> {
+    let mut input = request.input;
+    if input.write_offset_bytes.is_some() {
+        return Err(s3_error!(NotImplemented, "Objects cannot be appended to; put them whole or in parts."));
+    }
+    let conditions = WriteConditions {
+        if_match: tag_match(input.if_match),
+        if_none_match: tag_match(input.if_none_match),
+    };
+    gateway.check_put(&input.bucket, &input.key, &conditions)?;
+    let incoming = Incoming {
+        body: input.body.take(),
+        length: input.content_length,
+        md5: input.content_md5.take(),
+        given: checksums::given!(input),
+        algorithm: checksums::algorithm(input.checksum_algorithm.as_ref())?,
+        headers: &request.headers,
+        trailers: request.trailing_headers,
+    };
+    let written = receive(gateway, incoming).await?;
+    let object = gateway.link(&input.bucket, &input.key, written, details!(input), conditions).await?;
+    let mut output = PutObjectOutput { e_tag: Some(etag(&object)), ..PutObjectOutput::default() };
+    checksums::set!(output, &object.checksum);
+    output.checksum_type = object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage));
+    Ok(S3Response::new(output))
+}

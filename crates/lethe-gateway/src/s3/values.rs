@@ -1,0 +1,162 @@
+//! Between the values of S3's requests and answers and those of the gateway.
+
+use super::access::OWNER;
+use crate::catalogue::{Details, Moment, Object, UploadId};
+use crate::checksums::hex;
+use crate::conditions::TagMatch;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use s3s::dto::{self, ETag, ETagCondition, Timestamp};
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
+use std::time::SystemTime;
+
+pub(super) fn timestamp(moment: Moment) -> Timestamp {
+    Timestamp::from(SystemTime::from(moment))
+}
+
+pub(super) fn moment(timestamp: &Timestamp) -> Moment {
+    let time = time::OffsetDateTime::from(timestamp.clone());
+    let milliseconds = time.unix_timestamp_nanos() / 1_000_000;
+    Moment(u64::try_from(milliseconds).unwrap_or(0))
+}
+
+pub(super) fn etag(object: &Object) -> ETag {
+    ETag::Strong(object.etag.clone())
+}
+
+pub(super) fn tag_match(condition: Option<ETagCondition>) -> Option<TagMatch> {
+    condition.map(|condition| match condition {
+        ETagCondition::Any => TagMatch::Any,
+        ETagCondition::ETag(tag) => TagMatch::Tag(tag.into_value()),
+    })
+}
+
+pub(super) fn size(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+pub(super) fn owner() -> dto::Owner {
+    dto::Owner { display_name: Some(OWNER.into()), id: Some(OWNER.into()) }
+}
+
+pub(super) fn initiator() -> dto::Initiator {
+    dto::Initiator { display_name: Some(OWNER.into()), id: Some(OWNER.into()) }
+}
+
+/// Details from the headers of any verb that has them.
+macro_rules! details {
+    ($input:expr) => {
+        $crate::catalogue::Details {
+            content_type: $input.content_type.take(),
+            cache_control: $input.cache_control.take(),
+            content_disposition: $input.content_disposition.take(),
+            content_encoding: $crate::s3::values::without_chunking($input.content_encoding.take()),
+            content_language: $input.content_language.take(),
+            expires: $input.expires.as_ref().map($crate::s3::values::moment),
+            metadata: $input.metadata.take().unwrap_or_default().into_iter().collect(),
+        }
+    };
+}
+pub(super) use details;
+
+/// `aws-chunked` tells how the body came, not what the object is.
+pub(super) fn without_chunking(encoding: Option<String>) -> Option<String> {
+    let encoding = encoding?;
+    let kept: Vec<&str> = encoding
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty() && !part.eq_ignore_ascii_case("aws-chunked"))
+        .collect();
+    (!kept.is_empty()).then(|| kept.join(", "))
+}
+
+pub(super) fn content_type(details: &Details) -> String {
+    details.content_type.clone().unwrap_or_else(|| "binary/octet-stream".into())
+}
+
+pub(super) fn upload_id(text: &str) -> S3Result<UploadId> {
+    parse_hex(text).map(UploadId).ok_or_else(|| S3Error::from(crate::error::Error::NoSuchUpload))
+}
+
+pub(super) fn upload_text(id: UploadId) -> String {
+    hex(&id.0)
+}
+
+fn parse_hex(text: &str) -> Option<[u8; 16]> {
+    let digits = text.as_bytes();
+    if digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let mut bytes = [0; 16];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// There is one version of every object, and its name is `null`.
+pub(super) fn only_version(version: Option<&str>) -> S3Result<()> {
+    match version {
+        None | Some("null" | "") => Ok(()),
+        Some(_) => Err(s3_error!(NoSuchVersion, "Objects have no versions here; leave the version out.")),
+    }
+}
+
+/// How many of something a page may hold: S3 gives at most 1000.
+pub(super) fn page_limit(asked: Option<i32>, name: &str) -> S3Result<usize> {
+    match asked {
+        None => Ok(1000),
+        Some(asked) => usize::try_from(asked).map(|limit| limit.min(1000)).map_err(|_| {
+            S3Error::with_message(S3ErrorCode::InvalidArgument, format!("{name} must not be negative"))
+        }),
+    }
+}
+
+const UNRESERVED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+
+/// Encodes names as the request asked for with `encoding-type`.
+#[derive(Clone, Copy)]
+pub(super) struct Encoding {
+    url: bool,
+}
+
+impl Encoding {
+    pub(super) fn new(asked: Option<&dto::EncodingType>) -> S3Result<Self> {
+        match asked.map(dto::EncodingType::as_str) {
+            None => Ok(Encoding { url: false }),
+            Some("url") => Ok(Encoding { url: true }),
+            Some(_) => Err(s3_error!(InvalidArgument, "The only encoding-type is url.")),
+        }
+    }
+
+    pub(super) fn name(self, name: String) -> String {
+        if self.url { utf8_percent_encode(&name, UNRESERVED).to_string() } else { name }
+    }
+
+    pub(super) fn prefixes(self, prefixes: Vec<String>) -> Option<Vec<dto::CommonPrefix>> {
+        let encoded =
+            prefixes.into_iter().map(|prefix| dto::CommonPrefix { prefix: Some(self.name(prefix)) });
+        Some(encoded.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_encoding_of_the_transfer_is_no_encoding_of_the_object() {
+        let kept = |text: &str| without_chunking(Some(text.into()));
+        assert_eq!(kept("aws-chunked"), None);
+        assert_eq!(kept("gzip,aws-chunked"), Some("gzip".into()));
+        assert_eq!(kept("gzip, br"), Some("gzip, br".into()));
+    }
+
+    #[test]
+    fn upload_names_come_back_as_they_were() {
+        let id = UploadId(*b"0123456789abcdef");
+        assert_eq!(parse_hex(&upload_text(id)), Some(id.0));
+        assert_eq!(parse_hex("0123"), None);
+        assert_eq!(parse_hex(&"é".repeat(16)), None);
+    }
+}

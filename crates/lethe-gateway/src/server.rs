@@ -1,0 +1,180 @@
+//! Serving S3 over HTTP/1.1: bounded connections, time-outs, and an end that finishes what was begun.
+//!
+//! Logs name the verb, the status, the request's number and its duration; never a bucket, a key or a credential.
+
+use crate::body_timeout::ImpatientBody;
+use crate::device::Device;
+use crate::gateway::Gateway;
+use crate::s3::{self, Credentials, Verb};
+use http::{HeaderValue, Request, Response};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use s3s::service::S3Service;
+use s3s::{Body, HttpError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_io_timeout::TimeoutStream;
+use tracing::instrument::WithSubscriber;
+use tracing::subscriber::NoSubscriber;
+
+/// What a client may take of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at a time; more wait to be accepted.
+    pub connections: usize,
+    /// How long the head of a request may take, and how long a connection may be idle.
+    pub head: Duration,
+    /// How long the next piece of a body may take to arrive.
+    pub body: Duration,
+    /// How long a client may take no byte of an answer.
+    pub send: Duration,
+    /// How long requests may go on once the server is told to end.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: 256,
+            head: Duration::from_secs(60),
+            body: Duration::from_secs(60),
+            send: Duration::from_secs(60),
+            grace: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Serves a gateway until `shutdown` is ready; then accepts no more, waits for the requests under way (at most
+/// [`Limits::grace`]), and for every write and commit that was begun.
+///
+/// # Errors
+/// None while it runs: a connection that cannot be accepted is logged and the next one awaited.
+pub async fn serve<D: Device>(
+    listener: TcpListener,
+    gateway: Gateway<D>,
+    credentials: Credentials,
+    limits: Limits,
+    shutdown: impl Future<Output = ()>,
+) {
+    let server = Arc::new(Server {
+        service: s3::service(gateway.clone(), credentials),
+        limits,
+        requests: AtomicU64::new(first_number()),
+    });
+    let permits = Arc::new(Semaphore::new(limits.connections));
+    let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut shutdown => break,
+            accepted = accept(&listener, &permits) => accepted,
+        };
+        while connections.try_join_next().is_some() {}
+        let (stream, permit) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                // Out of file descriptors, most likely: trying again at once would only spin.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let connection = graceful.watch(server.connection(stream));
+        connections.spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection ended early");
+            }
+            drop(permit);
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(limits.grace, graceful.shutdown()).await.is_err() {
+        tracing::warn!("requests under way were cut off: the time to finish them is over");
+    }
+    connections.shutdown().await;
+    gateway.settle().await;
+}
+
+/// Numbers of requests begin anew with each start, at a random one.
+fn first_number() -> u64 {
+    getrandom::u64().unwrap_or(0)
+}
+
+async fn accept(
+    listener: &TcpListener,
+    permits: &Arc<Semaphore>,
+) -> std::io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let permit = Arc::clone(permits).acquire_owned().await.map_err(std::io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    stream.set_nodelay(true)?;
+    Ok((stream, permit))
+}
+
+struct Server {
+    service: S3Service,
+    limits: Limits,
+    requests: AtomicU64,
+}
+
+impl Server {
+    fn connection(
+        self: &Arc<Self>,
+        stream: TcpStream,
+    ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.limits.send));
+        let server = Arc::clone(self);
+        http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(self.limits.head).serve_connection(
+            TokioIo::new(Box::pin(stream)),
+            service_fn(move |request| {
+                let server = Arc::clone(&server);
+                async move { server.answer(request).await }
+            }),
+        )
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, HttpError> {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        let begun = Instant::now();
+        let method = request.method().clone();
+        let verb = Verb::default();
+        let outcome = self.dispatch(request, verb.clone()).await;
+        let milliseconds = begun.elapsed().as_millis() as u64;
+        let verb = verb.0.get().map_or("none", String::as_str);
+        match outcome {
+            Ok(mut response) => {
+                let id = format!("{number:016x}");
+                let status = response.status().as_u16();
+                tracing::info!(%method, verb, status, request = id, milliseconds, "answered");
+                if let Ok(id) = HeaderValue::from_str(&id) {
+                    response.headers_mut().insert("x-amz-request-id", id);
+                }
+                Ok(response)
+            }
+            Err(error) => {
+                tracing::warn!(%method, verb, request = format!("{number:016x}"), milliseconds, "not answered");
+                Err(error)
+            }
+        }
+    }
+
+    async fn dispatch(&self, request: Request<Incoming>, verb: Verb) -> Result<Response<Body>, HttpError> {
+        let refusal = s3::refuse_unsigned_forms(request.method(), request.uri(), request.headers());
+        if let Some(refusal) = refusal {
+            return refusal.to_http_response().map_err(|error| HttpError::new(Box::new(error)));
+        }
+        let mut request =
+            request.map(|body| Body::http_body_unsync(ImpatientBody::new(body, self.limits.body)));
+        request.extensions_mut().insert(verb);
+        // s3s logs keys, headers and signatures; none of that may reach a log.
+        self.service.call(request).with_subscriber(NoSubscriber::default()).await
+    }
+}

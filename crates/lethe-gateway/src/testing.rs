@@ -1,0 +1,188 @@
+//! A device in memory, for tests: it counts what it is asked, and fails when told to.
+
+use crate::device::{Device, DeviceError, Row, RowChange};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap};
+
+/// What a device was asked to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A batch of reads of these blocks.
+    Read(Vec<u64>),
+    /// A batch of writes of these blocks.
+    Write(Vec<u64>),
+    /// A commit of this many rows.
+    Rows(usize),
+}
+
+/// How the next commits of rows go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommitFault {
+    /// They succeed.
+    #[default]
+    None,
+    /// They are refused with [`DeviceError::RowsFull`].
+    RowsFull,
+    /// They fail and change nothing.
+    Before,
+    /// They fail although they have changed everything.
+    After,
+}
+
+/// When the device fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Blocks that can still be read before every read fails.
+    pub reads_left: Option<u64>,
+    /// Blocks that can still be written before every write fails. What a failing batch has left is written.
+    pub writes_left: Option<u64>,
+    /// How commits go.
+    pub commits: CommitFault,
+}
+
+/// Blocks and rows in memory. Put it in an [`Arc`](std::sync::Arc) to open it again or to look at its log.
+#[derive(Debug)]
+pub struct MemoryDevice {
+    block_bytes: usize,
+    blocks: u64,
+    max_batch: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    blocks: HashMap<u64, Bytes>,
+    rows: BTreeMap<Vec<u8>, Vec<u8>>,
+    log: Vec<Event>,
+    faults: Faults,
+}
+
+impl MemoryDevice {
+    /// A device of zeros.
+    pub fn new(block_bytes: usize, blocks: u64, max_batch: usize) -> Self {
+        MemoryDevice { block_bytes, blocks, max_batch, state: Mutex::default() }
+    }
+
+    /// Sets when it fails, from now on.
+    pub fn set_faults(&self, faults: Faults) {
+        self.state.lock().faults = faults;
+    }
+
+    /// What it was asked since the last call.
+    pub fn take_log(&self) -> Vec<Event> {
+        std::mem::take(&mut self.state.lock().log)
+    }
+
+    /// Blocks read and blocks written since the log was last taken; takes it.
+    pub fn take_accesses(&self) -> (u64, u64) {
+        let mut counts = (0, 0);
+        for event in self.take_log() {
+            match event {
+                Event::Read(blocks) => counts.0 += blocks.len() as u64,
+                Event::Write(blocks) => counts.1 += blocks.len() as u64,
+                Event::Rows(_) => {}
+            }
+        }
+        counts
+    }
+
+    /// Changes rows behind the gateway's back.
+    pub fn edit_rows(&self, edit: impl FnOnce(&mut BTreeMap<Vec<u8>, Vec<u8>>)) {
+        edit(&mut self.state.lock().rows);
+    }
+}
+
+fn failure() -> DeviceError {
+    DeviceError::Unavailable("told to fail".into())
+}
+
+fn spend(left: &mut Option<u64>) -> Result<(), DeviceError> {
+    match left {
+        None => Ok(()),
+        Some(0) => Err(failure()),
+        Some(left) => {
+            *left -= 1;
+            Ok(())
+        }
+    }
+}
+
+impl MemoryDevice {
+    fn check_batch(&self, blocks: &[u64]) -> Result<(), DeviceError> {
+        if blocks.len() > self.max_batch || blocks.iter().any(|&block| block >= self.blocks) {
+            return Err(DeviceError::Unavailable("a batch too long or a block out of range".into()));
+        }
+        Ok(())
+    }
+}
+
+impl Device for MemoryDevice {
+    fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn max_batch(&self) -> usize {
+        self.max_batch
+    }
+
+    async fn read(&self, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
+        tokio::task::yield_now().await;
+        self.check_batch(&blocks)?;
+        let mut state = self.state.lock();
+        let zeros = Bytes::from(vec![0; self.block_bytes]);
+        let mut answer = Vec::with_capacity(blocks.len());
+        for block in &blocks {
+            spend(&mut state.faults.reads_left)?;
+            answer.push(state.blocks.get(block).unwrap_or(&zeros).clone());
+        }
+        state.log.push(Event::Read(blocks));
+        Ok(answer)
+    }
+
+    async fn write(&self, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
+        tokio::task::yield_now().await;
+        let blocks: Vec<u64> = writes.iter().map(|(block, _)| *block).collect();
+        self.check_batch(&blocks)?;
+        let mut state = self.state.lock();
+        for (block, bytes) in writes {
+            if bytes.len() != self.block_bytes {
+                return Err(DeviceError::Unavailable("a block of a wrong length".into()));
+            }
+            spend(&mut state.faults.writes_left)?;
+            state.blocks.insert(block, bytes);
+        }
+        state.log.push(Event::Write(blocks));
+        Ok(())
+    }
+
+    async fn load_rows(&self) -> Result<Vec<Row>, DeviceError> {
+        Ok(self.state.lock().rows.clone().into_iter().collect())
+    }
+
+    async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
+        tokio::task::yield_now().await;
+        let mut state = self.state.lock();
+        let fault = state.faults.commits;
+        match fault {
+            CommitFault::RowsFull => return Err(DeviceError::RowsFull),
+            CommitFault::Before => return Err(failure()),
+            CommitFault::None | CommitFault::After => {}
+        }
+        state.log.push(Event::Rows(changes.len()));
+        for (key, value) in changes {
+            match value {
+                Some(value) => state.rows.insert(key, value),
+                None => state.rows.remove(&key),
+            };
+        }
+        match fault {
+            CommitFault::After => Err(failure()),
+            _ => Ok(()),
+        }
+    }
+}

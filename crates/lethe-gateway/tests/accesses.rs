@@ -1,0 +1,185 @@
+//! The table of accesses per verb in the crate's documentation, counted on a device.
+
+use bytes::Bytes;
+use futures::StreamExt;
+use lethe_gateway::catalogue::{Details, Object};
+use lethe_gateway::conditions::WriteConditions;
+use lethe_gateway::listing::ListRequest;
+use lethe_gateway::multipart::{Expected, NamedPart};
+use lethe_gateway::testing::{Event, MemoryDevice};
+use lethe_gateway::{Gateway, Options, Padding, Written};
+use std::ops::Range;
+use std::sync::Arc;
+
+const BLOCK: usize = 32;
+const BATCH: usize = 4;
+
+type Tested = Gateway<Arc<MemoryDevice>>;
+
+async fn open(padding: Padding) -> (Arc<MemoryDevice>, Tested) {
+    let device = Arc::new(MemoryDevice::new(BLOCK, 1000, BATCH));
+    let gateway = Gateway::open(Arc::clone(&device), Options { padding, window: 2 }).await.expect("opened");
+    gateway.create_bucket("bucket").await.expect("made");
+    device.take_log();
+    (device, gateway)
+}
+
+async fn write(gateway: &Tested, bytes: usize) -> Written {
+    let mut writer = gateway.writer(Some(bytes as u64), None).expect("room");
+    writer.push(Bytes::from(vec![7; bytes])).await.expect("pushed");
+    writer.finish().await.expect("written")
+}
+
+async fn put(gateway: &Tested, key: &str, bytes: usize) -> Arc<Object> {
+    let written = write(gateway, bytes).await;
+    gateway
+        .link("bucket", key, written, Details::default(), WriteConditions::default())
+        .await
+        .expect("linked")
+}
+
+async fn get(gateway: &Tested, object: &Arc<Object>, range: Option<Range<u64>>) -> usize {
+    let mut reader = gateway.read(object, range).await.expect("read");
+    let mut bytes = 0;
+    while let Some(piece) = reader.next().await {
+        bytes += piece.expect("read").len();
+    }
+    // The client has every byte, so every access must be over: nothing may come later.
+    bytes
+}
+
+fn paddings() -> [Padding; 3] {
+    [Padding::None, Padding::PowersOfTwo, Padding::Classes(vec![100, 500])]
+}
+
+const SIZES: [usize; 9] = [0, 1, 31, 32, 33, 100, 300, 500, 1200];
+
+#[tokio::test]
+async fn a_put_and_a_get_take_the_padded_size() {
+    for padding in paddings() {
+        let (device, gateway) = open(padding.clone()).await;
+        for size in SIZES {
+            let padded = padding.blocks(size as u64, BLOCK);
+            let object = put(&gateway, "key", size).await;
+            assert_eq!(device.take_accesses(), (0, padded), "put of {size} bytes, {padding:?}");
+            assert_eq!(get(&gateway, &object, None).await, size);
+            assert_eq!(device.take_accesses(), (padded, 0), "get of {size} bytes, {padding:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn batches_depend_on_the_class_alone() {
+    let (device, gateway) = open(Padding::PowersOfTwo).await;
+    let shapes = |log: Vec<Event>| -> Vec<(bool, usize)> {
+        log.into_iter()
+            .filter_map(|event| match event {
+                Event::Read(blocks) => Some((false, blocks.len())),
+                Event::Write(blocks) => Some((true, blocks.len())),
+                Event::Rows(_) => None,
+            })
+            .collect()
+    };
+    let mut seen = Vec::new();
+    for size in [9 * BLOCK, 9 * BLOCK + 1, 15 * BLOCK - 3, 16 * BLOCK] {
+        let object = put(&gateway, "key", size).await;
+        get(&gateway, &object, None).await;
+        seen.push(shapes(device.take_log()));
+    }
+    assert_eq!(seen[0].len(), 8);
+    assert!(seen.iter().all(|shape| *shape == seen[0]), "{seen:?}");
+}
+
+#[tokio::test]
+async fn a_range_takes_the_class_of_its_blocks_and_at_most_the_object() {
+    for padding in paddings() {
+        let (device, gateway) = open(padding.clone()).await;
+        let size = 1200u64;
+        let object = put(&gateway, "key", size as usize).await;
+        device.take_log();
+        for start in (0..size).step_by(37) {
+            for length in [1, 31, 32, 33, 64, 200, 700, size - start] {
+                let end = (start + length).min(size);
+                assert_eq!(get(&gateway, &object, Some(start..end)).await as u64, end - start);
+                let touched = (end - 1) / BLOCK as u64 - start / BLOCK as u64 + 1;
+                let expected = padding.blocks(touched * BLOCK as u64, BLOCK).min(object.blocks());
+                assert_eq!(device.take_accesses(), (expected, 0), "{start}..{end}, {padding:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_copy_takes_a_get_and_a_put() {
+    for padding in paddings() {
+        let (device, gateway) = open(padding.clone()).await;
+        for size in SIZES {
+            let padded = padding.blocks(size as u64, BLOCK);
+            let source = put(&gateway, "source", size).await;
+            device.take_log();
+            let written = gateway.copy_blocks(&source, None, None).await.expect("copied");
+            gateway
+                .link("bucket", "copy", written, Details::default(), WriteConditions::default())
+                .await
+                .expect("linked");
+            assert_eq!(device.take_accesses(), (padded, padded), "copy of {size} bytes, {padding:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn parts_take_their_padded_sizes_and_completing_takes_nothing() {
+    for padding in paddings() {
+        let (device, gateway) = open(padding.clone()).await;
+        let id = gateway.begin_upload("bucket", "key", Details::default(), None).await.expect("begun");
+        assert_eq!(device.take_accesses(), (0, 0));
+        let sizes = [300usize, 5, 64];
+        let padded = sizes.map(|size| padding.blocks(size as u64, BLOCK));
+        for (number, size) in (1..).zip(sizes) {
+            let written = write(&gateway, size).await;
+            gateway.link_part("bucket", "key", id, number, written).await.expect("linked");
+            assert_eq!(device.take_accesses(), (0, padded[usize::from(number) - 1]));
+        }
+        gateway
+            .list_uploads("bucket", &ListRequest { limit: 9, ..Default::default() }, None)
+            .expect("listed");
+        let named = [1, 2, 3].map(|number| NamedPart { number, ..NamedPart::default() });
+        let object = gateway
+            .complete_upload(
+                "bucket",
+                "key",
+                id,
+                named.to_vec(),
+                Expected::default(),
+                WriteConditions::default(),
+            )
+            .await
+            .expect("completed");
+        assert_eq!(device.take_accesses(), (0, 0));
+        assert_eq!(get(&gateway, &object, None).await, 369);
+        assert_eq!(device.take_accesses(), (padded.iter().sum(), 0));
+        assert_eq!(get(&gateway, &object, Some(299..306)).await, 7);
+        let (reads, writes) = device.take_accesses();
+        assert!(reads <= object.blocks() && writes == 0);
+    }
+}
+
+#[tokio::test]
+async fn looking_listing_and_deleting_take_nothing() {
+    let (device, gateway) = open(Padding::None).await;
+    for key in ["a", "b", "c"] {
+        put(&gateway, key, 100).await;
+    }
+    device.take_log();
+    gateway.object("bucket", "a").expect("there");
+    gateway.object("bucket", "none").expect_err("not there");
+    gateway.list("bucket", &ListRequest { limit: 2, ..Default::default() }).expect("listed");
+    gateway.buckets();
+    gateway.usage();
+    let keys = ["a", "b", "c", "d"].map(|key| (key.to_owned(), WriteConditions::default()));
+    gateway.delete("bucket", keys.to_vec()).await.expect("deleted");
+    let id = gateway.begin_upload("bucket", "key", Details::default(), None).await.expect("begun");
+    gateway.abort_upload("bucket", "key", id).await.expect("aborted");
+    gateway.delete_bucket("bucket").await.expect("empty");
+    assert_eq!(device.take_accesses(), (0, 0));
+}

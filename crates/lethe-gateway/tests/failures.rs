@@ -1,0 +1,267 @@
+//! Readers, failures and reloads: what was acknowledged stays, what was not leaves nothing behind.
+
+use bytes::Bytes;
+use futures::StreamExt;
+use lethe_gateway::catalogue::{Details, Object};
+use lethe_gateway::conditions::{TagMatch, WriteConditions};
+use lethe_gateway::multipart::{Expected, NamedPart};
+use lethe_gateway::testing::{CommitFault, Faults, MemoryDevice};
+use lethe_gateway::{DeviceError, Error, Gateway, OpenError, Options, Reader};
+use std::sync::Arc;
+
+const BLOCK: usize = 32;
+const BLOCKS: u64 = 100;
+
+type Tested = Gateway<Arc<MemoryDevice>>;
+
+async fn open(device: &Arc<MemoryDevice>) -> Tested {
+    Gateway::open(Arc::clone(device), Options::default()).await.expect("opened")
+}
+
+async fn fresh() -> (Arc<MemoryDevice>, Tested) {
+    let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, 4));
+    let gateway = open(&device).await;
+    gateway.create_bucket("bucket").await.expect("made");
+    (device, gateway)
+}
+
+async fn put(gateway: &Tested, key: &str, body: &[u8]) -> Result<Arc<Object>, Error> {
+    let mut writer = gateway.writer(Some(body.len() as u64), None)?;
+    writer.push(Bytes::copy_from_slice(body)).await?;
+    let written = writer.finish().await?;
+    gateway.link("bucket", key, written, Details::default(), WriteConditions::default()).await
+}
+
+async fn drain(mut reader: Reader) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = reader.next().await {
+        bytes.extend_from_slice(&piece?);
+    }
+    Ok(bytes)
+}
+
+async fn get(gateway: &Tested, key: &str) -> Result<Vec<u8>, Error> {
+    let object = gateway.object("bucket", key)?;
+    drain(gateway.read(&object, None).await?).await
+}
+
+async fn free(gateway: &Tested) -> u64 {
+    gateway.settle().await;
+    gateway.usage().free_blocks
+}
+
+fn faults(device: &MemoryDevice, faults: Faults) {
+    device.set_faults(faults);
+}
+
+#[tokio::test]
+async fn a_reader_gets_the_version_it_began_with_and_holds_its_blocks() {
+    let (_, gateway) = fresh().await;
+    let old = vec![1; 30 * BLOCK];
+    put(&gateway, "key", &old).await.expect("put");
+    let object = gateway.object("bucket", "key").expect("there");
+    let mut reader = gateway.read(&object, None).await.expect("read");
+    drop(object);
+    let mut got = reader.next().await.expect("a piece").expect("read").to_vec();
+    for version in 2..30u8 {
+        put(&gateway, "key", &vec![version; 30 * BLOCK]).await.expect("put");
+    }
+    assert_eq!(gateway.usage().free_blocks, BLOCKS - 60);
+    got.extend(drain(reader).await.expect("read"));
+    assert!(got == old, "the reader saw another version");
+    assert_eq!(free(&gateway).await, BLOCKS - 30);
+    assert_eq!(get(&gateway, "key").await.expect("read"), vec![29; 30 * BLOCK]);
+}
+
+#[tokio::test]
+async fn a_deleted_object_is_read_to_its_end() {
+    let (_, gateway) = fresh().await;
+    put(&gateway, "key", &[5; 1000]).await.expect("put");
+    let reader = gateway.read(&gateway.object("bucket", "key").expect("there"), None).await.expect("read");
+    gateway.delete("bucket", vec![("key".into(), WriteConditions::default())]).await.expect("deleted");
+    assert_eq!(drain(reader).await.expect("read"), vec![5; 1000]);
+    assert_eq!(free(&gateway).await, BLOCKS);
+}
+
+#[tokio::test]
+async fn a_device_that_fails_in_the_middle_of_a_put_leaves_the_old_object() {
+    for writes in 0..12 {
+        let (device, gateway) = fresh().await;
+        put(&gateway, "key", b"old").await.expect("put");
+        let before = free(&gateway).await;
+        faults(&device, Faults { writes_left: Some(writes), ..Faults::default() });
+        let failed = put(&gateway, "key", &[9; 12 * BLOCK]).await;
+        assert!(matches!(failed, Err(Error::Device(DeviceError::Unavailable(_)))), "{failed:?}");
+        faults(&device, Faults::default());
+        assert_eq!(get(&gateway, "key").await.expect("read"), b"old");
+        assert_eq!(free(&gateway).await, before);
+        assert_eq!(get(&open(&device).await, "key").await.expect("read"), b"old");
+    }
+}
+
+#[tokio::test]
+async fn a_device_that_fails_in_the_middle_of_a_get_gives_an_error_not_a_short_object() {
+    for reads in 0..12 {
+        let (device, gateway) = fresh().await;
+        put(&gateway, "key", &[9; 12 * BLOCK]).await.expect("put");
+        faults(&device, Faults { reads_left: Some(reads), ..Faults::default() });
+        let failed = get(&gateway, "key").await;
+        assert!(matches!(failed, Err(Error::Device(DeviceError::Unavailable(_)))), "{failed:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_put_without_room_is_refused_before_it_writes_and_loses_nothing() {
+    let (device, gateway) = fresh().await;
+    put(&gateway, "key", &[1; 60 * BLOCK]).await.expect("put");
+    device.take_log();
+    let refused = put(&gateway, "key", &[2; 41 * BLOCK]).await;
+    assert!(matches!(refused, Err(Error::Full { needed: 41, free: 40 })), "{refused:?}");
+    assert_eq!(device.take_accesses(), (0, 0));
+    let mut writer = gateway.writer(None, None).expect("begun");
+    let refused = writer.push(Bytes::from(vec![2; 60 * BLOCK])).await;
+    assert!(matches!(refused, Err(Error::Full { .. })), "{refused:?}");
+    assert!(writer.finish().await.is_err(), "a writer that failed cannot be finished");
+    assert_eq!(get(&gateway, "key").await.expect("read"), vec![1; 60 * BLOCK]);
+    assert_eq!(free(&gateway).await, BLOCKS - 60);
+}
+
+#[tokio::test]
+async fn a_full_catalogue_refuses_the_name_and_frees_the_blocks() {
+    let (device, gateway) = fresh().await;
+    put(&gateway, "key", b"old").await.expect("put");
+    faults(&device, Faults { commits: CommitFault::RowsFull, ..Faults::default() });
+    let refused = put(&gateway, "key", b"new").await;
+    assert!(matches!(refused, Err(Error::Device(DeviceError::RowsFull))), "{refused:?}");
+    faults(&device, Faults::default());
+    assert_eq!(get(&gateway, "key").await.expect("read"), b"old");
+    assert_eq!(free(&gateway).await, BLOCKS - 1);
+    put(&gateway, "key", b"newer").await.expect("put");
+    assert_eq!(get(&open(&device).await, "key").await.expect("read"), b"newer");
+}
+
+/// A commit that failed may be durable all the same. Whatever is done after it, a reload must give a catalogue that
+/// agrees with what was acknowledged and in which no block has two holders.
+#[tokio::test]
+async fn a_commit_of_unknown_outcome_is_settled_before_the_next() {
+    for commits in [CommitFault::Before, CommitFault::After] {
+        let (device, gateway) = fresh().await;
+        put(&gateway, "key", b"old").await.expect("put");
+        let id = gateway.begin_upload("bucket", "parts", Details::default(), None).await.expect("begun");
+        let mut writer = gateway.writer(Some(4), None).expect("room");
+        writer.push(Bytes::from_static(b"part")).await.expect("pushed");
+        let part = writer.finish().await.expect("written");
+        gateway.link_part("bucket", "parts", id, 1, part).await.expect("linked");
+
+        faults(&device, Faults { commits, ..Faults::default() });
+        let named = vec![NamedPart { number: 1, ..NamedPart::default() }];
+        let conditions = WriteConditions::default;
+        gateway
+            .complete_upload("bucket", "parts", id, named, Expected::default(), conditions())
+            .await
+            .expect_err("told to fail");
+        put(&gateway, "key", b"not acknowledged").await.expect_err("still uncertain");
+
+        // After a crash here either outcome is right, and the catalogue loads.
+        open(&device).await;
+
+        faults(&device, Faults::default());
+        gateway.abort_upload("bucket", "parts", id).await.expect("aborted: it was never completed");
+        for key in ["one", "two", "three"] {
+            put(&gateway, key, &[3; 30 * BLOCK]).await.expect("put");
+        }
+        let reloaded = open(&device).await;
+        assert_eq!(reloaded.usage(), gateway.usage());
+        assert_eq!(get(&reloaded, "key").await.expect("read"), b"old");
+        assert!(matches!(reloaded.object("bucket", "parts"), Err(Error::NoSuchKey)));
+        assert_eq!(free(&reloaded).await, BLOCKS - 91);
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_leaves_no_half_written_object_and_no_held_block() {
+    let (_, gateway) = fresh().await;
+    for polls in 0..40 {
+        let body = [polls; 20 * BLOCK];
+        {
+            let mut attempt = std::pin::pin!(put(&gateway, "key", &body));
+            for _ in 0..polls {
+                let polled = futures::poll!(&mut attempt);
+                if polled.is_ready() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        gateway.settle().await;
+        match get(&gateway, "key").await {
+            Ok(bytes) => {
+                assert!(bytes.len() == body.len() && bytes.iter().all(|&byte| byte == bytes[0]));
+                assert_eq!(free(&gateway).await, BLOCKS - 20);
+            }
+            Err(Error::NoSuchKey) => assert_eq!(free(&gateway).await, BLOCKS),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    gateway.object("bucket", "key").expect("the last attempts had time enough");
+}
+
+#[tokio::test]
+async fn of_two_writers_who_both_want_to_be_first_one_is() {
+    let (_, gateway) = fresh().await;
+    let attempt = |body: &'static [u8]| {
+        let gateway = gateway.clone();
+        async move {
+            let mut writer = gateway.writer(Some(body.len() as u64), None)?;
+            writer.push(Bytes::from_static(body)).await?;
+            let written = writer.finish().await?;
+            let absent = WriteConditions { if_match: None, if_none_match: Some(TagMatch::Any) };
+            gateway.link("bucket", "key", written, Details::default(), absent).await
+        }
+    };
+    let (one, two) = tokio::join!(attempt(b"one"), attempt(b"two"));
+    assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
+    assert_eq!(free(&gateway).await, BLOCKS - 1);
+}
+
+#[tokio::test]
+async fn corrupt_rows_are_an_error_that_says_which() {
+    let (device, gateway) = fresh().await;
+    put(&gateway, "key", b"body").await.expect("put");
+    device.edit_rows(|rows| {
+        let object = rows.iter_mut().find(|(key, _)| key.first() == Some(&b'2')).expect("a row");
+        object.1.pop();
+    });
+    let failed = Gateway::open(Arc::clone(&device), Options::default()).await.map(|_| ());
+    let Err(error @ OpenError::Corrupt { row: 3, rows: 3, kind: "an object", .. }) = failed else {
+        panic!("{failed:?}");
+    };
+    assert!(!error.to_string().contains("key"), "the error names the object: {error}");
+    device.edit_rows(|rows| rows.retain(|key, _| key.first() != Some(&b'0')));
+    let failed = Gateway::open(Arc::clone(&device), Options::default()).await.map(|_| ());
+    assert!(matches!(failed, Err(OpenError::Corrupt { row: 1, .. })), "{failed:?}");
+}
+
+#[tokio::test]
+async fn a_catalogue_of_other_blocks_is_refused() {
+    let (device, _) = fresh().await;
+    let rows = lethe_gateway::Device::load_rows(&device).await.expect("rows");
+    let other = Arc::new(MemoryDevice::new(2 * BLOCK, BLOCKS, 4));
+    other.edit_rows(|there| there.extend(rows));
+    let failed = Gateway::open(other, Options::default()).await.map(|_| ());
+    assert!(matches!(failed, Err(OpenError::BlockBytes { found: 32, block_bytes: 64 })), "{failed:?}");
+}
+
+#[tokio::test]
+async fn a_body_shorter_or_longer_than_announced_is_refused() {
+    let (_, gateway) = fresh().await;
+    let mut writer = gateway.writer(Some(10), None).expect("room");
+    writer.push(Bytes::from_static(b"short")).await.expect("pushed");
+    let short = writer.finish().await;
+    assert!(matches!(short, Err(Error::WrongLength { declared: 10, got: 5 })), "{short:?}");
+    let mut writer = gateway.writer(Some(3), None).expect("room");
+    let long = writer.push(Bytes::from_static(b"longer")).await;
+    assert!(matches!(long, Err(Error::WrongLength { declared: 3, got: 6 })), "{long:?}");
+    drop(writer);
+    assert_eq!(free(&gateway).await, BLOCKS);
+}

@@ -1,0 +1,410 @@
+//! The server over loopback: a real S3 client (`object_store`), and raw HTTP for what a client would not do.
+
+use bytes::Bytes;
+use futures::TryStreamExt;
+use lethe_gateway::s3::Credentials;
+use lethe_gateway::server::{Limits, serve};
+use lethe_gateway::testing::{Faults, MemoryDevice};
+use lethe_gateway::{Gateway, Options};
+use object_store::aws::{AmazonS3, AmazonS3Builder, Checksum};
+use object_store::path::Path;
+use object_store::signer::Signer;
+use object_store::{
+    Attribute, Attributes, Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
+    PutPayload, UpdateVersion, WriteMultipart,
+};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+const BLOCK: usize = 4096;
+const BLOCKS: u64 = 8192;
+
+struct Running {
+    address: SocketAddr,
+    device: Arc<MemoryDevice>,
+    gateway: Gateway<Arc<MemoryDevice>>,
+    end: oneshot::Sender<()>,
+    server: JoinHandle<()>,
+}
+
+async fn start(limits: Limits) -> Running {
+    let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, 8));
+    let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");
+    gateway.create_bucket("bucket").await.expect("made");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    let address = listener.local_addr().expect("bound");
+    let (end, ended) = oneshot::channel();
+    let serving = gateway.clone();
+    let server = tokio::spawn(async move {
+        let credentials = Credentials::new("access", "secret");
+        let ended = async {
+            let _ = ended.await;
+        };
+        serve(listener, serving, credentials, limits, ended).await;
+    });
+    Running { address, device, gateway, end, server }
+}
+
+impl Running {
+    fn builder(&self) -> AmazonS3Builder {
+        AmazonS3Builder::new()
+            .with_endpoint(format!("http://{}", self.address))
+            .with_allow_http(true)
+            .with_region("us-east-1")
+            .with_bucket_name("bucket")
+            .with_access_key_id("access")
+            .with_secret_access_key("secret")
+            .with_retry(object_store::RetryConfig { max_retries: 0, ..Default::default() })
+    }
+
+    fn client(&self) -> AmazonS3 {
+        self.builder().build().expect("a client")
+    }
+
+    async fn stop(self) {
+        self.end.send(()).expect("it still runs");
+        self.server.await.expect("a gentle end");
+    }
+
+    /// One raw request; the answer's status and all of its bytes.
+    async fn raw(&self, head: &str, body: &[u8]) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.address).await.expect("connected");
+        let head = format!("{head}host: {}\r\nconnection: close\r\n\r\n", self.address);
+        stream.write_all(head.as_bytes()).await.expect("sent");
+        stream.write_all(body).await.expect("sent");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.expect("an answer");
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        (status, answer)
+    }
+}
+
+fn body(bytes: usize) -> Bytes {
+    let mut state = 12345u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..bytes).map(|_| next()).collect::<Vec<u8>>().into()
+}
+
+#[tokio::test]
+async fn objects_come_back_as_they_were_put() {
+    let running = start(Limits::default()).await;
+    for client in [
+        running.client(),
+        running.builder().with_checksum_algorithm(Checksum::SHA256).build().expect("a client"),
+    ] {
+        for bytes in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 300_000] {
+            let path = Path::from(format!("some/dir with space/{bytes}+\u{e9}"));
+            let body = body(bytes);
+            let put = client.put(&path, body.clone().into()).await.expect("put");
+            let got = client.get(&path).await.expect("got");
+            assert_eq!(got.meta.e_tag, put.e_tag);
+            assert_eq!(got.meta.size, bytes as u64);
+            assert!(got.bytes().await.expect("read") == body);
+            let head = client.head(&path).await.expect("head");
+            assert_eq!((head.size, head.e_tag), (bytes as u64, put.e_tag));
+        }
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn metadata_comes_back_and_a_copy_takes_it_along() {
+    let running = start(Limits::default()).await;
+    let client = running.client();
+    let attributes: Attributes = [
+        (Attribute::ContentType, "text/plain; charset=utf-8"),
+        (Attribute::CacheControl, "max-age=60"),
+        (Attribute::ContentDisposition, "attachment"),
+        (Attribute::ContentEncoding, "gzip"),
+        (Attribute::ContentLanguage, "la"),
+        (Attribute::Metadata("mood".into()), "oblivious"),
+    ]
+    .into_iter()
+    .collect();
+    let (from, to) = (Path::from("from"), Path::from("deep/to"));
+    let options = PutOptions { attributes: attributes.clone(), ..PutOptions::default() };
+    client.put_opts(&from, body(10_000).into(), options).await.expect("put");
+    client.copy(&from, &to).await.expect("copied");
+    for path in [&from, &to] {
+        let got = client.get(path).await.expect("got");
+        assert_eq!(got.attributes, attributes);
+        assert!(got.bytes().await.expect("read") == body(10_000));
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn ranges_are_exact_to_the_byte() {
+    let running = start(Limits::default()).await;
+    let client = running.client();
+    let path = Path::from("key");
+    let whole = body(3 * BLOCK + 100);
+    client.put(&path, whole.clone().into()).await.expect("put");
+    let end = whole.len();
+    for (start, stop) in [(0, 1), (BLOCK - 1, BLOCK + 1), (5, end), (end - 1, end), (BLOCK, 2 * BLOCK)] {
+        let got = client.get_range(&path, start as u64..stop as u64).await.expect("read");
+        assert!(got == whole[start..stop], "{start}..{stop}");
+    }
+    let get = |range| client.get_opts(&path, GetOptions { range: Some(range), ..Default::default() });
+    let suffix = get(GetRange::Suffix(7)).await.expect("got").bytes().await.expect("read");
+    assert!(suffix == whole[end - 7..]);
+    let rest = get(GetRange::Offset(BLOCK as u64)).await.expect("got").bytes().await.expect("read");
+    assert!(rest == whole[BLOCK..]);
+    let url = client.signed_url(http::Method::GET, &path, Duration::from_secs(60)).await.expect("signed");
+    let target = format!("{}?{}", url.path(), url.query().expect("signed"));
+    let head = format!("GET {target} HTTP/1.1\r\nrange: bytes={end}-\r\n");
+    let (status, answer) = running.raw(&head, b"").await;
+    assert_eq!(status, 416);
+    assert!(answer.to_ascii_lowercase().contains(&format!("content-range: bytes */{end}")), "{answer}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn conditions_hold() {
+    let running = start(Limits::default()).await;
+    let client = running.client();
+    let path = Path::from("key");
+    let put = |mode| client.put_opts(&path, PutPayload::from_static(b"body"), PutOptions::from(mode));
+    let first = put(PutMode::Create).await.expect("absent");
+    let again = put(PutMode::Create).await;
+    assert!(matches!(again, Err(Error::AlreadyExists { .. })), "{again:?}");
+    let of = |e_tag| PutMode::Update(UpdateVersion { e_tag, version: None });
+    put(of(first.e_tag.clone())).await.expect("it matches");
+    let other = put(of(Some("\"0123456789abcdef0123456789abcdef\"".into()))).await;
+    assert!(matches!(other, Err(Error::Precondition { .. })), "{other:?}");
+
+    let get = |options| client.get_opts(&path, options);
+    let tag = first.e_tag.expect("a tag");
+    let options = GetOptions { if_none_match: Some(tag.clone()), ..Default::default() };
+    let unmodified = get(options).await;
+    assert!(matches!(unmodified, Err(Error::NotModified { .. })), "{unmodified:?}");
+    let options = GetOptions { if_match: Some("\"other\"".into()), ..Default::default() };
+    let failed = get(options).await;
+    assert!(matches!(failed, Err(Error::Precondition { .. })), "{failed:?}");
+    let options = GetOptions { if_match: Some(tag), ..Default::default() };
+    get(options).await.expect("it matches");
+    let missing = client.get(&Path::from("none")).await;
+    assert!(matches!(missing, Err(Error::NotFound { .. })), "{missing:?}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_upload_in_parts_is_one_object() {
+    let running = start(Limits::default()).await;
+    let client = running.client();
+    let path = Path::from("large");
+    let whole = body(12 << 20);
+    let upload = client.put_multipart(&path).await.expect("begun");
+    let mut writer = WriteMultipart::new_with_chunk_size(upload, 5 << 20);
+    writer.write(&whole);
+    let done = writer.finish().await.expect("completed");
+    assert!(done.e_tag.expect("a tag").ends_with("-3\""));
+    assert!(client.get(&path).await.expect("got").bytes().await.expect("read") == whole);
+    let across = (5 << 20) - 10..(5 << 20) + 10;
+    let got = client.get_range(&path, across.start as u64..across.end as u64).await.expect("read");
+    assert!(got == whole[across]);
+
+    let mut upload = client.put_multipart(&Path::from("given up")).await.expect("begun");
+    upload.put_part(body(6 << 20).into()).await.expect("a part");
+    let before = running.gateway.usage();
+    upload.abort().await.expect("aborted");
+    let after = running.gateway.usage();
+    assert_eq!((before.uploads, after.uploads), (1, 0));
+    assert_eq!(after.free_blocks - before.free_blocks, (6 << 20) / BLOCK as u64);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_listing_of_many_pages_is_complete() {
+    let running = start(Limits::default()).await;
+    let client = running.client();
+    let mut expected = Vec::new();
+    for number in 0..1234 {
+        let path = Path::from(format!("dir {}/file&{number}", number % 7));
+        client.put(&path, PutPayload::default()).await.expect("put");
+        expected.push(path);
+    }
+    expected.sort();
+    let listed: Vec<_> = client.list(None).try_collect().await.expect("listed");
+    let listed: Vec<_> = listed.into_iter().map(|meta| meta.location).collect();
+    assert!(listed == expected, "{} of {}", listed.len(), expected.len());
+    let shallow = client.list_with_delimiter(None).await.expect("listed");
+    assert_eq!((shallow.common_prefixes.len(), shallow.objects.len()), (7, 0));
+    let prefix = Path::from("dir 3");
+    let inner = client.list_with_delimiter(Some(&prefix)).await.expect("listed");
+    assert_eq!(inner.objects.len(), expected.iter().filter(|path| path.prefix_matches(&prefix)).count());
+    let doomed = futures::stream::iter(expected.clone().into_iter().map(Ok));
+    let deleted: Vec<_> = client.delete_stream(Box::pin(doomed)).try_collect().await.expect("deleted");
+    assert_eq!(deleted.len(), expected.len());
+    assert_eq!(running.gateway.usage().objects, 0);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_signed_url_works_and_a_forged_one_does_not() {
+    let running = start(Limits::default()).await;
+    let client = running.client();
+    let path = Path::from("key");
+    let put = client.signed_url(http::Method::PUT, &path, Duration::from_secs(60)).await.expect("signed");
+    let target = format!("{}?{}", put.path(), put.query().expect("signed"));
+    let (status, answer) =
+        running.raw(&format!("PUT {target} HTTP/1.1\r\ncontent-length: 5\r\n"), b"hello").await;
+    assert_eq!(status, 200, "{answer}");
+    let got = client.get(&path).await.expect("got").bytes().await.expect("read");
+    assert_eq!(got, "hello");
+    let forged = target.replace("X-Amz-Expires=60", "X-Amz-Expires=61");
+    assert_ne!(forged, target);
+    let (status, answer) = running.raw(&format!("GET {forged} HTTP/1.1\r\n"), b"").await;
+    assert_eq!(status, 403, "{answer}");
+    assert!(answer.contains("SignatureDoesNotMatch"), "{answer}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn without_the_keys_nothing_is_answered() {
+    let running = start(Limits::default()).await;
+    running.client().put(&Path::from("key"), PutPayload::from_static(b"secret body")).await.expect("put");
+    let old = "authorization: AWS access:c2lnbmF0dXJl\r\n";
+    let form = "content-type: multipart/form-data; boundary=x\r\ncontent-length: 0\r\n";
+    for (head, expected) in [
+        ("GET /bucket/key HTTP/1.1\r\n".to_owned(), 403),
+        ("GET / HTTP/1.1\r\n".to_owned(), 403),
+        ("PUT /bucket/key HTTP/1.1\r\ncontent-length: 0\r\n".to_owned(), 403),
+        (format!("GET /bucket/key HTTP/1.1\r\n{old}"), 400),
+        ("GET /bucket/key?AWSAccessKeyId=access&Signature=x&Expires=9999999999 HTTP/1.1\r\n".to_owned(), 400),
+        (format!("POST /bucket HTTP/1.1\r\n{form}"), 501),
+    ] {
+        let (status, answer) = running.raw(&head, b"").await;
+        assert_eq!(status, expected, "{head}: {answer}");
+        assert!(!answer.contains("secret body"));
+    }
+    for (access, secret) in [("access", "other"), ("other", "secret")] {
+        let client = running
+            .builder()
+            .with_access_key_id(access)
+            .with_secret_access_key(secret)
+            .build()
+            .expect("a client");
+        client.get(&Path::from("key")).await.expect_err("not let in");
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_connection_dropped_in_a_put_leaves_nothing() {
+    let running = start(Limits::default()).await;
+    let client = running.client();
+    let path = Path::from("key");
+    client.put(&path, PutPayload::from_static(b"old")).await.expect("put");
+    let before = running.gateway.usage();
+    let url = client.signed_url(http::Method::PUT, &path, Duration::from_secs(60)).await.expect("signed");
+    let head = format!(
+        "PUT {}?{} HTTP/1.1\r\nhost: {}\r\ncontent-length: 1000000\r\n\r\n",
+        url.path(),
+        url.query().expect("signed"),
+        running.address
+    );
+    let mut stream = TcpStream::connect(running.address).await.expect("connected");
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    stream.write_all(&body(500_000)).await.expect("sent");
+    // Wait until it has begun to write, then go away.
+    while running.gateway.usage().free_blocks == before.free_blocks {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    drop(stream);
+    for _ in 0..2000 {
+        if running.gateway.usage() == before {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(running.gateway.usage(), before);
+    assert_eq!(client.get(&path).await.expect("got").bytes().await.expect("read"), "old");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_is_given_up() {
+    let limits = Limits { body: Duration::from_millis(200), ..Limits::default() };
+    let running = start(limits).await;
+    let url = running
+        .client()
+        .signed_url(http::Method::PUT, &Path::from("key"), Duration::from_secs(60))
+        .await
+        .expect("signed");
+    let head =
+        format!("PUT {}?{} HTTP/1.1\r\ncontent-length: 100\r\n", url.path(), url.query().expect("signed"));
+    let (status, answer) = running.raw(&head, b"not all of it").await;
+    assert_eq!(status, 400);
+    assert!(answer.contains("RequestTimeout"), "{answer}");
+    assert_eq!(running.gateway.usage().free_blocks, BLOCKS);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_full_vault_says_so_and_keeps_what_it_has() {
+    let running = start(Limits::default()).await;
+    let client = running.client();
+    let path = Path::from("key");
+    client.put(&path, PutPayload::from_static(b"old")).await.expect("put");
+    let url = client.signed_url(http::Method::PUT, &path, Duration::from_secs(60)).await.expect("signed");
+    let head = format!(
+        "PUT {}?{} HTTP/1.1\r\ncontent-length: {}\r\nexpect: 100-continue\r\n",
+        url.path(),
+        url.query().expect("signed"),
+        BLOCKS * BLOCK as u64
+    );
+    let (status, answer) = running.raw(&head, b"").await;
+    assert_eq!(status, 507, "{answer}");
+    assert!(answer.contains("8192 blocks are needed and 8191 are free"), "{answer}");
+    assert_eq!(client.get(&path).await.expect("got").bytes().await.expect("read"), "old");
+
+    running.device.set_faults(Faults { reads_left: Some(0), ..Faults::default() });
+    let failed = client.get(&path).await.expect_err("the device fails").to_string();
+    assert!(failed.contains("503"), "{failed}");
+    running.device.set_faults(Faults::default());
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn the_end_waits_for_requests_under_way() {
+    let running = start(Limits::default()).await;
+    let client = running.client();
+    let url = client
+        .signed_url(http::Method::PUT, &Path::from("key"), Duration::from_secs(60))
+        .await
+        .expect("signed");
+    let head = format!(
+        "PUT {}?{} HTTP/1.1\r\nhost: {}\r\ncontent-length: 100000\r\n\r\n",
+        url.path(),
+        url.query().expect("signed"),
+        running.address
+    );
+    let whole = body(100_000);
+    let mut stream = TcpStream::connect(running.address).await.expect("connected");
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    stream.write_all(&whole[..50_000]).await.expect("sent");
+    while running.gateway.usage().free_blocks == BLOCKS {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let Running { address, gateway, end, server, .. } = running;
+    end.send(()).expect("it still runs");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!server.is_finished());
+    stream.write_all(&whole[50_000..]).await.expect("sent");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.expect("an answer");
+    assert!(answer.starts_with(b"HTTP/1.1 200"));
+    server.await.expect("a gentle end");
+    assert_eq!(gateway.object("bucket", "key").expect("there").bytes(), 100_000);
+    TcpStream::connect(address).await.expect_err("nobody listens any more");
+}
