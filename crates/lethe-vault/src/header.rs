@@ -55,8 +55,8 @@ struct Outer {
 }
 
 impl VaultParameters {
-    /// Usual parameters around a scheme: a checkpoint every 1024 accesses; shipped often enough that less than a
-    /// second is lost for every megabyte... of trusted state, and seldom enough that it adds a quarter of a block to an access.
+    /// Usual parameters around a scheme: a checkpoint on the trusted disk every 1024 accesses, and shipped so seldom
+    /// that it adds a quarter of a block to each access.
     pub fn around(scheme: SchemeParameters) -> Self {
         let payload = scheme.capacity() * u64::from(scheme.block_bytes());
         let rows_bytes = (payload / 256).clamp(64 << 10, 1 << 32);
@@ -93,6 +93,29 @@ impl VaultParameters {
         let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 16);
         // What is left is small and has fixed sizes: parameters, epochs, receipts.
         self.scheme.map_bytes() + stash + self.rows_bytes + (64 << 10)
+    }
+
+    /// Accesses between two shipped checkpoints: what a lost machine loses at most.
+    pub fn recovery_point(&self) -> u64 {
+        self.checkpoint_every * self.ship_every
+    }
+
+    /// The most bytes that the store holds: buckets, the versions of them that a restore or a recovery may need, and
+    /// two checkpoints. Expected evictions are counted; chance moves it by a few per cent.
+    pub fn stored_bytes(&self) -> u64 {
+        let buckets = self.layout().bytes().0;
+        let block = f64::from(self.scheme.block_bytes());
+        let written = |accesses: u64| (accesses as f64 * self.scheme.bytes_written_per_byte() * block) as u64;
+        let for_restore = written(self.recovery_point()).min(buckets);
+        let for_recovery = written(2 * self.checkpoint_every);
+        buckets + for_restore + for_recovery + 2 * self.shipped_bytes()
+    }
+
+    /// The most bytes of trusted memory in the long run: position map, metadata, versions, stash with tree top. An
+    /// eviction in flight holds its path and its sealed copy besides.
+    pub fn trusted_bytes(&self) -> u64 {
+        let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 64);
+        self.scheme.map_bytes() + stash
     }
 
     pub(crate) fn validate(&self) -> Result<(), VaultError> {

@@ -119,6 +119,14 @@ impl SchemeParameters {
         }
     }
 
+    /// Bytes written for each byte asked for, expected.
+    pub(crate) fn bytes_written_per_byte(&self) -> f64 {
+        match self {
+            SchemeParameters::Ring(parameters) => parameters.slots_written_per_access(),
+            _ => self.bytes_per_byte() / 2.0,
+        }
+    }
+
     pub(crate) fn validate(&self) -> Result<(), VaultError> {
         each!(SchemeParameters, self, parameters => {
             parameters.validate().map_err(|error| VaultError::Parameters(error.to_string()))

@@ -2,11 +2,12 @@
 
 use crate::credentials::Credentials;
 use crate::size::Size;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::net::SocketAddr;
 
 /// A vault in the figures that its owner wants to know.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaultSummary {
     /// Whether it was made just now.
     pub fresh: bool,

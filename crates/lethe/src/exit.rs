@@ -2,7 +2,11 @@
 
 use crate::config::{ConfigError, SettingsError};
 use crate::listen::ListenError;
+use lethe_core::schemes::path::PathParametersError;
+use lethe_core::schemes::ring::RingParametersError;
 use lethe_core::store::UntrustedError;
+use lethe_store::OpenError;
+use lethe_vault::VaultError;
 use std::process::ExitCode;
 
 /// How a command ended.
@@ -47,6 +51,24 @@ fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
             ListenError::Taken { .. } => Exit::Failure,
             ListenError::Impossible { .. } => Exit::Usage,
         });
+    }
+    if let Some(error) = cause.downcast_ref::<VaultError>() {
+        return Some(match error {
+            tampering if tampering.is_tampering() => Exit::Tampering,
+            VaultError::Receipt(_) => Exit::Tampering,
+            VaultError::Locked | VaultError::Displaced { .. } | VaultError::TakeoverNeeded(_) => Exit::Locked,
+            VaultError::Unavailable(_) | VaultError::Refused(_) | VaultError::StoreEmpty => {
+                Exit::StoreUnavailable
+            }
+            VaultError::Parameters(_) => Exit::Usage,
+            _ => Exit::Failure,
+        });
+    }
+    if cause.is::<OpenError>() {
+        return Some(Exit::StoreUnavailable);
+    }
+    if cause.is::<RingParametersError>() || cause.is::<PathParametersError>() {
+        return Some(Exit::Usage);
     }
     match cause.downcast_ref::<UntrustedError>()? {
         UntrustedError::Missing(_) | UntrustedError::Truncated(_) => Some(Exit::Tampering),

@@ -1,8 +1,8 @@
 //! The flags that several commands share. Each group becomes a piece of [`Config`], laid over the file's.
 
 use crate::config::{
-    Cipher, Config, KeyConfig, KeySource, LogConfig, LogFormat, Padding, PositionMap, PricesConfig, Scheme,
-    ServeConfig, StoreConfig, StoreOptions, VaultConfig,
+    Cipher, Config, KeyConfig, KeySource, LogConfig, LogFormat, Padding, PricesConfig, Scheme, ServeConfig,
+    StoreConfig, StoreOptions, VaultConfig,
 };
 use crate::size::Size;
 use clap::Args;
@@ -54,9 +54,9 @@ pub struct VaultFlags {
     /// Trusted memory for the top of the tree, such as 8MiB
     #[arg(long, value_name = "SIZE")]
     pub tree_top: Option<Size>,
-    /// Where the position of every block is kept [default: flat]
-    #[arg(long, value_name = "WHERE")]
-    pub position_map: Option<PositionMap>,
+    /// Fill every batch up with dummy accesses, so that its length does not show [default: false]
+    #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
+    pub pad_batches: Option<bool>,
     /// What seals the slots [default: aes-256-gcm]
     #[arg(long)]
     pub cipher: Option<Cipher>,
@@ -137,7 +137,7 @@ impl GlobalFlags {
 impl VaultFlags {
     /// These flags over `config`.
     pub fn over(self, config: Config) -> Config {
-        let VaultFlags { capacity, block_size, scheme, z, s, a, max_batch, tree_top, position_map, cipher } =
+        let VaultFlags { capacity, block_size, scheme, z, s, a, max_batch, tree_top, pad_batches, cipher } =
             self;
         config.overlaid(Config {
             vault: VaultConfig {
@@ -149,7 +149,7 @@ impl VaultFlags {
                 a,
                 max_batch,
                 tree_top,
-                position_map,
+                pad_batches,
                 cipher,
             },
             ..Config::default()
@@ -238,16 +238,16 @@ mod tests {
     #[test]
     fn a_flag_says_the_same_as_its_key_in_the_file() {
         let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme path --z 5 \
-            --max-batch 8 --tree-top 1MiB --position-map recursive --cipher chacha20-poly1305 --store s3://b/p \
+            --max-batch 8 --tree-top 1MiB --pad-batches --cipher chacha20-poly1305 --store s3://b/p \
             --endpoint http://127.0.0.1:1 --store-option region=r --key-env K --listen 127.0.0.1:1 \
-            --admin 127.0.0.1:2 --padding padme --prices /p.toml";
+            --admin 127.0.0.1:2 --padding power2 --prices /p.toml";
         let file = r#"
             data = "/d"
             log = { level = "debug", format = "json" }
-            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "path", z = 5, max_batch = 8, tree_top = "1MiB", position_map = "recursive", cipher = "chacha20-poly1305" }
+            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "path", z = 5, max_batch = 8, tree_top = "1MiB", pad_batches = true, cipher = "chacha20-poly1305" }
             store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
             key = { source = "env", variable = "K" }
-            serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", padding = "padme" }
+            serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", padding = "power2" }
             prices = { file = "/p.toml" }
         "#;
         assert_eq!(settings(flags, "").unwrap(), settings("", file).unwrap());

@@ -1,6 +1,6 @@
 //! Sizes as people write them: `64KiB`, `1.5GiB`, `4096`.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,6 +11,13 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Size(pub u64);
+
+/// As a number of bytes.
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.0)
+    }
+}
 
 /// Why a text is no size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

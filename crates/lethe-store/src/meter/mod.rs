@@ -9,7 +9,7 @@ use crate::requests::range_requests;
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use lethe_core::words::Bytes;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 const PAGE: u64 = 1000;
 
 /// What was counted. All of it is known to the provider.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Range requests for slots.
     pub slot_reads: u64,
@@ -46,6 +46,23 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What was counted earlier and this together. What is stored is as this one says.
+    pub fn after(&self, earlier: &Usage) -> Usage {
+        Usage {
+            slot_reads: self.slot_reads + earlier.slot_reads,
+            bucket_writes: self.bucket_writes + earlier.bucket_writes,
+            bucket_deletes: self.bucket_deletes + earlier.bucket_deletes,
+            blob_reads: self.blob_reads + earlier.blob_reads,
+            blob_writes: self.blob_writes + earlier.blob_writes,
+            blob_deletes: self.blob_deletes + earlier.blob_deletes,
+            lists: self.lists + earlier.lists,
+            bytes_up: self.bytes_up + earlier.bytes_up,
+            bytes_down: self.bytes_down + earlier.bytes_down,
+            most_stored_bytes: self.most_stored_bytes.max(earlier.most_stored_bytes),
+            ..*self
+        }
+    }
+
     /// All requests that read: ranges of slots and blobs.
     pub fn gets(&self) -> u64 {
         self.slot_reads + self.blob_reads

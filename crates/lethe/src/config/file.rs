@@ -50,8 +50,8 @@ pub struct VaultConfig {
     pub max_batch: Option<u32>,
     /// Trusted memory for the top of the tree.
     pub tree_top: Option<Size>,
-    /// Where the position of every block is kept.
-    pub position_map: Option<PositionMap>,
+    /// Whether every batch is filled up with dummy accesses.
+    pub pad_batches: Option<bool>,
     /// What seals the slots.
     pub cipher: Option<Cipher>,
 }
@@ -68,16 +68,6 @@ pub enum Scheme {
     Trivial,
 }
 
-/// Where the position of every block is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum PositionMap {
-    /// All of it in trusted memory
-    Flat,
-    /// In smaller ORAMs of its own: less trusted memory, more round trips
-    Recursive,
-}
-
 /// What seals the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 pub enum Cipher {
@@ -85,6 +75,10 @@ pub enum Cipher {
     #[serde(rename = "aes-256-gcm")]
     #[value(name = "aes-256-gcm")]
     Aes256Gcm,
+    /// AEGIS-128L: the fastest, with a 128-bit key
+    #[serde(rename = "aegis-128l")]
+    #[value(name = "aegis-128l")]
+    Aegis128L,
     /// AEGIS-256
     #[serde(rename = "aegis-256")]
     #[value(name = "aegis-256")]
@@ -160,8 +154,6 @@ pub struct ServeConfig {
 pub enum Padding {
     /// Whole blocks and nothing more
     None,
-    /// At most 12 % more, by the Padmé rule
-    Padme,
     /// Powers of two
     Power2,
 }
@@ -241,7 +233,7 @@ impl Config {
                 a: over.vault.a.or(self.vault.a),
                 max_batch: over.vault.max_batch.or(self.vault.max_batch),
                 tree_top: over.vault.tree_top.or(self.vault.tree_top),
-                position_map: over.vault.position_map.or(self.vault.position_map),
+                pad_batches: over.vault.pad_batches.or(self.vault.pad_batches),
                 cipher: over.vault.cipher.or(self.vault.cipher),
             },
             store: StoreConfig {
@@ -291,7 +283,7 @@ mod tests {
             a = 23
             max_batch = 32
             tree_top = "8MiB"
-            position_map = "recursive"
+            pad_batches = true
             cipher = "chacha20-poly1305"
             [store]
             url = "s3://bucket/prefix"
@@ -303,7 +295,7 @@ mod tests {
             [serve]
             listen = "127.0.0.1:80"
             admin = "[::1]:81"
-            padding = "padme"
+            padding = "power2"
             [prices]
             file = "prices.toml"
             [log]
@@ -318,7 +310,7 @@ mod tests {
         assert_eq!(config.vault.cipher, Some(Cipher::ChaCha20Poly1305));
         assert_eq!(config.store.options.0["region"], "eu-north-1");
         assert_eq!(config.key.file, Some("/etc/lethe.key".into()));
-        assert_eq!(config.serve.padding, Some(Padding::Padme));
+        assert_eq!(config.serve.padding, Some(Padding::Power2));
         assert_eq!(config.prices.file, Some("conf/prices.toml".into()));
         assert_eq!(config.log.format, Some(LogFormat::Json));
     }

@@ -6,8 +6,8 @@ mod locate;
 mod settings;
 
 pub use file::{
-    Cipher, Config, KeyConfig, KeySource, LogConfig, LogFormat, Padding, PositionMap, PricesConfig, Scheme,
-    ServeConfig, StoreConfig, StoreOptions, VaultConfig,
+    Cipher, Config, KeyConfig, KeySource, LogConfig, LogFormat, Padding, PricesConfig, Scheme, ServeConfig,
+    StoreConfig, StoreOptions, VaultConfig,
 };
 pub use locate::ConfigError;
 pub use settings::{KeySettings, SchemeSettings, ServeSettings, Settings, SettingsError, StoreSettings};

@@ -2,7 +2,7 @@
 
 use super::defaults;
 use super::file::{
-    Cipher, Config, KeyConfig, KeySource, LogFormat, Padding, PositionMap, Scheme, StoreOptions, VaultConfig,
+    Cipher, Config, KeyConfig, KeySource, LogFormat, Padding, Scheme, StoreOptions, VaultConfig,
 };
 use crate::folders::DataFolder;
 use crate::size::Size;
@@ -49,8 +49,8 @@ pub struct SchemeSettings {
     pub max_batch: Option<u32>,
     /// Trusted memory for the top of the tree.
     pub tree_top: Option<Size>,
-    /// Where the position of every block is kept.
-    pub position_map: PositionMap,
+    /// Whether every batch is filled up with dummies, so that its length does not show.
+    pub pad_batches: bool,
     /// What seals the slots.
     pub cipher: Cipher,
 }
@@ -221,7 +221,7 @@ fn scheme(vault: &VaultConfig) -> Result<SchemeSettings, SettingsError> {
         a: vault.a,
         max_batch: vault.max_batch,
         tree_top: vault.tree_top,
-        position_map: vault.position_map.unwrap_or(PositionMap::Flat),
+        pad_batches: vault.pad_batches.unwrap_or(false),
         cipher: vault.cipher.unwrap_or(Cipher::Aes256Gcm),
     })
 }

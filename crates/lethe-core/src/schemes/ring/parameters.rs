@@ -178,6 +178,40 @@ impl RingParameters {
         }
     }
 
+    /// These parameters with another Z (inner buckets), S (without the batch) or A; what follows from them is chosen
+    /// anew. Whether they work is for [`validate`](Self::validate) to say.
+    pub fn adjusted(&self, z: Option<u32>, s: Option<u32>, a: Option<u32>) -> Self {
+        let rate = a.unwrap_or(self.eviction_rate);
+        let bound = u64::from(self.stash_bound);
+        let mut adjusted = Self::with(
+            self.capacity,
+            self.block_bytes,
+            rate,
+            self.top,
+            self.leaf_level,
+            self.max_batch,
+            bound,
+        );
+        if let Some(blocks) = z {
+            adjusted.inner.blocks = blocks;
+        }
+        if let Some(dummies) = s {
+            adjusted.reads = dummies.saturating_add(self.max_batch);
+            adjusted.leaf.slots = adjusted.leaf.blocks.saturating_add(adjusted.reads);
+        }
+        adjusted.inner.slots = adjusted.inner.blocks.saturating_add(adjusted.reads);
+        adjusted
+    }
+
+    /// Slots written for each access, expected: evictions and early reshuffles.
+    pub fn slots_written_per_access(&self) -> f64 {
+        let rate = f64::from(self.eviction_rate);
+        let early = poisson_above(rate, self.reads_before_reshuffle());
+        let slots =
+            f64::from(self.leaf_level - self.top) * f64::from(self.inner.slots) + f64::from(self.leaf.slots);
+        (1.0 + early) * slots / rate
+    }
+
     /// Checks the ranges, and Z and A against the paper's analysis (Ring ORAM, section 4.2: the stash stays bounded
     /// if `Z ln(2Z/A) + A/2 - Z - ln 4 > 0`; its premise about N and L is here the leaf bucket's own check, because
     /// leaf buckets may be larger than the others).

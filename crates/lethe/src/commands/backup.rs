@@ -1,0 +1,37 @@
+//! `lethe backup`
+
+use crate::config::{Config, Settings};
+use crate::exit::Exit;
+use crate::flags::{KeyFlags, StoreFlags};
+use crate::place::Place;
+use anyhow::Result;
+use clap::Args;
+
+#[derive(Args)]
+#[command(
+    after_help = "The checkpoint and the key are all that `lethe restore` needs. Keep the receipt apart from both: \
+with it, a restore notices a store that was rolled back. A vault in service ships checkpoints by itself, \
+and prints a receipt when it stops.
+
+Examples:
+  lethe backup
+  lethe backup --store s3://my-bucket/lethe > receipt.txt"
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    store: StoreFlags,
+    #[command(flatten)]
+    key: KeyFlags,
+}
+
+impl Arguments {
+    pub(super) fn over(self, config: Config) -> Config {
+        self.store.over(self.key.over(config))
+    }
+}
+
+pub(super) async fn run(settings: Settings) -> Result<Exit> {
+    let (vault, _) = Place::new(&settings).open().await?;
+    println!("{}", vault.close().await?);
+    Ok(Exit::Success)
+}

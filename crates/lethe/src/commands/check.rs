@@ -1,0 +1,56 @@
+//! `lethe check`
+
+use crate::config::{Config, Settings};
+use crate::exit::Exit;
+use crate::flags::{KeyFlags, StoreFlags};
+use crate::place::Place;
+use crate::progress;
+use crate::size::Size;
+use anyhow::Result;
+use clap::Args;
+
+#[derive(Args)]
+#[command(
+    after_help = "Every bucket that was ever written is fetched, in the order of the buckets' numbers, and \
+authenticated.
+
+Examples:
+  lethe check
+  lethe check --store s3://my-bucket/lethe"
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    store: StoreFlags,
+    #[command(flatten)]
+    key: KeyFlags,
+}
+
+impl Arguments {
+    pub(super) fn over(self, config: Config) -> Config {
+        self.store.over(self.key.over(config))
+    }
+}
+
+pub(super) async fn run(settings: Settings) -> Result<Exit> {
+    let (vault, _) = Place::new(&settings).open().await?;
+    let bar = progress::steps("checking buckets", 0);
+    let shown = bar.clone();
+    let report = vault
+        .check(Box::new(move |done, all| {
+            shown.set_length(all);
+            shown.set_position(done);
+        }))
+        .await;
+    bar.finish_and_clear();
+    vault.close().await?;
+    let report = report?;
+    if report.complaints.is_empty() {
+        println!("{} buckets, {} slots, {}: all authentic", report.buckets, report.slots, Size(report.bytes));
+        return Ok(Exit::Success);
+    }
+    for complaint in &report.complaints {
+        println!("{complaint}");
+    }
+    println!("{} of {} buckets are not what was written", report.complaints.len(), report.buckets);
+    Ok(Exit::Tampering)
+}

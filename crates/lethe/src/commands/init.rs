@@ -1,0 +1,46 @@
+//! `lethe init`
+
+use crate::config::{Config, Settings};
+use crate::exit::Exit;
+use crate::flags::{KeyFlags, PriceFlags, StoreFlags, VaultFlags};
+use crate::parameters::summary;
+use crate::place::Place;
+use crate::report::Report;
+use anyhow::Result;
+use clap::Args;
+use lethe_store::Usage;
+use lethe_vault::Status;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  lethe init
+  lethe init --capacity 10GiB --store s3://my-bucket/lethe --prices s3-standard
+  lethe init --capacity 1GiB --block-size 16KiB --scheme path --passphrase")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    vault: VaultFlags,
+    #[command(flatten)]
+    store: StoreFlags,
+    #[command(flatten)]
+    key: KeyFlags,
+    #[command(flatten)]
+    prices: PriceFlags,
+}
+
+impl Arguments {
+    pub(super) fn over(self, config: Config) -> Config {
+        self.vault.over(self.store.over(self.key.over(self.prices.over(config))))
+    }
+}
+
+pub(super) async fn run(settings: Settings) -> Result<Exit> {
+    let place = Place::new(&settings);
+    let prices = place.prices()?;
+    let header = place.make().await?;
+    let summary = summary(&header.parameters, place.store_name(), true, prices.as_ref());
+    let (none, status) = (Usage::default(), Status::default());
+    Report::now(&summary, &status, &none, &none, None).leave(&settings.data)?;
+    println!("A new vault\n{}", summary.render());
+    println!("`lethe serve` serves it. Keep its key: without it, nothing can be read again.");
+    Ok(Exit::Success)
+}

@@ -1,0 +1,72 @@
+//! The command line: one file a command.
+
+mod backup;
+
+mod check;
+mod init;
+mod restore;
+mod serve;
+mod status;
+
+use crate::config::{Config, Settings};
+use crate::exit::{self, Exit};
+use crate::flags::GlobalFlags;
+use crate::logging;
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Storage that learns nothing of what you touch
+#[derive(Parser)]
+#[command(name = "lethe", version, after_help = exit::HELP, infer_subcommands = true)]
+pub struct Cli {
+    #[command(flatten)]
+    global: GlobalFlags,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make a vault and say what it will cost
+    Init(init::Arguments),
+    /// Serve a vault over S3, making it if there is none
+    Serve(serve::Arguments),
+    /// What a vault holds, moves and costs
+    Status(status::Arguments),
+    /// Read and verify a whole vault
+    Check(check::Arguments),
+    /// Ship a sealed checkpoint to the store and print its receipt
+    Backup(backup::Arguments),
+    /// Bring a vault back from its store and key
+    Restore(restore::Arguments),
+}
+
+/// Runs a command to its end.
+///
+/// # Errors
+/// Whatever ended it; [`Exit::of`] gives the code.
+pub fn run(cli: Cli) -> Result<Exit> {
+    let config = Config::load(cli.global.config.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let config = cli.global.over(config);
+    let settle = |config: Config| -> Result<Settings> {
+        let settings = Settings::resolve(config)?;
+        logging::start(&settings)?;
+        Ok(settings)
+    };
+    match cli.command {
+        Command::Init(arguments) => runtime.block_on(init::run(settle(arguments.over(config))?)),
+        Command::Serve(arguments) => {
+            let config = arguments.over(config);
+            let asked = config.vault.clone();
+            runtime.block_on(serve::run(settle(config)?, &asked))
+        }
+        Command::Status(arguments) => runtime.block_on(status::run(settle(arguments.over(config))?)),
+        Command::Check(arguments) => runtime.block_on(check::run(settle(arguments.over(config))?)),
+        Command::Backup(arguments) => runtime.block_on(backup::run(settle(arguments.over(config))?)),
+        Command::Restore(arguments) => {
+            let options = arguments.options()?;
+            runtime.block_on(restore::run(settle(arguments.over(config))?, options))
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `lethe restore`
+
+use crate::config::{Config, Settings};
+use crate::exit::Exit;
+use crate::flags::{KeyFlags, StoreFlags};
+use crate::place::Place;
+use crate::progress;
+use anyhow::{Context, Result};
+use clap::Args;
+use lethe_store::{Objects, OpenOptions};
+use lethe_vault::{Receipt, Restore, VaultHeader, raw_header_of_store, restore};
+
+#[derive(Args)]
+#[command(
+    after_help = "Writes since the last shipped checkpoint are gone. The whole vault is fetched once into a \
+folder beside the trusted one, and written anew, every position drawn again.
+
+Examples:
+  lethe restore --store s3://my-bucket/lethe --key-file master.key --takeover
+  lethe restore --store s3://my-bucket/lethe --takeover --expect \"$(cat receipt.txt)\""
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    store: StoreFlags,
+    #[command(flatten)]
+    key: KeyFlags,
+    /// The receipt of a state: what is restored must be that state or one after it
+    #[arg(long, value_name = "RECEIPT")]
+    expect: Option<String>,
+    /// Displace the gateway that had the vault open: it can never write again
+    #[arg(long)]
+    takeover: bool,
+}
+
+pub(super) struct Wanted {
+    expect: Option<Receipt>,
+    takeover: bool,
+}
+
+impl Arguments {
+    pub(super) fn options(&self) -> Result<Wanted> {
+        let expect = self.expect.as_deref().map(str::parse).transpose()?;
+        Ok(Wanted { expect, takeover: self.takeover })
+    }
+
+    pub(super) fn over(self, config: Config) -> Config {
+        self.store.over(self.key.over(config))
+    }
+}
+
+pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
+    let place = Place::new(&settings);
+    if wanted.expect.is_none() {
+        eprintln!(
+            "warning: without --expect RECEIPT, an older consistent state of the store cannot be told from the newest"
+        );
+    }
+    let objects = place.objects(false).await?;
+    let raw = raw_header_of_store(&objects).await?;
+    let master = place.key(&raw)?;
+    let layout = VaultHeader::decode(&raw, &master)?.parameters.layout();
+    let disk = place.new_disk()?;
+    let folder = settings.data.root().join("restoring");
+    let clear = || match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    };
+    clear().with_context(|| format!("removing {}", folder.display()))?;
+    let options = OpenOptions { create: true, ..OpenOptions::default() };
+    let copy = Objects::open(&folder.display().to_string(), &options).await?.with_layout(layout.clone());
+    let (store, _) = place.wrapped(&objects, layout);
+    let bar = progress::steps("", 0);
+    let shown = bar.clone();
+    let progress = move |stage: &'static str, done, all| {
+        shown.set_message(stage);
+        shown.set_length(all);
+        shown.set_position(done);
+    };
+    let Wanted { expect, takeover } = wanted;
+    let options = Restore { copy, expect, takeover, progress: Box::new(progress) };
+    let restored = restore(place.setup(disk, store, master)?, options).await;
+    bar.finish_and_clear();
+    clear().with_context(|| format!("removing {}", folder.display()))?;
+    println!("The vault is restored. Receipt of its new state:\n{}", restored?);
+    Ok(Exit::Success)
+}

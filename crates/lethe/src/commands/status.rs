@@ -1,0 +1,37 @@
+//! `lethe status`
+
+use crate::config::{Config, Settings};
+use crate::exit::Exit;
+use crate::flags::PriceFlags;
+use crate::place::Place;
+use crate::report::Report;
+use anyhow::Result;
+use clap::Args;
+use lethe_vault::VaultError;
+
+#[derive(Args)]
+#[command(
+    after_help = "Shows what the vault's process last left in the trusted folder: asking costs no request, and \
+works while the vault is served.
+
+Examples:
+  lethe status
+  lethe status --data /srv/lethe-data --prices s3-standard"
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    prices: PriceFlags,
+}
+
+impl Arguments {
+    pub(super) fn over(self, config: Config) -> Config {
+        self.prices.over(config)
+    }
+}
+
+pub(super) async fn run(settings: Settings) -> Result<Exit> {
+    let prices = Place::new(&settings).prices()?;
+    let report = Report::load(&settings.data)?.ok_or(VaultError::NoVault)?;
+    print!("{}", report.render(prices.as_ref()));
+    Ok(Exit::Success)
+}

@@ -1,0 +1,44 @@
+//! The public metrics: what the provider sees anyway, and nothing else.
+
+use lethe_gateway::admin::{Figure, Kind};
+use lethe_store::{Prices, Usage};
+use lethe_vault::Status;
+
+/// The figures of `/metrics`.
+pub fn figures(status: &Status, usage: &Usage, prices: Option<&Prices>) -> Vec<Figure> {
+    let figure = |name: &str, help: &str, kind, value: f64| Figure {
+        name: format!("lethe_{name}"),
+        help: help.into(),
+        kind,
+        value,
+    };
+    let counted = |name, help, value: u64| figure(name, help, Kind::Counter, value as f64);
+    let mut figures = vec![
+        counted("accesses", "Accesses since the vault was made, dummies included", status.accesses),
+        counted("emergency_evictions", "Evictions outside of the public schedule", status.emergencies),
+        counted("store_get_requests", "Reads asked of the store", usage.gets()),
+        counted("store_put_requests", "Writes asked of the store", usage.puts()),
+        counted("store_delete_requests", "Deletions asked of the store", usage.deletes()),
+        counted("store_list_requests", "Listings asked of the store", usage.lists),
+        counted("store_sent_bytes", "Bytes sent to the store", usage.bytes_up),
+        counted("store_received_bytes", "Bytes received from the store", usage.bytes_down),
+        figure(
+            "evictions_owed",
+            "Evictions that the schedule owes",
+            Kind::Gauge,
+            status.evictions_owed as f64,
+        ),
+        figure("epoch", "Openings of the vault so far", Kind::Gauge, f64::from(status.epoch)),
+        figure("old_versions", "Replaced buckets still kept", Kind::Gauge, status.old_versions as f64),
+    ];
+    if let Some(prices) = prices {
+        let spent = prices.bill(usage).spent();
+        figures.push(figure(
+            "spent_dollars",
+            "Dollars for requests and traffic so far",
+            Kind::Counter,
+            spent,
+        ));
+    }
+    figures
+}

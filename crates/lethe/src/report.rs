@@ -1,0 +1,161 @@
+//! What `lethe status` shows: figures that the vault's process leaves in the trusted folder, every few seconds and
+//! when it stops, so that asking costs no request and works while the vault is served. For the owner alone.
+
+use crate::banner::VaultSummary;
+use crate::folders::DataFolder;
+use crate::size::Size;
+use anyhow::{Context, Result};
+use lethe_store::{Prices, Usage};
+use lethe_vault::Status;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The figures of one moment.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Seconds since 1970.
+    taken_at: u64,
+    epoch: u32,
+    accesses: u64,
+    emergencies: u64,
+    trusted_bytes: u64,
+    stash_blocks: u64,
+    stash_peak: u64,
+    old_versions: u64,
+    rows_used: u64,
+    rows_reserved: u64,
+    since_shipped: u64,
+    receipt: Option<String>,
+    objects: Option<Objects>,
+    /// Since the vault was made.
+    usage: Usage,
+    vault: VaultSummary,
+}
+
+/// What the gateway holds.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Objects {
+    /// S3 buckets.
+    pub buckets: u64,
+    /// Objects in them.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Blocks that nothing holds.
+    pub free_blocks: u64,
+    /// Blocks in all.
+    pub blocks: u64,
+}
+
+impl Report {
+    /// The figures of this moment. `earlier` is the usage before this process.
+    pub fn now(
+        vault: &VaultSummary,
+        status: &Status,
+        usage: &Usage,
+        earlier: &Usage,
+        objects: Option<Objects>,
+    ) -> Self {
+        let taken_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        Report {
+            taken_at,
+            epoch: status.epoch,
+            accesses: status.accesses,
+            emergencies: status.emergencies,
+            trusted_bytes: status.trusted_bytes,
+            stash_blocks: status.stash_blocks,
+            stash_peak: status.stash_peak,
+            old_versions: status.old_versions,
+            rows_used: status.rows_used,
+            rows_reserved: status.rows_reserved,
+            since_shipped: status.accesses_since_checkpoint,
+            receipt: status.receipt.clone(),
+            objects,
+            usage: usage.after(earlier),
+            vault: VaultSummary { fresh: false, ..vault.clone() },
+        }
+    }
+
+    fn file(data: &DataFolder) -> PathBuf {
+        data.trusted().join("status.json")
+    }
+
+    /// Reads the last figures that were left, if there are any.
+    ///
+    /// # Errors
+    /// The file cannot be read or understood.
+    pub fn load(data: &DataFolder) -> Result<Option<Self>> {
+        let file = Self::file(data);
+        match std::fs::read(&file) {
+            Ok(text) => {
+                let report = serde_json::from_slice(&text);
+                report.map(Some).with_context(|| format!("{} holds no figures: remove it", file.display()))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
+        }
+    }
+
+    /// Leaves these figures, in one step.
+    ///
+    /// # Errors
+    /// The trusted folder cannot be written.
+    pub fn leave(&self, data: &DataFolder) -> Result<()> {
+        let write = || -> std::io::Result<()> {
+            let mut file = tempfile::NamedTempFile::new_in(data.trusted())?;
+            file.write_all(&serde_json::to_vec_pretty(self)?)?;
+            file.persist(Self::file(data))?;
+            Ok(())
+        };
+        write().context("leaving the status in the trusted folder")
+    }
+
+    /// The requests, bytes and stored bytes since the vault was made.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// The figures, a line a fact.
+    pub fn render(&self, prices: Option<&Prices>) -> String {
+        let mut text = self.vault.render();
+        let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<15} {value}\n"));
+        if let Some(objects) = &self.objects {
+            let used = objects.blocks - objects.free_blocks;
+            line(
+                "objects",
+                format!("{} in {} buckets, {}", objects.objects, objects.buckets, Size(objects.bytes)),
+            );
+            line("blocks used", format!("{used} of {}", objects.blocks));
+        }
+        line("names", format!("{} of {}", Size(self.rows_used), Size(self.rows_reserved)));
+        line("accesses", self.accesses.to_string());
+        let stash = format!("{} blocks of it in the stash, {} at most", self.stash_blocks, self.stash_peak);
+        line("trusted now", format!("{}, {stash}", Size(self.trusted_bytes)));
+        line("emergencies", self.emergencies.to_string());
+        line("epoch", self.epoch.to_string());
+        line("old versions", self.old_versions.to_string());
+        let usage = &self.usage;
+        let kinds = [
+            ("get", usage.gets()),
+            ("put", usage.puts()),
+            ("delete", usage.deletes()),
+            ("list", usage.lists),
+        ];
+        let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        line("requests", format!("{} ({})", usage.requests(), kinds.join(", ")));
+        line("bytes moved", format!("{} up, {} down", Size(usage.bytes_up), Size(usage.bytes_down)));
+        line("stored now", format!("{} in {} objects", Size(usage.stored_bytes), usage.stored_objects));
+        if let Some(prices) = prices {
+            let bill = prices.bill(usage);
+            let (spent, monthly) = (bill.spent(), bill.storage_per_month);
+            line("costs", format!("${spent:.4} so far, ${monthly:.4} a month for what is stored now"));
+        }
+        line("unshipped", format!("{} accesses since the last checkpoint", self.since_shipped));
+        line("receipt", self.receipt.clone().unwrap_or_else(|| "none yet".into()));
+        let age = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs()) - self.taken_at;
+        line("as of", format!("{age} s ago"));
+        text
+    }
+}
