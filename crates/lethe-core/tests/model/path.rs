@@ -156,6 +156,7 @@ fn a_full_stash_refuses_before_anything_has_changed() {
             Err(other) => panic!("{other}"),
         }
         taken += 1;
+        assert!(taken < 100, "the stash has a bound");
     }
     assert!(taken > 0, "the first batch fits");
     for _ in 0..taken {
@@ -331,6 +332,20 @@ fn a_store_that_lies_is_found_out() {
         }
         assert!(matches!(read(0), Err(OramError::Torn)));
     }
+}
+
+#[test]
+fn positions_of_another_moment_are_found_out() {
+    let parameters = parameters(6, 6);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_path(&parameters, &store, 1);
+    finish_now(oram.access(&mut [Access::Write(BlockId(1), &[1; 5])])).unwrap();
+    let before = FlatPositionMap::new(oram.positions().snapshot());
+    finish_now(oram.access(&mut [Access::Write(BlockId(1), &[2; 5])])).unwrap();
+    let snapshot = oram.snapshot().unwrap();
+    let torn = PathOram::restore(parameters, Bucket(0), &store, before, rng(2), &snapshot).unwrap();
+    let outcome = finish_now(torn.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]));
+    assert!(matches!(outcome, Err(OramError::Contradiction("a block is not where the position map has it"))));
 }
 
 #[test]
