@@ -66,20 +66,26 @@ fn main() {
     };
     let slots = u64::from(parameters.blocks_per_bucket) * ((2 << parameters.leaf_level.0) - 1);
     println!("{parameters:?}\nslots / capacity {:.2}", slots as f64 / capacity as f64);
+    println!("places of a path {}", parameters.path_buckets() * parameters.blocks_per_bucket as usize);
     let subtrees = 1u64 << parameters.top.0;
     let positions = FlatPositionMap::new(Positions::new(capacity));
     let rng = ChaCha8Rng::seed_from_u64(argument(7, 1));
     let oram = PathOram::new(parameters, Bucket(0), store, positions, rng).expect("good parameters");
     let mut held: BTreeMap<usize, u64> = BTreeMap::new();
-    let warm = 4 * capacity;
+    let (warm, mut moved) = (4 * capacity, 0);
     let mut nothing: Vec<[u8; 0]> = vec![[]; batch as usize];
     for nth in 0..(warm + accesses) / batch {
         let request = |(at, into)| Access::Read(BlockId((nth * batch + at as u64) % capacity), into);
         let mut accesses: Vec<Access<'_>> =
             nothing.iter_mut().map(|into| &mut into[..]).enumerate().map(request).collect();
         finish_now(oram.access(&mut accesses)).expect("the access");
+        moved += oram.stash_len();
         while oram.owed() > 0 {
             finish_now(oram.idle()).expect("the write-back");
+        }
+        moved -= oram.stash_len();
+        if nth == warm / batch {
+            moved = 0;
         }
         if nth >= warm / batch {
             *held.entry(oram.stash_len()).or_default() += 1;
@@ -92,6 +98,7 @@ fn main() {
     let mean = sum(&|held| held);
     let deviation = sum(&|held| (held - mean) * (held - mean)).sqrt();
     println!("stash mean {mean:.2}, {:.3} a subtree, deviation {deviation:.2}", mean / subtrees as f64);
+    println!("blocks written back by an access {:.2}", moved as f64 / (samples * batch) as f64);
     let mut above = 0;
     for (held, times) in held.iter().rev() {
         above += times;

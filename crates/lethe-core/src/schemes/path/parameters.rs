@@ -65,17 +65,18 @@ pub enum PathParametersError {
     },
 }
 
-/// Blocks that wait on the trusted side for one subtree of untrusted levels, on average (measured 1.0 to 1.11 by
-/// `examples/path_tail.rs`).
-const WAITING_PER_SUBTREE: f64 = 1.15;
-
 impl PathParameters {
     /// Good parameters: Z = 4; the smallest tree that is at most half full; the trusted top as high as fits.
     ///
     /// `trusted_blocks` is what the trusted side holds on average while a largest batch is served, if each batch is
     /// written back before the next: the blocks above the untrusted levels, and the batch's paths. If not even a tree
-    /// without a trusted top fits, there is none. The hard bound is higher, see [`stash_bound`](Self::stash_bound):
-    /// it makes room for the fullest paths and for a tail that is exceeded with a probability below 2^-80.
+    /// without a trusted top fits, there is none.
+    ///
+    /// The hard bound is higher: it makes room for two largest batches of the fullest paths, and for a tail of waiting
+    /// blocks that is exceeded with a probability below 2^-80. That is an extrapolation of `examples/path_tail.rs`:
+    /// 1.05 to 1.1 blocks a subtree (1.4 with one untrusted level, 1.17 with two), a deviation of 1.1 times the
+    /// square root of the subtrees, and below 2^-10 each further block at least halves the probability when
+    /// there is one subtree.
     ///
     /// # Errors
     /// A capacity, a block size or a batch out of range.
@@ -97,13 +98,13 @@ impl PathParameters {
                 max_batch,
                 stash_bound: 0,
             };
-            parameters.stash_bound =
-                parameters.waiting_bound() + 2 * max_batch * parameters.blocks_per_access();
+            let batches = max_batch.saturating_mul(2 * parameters.blocks_per_access());
+            parameters.stash_bound = parameters.waiting_bound().saturating_add(batches);
             parameters
         };
         let fits = |parameters: &PathParameters| {
-            let waiting = libm::exp2(parameters.top.0.into()) * WAITING_PER_SUBTREE;
-            let paths = f64::from(max_batch) * f64::from(parameters.blocks_per_access()) * 0.6;
+            let waiting = parameters.subtrees() * parameters.waiting_per_subtree();
+            let paths = f64::from(max_batch) * parameters.blocks_on_path();
             waiting + paths <= trusted_blocks as f64
         };
         let best = (0..=leaf_level).rev().map(with_top).find(fits).unwrap_or(with_top(0));
@@ -111,10 +112,29 @@ impl PathParameters {
         Ok(best)
     }
 
-    /// What waits on the trusted side, the paths held apart, with a probability above 2^-80.
+    /// What waits on the trusted side, the paths held apart, but for a probability below 2^-80.
     fn waiting_bound(&self) -> u32 {
-        let subtrees = libm::exp2(self.top.0.into());
-        libm::ceil(WAITING_PER_SUBTREE * subtrees + 11.0 * libm::sqrt(subtrees)) as u32 + 90
+        let mean = self.waiting_per_subtree() * self.subtrees();
+        // Gaussian for many subtrees; for a few, geometric with ratio 1/2.
+        libm::ceil(mean + 11.5 * libm::sqrt(self.subtrees())) as u32 + 90
+    }
+
+    /// Blocks that wait for a subtree on average, with Z = 4 and a tree that is half full.
+    fn waiting_per_subtree(&self) -> f64 {
+        match self.path_buckets() {
+            1 => 1.45,
+            2 => 1.2,
+            _ => 1.15,
+        }
+    }
+
+    /// Blocks that an access takes in on average, with Z = 4 and a tree that is half full: upper buckets hold few.
+    fn blocks_on_path(&self) -> f64 {
+        2.0 + 1.4 * self.path_buckets() as f64
+    }
+
+    fn subtrees(&self) -> f64 {
+        libm::exp2(self.top.0.into())
     }
 
     /// Checks every range.
@@ -204,7 +224,17 @@ mod tests {
     fn more_trust_never_makes_a_path_longer() {
         let buckets = |trusted| PathParameters::for_capacity(1 << 20, 64, trusted, 1).unwrap().path_buckets();
         let planned: Vec<usize> = [0, 100, 1000, 1 << 15, 1 << 30].map(buckets).to_vec();
-        assert_eq!(planned, [19, 14, 10, 5, 1]);
+        assert_eq!(planned, [19, 13, 10, 5, 1]);
+    }
+
+    #[test]
+    fn planning_refuses_what_validation_refuses() {
+        let planned =
+            |capacity, block_bytes, batch| PathParameters::for_capacity(capacity, block_bytes, 0, batch);
+        assert!(planned(u64::MAX, 64, 1).is_err());
+        assert!(planned(0, 64, 1).is_err());
+        assert!(planned(1, u32::MAX, 1).is_err());
+        assert!(planned(1, 64, u32::MAX).is_err());
     }
 
     #[test]
