@@ -11,7 +11,9 @@ use alloc::sync::Arc;
 
 /// Memory as a scheme sees it: slots are read one by one, buckets are replaced whole.
 ///
-/// A bucket that was never written reads as zeros.
+/// A bucket that was never written reads as zeros. A read answers with the contents at the moment it is asked for,
+/// also where a write of the bucket begins while the read is in flight; a bucket is not read while its write is in
+/// flight.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait Store {
     /// What can go wrong below.

@@ -19,7 +19,8 @@ pub enum TraceEntry {
 }
 
 /// Memory for a [`Layout`]. Ready at once, until [`hold_back`](Self::hold_back): then each operation waits for
-/// [`complete`](Self::complete) or [`fail`](Self::fail), and takes effect only then.
+/// [`complete`](Self::complete) or [`fail`](Self::fail). A write takes effect only then; a read answers with what was
+/// there when it was asked for, as [`Store`] promises.
 ///
 /// It watches the scheme: to read or to write a bucket whose write is under way is a race that a real store would
 /// decide at will, and panics here.
@@ -179,16 +180,14 @@ impl Store for TraceStore {
         if self.recording.get() {
             self.trace.borrow_mut().push(TraceEntry::Read(slots.to_vec()));
         }
-        self.finish(&[]).await?;
-        let bytes = self.bytes.borrow();
         let mut at = 0;
         for slot in slots {
             let (start, len) = self.range(slot.bucket, slot.index);
-            into[at..at + len].copy_from_slice(&bytes[start..start + len]);
+            into[at..at + len].copy_from_slice(&self.bytes.borrow()[start..start + len]);
             at += len;
         }
         assert_eq!(at, into.len(), "a read is given exactly its slots' length");
-        Ok(())
+        self.finish(&[]).await
     }
 
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), TraceStoreError> {

@@ -1,6 +1,8 @@
 //! Every scheme against a plain array, on random batches that shrink.
 
 use crate::setup::*;
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::ring::Ring;
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::testing::{TraceStore, exercise};
 use lethe_core::words::Bucket;
@@ -26,6 +28,27 @@ proptest! {
     ) {
         let store = TraceStore::new(recursive_layout(&parameters, &map).0);
         exercise(&recursive_path(&parameters, &map, &store, seed), &batches, eager);
+    }
+
+    #[test]
+    fn ring_oram_answers_like_an_array(
+        (parameters, batches) in small_ring().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
+        seed: u64,
+        eager: bool,
+    ) {
+        let store = TraceStore::new(parameters.geometry().layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        exercise(&Ring::new(parameters, &store, positions, rng(seed)).unwrap(), &batches, eager);
+    }
+
+    #[test]
+    fn ring_oram_answers_like_an_array_in_whatever_order_the_store_finishes(
+        (parameters, steps) in small_ring().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
+        seed: u64,
+    ) {
+        let store = TraceStore::new(parameters.geometry().layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        drive(&Ring::new(parameters, &store, positions, rng(seed)).unwrap(), &store, &steps);
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! Schemes against their model, a plain array, and the promises of Path ORAM beyond it.
+//! Schemes against their model, a plain array, and what they promise beyond it.
 
 mod array;
 mod path;
 mod path_trace;
+mod recursive;
 mod setup;
+mod trivial;

@@ -4,7 +4,7 @@
 use crate::setup::*;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::FlatPositionMap;
-use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
+use lethe_core::position_map::recursive::RecursivePositionMap;
 use lethe_core::schemes::path::{PathOram, PathParameters, PathSnapshot, PathSnapshotError};
 use lethe_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now, settle};
 use lethe_core::words::{BlockId, Bucket, Level, Slot};
@@ -365,26 +365,4 @@ fn a_snapshot_of_other_parameters_is_refused() {
         let refused = PathOram::restore(other, Bucket(0), &store, positions, rng(1), &snapshot).err();
         assert_eq!(refused, Some(PathSnapshotError::Mismatch));
     }
-}
-
-#[test]
-fn a_recursive_map_keeps_less_on_the_trusted_side_than_a_flat_one() {
-    let parameters = PathParameters::for_capacity(1 << 14, 0, 64, 1).unwrap();
-    let map = RecursiveParameters {
-        blocks: parameters.capacity,
-        entries_per_block: 16,
-        flat_limit: 64,
-        trusted_blocks: 32,
-        max_batch: 1,
-    };
-    let levels: Vec<u64> = map.levels().unwrap().iter().map(|level| level.capacity).collect();
-    assert_eq!(levels, [1024, 64]);
-    let store = TraceStore::new(recursive_layout(&parameters, &map).0);
-    store.record(false);
-    let oram = recursive_path(&parameters, &map, &store, 1);
-    for block in 0..oram.capacity() {
-        finish_now(oram.access(&mut [Access::Write(BlockId(block), &[])])).unwrap();
-        finish_now(settle(&oram));
-    }
-    assert!(oram.trusted_bytes() < 4 * (1 << 14) / 2, "{} bytes", oram.trusted_bytes());
 }

@@ -5,12 +5,14 @@ use lethe_core::oram::Oram;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::ring::RingParameters;
 use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, TraceStoreError};
 use lethe_core::words::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use std::cell::Cell;
 
 pub(crate) const MAX_BATCH: u32 = 6;
 
@@ -59,6 +61,12 @@ pub(crate) fn flat_path<'a>(parameters: &PathParameters, store: &'a TraceStore, 
     PathOram::new(parameters.clone(), Bucket(0), store, positions, rng(seed)).unwrap()
 }
 
+pub(crate) fn small_ring() -> impl Strategy<Value = RingParameters> {
+    (1u64..200, 0usize..3, 0u64..200).prop_map(|(capacity, block_bytes, trusted)| {
+        RingParameters::for_capacity(capacity, [0, 1, 9][block_bytes], trusted, MAX_BATCH)
+    })
+}
+
 pub(crate) fn recursive_layout(parameters: &PathParameters, map: &RecursiveParameters) -> (Layout, Bucket) {
     let mut layout = parameters.layout();
     let first = layout.append(&map.layout().unwrap());
@@ -97,6 +105,47 @@ pub(crate) fn schedule(capacity: u64) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..150)
 }
 
+/// Runs a schedule as a driver does: at most one access and one step of `idle` are in flight, and no access begins
+/// while `idle` must run first. Then lets everything finish, and compares every block with the array.
+pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
+    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+    let (accessing, idling) = (Cell::new(false), Cell::new(false));
+    store.hold_back(true);
+    let mut executor = Executor::new();
+    let idle = || async {
+        oram.idle().await.expect("idle works");
+        idling.set(false);
+    };
+    for step in steps {
+        match step {
+            Step::Access(operations) => {
+                while accessing.get() || oram.must_idle() {
+                    if oram.must_idle() && !idling.replace(true) {
+                        executor.spawn(idle());
+                    }
+                    executor.run();
+                    if store.pending() > 0 {
+                        store.complete(store.pending() - 1);
+                        executor.run();
+                    }
+                }
+                accessing.set(true);
+                let prepared = model.prepare(operations);
+                let accessing = &accessing;
+                executor.spawn(async move {
+                    prepared.run(oram).await;
+                    accessing.set(false);
+                });
+            }
+            Step::Idle if !idling.replace(true) => executor.spawn(idle()),
+            Step::Complete(which) if store.pending() > 0 => store.complete(which.index(store.pending())),
+            Step::Idle | Step::Complete(_) => {}
+        }
+        executor.run();
+    }
+    finish(oram, store, executor, model);
+}
+
 /// Runs a schedule, then lets everything finish, and compares every block with the array.
 pub(crate) fn follow<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
     let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
@@ -111,6 +160,10 @@ pub(crate) fn follow<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
         }
         executor.run();
     }
+    finish(oram, store, executor, model);
+}
+
+fn finish<O: Oram>(oram: &O, store: &TraceStore, mut executor: Executor<'_>, mut model: ArrayModel) {
     while executor.unfinished() > 0 {
         assert!(store.pending() > 0, "{} tasks wait for each other", executor.unfinished());
         store.complete(store.pending() - 1);
