@@ -60,6 +60,12 @@ pub enum OramError<E: core::error::Error + 'static> {
         /// The hard bound.
         most: usize,
     },
+    /// [`must_idle`](Oram::must_idle) was true. The access was refused before anything changed; drive `idle` until it
+    /// is false and ask again.
+    #[error(
+        "work is owed that must come first: the access was refused before anything changed; drive idle and ask again"
+    )]
+    Owed,
     /// What the store returned contradicts the trusted state.
     #[error("the store's answer contradicts the trusted state: {0}")]
     Contradiction(&'static str),

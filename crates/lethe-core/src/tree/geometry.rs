@@ -114,6 +114,14 @@ impl Geometry {
         self.levels().map(move |level| (level, self.bucket(level, leaf)))
     }
 
+    /// All untrusted buckets, in the order of their numbers.
+    pub fn all_buckets(&self) -> impl Iterator<Item = (Level, Bucket)> + '_ {
+        self.levels().flat_map(|level| {
+            let first = self.first_of(level).0;
+            (first..first + (1 << level.0)).map(move |bucket| (level, Bucket(bucket)))
+        })
+    }
+
     /// The level that an untrusted bucket stands on.
     ///
     /// # Panics

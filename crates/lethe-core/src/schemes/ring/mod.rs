@@ -30,6 +30,7 @@ use crate::store::Store;
 use crate::tree::eviction_order::reverse_lexicographic;
 use crate::tree::geometry::Geometry;
 use crate::tree::placement::Placement;
+use crate::turns::Turns;
 use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -45,6 +46,9 @@ pub struct Ring<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
+    /// One access at a time, and one step of `idle`.
+    access_turns: Turns,
+    idle_turns: Turns,
     state: RefCell<State<R>>,
 }
 
@@ -58,9 +62,11 @@ struct State<R> {
     emergencies: u64,
     /// Buckets read often enough to be reshuffled early.
     worn: VecDeque<Bucket>,
-    /// Buckets whose eviction has its reads in flight.
+    /// Buckets whose eviction has its reads in flight, and the count of such rounds of reads so far.
     reading: Vec<Bucket>,
-    reading_done: Option<Waker>,
+    rounds: u64,
+    /// The access that waits for the end of such a round.
+    waiting: Option<Waker>,
     /// Buckets whose rewriting is in flight, and the blocks in them that still stand in the stash as well.
     writing: Vec<Bucket>,
     placed: Vec<Placed>,
@@ -68,6 +74,8 @@ struct State<R> {
     pinned: Vec<(BlockId, Leaf)>,
     placement: Placement,
     buffers: Vec<Vec<u8>>,
+    /// An operation failed or was dropped half-way.
+    torn: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -100,7 +108,8 @@ struct Fetch {
 /// The reads of one batch.
 struct ReadPlan {
     fetches: Vec<Fetch>,
-    meets_reading: bool,
+    /// The round of an eviction's reads that brings what these reads leave out.
+    meets: Option<u64>,
 }
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Ring<S, P, R> {
@@ -125,14 +134,17 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Ring<S, P, R> {
             emergencies: 0,
             worn: VecDeque::new(),
             reading: Vec::new(),
-            reading_done: None,
+            rounds: 0,
+            waiting: None,
             writing: Vec::new(),
             placed: Vec::new(),
             pinned: Vec::new(),
             placement: Placement::default(),
             buffers: Vec::new(),
+            torn: false,
         };
-        Ok(Ring { parameters, tree, store, positions, state: RefCell::new(state) })
+        let (access_turns, idle_turns) = Default::default();
+        Ok(Ring { parameters, tree, store, positions, access_turns, idle_turns, state: RefCell::new(state) })
     }
 
     /// The public parameters.
@@ -167,18 +179,18 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Ring<S, P, R> {
     async fn read_paths(&self, lookups: &[Lookup]) -> Result<(), OramError<S::Error>> {
         let plan = self.state.borrow_mut().plan_reads(lookups, &self.tree, &self.parameters);
         self.fetch(&plan.fetches).await?;
-        if plan.meets_reading {
-            poll_fn(|context| {
-                let mut state = self.state.borrow_mut();
-                if state.reading.is_empty() {
-                    return Poll::Ready(());
-                }
-                state.reading_done = Some(context.waker().clone());
-                Poll::Pending
-            })
-            .await;
-        }
-        Ok(())
+        poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            if state.torn {
+                return Poll::Ready(Err(OramError::Torn));
+            }
+            if state.reading.is_empty() || plan.meets != Some(state.rounds) {
+                return Poll::Ready(Ok(()));
+            }
+            state.waiting = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
     }
 
     /// Reads slots in one round trip and takes their real blocks into the stash.
@@ -204,9 +216,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Ring<S, P, R> {
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         for (access, lookup) in batch.iter_mut().zip(lookups) {
-            let block = match access {
-                Access::Read(block, _) | Access::Write(block, _) => *block,
-                Access::Dummy => continue,
+            let Some(block) = access.block() else {
+                continue;
             };
             let handle = match state.stash.find(block) {
                 Some(handle) => handle,
@@ -240,10 +251,12 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Ring<S, P, R> {
 }
 
 impl<S: Store, R: RngCore> Ring<S, FlatPositionMap<S::Error>, R> {
-    /// The trusted state. `None` while an access or a step of `idle` is in flight.
+    /// The trusted state. `None` while an access or a step of `idle` is in flight, and once the state is torn.
+    ///
+    /// While [`must_idle`](Oram::must_idle) is false, at most `stash_bound - max_batch` blocks are in its stash.
     pub fn snapshot(&self) -> Option<RingSnapshot> {
         let state = self.state.borrow();
-        let quiet = state.reading.is_empty() && state.writing.is_empty() && state.pinned.is_empty();
+        let quiet = self.access_turns.is_free() && self.idle_turns.is_free() && !state.torn;
         quiet.then(|| RingSnapshot {
             parameters: self.parameters.clone(),
             positions: self.positions.snapshot(),
@@ -256,30 +269,72 @@ impl<S: Store, R: RngCore> Ring<S, FlatPositionMap<S::Error>, R> {
         })
     }
 
-    /// Goes on from a snapshot. `None` if the snapshot contradicts itself.
+    /// Goes on from a snapshot. `None` if the snapshot contradicts itself: every mapped block must be in one place,
+    /// on the path that it is mapped to, and the counts of reads must be those of the slots.
     pub fn restore(snapshot: RingSnapshot, store: S, random: R) -> Option<Self> {
-        let RingSnapshot { parameters, positions, stash, metadata, .. } = snapshot;
-        if positions.blocks() != parameters.capacity {
-            return None;
-        }
-        let ring = Ring::new(parameters, store, FlatPositionMap::new(positions), random).ok()?;
+        let parameters = snapshot.parameters.clone();
+        parameters.validate().ok()?;
+        snapshot.agrees(&parameters.geometry()).then_some(())?;
+        let positions = FlatPositionMap::new(snapshot.positions);
+        let ring = Ring::new(parameters, store, positions, random).ok()?;
         {
             let mut state = ring.state.borrow_mut();
-            let known = |block: BlockId| block.0 < ring.parameters.capacity;
-            let fits = stash.blocks().all(|(block, _)| known(block))
-                && metadata.fits(&ring.tree, ring.parameters.capacity)
-                && snapshot.worn.iter().all(|bucket| bucket.0 < ring.tree.buckets())
-                && state.stash.restore(&stash);
-            if !fits {
-                return None;
-            }
-            state.metadata = metadata;
+            state.stash.restore(&snapshot.stash).then_some(())?;
+            state.metadata = snapshot.metadata;
             state.accesses = snapshot.accesses;
             state.evictions = snapshot.evictions;
             state.emergencies = snapshot.emergencies;
             state.worn = snapshot.worn;
         }
         Some(ring)
+    }
+}
+
+impl RingSnapshot {
+    /// Whether its parts agree with one another.
+    fn agrees(&self, tree: &Geometry) -> bool {
+        let parameters = &self.parameters;
+        let sizes = self.positions.blocks() == parameters.capacity
+            && self.metadata.fits(tree, parameters.capacity)
+            && self.emergencies <= self.evictions;
+        sizes && self.reads_agree(tree) && self.blocks_agree(tree)
+    }
+
+    /// Whether each bucket's count of reads is that of its slots, and just the worn ones are to be reshuffled.
+    fn reads_agree(&self, tree: &Geometry) -> bool {
+        let most = self.parameters.reads;
+        let before = self.parameters.reads_before_reshuffle();
+        let mut worn: Vec<Bucket> = self.worn.iter().copied().collect();
+        worn.sort_unstable();
+        let mut found = Vec::new();
+        for (level, bucket) in tree.all_buckets() {
+            let reads = self.metadata.reads(tree, bucket);
+            let unread = |real| self.metadata.unread(tree, level, bucket, real).count() as u32;
+            if reads > most || reads + unread(true) + unread(false) != tree.shape(level).slots {
+                return false;
+            }
+            if reads > before {
+                found.push(bucket);
+            }
+        }
+        worn == found
+    }
+
+    /// Whether every mapped block, and no other, stands in one place, which is on its path.
+    fn blocks_agree(&self, tree: &Geometry) -> bool {
+        let mut leaves: Vec<Option<Leaf>> =
+            (0..self.positions.blocks()).map(|block| self.positions.get(BlockId(block))).collect();
+        // Each block that is met is struck out: it must not be met again, and none must be left.
+        let mut strike = |block: BlockId| leaves.get_mut(block.0 as usize).and_then(Option::take);
+        let in_stash =
+            self.stash.blocks().all(|(block, leaf)| leaf.0 < tree.leaves() && strike(block) == Some(leaf));
+        let in_tree = tree.all_buckets().all(|(level, bucket)| {
+            self.metadata.unread(tree, level, bucket, true).all(|slot| {
+                let leaf = self.metadata.block(tree, level, slot).and_then(&mut strike);
+                leaf.is_some_and(|leaf| leaf.0 < tree.leaves() && tree.bucket(level, leaf) == bucket)
+            })
+        });
+        in_stash && in_tree && leaves.iter().all(Option::is_none)
     }
 }
 
@@ -300,17 +355,31 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for Ring<S, P,
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
         check_batch(batch, self.parameters.capacity, self.block_bytes(), self.max_batch())?;
-        let mut lookups = self.state.borrow_mut().admit(batch, &self.parameters)?;
+        let _turn = self.access_turns.take().await;
+        if self.state.borrow().torn {
+            return Err(OramError::Torn);
+        }
+        self.state.borrow().room_for(batch.len(), &self.parameters)?;
+        if self.must_idle() {
+            return Err(OramError::Owed);
+        }
+        let unfinished = Unfinished(&self.state);
+        let mut lookups = self.state.borrow_mut().admit(batch, &self.parameters);
         self.positions.remap(&mut lookups).await?;
         self.read_paths(&lookups).await?;
-        self.serve(batch, &lookups)
+        self.serve(batch, &lookups)?;
+        unfinished.finished();
+        Ok(())
     }
 
     fn owed(&self) -> u64 {
         let state = self.state.borrow();
         let scheduled = state.accesses / u64::from(self.parameters.eviction_rate);
         let emergency = u64::from(state.needs_emergency(&self.parameters));
-        scheduled.saturating_sub(state.evictions - state.emergencies) + state.worn.len() as u64 + emergency
+        scheduled.saturating_sub(state.evictions - state.emergencies)
+            + state.worn.len() as u64
+            + emergency
+            + self.positions.owed()
     }
 
     fn must_idle(&self) -> bool {
@@ -321,24 +390,34 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for Ring<S, P,
             !state.in_flight(*bucket)
                 && state.metadata.reads(&self.tree, *bucket) > self.parameters.reads_before_reshuffle()
         };
-        behind > 1 || state.worn.iter().any(worn_out) || state.needs_emergency(&self.parameters)
+        behind > 1
+            || state.worn.iter().any(worn_out)
+            || state.needs_emergency(&self.parameters)
+            || self.positions.must_idle()
     }
 
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        let _turn = self.idle_turns.take().await;
+        if self.state.borrow().torn {
+            return Err(OramError::Torn);
+        }
+        let unfinished = Unfinished(&self.state);
         let turn = self.state.borrow_mut().next_turn(&self.parameters, &self.tree);
         match turn {
             Some(Turn::Reshuffle(bucket)) => {
                 let level = self.tree.level_of(bucket);
                 let leaf =
                     Leaf((bucket.0 - self.tree.first_of(level).0) << (self.parameters.leaf_level - level.0));
-                self.rewrite(leaf, &[(level, bucket)]).await
+                self.rewrite(leaf, &[(level, bucket)]).await?;
             }
             Some(Turn::Evict(leaf)) => {
                 let path: Vec<(Level, Bucket)> = self.tree.path(leaf).collect();
-                self.rewrite(leaf, &path).await
+                self.rewrite(leaf, &path).await?;
             }
-            None => Ok(()),
+            None => self.positions.idle().await?,
         }
+        unfinished.finished();
+        Ok(())
     }
 
     fn emergencies(&self) -> u64 {
@@ -352,43 +431,44 @@ enum Turn {
 }
 
 impl<R: RngCore> State<R> {
-    /// Refuses a batch that could overflow the stash; otherwise draws each block's next leaf. A second request for a
-    /// block becomes a dummy access: it is served from what the first one brings.
-    fn admit<E: core::error::Error + 'static>(
-        &mut self,
-        batch: &[Access<'_>],
+    /// Refuses a batch that could overflow the stash.
+    fn room_for<E: core::error::Error + 'static>(
+        &self,
+        accesses: usize,
         parameters: &RingParameters,
-    ) -> Result<Vec<Lookup>, OramError<E>> {
-        let held = self.resident();
-        if held + batch.len() > parameters.stash_bound as usize {
-            return Err(OramError::StashFull { held, most: parameters.stash_bound as usize });
-        }
+    ) -> Result<(), OramError<E>> {
+        let (held, most) = (self.resident(), parameters.stash_bound as usize);
+        if held + accesses > most { Err(OramError::StashFull { held, most }) } else { Ok(()) }
+    }
+
+    /// Draws each block's next leaf. A second request for a block becomes a dummy access: it is served from what the
+    /// first one brings.
+    fn admit(&mut self, batch: &[Access<'_>], parameters: &RingParameters) -> Vec<Lookup> {
         self.accesses += batch.len() as u64;
         let mut lookups: Vec<Lookup> = Vec::with_capacity(batch.len());
         for access in batch {
-            let asked = match access {
-                Access::Read(block, _) | Access::Write(block, _) => Some(*block),
-                Access::Dummy => None,
-            };
+            let asked = access.block();
             let block = asked.filter(|block| lookups.iter().all(|before| before.block != Some(*block)));
             lookups.push(Lookup { block, new: self.draw_leaf(parameters.leaf_level), old: None });
         }
-        Ok(lookups)
+        lookups
     }
 
     fn plan_reads(&mut self, lookups: &[Lookup], tree: &Geometry, parameters: &RingParameters) -> ReadPlan {
-        let mut plan = ReadPlan { fetches: Vec::new(), meets_reading: false };
+        let mut plan = ReadPlan { fetches: Vec::new(), meets: None };
         for lookup in lookups {
             let leaf = match (lookup.block, lookup.old) {
                 (Some(_), Some(old)) => old,
                 // Never mapped, or a dummy: any path.
-                _ => self.draw_leaf(parameters.leaf_level.min(tree.leaf_level().0)),
+                _ => self.draw_leaf(parameters.leaf_level),
             };
             if let Some(block) = lookup.block {
                 self.pin(block, lookup.new, tree);
             }
             for (level, bucket) in tree.path(leaf) {
-                plan.meets_reading |= self.reading.contains(&bucket);
+                if self.reading.contains(&bucket) {
+                    plan.meets = Some(self.rounds);
+                }
                 if self.in_flight(bucket) || !self.metadata.is_written(tree, bucket) {
                     continue;
                 }
@@ -455,6 +535,7 @@ impl<R: RngCore> State<R> {
     /// The reads of an eviction: of each bucket every unread block, and unread dummies up to Z slots in all.
     fn plan_evacuation(&mut self, buckets: &[(Level, Bucket)], tree: &Geometry) -> Vec<Fetch> {
         let mut fetches = Vec::new();
+        self.rounds += 1;
         for (level, bucket) in buckets.iter().copied() {
             self.reading.push(bucket);
             if !self.metadata.is_written(tree, bucket) {
@@ -479,7 +560,7 @@ impl<R: RngCore> State<R> {
     /// Places stash blocks into the buckets and lays out their plaintext, each block in a random slot.
     fn refill(&mut self, leaf: Leaf, buckets: &[(Level, Bucket)], tree: &Geometry) -> (Vec<Bucket>, Vec<u8>) {
         self.reading.clear();
-        if let Some(waiting) = self.reading_done.take() {
+        if let Some(waiting) = self.waiting.take() {
             waiting.wake();
         }
         let mut placement = core::mem::take(&mut self.placement);
@@ -578,5 +659,27 @@ impl<R: RngCore> State<R> {
         buffer.clear();
         buffer.resize(bytes, 0);
         buffer
+    }
+}
+
+/// Marks the state torn unless it is told that the operation came to its end.
+struct Unfinished<'a, R>(&'a RefCell<State<R>>);
+
+impl<R> Unfinished<'_, R> {
+    fn finished(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl<R> Drop for Unfinished<'_, R> {
+    fn drop(&mut self) {
+        // Borrowed only while a panic unwinds through the state itself.
+        let Ok(mut state) = self.0.try_borrow_mut() else {
+            return;
+        };
+        state.torn = true;
+        if let Some(waiting) = state.waiting.take() {
+            waiting.wake();
+        }
     }
 }

@@ -24,7 +24,7 @@ pub struct RingBucket {
 pub struct RingParameters {
     /// N: blocks that the user can address; at most 2^31 - 1.
     pub capacity: u64,
-    /// Bytes of a block; 0 where only the trace matters.
+    /// Bytes of a block; 0 where only the trace matters; at most 2^24.
     pub block_bytes: u32,
     /// L: the tree has 2^L leaves; at most 30.
     pub leaf_level: u32,
@@ -50,6 +50,9 @@ pub enum RingParametersError {
     /// Capacity out of range.
     #[error("the capacity is {0} blocks: give 1 to 2147483647")]
     Capacity(u64),
+    /// Blocks that are too long.
+    #[error("blocks of {0} bytes are too long: give at most 16777216")]
+    BlockBytes(u32),
     /// The tree is too deep or its top too low.
     #[error("the leaf level is {leaf_level} and the first untrusted level {top}: give top ≤ leaf level ≤ 30")]
     Levels {
@@ -222,6 +225,9 @@ impl RingParameters {
         if self.capacity == 0 || self.capacity > MAX_BLOCKS {
             return Err(RingParametersError::Capacity(self.capacity));
         }
+        if self.block_bytes > 1 << 24 {
+            return Err(RingParametersError::BlockBytes(self.block_bytes));
+        }
         if self.top > self.leaf_level || self.leaf_level > 30 {
             return Err(RingParametersError::Levels { leaf_level: self.leaf_level, top: self.top });
         }
@@ -354,6 +360,7 @@ mod tests {
             bad.validate().unwrap_err()
         };
         assert!(matches!(refused(|p| p.capacity = 0), RingParametersError::Capacity(0)));
+        assert!(matches!(refused(|p| p.block_bytes = u32::MAX), RingParametersError::BlockBytes(u32::MAX)));
         assert!(matches!(refused(|p| p.top = p.leaf_level + 1), RingParametersError::Levels { .. }));
         assert!(matches!(refused(|p| p.reads = p.max_batch), RingParametersError::Rates { .. }));
         assert!(matches!(refused(|p| p.inner.blocks /= 2), RingParametersError::Analysis { .. }));
