@@ -63,6 +63,7 @@ impl ArrayModel {
     /// # Panics
     /// As [`batch`](Self::batch).
     pub async fn read_all<O: Oram>(&mut self, oram: &O) {
+        settle(oram).await;
         for block in 0..oram.capacity() {
             self.batch(oram, &[Operation::Read(BlockId(block))]).await;
             settle(oram).await;

@@ -28,19 +28,6 @@ pub struct Executor<'a> {
     ended: usize,
 }
 
-struct Task<'a> {
-    future: Option<Pin<Box<dyn Future<Output = ()> + 'a>>>,
-    woken: Arc<Woken>,
-}
-
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 impl<'a> Executor<'a> {
     /// Without tasks.
     pub fn new() -> Self {
@@ -49,8 +36,7 @@ impl<'a> Executor<'a> {
 
     /// Adds a task; it starts at the next [`run`](Self::run).
     pub fn spawn(&mut self, future: impl Future<Output = ()> + 'a) {
-        self.tasks
-            .push(Task { future: Some(Box::pin(future)), woken: Arc::new(Woken(AtomicBool::new(true))) });
+        self.tasks.push(Task::new(future));
     }
 
     /// Polls woken tasks, the oldest first, until none is woken.
@@ -58,19 +44,9 @@ impl<'a> Executor<'a> {
         let mut progress = true;
         while progress {
             progress = false;
-            for task in &mut self.tasks {
-                let Some(future) = &mut task.future else {
-                    continue;
-                };
-                if !task.woken.0.swap(false, Ordering::Relaxed) {
-                    continue;
-                }
-                progress = true;
-                let waker = Waker::from(task.woken.clone());
-                if future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
-                    task.future = None;
-                    self.ended += 1;
-                }
+            for task in self.tasks.iter_mut().filter(|task| !task.has_ended()) {
+                progress |= task.poll();
+                self.ended += usize::from(task.has_ended());
             }
         }
     }
@@ -83,5 +59,46 @@ impl<'a> Executor<'a> {
     /// Tasks that have not.
     pub fn unfinished(&self) -> usize {
         self.tasks.len() - self.ended
+    }
+}
+
+/// A future that is polled only when it is new or was woken.
+pub struct Task<'a> {
+    future: Option<Pin<Box<dyn Future<Output = ()> + 'a>>>,
+    woken: Arc<Woken>,
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<'a> Task<'a> {
+    /// A task that has not begun.
+    pub fn new(future: impl Future<Output = ()> + 'a) -> Self {
+        Task { future: Some(Box::pin(future)), woken: Arc::new(Woken(AtomicBool::new(true))) }
+    }
+
+    /// Polls it if it is new or was woken; says whether it did.
+    pub fn poll(&mut self) -> bool {
+        let Some(future) = &mut self.future else {
+            return false;
+        };
+        if !self.woken.0.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        let waker = Waker::from(self.woken.clone());
+        if future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+            self.future = None;
+        }
+        true
+    }
+
+    /// Whether it came to its end.
+    pub fn has_ended(&self) -> bool {
+        self.future.is_none()
     }
 }

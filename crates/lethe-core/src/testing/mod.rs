@@ -3,8 +3,11 @@
 
 pub mod array_model;
 pub mod executor;
+pub mod oblivious;
+pub mod stage;
 pub mod trace_store;
 
 pub use array_model::{ArrayModel, Operation, Prepared, exercise, settle};
-pub use executor::{Executor, finish_now};
+pub use executor::{Executor, Task, finish_now};
+pub use stage::{Event, Stage, Work};
 pub use trace_store::{TraceEntry, TraceStore, TraceStoreError};

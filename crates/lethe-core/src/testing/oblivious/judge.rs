@@ -1,0 +1,272 @@
+//! The judgement over two sets of runs.
+
+use super::super::array_model::Operation;
+use super::super::stage::Event;
+use super::statistics::{Finding, certain, fair_signs, homogeneous, tally, uniform};
+use super::watch::{Sights, Watch};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A test alarms if a sound scheme would show so much with a probability below 2 to this.
+pub const ALARM_LOG2: f64 = -32.0;
+
+/// The most tests of sound schemes in a whole suite: `2^12 * 2^-32 = 2^-20`.
+pub const MOST_TESTS: usize = 1 << 12;
+
+/// The leaves are counted in at most so many cells.
+const MOST_CELLS: u64 = 32;
+const PICK_CELLS: usize = 16;
+const PAIR_CELLS: u64 = 8;
+
+/// One run: what was asked, which is secret, and what showed.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The batches, in order.
+    pub operations: Vec<Vec<Operation>>,
+    /// The events of the whole run.
+    pub events: Vec<Event>,
+}
+
+/// What the judge found.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// All tests, in order.
+    pub findings: Vec<Finding>,
+}
+
+impl Judgement {
+    /// The findings that no sound scheme shows.
+    pub fn alarms(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.log2_p < ALARM_LOG2)
+    }
+
+    /// Whether there was no alarm.
+    pub fn passes(&self) -> bool {
+        self.alarms().next().is_none()
+    }
+
+    /// Whether a test whose name contains this has alarmed.
+    pub fn alarmed(&self, name: &str) -> bool {
+        self.alarms().any(|finding| finding.name.contains(name))
+    }
+}
+
+impl fmt::Display for Judgement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut sorted: Vec<&Finding> = self.findings.iter().collect();
+        sorted.sort_by(|one, other| one.log2_p.total_cmp(&other.log2_p));
+        writeln!(f, "{} tests, {} alarms", sorted.len(), self.alarms().count())?;
+        sorted.iter().try_for_each(|finding| writeln!(f, "{finding}"))
+    }
+}
+
+/// What one set of runs showed, and what had been asked.
+struct Side {
+    name: &'static str,
+    deviation: Option<String>,
+    runs: Vec<Sights>,
+    /// For each run and access, in order: what was asked.
+    asked: Vec<Vec<Option<u64>>>,
+    kinds: Vec<Vec<&'static str>>,
+}
+
+/// Judges two sets of runs of one scheme over a tree of `leaves` leaves (1 if it has none); `watch` gives a new watch
+/// for the run of a number.
+pub fn judge(
+    leaves: u64,
+    watch: impl Fn(u64) -> Box<dyn Watch>,
+    one: &[Trial],
+    other: &[Trial],
+) -> Judgement {
+    let one = Side::look("one", &watch, one, 0);
+    let other = Side::look("other", &watch, other, 1 << 32);
+    let mut findings = Vec::new();
+    for side in [&one, &other] {
+        findings.push(certain(format!("{}: shape", side.name), side.deviation.clone()));
+    }
+    if findings.iter().any(|shape| shape.log2_p < ALARM_LOG2) {
+        return Judgement { findings };
+    }
+    for side in [&one, &other] {
+        if leaves > 1 {
+            side.test_leaves(leaves, &mut findings);
+        }
+        side.test_picks(&mut findings);
+    }
+    if leaves > 1 {
+        let cells = |side: &Side| tally(cells_of(leaves), side.leaves().map(|leaf| cell(leaf, leaves)));
+        findings.push(homogeneous("both: leaves of one law".to_string(), &cells(&one), &cells(&other)));
+    }
+    let totals: BTreeSet<&'static str> =
+        one.runs.iter().chain(&other.runs).flat_map(|sights| sights.totals.keys().copied()).collect();
+    for total in totals {
+        let of = |sights: &Sights| sights.totals.get(total).copied().unwrap_or(0) as f64;
+        let pairs = one.runs.iter().zip(&other.runs).map(|(one, other)| (of(one), of(other)));
+        findings.push(fair_signs(format!("both: as many {total}"), pairs));
+    }
+    Judgement { findings }
+}
+
+fn cells_of(leaves: u64) -> usize {
+    leaves.min(MOST_CELLS) as usize
+}
+
+/// The subtree of a leaf, of [`cells_of`] many.
+fn cell(leaf: u64, leaves: u64) -> usize {
+    (leaf / (leaves / leaves.min(MOST_CELLS))) as usize
+}
+
+impl Side {
+    fn look(name: &'static str, watch: &impl Fn(u64) -> Box<dyn Watch>, trials: &[Trial], seed: u64) -> Self {
+        let mut side = Side { name, deviation: None, runs: Vec::new(), asked: Vec::new(), kinds: Vec::new() };
+        for (nth, trial) in trials.iter().enumerate() {
+            let mut watch = watch(seed + nth as u64);
+            for (at, event) in trial.events.iter().enumerate() {
+                if let Err(deviation) = watch.see(event) {
+                    side.deviation = Some(format!("run {nth}, event {at}: {deviation}"));
+                    return side;
+                }
+            }
+            side.runs.push(watch.sights().clone());
+            side.ask(&trial.operations);
+        }
+        side
+    }
+
+    /// Notes what each access of a run asked for, and what kind of access that makes it.
+    fn ask(&mut self, batches: &[Vec<Operation>]) {
+        let mut blocks = Vec::new();
+        let mut kinds = Vec::new();
+        let mut last: BTreeMap<u64, usize> = BTreeMap::new();
+        for batch in batches {
+            let begin = blocks.len();
+            for operation in batch {
+                let (block, writes) = match operation {
+                    Operation::Read(block) => (Some(block.0), false),
+                    Operation::Write(block, _) => (Some(block.0), true),
+                    Operation::Dummy => (None, false),
+                };
+                let before = block.and_then(|block| last.insert(block, blocks.len()));
+                kinds.push(match (block, before) {
+                    (None, _) => "dummies",
+                    (_, Some(before)) if before >= begin => "repeats within a batch",
+                    (_, None) => "first accesses",
+                    (_, Some(before)) if blocks.len() - before < 16 => "early returns",
+                    _ if writes => "late writes",
+                    _ => "late reads",
+                });
+                blocks.push(block);
+            }
+        }
+        self.asked.push(blocks);
+        self.kinds.push(kinds);
+    }
+
+    fn leaves(&self) -> impl Iterator<Item = u64> + '_ {
+        self.runs.iter().flat_map(|sights| sights.leaves.iter().copied())
+    }
+
+    fn test_leaves(&self, leaves: u64, findings: &mut Vec<Finding>) {
+        let cells = cells_of(leaves);
+        let mut test = |what: &str, counts: &[u64]| {
+            findings.push(uniform(format!("{}: {what}", self.name), counts));
+        };
+        test("leaves", &tally(cells, self.leaves().map(|leaf| cell(leaf, leaves))));
+
+        // Which kind of access it was must not matter.
+        let mut by_kind: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        for (sights, kinds) in self.runs.iter().zip(&self.kinds) {
+            for (leaf, kind) in sights.leaves.iter().zip(kinds) {
+                by_kind.entry(kind).or_insert_with(|| alloc::vec![0; cells])[cell(*leaf, leaves)] += 1;
+            }
+        }
+        for (kind, counts) in &by_kind {
+            test(&format!("leaves of {kind}"), counts);
+        }
+
+        // The differences (bit by bit) along a chain of independent uniform leaves are independent and uniform too.
+        for lag in [1, 2] {
+            let steps = self
+                .runs
+                .iter()
+                .flat_map(|sights| sights.leaves.iter().zip(&sights.leaves[lag.min(sights.leaves.len())..]));
+            let counts = tally(cells, steps.map(|(one, other)| cell(one ^ other, leaves)));
+            test(&format!("steps between leaves {lag} apart"), &counts);
+        }
+        let pairs = self.runs.iter().flat_map(|sights| sights.leaves.chunks_exact(2));
+        test("pairs of leaves", &pair_counts(leaves, pairs.map(|pair| (pair[0], pair[1]))));
+
+        // The leaf of a block's next access against that of the one before it.
+        let mut returns = Vec::new();
+        for (sights, asked) in self.runs.iter().zip(&self.asked) {
+            let mut last: BTreeMap<u64, u64> = BTreeMap::new();
+            for (leaf, block) in sights.leaves.iter().zip(asked) {
+                if let Some(before) = block.and_then(|block| last.insert(block, *leaf)) {
+                    returns.push((before, *leaf));
+                }
+            }
+        }
+        let steps = returns.iter().map(|(one, other)| cell(one ^ other, leaves));
+        test("steps between leaves of one block", &tally(cells, steps));
+        // Overlapping pairs are not independent, so every second one of all is left out; a block's own chain is
+        // covered by its steps.
+        test(
+            "pairs of leaves of one block",
+            &pair_counts(leaves, disjoint(&self.runs, &self.asked).into_iter()),
+        );
+    }
+
+    fn test_picks(&self, findings: &mut Vec<Finding>) {
+        let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for (sights, kinds) in self.runs.iter().zip(&self.kinds) {
+            for pick in &sights.picks {
+                let who = match pick.access {
+                    Some(access) => kinds[access],
+                    None => "evictions",
+                };
+                values.entry(format!("slots of {who}")).or_default().push(pick.value);
+                values.entry(format!("slots of level {}", pick.level)).or_default().push(pick.value);
+                if let Some(before) = pick.before {
+                    // Around the circle, so that steps of uniform numbers are uniform.
+                    let step = pick.value - before;
+                    let step = if step < 0.0 { step + 1.0 } else { step };
+                    values.entry("steps between slots of one bucket".to_string()).or_default().push(step);
+                }
+            }
+        }
+        for (what, values) in values {
+            let cells = values.iter().map(|value| ((value * PICK_CELLS as f64) as usize).min(PICK_CELLS - 1));
+            findings.push(uniform(format!("{}: {what}", self.name), &tally(PICK_CELLS, cells)));
+        }
+    }
+}
+
+fn pair_counts(leaves: u64, pairs: impl Iterator<Item = (u64, u64)>) -> Vec<u64> {
+    let side = leaves.min(PAIR_CELLS);
+    let coarse = |leaf: u64| leaf / (leaves / side);
+    tally((side * side) as usize, pairs.map(|(one, other)| (coarse(one) * side + coarse(other)) as usize))
+}
+
+/// Pairs of successive leaves of one block, no leaf in two of them.
+fn disjoint(runs: &[Sights], asked: &[Vec<Option<u64>>]) -> Vec<(u64, u64)> {
+    let mut pairs = Vec::new();
+    for (sights, asked) in runs.iter().zip(asked) {
+        let mut open: BTreeMap<u64, u64> = BTreeMap::new();
+        for (leaf, block) in sights.leaves.iter().zip(asked) {
+            let Some(block) = block else {
+                continue;
+            };
+            match open.remove(block) {
+                Some(before) => pairs.push((before, *leaf)),
+                None => {
+                    open.insert(*block, *leaf);
+                }
+            }
+        }
+    }
+    pairs
+}

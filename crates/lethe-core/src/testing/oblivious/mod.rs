@@ -1,0 +1,25 @@
+//! The judge of obliviousness: does a trace tell anything of what was asked?
+//!
+//! It is given many independently seeded runs of two access sequences that could hardly differ more, with the same
+//! batch sizes and the same driver. Two things are asked of every run, and both must hold for every adversary:
+//!
+//! 1. **Shape.** Every operation, its size, its order and its time follow from the parameters, the batch sizes, the
+//!    random choices shown before, and the order in which the store got done. A [`Watch`] knows the public schedule
+//!    by an account of its own and refuses whatever deviates. This is certain: it has no false alarms.
+//! 2. **Choices.** What is left are leaves and slots. Each must be uniform and independent of everything else: of its
+//!    predecessors, of the block's own earlier leaf, of what was asked. Statistical tests, each with a bound on its
+//!    false alarms that is proven at every sample size (see [`statistics`]).
+//!
+//! **False alarms.** A test alarms below `2^-32`. A suite may hold [`MOST_TESTS`] tests of sound schemes, so that it
+//! alarms falsely with a probability of at most `2^-20`. Seeds are fixed: a suite that passed passes again.
+
+pub mod judge;
+pub mod ring;
+pub mod script;
+pub mod statistics;
+pub mod watch;
+
+pub use judge::{ALARM_LOG2, Judgement, MOST_TESTS, Trial, judge};
+pub use script::{Batches, Sequence};
+pub use statistics::Finding;
+pub use watch::{Adversary, Watch};

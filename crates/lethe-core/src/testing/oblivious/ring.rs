@@ -1,0 +1,469 @@
+//! Ring ORAM's public schedule, accounted for a second time: from the parameters and the trace alone.
+
+use super::super::stage::{Event, Work};
+use super::super::trace_store::TraceEntry;
+use super::watch::{Adversary, Pick, Sights, Watch, draw_below, spread};
+use crate::schemes::ring::RingParameters;
+use crate::words::Slot;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// The watch over a Ring ORAM whose buckets are numbered from 0, from its first access on.
+pub fn watch(parameters: &RingParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+    let tree = Tree::of(parameters);
+    match adversary {
+        Adversary::Full => Box::new(FullWatch::new(tree, parameters, seed)),
+        Adversary::Snapshot => Box::new(SnapshotWatch { tree, evictions: 0, sights: Sights::default() }),
+    }
+}
+
+/// The tree's arithmetic.
+struct Tree {
+    leaf_level: u32,
+    top: u32,
+}
+
+impl Tree {
+    fn of(parameters: &RingParameters) -> Self {
+        Tree { leaf_level: parameters.leaf_level, top: parameters.top }
+    }
+
+    fn leaves(&self) -> u64 {
+        1 << self.leaf_level
+    }
+
+    /// Untrusted buckets: 2^top + .. + 2^L of them, the levels one after the other.
+    fn buckets(&self) -> u64 {
+        (2 << self.leaf_level) - (1 << self.top)
+    }
+
+    fn bucket(&self, level: u32, leaf: u64) -> u64 {
+        (1 << level) - (1 << self.top) + (leaf >> (self.leaf_level - level))
+    }
+
+    fn level(&self, bucket: u64) -> u32 {
+        (bucket + (1 << self.top)).ilog2()
+    }
+
+    /// The leaves below a bucket.
+    fn below(&self, bucket: u64) -> Range<u64> {
+        let level = self.level(bucket);
+        let nth = bucket + (1 << self.top) - (1 << level);
+        let width = self.leaf_level - level;
+        nth << width..(nth + 1) << width
+    }
+
+    fn path(&self, leaf: u64) -> impl Iterator<Item = u64> + '_ {
+        (self.top..=self.leaf_level).map(move |level| self.bucket(level, leaf))
+    }
+
+    /// The path of an eviction: the count of evictions before it, its bits mirrored.
+    fn eviction(&self, nth: u64) -> Vec<u64> {
+        let leaf = (0..self.leaf_level).fold(0, |leaf, bit| leaf << 1 | (nth >> bit & 1));
+        self.path(leaf).collect()
+    }
+}
+
+/// What is known of a bucket.
+#[derive(Clone, Default)]
+struct Seen {
+    written: bool,
+    unread: Vec<u32>,
+    reads: u32,
+    in_flight: bool,
+    last_pick: Option<f64>,
+}
+
+struct OnLine {
+    accesses: usize,
+    asked: bool,
+    waits_for_store: bool,
+    /// Whether some, or all, of the leaves that it may be about lie on buckets that are being read.
+    may_meet: bool,
+    must_meet: bool,
+    /// The round of reads that was open when it was planned.
+    round: u64,
+}
+
+#[derive(PartialEq)]
+enum Phase {
+    MustRead,
+    Reading,
+    MustWrite,
+    Writing,
+    MustEnd,
+}
+
+struct OffLine {
+    buckets: Vec<u64>,
+    phase: Phase,
+}
+
+struct FullWatch {
+    tree: Tree,
+    parameters: RingParameters,
+    random: ChaCha8Rng,
+    buckets: Vec<Seen>,
+    worn: VecDeque<u64>,
+    accesses: u64,
+    evictions: u64,
+    on_line: Option<OnLine>,
+    off_line: Option<OffLine>,
+    /// Rounds of evictions' reads so far.
+    rounds: u64,
+    sights: Sights,
+}
+
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+impl Watch for FullWatch {
+    fn see(&mut self, event: &Event) -> Result<(), String> {
+        if self.on_line.as_ref().is_some_and(|on_line| !on_line.asked) && !is_request_of_access(event) {
+            // It began and asked for nothing: all of its paths must be in flight or never written.
+            self.plan(&[])?;
+        }
+        match event {
+            Event::Owes { owed, must_idle } => {
+                let due = (self.behind() + self.worn.len() as u64, self.must_idle());
+                ensure((*owed, *must_idle) == due, || format!("owes {owed}, {must_idle}; due is {due:?}"))
+            }
+            Event::AccessBegins(accesses) => {
+                ensure(!self.must_idle(), || String::from("an access began before what was owed"))?;
+                self.accesses += *accesses as u64;
+                self.on_line = Some(OnLine {
+                    accesses: *accesses,
+                    asked: false,
+                    waits_for_store: false,
+                    may_meet: false,
+                    must_meet: false,
+                    round: 0,
+                });
+                Ok(())
+            }
+            Event::Asks(Work::Access, TraceEntry::Read(slots)) => self.plan(slots),
+            Event::Asks(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
+            Event::Answered(Work::Access) => {
+                if let Some(on_line) = &mut self.on_line {
+                    on_line.waits_for_store = false;
+                }
+                Ok(())
+            }
+            Event::Ends(Work::Access) => self.end_access(),
+            Event::IdleBegins => self.begin_idle(),
+            Event::Asks(Work::Idle, TraceEntry::Read(slots)) => self.evacuate(slots),
+            Event::Asks(Work::Idle, TraceEntry::Write(buckets)) => {
+                self.rewrite(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
+            }
+            Event::Answered(Work::Idle) => {
+                let Some(off_line) = &mut self.off_line else {
+                    return Err(String::from("an answer to nobody"));
+                };
+                off_line.phase = match off_line.phase {
+                    Phase::Reading => Phase::MustWrite,
+                    _ => Phase::MustEnd,
+                };
+                Ok(())
+            }
+            Event::Ends(Work::Idle) => self.end_idle(),
+            Event::Rests => self.rest(),
+        }
+    }
+
+    fn sights(&self) -> &Sights {
+        &self.sights
+    }
+}
+
+fn is_request_of_access(event: &Event) -> bool {
+    matches!(event, Event::Asks(Work::Access, _))
+}
+
+impl FullWatch {
+    fn new(tree: Tree, parameters: &RingParameters, seed: u64) -> Self {
+        FullWatch {
+            buckets: vec![Seen::default(); tree.buckets() as usize],
+            tree,
+            parameters: parameters.clone(),
+            random: ChaCha8Rng::seed_from_u64(seed),
+            worn: VecDeque::new(),
+            accesses: 0,
+            evictions: 0,
+            on_line: None,
+            off_line: None,
+            rounds: 0,
+            sights: Sights::default(),
+        }
+    }
+
+    fn behind(&self) -> u64 {
+        (self.accesses / u64::from(self.parameters.eviction_rate)).saturating_sub(self.evictions)
+    }
+
+    fn must_idle(&self) -> bool {
+        self.behind() > 1 || !self.worn.is_empty()
+    }
+
+    fn shape(&self, bucket: u64) -> (u32, u32) {
+        let of = if self.tree.level(bucket) == self.tree.leaf_level {
+            self.parameters.leaf
+        } else {
+            self.parameters.inner
+        };
+        (of.blocks, of.slots)
+    }
+
+    /// The buckets of a path that an access reads now.
+    fn visible(&self, leaf: u64) -> Vec<u64> {
+        let visible = |bucket: &u64| {
+            let seen = &self.buckets[*bucket as usize];
+            seen.written && !seen.in_flight
+        };
+        self.tree.path(leaf).filter(visible).collect()
+    }
+
+    fn is_being_read(&self, bucket: u64) -> bool {
+        self.off_line
+            .as_ref()
+            .is_some_and(|idle| idle.phase == Phase::Reading && idle.buckets.contains(&bucket))
+    }
+
+    /// Whether the reads of this round are still in flight.
+    fn is_open(&self, round: u64) -> bool {
+        round == self.rounds && self.off_line.as_ref().is_some_and(|idle| idle.phase == Phase::Reading)
+    }
+
+    /// The reads of a batch: for each access one unread slot of every visible bucket of one path.
+    fn plan(&mut self, slots: &[Slot]) -> Result<(), String> {
+        let Some(on_line) = self.on_line.as_mut().filter(|on_line| !on_line.asked) else {
+            return Err(String::from("a second read for one batch"));
+        };
+        on_line.asked = true;
+        on_line.waits_for_store = !slots.is_empty();
+        let accesses = on_line.accesses;
+        let mut groups = self.groups(slots);
+        ensure(groups.len() <= accesses, || format!("{} paths for {accesses} accesses", groups.len()))?;
+        // An access shows nothing if all of its path is invisible. At which places of the batch such accesses stood
+        // does not show either: any, with equal probability.
+        while groups.len() < accesses {
+            let at = draw_below(&mut self.random, groups.len() + 1);
+            groups.insert(at, Vec::new());
+        }
+        let first = self.sights.leaves.len();
+        let (mut may_meet, mut must_meet) = (false, false);
+        let visible: Vec<Vec<u64>> = (0..self.tree.leaves()).map(|leaf| self.visible(leaf)).collect();
+        for group in &groups {
+            let shown: Vec<u64> = group.iter().map(|slot| slot.bucket.0).collect();
+            let cell: Vec<u64> =
+                (0..self.tree.leaves()).filter(|leaf| visible[*leaf as usize] == shown).collect();
+            ensure(!cell.is_empty(), || format!("buckets {shown:?} are no path's visible ones"))?;
+            let meets = |leaf: &u64| self.tree.path(*leaf).any(|bucket| self.is_being_read(bucket));
+            may_meet |= cell.iter().any(meets);
+            must_meet |= cell.iter().all(meets);
+            let leaf = cell[draw_below(&mut self.random, cell.len())];
+            self.sights.leaves.push(leaf);
+        }
+        for (nth, slot) in
+            groups.iter().enumerate().flat_map(|(nth, group)| group.iter().map(move |slot| (nth, slot)))
+        {
+            self.take(*slot, Some(first + nth))?;
+        }
+        self.sights.add("slots read on line", slots.len() as u64);
+        if let Some(on_line) = &mut self.on_line {
+            (on_line.may_meet, on_line.must_meet, on_line.round) = (may_meet, must_meet, self.rounds);
+        }
+        Ok(())
+    }
+
+    /// Slots by path: a path's buckets lie below one another, and the next path begins elsewhere.
+    fn groups(&self, slots: &[Slot]) -> Vec<Vec<Slot>> {
+        let mut groups: Vec<Vec<Slot>> = Vec::new();
+        for slot in slots {
+            let goes_on = groups.last().and_then(|group| group.last()).is_some_and(|last| {
+                let (upper, lower) = (self.tree.below(last.bucket.0), self.tree.below(slot.bucket.0));
+                upper.start <= lower.start && lower.end <= upper.end && upper != lower
+            });
+            match groups.last_mut() {
+                Some(group) if goes_on => group.push(*slot),
+                _ => groups.push(vec![*slot]),
+            }
+        }
+        groups
+    }
+
+    /// An access reads a slot: it must not have been read since its bucket was written.
+    fn take(&mut self, slot: Slot, access: Option<usize>) -> Result<(), String> {
+        let level = self.tree.level(slot.bucket.0);
+        let seen = &mut self.buckets[slot.bucket.0 as usize];
+        let Ok(rank) = seen.unread.binary_search(&slot.index) else {
+            return Err(format!("{slot} was read twice"));
+        };
+        let value = spread(&mut self.random, rank, seen.unread.len());
+        seen.unread.remove(rank);
+        seen.reads += 1;
+        self.sights.picks.push(Pick { access, level, value, before: seen.last_pick.replace(value) });
+        if seen.reads == self.parameters.reads - self.parameters.max_batch + 1 {
+            self.worn.push_back(slot.bucket.0);
+        }
+        Ok(())
+    }
+
+    fn end_access(&mut self) -> Result<(), String> {
+        let Some(on_line) = self.on_line.take() else {
+            return Err(String::from("an access ended that had not begun"));
+        };
+        ensure(!on_line.waits_for_store, || String::from("an access ended before its reads"))?;
+        ensure(!(on_line.must_meet && self.is_open(on_line.round)), || {
+            String::from("an access did not wait for an eviction's reads")
+        })
+    }
+
+    /// Which buckets come next: those that were read too often, then the path whose turn it is.
+    fn begin_idle(&mut self) -> Result<(), String> {
+        ensure(self.off_line.is_none(), || String::from("two steps of idle at a time"))?;
+        let buckets = if let Some(bucket) = self.worn.pop_front() {
+            self.sights.add("early reshuffles", 1);
+            vec![bucket]
+        } else if self.behind() > 0 {
+            self.evictions += 1;
+            self.tree.eviction(self.evictions - 1)
+        } else {
+            Vec::new()
+        };
+        let fetches = buckets.iter().any(|bucket| self.evacuated(*bucket) > 0);
+        let phase = match (buckets.is_empty(), fetches) {
+            (true, _) => Phase::MustEnd,
+            (false, true) => Phase::MustRead,
+            (false, false) => Phase::MustWrite,
+        };
+        for bucket in &buckets {
+            self.buckets[*bucket as usize].in_flight = true;
+        }
+        self.off_line = Some(OffLine { buckets, phase });
+        Ok(())
+    }
+
+    /// How many slots an eviction reads from a bucket: Z, or as many as are unread.
+    fn evacuated(&self, bucket: u64) -> usize {
+        let seen = &self.buckets[bucket as usize];
+        if seen.written { seen.unread.len().min(self.shape(bucket).0 as usize) } else { 0 }
+    }
+
+    fn evacuate(&mut self, slots: &[Slot]) -> Result<(), String> {
+        let Some(off_line) = self.off_line.as_mut().filter(|idle| idle.phase == Phase::MustRead) else {
+            return Err(String::from("idle read out of turn"));
+        };
+        off_line.phase = Phase::Reading;
+        self.rounds += 1;
+        let buckets = off_line.buckets.clone();
+        let mut rest = slots;
+        for bucket in buckets {
+            let due = self.evacuated(bucket);
+            let split = rest.iter().position(|slot| slot.bucket.0 != bucket).unwrap_or(rest.len());
+            let (here, others) = rest.split_at(split);
+            rest = others;
+            ensure(here.len() == due, || format!("{} slots of bucket {bucket}, due are {due}", here.len()))?;
+            ensure(here.is_sorted_by_key(|slot| slot.index), || String::from("slots out of order"))?;
+            if here.is_empty() {
+                continue;
+            }
+            let level = self.tree.level(bucket);
+            let seen = &self.buckets[bucket as usize];
+            let ranks: Result<Vec<usize>, _> =
+                here.iter().map(|slot| seen.unread.binary_search(&slot.index)).collect();
+            let Ok(mut ranks) = ranks else {
+                return Err(format!("an eviction read a slot of bucket {bucket} twice"));
+            };
+            ranks.dedup();
+            ensure(ranks.len() == due, || format!("an eviction asked twice for a slot of bucket {bucket}"))?;
+            // Any one of a uniform choice of several is a uniform choice.
+            let rank = ranks[draw_below(&mut self.random, ranks.len())];
+            let value = spread(&mut self.random, rank, seen.unread.len());
+            self.sights.picks.push(Pick { access: None, level, value, before: seen.last_pick });
+        }
+        self.sights.add("slots read off line", slots.len() as u64);
+        ensure(rest.is_empty(), || format!("an eviction read {} slots too many", rest.len()))
+    }
+
+    fn rewrite(&mut self, buckets: &[u64]) -> Result<(), String> {
+        let Some(off_line) = self.off_line.as_mut().filter(|idle| idle.phase == Phase::MustWrite) else {
+            return Err(String::from("idle wrote out of turn"));
+        };
+        off_line.phase = Phase::Writing;
+        ensure(off_line.buckets == buckets, || format!("wrote {buckets:?}, due are {:?}", off_line.buckets))?;
+        for bucket in buckets {
+            let slots = self.shape(*bucket).1;
+            self.buckets[*bucket as usize] = Seen {
+                written: true,
+                unread: (0..slots).collect(),
+                reads: 0,
+                in_flight: true,
+                last_pick: None,
+            };
+        }
+        self.sights.add("buckets written", buckets.len() as u64);
+        Ok(())
+    }
+
+    fn end_idle(&mut self) -> Result<(), String> {
+        let Some(off_line) = self.off_line.take().filter(|idle| idle.phase == Phase::MustEnd) else {
+            return Err(String::from("idle ended out of turn"));
+        };
+        for bucket in off_line.buckets {
+            self.buckets[bucket as usize].in_flight = false;
+        }
+        Ok(())
+    }
+
+    /// Nothing may linger that could go on.
+    fn rest(&mut self) -> Result<(), String> {
+        let idle_may_rest =
+            self.off_line.as_ref().is_none_or(|idle| matches!(idle.phase, Phase::Reading | Phase::Writing));
+        ensure(idle_may_rest, || String::from("idle lingers"))?;
+        let access_may_rest = self.on_line.as_ref().is_none_or(|on_line| {
+            on_line.waits_for_store || (on_line.may_meet && self.is_open(on_line.round))
+        });
+        ensure(access_may_rest, || String::from("an access lingers"))
+    }
+}
+
+/// Who sees writes only, sees the evictions in their order, and now and then a bucket that is reshuffled.
+struct SnapshotWatch {
+    tree: Tree,
+    evictions: u64,
+    sights: Sights,
+}
+
+impl Watch for SnapshotWatch {
+    fn see(&mut self, event: &Event) -> Result<(), String> {
+        let Event::Asks(_, TraceEntry::Write(buckets)) = event else {
+            return Ok(());
+        };
+        let changed: Vec<u64> = buckets.iter().map(|bucket| bucket.0).collect();
+        if changed == self.tree.eviction(self.evictions) {
+            self.evictions += 1;
+            self.sights.add("evictions", 1);
+            return Ok(());
+        }
+        ensure(changed.len() == 1, || {
+            format!("{changed:?} changed, which is no eviction's turn and no single bucket")
+        })?;
+        self.sights.add("early reshuffles", 1);
+        if self.tree.level(changed[0]) == self.tree.leaf_level {
+            self.sights.add("early reshuffles of leaves", 1);
+        }
+        Ok(())
+    }
+
+    fn sights(&self) -> &Sights {
+        &self.sights
+    }
+}

@@ -1,0 +1,96 @@
+//! Access sequences that could hardly differ more.
+
+use super::super::array_model::Operation;
+use super::watch::draw_below;
+use crate::words::BlockId;
+use alloc::vec::Vec;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// A way to use an ORAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sequence {
+    /// Reads one block for ever: a batch is that block many times.
+    OneBlock,
+    /// Reads all blocks in turn.
+    Sweep,
+    /// Reads blocks at random.
+    Random,
+    /// Reads blocks at random, the nth with a weight of 1/n.
+    Zipf,
+    /// Writes all blocks in turn.
+    SweepingWrites,
+    /// Reads and writes two blocks in turn: what is asked for is always in the stash.
+    TwoBlocks,
+    /// Nothing but dummies.
+    Dummies,
+    /// Reads blocks that were never written, over and over.
+    NeverWritten,
+    /// One block, dummies and a sweep in turn.
+    Mixed,
+}
+
+/// The public side of a sequence: how long its batches are.
+#[derive(Clone, Copy, Debug)]
+pub struct Batches {
+    /// How many.
+    pub count: usize,
+    /// The longest; the others are of any length from 1, drawn from `seed`.
+    pub most: usize,
+    /// The same for both sequences.
+    pub seed: u64,
+}
+
+impl Sequence {
+    /// Writes the first half of the blocks once, then goes on as the sequence does, in batches of these lengths.
+    pub fn operations(self, capacity: u64, batches: Batches, seed: u64) -> Vec<Vec<Operation>> {
+        let mut lengths = ChaCha8Rng::seed_from_u64(batches.seed);
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let half = (capacity / 2).max(1);
+        let filling: Vec<Operation> =
+            (0..half).map(|block| Operation::Write(BlockId(block), block as u8)).collect();
+        let mut script: Vec<Vec<Operation>> =
+            filling.chunks(batches.most).map(<[Operation]>::to_vec).collect();
+        let mut nth = 0;
+        for _ in 0..batches.count {
+            let length = 1 + draw_below(&mut lengths, batches.most);
+            let batch =
+                (nth..nth + length as u64).map(|nth| self.operation(nth, half, capacity, &mut random));
+            script.push(batch.collect());
+            nth += length as u64;
+        }
+        script
+    }
+
+    fn operation(self, nth: u64, half: u64, capacity: u64, random: &mut ChaCha8Rng) -> Operation {
+        let block = |block: u64| BlockId(block);
+        match self {
+            Sequence::OneBlock => Operation::Read(block(0)),
+            Sequence::Sweep => Operation::Read(block(nth % half)),
+            Sequence::Random => Operation::Read(block(draw_below(random, half as usize) as u64)),
+            Sequence::Zipf => Operation::Read(block(zipf(half, random))),
+            Sequence::SweepingWrites => Operation::Write(block(nth % half), nth as u8),
+            Sequence::TwoBlocks if nth.is_multiple_of(3) => Operation::Write(block(nth % 2), nth as u8),
+            Sequence::TwoBlocks => Operation::Read(block(nth % 2)),
+            Sequence::Dummies => Operation::Dummy,
+            Sequence::NeverWritten => Operation::Read(block((half + nth % half).min(capacity - 1))),
+            Sequence::Mixed => match nth % 3 {
+                0 => Operation::Read(block(0)),
+                1 => Operation::Dummy,
+                _ => Operation::Read(block(nth % half)),
+            },
+        }
+    }
+}
+
+fn zipf(blocks: u64, random: &mut ChaCha8Rng) -> u64 {
+    let total: f64 = (1..=blocks).map(|nth| 1.0 / nth as f64).sum();
+    let mut left = draw_below(random, 1 << 30) as f64 / f64::from(1 << 30) * total;
+    for nth in 1..blocks {
+        left -= 1.0 / nth as f64;
+        if left < 0.0 {
+            return nth - 1;
+        }
+    }
+    blocks - 1
+}

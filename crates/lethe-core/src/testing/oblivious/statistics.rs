@@ -1,0 +1,174 @@
+//! The tests of the judge. Each returns a bound on its false alarms that holds at every sample size: no asymptotics.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use statrs::distribution::{Binomial, ChiSquared, ContinuousCDF, Discrete, DiscreteCDF, Hypergeometric};
+
+/// The outcome of one test.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What was tested, of whom.
+    pub name: String,
+    /// The statistic, for people.
+    pub figure: String,
+    /// log2 of a bound on the probability that a sound scheme shows so much or more.
+    pub log2_p: f64,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "p <= 2^{:<8.2} {:<60} {}", self.log2_p, self.name, self.figure)
+    }
+}
+
+/// Counts of independent draws that should be uniform over the cells: the likelihood ratio G against the bound of
+/// Agrawal ("Finite-Sample Concentration of the Multinomial in Relative Entropy", 2020): n times the relative entropy
+/// has a moment generating function below that of a Gamma variable of shape k - 1, so
+/// `P(G/2 >= x) <= e^(d - x) (x/d)^d` for `x > d = k - 1`, at every n.
+///
+/// The asymptotic chi-square probability stands in the figure, to be looked at only.
+pub fn uniform(name: String, counts: &[u64]) -> Finding {
+    let n: u64 = counts.iter().sum();
+    let freedom = counts.len() as f64 - 1.0;
+    let expected = n as f64 / counts.len() as f64;
+    let half: f64 = counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| *count as f64)
+        .fold(0.0, |sum, seen| sum + seen * libm::log(seen / expected));
+    let half = half.max(0.0);
+    let bound = if half > freedom && freedom > 0.0 {
+        (freedom - half + freedom * libm::log(half / freedom)) / core::f64::consts::LN_2
+    } else {
+        0.0
+    };
+    let asymptotic = ChiSquared::new(freedom.max(1.0)).map_or(1.0, |chi| chi.sf(2.0 * half));
+    let figure =
+        alloc::format!("G = {:.1}, {freedom} degrees, n = {n}, chi-square p = {asymptotic:.2e}", 2.0 * half);
+    Finding { name, figure, log2_p: bound.min(0.0) }
+}
+
+/// Two samples over the same cells: for each cell, given how often it came in both together, the share of the first
+/// is hypergeometric (Fisher's exact test). The least of the cells' two-sided probabilities, times the cells.
+pub fn homogeneous(name: String, one: &[u64], other: &[u64]) -> Finding {
+    let (n, m): (u64, u64) = (one.iter().sum(), other.iter().sum());
+    let mut least = 1.0f64;
+    for (a, b) in one.iter().zip(other) {
+        if let Ok(law) = Hypergeometric::new(n + m, n, a + b) {
+            least = least.min(
+                2.0 * tail(&law, *a, n as f64 * (a + b) as f64 / (n + m) as f64, law_range(n, m, a + b)),
+            );
+        }
+    }
+    let log2_p = libm::log2(least * one.len() as f64).min(0.0);
+    Finding { name, figure: alloc::format!("Fisher, {} cells, n = {n} and {m}", one.len()), log2_p }
+}
+
+fn law_range(n: u64, m: u64, drawn: u64) -> (u64, u64) {
+    (drawn.saturating_sub(m), drawn.min(n))
+}
+
+/// The probability of this count and of all that lie further out on its side.
+fn tail(law: &Hypergeometric, at: u64, mean: f64, (least, most): (u64, u64)) -> f64 {
+    let outwards: &mut dyn Iterator<Item = u64> =
+        if at as f64 >= mean { &mut (at..=most) } else { &mut (least..=at).rev() };
+    let mut sum = 0.0;
+    for value in outwards {
+        let mass = libm::exp(law.ln_pmf(value));
+        sum += mass;
+        if mass < sum * 1e-9 {
+            break;
+        }
+    }
+    sum.min(1.0)
+}
+
+/// Pairs of independent runs of one kind each: which of the two has more must be a fair coin, ties apart.
+pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Finding {
+    let (mut more, mut less) = (0u64, 0u64);
+    for (one, other) in pairs {
+        more += u64::from(one > other);
+        less += u64::from(one < other);
+    }
+    let p = Binomial::new(0.5, more + less).map_or(1.0, |coin| 2.0 * coin.cdf(more.min(less)));
+    Finding {
+        name,
+        figure: alloc::format!("sign test, {more} more and {less} less"),
+        log2_p: libm::log2(p).min(0.0),
+    }
+}
+
+/// Something that must never happen did, or did not.
+pub fn certain(name: String, deviation: Option<String>) -> Finding {
+    match deviation {
+        Some(deviation) => Finding { name, figure: deviation, log2_p: f64::NEG_INFINITY },
+        None => Finding { name, figure: String::from("as the public schedule has it"), log2_p: 0.0 },
+    }
+}
+
+/// Counts how often each cell comes.
+pub fn tally(cells: usize, draws: impl Iterator<Item = usize>) -> Vec<u64> {
+    let mut counts = alloc::vec![0; cells];
+    for draw in draws {
+        counts[draw] += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_chacha::ChaCha8Rng;
+    use rand_core::{RngCore, SeedableRng};
+
+    fn name() -> String {
+        String::new()
+    }
+
+    #[test]
+    fn a_fair_die_never_alarms_and_a_loaded_one_does() {
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut throw = |extra: u64| {
+            let draw = random.next_u64() % (6 + extra);
+            draw.min(5) as usize
+        };
+        assert!(uniform(name(), &tally(6, (0..10_000).map(|_| throw(0)))).log2_p > -10.0);
+        assert!(uniform(name(), &tally(6, (0..10_000).map(|_| throw(1)))).log2_p < -32.0);
+    }
+
+    #[test]
+    fn the_bound_on_a_likelihood_ratio_is_never_below_its_exact_tail() {
+        // All outcomes of n throws of a three-sided die, exactly.
+        let n = 12u64;
+        let factorial = |n: u64| (1..=n).map(|i| i as f64).product::<f64>();
+        let mut outcomes = Vec::new();
+        for a in 0..=n {
+            for b in 0..=n - a {
+                let c = n - a - b;
+                let mass =
+                    factorial(n) / factorial(a) / factorial(b) / factorial(c) / libm::pow(3.0, n as f64);
+                outcomes.push((uniform(name(), &[a, b, c]).log2_p, mass));
+            }
+        }
+        for (log2_p, _) in &outcomes {
+            let exact: f64 = outcomes.iter().filter(|(other, _)| other <= log2_p).map(|(_, mass)| mass).sum();
+            assert!(exact <= libm::exp2(*log2_p) + 1e-12, "{exact} > 2^{log2_p}");
+        }
+    }
+
+    #[test]
+    fn samples_of_one_law_pass_for_homogeneous_and_shifted_ones_do_not() {
+        let even = [1000, 1020, 990, 1010];
+        assert!(homogeneous(name(), &even, &[1010, 985, 1003, 1001]).log2_p > -5.0);
+        assert!(homogeneous(name(), &even, &[1300, 900, 900, 900]).log2_p < -32.0);
+        assert_eq!(homogeneous(name(), &[0, 5], &[0, 7]).log2_p, 0.0);
+    }
+
+    #[test]
+    fn signs_that_all_point_one_way_are_no_fair_coin() {
+        let runs = |n: usize| (0..n).map(|_| (1.0, 2.0));
+        assert!((fair_signs(name(), runs(40)).log2_p + 39.0).abs() < 1e-6);
+        assert_eq!(fair_signs(name(), (0..40).map(|_| (1.0, 1.0))).log2_p, 0.0);
+    }
+}

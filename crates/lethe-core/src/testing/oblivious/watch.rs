@@ -1,0 +1,75 @@
+//! What an adversary makes of the events: is each of them what the public schedule says, and what do they show?
+
+use super::super::stage::Event;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use rand_core::RngCore;
+
+/// Who watches the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adversary {
+    /// Sees each read and write, in order.
+    Full,
+    /// Sees what changed between two moments: the buckets that were written.
+    Snapshot,
+}
+
+/// Follows the events of one run with an independent account of the public schedule.
+///
+/// Whatever follows from what was shown before (counts, batches, paths shown, the order in which the store was done)
+/// is checked. What is left are the random choices; they are collected as [`Sights`].
+pub trait Watch {
+    /// Looks at the next event.
+    ///
+    /// # Errors
+    /// What the event is, and what it should have been.
+    fn see(&mut self, event: &Event) -> Result<(), String>;
+
+    /// What was shown so far.
+    fn sights(&self) -> &Sights;
+}
+
+/// The random choices that a run showed, each of which must be uniform and independent of all others.
+#[derive(Clone, Debug, Default)]
+pub struct Sights {
+    /// The leaf of each access, in order. Where the trace tells only that it is one of several, one of them drawn
+    /// by the judge: of a uniform leaf that gives a uniform leaf.
+    pub leaves: Vec<u64>,
+    /// Choices of a slot among the unread ones of a bucket.
+    pub picks: Vec<Pick>,
+    /// How often something happened in the run that depends on the leaves.
+    pub totals: BTreeMap<&'static str, u64>,
+}
+
+/// One choice of a slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Pick {
+    /// The access that made it; `None` for an eviction.
+    pub access: Option<usize>,
+    /// The level of the bucket.
+    pub level: u32,
+    /// The rank of the slot among the unread ones, spread evenly over 0 to 1 by a draw of the judge: a uniform choice
+    /// gives a uniform number.
+    pub value: f64,
+    /// The same of the choice before it in the same writing of the same bucket.
+    pub before: Option<f64>,
+}
+
+impl Sights {
+    /// Adds to a total.
+    pub fn add(&mut self, total: &'static str, amount: u64) {
+        *self.totals.entry(total).or_default() += amount;
+    }
+}
+
+/// Uniform in `0..bound`, but for a bias below 2^-32.
+pub fn draw_below(random: &mut impl RngCore, bound: usize) -> usize {
+    ((u128::from(random.next_u64()) * bound as u128) >> 64) as usize
+}
+
+/// A rank among so many, spread evenly over 0 to 1.
+pub fn spread(random: &mut impl RngCore, rank: usize, among: usize) -> f64 {
+    let fraction = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+    (rank as f64 + fraction) / among as f64
+}

@@ -1,0 +1,199 @@
+//! Drives a scheme step by step and writes down what shows: one access and one step of `idle` beside each other,
+//! store operations that end when and in the order that the test decides.
+
+use super::array_model::{ArrayModel, Operation};
+use super::executor::Task;
+use super::trace_store::{TraceEntry, TraceStore};
+use crate::oram::Oram;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
+use core::cell::Cell;
+
+/// Whose doing something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// On-line work: an access.
+    Access,
+    /// Off-line work: a step of `idle`.
+    Idle,
+}
+
+/// What shows, in order: the trace, and what the driver does. All of it is public.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The driver asked the scheme what it owes.
+    Owes {
+        /// Steps of `idle`.
+        owed: u64,
+        /// Whether one must come before the next access.
+        must_idle: bool,
+    },
+    /// A batch of so many accesses begins.
+    AccessBegins(usize),
+    /// A step of `idle` begins.
+    IdleBegins,
+    /// The store is asked for something.
+    Asks(Work, TraceEntry),
+    /// The store has done what this work asked for.
+    Answered(Work),
+    /// The work is done.
+    Ends(Work),
+    /// All that could go on has gone on.
+    Rests,
+}
+
+/// A scheme, its store, and the work in flight. Every answer is compared with a plain array.
+pub struct Stage<'a, O> {
+    oram: &'a O,
+    store: &'a TraceStore,
+    model: ArrayModel,
+    working: Rc<Cell<Work>>,
+    access: Option<Task<'a>>,
+    idle: Option<Task<'a>>,
+    /// Who waits for the store, in the order asked.
+    asking: Vec<Work>,
+    holding_back: bool,
+    events: Vec<Event>,
+}
+
+impl<'a, O: Oram> Stage<'a, O> {
+    /// A stage for an ORAM whose blocks hold what `model` says.
+    pub fn new(oram: &'a O, store: &'a TraceStore, model: ArrayModel) -> Self {
+        Stage {
+            oram,
+            store,
+            model,
+            working: Rc::new(Cell::new(Work::Access)),
+            access: None,
+            idle: None,
+            asking: Vec::new(),
+            holding_back: false,
+            events: Vec::new(),
+        }
+    }
+
+    /// Tells whose work is being polled, for stores that must know.
+    pub fn report_work_to(&mut self, working: Rc<Cell<Work>>) {
+        self.working = working;
+    }
+
+    /// Whether store operations from now on wait for [`complete`](Self::complete).
+    pub fn hold_back(&mut self, holding_back: bool) {
+        self.holding_back = holding_back;
+        self.store.hold_back(holding_back);
+    }
+
+    /// Asks what is owed. Returns it with whether `idle` must come before the next access.
+    pub fn owes(&mut self) -> (u64, bool) {
+        let (owed, must_idle) = (self.oram.owed(), self.oram.must_idle());
+        self.events.push(Event::Owes { owed, must_idle });
+        (owed, must_idle)
+    }
+
+    /// Begins a batch.
+    ///
+    /// # Panics
+    /// If an access is in flight, as the contract of [`Oram`] has it.
+    pub fn begin_access(&mut self, operations: &[Operation]) {
+        assert!(self.access.is_none(), "one access at a time");
+        self.events.push(Event::AccessBegins(operations.len()));
+        self.access = Some(Task::new(self.model.prepare(operations).run(self.oram)));
+        self.run();
+    }
+
+    /// Begins a step of `idle`.
+    ///
+    /// # Panics
+    /// If one is in flight, as the contract of [`Oram`] has it.
+    pub fn begin_idle(&mut self) {
+        assert!(self.idle.is_none(), "one step of idle at a time");
+        self.events.push(Event::IdleBegins);
+        let oram = self.oram;
+        self.idle = Some(Task::new(async move {
+            if let Err(error) = oram.idle().await {
+                panic!("idle failed: {error}");
+            }
+        }));
+        self.run();
+    }
+
+    /// Whether work of this kind is in flight.
+    pub fn is_in_flight(&self, work: Work) -> bool {
+        match work {
+            Work::Access => self.access.is_some(),
+            Work::Idle => self.idle.is_some(),
+        }
+    }
+
+    /// Who waits for the store, in the order asked.
+    pub fn asking(&self) -> &[Work] {
+        &self.asking
+    }
+
+    /// Lets the `nth` of the waiting store operations end, and all go on that can.
+    ///
+    /// # Panics
+    /// If fewer wait.
+    pub fn complete(&mut self, nth: usize) {
+        self.events.push(Event::Answered(self.asking.remove(nth)));
+        self.store.complete(nth);
+        self.run();
+    }
+
+    /// Lets store operations end, the oldest first, until nothing is in flight.
+    ///
+    /// # Panics
+    /// If work waits although the store has done all that was asked: it would wait for ever.
+    pub fn finish(&mut self) {
+        while self.access.is_some() || self.idle.is_some() {
+            assert!(!self.asking.is_empty(), "work waits for something that nobody will do");
+            self.complete(0);
+        }
+    }
+
+    /// Takes the events so far.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        core::mem::take(&mut self.events)
+    }
+
+    /// Takes the plain array off the stage.
+    pub fn into_model(self) -> ArrayModel {
+        self.model
+    }
+
+    fn run(&mut self) {
+        let mut progress = true;
+        while progress {
+            progress = self.poll(Work::Access) | self.poll(Work::Idle);
+        }
+        self.events.push(Event::Rests);
+    }
+
+    fn poll(&mut self, work: Work) -> bool {
+        let task = match work {
+            Work::Access => &mut self.access,
+            Work::Idle => &mut self.idle,
+        };
+        let Some(running) = task else {
+            return false;
+        };
+        self.working.set(work);
+        let progress = running.poll();
+        let ended = running.has_ended();
+        if ended {
+            *task = None;
+        }
+        for entry in self.store.take_trace() {
+            self.events.push(Event::Asks(work, entry));
+            if self.holding_back {
+                self.asking.push(work);
+            } else {
+                self.events.push(Event::Answered(work));
+            }
+        }
+        if ended {
+            self.events.push(Event::Ends(work));
+        }
+        progress
+    }
+}
