@@ -227,6 +227,8 @@ impl<U: VaultStore> Session<U> {
     /// Starts batches, off-line work and checkpoints until nothing more can start, and sends what they ask for.
     fn start_what_can_start(&mut self) -> Result<(), VaultError> {
         loop {
+            // Before a new batch starts, the callers of the last one get their answers.
+            self.flush()?;
             let due = self.is_checkpoint_due() || self.checking || !self.checks.is_empty();
             let scheme = self.engine.scheme.clone();
             let mut started = false;
@@ -239,7 +241,6 @@ impl<U: VaultStore> Session<U> {
                 self.step(Input::Idle, Vec::new())?;
                 started = true;
             }
-            self.flush()?;
             if !started {
                 break;
             }

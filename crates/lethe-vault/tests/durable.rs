@@ -51,3 +51,29 @@ async fn what_was_written_is_read_back_after_a_clean_close_and_after_a_crash() {
         session.await;
     }
 }
+
+#[tokio::test]
+async fn every_caller_gets_the_answers_to_its_own_calls() {
+    let header = header(parameters(64, 32, 4, 1000), 1);
+    let store = VersionedMemory::new(header.parameters.layout());
+    let disk = TrustedDisk::over(InMemoryBackend::new()).unwrap();
+    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    let (vault, running) = Vault::start(setup(&disk, store, 3)).await.unwrap();
+    let asking = async {
+        let all = (0..64).map(|at| Call::Write(BlockId(at), block(at as u8))).collect();
+        vault.access(all).await.unwrap();
+        let callers = (0..200u64).map(|nth| {
+            let vault = &vault;
+            async move {
+                let blocks: Vec<u64> = (0..=nth % 3).map(|more| (nth * 7 + more) % 64).collect();
+                let calls = blocks.iter().map(|at| Call::Read(BlockId(*at))).collect();
+                let answers = vault.access(calls).await.unwrap();
+                let expected: Vec<_> = blocks.iter().map(|at| Some(block(*at as u8).into())).collect();
+                assert_eq!(answers, expected);
+            }
+        });
+        futures::future::join_all(callers).await;
+        vault.close().await.unwrap();
+    };
+    futures::join!(asking, running);
+}
