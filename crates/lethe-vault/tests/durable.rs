@@ -4,9 +4,9 @@ mod support;
 
 use lethe_core::words::BlockId;
 use lethe_store::VersionedMemory;
-use lethe_vault::{Call, TrustedDisk, Vault};
+use lethe_vault::{Call, TrustedDisk, Vault, VaultHeader};
 use redb::backends::InMemoryBackend;
-use support::{header, parameters, setup};
+use support::{every_scheme, header, parameters, setup};
 
 fn block(fill: u8) -> Vec<u8> {
     vec![fill; 32]
@@ -14,7 +14,12 @@ fn block(fill: u8) -> Vec<u8> {
 
 #[tokio::test]
 async fn what_was_written_is_read_back_after_a_clean_close_and_after_a_crash() {
-    let header = header(parameters(64, 32, 4, 40), 1);
+    for parameters in every_scheme() {
+        close_and_crash(header(parameters, 1)).await;
+    }
+}
+
+async fn close_and_crash(header: VaultHeader) {
     let store = VersionedMemory::new(header.parameters.layout());
     let disk = TrustedDisk::over(InMemoryBackend::new()).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();

@@ -1,7 +1,9 @@
 //! What the vault's tests share.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
 
+use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
+use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_vault::{Entropy, SchemeParameters, Setup, TrustedDisk, VaultHeader, VaultParameters, draw_header};
@@ -38,4 +40,15 @@ pub fn setup<U>(disk: &TrustedDisk, store: U, seed: u64) -> Setup<U> {
         entropy: Entropy::of(ChaCha20Rng::seed_from_u64(seed)),
         workers: Workers::single(),
     }
+}
+
+/// The same small vault under every scheme.
+pub fn every_scheme() -> Vec<VaultParameters> {
+    let (capacity, block_bytes, batch) = (64, 32, 4);
+    let path = PathParameters::for_capacity(capacity, block_bytes, 32, batch).expect("planned");
+    let trivial = TrivialParameters { capacity, block_bytes, chunk_blocks: 16, max_batch: batch };
+    let ring = parameters(capacity, block_bytes, batch, 40);
+    let others = [SchemeParameters::Path(path), SchemeParameters::Trivial(trivial)];
+    let with = |scheme| VaultParameters { scheme, ..ring.clone() };
+    others.into_iter().map(with).chain([ring.clone()]).collect()
 }
