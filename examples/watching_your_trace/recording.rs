@@ -1,0 +1,139 @@
+//! The reads, carried out under a recorder.
+
+use crate::reads::BLOCKS;
+use futures::executor::block_on;
+use lethe_core::oram::{Access, Oram};
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::ring::{Ring, RingParameters};
+use lethe_core::words::BlockId;
+use lethe_seal::blob;
+use lethe_seal::cipher::Cipher;
+use lethe_seal::derive::{Purpose, Salt};
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::parallel::Workers;
+use lethe_seal::sealed::{Sealed, sealed_layout};
+use lethe_seal::versions::{TrustedVersions, VaultId};
+use lethe_store::{Blobs, DenseMemory, Event, Recorder, Request};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::collections::BTreeSet;
+use std::error::Error;
+
+const BLOCK_BYTES: usize = 64;
+/// The picture is the same at each run.
+const SEED: u64 = 1;
+
+/// Block `n` is the sealed object `object-n`: what most encrypting clients do. Returns which object each request named.
+pub(crate) fn encrypted_objects(reads: &[u64]) -> Result<Vec<u64>, Box<dyn Error>> {
+    let mut random = ChaCha20Rng::seed_from_u64(SEED);
+    let master = MasterKey::draw(&mut random);
+    let store = Recorder::new(DenseMemory::new(Default::default()));
+    let name = |block: u64| format!("object-{block}");
+    let purpose = Purpose::named("example");
+    block_on(async {
+        for block in 0..BLOCKS {
+            let (text, salt) = ([block as u8; BLOCK_BYTES], Salt::draw(&mut random));
+            let sealed = blob::seal(&master, purpose, name(block).as_bytes(), Cipher::default(), salt, &text);
+            store.put(&name(block), &sealed).await?;
+        }
+        store.trace().take();
+        for block in reads {
+            let sealed = store.get(&name(*block), 1 << 20).await?.ok_or("an object is missing")?;
+            let text = blob::open(&master, purpose, name(*block).as_bytes(), &sealed)?;
+            assert_eq!(text, [*block as u8; BLOCK_BYTES]);
+        }
+        Ok::<(), Box<dyn Error>>(())
+    })?;
+    let number = |request: &Request| match request {
+        Request::GetBlob(name) => name.strip_prefix("object-").and_then(|number| number.parse().ok()),
+        _ => None,
+    };
+    Ok(store.trace().requests().iter().filter_map(number).collect())
+}
+
+/// What the store is asked because of one access.
+pub(crate) struct Shown {
+    /// Slots read before the answer, by their place in the store.
+    pub(crate) on_line: Vec<u64>,
+    /// The first and last slot of each bucket rewritten after it.
+    pub(crate) rewritten: Vec<(u64, u64)>,
+}
+
+/// A trace of Lethe's.
+pub(crate) struct Trace {
+    pub(crate) accesses: Vec<Shown>,
+    /// Levels of the tree in the store: slots of an access.
+    pub(crate) levels: usize,
+    /// Slots of the store.
+    pub(crate) slots: u64,
+}
+
+impl Trace {
+    /// In how many places of the store something was read on line.
+    pub(crate) fn places(&self) -> usize {
+        let places: BTreeSet<u64> =
+            self.accesses.iter().flat_map(|access| &access.on_line).copied().collect();
+        places.len()
+    }
+}
+
+/// The same blocks in a sealed Ring ORAM.
+pub(crate) fn with_lethe(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
+    let mut random = ChaCha20Rng::seed_from_u64(SEED);
+    let master = MasterKey::draw(&mut random);
+    let parameters = RingParameters::for_capacity(BLOCKS, BLOCK_BYTES as u32, BLOCKS / 8, 1);
+    let (tree, layout) = (parameters.geometry(), parameters.geometry().layout());
+    let recorder = Recorder::new(DenseMemory::new(sealed_layout(&layout)));
+    let trace = recorder.trace();
+    let versions = TrustedVersions::new(VaultId::draw(&mut random), layout.buckets());
+    let sealed = Sealed::new(recorder, &master, Cipher::default(), versions, Workers::single())?;
+    sealed.begin_epoch(Salt::draw(&mut random))?;
+    let oram = Ring::new(parameters, sealed, FlatPositionMap::new(Positions::new(BLOCKS)), random)?;
+
+    // Buckets are numbered level by level, the root's side first; so are their slots here.
+    let first_slot = |bucket| {
+        let level = tree.level_of(bucket);
+        let slots = u64::from(tree.shape(level).slots);
+        (tree.slots_before(level) + (bucket.0 - tree.first_of(level).0) * slots, slots)
+    };
+    let slots_read = |event: &Event| match &event.request {
+        Request::Read(range) => {
+            let first = first_slot(range.of.bucket).0 + u64::from(range.first_slot);
+            (first..first + u64::from(range.slots)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let bucket_written = |event: &Event| match &event.request {
+        Request::Write(written) => {
+            let (first, slots) = first_slot(written.bucket);
+            Some((first, first + slots - 1))
+        }
+        _ => None,
+    };
+    let accesses = block_on(async {
+        for block in 0..BLOCKS {
+            oram.access(&mut [Access::Write(BlockId(block), &[block as u8; BLOCK_BYTES])]).await?;
+            settle(&oram).await?;
+        }
+        trace.take();
+        let mut accesses = Vec::new();
+        for block in reads {
+            let mut read = [0; BLOCK_BYTES];
+            oram.access(&mut [Access::Read(BlockId(*block), &mut read)]).await?;
+            assert_eq!(read, [*block as u8; BLOCK_BYTES]);
+            let on_line = trace.take().iter().flat_map(slots_read).collect();
+            settle(&oram).await?;
+            let rewritten = trace.take().iter().filter_map(bucket_written).collect();
+            accesses.push(Shown { on_line, rewritten });
+        }
+        Ok::<_, Box<dyn Error>>(accesses)
+    })?;
+    Ok(Trace { accesses, levels: tree.levels().count(), slots: layout.slots() })
+}
+
+async fn settle<O: Oram>(oram: &O) -> Result<(), Box<dyn Error>> {
+    while oram.owed() > 0 {
+        oram.idle().await?;
+    }
+    Ok(())
+}
