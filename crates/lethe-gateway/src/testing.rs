@@ -48,6 +48,7 @@ pub struct MemoryDevice {
     blocks: u64,
     max_batch: usize,
     state: Mutex<State>,
+    writing: tokio::sync::RwLock<()>,
 }
 
 #[derive(Debug, Default)]
@@ -61,12 +62,23 @@ struct State {
 impl MemoryDevice {
     /// A device of zeros.
     pub fn new(block_bytes: usize, blocks: u64, max_batch: usize) -> Self {
-        MemoryDevice { block_bytes, blocks, max_batch, state: Mutex::default() }
+        MemoryDevice {
+            block_bytes,
+            blocks,
+            max_batch,
+            state: Mutex::default(),
+            writing: tokio::sync::RwLock::default(),
+        }
     }
 
     /// Sets when it fails, from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.state.lock().faults = faults;
+    }
+
+    /// Lets no write of blocks go on until the answer is dropped.
+    pub async fn hold_writes(&self) -> impl Drop + '_ {
+        self.writing.write().await
     }
 
     /// What it was asked since the last call.
@@ -145,6 +157,7 @@ impl Device for MemoryDevice {
     }
 
     async fn write(&self, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
+        let _allowed = self.writing.read().await;
         tokio::task::yield_now().await;
         let blocks: Vec<u64> = writes.iter().map(|(block, _)| *block).collect();
         self.check_batch(&blocks)?;

@@ -207,6 +207,20 @@ async fn a_caller_that_goes_away_leaves_no_half_written_object_and_no_held_block
 }
 
 #[tokio::test]
+async fn blocks_of_a_write_that_is_under_way_are_not_given_to_another() {
+    let (device, gateway) = fresh().await;
+    let held = device.hold_writes().await;
+    let mut writer = gateway.writer(Some(20 * BLOCK as u64), None).expect("room");
+    writer.push(Bytes::from(vec![1; 5 * BLOCK])).await.expect("a batch is under way");
+    tokio::task::yield_now().await;
+    drop(writer);
+    tokio::task::yield_now().await;
+    assert_eq!(gateway.usage().free_blocks, BLOCKS - 20);
+    drop(held);
+    assert_eq!(free(&gateway).await, BLOCKS);
+}
+
+#[tokio::test]
 async fn of_two_writers_who_both_want_to_be_first_one_is() {
     let (_, gateway) = fresh().await;
     let attempt = |body: &'static [u8]| {
