@@ -31,6 +31,8 @@ mod disk;
 mod engine;
 mod entropy;
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod gate;
 mod header;
 mod ownership;

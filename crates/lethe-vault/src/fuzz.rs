@@ -1,0 +1,49 @@
+//! Fuzz targets of everything here that is read from a disk or a store. All of it is authenticated first; none of
+//! it may panic all the same.
+
+use crate::checkpoint::{Checkpoint, Receipt, Shipped, ShippedCheckpoint, blob_number};
+use crate::header::VaultHeader;
+use crate::record::Record;
+use lethe_seal::master_key::MasterKey;
+
+#[test]
+fn fuzz_vault_header() {
+    let master = MasterKey::take(&mut [3; 32]);
+    bolero::check!().for_each(|bytes: &[u8]| {
+        // With a right beginning, so that what follows it is reached.
+        let begun = [b"LETHE\n\x01\x00".as_slice(), bytes].concat();
+        for bytes in [bytes, &begun] {
+            assert!(VaultHeader::decode(bytes, &master).is_err(), "nobody sealed this header");
+            let _ = VaultHeader::passphrase(bytes);
+        }
+    });
+}
+
+#[test]
+fn fuzz_journal_record() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        if let Some(record) = Record::decode(bytes) {
+            assert_eq!(borsh::to_vec(&record).unwrap(), bytes, "one record, one encoding");
+        }
+    });
+}
+
+#[test]
+fn fuzz_checkpoint() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let _ = ShippedCheckpoint::decode(bytes);
+        let _ = borsh::from_slice::<Checkpoint>(bytes);
+        let _ = borsh::from_slice::<(Shipped, Vec<(u64, [u8; 32])>)>(bytes);
+    });
+}
+
+#[test]
+fn fuzz_receipt_and_names() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        let _ = blob_number(&text);
+        if let Ok(receipt) = format!("lethe1-{text}").parse::<Receipt>() {
+            assert_eq!(receipt.to_string().parse::<Receipt>().unwrap(), receipt);
+        }
+    });
+}
