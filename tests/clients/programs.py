@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -166,7 +167,6 @@ class UntrustedSide:
 class Gateway:
     """`lethe serve` over an untrusted side."""
 
-    CAPACITY = "128MiB"
     BLOCK = 64 << 10
 
     def __init__(self, binary: Path, folder: Path, untrusted: UntrustedSide, vault: str = "vault"):
@@ -175,6 +175,7 @@ class Gateway:
         self.log = folder / "lethe.log"
         self.untrusted = untrusted
         self.vault = vault
+        self.capacity = "128MiB"
         self.port = free_port()
         self.admin_port = free_port()
         self.program: Program | None = None
@@ -198,7 +199,7 @@ class Gateway:
         """The command that serves the vault, made at the first time."""
         return [
             *[str(self.binary), "serve", *self.vault_flags()],
-            *["--capacity", self.CAPACITY, "--block-size", str(self.BLOCK)],
+            *["--capacity", self.capacity, "--block-size", str(self.BLOCK)],
             *["--listen", f"127.0.0.1:{self.port}", "--admin", f"127.0.0.1:{self.admin_port}"],
         ]
 
@@ -223,6 +224,10 @@ class Gateway:
         program, self.program = self.program, None
         if program is not None:
             program.kill()
+
+    def lose_the_machine(self) -> None:
+        """Leaves of the data folder what its owner kept elsewhere: the key."""
+        shutil.rmtree(self.data / "trusted")
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs another command of `lethe` on the same vault, to its end."""

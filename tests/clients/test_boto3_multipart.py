@@ -80,11 +80,6 @@ def test_an_upload_with_a_wrong_part_is_refused(s3, bucket, upload):
     assert refusal(complete, s3, bucket, upload, [part, missing]) == (400, "InvalidPart")
 
 
-def test_a_small_part_that_is_not_the_last_is_refused(s3, bucket, upload):
-    parts = [put_part(s3, bucket, upload, number, content(1000, number)) for number in (1, 2)]
-    assert refusal(complete, s3, bucket, upload, parts) == (400, "EntityTooSmall")
-
-
 def test_a_large_file_goes_up_and_down_with_parts_side_by_side(s3, bucket, tmp_path):
     config = TransferConfig(multipart_threshold=PART, multipart_chunksize=PART, max_concurrency=4)
     up, down = tmp_path / "up", tmp_path / "down"

@@ -24,14 +24,14 @@ def test_a_second_gateway_on_the_same_folder_is_refused(new_gateway):
     first: Gateway = new_gateway("first")
     first.start()
     s3 = first.endpoint.client()
-    s3.create_bucket(Bucket="b")
+    s3.create_bucket(Bucket="kept")
     second: Gateway = new_gateway("second")
     second.data = first.data
     code, output = started_in_vain(second)
     assert code == LOCKED, output
-    assert "in use by another gateway" in output
-    s3.put_object(Bucket="b", Key="k", Body=b"still served")
-    assert s3.get_object(Bucket="b", Key="k")["Body"].read() == b"still served"
+    assert "another process on this machine" in output
+    s3.put_object(Bucket="kept", Key="k", Body=b"still served")
+    assert s3.get_object(Bucket="kept", Key="k")["Body"].read() == b"still served"
 
 
 def test_a_copy_of_the_folder_is_no_second_gateway(new_gateway):
@@ -39,15 +39,15 @@ def test_a_copy_of_the_folder_is_no_second_gateway(new_gateway):
     first: Gateway = new_gateway("first")
     first.start()
     s3 = first.endpoint.client()
-    s3.create_bucket(Bucket="b")
-    s3.put_object(Bucket="b", Key="k", Body=content(100_000))
+    s3.create_bucket(Bucket="kept")
+    s3.put_object(Bucket="kept", Key="k", Body=content(100_000))
     first.stop()
     second: Gateway = new_gateway("second")
     shutil.copytree(first.data, second.data)
     first.start()
     code, output = started_in_vain(second)
     assert code in (LOCKED, 3), output
-    assert s3.get_object(Bucket="b", Key="k")["Body"].read() == content(100_000)
+    assert s3.get_object(Bucket="kept", Key="k")["Body"].read() == content(100_000)
 
 
 def test_a_port_that_is_taken_is_named_together_with_the_flag(new_gateway):

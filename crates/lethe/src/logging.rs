@@ -1,7 +1,9 @@
 //! The log goes to standard error; what a command answers goes to standard output.
 
 use crate::config::{LogFormat, Settings};
+use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 /// Why the log cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +27,7 @@ pub fn start(settings: &Settings) -> Result<(), LoggingError> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter(&settings.log_level)?)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
     let started = match settings.log_format {
         LogFormat::Text => builder.try_init(),
@@ -35,12 +38,17 @@ pub fn start(settings: &Settings) -> Result<(), LoggingError> {
 
 fn filter(level: &str) -> Result<EnvFilter, LoggingError> {
     let wrong = || LoggingError::Level { level: level.to_owned() };
+    if level.contains(['=', ',']) {
+        return EnvFilter::try_new(level).map_err(|_| wrong());
+    }
     // A lone word that is no level would be taken as the name of a module, and silence everything else.
-    let lone = !level.contains(['=', ',']);
-    if level.is_empty() || lone && level.parse::<tracing_subscriber::filter::LevelFilter>().is_err() {
+    let ours: LevelFilter = level.parse().map_err(|_| wrong())?;
+    if level.is_empty() {
         return Err(wrong());
     }
-    EnvFilter::try_new(level).map_err(|_| wrong())
+    // Below a warning, what libraries say is about their connections and not about the vault.
+    let theirs = ours.min(LevelFilter::WARN);
+    EnvFilter::try_new(format!("{theirs},lethe={ours}")).map_err(|_| wrong())
 }
 
 #[cfg(test)]
@@ -52,6 +60,12 @@ mod tests {
         for level in ["error", "INFO", "off", "info,lethe_vault=debug"] {
             assert!(filter(level).is_ok(), "{level}");
         }
+    }
+
+    #[test]
+    fn a_level_is_that_of_our_own_crates() {
+        let filter = filter("debug").unwrap().to_string();
+        assert!(filter.contains("lethe=debug") && filter.contains("warn"), "{filter}");
     }
 
     #[test]
