@@ -131,12 +131,14 @@ pub(crate) fn digest(sealed: &[u8]) -> [u8; 32] {
     Sha256::digest(sealed).into()
 }
 
-/// The name of a shipped checkpoint. Numbers are padded so that they list in order.
-pub(crate) fn blob_name(number: u64) -> String {
-    format!("checkpoint/{number:016x}")
+/// The name of a shipped checkpoint: its epoch, so that a displaced gateway's cannot replace its successor's, and its
+/// number. Padded, so that they list in order.
+pub(crate) fn blob_name(epoch: u32, number: u64) -> String {
+    format!("checkpoint/{epoch:08x}-{number:016x}")
 }
 
-/// The number in a checkpoint's name.
-pub(crate) fn blob_number(name: &str) -> Option<u64> {
-    u64::from_str_radix(name.strip_prefix("checkpoint/")?, 16).ok()
+/// The epoch and the number in a checkpoint's name.
+pub(crate) fn blob_order(name: &str) -> Option<(u32, u64)> {
+    let (epoch, number) = name.strip_prefix("checkpoint/")?.split_once('-')?;
+    Some((u32::from_str_radix(epoch, 16).ok()?, u64::from_str_radix(number, 16).ok()?))
 }

@@ -28,6 +28,8 @@ pub struct TrustedDisk(Arc<Database>);
 
 /// A row by the hash of its key; `None` removes it.
 pub(crate) type RowChange = ([u8; 32], Option<Vec<u8>>);
+/// A key, or its hash, and what belongs to it.
+pub(crate) type Row = (Vec<u8>, Vec<u8>);
 
 impl TrustedDisk {
     /// Opens or makes the database file.
@@ -146,7 +148,7 @@ impl TrustedDisk {
     }
 
     /// All rows: the hash of the key, and the sealed row.
-    pub(crate) fn rows(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, VaultError> {
+    pub(crate) fn rows(&self) -> Result<Vec<Row>, VaultError> {
         let transaction = self.0.begin_read().map_err(failure)?;
         let table = transaction.open_table(ROWS).map_err(failure)?;
         let mut rows = Vec::new();

@@ -1,7 +1,7 @@
 //! Fuzz targets of everything here that is read from a disk or a store. All of it is authenticated first; none of
 //! it may panic all the same.
 
-use crate::checkpoint::{Checkpoint, Receipt, Shipped, ShippedCheckpoint, blob_number};
+use crate::checkpoint::{Checkpoint, Receipt, Shipped, ShippedCheckpoint, blob_order};
 use crate::header::VaultHeader;
 use crate::record::Record;
 use lethe_seal::master_key::MasterKey;
@@ -41,7 +41,7 @@ fn fuzz_checkpoint() {
 fn fuzz_receipt_and_names() {
     bolero::check!().for_each(|bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes);
-        let _ = blob_number(&text);
+        let _ = blob_order(&text);
         if let Ok(receipt) = format!("lethe1-{text}").parse::<Receipt>() {
             assert_eq!(receipt.to_string().parse::<Receipt>().unwrap(), receipt);
         }

@@ -5,7 +5,7 @@
 //! over that local copy gives up the blocks one after the other, and each is written into a new, empty scheme, which
 //! draws every position anew. The watcher sees one scan and then `capacity` accesses, whatever the vault holds.
 
-use crate::checkpoint::{Receipt, Shipped, ShippedCheckpoint, blob_name, blob_number, digest};
+use crate::checkpoint::{Receipt, Shipped, ShippedCheckpoint, blob_name, blob_order, digest};
 use crate::engine::Engine;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
@@ -116,9 +116,9 @@ async fn fetch_checkpoint<U: VaultStore>(
     master: &MasterKey,
 ) -> Result<(Receipt, ShippedCheckpoint), VaultError> {
     let names = store.list("checkpoint/").await?;
-    let number =
-        names.iter().filter_map(|blob| blob_number(&blob.name)).max().ok_or(VaultError::NoCheckpoint)?;
-    let name = blob_name(number);
+    let (epoch, number) =
+        names.iter().filter_map(|blob| blob_order(&blob.name)).max().ok_or(VaultError::NoCheckpoint)?;
+    let name = blob_name(epoch, number);
     let most = blob::sealed_bytes(header.parameters.shipped_bytes() as usize + (64 << 20));
     let sealed = store.get(&name, most).await?.ok_or(VaultError::NoCheckpoint)?;
     let context = [header.vault.0.as_slice(), name.as_bytes()].concat();

@@ -3,7 +3,7 @@
 //! Rows live on the trusted disk; reading and changing them shows the store nothing. Every shipped checkpoint holds
 //! them in a reserved space of fixed size. On the disk each row is sealed, under a keyed hash of its key.
 
-use crate::disk::{RowChange, TrustedDisk};
+use crate::disk::{Row, RowChange, TrustedDisk};
 use crate::error::VaultError;
 use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
@@ -30,8 +30,6 @@ struct Sizes {
     of: BTreeMap<[u8; 32], u64>,
     total: u64,
 }
-
-type Row = (Vec<u8>, Vec<u8>);
 
 impl Rows {
     pub(crate) fn open(

@@ -425,7 +425,7 @@ impl<U: VaultStore> Session<U> {
         let (rows, history, epoch) = (self.rows.load()?, self.history.clone(), self.epoch);
         let shipped = ShippedCheckpoint { number, epoch, accesses, scheme, versions, rows, history };
         let text = shipped.encode(&self.header.parameters);
-        let name = checkpoint::blob_name(number);
+        let name = checkpoint::blob_name(epoch, number);
         let context = [self.header.vault.0.as_slice(), name.as_bytes()].concat();
         let cipher = self.header.parameters.cipher()?;
         let sealed =
@@ -437,7 +437,7 @@ impl<U: VaultStore> Session<U> {
                 ownership::check(store.untrusted(), epoch).await?;
                 store.untrusted().put(&name, &sealed).await?;
                 for older in store.untrusted().list("checkpoint/").await? {
-                    if checkpoint::blob_number(&older.name).is_some_and(|older| older < number) {
+                    if checkpoint::blob_order(&older.name).is_some_and(|older| older < (epoch, number)) {
                         Blobs::remove(store.untrusted(), &older.name).await?;
                     }
                 }

@@ -182,7 +182,11 @@ impl<'a> Place<'a> {
         let Some(asked) = &self.settings.prices else { return Ok(None) };
         let asked = asked.to_string_lossy();
         let shipped = PriceTable::shipped();
-        if let Ok(prices) = shipped.get(&asked) {
+        // A name in the configuration arrives joined to the configuration's folder.
+        let name = self.settings.prices.as_ref().and_then(|asked| asked.file_name());
+        let is_name = |name: &std::ffi::OsStr| !std::path::Path::new(&*asked).exists() && !name.is_empty();
+        let name = name.filter(|name| is_name(name)).map(|name| name.to_string_lossy());
+        if let Some(Ok(prices)) = name.map(|name| shipped.get(&name).cloned()).as_ref() {
             return Ok(Some(prices.clone()));
         }
         let (file, name) = asked.rsplit_once('#').map_or((&*asked, None), |(file, name)| (file, Some(name)));

@@ -16,6 +16,7 @@ pub fn figures(status: &Status, usage: &Usage, prices: Option<&Prices>) -> Vec<F
     let mut figures = vec![
         counted("accesses", "Accesses since the vault was made, dummies included", status.accesses),
         counted("emergency_evictions", "Evictions outside of the public schedule", status.emergencies),
+        counted("store_requests", "Requests asked of the store, of all kinds", usage.requests()),
         counted("store_get_requests", "Reads asked of the store", usage.gets()),
         counted("store_put_requests", "Writes asked of the store", usage.puts()),
         counted("store_delete_requests", "Deletions asked of the store", usage.deletes()),

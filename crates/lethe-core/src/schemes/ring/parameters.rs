@@ -75,7 +75,7 @@ pub enum RingParametersError {
     },
     /// Z and A are outside of the range for which the paper proves a bounded stash.
     #[error(
-        "Z = {blocks} with A = {rate} is outside of Ring ORAM's analysis (Z ln(2Z/A) + A/2 - Z - ln 4 must be positive): raise Z or lower A"
+        "Z = {blocks} with A = {rate} is outside of Ring ORAM's analysis (Z ln(2Z/A) + A/2 - Z - ln 4 must be positive, and 2Z above A): raise Z or lower A"
     )]
     Analysis {
         /// Z.
@@ -118,7 +118,7 @@ pub enum RingParametersError {
 }
 
 /// Standard deviations between the expected filling of the trusted side and its bound. A Gaussian tail beyond 10.3
-/// of them is below 2^-80; the simulation of the tail (`docs/stash.md`) measures how far that holds.
+/// of them is below 2^-80; the simulation of the tail (`docs/how-it-works/stash.md`) measures how far that holds.
 const DEVIATIONS: f64 = 10.5;
 
 impl RingParameters {
@@ -235,7 +235,7 @@ impl RingParameters {
         if rate == 0 || self.max_batch == 0 || self.reads <= self.max_batch {
             return Err(RingParametersError::Rates { rate, reads: self.reads, batch: self.max_batch });
         }
-        if self.leaf_level > self.top && analysis(self.inner.blocks, rate) <= 0.0 {
+        if self.leaf_level > self.top && !is_bounded(self.inner.blocks, rate) {
             return Err(RingParametersError::Analysis { blocks: self.inner.blocks, rate });
         }
         let needed = least_leaf_blocks(self.capacity, self.leaf_level, rate);
@@ -288,11 +288,14 @@ fn analysis(blocks: u32, rate: u32) -> f64 {
     z * libm::log(2.0 * z / a) + a / 2.0 - z - libm::log(4.0)
 }
 
+/// Whether the analysis holds: its condition, on the branch that it is proved for.
+fn is_bounded(blocks: u32, rate: u32) -> bool {
+    2 * u64::from(blocks) > u64::from(rate) && analysis(blocks, rate) > 0.0
+}
+
 /// The least Z that the paper's analysis allows for an A.
 fn least_blocks(rate: u32) -> u32 {
-    (rate.div_ceil(2).max(1)..)
-        .find(|blocks| analysis(*blocks, rate) > 0.0)
-        .expect("a Z above A always passes")
+    (1..).find(|blocks| is_bounded(*blocks, rate)).expect("a Z above A always passes")
 }
 
 /// The least Z of a leaf bucket: the leaf's share of a full vault and three deviations of it. What exceeds it waits
@@ -364,6 +367,7 @@ mod tests {
         assert!(matches!(refused(|p| p.top = p.leaf_level + 1), RingParametersError::Levels { .. }));
         assert!(matches!(refused(|p| p.reads = p.max_batch), RingParametersError::Rates { .. }));
         assert!(matches!(refused(|p| p.inner.blocks /= 2), RingParametersError::Analysis { .. }));
+        assert!(matches!(refused(|p| p.inner.blocks = 3), RingParametersError::Analysis { .. }));
         assert!(matches!(refused(|p| p.leaf.blocks = 3), RingParametersError::LeafTooSmall { .. }));
         assert!(matches!(refused(|p| p.inner.slots = 3), RingParametersError::Slots { .. }));
         assert!(matches!(refused(|p| p.stash_bound = 3), RingParametersError::Stash { .. }));
