@@ -96,6 +96,8 @@ pub(crate) struct Session<U> {
     checks: VecDeque<(Progress, Reply<Report>)>,
     checking: bool,
     stash_peak: u64,
+    journal_bytes: u64,
+    checkpoint_bytes: u64,
     closing: Option<Reply<Receipt>>,
 }
 
@@ -160,6 +162,8 @@ impl<U: VaultStore> Session<U> {
             checks: VecDeque::new(),
             checking: false,
             stash_peak: 0,
+            journal_bytes: 0,
+            checkpoint_bytes: 0,
             closing: None,
         })
     }
@@ -317,6 +321,7 @@ impl<U: VaultStore> Session<U> {
             let records = std::mem::take(&mut self.records);
             let sealed =
                 records.iter().map(|record| self.seal_record(record)).collect::<Result<Vec<_>, _>>()?;
+            self.journal_bytes += sealed.iter().map(|(_, record)| record.len() as u64).sum::<u64>();
             self.disk.append(&sealed)?;
         }
         for (operation, work) in std::mem::take(&mut self.outbox) {
@@ -404,7 +409,8 @@ impl<U: VaultStore> Session<U> {
             versions: self.engine.sealed.snapshot(),
             garbage: self.garbage.clone(),
         };
-        store_checkpoint(&self.disk, &self.header, &self.master, &checkpoint, self.entropy.salt())?;
+        let salt = self.entropy.salt();
+        self.checkpoint_bytes += store_checkpoint(&self.disk, &self.header, &self.master, &checkpoint, salt)?;
         // They lie before the checkpoint.
         self.records.clear();
         self.checkpointed_at = self.engine.accesses();
@@ -501,6 +507,8 @@ impl<U: VaultStore> Session<U> {
             stash_peak: self.stash_peak,
             trusted_bytes: self.engine.scheme.trusted_bytes() as u64
                 + 12 * self.header.parameters.scheme.layout().buckets(),
+            journal_bytes: self.journal_bytes,
+            checkpoint_bytes: self.checkpoint_bytes,
             checkpoint: self.number,
             shipped_checkpoint: self.shipped.number,
             accesses_since_checkpoint: self.engine.accesses() - self.checkpointed_at,
@@ -541,16 +549,17 @@ pub(crate) fn state_name(header: &VaultHeader) -> Vec<u8> {
     [header.vault.0.as_slice(), b"state"].concat()
 }
 
-/// Seals a checkpoint and commits it to the trusted disk, which empties the journal.
+/// Seals a checkpoint and commits it to the trusted disk, which empties the journal; returns its bytes.
 pub(crate) fn store_checkpoint(
     disk: &TrustedDisk,
     header: &VaultHeader,
     master: &MasterKey,
     checkpoint: &Checkpoint,
     salt: Salt,
-) -> Result<(), VaultError> {
+) -> Result<u64, VaultError> {
     let text = borsh::to_vec(checkpoint).map_err(|error| VaultError::Damaged(error.to_string()))?;
     let cipher = header.parameters.cipher()?;
     let sealed = blob::seal(master, Purpose::CHECKPOINT, &state_name(header), cipher, salt, &text);
-    disk.commit_checkpoint(&sealed)
+    disk.commit_checkpoint(&sealed)?;
+    Ok(sealed.len() as u64)
 }

@@ -17,6 +17,10 @@ pub struct Status {
     pub stash_peak: u64,
     /// Bytes of trusted memory: position map, stash and tree top, metadata, versions.
     pub trusted_bytes: u64,
+    /// Bytes written to the journal on the trusted disk since the vault was opened.
+    pub journal_bytes: u64,
+    /// Bytes of checkpoints written to the trusted disk since the vault was opened.
+    pub checkpoint_bytes: u64,
     /// The last checkpoint on the trusted disk.
     pub checkpoint: u64,
     /// The last checkpoint in the store; 0 if none has got there yet.

@@ -117,6 +117,9 @@ pub enum RingParametersError {
     },
 }
 
+/// The A of a vault too small for any other.
+const LEAST_RATE: u32 = 4;
+
 /// Standard deviations between the expected filling of the trusted side and its bound. A Gaussian tail beyond 10.3
 /// of them is below 2^-80; the simulation of the tail (`docs/how-it-works/stash.md`) measures how far that holds.
 const DEVIATIONS: f64 = 10.5;
@@ -126,27 +129,48 @@ impl RingParameters {
     ///
     /// A small vault gets a larger trusted side than asked for where nothing smaller would work.
     pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
-        let fits = |rate: u32| {
-            let top = (0..=24).rev().find(|top| needed_stash(rate, *top, max_batch) <= trusted_blocks)?;
-            Some((rate, top))
-        };
-        let mut fitting: Vec<(u32, u32)> = (4..=64).filter_map(fits).collect();
-        if fitting.is_empty() {
-            fitting.push((4, 0));
-        }
-        let candidates = fitting.into_iter().flat_map(|(rate, top)| {
-            let finest = leaf_level_for(capacity, 24.0).max(top);
-            (top..=finest).map(move |leaf_level| (rate, top, leaf_level))
-        });
-        let planned = candidates.map(|(rate, top, leaf_level)| {
+        let with_rate = |rate| Self::for_rate(capacity, block_bytes, trusted_blocks, max_batch, rate);
+        let planned = (LEAST_RATE..=64).filter_map(with_rate);
+        planned.min_by(|one, other| one.cost().total_cmp(&other.cost())).unwrap_or_else(|| {
+            Self::with_top(capacity, block_bytes, trusted_blocks, max_batch, LEAST_RATE, 0)
+        })
+    }
+
+    /// The cheapest parameters with this A: one eviction moves less when A is small, which suits memory, where a
+    /// round trip costs nothing and a cache holds little. `None` if the trusted side would need more than
+    /// `trusted_blocks`.
+    pub fn for_rate(
+        capacity: u64,
+        block_bytes: u32,
+        trusted_blocks: u64,
+        max_batch: u32,
+        rate: u32,
+    ) -> Option<Self> {
+        let top = (0..=24).rev().find(|top| needed_stash(rate, *top, max_batch) <= trusted_blocks)?;
+        Some(Self::with_top(capacity, block_bytes, trusted_blocks, max_batch, rate, top))
+    }
+
+    /// The cheapest parameters with this A and this top.
+    fn with_top(
+        capacity: u64,
+        block_bytes: u32,
+        trusted_blocks: u64,
+        max_batch: u32,
+        rate: u32,
+        top: u32,
+    ) -> Self {
+        let finest = leaf_level_for(capacity, 24.0).max(top);
+        let planned = (top..=finest).map(|leaf_level| {
             Self::with(capacity, block_bytes, rate, top, leaf_level, max_batch, trusted_blocks)
         });
-        // Untrusted memory may cost up to three times the payload; beyond that a cheaper access is not worth it.
-        let cost = |parameters: &Self| {
-            let expansion = parameters.geometry().layout().slots() as f64 / capacity.max(64) as f64;
-            parameters.slots_per_access() + 20.0 * (expansion - 3.0).max(0.0)
-        };
-        planned.min_by(|one, other| cost(one).total_cmp(&cost(other))).expect("there are candidates")
+        planned.min_by(|one, other| one.cost().total_cmp(&other.cost())).expect("there are candidates")
+    }
+
+    /// What the planner minimises. Untrusted memory may cost up to three times the payload; beyond that a cheaper
+    /// access is not worth it.
+    fn cost(&self) -> f64 {
+        let expansion = self.geometry().layout().slots() as f64 / self.capacity.max(64) as f64;
+        self.slots_per_access() + 20.0 * (expansion - 3.0).max(0.0)
     }
 
     fn with(

@@ -1,0 +1,54 @@
+//! Runs one bench: `cargo run --release -p lethe-lab --example bench -- memory-64`
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "it prints its figures")]
+
+use lethe_lab::bench::files::{self, FilesOptions};
+use lethe_lab::bench::link::{self, LinkOptions};
+use lethe_lab::bench::memory::{self, MemoryOptions, MemoryScheme};
+use lethe_lab::bench::{BenchError, Progress};
+use std::process::ExitCode;
+
+struct ToStderr;
+
+impl Progress for ToStderr {
+    fn at(&self, what: &str, done: u64, all: u64) {
+        eprint!("\r\x1b[K{what} {done}/{all}");
+        if done == all {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+fn main() -> Result<ExitCode, BenchError> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let has = |name: &str| arguments.iter().any(|argument| argument == name);
+    let mut reports = Vec::new();
+    let memory = |options: MemoryOptions| {
+        let mut options = options;
+        if has("--ring") {
+            options.scheme = MemoryScheme::Ring;
+        }
+        if has("--path") {
+            options.scheme = MemoryScheme::Path;
+        }
+        if has("--aegis") {
+            options.cipher = lethe_seal::cipher::Cipher::Aegis128L;
+        }
+        memory::run(&options, &ToStderr)
+    };
+    if has("memory-64") {
+        reports.push(memory(MemoryOptions::small_blocks())?);
+    }
+    if has("memory-4096") {
+        reports.push(memory(MemoryOptions::pages())?);
+    }
+    if has("files") {
+        reports.push(files::run(&FilesOptions::standard(), &ToStderr)?);
+    }
+    if has("link") {
+        reports.push(link::run(&LinkOptions::standard(), &ToStderr)?);
+    }
+    for report in &reports {
+        println!("{report}");
+    }
+    Ok(ExitCode::SUCCESS)
+}

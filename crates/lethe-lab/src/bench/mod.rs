@@ -1,0 +1,43 @@
+//! The benches behind `lethe bench`. Each is a function from its options to a [`Report`] that prints itself.
+//!
+//! | bench | what is measured | beside |
+//! |---|---|---|
+//! | [`memory`] | accesses a second over sealed memory, one thread | the same accesses on a plain array |
+//! | [`files`] | bytes moved and requests made by a vault over a folder | the same blocks as plain files |
+//! | [`link`] | throughput and latency of a vault over a link | the same reads with no ORAM |
+//!
+//! Rates are medians over repetitions, in which what is measured and its baselines take turns: a machine that is busy
+//! with something else slows all of them.
+
+pub mod files;
+pub mod link;
+pub mod memory;
+
+mod now;
+mod progress;
+mod report;
+mod resident;
+mod sample;
+mod service;
+
+pub use progress::{Progress, Silent};
+pub use report::{Bound, Report, Row, TrustedMemory};
+pub use sample::Sample;
+pub use service::VaultOptions;
+
+/// Why a bench could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The options make no sense.
+    #[error("the bench cannot run with these options: {0}")]
+    Options(String),
+    /// What is measured failed.
+    #[error("what was measured failed: {0}")]
+    Failed(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl BenchError {
+    pub(crate) fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        BenchError::Failed(error.into())
+    }
+}

@@ -1,0 +1,214 @@
+//! What a bench found, as a table for people and as JSON for programs.
+
+use super::sample::Sample;
+use comfy_table::presets::NOTHING;
+use comfy_table::{Cell, CellAlignment, Table};
+use serde::Serialize;
+use std::fmt;
+
+/// What a figure is asked to reach.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// Not below this.
+    AtLeast(f64),
+    /// Not above this.
+    AtMost(f64),
+}
+
+impl Bound {
+    /// Whether a figure reaches it.
+    pub fn is_met(self, figure: f64) -> bool {
+        match self {
+            Bound::AtLeast(least) => figure >= least,
+            Bound::AtMost(most) => figure <= most,
+        }
+    }
+}
+
+/// What stands on the trusted side, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TrustedMemory {
+    /// Stash with the top of the tree.
+    pub stash_and_top: u64,
+    /// The position map; 0 if there is none.
+    pub position_map: u64,
+    /// Which slots hold what, where a scheme keeps that on the trusted side.
+    pub metadata: u64,
+    /// The newest version of each bucket.
+    pub versions: u64,
+}
+
+impl TrustedMemory {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.stash_and_top + self.position_map + self.metadata + self.versions
+    }
+}
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// What was measured.
+    pub figure: String,
+    /// In what.
+    pub unit: &'static str,
+    /// The measurements.
+    pub sample: Sample,
+    /// What is asked of the median, if anything is.
+    pub bound: Option<Bound>,
+    /// Whether the median reaches it.
+    pub met: Option<bool>,
+    /// What it took on the trusted side; nothing for a baseline without one.
+    pub trusted: Option<TrustedMemory>,
+}
+
+/// What a bench found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Which bench.
+    pub bench: String,
+    /// What was run, with what parameters: names and values.
+    pub setup: Vec<(String, String)>,
+    /// The figures, baselines among them.
+    pub rows: Vec<Row>,
+    /// What else should be known to read them.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn new(bench: impl Into<String>) -> Self {
+        Report { bench: bench.into(), setup: Vec::new(), rows: Vec::new(), notes: Vec::new() }
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: impl fmt::Display) {
+        self.setup.push((name.to_owned(), value.to_string()));
+    }
+
+    pub(crate) fn row(
+        &mut self,
+        figure: impl Into<String>,
+        unit: &'static str,
+        sample: Sample,
+        bound: Option<Bound>,
+        trusted: Option<TrustedMemory>,
+    ) {
+        let met = bound.map(|bound| bound.is_met(sample.median));
+        self.rows.push(Row { figure: figure.into(), unit, sample, bound, met, trusted });
+    }
+
+    /// Whether every figure reaches what is asked of it.
+    pub fn is_met(&self) -> bool {
+        self.rows.iter().all(|row| row.met != Some(false))
+    }
+
+    /// The report as one JSON object.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("names and numbers always become JSON")
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.bench)?;
+        for (name, value) in &self.setup {
+            writeln!(f, "  {name}: {value}")?;
+        }
+        let mut table = Table::new();
+        table.load_style(NOTHING);
+        table.set_header(["", "median", "", "least … most", "asked for", "", "trusted: stash, top / all"]);
+        for row in &self.rows {
+            let spread = match row.sample.repetitions {
+                1 => String::new(),
+                _ => format!("{} … {}", number(row.sample.least), number(row.sample.most)),
+            };
+            let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+            let bound = match row.bound {
+                None => String::new(),
+                Some(Bound::AtLeast(least)) => format!("≥ {}", number(least)),
+                Some(Bound::AtMost(most)) => format!("≤ {}", number(most)),
+            };
+            let met = row.met.map_or("", |met| if met { "met" } else { "MISSED" });
+            let trusted = row.trusted.map_or_else(String::new, |trusted| {
+                format!("{} / {}", bytes(trusted.stash_and_top), bytes(trusted.total()))
+            });
+            table.add_row([
+                Cell::new(&row.figure),
+                right(number(row.sample.median)),
+                Cell::new(row.unit),
+                Cell::new(spread),
+                right(bound),
+                Cell::new(met),
+                Cell::new(trusted),
+            ]);
+        }
+        for line in table.lines() {
+            writeln!(f, "  {}", line.trim_end())?;
+        }
+        for note in &self.notes {
+            writeln!(f, "  {note}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with as many digits as tell something.
+fn number(value: f64) -> String {
+    if value.abs() >= 1000.0 {
+        let digits = format!("{value:.0}");
+        let (sign, digits) = digits.strip_prefix('-').map_or(("", digits.as_str()), |digits| ("-", digits));
+        let groups: Vec<&str> = digits
+            .as_bytes()
+            .rchunks(3)
+            .rev()
+            .map(|group| std::str::from_utf8(group).expect("digits are text"))
+            .collect();
+        format!("{sign}{}", groups.join(","))
+    } else if value.abs() >= 100.0 {
+        format!("{value:.0}")
+    } else if value.abs() >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// A number of bytes as people write it.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.into_iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) if bytes.is_multiple_of(unit) => format!("{} {name}", bytes / unit),
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_show_what_tells_something() {
+        assert_eq!(
+            [1234567.8, -1000.0, 999.6, 36.92, 1.5].map(number),
+            ["1,234,568", "-1,000", "1000", "36.9", "1.50"]
+        );
+        assert_eq!([100, 4096, 33 << 19, 1 << 30].map(bytes), ["100 B", "4 KiB", "16.5 MiB", "1 GiB"]);
+    }
+
+    #[test]
+    fn a_missed_bound_is_said_in_the_table_and_in_the_json() {
+        let mut report = Report::new("memory");
+        report.set("scheme", "Path ORAM");
+        let trusted =
+            TrustedMemory { stash_and_top: 1 << 20, position_map: 1 << 20, ..TrustedMemory::default() };
+        report.row("with ORAM", "accesses/s", Sample::once(90.0), Some(Bound::AtLeast(100.0)), Some(trusted));
+        report.row("plain array", "accesses/s", Sample::of(&[1.0, 2.0]), None, None);
+        assert!(!report.is_met());
+        let table = report.to_string();
+        assert!(table.contains("MISSED") && table.contains("1 MiB / 2 MiB"), "{table}");
+        let json: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
+        assert_eq!(json["rows"][0]["met"], false);
+        assert_eq!(json["rows"][1]["sample"]["repetitions"], 2);
+    }
+}

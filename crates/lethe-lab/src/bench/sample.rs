@@ -1,0 +1,55 @@
+//! Repeated measurements of one thing.
+
+use serde::Serialize;
+
+/// Repeated measurements, summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// The middle one; the mean of the middle two of an even number.
+    pub median: f64,
+    /// The lowest.
+    pub least: f64,
+    /// The highest.
+    pub most: f64,
+    /// How many there were.
+    pub repetitions: usize,
+}
+
+impl Sample {
+    /// Sums up measurements.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn of(measured: &[f64]) -> Self {
+        let mut sorted = measured.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (Some(&least), Some(&most)) = (sorted.first(), sorted.last()) else {
+            panic!("a sample of no measurements");
+        };
+        let middle = sorted.len() / 2;
+        let median = if sorted.len().is_multiple_of(2) {
+            (sorted[middle - 1] + sorted[middle]) / 2.0
+        } else {
+            sorted[middle]
+        };
+        Sample { median, least, most, repetitions: sorted.len() }
+    }
+
+    /// Something that was measured once: a count that has no spread.
+    pub fn once(measured: f64) -> Self {
+        Sample::of(&[measured])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_lies_in_the_middle() {
+        assert_eq!(Sample::of(&[3.0, 1.0, 9.0]).median, 3.0);
+        assert_eq!(Sample::of(&[4.0, 1.0, 9.0, 2.0]).median, 3.0);
+        let one = Sample::once(7.0);
+        assert_eq!((one.median, one.least, one.most, one.repetitions), (7.0, 7.0, 7.0, 1));
+    }
+}

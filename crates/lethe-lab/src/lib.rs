@@ -1,0 +1,4 @@
+//! Measures Lethe: every figure beside a bare baseline of the same run, and the trusted memory that it took.
+#![forbid(unsafe_code)]
+
+pub mod bench;
