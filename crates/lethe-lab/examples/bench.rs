@@ -30,6 +30,9 @@ fn main() -> Result<ExitCode, BenchError> {
         if has("--path") {
             options.scheme = MemoryScheme::Path;
         }
+        if let Some(rate) = arguments.iter().find_map(|argument| argument.strip_prefix("--rate=")) {
+            options.eviction_rate = rate.parse().ok();
+        }
         if has("--aegis") {
             options.cipher = lethe_seal::cipher::Cipher::Aegis128L;
         }

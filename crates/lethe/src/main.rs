@@ -1,4 +1,5 @@
 //! The command line.
+#![allow(clippy::print_stderr, reason = "an error that ends the program is told on standard error")]
 
 use clap::Parser;
 use lethe::commands::{Cli, run};

@@ -1,6 +1,8 @@
 //! The command line: one file a command.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "commands speak to people")]
 
 mod backup;
+mod bench;
 
 mod check;
 mod init;
@@ -39,6 +41,8 @@ enum Command {
     Backup(backup::Arguments),
     /// Bring a vault back from its store and key
     Restore(restore::Arguments),
+    /// Measure Lethe on this machine
+    Bench(bench::Arguments),
 }
 
 /// Runs a command to its end.
@@ -64,6 +68,10 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Status(arguments) => runtime.block_on(status::run(settle(arguments.over(config))?)),
         Command::Check(arguments) => runtime.block_on(check::run(settle(arguments.over(config))?)),
         Command::Backup(arguments) => runtime.block_on(backup::run(settle(arguments.over(config))?)),
+        Command::Bench(arguments) => {
+            settle(config)?;
+            bench::run(arguments)
+        }
         Command::Restore(arguments) => {
             let options = arguments.options()?;
             runtime.block_on(restore::run(settle(arguments.over(config))?, options))

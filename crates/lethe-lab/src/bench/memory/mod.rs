@@ -39,6 +39,8 @@ pub struct MemoryOptions {
     pub block_bytes: u32,
     /// Which scheme.
     pub scheme: MemoryScheme,
+    /// Ring ORAM's A; the cheapest one in bytes if nothing is said.
+    pub eviction_rate: Option<u32>,
     /// What seals the slots.
     pub cipher: Cipher,
     /// The stash and the top of the tree take at most this share of the payload: 32 means 1/32.
@@ -62,6 +64,7 @@ impl MemoryOptions {
             capacity: 1 << 20,
             block_bytes: 64,
             scheme: MemoryScheme::Path,
+            eviction_rate: None,
             cipher: Cipher::default(),
             trusted_share: 32,
             warm_up: 1 << 20,
@@ -78,6 +81,8 @@ impl MemoryOptions {
             capacity: 1 << 17,
             block_bytes: 4096,
             scheme: MemoryScheme::Ring,
+            // An eviction then fits a second-level cache.
+            eviction_rate: Some(13),
             warm_up: 1 << 17,
             asked: Some(20_000.0),
             asked_resident: Some(2.5),
@@ -257,8 +262,7 @@ fn build(options: &MemoryOptions, report: &mut Report) -> Result<(Box<dyn Subjec
             (path_over_sealed_memory(parameters, cipher)?, stored)
         }
         MemoryScheme::Ring => {
-            let parameters =
-                RingParameters::for_capacity(options.capacity, options.block_bytes, trusted_blocks, 1);
+            let parameters = ring_parameters(options, trusted_blocks)?;
             report.set("scheme", format!("Ring ORAM, {parameters:?}"));
             let stored = stored(&parameters.geometry().layout());
             (ring_over_sealed_memory(parameters, cipher)?, stored)
@@ -267,4 +271,14 @@ fn build(options: &MemoryOptions, report: &mut Report) -> Result<(Box<dyn Subjec
     report.set("position map", "flat, on the trusted side");
     report.set("sealing", cipher);
     Ok((oram, stored))
+}
+
+fn ring_parameters(options: &MemoryOptions, trusted_blocks: u64) -> Result<RingParameters, BenchError> {
+    let (capacity, block_bytes) = (options.capacity, options.block_bytes);
+    let Some(rate) = options.eviction_rate else {
+        return Ok(RingParameters::for_capacity(capacity, block_bytes, trusted_blocks, 1));
+    };
+    RingParameters::for_rate(capacity, block_bytes, trusted_blocks, 1, rate).ok_or_else(|| {
+        BenchError::Options(format!("A = {rate} needs more trusted memory than {trusted_blocks} blocks"))
+    })
 }
