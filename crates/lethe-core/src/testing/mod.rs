@@ -3,6 +3,7 @@
 
 pub mod array_model;
 pub mod executor;
+pub mod mutants;
 pub mod oblivious;
 pub mod stage;
 pub mod trace_store;

@@ -40,6 +40,9 @@ pub enum Event {
     Ends(Work),
     /// All that could go on has gone on.
     Rests,
+    /// The process died after that, and another one goes on from a snapshot. It says that it will do again what showed
+    /// in so many events before this one.
+    Recovers(usize),
 }
 
 /// A scheme, its store, and the work in flight. Every answer is compared with a plain array.

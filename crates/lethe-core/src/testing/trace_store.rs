@@ -67,6 +67,11 @@ impl TraceStore {
         }
     }
 
+    /// What stands where.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// Takes the trace recorded so far.
     pub fn take_trace(&self) -> Vec<TraceEntry> {
         self.trace.take()

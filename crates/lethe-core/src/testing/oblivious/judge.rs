@@ -111,8 +111,36 @@ pub fn judge(
     Judgement { findings }
 }
 
+/// Shows a run to a watch. What a recovery does again must be what was done before, to the letter; it tells nothing new.
+fn follow(watch: &mut dyn Watch, events: &[Event]) -> Result<(), String> {
+    let mut again = 0;
+    let mut before = 0;
+    for (at, event) in events.iter().enumerate() {
+        if again > 0 {
+            let announced = &events[at - before];
+            if event != announced {
+                return Err(format!("event {at}: a recovery showed {event:?}, announced was {announced:?}"));
+            }
+            again -= 1;
+            continue;
+        }
+        if let Event::Recovers(steps) = event {
+            again = (*steps).min(at);
+            before = again + 1;
+            continue;
+        }
+        watch.see(event).map_err(|deviation| format!("event {at}: {deviation}"))?;
+    }
+    Ok(())
+}
+
 fn cells_of(leaves: u64) -> usize {
     leaves.min(MOST_CELLS) as usize
+}
+
+/// Whether there is enough to say anything: ten draws a cell. How many there are does not depend on what they are.
+fn enough(counts: &[u64]) -> bool {
+    counts.iter().sum::<u64>() >= 10 * counts.len() as u64
 }
 
 /// The subtree of a leaf, of [`cells_of`] many.
@@ -125,11 +153,9 @@ impl Side {
         let mut side = Side { name, deviation: None, runs: Vec::new(), asked: Vec::new(), kinds: Vec::new() };
         for (nth, trial) in trials.iter().enumerate() {
             let mut watch = watch(seed + nth as u64);
-            for (at, event) in trial.events.iter().enumerate() {
-                if let Err(deviation) = watch.see(event) {
-                    side.deviation = Some(format!("run {nth}, event {at}: {deviation}"));
-                    return side;
-                }
+            if let Err(deviation) = follow(&mut *watch, &trial.events) {
+                side.deviation = Some(format!("run {nth}, {deviation}"));
+                return side;
             }
             side.runs.push(watch.sights().clone());
             side.ask(&trial.operations);
@@ -167,21 +193,24 @@ impl Side {
     }
 
     fn leaves(&self) -> impl Iterator<Item = u64> + '_ {
-        self.runs.iter().flat_map(|sights| sights.leaves.iter().copied())
+        self.runs.iter().flat_map(|sights| sights.leaves.iter().map(|shown| shown.leaf))
     }
 
     fn test_leaves(&self, leaves: u64, findings: &mut Vec<Finding>) {
         let cells = cells_of(leaves);
         let mut test = |what: &str, counts: &[u64]| {
-            findings.push(uniform(format!("{}: {what}", self.name), counts));
+            findings.extend(enough(counts).then(|| uniform(format!("{}: {what}", self.name), counts)));
         };
         test("leaves", &tally(cells, self.leaves().map(|leaf| cell(leaf, leaves))));
 
         // Which kind of access it was must not matter.
         let mut by_kind: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
         for (sights, kinds) in self.runs.iter().zip(&self.kinds) {
-            for (leaf, kind) in sights.leaves.iter().zip(kinds) {
-                by_kind.entry(kind).or_insert_with(|| alloc::vec![0; cells])[cell(*leaf, leaves)] += 1;
+            for shown in &sights.leaves {
+                if let Some(access) = shown.access {
+                    let counts = by_kind.entry(kinds[access]).or_insert_with(|| alloc::vec![0; cells]);
+                    counts[cell(shown.leaf, leaves)] += 1;
+                }
             }
         }
         for (kind, counts) in &by_kind {
@@ -194,30 +223,35 @@ impl Side {
                 .runs
                 .iter()
                 .flat_map(|sights| sights.leaves.iter().zip(&sights.leaves[lag.min(sights.leaves.len())..]));
-            let counts = tally(cells, steps.map(|(one, other)| cell(one ^ other, leaves)));
+            let counts = tally(cells, steps.map(|(one, other)| cell(one.leaf ^ other.leaf, leaves)));
             test(&format!("steps between leaves {lag} apart"), &counts);
         }
         let pairs = self.runs.iter().flat_map(|sights| sights.leaves.chunks_exact(2));
-        test("pairs of leaves", &pair_counts(leaves, pairs.map(|pair| (pair[0], pair[1]))));
+        test("pairs of leaves", &pair_counts(leaves, pairs.map(|pair| (pair[0].leaf, pair[1].leaf))));
 
-        // The leaf of a block's next access against that of the one before it.
-        let mut returns = Vec::new();
+        // The leaf of a block's next access against that of the one before it. The steps of all blocks' chains are
+        // independent; of the pairs, only those are that have no leaf in common.
+        let chains = self.chains();
+        let steps =
+            chains.iter().flat_map(|chain| chain.windows(2)).map(|pair| cell(pair[0] ^ pair[1], leaves));
+        test("steps between leaves of one block", &tally(cells, steps));
+        let pairs = chains.iter().flat_map(|chain| chain.chunks_exact(2)).map(|pair| (pair[0], pair[1]));
+        test("pairs of leaves of one block", &pair_counts(leaves, pairs));
+    }
+
+    /// The leaves of each block of each run, in the order of its accesses.
+    fn chains(&self) -> Vec<Vec<u64>> {
+        let mut chains = Vec::new();
         for (sights, asked) in self.runs.iter().zip(&self.asked) {
-            let mut last: BTreeMap<u64, u64> = BTreeMap::new();
-            for (leaf, block) in sights.leaves.iter().zip(asked) {
-                if let Some(before) = block.and_then(|block| last.insert(block, *leaf)) {
-                    returns.push((before, *leaf));
+            let mut of_block: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+            for shown in &sights.leaves {
+                if let Some(block) = shown.access.and_then(|access| asked[access]) {
+                    of_block.entry(block).or_default().push(shown.leaf);
                 }
             }
+            chains.extend(of_block.into_values());
         }
-        let steps = returns.iter().map(|(one, other)| cell(one ^ other, leaves));
-        test("steps between leaves of one block", &tally(cells, steps));
-        // Overlapping pairs are not independent, so every second one of all is left out; a block's own chain is
-        // covered by its steps.
-        test(
-            "pairs of leaves of one block",
-            &pair_counts(leaves, disjoint(&self.runs, &self.asked).into_iter()),
-        );
+        chains
     }
 
     fn test_picks(&self, findings: &mut Vec<Finding>) {
@@ -240,7 +274,8 @@ impl Side {
         }
         for (what, values) in values {
             let cells = values.iter().map(|value| ((value * PICK_CELLS as f64) as usize).min(PICK_CELLS - 1));
-            findings.push(uniform(format!("{}: {what}", self.name), &tally(PICK_CELLS, cells)));
+            let counts = tally(PICK_CELLS, cells);
+            findings.extend(enough(&counts).then(|| uniform(format!("{}: {what}", self.name), &counts)));
         }
     }
 }
@@ -249,24 +284,4 @@ fn pair_counts(leaves: u64, pairs: impl Iterator<Item = (u64, u64)>) -> Vec<u64>
     let side = leaves.min(PAIR_CELLS);
     let coarse = |leaf: u64| leaf / (leaves / side);
     tally((side * side) as usize, pairs.map(|(one, other)| (coarse(one) * side + coarse(other)) as usize))
-}
-
-/// Pairs of successive leaves of one block, no leaf in two of them.
-fn disjoint(runs: &[Sights], asked: &[Vec<Option<u64>>]) -> Vec<(u64, u64)> {
-    let mut pairs = Vec::new();
-    for (sights, asked) in runs.iter().zip(asked) {
-        let mut open: BTreeMap<u64, u64> = BTreeMap::new();
-        for (leaf, block) in sights.leaves.iter().zip(asked) {
-            let Some(block) = block else {
-                continue;
-            };
-            match open.remove(block) {
-                Some(before) => pairs.push((before, *leaf)),
-                None => {
-                    open.insert(*block, *leaf);
-                }
-            }
-        }
-    }
-    pairs
 }

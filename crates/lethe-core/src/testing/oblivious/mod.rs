@@ -14,12 +14,16 @@
 //! alarms falsely with a probability of at most `2^-20`. Seeds are fixed: a suite that passed passes again.
 
 pub mod judge;
+pub mod pace;
+pub mod path;
 pub mod ring;
 pub mod script;
 pub mod statistics;
+pub mod trivial;
 pub mod watch;
 
 pub use judge::{ALARM_LOG2, Judgement, MOST_TESTS, Trial, judge};
+pub use pace::{Pace, run_script};
 pub use script::{Batches, Sequence};
 pub use statistics::Finding;
 pub use watch::{Adversary, Watch};

@@ -2,7 +2,7 @@
 
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
-use super::watch::{Adversary, Pick, Sights, Watch, draw_below, spread};
+use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, draw_below, ensure, spread};
 use crate::schemes::ring::RingParameters;
 use crate::words::Slot;
 use alloc::boxed::Box;
@@ -121,10 +121,6 @@ struct FullWatch {
     sights: Sights,
 }
 
-fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(otherwise()) }
-}
-
 impl Watch for FullWatch {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         if self.on_line.as_ref().is_some_and(|on_line| !on_line.asked) && !is_request_of_access(event) {
@@ -175,6 +171,7 @@ impl Watch for FullWatch {
             }
             Event::Ends(Work::Idle) => self.end_idle(),
             Event::Rests => self.rest(),
+            Event::Recovers(_) => Ok(()),
         }
     }
 
@@ -269,7 +266,8 @@ impl FullWatch {
             may_meet |= cell.iter().any(meets);
             must_meet |= cell.iter().all(meets);
             let leaf = cell[draw_below(&mut self.random, cell.len())];
-            self.sights.leaves.push(leaf);
+            let access = Some(self.sights.leaves.len());
+            self.sights.leaves.push(ShownLeaf { access, leaf });
         }
         for (nth, slot) in
             groups.iter().enumerate().flat_map(|(nth, group)| group.iter().map(move |slot| (nth, slot)))

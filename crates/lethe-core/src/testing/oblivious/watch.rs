@@ -33,13 +33,22 @@ pub trait Watch {
 /// The random choices that a run showed, each of which must be uniform and independent of all others.
 #[derive(Clone, Debug, Default)]
 pub struct Sights {
-    /// The leaf of each access, in order. Where the trace tells only that it is one of several, one of them drawn
-    /// by the judge: of a uniform leaf that gives a uniform leaf.
-    pub leaves: Vec<u64>,
+    /// The leaves shown, in order.
+    pub leaves: Vec<ShownLeaf>,
     /// Choices of a slot among the unread ones of a bucket.
     pub picks: Vec<Pick>,
     /// How often something happened in the run that depends on the leaves.
     pub totals: BTreeMap<&'static str, u64>,
+}
+
+/// One leaf. Where the trace tells only that it is one of several, it is one of them drawn by the judge: of a uniform
+/// leaf that gives a uniform leaf.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownLeaf {
+    /// The access whose leaf it is, counted from the first of the run; `None` where it may be one of several.
+    pub access: Option<usize>,
+    /// The leaf.
+    pub leaf: u64,
 }
 
 /// One choice of a slot.
@@ -72,4 +81,9 @@ pub fn draw_below(random: &mut impl RngCore, bound: usize) -> usize {
 pub fn spread(random: &mut impl RngCore, rank: usize, among: usize) -> f64 {
     let fraction = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
     (rank as f64 + fraction) / among as f64
+}
+
+/// An error, unless it holds.
+pub(super) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
 }

@@ -1,0 +1,403 @@
+//! Schemes broken on purpose, for judges to be tested on. Each is a sound part with one wrapper around it that does
+//! what a hasty implementation would do: the schemes themselves stay as they are.
+//!
+//! All answer rightly, so that only what the store sees gives them away. The wrappers of stores look at plaintext, and
+//! are for stores that are ready at once.
+
+use super::stage::Work;
+use super::trace_store::{TraceStore, TraceStoreError};
+use crate::block_header::{self, HEADER_BYTES};
+use crate::oram::{Access, Oram, OramError};
+use crate::position_map::{Lookup, PositionMap};
+use crate::schemes::trivial::TrivialParameters;
+use crate::store::Store;
+use crate::words::{BlockId, Bucket, Slot};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::mem;
+use rand_core::RngCore;
+
+/// A position map that leaves every block where it is: its leaf is used again.
+pub struct NeverRemaps<P>(pub P);
+
+impl<P: PositionMap> PositionMap for NeverRemaps<P> {
+    type Error = P::Error;
+
+    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<P::Error>> {
+        self.0.remap(lookups).await?;
+        for lookup in lookups.iter_mut() {
+            lookup.new = lookup.old.unwrap_or(lookup.new);
+        }
+        let mut back = lookups.to_vec();
+        self.0.remap(&mut back).await
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        self.0.trusted_bytes()
+    }
+}
+
+/// Randomness of which only the low half is any: leaves, which are low bits, stay uniform, but what is drawn as a
+/// fraction is always 0. Ring ORAM then never permutes a bucket and reads its dummies in order.
+pub struct LowBits<R>(pub R);
+
+/// Randomness that is a little uneven: one draw in eight has only half of its ones.
+pub struct Uneven<R>(pub R);
+
+macro_rules! randomness {
+    ($name:ident, $random:ident => $draw:expr) => {
+        impl<R: RngCore> RngCore for $name<R> {
+            fn next_u32(&mut self) -> u32 {
+                self.next_u64() as u32
+            }
+            fn next_u64(&mut self) -> u64 {
+                let $random = &mut self.0;
+                $draw
+            }
+            fn fill_bytes(&mut self, bytes: &mut [u8]) {
+                self.0.fill_bytes(bytes);
+            }
+        }
+    };
+}
+randomness!(LowBits, random => random.next_u64() & u64::from(u32::MAX));
+randomness!(Uneven, random => {
+    let mask = if random.next_u64().is_multiple_of(8) { random.next_u64() } else { u64::MAX };
+    random.next_u64() & mask
+});
+
+/// An ORAM with a batch made shorter: a block that is asked for twice is accessed once.
+pub struct Deduplicates<O>(pub O);
+
+/// An ORAM that answers from the batch before, without an access, what was asked for then: a hit reads nothing.
+pub struct SkipsHits<O> {
+    oram: O,
+    last: RefCell<BTreeMap<BlockId, Vec<u8>>>,
+}
+
+impl<O> SkipsHits<O> {
+    /// An ORAM that remembers one batch.
+    pub fn new(oram: O) -> Self {
+        SkipsHits { oram, last: RefCell::default() }
+    }
+}
+
+/// Runs a batch without the accesses that are skipped.
+async fn run_without<O: Oram>(
+    oram: &O,
+    batch: &mut [Access<'_>],
+    skipped: &[bool],
+) -> Result<(), OramError<O::Error>> {
+    let kept = batch.iter_mut().zip(skipped).filter(|(_, skipped)| !**skipped);
+    let mut asked: Vec<Access<'_>> = kept.map(|(access, _)| mem::replace(access, Access::Dummy)).collect();
+    let outcome = oram.access(&mut asked).await;
+    let kept = batch.iter_mut().zip(skipped).filter(|(_, skipped)| !**skipped);
+    kept.zip(asked).for_each(|((access, _), asked)| *access = asked);
+    outcome
+}
+
+/// Remembers what the reads of a batch brought, and what was written.
+fn remember(batch: &[Access<'_>], skipped: &[bool], known: &mut BTreeMap<BlockId, Vec<u8>>) {
+    for (access, _) in batch.iter().zip(skipped).filter(|(_, skipped)| !**skipped) {
+        match access {
+            Access::Read(block, payload) => known.insert(*block, payload.to_vec()),
+            Access::Write(block, payload) => known.insert(*block, payload.to_vec()),
+            Access::Dummy => None,
+        };
+    }
+}
+
+fn answer(batch: &mut [Access<'_>], skipped: &[bool], known: &BTreeMap<BlockId, Vec<u8>>) {
+    for (access, _) in batch.iter_mut().zip(skipped).filter(|(_, skipped)| **skipped) {
+        if let Access::Read(block, into) = access {
+            into.copy_from_slice(&known[block]);
+        }
+    }
+}
+
+macro_rules! oram_like {
+    ($name:ident . $inner:tt, $mutant:ident, $batch:ident => $access:expr) => {
+        impl<O: Oram> Oram for $name<O> {
+            type Error = O::Error;
+
+            fn capacity(&self) -> u64 {
+                self.$inner.capacity()
+            }
+            fn block_bytes(&self) -> usize {
+                self.$inner.block_bytes()
+            }
+            fn max_batch(&self) -> usize {
+                self.$inner.max_batch()
+            }
+            async fn access(&self, $batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
+                let $mutant = self;
+                $access
+            }
+            fn owed(&self) -> u64 {
+                self.$inner.owed()
+            }
+            fn must_idle(&self) -> bool {
+                self.$inner.must_idle()
+            }
+            async fn idle(&self) -> Result<(), OramError<O::Error>> {
+                self.$inner.idle().await
+            }
+            fn emergencies(&self) -> u64 {
+                self.$inner.emergencies()
+            }
+        }
+    };
+}
+oram_like!(Deduplicates.0, mutant, batch => {
+    let mut read = BTreeSet::new();
+    let skipped: Vec<bool> = batch
+        .iter()
+        .map(|access| match access {
+            Access::Read(block, _) => !read.insert(*block),
+            Access::Write(block, _) => {
+                read.remove(block);
+                false
+            }
+            Access::Dummy => false,
+        })
+        .collect();
+    run_without(&mutant.0, batch, &skipped).await?;
+    let mut known = BTreeMap::new();
+    remember(batch, &skipped, &mut known);
+    answer(batch, &skipped, &known);
+    Ok(())
+});
+oram_like!(SkipsHits.oram, mutant, batch => {
+    let mut known = mutant.last.take();
+    let mut written = BTreeSet::new();
+    let skipped: Vec<bool> = batch
+        .iter()
+        .map(|access| match access {
+            Access::Read(block, _) => known.contains_key(block) && !written.contains(block),
+            Access::Write(block, _) => {
+                written.insert(*block);
+                false
+            }
+            Access::Dummy => false,
+        })
+        .collect();
+    run_without(&mutant.oram, batch, &skipped).await?;
+    answer(batch, &skipped, &known);
+    known.retain(|block, _| batch.iter().any(|access| access.block() == Some(*block)));
+    remember(batch, &skipped, &mut known);
+    mutant.last.replace(known);
+    Ok(())
+});
+
+/// A store between a scheme and its trace that edits what goes by. It sees plaintext, as the scheme does.
+pub struct EditingStore<'a> {
+    store: &'a TraceStore,
+    edit: Edit,
+    /// Whose work it is.
+    working: Rc<Cell<Work>>,
+    /// Bytes of a block and its header.
+    entry_bytes: usize,
+    /// Where each slot of a bucket really is, for [`Edit::RealFirst`].
+    places: RefCell<BTreeMap<Bucket, Vec<u32>>>,
+}
+
+/// What is done wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// An eviction reads only the slots that hold blocks.
+    EvictsOnlyReal,
+    /// A bucket that held no block and still holds none is not written.
+    SkipsEmptyBuckets,
+    /// Buckets are not permuted: blocks come first.
+    RealFirst,
+    /// A bucket is rewritten as soon as a block was read from it.
+    RewritesWhereReal,
+}
+
+impl<'a> EditingStore<'a> {
+    /// A store that does this wrong, for blocks of so many bytes.
+    pub fn new(store: &'a TraceStore, edit: Edit, block_bytes: usize, working: Rc<Cell<Work>>) -> Self {
+        let entry_bytes = HEADER_BYTES + block_bytes;
+        EditingStore { store, edit, working, entry_bytes, places: RefCell::default() }
+    }
+
+    fn holds_block(&self, bytes: &[u8]) -> bool {
+        bytes.chunks_exact(self.entry_bytes).any(|entry| block_header::read(entry).is_some())
+    }
+
+    /// Reads without leaving a trace.
+    async fn peek(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        self.store.record(false);
+        let outcome = self.store.read(slots, into).await;
+        self.store.record(true);
+        outcome
+    }
+
+    async fn peek_slot(&self, slot: Slot) -> Result<Vec<u8>, TraceStoreError> {
+        let mut bytes = vec![0; self.store.layout().slot_bytes(slot)];
+        self.peek(&[slot], &mut bytes).await?;
+        Ok(bytes)
+    }
+
+    async fn peek_bucket(&self, bucket: Bucket) -> Result<Vec<u8>, TraceStoreError> {
+        let slots = 0..self.store.layout().extent(bucket).slots;
+        let slots: Vec<Slot> = slots.map(|index| Slot { bucket, index }).collect();
+        let mut bytes = vec![0; self.store.layout().bucket_bytes(bucket)];
+        self.peek(&slots, &mut bytes).await?;
+        Ok(bytes)
+    }
+
+    fn place(&self, slot: Slot) -> Slot {
+        let places = self.places.borrow();
+        let index = places.get(&slot.bucket).map_or(slot.index, |places| places[slot.index as usize]);
+        Slot { index, ..slot }
+    }
+
+    /// Reads slots where they really are; off-line in the order of their places, so that the order is sound.
+    async fn read_in_place(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        let slot_bytes = into.len() / slots.len().max(1);
+        let mut order: Vec<(Slot, usize)> =
+            slots.iter().enumerate().map(|(nth, slot)| (self.place(*slot), nth)).collect();
+        if self.working.get() == Work::Idle {
+            order.sort_unstable();
+        }
+        let places: Vec<Slot> = order.iter().map(|(place, _)| *place).collect();
+        let mut bytes = vec![0; into.len()];
+        self.store.read(&places, &mut bytes).await?;
+        for ((_, nth), bytes) in order.iter().zip(bytes.chunks_exact(slot_bytes)) {
+            into[nth * slot_bytes..][..slot_bytes].copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// Puts a bucket's blocks first, and remembers where everything went.
+    fn put_real_first(&self, bucket: Bucket, from: &[u8]) -> Vec<u8> {
+        let slot_bytes = self.store.layout().slot_bytes(Slot { bucket, index: 0 });
+        let slots: Vec<&[u8]> = from.chunks_exact(slot_bytes).collect();
+        let mut order: Vec<usize> = (0..slots.len()).collect();
+        order.sort_by_key(|nth| !self.holds_block(slots[*nth]));
+        let mut places = vec![0; slots.len()];
+        for (place, nth) in order.iter().enumerate() {
+            places[*nth] = place as u32;
+        }
+        self.places.borrow_mut().insert(bucket, places);
+        order.iter().flat_map(|nth| slots[*nth].iter().copied()).collect()
+    }
+
+    /// Writes the buckets of these slots again as they are, where the slot holds a block.
+    async fn rewrite_where_real(&self, slots: &[Slot]) -> Result<(), TraceStoreError> {
+        for slot in slots {
+            if self.holds_block(&self.peek_slot(*slot).await?) {
+                let bytes = self.peek_bucket(slot.bucket).await?;
+                self.store.write(&[slot.bucket], &bytes).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Store for EditingStore<'_> {
+    type Error = TraceStoreError;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        let on_line = self.working.get() == Work::Access;
+        match self.edit {
+            Edit::EvictsOnlyReal if !on_line => {
+                self.peek(slots, into).await?;
+                let slot_bytes = into.len() / slots.len();
+                let real = slots.iter().zip(into.chunks_exact(slot_bytes));
+                let real: Vec<Slot> =
+                    real.filter(|(_, bytes)| self.holds_block(bytes)).map(|(slot, _)| *slot).collect();
+                self.store.read(&real, &mut vec![0; real.len() * slot_bytes]).await
+            }
+            Edit::RealFirst => self.read_in_place(slots, into).await,
+            Edit::RewritesWhereReal if on_line => {
+                self.store.read(slots, into).await?;
+                self.rewrite_where_real(slots).await
+            }
+            _ => self.store.read(slots, into).await,
+        }
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), TraceStoreError> {
+        let (mut kept, mut bytes, mut rest) = (Vec::new(), Vec::new(), from);
+        for bucket in buckets {
+            let (here, others) = rest.split_at(self.store.layout().bucket_bytes(*bucket));
+            rest = others;
+            match self.edit {
+                Edit::SkipsEmptyBuckets
+                    if !self.holds_block(here) && !self.holds_block(&self.peek_bucket(*bucket).await?) =>
+                {
+                    continue;
+                }
+                Edit::RealFirst => bytes.extend(self.put_real_first(*bucket, here)),
+                _ => bytes.extend_from_slice(here),
+            }
+            kept.push(*bucket);
+        }
+        self.store.write(&kept, &bytes).await
+    }
+}
+
+/// A Trivial ORAM that stops scanning once it has found all that was asked for.
+pub struct StopsAtHit<'a> {
+    /// The parameters of the sound scheme.
+    pub parameters: TrivialParameters,
+    /// Its store.
+    pub store: &'a TraceStore,
+}
+
+impl Oram for StopsAtHit<'_> {
+    type Error = TraceStoreError;
+
+    fn capacity(&self) -> u64 {
+        self.parameters.capacity
+    }
+    fn block_bytes(&self) -> usize {
+        self.parameters.block_bytes as usize
+    }
+    fn max_batch(&self) -> usize {
+        self.parameters.max_batch as usize
+    }
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<TraceStoreError>> {
+        let last = batch.iter().filter_map(Access::block).max().map_or(0, |block| block.0);
+        let blocks: Vec<u64> = (0..self.parameters.capacity).collect();
+        for chunk in blocks.chunks(self.parameters.chunk_blocks as usize) {
+            let slots: Vec<Slot> =
+                chunk.iter().map(|block| Slot { bucket: Bucket(*block), index: 0 }).collect();
+            let buckets: Vec<Bucket> = chunk.iter().map(|block| Bucket(*block)).collect();
+            let mut bytes = vec![0; chunk.len() * self.block_bytes()];
+            self.store.read(&slots, &mut bytes).await?;
+            for access in batch.iter_mut() {
+                let Some(block) = access.block().filter(|block| chunk.contains(&block.0)) else { continue };
+                let payload =
+                    &mut bytes[(block.0 - chunk[0]) as usize * self.block_bytes()..][..self.block_bytes()];
+                match access {
+                    Access::Read(_, into) => into.copy_from_slice(payload),
+                    Access::Write(_, from) => payload.copy_from_slice(from),
+                    Access::Dummy => {}
+                }
+            }
+            self.store.write(&buckets, &bytes).await?;
+            if chunk.contains(&last) {
+                break;
+            }
+        }
+        Ok(())
+    }
+    fn owed(&self) -> u64 {
+        0
+    }
+    fn must_idle(&self) -> bool {
+        false
+    }
+    async fn idle(&self) -> Result<(), OramError<TraceStoreError>> {
+        Ok(())
+    }
+    fn emergencies(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,127 @@
+//! Runs of a scheme under sequences that could hardly differ more, and their judgement.
+
+use lethe_core::oram::Oram;
+use lethe_core::testing::oblivious::{
+    Adversary, Batches, Judgement, MOST_TESTS, Pace, Sequence, Trial, Watch, judge, run_script,
+};
+use lethe_core::testing::{Event, Operation, TraceStore, Work};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Independently seeded runs of each sequence.
+pub(crate) const RUNS: u64 = 64;
+/// Batches of each run, after the blocks were written.
+pub(crate) const BATCHES: usize = 60;
+/// The longest batch.
+pub(crate) const MAX_BATCH: u32 = 4;
+/// Batches at the beginning of a run that are always driven promptly: by then every bucket was written.
+pub(crate) const PROMPT: usize = 30;
+
+pub(crate) const PAIRS: [(Sequence, Sequence); 7] = [
+    (Sequence::OneBlock, Sequence::Sweep),
+    (Sequence::Random, Sequence::Zipf),
+    (Sequence::Sweep, Sequence::SweepingWrites),
+    (Sequence::TwoBlocks, Sequence::Sweep),
+    (Sequence::Dummies, Sequence::Random),
+    (Sequence::NeverWritten, Sequence::OneBlock),
+    (Sequence::Mixed, Sequence::Random),
+];
+
+pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+/// Runs a scheme: seed of its randomness, script, pace.
+pub(crate) type Run<'a> = &'a dyn Fn(u64, &[Vec<Operation>], Pace) -> Vec<Event>;
+
+pub(crate) fn working() -> Rc<Cell<Work>> {
+    Rc::new(Cell::new(Work::Access))
+}
+
+/// Runs a script on an ORAM.
+pub(crate) fn drive<O: Oram>(
+    oram: &O,
+    store: &TraceStore,
+    script: &[Vec<Operation>],
+    pace: Pace,
+    working: Rc<Cell<Work>>,
+) -> Vec<Event> {
+    run_script(oram, store, script, PROMPT, pace, working)
+}
+
+/// How the runs of a case are driven; each run by itself where the store's order is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Driven {
+    Promptly,
+    Late,
+    Beside,
+}
+
+pub(crate) fn trials(
+    capacity: u64,
+    most: u32,
+    sequence: Sequence,
+    driven: Driven,
+    side: u64,
+    run: Run<'_>,
+) -> Vec<Trial> {
+    (0..RUNS)
+        .map(|nth| {
+            let batches = Batches { count: BATCHES, most: most as usize, seed: nth };
+            let seed = side << 32 | nth;
+            let operations = sequence.operations(capacity, batches, seed);
+            let pace = match driven {
+                Driven::Promptly => Pace::Prompt,
+                Driven::Late => Pace::Late,
+                Driven::Beside => Pace::Beside(nth),
+            };
+            let events = run(seed, &operations, pace);
+            Trial { operations, events }
+        })
+        .collect()
+}
+
+/// A scheme to be judged.
+pub(crate) struct Subject<'a> {
+    pub(crate) capacity: u64,
+    pub(crate) leaves: u64,
+    pub(crate) max_batch: u32,
+    pub(crate) run: Run<'a>,
+    pub(crate) watch: Box<dyn Fn(Adversary, u64) -> Box<dyn Watch> + 'a>,
+}
+
+impl Subject<'_> {
+    pub(crate) fn judge(
+        &self,
+        adversary: Adversary,
+        pair: (Sequence, Sequence),
+        driven: Driven,
+    ) -> Judgement {
+        let trials = |sequence, side| trials(self.capacity, self.max_batch, sequence, driven, side, self.run);
+        judge(self.leaves, |seed| (self.watch)(adversary, seed), &trials(pair.0, 1), &trials(pair.1, 2))
+    }
+
+    /// All pairs of sequences pass, under both adversaries.
+    pub(crate) fn must_pass(&self, name: &str, driven: &[Driven]) {
+        for driven in driven {
+            for pair in PAIRS {
+                for adversary in [Adversary::Full, Adversary::Snapshot] {
+                    let judgement = self.judge(adversary, pair, *driven);
+                    println!("{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");
+                    count_tests(judgement.findings.len());
+                    assert!(judgement.passes(), "{name}, {driven:?}, {pair:?}, {adversary:?}: {judgement}");
+                }
+            }
+        }
+    }
+}
+
+/// The suite as a whole keeps to the number of tests that its false-alarm rate allows.
+pub(crate) fn count_tests(more: usize) {
+    static TESTS: AtomicUsize = AtomicUsize::new(0);
+    let all = TESTS.fetch_add(more, Ordering::Relaxed) + more;
+    assert!(all <= MOST_TESTS, "{all} tests of sound schemes: the false-alarm rate no longer holds");
+}
