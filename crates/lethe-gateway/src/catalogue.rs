@@ -1,4 +1,4 @@
-//! Names and what they stand for, in memory; [`rows`](crate::rows) says how the same is kept durably.
+//! Names and what they stand for, in memory; `rows.rs` says how the same is kept durably.
 
 use crate::allocate::{Lease, Run};
 use crate::checksums::{Algorithm, Checksum, Coverage};
