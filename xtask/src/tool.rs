@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 
 /// The directory that holds the workspace's `Cargo.toml`.
 pub fn workspace_root() -> Result<PathBuf> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Ok(here.parent().context("xtask does not lie in a workspace")?.to_path_buf())
+    // Asked for while it runs: a target folder that was copied from another checkout names the other one.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Ok(Path::new(&here).parent().context("xtask does not lie in a workspace")?.to_path_buf())
 }
 
 /// A command that reads nothing from the terminal.
