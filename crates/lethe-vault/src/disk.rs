@@ -3,23 +3,22 @@
 //! | table | holds |
 //! |---|---|
 //! | `meta` | the vault's header, the claim of an epoch, what was shipped |
-//! | `state` | the last checkpoint, sealed, in pieces |
-//! | `journal` | the records since, sealed, by sequence number |
+//! | `state` | the last checkpoint, sealed, in [pieces] |
+//! | `journal` | the records since, sealed, by sequence number, in pieces |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
 
 use crate::error::VaultError;
-use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend, StorageError, TableDefinition};
+use crate::pieces::pieces;
+use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
-const JOURNAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("journal");
+const JOURNAL: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("journal");
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
-/// The state is stored in pieces of this size, so that the database need not find one long run of pages.
-const PIECE: usize = 1 << 20;
 const CACHE_BYTES: usize = 64 << 20;
 
 /// The trusted disk. Clones share it.
@@ -88,7 +87,9 @@ impl TrustedDisk {
         {
             let mut journal = transaction.open_table(JOURNAL).map_err(failure)?;
             for (sequence, record) in records {
-                journal.insert(sequence, record.as_slice()).map_err(failure)?;
+                for (nth, piece) in (0..).zip(pieces(record)) {
+                    journal.insert((*sequence, nth), piece).map_err(failure)?;
+                }
             }
         }
         transaction.commit().map_err(failure)
@@ -98,12 +99,17 @@ impl TrustedDisk {
     pub(crate) fn journal(&self) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
         let transaction = self.0.begin_read().map_err(failure)?;
         let journal = transaction.open_table(JOURNAL).map_err(failure)?;
-        let entry =
-            |entry: Result<(redb::AccessGuard<'_, u64>, redb::AccessGuard<'_, &[u8]>), StorageError>| {
-                let (sequence, record) = entry.map_err(failure)?;
-                Ok((sequence.value(), record.value().to_vec()))
-            };
-        journal.iter().map_err(failure)?.map(entry).collect()
+        let mut records: Vec<(u64, Vec<u8>)> = Vec::new();
+        for entry in journal.iter().map_err(failure)? {
+            let (key, piece) = entry.map_err(failure)?;
+            // A piece that is missing shows when the record is opened.
+            let (sequence, _) = key.value();
+            match records.last_mut() {
+                Some((last, record)) if *last == sequence => record.extend_from_slice(piece.value()),
+                _ => records.push((sequence, piece.value().to_vec())),
+            }
+        }
+        Ok(records)
     }
 
     /// Replaces the checkpoint and empties the journal, in one step.
@@ -114,8 +120,8 @@ impl TrustedDisk {
         transaction.open_table(JOURNAL).map_err(failure)?;
         {
             let mut table = transaction.open_table(STATE).map_err(failure)?;
-            for (nth, piece) in state.chunks(PIECE).enumerate() {
-                table.insert(nth as u64, piece).map_err(failure)?;
+            for (nth, piece) in (0..).zip(pieces(state)) {
+                table.insert(nth, piece).map_err(failure)?;
             }
         }
         transaction.commit().map_err(failure)

@@ -23,6 +23,7 @@
 //! | `ownership` | one gateway at a time |
 //! | `rows` | a small table beside the blocks |
 //! | `disk` | the trusted disk |
+//! | `pieces` | long values, cut to the database's pages |
 #![forbid(unsafe_code)]
 
 mod check;
@@ -36,6 +37,7 @@ mod fuzz;
 mod gate;
 mod header;
 mod ownership;
+mod pieces;
 mod record;
 mod recovery;
 mod restore;

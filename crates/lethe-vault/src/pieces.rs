@@ -1,0 +1,47 @@
+//! Long values, in pieces that fill the database's pages.
+//!
+//! redb gives a long value a page of its own, which is a power of two times 4 KiB, and writes it whole: a value of
+//! 64 KiB and a few bytes would take 128 KiB, and be written as such.
+
+/// The smallest page.
+const PAGE: usize = 4096;
+/// Left free in each page for the key and what the database notes there.
+const BESIDE: usize = 64;
+/// The largest piece, so that the database need not find one long run of pages.
+const LARGEST: usize = 1 << 20;
+
+/// Cuts a value into pieces, each as large as fills a page but the last. An empty value has none.
+pub(crate) fn pieces(mut value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (piece, rest) = value.split_at(next(value.len()));
+        value = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Bytes of the next piece of what is left.
+fn next(left: usize) -> usize {
+    if left < PAGE - BESIDE {
+        return left;
+    }
+    let page = 1 << (left + BESIDE).min(LARGEST).ilog2();
+    page - BESIDE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn pieces_put_together_are_the_value_and_waste_less_than_a_page_beside_each(len in 0usize..3_000_000) {
+            let value: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            prop_assert_eq!(pieces(&value).flatten().copied().collect::<Vec<_>>(), value);
+            let pages: usize = pieces(&vec![0; len]).map(|piece| (piece.len() + BESIDE).next_power_of_two().max(PAGE)).sum();
+            let count = pieces(&vec![0; len]).count();
+            prop_assert!(pages <= len + BESIDE * count + PAGE, "{} bytes take {}", len, pages);
+            prop_assert!(count <= len / LARGEST + 12, "{} pieces", count);
+        }
+    }
+}
