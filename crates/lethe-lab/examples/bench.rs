@@ -4,7 +4,7 @@
 use lethe_lab::bench::files::{self, FilesOptions};
 use lethe_lab::bench::link::{self, LinkOptions};
 use lethe_lab::bench::memory::{self, MemoryOptions, MemoryScheme};
-use lethe_lab::bench::{BenchError, Progress};
+use lethe_lab::bench::{BenchError, Progress, VaultOptions};
 use std::process::ExitCode;
 
 struct ToStderr;
@@ -22,6 +22,15 @@ fn main() -> Result<ExitCode, BenchError> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
     let mut reports = Vec::new();
+    let number = |name: &str| -> Option<u64> {
+        arguments.iter().find_map(|argument| argument.strip_prefix(name)?.parse().ok())
+    };
+    let vault = |standard: VaultOptions| VaultOptions {
+        eviction_rate: number("--rate=").map(|rate| rate as u32),
+        checkpoint_every: number("--checkpoint="),
+        batch: number("--batch=").map_or(standard.batch, |batch| batch as u32),
+        ..standard
+    };
     let memory = |options: MemoryOptions| {
         let mut options = options;
         if has("--ring") {
@@ -30,8 +39,8 @@ fn main() -> Result<ExitCode, BenchError> {
         if has("--path") {
             options.scheme = MemoryScheme::Path;
         }
-        if let Some(rate) = arguments.iter().find_map(|argument| argument.strip_prefix("--rate=")) {
-            options.eviction_rate = rate.parse().ok();
+        if let Some(rate) = number("--rate=") {
+            options.eviction_rate = Some(rate as u32);
         }
         if has("--aegis") {
             options.cipher = lethe_seal::cipher::Cipher::Aegis128L;
@@ -45,10 +54,15 @@ fn main() -> Result<ExitCode, BenchError> {
         reports.push(memory(MemoryOptions::pages())?);
     }
     if has("files") {
-        reports.push(files::run(&FilesOptions::standard(), &ToStderr)?);
+        let mut options = FilesOptions::standard();
+        options.vault = vault(options.vault);
+        options.together = number("--together=").map_or(options.together, |together| together as usize);
+        reports.push(files::run(&options, &ToStderr)?);
     }
     if has("link") {
-        reports.push(link::run(&LinkOptions::standard(), &ToStderr)?);
+        let mut options = LinkOptions::standard();
+        options.vault = vault(options.vault);
+        reports.push(link::run(&options, &ToStderr)?);
     }
     for report in &reports {
         println!("{report}");

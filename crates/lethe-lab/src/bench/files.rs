@@ -1,210 +1,247 @@
-//! Bytes moved and requests made by a vault over files, in steady state, with everything counted: buckets, shipped
-//! checkpoints, deletions, lists, and on the trusted disk journal and checkpoints.
+//! What a vault over a folder moves and asks for, beside the same blocks as plain files.
+//!
+//! Every block is written once; then accesses, half of them reads, blocks uniform, until bytes per access no longer
+//! drift from one window of accesses to the next. A window is a whole number of rounds of evictions and of shipped
+//! checkpoints, and ends when nothing is owed. Files are synced, and so is the trusted disk.
 
-use super::report::{Bound, Report, TrustedMemory};
+use super::report::{Bound, Report, TrustedMemory, bytes};
 use super::sample::Sample;
-use super::service::{Trusted, Uniform, VaultOptions, fill};
+use super::service::{DiskUsage, Place, Uniform, VaultOptions, fill};
 use super::{BenchError, Progress};
-use lethe_store::{Blobs, Meter, Objects, OpenOptions, Usage};
-use lethe_vault::{SchemeParameters, Status, Vault, VaultParameters};
+use lethe_core::words::BlockId;
+use lethe_store::{Blobs, Meter, MeterReader, Objects, OpenOptions, Usage};
+use lethe_vault::{Call, Vault};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// How the bench is run.
 #[derive(Clone, Debug)]
 pub struct FilesOptions {
-    /// The vault.
+    /// Which vault.
     pub vault: VaultOptions,
-    /// Shipped checkpoints in each measured window.
-    pub checkpoints: u64,
-    /// Windows that are measured, after those that are run until the figure no longer drifts.
-    pub windows: usize,
+    /// Accesses of one call; each call is made when the one before is answered.
+    pub together: usize,
+    /// A window differs from the one before by less than this share: steady.
+    pub steady: f64,
+    /// The most windows.
+    pub most_windows: usize,
+    /// The least accesses of a window.
+    pub window: u64,
+    /// What is asked of the bytes moved for each logical byte.
+    pub asked_bytes: Option<f64>,
+    /// What is asked of the requests for each access.
+    pub asked_requests: Option<f64>,
 }
 
 impl FilesOptions {
-    /// The vault of [`VaultOptions::standard`], three windows of two shipped checkpoints each.
+    /// The vault of [`VaultOptions::standard`], one access at a time.
     pub fn standard() -> Self {
-        FilesOptions { vault: VaultOptions::standard(), checkpoints: 2, windows: 3 }
+        FilesOptions {
+            vault: VaultOptions::standard(),
+            together: 1,
+            steady: 0.01,
+            most_windows: 6,
+            window: 1,
+            asked_bytes: Some(16.0),
+            asked_requests: Some(8.0),
+        }
     }
 }
 
-/// A window that differs from the one before it by less than this is steady.
-const STEADY: f64 = 0.02;
-/// Windows after which the bench goes on even if the figure still drifts, and says so.
-const MOST_WARMING: usize = 6;
-
-#[derive(Clone, Copy)]
-struct Window {
-    /// Per access: payload bytes to and from the store, in blocks.
-    moved: f64,
-    /// Per access: bytes written to the trusted disk, in blocks.
-    local: f64,
-    requests: f64,
-    stash_peak: u64,
-}
-
-/// Runs the bench.
+/// Runs the bench. Not to be called from within an asynchronous runtime.
 ///
 /// # Errors
-/// The temporary folder cannot be used, or the vault fails.
+/// [`BenchError`].
 pub fn run(options: &FilesOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(BenchError::failed)?;
-    runtime.block_on(measure(options, progress))
+    if options.together == 0 || options.together > options.vault.batch as usize {
+        return Err(BenchError::Options("calls hold from one access up to the largest batch".into()));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(BenchError::failed)?.block_on(measure(options, progress))
+}
+
+/// A store in a folder of its own, with fsync on.
+async fn open_folder(path: &Path) -> Result<Objects, BenchError> {
+    let location =
+        path.to_str().ok_or_else(|| BenchError::Options("the folder's name is not text".into()))?;
+    let options = OpenOptions { create: true, ..OpenOptions::default() };
+    Objects::open(location, &options).await.map_err(BenchError::failed)
 }
 
 async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
-    let folder = tempfile::tempdir().map_err(BenchError::failed)?;
-    let parameters = options.vault.parameters();
-    let objects = open(&folder.path().join("untrusted")).await?;
-    let trusted = Trusted::new(folder.path())?;
-    trusted.make(objects.with_layout(parameters.layout()), parameters.clone()).await?;
-    let meter = Meter::new(objects.with_layout(parameters.layout()));
-    let reader = meter.reader();
-    let vault = trusted.open(meter).await?;
+    let place = Place::new(&options.vault)?;
+    let store = open_folder(&place.path().join("untrusted")).await?;
+    let store = Meter::new(store.with_layout(place.parameters().layout()));
+    let meter = store.reader();
+    let vault = place.create(store).await?;
     fill(&vault, options.vault.filled, progress).await?;
+    let plain = Plain::fill(open_folder(&place.path().join("plain")).await?, options, progress).await?;
 
-    let accesses = parameters.recovery_point() * options.checkpoints;
-    let mut calls = Uniform::new(1, options.vault.filled, vault.block_bytes());
+    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level;
+    let accesses = round.max(options.window).next_multiple_of(place.parameters().recovery_point());
+    let mut load = Uniform::new(1, options.vault.filled, vault.block_bytes());
     let mut windows: Vec<Window> = Vec::new();
-    let mut warming = 0;
-    let mut drift = f64::INFINITY;
-    while windows.len() < options.windows {
-        let before = (reader.usage(), vault.status());
-        let batch = vault.max_batch();
-        for done in (0..accesses).step_by(batch) {
-            vault.access(calls.batch(batch)).await.map_err(BenchError::failed)?;
-            progress.at("accesses", (done + batch as u64).min(accesses), accesses);
+    while windows.len() < options.most_windows {
+        let what = format!("accesses of window {}, of at most {}", windows.len() + 1, options.most_windows);
+        let before = (meter.usage(), place.disk_usage(), vault.status().accesses);
+        let start = Instant::now();
+        for done in (0..accesses).step_by(options.together) {
+            if done.is_multiple_of(64) {
+                progress.at(&what, done, accesses);
+            }
+            let calls = load.calls(options.together.min((accesses - done) as usize));
+            vault.access(calls).await.map_err(BenchError::failed)?;
         }
-        let window = settle(&vault, &parameters, before, || reader.usage());
-        if drift > STEADY && warming < MOST_WARMING {
-            warming += 1;
-            if let Some(last) = windows.pop() {
-                drift = (window.moved / last.moved - 1.0).abs();
+        settle(&vault, &meter).await;
+        windows.push(Window {
+            accesses: vault.status().accesses - before.2,
+            store: meter.usage().since(&before.0),
+            disk: place.disk_usage().since(&before.1),
+            seconds: start.elapsed().as_secs_f64(),
+            plain_seconds: plain.time(&mut load, accesses.min(512)).await?,
+        });
+        if drift(&windows, options).is_some_and(|drift| drift.abs() < options.steady) {
+            break;
+        }
+    }
+
+    let status = vault.status();
+    let trusted = place.trusted(&status);
+    let VaultOptions { capacity, block_bytes, filled, trusted_blocks, .. } = options.vault;
+    let mut report = Report::new(format!(
+        "files: a vault of {capacity} blocks of {}, fsync on",
+        bytes(block_bytes.into())
+    ));
+    place.describe(&mut report);
+    report.set(
+        "load",
+        format!("{} at a time, half of them reads, uniform over {filled} blocks", options.together),
+    );
+    report.set("window", format!("{accesses} accesses, until nothing is owed and nothing moves"));
+    let drift = drift(&windows, options).unwrap_or(f64::NAN);
+    let count = windows.len();
+    report
+        .set("drift", format!("{:+.2} % from the window before to the last, number {count}", 100.0 * drift));
+    report.set("emergency evictions", status.emergencies);
+    report_windows(&mut report, &windows, options, trusted);
+    let payload = (capacity * u64::from(block_bytes)) as f64;
+    let stash = Sample::once(trusted.stash_and_top as f64 / payload);
+    let share = Bound::AtMost(trusted_blocks as f64 / capacity as f64);
+    report.row("stash and tree top, peak", "× payload", stash, Some(share), Some(trusted));
+    let stored = Sample::once(meter.usage().most_stored_bytes as f64 / payload);
+    report.row("stored, peak", "× payload", stored, None, Some(trusted));
+    vault.close().await.map_err(BenchError::failed)?;
+    Ok(report)
+}
+
+/// Waits until nothing is owed and nothing moves.
+async fn settle(vault: &Vault, meter: &MeterReader) {
+    let mut quiet = 0;
+    let mut last = meter.usage();
+    while quiet < 5 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let now = meter.usage();
+        quiet = if now == last && vault.status().evictions_owed == 0 { quiet + 1 } else { 0 };
+        last = now;
+    }
+}
+
+/// What a run of accesses took.
+struct Window {
+    accesses: u64,
+    store: Usage,
+    disk: DiskUsage,
+    seconds: f64,
+    /// Seconds for one access to plain files.
+    plain_seconds: f64,
+}
+
+impl Window {
+    fn bytes_per_byte(&self, options: &FilesOptions) -> f64 {
+        let store = self.store.bytes_up + self.store.bytes_down;
+        let disk = self.disk.written + self.disk.read;
+        (store + disk) as f64 / (self.accesses * u64::from(options.vault.block_bytes)) as f64
+    }
+}
+
+/// How much the last window differs from the one before, as a share.
+fn drift(windows: &[Window], options: &FilesOptions) -> Option<f64> {
+    let [.., before, last] = windows else { return None };
+    Some(last.bytes_per_byte(options) / before.bytes_per_byte(options) - 1.0)
+}
+
+fn report_windows(report: &mut Report, windows: &[Window], options: &FilesOptions, trusted: TrustedMemory) {
+    let last = windows.last().expect("there is at least one window");
+    let trusted = Some(trusted);
+    let logical = (last.accesses * u64::from(options.vault.block_bytes)) as f64;
+    let per_byte = |bytes: u64| Sample::once(bytes as f64 / logical);
+    let per_access = |count: u64| Sample::once(count as f64 / last.accesses as f64);
+    let unit = "bytes/logical byte";
+    let all = Sample::once(last.bytes_per_byte(options));
+    report.row("bytes moved, all", unit, all, options.asked_bytes.map(Bound::AtMost), trusted);
+    report.row("  store, up", unit, per_byte(last.store.bytes_up), None, trusted);
+    report.row("  store, down", unit, per_byte(last.store.bytes_down), None, trusted);
+    report.row("  trusted disk, written", unit, per_byte(last.disk.written), None, trusted);
+    report.row("  trusted disk, read", unit, per_byte(last.disk.read), None, trusted);
+    let unit = "requests/access";
+    let requests = per_access(last.store.requests());
+    report.row("requests, all", unit, requests, options.asked_requests.map(Bound::AtMost), trusted);
+    report.row("  ranges read", unit, per_access(last.store.slot_reads), None, trusted);
+    report.row("  buckets written", unit, per_access(last.store.bucket_writes), None, trusted);
+    report.row("  buckets deleted", unit, per_access(last.store.bucket_deletes), None, trusted);
+    let others = last.store.blob_reads + last.store.blob_writes + last.store.blob_deletes + last.store.lists;
+    report.row("  checkpoints and lists", unit, per_access(others), None, trusted);
+    report.row("syncs of the trusted disk", "syncs/access", per_access(last.disk.syncs), None, trusted);
+    report.row("plain files: bytes moved", "bytes/logical byte", Sample::once(1.0), None, None);
+    report.row("plain files: requests", "requests/access", Sample::once(1.0), None, None);
+    let of = |value: fn(&Window) -> f64| Sample::of(&windows.iter().map(value).collect::<Vec<_>>());
+    let rate = |window: &Window| window.accesses as f64 / window.seconds;
+    report.row("vault", "accesses/s", of(rate), None, trusted);
+    report.row("plain files", "accesses/s", of(|window| 1.0 / window.plain_seconds), None, None);
+    let slower = |window: &Window| window.seconds / window.accesses as f64 / window.plain_seconds;
+    report.row("vault against plain files", "× slower", of(slower), None, trusted);
+}
+
+/// The same blocks, each a file.
+struct Plain {
+    store: Objects,
+    block: Vec<u8>,
+}
+
+impl Plain {
+    async fn fill(
+        store: Objects,
+        options: &FilesOptions,
+        progress: &dyn Progress,
+    ) -> Result<Self, BenchError> {
+        let plain = Plain { store, block: vec![7; options.vault.block_bytes as usize] };
+        for block in 0..options.vault.filled {
+            if block.is_multiple_of(64) {
+                progress.at("filling plain files", block, options.vault.filled);
+            }
+            plain.store.put(&name(BlockId(block)), &plain.block).await.map_err(BenchError::failed)?;
+        }
+        Ok(plain)
+    }
+
+    /// Seconds for one access, over some.
+    async fn time(&self, load: &mut Uniform, accesses: u64) -> Result<f64, BenchError> {
+        let start = Instant::now();
+        for _ in 0..accesses {
+            match load.call() {
+                Call::Write(block, bytes) => {
+                    self.store.put(&name(block), &bytes).await.map_err(BenchError::failed)?
+                }
+                Call::Read(block) => {
+                    self.store.get(&name(block), self.block.len()).await.map_err(BenchError::failed)?;
+                }
+                Call::Dummy => {}
             }
         }
-        windows.push(window);
-    }
-    let status = vault.status();
-    vault.close().await.map_err(BenchError::failed)?;
-    let bare = bare(&objects, &options.vault).await?;
-    Ok(report(options, &parameters, &windows, drift, &status, &reader.usage(), bare))
-}
-
-async fn open(folder: &Path) -> Result<Objects, BenchError> {
-    let options = OpenOptions { create: true, ..OpenOptions::default() };
-    Objects::open(&folder.display().to_string(), &options).await.map_err(BenchError::failed)
-}
-
-/// What a window cost, with the evictions that it still owes.
-fn settle(
-    vault: &Vault,
-    parameters: &VaultParameters,
-    (usage, status): (Usage, Status),
-    now: impl Fn() -> Usage,
-) -> Window {
-    let after = vault.status();
-    let moved = now().since(&usage);
-    let accesses = (after.accesses - status.accesses) as f64;
-    let block = f64::from(parameters.scheme.block_bytes());
-    let owed = after.evictions_owed as f64 - status.evictions_owed as f64;
-    let SchemeParameters::Ring(ring) = &parameters.scheme else { unreachable!("the bench runs Ring ORAM") };
-    let levels = f64::from(ring.leaf_level - ring.top);
-    let path = levels * f64::from(ring.inner.blocks + ring.inner.slots)
-        + f64::from(ring.leaf.blocks + ring.leaf.slots);
-    let local =
-        (after.journal_bytes - status.journal_bytes) + (after.checkpoint_bytes - status.checkpoint_bytes);
-    Window {
-        moved: ((moved.bytes_up + moved.bytes_down) as f64 / block + owed * path) / accesses,
-        local: local as f64 / block / accesses,
-        requests: moved.requests() as f64 / accesses,
-        stash_peak: after.stash_peak,
+        Ok(start.elapsed().as_secs_f64() / accesses as f64)
     }
 }
 
-/// The same blocks as plain objects: bytes and requests for each access.
-async fn bare(objects: &Objects, options: &VaultOptions) -> Result<(f64, f64), BenchError> {
-    let meter = Meter::new(objects.with_layout(options.parameters().layout()));
-    let reader = meter.reader();
-    let block = vec![7; options.block_bytes as usize];
-    let count = 64;
-    for nth in 0..count {
-        let name = format!("bare/{nth}");
-        if nth % 2 == 0 {
-            meter.put(&name, &block).await.map_err(BenchError::failed)?;
-        } else {
-            let before = format!("bare/{}", nth - 1);
-            meter.get(&before, block.len()).await.map_err(BenchError::failed)?;
-        }
-    }
-    let usage = reader.usage();
-    let moved = (usage.bytes_up + usage.bytes_down) as f64 / block.len() as f64 / f64::from(count);
-    Ok((moved, usage.requests() as f64 / f64::from(count)))
-}
-
-fn report(
-    options: &FilesOptions,
-    parameters: &VaultParameters,
-    windows: &[Window],
-    drift: f64,
-    status: &Status,
-    usage: &Usage,
-    bare: (f64, f64),
-) -> Report {
-    let mut report = Report::new("files: a vault over a folder, fsync on");
-    let VaultOptions { capacity, block_bytes, filled, .. } = options.vault;
-    report.set("blocks", format!("{capacity} of {block_bytes} B, {filled} filled"));
-    report.set("scheme", format!("{:?}", parameters.scheme));
-    report.set("position map", "flat");
-    report.set("cipher", "AES-256-GCM");
-    report.set("accesses in a window", parameters.recovery_point() * options.checkpoints);
-    let of = |figure: fn(&Window) -> f64| Sample::of(&windows.iter().map(figure).collect::<Vec<_>>());
-    let stash = windows.iter().map(|window| window.stash_peak).max().unwrap_or(0);
-    let layout = parameters.scheme.layout();
-    let trusted = Some(TrustedMemory {
-        stash_and_top: stash * u64::from(block_bytes),
-        position_map: 4 * capacity,
-        metadata: 4 * layout.slots() + 5 * layout.buckets(),
-        versions: 12 * layout.buckets(),
-    });
-    let total = of(|window| window.moved + window.local);
-    report.row(
-        "moved, journal and checkpoints included",
-        "bytes/byte",
-        total,
-        Some(Bound::AtMost(16.0)),
-        trusted,
-    );
-    report.row(
-        "  to and from the store, shipped checkpoints included",
-        "bytes/byte",
-        of(|w| w.moved),
-        None,
-        None,
-    );
-    report.row("  to the trusted disk: journal and checkpoints", "bytes/byte", of(|w| w.local), None, None);
-    report.row(
-        "requests, deletes and lists included",
-        "per access",
-        of(|w| w.requests),
-        Some(Bound::AtMost(8.0)),
-        trusted,
-    );
-    report.row("bare: the same blocks as plain objects", "bytes/byte", Sample::once(bare.0), None, None);
-    report.row("bare: requests", "per access", Sample::once(bare.1), None, None);
-    let payload = (capacity * u64::from(block_bytes)) as f64;
-    let share = (stash * u64::from(block_bytes)) as f64 / payload;
-    report.row(
-        "stash and tree top at their peak, of the payload",
-        "share",
-        Sample::once(share),
-        Some(Bound::AtMost(0.125)),
-        None,
-    );
-    let stored = usage.most_stored_bytes as f64 / payload;
-    report.row("stored at most, of the payload", "times", Sample::once(stored), None, None);
-    report.notes.push(format!("the last two windows before measuring differed by {:.1} %", 100.0 * drift));
-    report
-        .notes
-        .push(format!("emergency evictions: {}; evictions still owed are counted", status.emergencies));
-    report
+fn name(block: BlockId) -> String {
+    format!("{:03x}/{:03x}", block.0 >> 12, block.0 & 0xfff)
 }

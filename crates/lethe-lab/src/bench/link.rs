@@ -1,135 +1,257 @@
-//! A vault behind a link: what sixteen clients get through it, and how long a lone client waits.
+//! A vault behind a link, beside plain objects behind the same: what many clients get through it together, and how
+//! long a lone one waits.
+//!
+//! The store beneath is memory, so that the link is what is slow; the trusted disk is a real one, and synced. Every
+//! block is written, and a round of evictions passed, before the link is put in.
 
-use super::report::{Bound, Report, TrustedMemory};
+use super::report::{Bound, Report, bytes};
 use super::sample::Sample;
-use super::service::{Trusted, Uniform, VaultOptions, fill};
+use super::service::{Place, Uniform, VaultOptions, fill};
 use super::{BenchError, Progress};
+use futures::future::try_join_all;
 use lethe_store::{BitsPerSecond, Blobs, Link, LinkSpeed, VersionedMemory};
+use lethe_vault::Vault;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How the bench is run.
 #[derive(Clone, Debug)]
 pub struct LinkOptions {
-    /// The vault.
+    /// Which vault.
     pub vault: VaultOptions,
     /// The link.
     pub speed: LinkSpeed,
-    /// Clients of the throughput figure.
+    /// Clients of the throughput figure, each with one access at a time.
     pub clients: usize,
-    /// How long they are measured, after half of it to get going.
+    /// How often throughput and latency are measured, in turns.
+    pub repetitions: usize,
+    /// How long the clients are measured each time.
     pub time: Duration,
-    /// Reads of the lone client, and of the bare baseline, taken in turns.
+    /// Reads of the lone client each time, one right after the other.
     pub reads: usize,
+    /// What is asked of the throughput, in parts of a sixteenth of the link.
+    pub asked_share: Option<f64>,
+    /// What is asked of a lone read, in multiples of the same read with no ORAM.
+    pub asked_latency: Option<f64>,
 }
 
 impl LinkOptions {
-    /// The standard vault behind 23.6 ms and 510 Mbit/s each way; 16 clients for 40 seconds; 300 lone reads.
+    /// The vault of [`VaultOptions::standard`] behind 23.6 ms and 510 Mbit/s each way; 16 clients.
     pub fn standard() -> Self {
-        let speed = LinkSpeed {
-            round_trip: Duration::from_micros(23_600),
-            up: BitsPerSecond(510_000_000),
-            down: BitsPerSecond(510_000_000),
-        };
         LinkOptions {
             vault: VaultOptions::standard(),
-            speed,
+            speed: LinkSpeed {
+                round_trip: Duration::from_micros(23_600),
+                up: BitsPerSecond::mega(510),
+                down: BitsPerSecond::mega(510),
+            },
             clients: 16,
-            time: Duration::from_secs(40),
-            reads: 300,
+            repetitions: 5,
+            time: Duration::from_secs(10),
+            reads: 70,
+            asked_share: Some(0.7),
+            asked_latency: Some(1.5),
         }
     }
 }
 
-/// Runs the bench.
+/// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
+const SHARE: f64 = 16.0;
+
+/// Runs the bench. Not to be called from within an asynchronous runtime.
 ///
 /// # Errors
-/// The temporary folder cannot be used, or the vault fails.
+/// [`BenchError`].
 pub fn run(options: &LinkOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(BenchError::failed)?;
-    runtime.block_on(measure(options, progress))
+    if options.clients == 0 || options.repetitions == 0 || options.reads == 0 || options.time.is_zero() {
+        return Err(BenchError::Options(
+            "give at least one client, one read, one repetition of some length".into(),
+        ));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(BenchError::failed)?.block_on(measure(options, progress))
+}
+
+/// What each repetition found.
+#[derive(Default)]
+struct Measured {
+    vault_megabits: Vec<f64>,
+    plain_megabits: Vec<f64>,
+    vault_read: Vec<f64>,
+    plain_read: Vec<f64>,
+    sync: Vec<f64>,
 }
 
 async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
-    let folder = tempfile::tempdir().map_err(BenchError::failed)?;
-    let parameters = options.vault.parameters();
-    let memory = VersionedMemory::new(parameters.layout());
-    let trusted = Trusted::new(folder.path())?;
-    trusted.make(memory.clone(), parameters.clone()).await?;
-    // Filled without the link: it is the steady state that is measured.
-    let vault = trusted.open(memory.clone()).await?;
-    fill(&vault, options.vault.filled, progress).await?;
-    let mut calls = Uniform::new(3, options.vault.filled, vault.block_bytes());
-    for _ in 0..options.vault.filled / vault.max_batch() as u64 {
-        vault.access(calls.batch(vault.max_batch())).await.map_err(BenchError::failed)?;
-    }
-    vault.close().await.map_err(BenchError::failed)?;
+    let place = Place::new(&options.vault)?;
+    let memory = VersionedMemory::new(place.parameters().layout());
+    let filled = options.vault.filled;
+    let mut load = Uniform::new(1, filled, options.vault.block_bytes as usize);
+    warm_up(place.create(memory.clone()).await?, &place, &mut load, filled, progress).await?;
 
-    let vault = trusted.open(Link::new(memory.clone(), options.speed).precise()).await?;
-    let bare = Link::new(memory, options.speed).precise();
-    let block = vec![5; options.vault.block_bytes as usize];
-    bare.put("bare", &block).await.map_err(BenchError::failed)?;
-    let (mut lone, mut plain) = (Vec::new(), Vec::new());
-    for nth in 0..options.reads {
-        let start = Instant::now();
-        vault.read(calls.block()).await.map_err(BenchError::failed)?;
-        lone.push(start.elapsed().as_secs_f64() * 1000.0);
-        let start = Instant::now();
-        bare.get("bare", block.len()).await.map_err(BenchError::failed)?;
-        plain.push(start.elapsed().as_secs_f64() * 1000.0);
-        progress.at("lone reads", nth as u64 + 1, options.reads as u64);
-    }
-
-    let per_client = |seed: u64, time: Duration| {
-        let (vault, filled) = (vault.clone(), options.vault.filled);
-        async move {
-            let mut calls = Uniform::new(100 + seed, filled, vault.block_bytes());
+    let vault = place.open(Link::new(memory, options.speed).precise()).await?;
+    let plain = Plain::new(options).await?;
+    let mut measured = Measured::default();
+    for repetition in 0..options.repetitions {
+        progress.at("measuring", repetition as u64, options.repetitions as u64);
+        measured.vault_megabits.push(throughput_of_vault(&vault, options, repetition as u64).await?);
+        measured.plain_megabits.push(plain.throughput(options).await?);
+        for _ in 0..options.reads {
             let start = Instant::now();
-            let mut done = 0u64;
-            while start.elapsed() < time {
-                vault.access(vec![calls.call()]).await.map_err(BenchError::failed)?;
-                done += 1;
-            }
-            Ok::<u64, BenchError>(done)
+            vault.read(load.block()).await.map_err(BenchError::failed)?;
+            measured.vault_read.push(milliseconds(start.elapsed()));
         }
-    };
-    let clients = options.clients as u64;
-    let warm = (0..clients).map(|nth| per_client(nth, options.time / 2));
-    futures::future::try_join_all(warm).await?;
-    let mut rates = Vec::new();
-    for round in 0..4u64 {
-        progress.at("sixteen clients", round, 4);
-        let start = Instant::now();
-        let running = (0..clients).map(|nth| per_client(1000 * (round + 1) + nth, options.time / 4));
-        let done: u64 = futures::future::try_join_all(running).await?.iter().sum();
-        rates.push(done as f64 * block.len() as f64 * 8.0 / start.elapsed().as_secs_f64() / 1e6);
+        for _ in 0..options.reads {
+            let start = Instant::now();
+            plain.read().await?;
+            measured.plain_read.push(milliseconds(start.elapsed()));
+        }
+        measured.sync.push(sync_time(place.path())?);
     }
-    progress.at("sixteen clients", 4, 4);
-    let status = vault.status();
+    let report = report(options, &place, &vault, &measured);
     vault.close().await.map_err(BenchError::failed)?;
-
-    let mut report = Report::new("link: a vault behind 23.6 ms and 510 Mbit/s each way");
-    report.set("scheme", format!("{:?}", parameters.scheme));
-    report.set("position map", "flat");
-    report.set("cipher", "AES-256-GCM");
-    report.set("clients", options.clients);
-    let layout = parameters.scheme.layout();
-    let trusted = Some(TrustedMemory {
-        stash_and_top: status.stash_peak * u64::from(options.vault.block_bytes),
-        position_map: 4 * options.vault.capacity,
-        metadata: 4 * layout.slots() + 5 * layout.buckets(),
-        versions: 12 * layout.buckets(),
-    });
-    let sixteenth = options.speed.down.0 as f64 / 1e6 / 16.0;
-    let rate = Sample::of(&rates);
-    report.row("logical throughput", "Mbit/s", rate, None, trusted);
-    let share = Sample::of(&rates.iter().map(|rate| rate / sixteenth).collect::<Vec<_>>());
-    report.row("  of link / 16", "share", share, Some(Bound::AtLeast(0.7)), trusted);
-    let (lone, plain) = (Sample::of(&lone), Sample::of(&plain));
-    report.row("a lone read of one block", "ms", lone, None, trusted);
-    report.row("bare: the same read with no ORAM", "ms", plain, None, None);
-    let ratio = Sample::once(lone.median / plain.median);
-    report.row("  lone read, of the bare one", "times", ratio, Some(Bound::AtMost(1.5)), trusted);
-    report.notes.push(format!("evictions owed at the end: {}", status.evictions_owed));
     Ok(report)
+}
+
+/// Fills the vault and lets every path be evicted once, with no link before the store.
+async fn warm_up(
+    vault: Vault,
+    place: &Place,
+    load: &mut Uniform,
+    filled: u64,
+    progress: &dyn Progress,
+) -> Result<(), BenchError> {
+    fill(&vault, filled, progress).await?;
+    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level;
+    let batch = vault.max_batch();
+    for done in (0..round).step_by(batch) {
+        progress.at("warming up", done, round);
+        vault.access(load.calls(batch)).await.map_err(BenchError::failed)?;
+    }
+    vault.close().await.map_err(BenchError::failed)?;
+    Ok(())
+}
+
+/// Megabits of blocks that the clients read and write in a second; ends when no eviction is owed.
+async fn throughput_of_vault(vault: &Vault, options: &LinkOptions, nth: u64) -> Result<f64, BenchError> {
+    let start = Instant::now();
+    let client = |client: u64| async move {
+        let seed = 1000 * (nth + 1) + client;
+        let mut load = Uniform::new(seed, options.vault.filled, vault.block_bytes());
+        let mut accesses = 0u64;
+        while start.elapsed() < options.time {
+            vault.access(load.calls(1)).await.map_err(BenchError::failed)?;
+            accesses += 1;
+        }
+        Ok::<u64, BenchError>(accesses)
+    };
+    let accesses: u64 = try_join_all((0..options.clients as u64).map(client)).await?.iter().sum();
+    while vault.status().evictions_owed > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(megabits(accesses, options, start.elapsed()))
+}
+
+fn megabits(accesses: u64, options: &LinkOptions, time: Duration) -> f64 {
+    (accesses * u64::from(options.vault.block_bytes) * 8) as f64 / time.as_secs_f64() / 1e6
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    1000.0 * time.as_secs_f64()
+}
+
+/// One object of a block's length behind a link of its own, as fast as the vault's.
+struct Plain {
+    link: Link<VersionedMemory>,
+    block: Vec<u8>,
+}
+
+const NAME: &str = "plain";
+
+impl Plain {
+    async fn new(options: &LinkOptions) -> Result<Self, BenchError> {
+        let link = Link::new(VersionedMemory::new(Default::default()), options.speed).precise();
+        let block = vec![7; options.vault.block_bytes as usize];
+        link.put(NAME, &block).await.map_err(BenchError::failed)?;
+        Ok(Plain { link, block })
+    }
+
+    async fn read(&self) -> Result<(), BenchError> {
+        let found = self.link.get(NAME, self.block.len()).await.map_err(BenchError::failed)?;
+        found.map(drop).ok_or_else(|| BenchError::failed("the plain object is gone"))
+    }
+
+    /// Megabits that the clients read and write in a second.
+    async fn throughput(&self, options: &LinkOptions) -> Result<f64, BenchError> {
+        let start = Instant::now();
+        let time = options.time / 4;
+        let client = |client: usize| async move {
+            let mut accesses = 0u64;
+            while start.elapsed() < time {
+                if (accesses as usize + client).is_multiple_of(2) {
+                    self.read().await?;
+                } else {
+                    self.link.put(NAME, &self.block).await.map_err(BenchError::failed)?;
+                }
+                accesses += 1;
+            }
+            Ok::<u64, BenchError>(accesses)
+        };
+        let accesses: u64 = try_join_all((0..options.clients).map(client)).await?.iter().sum();
+        Ok(megabits(accesses, options, start.elapsed()))
+    }
+}
+
+/// Milliseconds until a small write to the trusted disk is durable: the median of some.
+fn sync_time(folder: &Path) -> Result<f64, BenchError> {
+    let mut file = File::create(folder.join("sync")).map_err(BenchError::failed)?;
+    let mut times = Vec::new();
+    for _ in 0..9 {
+        let start = Instant::now();
+        file.write_all(&[7; 4096]).and_then(|()| file.sync_data()).map_err(BenchError::failed)?;
+        times.push(milliseconds(start.elapsed()));
+    }
+    Ok(Sample::of(&times).median)
+}
+
+fn report(options: &LinkOptions, place: &Place, vault: &Vault, measured: &Measured) -> Report {
+    let LinkSpeed { round_trip, up, down } = options.speed;
+    let mut report = Report::new(format!(
+        "link: a vault of {} blocks of {} behind {:.1} ms, {} Mbit/s up and {} down",
+        options.vault.capacity,
+        bytes(options.vault.block_bytes.into()),
+        milliseconds(round_trip),
+        up.0 / 1_000_000,
+        down.0 / 1_000_000
+    ));
+    place.describe(&mut report);
+    report.set(
+        "load",
+        format!("half of the clients' accesses are reads, uniform over {} blocks", options.vault.filled),
+    );
+    let status = vault.status();
+    report.set("emergency evictions", status.emergencies);
+    let trusted = Some(place.trusted(&status));
+    let clients = options.clients;
+    let of = |values: &[f64]| Sample::of(values);
+    let sixteenth = down.0.min(up.0) as f64 / 1e6 / SHARE;
+    let shares: Vec<f64> = measured.vault_megabits.iter().map(|megabits| megabits / sixteenth).collect();
+    let unit = "Mbit/s";
+    report.row(format!("{clients} clients, vault"), unit, of(&measured.vault_megabits), None, trusted);
+    let asked = options.asked_share.map(Bound::AtLeast);
+    report.row("  against a sixteenth of the link", "×", of(&shares), asked, trusted);
+    report.row(format!("{clients} clients, plain objects"), unit, of(&measured.plain_megabits), None, None);
+    let (vault_read, plain_read) = (of(&measured.vault_read), of(&measured.plain_read));
+    report.row("a lone read, vault", "ms", vault_read, None, trusted);
+    report.row("a lone read, plain object", "ms", plain_read, None, None);
+    let ratio = Sample::once(vault_read.median / plain_read.median);
+    let asked = options.asked_latency.map(Bound::AtMost);
+    report.row("  median against median", "×", ratio, asked, trusted);
+    report.row("a sync of the trusted disk", "ms", of(&measured.sync), None, None);
+    report.notes.push(
+        "a lone read waits for one sync of the trusted disk: it is announced in the journal first".into(),
+    );
+    report
 }

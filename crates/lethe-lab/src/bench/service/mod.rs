@@ -1,17 +1,25 @@
-//! A vault in service for a bench: made in a temporary folder, filled, and asked at random.
+//! A vault in service for a bench: made in a temporary folder, filled, and asked at random. The benches over
+//! [`files`](super::files) and over a [`link`](super::link) measure the same one.
 
+mod counted_disk;
+
+use super::report::{Report, TrustedMemory, bytes};
 use super::{BenchError, Progress};
+pub(super) use counted_disk::DiskUsage;
+use counted_disk::{CountedDisk, DiskReader};
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::words::BlockId;
+use lethe_seal::cipher::Cipher;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_vault::{
-    Call, Entropy, SchemeParameters, Setup, TrustedDisk, Vault, VaultHeader, VaultParameters, VaultStore,
-    draw_header,
+    Call, Entropy, SchemeParameters, Setup, Status, TrustedDisk, Vault, VaultHeader, VaultParameters,
+    VaultStore, draw_header,
 };
 use rand_chacha::ChaCha8Rng;
-use rand_core::{RngCore, SeedableRng};
-use std::path::Path;
+use rand_core::{OsRng, RngCore, SeedableRng, TryRngCore};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// What the vault's benches agree on.
 #[derive(Clone, Debug)]
@@ -24,62 +32,163 @@ pub struct VaultOptions {
     pub trusted_blocks: u64,
     /// The largest batch.
     pub batch: u32,
-    /// Blocks that are written before anything is measured.
+    /// Blocks that are written before anything is measured, and asked for afterwards.
     pub filled: u64,
+    /// Ring ORAM's A; the one that moves the fewest bytes if nothing is said.
+    pub eviction_rate: Option<u32>,
+    /// Accesses between two checkpoints on the trusted disk; as vaults usually have it if nothing is said.
+    pub checkpoint_every: Option<u64>,
+    /// What seals the slots.
+    pub cipher: Cipher,
+    /// Where a temporary folder is made for the vault and the baseline; where the system has them if nothing is said.
+    pub folder: Option<PathBuf>,
 }
 
 impl VaultOptions {
-    /// 4096 blocks of 64 KiB, an eighth of them trusted, three quarters filled.
+    /// 4096 blocks of 64 KiB, an eighth of them trusted, all filled.
     pub fn standard() -> Self {
-        VaultOptions { capacity: 4096, block_bytes: 64 << 10, trusted_blocks: 512, batch: 16, filled: 3072 }
+        VaultOptions {
+            capacity: 4096,
+            block_bytes: 64 << 10,
+            trusted_blocks: 512,
+            batch: 16,
+            filled: 4096,
+            eviction_rate: None,
+            checkpoint_every: None,
+            cipher: Cipher::default(),
+            folder: None,
+        }
     }
 
     /// The parameters that they lead to.
-    pub fn parameters(&self) -> VaultParameters {
-        let ring =
-            RingParameters::for_capacity(self.capacity, self.block_bytes, self.trusted_blocks, self.batch);
-        VaultParameters::around(SchemeParameters::Ring(ring))
+    ///
+    /// # Errors
+    /// [`BenchError::Options`].
+    pub fn parameters(&self) -> Result<VaultParameters, BenchError> {
+        let scheme = SchemeParameters::Ring(self.ring()?);
+        let usual = VaultParameters::around(scheme);
+        let checkpoint_every = self.checkpoint_every.unwrap_or(usual.checkpoint_every).max(1);
+        let ship_every = usual.recovery_point().div_ceil(checkpoint_every);
+        Ok(VaultParameters { cipher: self.cipher.number(), checkpoint_every, ship_every, ..usual })
+    }
+
+    fn ring(&self) -> Result<RingParameters, BenchError> {
+        if self.capacity == 0 || self.filled == 0 || self.filled > self.capacity || self.batch == 0 {
+            return Err(BenchError::Options(
+                "give at least one block, fill at least one and no more than there are, and a batch of at least 1".into(),
+            ));
+        }
+        let VaultOptions { capacity, block_bytes, trusted_blocks, batch, .. } = *self;
+        match self.eviction_rate {
+            None => Ok(RingParameters::for_capacity(capacity, block_bytes, trusted_blocks, batch)),
+            Some(rate) => RingParameters::for_rate(capacity, block_bytes, trusted_blocks, batch, rate)
+                .ok_or_else(|| {
+                    BenchError::Options(format!(
+                        "A = {rate} needs more trusted memory than {trusted_blocks} blocks"
+                    ))
+                }),
+        }
     }
 }
 
-/// A vault's trusted side in a folder.
-pub(super) struct Trusted {
-    disk: TrustedDisk,
+/// A vault's place: a temporary folder with its trusted disk, which counts.
+pub(super) struct Place {
+    folder: TempDir,
+    header: VaultHeader,
+    master: MasterKey,
+    disk: DiskReader,
+    pub(super) ring: RingParameters,
 }
 
-impl Trusted {
-    pub(super) fn new(folder: &Path) -> Result<Self, BenchError> {
-        let disk = TrustedDisk::open(&folder.join("vault.redb")).map_err(BenchError::failed)?;
-        Ok(Trusted { disk })
+impl Place {
+    pub(super) fn new(options: &VaultOptions) -> Result<Self, BenchError> {
+        let mut folder = tempfile::Builder::new();
+        folder.prefix("lethe-bench-");
+        let folder = match &options.folder {
+            Some(parent) => folder.tempdir_in(parent),
+            None => folder.tempdir(),
+        };
+        Ok(Place {
+            folder: folder.map_err(BenchError::failed)?,
+            header: draw_header(&mut Entropy::system(), options.parameters()?, None),
+            master: MasterKey::draw(&mut OsRng.unwrap_err()),
+            disk: DiskReader::default(),
+            ring: options.ring()?,
+        })
+    }
+
+    pub(super) fn parameters(&self) -> &VaultParameters {
+        &self.header.parameters
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn disk_usage(&self) -> DiskUsage {
+        self.disk.usage()
+    }
+
+    /// Makes the vault over `store`. Its layout is [`VaultParameters::layout`].
+    pub(super) async fn create<U: VaultStore + Send>(&self, store: U) -> Result<Vault, BenchError> {
+        let mut setup = self.setup(store)?;
+        Vault::create(&mut setup, &self.header).await.map_err(BenchError::failed)?;
+        Vault::open(setup).await.map_err(BenchError::failed)
+    }
+
+    /// Opens the vault that was made, perhaps over another way to its store.
+    pub(super) async fn open<U: VaultStore + Send>(&self, store: U) -> Result<Vault, BenchError> {
+        Vault::open(self.setup(store)?).await.map_err(BenchError::failed)
     }
 
     fn setup<U>(&self, store: U) -> Result<Setup<U>, BenchError> {
+        let disk = CountedDisk::open(&self.folder.path().join("trusted.redb"), &self.disk)?;
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Ok(Setup {
-            disk: self.disk.clone(),
+            disk: TrustedDisk::over(disk).map_err(BenchError::failed)?,
             store,
-            master: MasterKey::take(&mut [1; 32]),
+            master: self.master.clone(),
             entropy: Entropy::system(),
             workers: Workers::threads(threads).map_err(BenchError::failed)?,
         })
     }
 
-    pub(super) async fn make<U: VaultStore>(
-        &self,
-        store: U,
-        parameters: VaultParameters,
-    ) -> Result<VaultHeader, BenchError> {
-        let header = draw_header(&mut Entropy::system(), parameters, None);
-        Vault::create(&mut self.setup(store)?, &header).await.map_err(BenchError::failed)?;
-        Ok(header)
+    /// What the vault takes on the trusted side. A stash does not shrink, so this is its peak.
+    pub(super) fn trusted(&self, status: &Status) -> TrustedMemory {
+        let layout = self.ring.geometry().layout();
+        let position_map = 4 * self.ring.capacity;
+        let metadata = 4 * layout.slots() + 5 * layout.buckets();
+        let versions = 12 * layout.buckets();
+        let maps = position_map + metadata + versions;
+        TrustedMemory {
+            stash_and_top: status.trusted_bytes.saturating_sub(maps),
+            position_map,
+            metadata,
+            versions,
+        }
     }
 
-    pub(super) async fn open<U: VaultStore + Send>(&self, store: U) -> Result<Vault, BenchError> {
-        Vault::open(self.setup(store)?).await.map_err(BenchError::failed)
+    /// Writes down which vault it is.
+    pub(super) fn describe(&self, report: &mut Report) {
+        let parameters = &self.header.parameters;
+        report.set("scheme", format!("Ring ORAM, {:?}", self.ring));
+        report.set("expected", format!("{:.2} slots an access, up and down", self.ring.slots_per_access()));
+        report.set("position map", "flat, on the trusted side");
+        report.set("sealing", Cipher::from_number(parameters.cipher).unwrap_or_default());
+        report.set(
+            "checkpoints",
+            format!(
+                "every {} accesses on the trusted disk, every {} in the store ({} each)",
+                parameters.checkpoint_every,
+                parameters.recovery_point(),
+                bytes(parameters.shipped_bytes())
+            ),
+        );
+        report.set("stored at most", bytes(parameters.stored_bytes()));
     }
 }
 
-/// Writes blocks `0..filled`.
+/// Writes blocks `0..filled`, in full batches.
 pub(super) async fn fill(vault: &Vault, filled: u64, progress: &dyn Progress) -> Result<(), BenchError> {
     let batch = vault.max_batch() as u64;
     for first in (0..filled).step_by(batch as usize) {
@@ -115,7 +224,7 @@ impl Uniform {
         }
     }
 
-    pub(super) fn batch(&mut self, calls: usize) -> Vec<Call> {
+    pub(super) fn calls(&mut self, calls: usize) -> Vec<Call> {
         (0..calls).map(|_| self.call()).collect()
     }
 }

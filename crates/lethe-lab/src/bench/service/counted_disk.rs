@@ -1,0 +1,98 @@
+//! A trusted disk that counts what is written to it.
+
+use super::super::BenchError;
+use redb::StorageBackend;
+use redb::backends::FileBackend;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What passed to the trusted disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct DiskUsage {
+    /// Bytes written: journal, checkpoints, and what the database needs for itself.
+    pub(in super::super) written: u64,
+    /// Bytes read.
+    pub(in super::super) read: u64,
+    /// Times that the disk was told to make everything durable.
+    pub(in super::super) syncs: u64,
+}
+
+impl DiskUsage {
+    /// What passed since an earlier reading.
+    pub(in super::super) fn since(&self, earlier: &DiskUsage) -> DiskUsage {
+        DiskUsage {
+            written: self.written - earlier.written,
+            read: self.read - earlier.read,
+            syncs: self.syncs - earlier.syncs,
+        }
+    }
+}
+
+/// Reads the counts from anywhere.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct DiskReader(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    written: AtomicU64,
+    read: AtomicU64,
+    syncs: AtomicU64,
+}
+
+impl DiskReader {
+    pub(in super::super) fn usage(&self) -> DiskUsage {
+        DiskUsage {
+            written: self.0.written.load(Ordering::Relaxed),
+            read: self.0.read.load(Ordering::Relaxed),
+            syncs: self.0.syncs.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A file beneath the trusted database.
+#[derive(Debug)]
+pub(super) struct CountedDisk {
+    file: FileBackend,
+    counts: DiskReader,
+}
+
+impl CountedDisk {
+    /// Opens or makes the file; what passes is added to `counts`.
+    pub(super) fn open(path: &Path, counts: &DiskReader) -> Result<Self, BenchError> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = FileBackend::new(file.map_err(BenchError::failed)?).map_err(BenchError::failed)?;
+        Ok(CountedDisk { file, counts: counts.clone() })
+    }
+}
+
+impl StorageBackend for CountedDisk {
+    fn len(&self) -> Result<u64, io::Error> {
+        self.file.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), io::Error> {
+        self.counts.0.read.fetch_add(out.len() as u64, Ordering::Relaxed);
+        self.file.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), io::Error> {
+        self.file.set_len(len)
+    }
+
+    fn sync_data(&self) -> Result<(), io::Error> {
+        self.counts.0.syncs.fetch_add(1, Ordering::Relaxed);
+        self.file.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
+        self.counts.0.written.fetch_add(data.len() as u64, Ordering::Relaxed);
+        self.file.write(offset, data)
+    }
+
+    fn close(&self) -> Result<(), io::Error> {
+        self.file.close()
+    }
+}
