@@ -108,8 +108,8 @@ impl FromStr for Receipt {
 
     fn from_str(text: &str) -> Result<Self, VaultError> {
         let bad = || {
-            VaultError::Receipt(format!(
-                "{text:?} is not one: it looks like lethe1-VAULT-EPOCH-NUMBER-DIGEST"
+            VaultError::NotAReceipt(format!(
+                "{text:?} is no receipt: it looks like lethe1-VAULT-EPOCH-NUMBER-DIGEST"
             ))
         };
         let parts: Vec<&str> = text.trim().split('-').collect();

@@ -48,13 +48,13 @@ pub enum VaultError {
     /// The trusted folder is an older copy.
     #[error(
         "the trusted folder is older than the store ({0}): going on from it would read paths a second time and lose \
-         writes; use `restore --takeover`, which draws every position anew"
+         writes; use `restore --takeover` into an empty --data folder, which draws every position anew"
     )]
     StaleTrustedState(String),
     /// Another gateway has opened the vault since.
     #[error(
-        "another gateway has opened this vault (epoch {theirs}, ours was {ours}): only one may; if it is gone for good, \
-         use `restore --takeover` here"
+        "another gateway has opened this vault (epoch {theirs}, ours was {ours}): only one may. If that \
+         one is gone for good, or this trusted folder is an older copy, use `restore --takeover` into an empty --data folder"
     )]
     Displaced {
         /// The newest epoch known here.
@@ -130,7 +130,15 @@ pub enum VaultError {
         "the store was last opened in epoch {0}: if that gateway is gone for good, give --takeover; it can never write to this vault again"
     )]
     TakeoverNeeded(u32),
-    /// The receipt is not one, or belongs to another vault or a later state.
+    /// The text is no receipt.
+    #[error("{0}")]
+    NotAReceipt(String),
+    /// The store's header is gone.
+    #[error(
+        "the store's header is missing, and this vault was in that store: it was removed, or the store is another one (is the folder mounted?)"
+    )]
+    HeaderVanished,
+    /// The receipt belongs to another vault or a later state.
     #[error("receipt: {0}")]
     Receipt(String),
 }
@@ -138,7 +146,7 @@ pub enum VaultError {
 impl VaultError {
     /// Whether the error tells of an attack by the untrusted side.
     pub fn is_tampering(&self) -> bool {
-        matches!(self, VaultError::Tampered(_) | VaultError::Vanished(..))
+        matches!(self, VaultError::Tampered(_) | VaultError::Vanished(..) | VaultError::HeaderVanished)
     }
 }
 

@@ -14,17 +14,45 @@ const PREFIX: &str = "epoch/";
 const MAX_BYTES: usize = 4096;
 const CLAIM: &str = "claim";
 
-/// The newest epoch that was claimed in the store; 0 if none was.
-pub(crate) async fn newest(blobs: &impl Blobs) -> Result<u32, VaultError> {
-    let claimed = blobs.list(PREFIX).await?;
-    let number = |name: &str| u32::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok();
-    Ok(claimed.iter().filter_map(|blob| number(&blob.name)).max().unwrap_or(0))
+/// Who asks about claims.
+pub(crate) struct Claims<'a, B> {
+    pub(crate) blobs: &'a B,
+    pub(crate) master: &'a MasterKey,
+    pub(crate) vault: VaultId,
 }
 
-/// Checks that no epoch above ours was claimed.
-pub(crate) async fn check(blobs: &impl Blobs, ours: u32) -> Result<(), VaultError> {
-    let theirs = newest(blobs).await?;
-    if theirs > ours { Err(VaultError::Displaced { ours, theirs }) } else { Ok(()) }
+impl<B: Blobs> Claims<'_, B> {
+    /// The newest epoch that was claimed with this vault's key, if it is above `known`; else `known`.
+    ///
+    /// # Errors
+    /// [`VaultError::Tampered`] if something else bears such a claim's name: a planted claim must not pass for
+    /// another gateway, nor a spoilt one for nobody.
+    pub(crate) async fn newest(&self, known: u32) -> Result<u32, VaultError> {
+        let number = |name: &str| u32::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok();
+        let mut newest = known;
+        for claim in self.blobs.list(PREFIX).await? {
+            let Some(epoch) = number(&claim.name).filter(|epoch| *epoch > known) else { continue };
+            let sealed = self.blobs.get(&claim.name, MAX_BYTES).await?.unwrap_or_default();
+            blob::open(self.master, Purpose::HEADER, &self.context(&claim.name), &sealed).map_err(|_| {
+                VaultError::Tampered(format!(
+                    "{} in the store is no claim made with this vault's key",
+                    claim.name
+                ))
+            })?;
+            newest = newest.max(epoch);
+        }
+        Ok(newest)
+    }
+
+    /// Checks that no epoch above ours was claimed.
+    pub(crate) async fn check(&self, ours: u32) -> Result<(), VaultError> {
+        let theirs = self.newest(ours).await?;
+        if theirs > ours { Err(VaultError::Displaced { ours, theirs }) } else { Ok(()) }
+    }
+
+    fn context(&self, name: &str) -> Vec<u8> {
+        [self.vault.0.as_slice(), name.as_bytes()].concat()
+    }
 }
 
 /// Claims `epoch` under a salt drawn for it, and returns the salt of the claim that stands. A claim of our own that

@@ -12,7 +12,7 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::gate::{Gate, OperationId};
 use crate::header::VaultHeader;
-use crate::ownership;
+use crate::ownership::{self, Claims};
 use crate::record::{Effect, Input, Record};
 use crate::rows::Rows;
 use crate::session::{HEADER, SHIPPED, Session, Start, VaultStore, state_name, store_checkpoint};
@@ -183,8 +183,9 @@ pub(crate) async fn open<U: VaultStore>(setup: Setup<U>, restoring: bool) -> Res
     let (records, sequence) = read_journal(&disk, &header, &master, checkpoint.sequence)?;
 
     let known = newest_known(&checkpoint, &records);
-    let claimed = ownership::newest(&store).await?;
-    if claimed > known.epoch + 1 {
+    let claims = Claims { blobs: &store, master: &master, vault: header.vault };
+    let claimed = claims.newest(known.epoch).await?;
+    if claimed > known.epoch.saturating_add(1) {
         return Err(VaultError::Displaced { ours: known.epoch, theirs: claimed });
     }
     let epoch = Epoch { number: known.epoch + 1, salt: entropy.salt() };
@@ -259,7 +260,7 @@ async fn agree_on_header<U: VaultStore>(
             store.put_if_absent(HEADER, &encoded).await?;
             Ok(())
         }
-        None => Err(VaultError::StoreEmpty),
+        None => Err(VaultError::HeaderVanished),
     }
 }
 
@@ -287,7 +288,7 @@ async fn take_inventory<U: VaultStore>(
 ) -> Result<BTreeSet<BucketVersion>, VaultError> {
     let mut inventory = BTreeSet::new();
     store.list_bucket_versions(&mut |found, _| inventory.extend([found])).await?;
-    match inventory.iter().find(|found| found.version.epoch == known.epoch && found.version > known) {
+    match inventory.iter().find(|found| found.version > known) {
         Some(newer) => Err(VaultError::StaleTrustedState(format!(
             "the store holds {}, and the newest known here is {known}",
             newer.version

@@ -11,7 +11,7 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::gate::Gate;
 use crate::header::VaultHeader;
-use crate::ownership;
+use crate::ownership::{self, Claims};
 use crate::record::Call;
 use crate::record::Input;
 use crate::recovery::{self, RESTORING, Setup, UNFINISHED, lay_down, raw_header_of_store};
@@ -61,21 +61,23 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     let (receipt, shipped) = fetch_checkpoint(&setup.store, &header, &setup.master).await?;
     verify_receipt(&header, &receipt, &shipped, options.expect.as_ref())?;
 
-    let claimed = ownership::newest(&setup.store).await?;
+    let claims = Claims { blobs: &setup.store, master: &setup.master, vault: header.vault };
+    let claimed = claims.newest(0).await?;
+    let next = claimed.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
     if claimed > 0 && !options.takeover {
         return Err(VaultError::TakeoverNeeded(claimed));
     }
     // From here on the old gateway cannot ship or delete any more.
     setup.disk.set_meta(RESTORING, UNFINISHED)?;
     let drawn = (setup.entropy.salt(), setup.entropy.salt());
-    ownership::claim(&setup.disk, &setup.store, &setup.master, header.vault, claimed + 1, drawn).await?;
+    ownership::claim(&setup.disk, &setup.store, &setup.master, header.vault, next, drawn).await?;
 
     fetch_buckets(&setup.store, &options, &shipped.versions).await?;
     let ShippedCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
     let mut old =
         Old::over(&options.copy, &header, &setup.master, scheme, versions, accesses, &mut setup.entropy)?;
 
-    let base = Epoch { number: claimed + 1, salt: setup.entropy.salt() };
+    let base = Epoch { number: next, salt: setup.entropy.salt() };
     let fresh = versions_after(&setup.store, &header, &setup.master, base)?;
     lay_down(&mut setup, &header, &encoded, number, fresh)?;
     bring_back_rows(&setup, &header, rows)?;
@@ -123,7 +125,7 @@ async fn fetch_checkpoint<U: VaultStore>(
     let sealed = store.get(&name, most).await?.ok_or(VaultError::NoCheckpoint)?;
     let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
     let text = blob::open(master, Purpose::CHECKPOINT, &context, &sealed)
-        .map_err(|error| VaultError::Tampered(format!("the checkpoint in the store: {error}")))?;
+        .map_err(|error| VaultError::Tampered(format!("{name} in the store: {error}")))?;
     let shipped = ShippedCheckpoint::decode(&text)
         .ok_or_else(|| VaultError::Tampered("the checkpoint in the store is not one".into()))?;
     let receipt =
@@ -151,9 +153,16 @@ fn verify_receipt(
     if is_found || shipped.history.contains(&(expect.checkpoint, expect.digest)) {
         return Ok(());
     }
+    if expect.checkpoint == found.checkpoint {
+        return Err(VaultError::Receipt(format!(
+            "checkpoint {} in the store is another than the receipt's of the same number: the store was rolled back \
+             or the receipt is mistyped",
+            found.checkpoint
+        )));
+    }
     Err(VaultError::Receipt(format!(
-        "the newest checkpoint in the store is number {} and does not come after number {} of the receipt: the store \
-         was rolled back",
+        "the newest checkpoint in the store is number {} and does not come after number {} of the receipt, as far \
+         as it remembers: the store was rolled back, or the receipt is older than the last 256",
         found.checkpoint, expect.checkpoint
     )))
 }

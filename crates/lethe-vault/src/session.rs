@@ -11,7 +11,7 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::gate::{Gate, OperationId};
 use crate::header::VaultHeader;
-use crate::ownership;
+use crate::ownership::Claims;
 use crate::record::{Call, Input, Record};
 use crate::rows::Rows;
 use crate::status::Status;
@@ -437,10 +437,12 @@ impl<U: VaultStore> Session<U> {
         let sealed =
             blob::seal(&self.master, Purpose::CHECKPOINT, &context, cipher, self.entropy.salt(), &text);
         let store = self.engine.sealed.clone();
+        let (master, vault) = (self.master.clone(), self.header.vault);
         self.shipping = true;
         self.in_flight.push(Box::pin(async move {
+            let claims = Claims { blobs: store.untrusted(), master: &master, vault };
             let shipping = async {
-                ownership::check(store.untrusted(), epoch).await?;
+                claims.check(epoch).await?;
                 store.untrusted().put(&name, &sealed).await?;
                 for older in store.untrusted().list("checkpoint/").await? {
                     if checkpoint::blob_order(&older.name).is_some_and(|older| older < (epoch, number)) {
@@ -473,11 +475,13 @@ impl<U: VaultStore> Session<U> {
             return;
         }
         let (store, epoch) = (self.engine.sealed.clone(), self.epoch);
+        let (master, vault) = (self.master.clone(), self.header.vault);
         self.deleting = true;
         self.in_flight.push(Box::pin(async move {
+            let claims = Claims { blobs: store.untrusted(), master: &master, vault };
             let deleting = async {
                 // A displaced gateway must not delete what its successor may still need.
-                ownership::check(store.untrusted(), epoch).await?;
+                claims.check(epoch).await?;
                 Untrusted::delete(store.untrusted(), &gone).await?;
                 Ok(())
             };

@@ -5,6 +5,7 @@ use crate::listen::ListenError;
 use lethe_core::schemes::path::PathParametersError;
 use lethe_core::schemes::ring::RingParametersError;
 use lethe_core::store::UntrustedError;
+use lethe_seal::key_file::KeyFileError;
 use lethe_store::OpenError;
 use lethe_vault::VaultError;
 use std::process::ExitCode;
@@ -60,12 +61,16 @@ fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
             VaultError::Unavailable(_) | VaultError::Refused(_) | VaultError::StoreEmpty => {
                 Exit::StoreUnavailable
             }
-            VaultError::Parameters(_) => Exit::Usage,
+            VaultError::Parameters(_) | VaultError::NotAReceipt(_) => Exit::Usage,
             _ => Exit::Failure,
         });
     }
-    if cause.is::<OpenError>() {
-        return Some(Exit::StoreUnavailable);
+    if let Some(error) = cause.downcast_ref::<OpenError>() {
+        let is_typing = matches!(error, OpenError::BadLocation { .. });
+        return Some(if is_typing { Exit::Usage } else { Exit::StoreUnavailable });
+    }
+    if matches!(cause.downcast_ref::<KeyFileError>(), Some(KeyFileError::Unset(_))) {
+        return Some(Exit::Usage);
     }
     if cause.is::<RingParametersError>() || cause.is::<PathParametersError>() {
         return Some(Exit::Usage);

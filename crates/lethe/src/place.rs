@@ -2,6 +2,7 @@
 
 use crate::config::{KeySettings, Settings};
 use crate::parameters::vault_parameters;
+use crate::size::Size;
 use anyhow::{Context, Result, bail};
 use lethe_core::layout::Layout;
 use lethe_seal::key_file;
@@ -32,7 +33,8 @@ impl<'a> Place<'a> {
         Place { settings }
     }
 
-    fn database(&self) -> PathBuf {
+    /// The trusted disk's file.
+    pub fn database(&self) -> PathBuf {
         self.settings.data.trusted().join(DATABASE)
     }
 
@@ -151,6 +153,7 @@ impl<'a> Place<'a> {
         if self.has_vault()? {
             return Err(VaultError::AlreadyThere("the trusted folder").into());
         }
+        refuse_what_memory_cannot_hold(parameters.trusted_bytes())?;
         let objects = self.objects(true).await?;
         let disk = self.new_disk()?;
         let (master, derivation) = self.new_key()?;
@@ -202,6 +205,23 @@ impl<'a> Place<'a> {
         };
         Ok(Some(table.get(name)?.clone()))
     }
+}
+
+/// Refuses a vault whose trusted side is larger than this machine's memory.
+fn refuse_what_memory_cannot_hold(needed: u64) -> Result<()> {
+    // Where the system does not say, the attempt has to.
+    let Ok(text) = std::fs::read_to_string("/proc/meminfo") else { return Ok(()) };
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
+    let Some(total) = total.and_then(|kib| kib.trim().parse::<u64>().ok()) else { return Ok(()) };
+    if needed > total << 10 {
+        let (needed, total) = (Size(needed), Size(total << 10));
+        return Err(VaultError::Parameters(format!(
+            "this vault would take {needed} of trusted memory and the machine has {total}: lower --capacity or raise \
+             --block-size"
+        ))
+        .into());
+    }
+    Ok(())
 }
 
 /// The passphrase, from the environment or from the terminal.

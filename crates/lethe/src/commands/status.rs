@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::flags::PriceFlags;
 use crate::place::Place;
 use crate::report::Report;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use lethe_vault::VaultError;
 
@@ -31,7 +31,12 @@ impl Arguments {
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let prices = Place::new(&settings).prices()?;
-    let report = Report::load(&settings.data)?.ok_or(VaultError::NoVault)?;
+    let Some(report) = Report::load(&settings.data)? else {
+        if Place::new(&settings).database().exists() {
+            bail!("this vault has left no figures yet: `lethe serve` does, from its start on");
+        }
+        return Err(VaultError::NoVault.into());
+    };
     print!("{}", report.render(prices.as_ref()));
     Ok(Exit::Success)
 }

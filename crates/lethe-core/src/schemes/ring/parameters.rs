@@ -63,7 +63,7 @@ pub enum RingParametersError {
     },
     /// A, S or the batch is zero, or the batch leaves no read in S.
     #[error(
-        "eviction rate {rate}, reads {reads}, largest batch {batch}: give a rate and a batch of at least 1, and more reads than the batch"
+        "eviction rate {rate}, reads {reads}, largest batch {batch}: give a rate of at least 1, a batch of 1 to 1024, and more reads than the batch"
     )]
     Rates {
         /// A.
@@ -120,6 +120,9 @@ pub enum RingParametersError {
 /// The A of a vault too small for any other.
 const LEAST_RATE: u32 = 4;
 
+/// The largest batch that is accepted.
+const MAX_BATCH: u32 = 1024;
+
 /// Standard deviations between the expected filling of the trusted side and its bound. A Gaussian tail beyond 10.3
 /// of them is below 2^-80; the simulation of the tail (`docs/how-it-works/stash.md`) measures how far that holds.
 const DEVIATIONS: f64 = 10.5;
@@ -129,6 +132,12 @@ impl RingParameters {
     ///
     /// A small vault gets a larger trusted side than asked for where nothing smaller would work.
     pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
+        // Beyond the range nothing is planned; `validate` says so.
+        if capacity > MAX_BLOCKS || max_batch > MAX_BATCH {
+            let batch = max_batch.min(MAX_BATCH);
+            let nearest = Self::for_capacity(capacity.min(MAX_BLOCKS), block_bytes, trusted_blocks, batch);
+            return RingParameters { capacity, max_batch, ..nearest };
+        }
         let with_rate = |rate| Self::for_rate(capacity, block_bytes, trusted_blocks, max_batch, rate);
         let planned = (LEAST_RATE..=64).filter_map(with_rate);
         planned.min_by(|one, other| one.cost().total_cmp(&other.cost())).unwrap_or_else(|| {
@@ -146,7 +155,9 @@ impl RingParameters {
         max_batch: u32,
         rate: u32,
     ) -> Option<Self> {
-        let top = (0..=24).rev().find(|top| needed_stash(rate, *top, max_batch) <= trusted_blocks)?;
+        // A finer tree holds less than a bucket's worth in each leaf, however much may be trusted.
+        let finest = leaf_level_for(capacity, 24.0);
+        let top = (0..=finest).rev().find(|top| needed_stash(rate, *top, max_batch) <= trusted_blocks)?;
         Some(Self::with_top(capacity, block_bytes, trusted_blocks, max_batch, rate, top))
     }
 
@@ -201,7 +212,9 @@ impl RingParameters {
                 slots: (share + dummies).max(leaf_blocks).max(reads).min(leaf_blocks + reads),
             },
             max_batch,
-            stash_bound: needed_stash(rate, top, max_batch).max(trusted_blocks).min(u32::MAX.into()) as u32,
+            stash_bound: needed_stash(rate, top, max_batch)
+                .max(trusted_blocks.min(capacity))
+                .min(u32::MAX.into()) as u32,
         }
     }
 
@@ -256,7 +269,7 @@ impl RingParameters {
             return Err(RingParametersError::Levels { leaf_level: self.leaf_level, top: self.top });
         }
         let rate = self.eviction_rate;
-        if rate == 0 || self.max_batch == 0 || self.reads <= self.max_batch {
+        if rate == 0 || self.max_batch == 0 || self.max_batch > MAX_BATCH || self.reads <= self.max_batch {
             return Err(RingParametersError::Rates { rate, reads: self.reads, batch: self.max_batch });
         }
         if self.leaf_level > self.top && !is_bounded(self.inner.blocks, rate) {
