@@ -1,7 +1,7 @@
 //! Every scheme against a plain array, on random batches that shrink.
 
 use crate::setup::*;
-use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::position_map::recursive::RecursivePositionMap;
 use lethe_core::schemes::ring::Ring;
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::testing::{TraceStore, exercise};
@@ -31,24 +31,17 @@ proptest! {
     }
 
     #[test]
-    fn ring_oram_answers_like_an_array(
-        (parameters, batches) in small_ring().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
-        seed: u64,
-        eager: bool,
-    ) {
-        let store = TraceStore::new(parameters.geometry().layout());
-        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-        exercise(&Ring::new(parameters, &store, positions, rng(seed)).unwrap(), &batches, eager);
-    }
-
-    #[test]
-    fn ring_oram_answers_like_an_array_in_whatever_order_the_store_finishes(
-        (parameters, steps) in small_ring().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
+    fn ring_oram_with_a_recursive_map_answers_like_an_array_in_whatever_order_the_store_finishes(
+        (parameters, map, steps) in small_ring()
+            .prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity), schedule(p.capacity))),
         seed: u64,
     ) {
-        let store = TraceStore::new(parameters.geometry().layout());
-        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-        drive(&Ring::new(parameters, &store, positions, rng(seed)).unwrap(), &store, &steps);
+        let mut layout = parameters.geometry().layout();
+        let first = layout.append(&map.layout().unwrap());
+        let store = TraceStore::new(layout);
+        let mut rng = rng(seed);
+        let positions = RecursivePositionMap::new(&map, first, &store, &mut rng).unwrap();
+        drive(&Ring::new(parameters, &store, positions, rng).unwrap(), &store, &steps);
     }
 
     #[test]
@@ -68,10 +61,10 @@ proptest! {
         seed: u64,
     ) {
         let store = TraceStore::new(parameters.layout());
-        follow(&flat_path(&parameters, &store, seed), &store, &steps);
+        drive(&flat_path(&parameters, &store, seed), &store, &steps);
         let trace = store.take_trace();
         let again = TraceStore::new(parameters.layout());
-        follow(&flat_path(&parameters, &again, seed), &again, &steps);
+        drive(&flat_path(&parameters, &again, seed), &again, &steps);
         prop_assert_eq!(trace, again.take_trace(), "a replay shows another trace");
         prop_assert!(store.contents() == again.contents(), "a replay writes other contents");
     }
@@ -83,10 +76,10 @@ proptest! {
         seed: u64,
     ) {
         let store = TraceStore::new(recursive_layout(&parameters, &map).0);
-        follow(&recursive_path(&parameters, &map, &store, seed), &store, &steps);
+        drive(&recursive_path(&parameters, &map, &store, seed), &store, &steps);
         let trace = store.take_trace();
         let again = TraceStore::new(recursive_layout(&parameters, &map).0);
-        follow(&recursive_path(&parameters, &map, &again, seed), &again, &steps);
+        drive(&recursive_path(&parameters, &map, &again, seed), &again, &steps);
         prop_assert_eq!(trace, again.take_trace(), "a replay shows another trace");
     }
 
@@ -97,6 +90,6 @@ proptest! {
     ) {
         let parameters = TrivialParameters { capacity, block_bytes: 2, chunk_blocks, max_batch: MAX_BATCH };
         let store = TraceStore::new(parameters.layout());
-        follow(&TrivialOram::new(parameters, Bucket(0), &store).unwrap(), &store, &steps);
+        drive(&TrivialOram::new(parameters, Bucket(0), &store).unwrap(), &store, &steps);
     }
 }

@@ -3,9 +3,10 @@
 use crate::setup::*;
 use lethe_core::oram::{Access, Oram};
 use lethe_core::position_map::recursive::{RecursiveMapError, RecursiveParameters, RecursivePositionMap};
+use lethe_core::position_map::{Lookup, PositionMap};
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::testing::{TraceStore, finish_now, settle};
-use lethe_core::words::{BlockId, Bucket};
+use lethe_core::words::{BlockId, Bucket, Leaf};
 
 const MAP: RecursiveParameters = RecursiveParameters {
     blocks: 1 << 14,
@@ -31,15 +32,16 @@ fn it_keeps_less_on_the_trusted_side_than_a_flat_map() {
 }
 
 #[test]
-fn a_scheme_that_never_calls_its_idle_is_served_all_the_same() {
-    let map = RecursiveParameters { blocks: 64, entries_per_block: 2, flat_limit: 4, ..MAP };
-    let parameters = PathParameters::for_capacity(64, 0, 0, 1).unwrap();
-    let store = TraceStore::new(recursive_layout(&parameters, &map).0);
-    let oram = recursive_path(&parameters, &map, &store, 1);
+fn it_remembers_for_a_scheme_that_never_calls_its_idle() {
+    let parameters = RecursiveParameters { blocks: 64, entries_per_block: 2, flat_limit: 4, ..MAP };
+    let store = TraceStore::new(parameters.layout().unwrap());
+    let map = RecursivePositionMap::new(&parameters, Bucket(0), &store, &mut rng(1)).unwrap();
+    let mut expected = [None; 64];
     for nth in 0..1000 {
-        finish_now(oram.access(&mut [Access::Read(BlockId(nth % 64), &mut [])])).unwrap();
-        // The first step is the data tree's; the position map's steps are left out.
-        finish_now(oram.idle()).unwrap();
+        let block = nth * 7 % 64;
+        let mut lookup = [Lookup { block: Some(BlockId(block)), new: Leaf(nth), old: None }];
+        finish_now(map.remap(&mut lookup)).unwrap();
+        assert_eq!(lookup[0].old, expected[block as usize].replace(Leaf(nth)));
     }
 }
 

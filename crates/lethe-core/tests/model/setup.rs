@@ -124,7 +124,8 @@ pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
                         executor.spawn(idle());
                     }
                     executor.run();
-                    if store.pending() > 0 {
+                    if accessing.get() || oram.must_idle() {
+                        assert!(store.pending() > 0, "work waits for something that nobody will do");
                         store.complete(store.pending() - 1);
                         executor.run();
                     }
@@ -140,23 +141,6 @@ pub(crate) fn drive<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
             Step::Idle if !idling.replace(true) => executor.spawn(idle()),
             Step::Complete(which) if store.pending() > 0 => store.complete(which.index(store.pending())),
             Step::Idle | Step::Complete(_) => {}
-        }
-        executor.run();
-    }
-    finish(oram, store, executor, model);
-}
-
-/// Runs a schedule, then lets everything finish, and compares every block with the array.
-pub(crate) fn follow<O: Oram>(oram: &O, store: &TraceStore, steps: &[Step]) {
-    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
-    store.hold_back(true);
-    let mut executor = Executor::new();
-    for step in steps {
-        match step {
-            Step::Access(operations) => executor.spawn(model.prepare(operations).run(oram)),
-            Step::Idle => executor.spawn(async { oram.idle().await.expect("idle works") }),
-            Step::Complete(which) if store.pending() > 0 => store.complete(which.index(store.pending())),
-            Step::Complete(_) => {}
         }
         executor.run();
     }

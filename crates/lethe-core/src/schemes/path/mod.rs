@@ -33,8 +33,8 @@
 //! map look-up and one round trip of at most n·K slots; off-line one round trip of as many buckets.
 //!
 //! **Errors**: those of [`OramError`]. Everything before the first look-up refuses without a change: a batch that is
-//! wrong, or one that could exceed the stash's bound. Any later error, and any future dropped half-way,
-//! leaves the scheme torn; it then answers [`OramError::Torn`] only.
+//! wrong, one that must wait for a write-back, or one that could exceed the stash's bound. Any later error, and any
+//! future dropped half-way, leaves the scheme torn; it then answers [`OramError::Torn`] only.
 
 pub mod parameters;
 
@@ -229,9 +229,11 @@ where
         self.state.borrow().stash.len()
     }
 
-    /// Bytes on the trusted side: stash, trusted top and position map.
+    /// Bytes on the trusted side: stash with the trusted top, buffers of paths, position map.
     pub fn trusted_bytes(&self) -> usize {
-        self.state.borrow().stash.bytes() + self.positions.trusted_bytes()
+        let state = self.state.borrow();
+        let buffers = state.spare_reading.bytes.capacity() + state.spare_writing.bytes.capacity();
+        state.stash.bytes() + buffers + self.positions.trusted_bytes()
     }
 
     /// Accesses `n` blocks, the `nth` of them `block(nth)` or a dummy, and lets `serve` read and change each payload
@@ -246,7 +248,7 @@ where
             return Ok(());
         }
         let _turn = self.turns.take().await;
-        self.room_for(n)?;
+        self.admit(n)?;
         let unfinished = Unfinished(&self.state);
 
         let mut reading = self.draw(n, &block);
@@ -268,11 +270,15 @@ where
         Ok(())
     }
 
-    /// Refuses what could exceed the hard bound of the stash, before anything has changed.
-    fn room_for(&self, n: usize) -> Result<(), OramError<S::Error>> {
+    /// Refuses what must wait for a write-back, and what could exceed the hard bound of the stash, before anything
+    /// has changed.
+    fn admit(&self, n: usize) -> Result<(), OramError<S::Error>> {
         let state = self.state.borrow();
         if state.torn {
             return Err(OramError::Torn);
+        }
+        if self.must_idle() {
+            return Err(OramError::Owed);
         }
         let (held, most) = (state.stash.len(), self.parameters.stash_bound as usize);
         if held + n * self.parameters.blocks_per_access() as usize > most {
