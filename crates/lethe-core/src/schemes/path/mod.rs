@@ -63,7 +63,10 @@ pub struct PathOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
+    /// Whose turn it is to look at the stash as a whole: an access, or the planning of a write-back.
     turns: Turns,
+    /// Whose turn it is to write back.
+    write_backs: Turns,
     state: RefCell<State<R>>,
 }
 
@@ -96,9 +99,8 @@ struct State<R> {
     stash: Stash,
     /// Paths that were read and are not yet written back, in the order of their reading.
     held: Vec<Leaf>,
-    /// Paths that are being written back, each with the number of its write.
-    in_flight: Vec<(u64, Leaf)>,
-    writes: u64,
+    /// Paths that are being written back.
+    in_flight: Vec<Leaf>,
     /// The access that waits for a write-back.
     waiting: Option<Waker>,
     torn: bool,
@@ -119,8 +121,6 @@ struct Reading {
 /// The work of one `idle`, kept so that its buffers are used again.
 #[derive(Default)]
 struct Writing {
-    nth: u64,
-    paths: Vec<Leaf>,
     buckets: Vec<Bucket>,
     bytes: Vec<u8>,
 }
@@ -152,12 +152,12 @@ where
             store,
             positions,
             turns: Turns::default(),
+            write_backs: Turns::default(),
             state: RefCell::new(State {
                 rng,
                 stash,
                 held: Vec::new(),
                 in_flight: Vec::new(),
-                writes: 0,
                 waiting: None,
                 torn: false,
                 placement: Placement::default(),
@@ -202,7 +202,7 @@ where
         if state.torn {
             return Err(PathSnapshotError::Torn);
         }
-        if !self.turns.is_free() || !state.in_flight.is_empty() {
+        if !self.turns.is_free() || !self.write_backs.is_free() {
             return Err(PathSnapshotError::InFlight);
         }
         Ok(PathSnapshot { stash: state.stash.snapshot(), held: state.held.clone() })
@@ -328,8 +328,7 @@ where
                 return Poll::Ready(Err(OramError::Torn));
             }
             let subtree = |path: Leaf| self.tree.subtree(path);
-            let meets =
-                |path: &Leaf| state.in_flight.iter().any(|(_, other)| subtree(*path) == subtree(*other));
+            let meets = |path: &Leaf| state.in_flight.iter().any(|other| subtree(*path) == subtree(*other));
             if !paths.iter().any(meets) {
                 return Poll::Ready(Ok(()));
             }
@@ -421,16 +420,12 @@ where
             return Ok(None);
         }
         let mut writing = mem::take(&mut state.spare_writing);
-        state.writes += 1;
-        writing.nth = state.writes;
-        mem::swap(&mut writing.paths, &mut state.held);
-        state.held.clear();
-        state.in_flight.extend(writing.paths.iter().map(|path| (writing.nth, *path)));
+        mem::swap(&mut state.in_flight, &mut state.held);
         writing.buckets.clear();
         let mut at = 0;
-        for (nth, path) in writing.paths.iter().enumerate() {
+        for (nth, path) in state.in_flight.iter().enumerate() {
             // The last path through a bucket fills it: by then all that could go deeper has gone.
-            let later = self.shared_levels(*path, &writing.paths[nth + 1..]);
+            let later = self.shared_levels(*path, &state.in_flight[nth + 1..]);
             let first = self.tree.top().0 + later as u32;
             let room = |level: Level| {
                 if level.0 < first { 0 } else { self.parameters.blocks_per_bucket as usize }
@@ -463,7 +458,7 @@ where
     /// The write-back is complete: its buckets may be read again.
     fn written(&self, writing: Writing) {
         let mut state = self.state.borrow_mut();
-        state.in_flight.retain(|(nth, _)| *nth != writing.nth);
+        state.in_flight.clear();
         state.spare_writing = writing;
         let waiting = state.waiting.take();
         drop(state);
@@ -527,6 +522,7 @@ where
 
     /// Writes all held paths back; when none is held, one step of the position map's.
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        let _write_back = self.write_backs.take().await;
         let turn = self.turns.take().await;
         let unfinished = Unfinished(&self.state);
         let writing = self.place()?;
