@@ -289,3 +289,16 @@ def test_a_stream_of_unknown_length_is_stored(s3, bucket):
     got = io.BytesIO()
     s3.download_fileobj(bucket, "k", got)
     assert got.getvalue() == data
+
+
+@pytest.mark.parametrize(("bucket_of", "length"), [("bucket", 0), ("missing", 0), ("missing", 100_000)])
+def test_an_answer_that_skips_100_continue_ends_its_connection(s3, bucket, endpoint: Endpoint, bucket_of, length):
+    """The AWS command line misreads every later answer of a connection where that happened once, and hangs."""
+    name = bucket if bucket_of == "bucket" else "no-such-bucket"
+    url = s3.generate_presigned_url("put_object", Params={"Bucket": name, "Key": "k"})
+    host, port = endpoint.url.removeprefix("http://").split(":")
+    head = f"PUT {url.removeprefix(endpoint.url)} HTTP/1.1\r\nHost: {host}:{port}\r\n"
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall(f"{head}Content-Length: {length}\r\nExpect: 100-continue\r\n\r\n".encode())
+        answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 100") or b"\r\nconnection: close\r\n" in answer.lower(), answer

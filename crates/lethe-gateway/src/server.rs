@@ -6,7 +6,7 @@ use crate::body_timeout::ImpatientBody;
 use crate::device::Device;
 use crate::gateway::Gateway;
 use crate::s3::{self, Credentials, Verb};
-use http::{HeaderValue, Request, Response};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -103,6 +103,29 @@ pub async fn serve<D: Device>(
     gateway.settle().await;
 }
 
+/// Whether a connection must end with the answer of a request, and say so in it.
+///
+/// - A refusal may come before the body was read. hyper then closes the connection without a word, and a client that
+///   has sent its next request on it finds it broken.
+/// - A client that waits for "100 Continue" and has nothing to send is answered at once, without it. The AWS command
+///   line misreads every later answer of such a connection.
+struct LastAnswer {
+    has_body: bool,
+    waits: bool,
+}
+
+impl LastAnswer {
+    fn of<B: hyper::body::Body>(request: &Request<B>) -> Self {
+        let has_body = !request.body().is_end_stream();
+        LastAnswer { has_body, waits: request.headers().contains_key(header::EXPECT) }
+    }
+
+    fn is(&self, status: StatusCode) -> bool {
+        let is_refusal = status.is_client_error() || status.is_server_error();
+        if self.has_body { is_refusal } else { self.waits }
+    }
+}
+
 /// Numbers of requests begin anew with each start, at a random one.
 fn first_number() -> u64 {
     getrandom::u64().unwrap_or(0)
@@ -146,6 +169,7 @@ impl Server {
         let begun = Instant::now();
         let method = request.method().clone();
         let verb = Verb::default();
+        let last = LastAnswer::of(&request);
         let outcome = self.dispatch(request, verb.clone()).await;
         let milliseconds = begun.elapsed().as_millis() as u64;
         let verb = verb.0.get().map_or("none", String::as_str);
@@ -156,6 +180,9 @@ impl Server {
                 tracing::info!(%method, verb, status, request = id, milliseconds, "answered");
                 if let Ok(id) = HeaderValue::from_str(&id) {
                     response.headers_mut().insert("x-amz-request-id", id);
+                }
+                if last.is(response.status()) {
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok(response)
             }
