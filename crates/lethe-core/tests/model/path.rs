@@ -236,6 +236,31 @@ fn reads_overlap_a_write_back_unless_they_meet_its_subtree() {
 }
 
 #[test]
+fn whatever_is_begun_side_by_side_takes_turns() {
+    let parameters = parameters(4, 2);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_path(&parameters, &store, 1);
+    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+    write_all(&oram, &mut model);
+    for nth in 0..100 {
+        store.hold_back(true);
+        let mut executor = Executor::new();
+        for block in [nth % 64, 3, nth * 7 % 64, 3] {
+            executor.spawn(model.prepare(&[Operation::Write(BlockId(block), nth as u8)]).run(&oram));
+            executor.spawn(async { oram.idle().await.unwrap() });
+        }
+        executor.run();
+        while executor.unfinished() > 0 {
+            assert!((1..=2).contains(&store.pending()), "at most a read beside a write");
+            store.complete(store.pending() - 1);
+            executor.run();
+        }
+        store.hold_back(false);
+    }
+    finish_now(model.read_all(&oram));
+}
+
+#[test]
 fn nothing_is_answered_after_the_store_failed() {
     let parameters = parameters(3, 0);
     let store = TraceStore::new(parameters.layout());

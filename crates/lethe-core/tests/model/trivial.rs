@@ -30,6 +30,26 @@ fn every_batch_shows_the_same_scan() {
 }
 
 #[test]
+fn scans_begun_side_by_side_come_one_after_the_other() {
+    let store = TraceStore::new(PARAMETERS.layout());
+    let oram = TrivialOram::new(PARAMETERS, Bucket(0), &store).unwrap();
+    let mut model = ArrayModel::new(10, 3);
+    store.hold_back(true);
+    let mut executor = Executor::new();
+    let (read, write) = (Operation::Read(BlockId(9)), Operation::Write(BlockId(9), 7));
+    for operation in [write, read, read] {
+        executor.spawn(model.prepare(&[operation]).run(&oram));
+    }
+    executor.run();
+    for _ in 0..3 * 6 {
+        assert_eq!(store.pending(), 1);
+        store.complete(0);
+        executor.run();
+    }
+    assert_eq!(executor.unfinished(), 0);
+}
+
+#[test]
 fn nothing_is_answered_after_a_scan_was_dropped_half_way_or_failed() {
     for fail in [false, true] {
         let store = TraceStore::new(PARAMETERS.layout());
