@@ -92,7 +92,8 @@ pub(crate) struct Session<U> {
     pub(crate) garbage: Vec<Garbage>,
     pub(crate) orphans: Vec<BucketVersion>,
     deleting: bool,
-    receipts: Vec<Reply<Receipt>>,
+    /// Who waits for a receipt, and the first checkpoint that holds what was there when they asked.
+    receipts: Vec<(u64, Reply<Receipt>)>,
     checks: VecDeque<(Progress, Reply<Report>)>,
     checking: bool,
     stash_peak: u64,
@@ -184,7 +185,7 @@ impl<U: VaultStore> Session<U> {
         for (_, reply) in self.checks {
             let _ = reply.send(Err(why.clone()));
         }
-        for reply in self.receipts.into_iter().chain(self.closing) {
+        for reply in self.receipts.into_iter().map(|(_, reply)| reply).chain(self.closing) {
             let _ = reply.send(Err(why.clone()));
         }
         for command in left {
@@ -217,7 +218,7 @@ impl<U: VaultStore> Session<U> {
                         self.checkpoint_now = true;
                         self.ship_now = true;
                         self.ships = true;
-                        self.receipts.push(reply);
+                        self.receipts.push((self.number + 1, reply));
                     }
                     Some(Command::Check(progress, reply)) => self.checks.push_back((progress, reply)),
                     Some(Command::Close(reply)) => self.closing = Some(reply),
@@ -375,7 +376,7 @@ impl<U: VaultStore> Session<U> {
                 let note = borsh::to_vec(&(self.shipped, &self.history)).expect("memory takes every write");
                 self.disk.set_meta(SHIPPED, &note)?;
                 let receipt = self.receipt();
-                for waiting in std::mem::take(&mut self.receipts) {
+                for (_, waiting) in self.receipts.extract_if(.., |(first, _)| *first <= receipt.checkpoint) {
                     let _ = waiting.send(Ok(receipt));
                 }
                 self.collect_garbage();
