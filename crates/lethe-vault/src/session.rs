@@ -99,7 +99,8 @@ pub(crate) struct Session<U> {
     stash_peak: u64,
     journal_bytes: u64,
     checkpoint_bytes: u64,
-    closing: Option<Reply<Receipt>>,
+    /// Whoever asked for the end, and the checkpoint before it: one more is always shipped, for rows change unseen.
+    closing: Option<(u64, Reply<Receipt>)>,
 }
 
 /// What a session starts from; the rest begins empty.
@@ -185,7 +186,7 @@ impl<U: VaultStore> Session<U> {
         for (_, reply) in self.checks {
             let _ = reply.send(Err(why.clone()));
         }
-        for reply in self.receipts.into_iter().map(|(_, reply)| reply).chain(self.closing) {
+        for (_, reply) in self.receipts.into_iter().chain(self.closing) {
             let _ = reply.send(Err(why.clone()));
         }
         for command in left {
@@ -204,7 +205,7 @@ impl<U: VaultStore> Session<U> {
             self.publish();
             if self.is_finished() {
                 let receipt = self.receipt();
-                if let Some(closing) = self.closing.take() {
+                if let Some((_, closing)) = self.closing.take() {
                     let _ = closing.send(Ok(receipt));
                 }
                 return Ok(());
@@ -221,9 +222,9 @@ impl<U: VaultStore> Session<U> {
                         self.receipts.push((self.number + 1, reply));
                     }
                     Some(Command::Check(progress, reply)) => self.checks.push_back((progress, reply)),
-                    Some(Command::Close(reply)) => self.closing = Some(reply),
+                    Some(Command::Close(reply)) => self.closing = Some((self.number, reply)),
                     // Every handle is gone: nobody can say close any more.
-                    None => self.closing = Some(oneshot::channel().0),
+                    None => self.closing = Some((self.number, oneshot::channel().0)),
                 },
             }
         }
@@ -242,7 +243,9 @@ impl<U: VaultStore> Session<U> {
                 self.step(Input::Batch(batch), Vec::new())?;
                 started = true;
             }
-            if !due && !self.engine.is_idling() && scheme.owed() > 0 {
+            // What is still owed at the end is owed by the next opening: the last checkpoint shall be the last word.
+            let is_ending = self.closing.is_some() && self.waiting.is_empty() && self.has_settled();
+            if !due && !is_ending && !self.engine.is_idling() && scheme.owed() > 0 {
                 self.step(Input::Idle, Vec::new())?;
                 started = true;
             }
@@ -272,8 +275,9 @@ impl<U: VaultStore> Session<U> {
 
     /// Whether the last shipped checkpoint holds everything.
     fn has_settled(&self) -> bool {
+        let is_last = self.closing.as_ref().is_none_or(|(before, _)| self.number > *before);
         let local = self.engine.accesses() == self.checkpointed_at;
-        local && (!self.ships || self.shipped.number == self.number)
+        is_last && local && (!self.ships || self.shipped.number == self.number)
     }
 
     fn is_finished(&self) -> bool {
