@@ -37,6 +37,8 @@ impl<T: Untrusted + Blobs + Inventory + 'static> VaultStore for T {}
 /// The name of the header on the trusted disk and in the store.
 pub(crate) const HEADER: &str = "vault";
 pub(crate) const SHIPPED: &str = "shipped";
+/// The number of the last checkpoint that may have reached the store, whether or not its sender lived to see it.
+const SHIPPING: &str = "shipping";
 
 type Reply<T> = oneshot::Sender<Result<T, VaultError>>;
 
@@ -130,6 +132,10 @@ impl<U: VaultStore> Session<U> {
             }
             None => (Shipped::default(), Vec::new()),
         };
+        let attempted = match disk.meta(SHIPPING)? {
+            Some(number) => borsh::from_slice(&number).map_err(|error| VaultError::Damaged(error.to_string()))?,
+            None => 0,
+        };
         let checkpointed_at = engine.accesses();
         Ok(Session {
             header,
@@ -152,7 +158,9 @@ impl<U: VaultStore> Session<U> {
             number,
             checkpointed_at,
             checkpoint_now: false,
-            ship_now: false,
+            // What such a checkpoint needs is not known any more: a newer one must take its place before anything is
+            // deleted.
+            ship_now: attempted > shipped.number,
             shipping: false,
             ships: true,
             shipped,
@@ -433,6 +441,8 @@ impl<U: VaultStore> Session<U> {
     fn ship(&mut self, checkpoint: Checkpoint) -> Result<(), VaultError> {
         let Checkpoint { number, accesses, scheme, versions, .. } = checkpoint;
         let newest = (versions.epochs().newest(), versions.counter());
+        let attempt = borsh::to_vec(&number).expect("memory takes every write");
+        self.disk.set_meta(SHIPPING, &attempt)?;
         let (rows, history, epoch) = (self.rows.load()?, self.history.clone(), self.epoch);
         let shipped = ShippedCheckpoint { number, epoch, accesses, scheme, versions, rows, history };
         let text = shipped.encode(&self.header.parameters);
