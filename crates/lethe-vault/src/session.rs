@@ -400,6 +400,8 @@ impl<U: VaultStore> Session<U> {
             Event::Deleted(deleted) => {
                 self.deleting = false;
                 deleted?;
+                // What became garbage meanwhile.
+                self.collect_garbage();
             }
         }
         Ok(())
@@ -472,7 +474,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Deletes versions that neither the checkpoint on the disk nor the one in the store needs. Called when one of
-    /// the two has just become durable: public times.
+    /// the two has just become durable, or the last deletion has ended: public times.
     fn collect_garbage(&mut self) {
         if self.deleting || self.shipping || !self.ships {
             return;
