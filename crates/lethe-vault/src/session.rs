@@ -515,7 +515,7 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    fn publish(&mut self) {
+    pub(crate) fn publish(&mut self) {
         let stash_blocks = self.engine.scheme.stash_blocks() as u64;
         self.stash_peak = self.stash_peak.max(stash_blocks);
         let (rows_used, rows_reserved) = self.rows.usage();

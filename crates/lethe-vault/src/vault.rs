@@ -98,8 +98,9 @@ impl Vault {
         Ok(Self::over(session))
     }
 
-    pub(crate) fn over<U: VaultStore>(session: Session<U>) -> (Vault, impl Future<Output = ()>) {
+    pub(crate) fn over<U: VaultStore>(mut session: Session<U>) -> (Vault, impl Future<Output = ()>) {
         let (commands, requests) = mpsc::channel(QUEUE);
+        session.publish();
         let shared = Arc::new(Shared {
             header: session.header.clone(),
             rows: session.rows.clone(),
