@@ -9,10 +9,13 @@
 
 use crate::error::VaultError;
 use crate::pieces::pieces;
-use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition};
+use redb::{
+    Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, WriteTransaction,
+};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
@@ -23,7 +26,11 @@ const CACHE_BYTES: usize = 64 << 20;
 
 /// The trusted disk. Clones share it.
 #[derive(Clone)]
-pub struct TrustedDisk(Arc<Database>);
+pub struct TrustedDisk {
+    database: Arc<Database>,
+    /// Whether it was full: after any failure the database refuses everything, and does not say why any more.
+    full: Arc<AtomicBool>,
+}
 
 /// A row by the hash of its key; `None` removes it.
 pub(crate) type RowChange = ([u8; 32], Option<Vec<u8>>);
@@ -58,111 +65,137 @@ impl TrustedDisk {
     }
 
     fn with(database: Database) -> Result<Self, VaultError> {
-        let disk = TrustedDisk(Arc::new(database));
+        let disk = TrustedDisk { database: Arc::new(database), full: Arc::default() };
         // Tables come into being when they are first opened for writing.
-        let transaction = disk.0.begin_write().map_err(failure)?;
-        transaction.open_table(META).map_err(failure)?;
-        transaction.open_table(STATE).map_err(failure)?;
-        transaction.open_table(JOURNAL).map_err(failure)?;
-        transaction.open_table(ROWS).map_err(failure)?;
-        transaction.commit().map_err(failure)?;
+        disk.change(|transaction| {
+            transaction.open_table(META)?;
+            transaction.open_table(STATE)?;
+            transaction.open_table(JOURNAL)?;
+            transaction.open_table(ROWS)?;
+            Ok(())
+        })?;
         Ok(disk)
     }
 
+    /// Looks something up.
+    fn look<T>(&self, work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>) -> Result<T, VaultError> {
+        let looked = self.database.begin_read().map_err(redb::Error::from).and_then(|at| work(&at));
+        looked.map_err(|error| self.failed(error))
+    }
+
+    /// Makes changes, all of them or none, durable when this returns.
+    fn change(&self, work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>) -> Result<(), VaultError> {
+        let changed = self.database.begin_write().map_err(redb::Error::from).and_then(|transaction| {
+            work(&transaction)?;
+            Ok(transaction.commit()?)
+        });
+        changed.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: redb::Error) -> VaultError {
+        match failure(error) {
+            VaultError::DiskFull => {
+                self.full.store(true, Ordering::Relaxed);
+                VaultError::DiskFull
+            }
+            VaultError::Disk(_) if self.full.load(Ordering::Relaxed) => VaultError::DiskFull,
+            other => other,
+        }
+    }
+
     pub(crate) fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, VaultError> {
-        let transaction = self.0.begin_read().map_err(failure)?;
-        let table = transaction.open_table(META).map_err(failure)?;
-        Ok(table.get(name).map_err(failure)?.map(|value| value.value().to_vec()))
+        self.look(|transaction| {
+            let table = transaction.open_table(META)?;
+            Ok(table.get(name)?.map(|value| value.value().to_vec()))
+        })
     }
 
     pub(crate) fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), VaultError> {
-        let transaction = self.0.begin_write().map_err(failure)?;
-        transaction.open_table(META).map_err(failure)?.insert(name, value).map_err(failure)?;
-        transaction.commit().map_err(failure)
+        self.change(|transaction| {
+            transaction.open_table(META)?.insert(name, value)?;
+            Ok(())
+        })
     }
 
     /// Appends records; they are durable when this returns.
     pub(crate) fn append(&self, records: &[(u64, Vec<u8>)]) -> Result<(), VaultError> {
-        let transaction = self.0.begin_write().map_err(failure)?;
-        {
-            let mut journal = transaction.open_table(JOURNAL).map_err(failure)?;
+        self.change(|transaction| {
+            let mut journal = transaction.open_table(JOURNAL)?;
             for (sequence, record) in records {
                 for (nth, piece) in (0..).zip(pieces(record)) {
-                    journal.insert((*sequence, nth), piece).map_err(failure)?;
+                    journal.insert((*sequence, nth), piece)?;
                 }
             }
-        }
-        transaction.commit().map_err(failure)
+            Ok(())
+        })
     }
 
     /// The journal since the last checkpoint, in order.
     pub(crate) fn journal(&self) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
-        let transaction = self.0.begin_read().map_err(failure)?;
-        let journal = transaction.open_table(JOURNAL).map_err(failure)?;
-        let mut records: Vec<(u64, Vec<u8>)> = Vec::new();
-        for entry in journal.iter().map_err(failure)? {
-            let (key, piece) = entry.map_err(failure)?;
-            // A piece that is missing shows when the record is opened.
-            let (sequence, _) = key.value();
-            match records.last_mut() {
-                Some((last, record)) if *last == sequence => record.extend_from_slice(piece.value()),
-                _ => records.push((sequence, piece.value().to_vec())),
+        self.look(|transaction| {
+            let mut records: Vec<(u64, Vec<u8>)> = Vec::new();
+            for entry in transaction.open_table(JOURNAL)?.iter()? {
+                let (key, piece) = entry?;
+                // A piece that is missing shows when the record is opened.
+                let (sequence, _) = key.value();
+                match records.last_mut() {
+                    Some((last, record)) if *last == sequence => record.extend_from_slice(piece.value()),
+                    _ => records.push((sequence, piece.value().to_vec())),
+                }
             }
-        }
-        Ok(records)
+            Ok(records)
+        })
     }
 
     /// Replaces the checkpoint and empties the journal, in one step.
     pub(crate) fn commit_checkpoint(&self, state: &[u8]) -> Result<(), VaultError> {
-        let transaction = self.0.begin_write().map_err(failure)?;
-        transaction.delete_table(STATE).map_err(failure)?;
-        transaction.delete_table(JOURNAL).map_err(failure)?;
-        transaction.open_table(JOURNAL).map_err(failure)?;
-        {
-            let mut table = transaction.open_table(STATE).map_err(failure)?;
+        self.change(|transaction| {
+            transaction.delete_table(STATE)?;
+            transaction.delete_table(JOURNAL)?;
+            transaction.open_table(JOURNAL)?;
+            let mut table = transaction.open_table(STATE)?;
             for (nth, piece) in (0..).zip(pieces(state)) {
-                table.insert(nth, piece).map_err(failure)?;
+                table.insert(nth, piece)?;
             }
-        }
-        transaction.commit().map_err(failure)
+            Ok(())
+        })
     }
 
     /// The last checkpoint; empty if there is none.
     pub(crate) fn state(&self) -> Result<Vec<u8>, VaultError> {
-        let transaction = self.0.begin_read().map_err(failure)?;
-        let table = transaction.open_table(STATE).map_err(failure)?;
-        let mut state = Vec::new();
-        for piece in table.iter().map_err(failure)? {
-            state.extend_from_slice(piece.map_err(failure)?.1.value());
-        }
-        Ok(state)
+        self.look(|transaction| {
+            let mut state = Vec::new();
+            for piece in transaction.open_table(STATE)?.iter()? {
+                state.extend_from_slice(piece?.1.value());
+            }
+            Ok(state)
+        })
     }
 
     /// Changes rows; all of them or none, durable when this returns.
     pub(crate) fn change_rows(&self, changes: &[RowChange]) -> Result<(), VaultError> {
-        let transaction = self.0.begin_write().map_err(failure)?;
-        {
-            let mut rows = transaction.open_table(ROWS).map_err(failure)?;
+        self.change(|transaction| {
+            let mut rows = transaction.open_table(ROWS)?;
             for (key, value) in changes {
                 match value {
-                    Some(value) => rows.insert(key.as_slice(), value.as_slice()).map_err(failure)?,
-                    None => rows.remove(key.as_slice()).map_err(failure)?,
+                    Some(value) => rows.insert(key.as_slice(), value.as_slice())?,
+                    None => rows.remove(key.as_slice())?,
                 };
             }
-        }
-        transaction.commit().map_err(failure)
+            Ok(())
+        })
     }
 
     /// All rows: the hash of the key, and the sealed row.
     pub(crate) fn rows(&self) -> Result<Vec<Row>, VaultError> {
-        let transaction = self.0.begin_read().map_err(failure)?;
-        let table = transaction.open_table(ROWS).map_err(failure)?;
-        let mut rows = Vec::new();
-        for entry in table.iter().map_err(failure)? {
-            let (key, value) = entry.map_err(failure)?;
-            rows.push((key.value().to_vec(), value.value().to_vec()));
-        }
-        Ok(rows)
+        self.look(|transaction| {
+            let mut rows = Vec::new();
+            for entry in transaction.open_table(ROWS)?.iter()? {
+                let (key, value) = entry?;
+                rows.push((key.value().to_vec(), value.value().to_vec()));
+            }
+            Ok(rows)
+        })
     }
 }
 
