@@ -32,6 +32,8 @@ impl Garbage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Shipped {
     pub(crate) number: u64,
+    /// The epoch in which it was shipped.
+    pub(crate) epoch: u32,
     /// The newest bucket version that it knows: every version up to here that was newest then is needed by it.
     pub(crate) newest: (u32, u64),
     pub(crate) digest: [u8; 32],
@@ -65,11 +67,11 @@ impl ShippedCheckpoint {
     /// The plaintext, padded to a length that depends on the parameters only (and on the number of epochs still in
     /// use, which is public as well).
     pub(crate) fn encode(mut self, parameters: &VaultParameters) -> Vec<u8> {
-        let from = self.history.len().saturating_sub(HISTORY);
-        self.history.drain(..from);
+        shorten(&mut self.history);
         let mut text = borsh::to_vec(&self).expect("memory takes every write");
         let length = text.len() as u64;
-        let padded = parameters.shipped_bytes().max((length + 8).next_multiple_of(1 << 20));
+        let (needed, usual) = (length + 8, parameters.shipped_bytes());
+        let padded = if needed <= usual { usual } else { needed.next_multiple_of(1 << 20) };
         text.resize(padded as usize - 8, 0);
         text.extend_from_slice(&length.to_le_bytes());
         text
@@ -81,6 +83,12 @@ impl ShippedCheckpoint {
         let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
         borsh::from_slice(padded.get(..length)?).ok()
     }
+}
+
+/// Forgets the oldest receipts beyond those that are kept.
+pub(crate) fn shorten(history: &mut Vec<(u64, [u8; 32])>) {
+    let from = history.len().saturating_sub(HISTORY);
+    history.drain(..from);
 }
 
 /// What tells a state of a vault from an older one: kept elsewhere, it lets a restore notice a rolled-back store.

@@ -84,7 +84,7 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     // So that receipts from before the restore are still recognised after it.
     let mut history = history;
     history.push((number, receipt.digest));
-    let known = Shipped { number, newest: (0, 0), digest: receipt.digest };
+    let known = Shipped { number, epoch: receipt.epoch, newest: (0, 0), digest: receipt.digest };
     let note = borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(error.to_string()))?;
     setup.disk.set_meta(SHIPPED, &note)?;
     let (disk, session) = (setup.disk.clone(), recovery::open(setup, true).await?);

@@ -385,6 +385,7 @@ impl<U: VaultStore> Session<U> {
                 self.shipped = shipped?;
                 self.shipping = false;
                 self.history.push((self.shipped.number, self.shipped.digest));
+                checkpoint::shorten(&mut self.history);
                 let note = borsh::to_vec(&(self.shipped, &self.history)).expect("memory takes every write");
                 self.disk.set_meta(SHIPPED, &note)?;
                 let receipt = self.receipt();
@@ -466,7 +467,7 @@ impl<U: VaultStore> Session<U> {
                         Blobs::remove(store.untrusted(), &older.name).await?;
                     }
                 }
-                Ok(Shipped { number, newest, digest: checkpoint::digest(&sealed) })
+                Ok(Shipped { number, epoch, newest, digest: checkpoint::digest(&sealed) })
             };
             Event::Shipped(shipping.await)
         }));
@@ -509,7 +510,7 @@ impl<U: VaultStore> Session<U> {
     fn receipt(&self) -> Receipt {
         Receipt {
             vault: self.header.vault,
-            epoch: self.epoch,
+            epoch: self.shipped.epoch,
             checkpoint: self.shipped.number,
             digest: self.shipped.digest,
         }
