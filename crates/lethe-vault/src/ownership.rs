@@ -26,11 +26,18 @@ impl<B: Blobs> Claims<'_, B> {
     ///
     /// # Errors
     /// [`VaultError::Tampered`] if something else bears such a claim's name: a planted claim must not pass for
-    /// another gateway, nor a spoilt one for nobody.
+    /// another gateway, nor a spoilt one for nobody. Also if the claim of `known` is gone (unless that is 0): so is
+    /// perhaps the claim of whoever has displaced us.
     pub(crate) async fn newest(&self, known: u32) -> Result<u32, VaultError> {
         let number = |name: &str| u32::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok();
         let mut newest = known;
-        for claim in self.blobs.list(PREFIX).await? {
+        let claims = self.blobs.list(PREFIX).await?;
+        if known > 0 && !claims.iter().any(|claim| number(&claim.name) == Some(known)) {
+            return Err(VaultError::Tampered(format!(
+                "the claim of epoch {known} is missing from the store: it was removed or the store was rolled back"
+            )));
+        }
+        for claim in claims {
             let Some(epoch) = number(&claim.name).filter(|epoch| *epoch > known) else { continue };
             let sealed = self.blobs.get(&claim.name, MAX_BYTES).await?.unwrap_or_default();
             blob::open(self.master, Purpose::HEADER, &self.context(&claim.name), &sealed).map_err(|_| {
@@ -55,38 +62,33 @@ impl<B: Blobs> Claims<'_, B> {
     }
 }
 
-/// Claims `epoch` under a salt drawn for it, and returns the salt of the claim that stands. A claim of our own that
-/// a crash cut off from the journal is recognised by the note that was made of it first.
+/// Claims `epoch`, with a token and a salt drawn for it.
+///
+/// The claim is noted on the trusted disk first: an opening that was cut off, or whose request arrives late, is
+/// repeated as the identical request, and recognises what it finds as its own.
 pub(crate) async fn claim(
     disk: &TrustedDisk,
     blobs: &impl Blobs,
     master: &MasterKey,
     vault: VaultId,
     epoch: u32,
-    drawn: (Salt, Salt),
+    (token, salt): (Salt, Salt),
 ) -> Result<(), VaultError> {
     let name = format!("{PREFIX}{epoch:08x}");
-    let (token, salt) = drawn;
     let context = [vault.0.as_slice(), name.as_bytes()].concat();
-    if let Some(theirs) = blobs.get(&name, MAX_BYTES).await? {
-        let ours = disk.meta(CLAIM)?;
-        let opened = blob::open(master, Purpose::HEADER, &context, &theirs);
-        let is_ours = opened.is_ok_and(|text| Some(text) == ours);
-        return if is_ours { Ok(()) } else { Err(VaultError::Displaced { ours: epoch - 1, theirs: epoch }) };
-    }
-    disk.set_meta(CLAIM, &token.0)?;
-    let sealed = blob::seal(master, Purpose::HEADER, &context, Cipher::default(), salt, &token.0);
-    if blobs.put_if_absent(&name, &sealed).await? {
+    let note = disk.meta(CLAIM)?.and_then(|note| borsh::from_slice::<(u32, Vec<u8>)>(&note).ok());
+    let ours = match note {
+        Some((noted, claim)) if noted == epoch => claim,
+        _ => {
+            let claim = blob::seal(master, Purpose::HEADER, &context, Cipher::default(), salt, &token.0);
+            let note = borsh::to_vec(&(epoch, &claim)).expect("memory takes every write");
+            disk.set_meta(CLAIM, &note)?;
+            claim
+        }
+    };
+    if blobs.put_if_absent(&name, &ours).await? {
         return Ok(());
     }
-    // Created meanwhile: by us, if a request that seemed lost had arrived.
-    let opened = blobs
-        .get(&name, MAX_BYTES)
-        .await?
-        .and_then(|theirs| blob::open(master, Purpose::HEADER, &context, &theirs).ok());
-    if opened.is_some_and(|text| text == token.0) {
-        Ok(())
-    } else {
-        Err(VaultError::Displaced { ours: epoch - 1, theirs: epoch })
-    }
+    let theirs = blobs.get(&name, MAX_BYTES).await?.unwrap_or_default();
+    if theirs == ours { Ok(()) } else { Err(VaultError::Displaced { ours: epoch - 1, theirs: epoch }) }
 }
