@@ -10,7 +10,8 @@
 use crate::error::VaultError;
 use crate::pieces::pieces;
 use redb::{
-    Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, WriteTransaction,
+    Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
+    WriteTransaction,
 };
 use std::io::ErrorKind;
 use std::path::Path;
@@ -78,13 +79,19 @@ impl TrustedDisk {
     }
 
     /// Looks something up.
-    fn look<T>(&self, work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>) -> Result<T, VaultError> {
+    fn look<T>(
+        &self,
+        work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
+    ) -> Result<T, VaultError> {
         let looked = self.database.begin_read().map_err(redb::Error::from).and_then(|at| work(&at));
         looked.map_err(|error| self.failed(error))
     }
 
     /// Makes changes, all of them or none, durable when this returns.
-    fn change(&self, work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>) -> Result<(), VaultError> {
+    fn change(
+        &self,
+        work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
+    ) -> Result<(), VaultError> {
         let changed = self.database.begin_write().map_err(redb::Error::from).and_then(|transaction| {
             work(&transaction)?;
             Ok(transaction.commit()?)

@@ -133,7 +133,9 @@ impl<U: VaultStore> Session<U> {
             None => (Shipped::default(), Vec::new()),
         };
         let attempted = match disk.meta(SHIPPING)? {
-            Some(number) => borsh::from_slice(&number).map_err(|error| VaultError::Damaged(error.to_string()))?,
+            Some(number) => {
+                borsh::from_slice(&number).map_err(|error| VaultError::Damaged(error.to_string()))?
+            }
             None => 0,
         };
         let checkpointed_at = engine.accesses();

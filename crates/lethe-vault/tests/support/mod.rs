@@ -1,6 +1,11 @@
 //! What the vault's tests share.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
 
+pub mod chance;
+pub mod fragile_disk;
+pub mod network;
+pub mod shipped;
+
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::trivial::TrivialParameters;

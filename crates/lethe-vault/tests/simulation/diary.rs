@@ -1,0 +1,26 @@
+//! What happened in a run, told if one seed is run alone.
+
+use std::cell::RefCell;
+
+thread_local! {
+    static ENTRIES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// From now on this thread keeps a diary.
+pub fn keep() {
+    ENTRIES.set(Some(Vec::new()));
+}
+
+/// Notes something, with the time since the run began, if a diary is kept.
+pub fn note(what: impl FnOnce() -> String) {
+    ENTRIES.with_borrow_mut(|entries| {
+        if let Some(entries) = entries {
+            entries.push(what());
+        }
+    });
+}
+
+/// Ends the diary.
+pub fn close() -> String {
+    ENTRIES.take().unwrap_or_default().join("\n")
+}

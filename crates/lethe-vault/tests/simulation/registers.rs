@@ -1,0 +1,195 @@
+//! What a block may hold: every write that is not known to be overwritten.
+//!
+//! Writes carry a number of their own, so a read tells which write it saw. A write happens at some moment between its
+//! request and its acknowledgement; one that was never acknowledged, at some moment before the vault is open again,
+//! or not at all.
+
+use std::collections::BTreeMap;
+
+/// Moments are counted, one for each thing that happens.
+pub type Moment = u64;
+
+/// All blocks of a vault.
+pub struct Registers {
+    blocks: Vec<Register>,
+    now: Moment,
+    writes: u64,
+    block_bytes: usize,
+}
+
+#[derive(Default)]
+struct Register {
+    /// Every write since the vault was made, by its number: when it must have happened, if at all.
+    writes: BTreeMap<u64, Span>,
+    /// Spans within which the block held what a write wrote: its own if it was acknowledged, and those of reads.
+    held: Vec<(u64, Span)>,
+}
+
+/// From a request to its end.
+#[derive(Clone, Copy)]
+struct Span {
+    from: Moment,
+    until: Option<Moment>,
+}
+
+/// The number of what was there before all writes: zeros.
+const ZEROS: u64 = 0;
+
+impl Registers {
+    pub fn new(blocks: u64, block_bytes: usize) -> Self {
+        Registers {
+            blocks: (0..blocks).map(|_| Register::default()).collect(),
+            now: 0,
+            writes: 0,
+            block_bytes,
+        }
+    }
+
+    /// The moment of now; each is another.
+    pub fn tick(&mut self) -> Moment {
+        self.now += 1;
+        self.now
+    }
+
+    /// A write sets out: its number and payload.
+    pub fn begin_write(&mut self, block: u64) -> (u64, Vec<u8>) {
+        self.writes += 1;
+        let span = Span { from: self.tick(), until: None };
+        self.blocks[block as usize].writes.insert(self.writes, span);
+        (self.writes, payload(self.writes, self.block_bytes))
+    }
+
+    /// A write was acknowledged.
+    pub fn acknowledge(&mut self, block: u64, write: u64) {
+        let until = Some(self.tick());
+        let register = &mut self.blocks[block as usize];
+        let span = register.writes.get_mut(&write).expect("the write began");
+        span.until = until;
+        register.held.push((write, *span));
+    }
+
+    /// The vault is open again: what was never acknowledged has happened by now, or never will.
+    pub fn settle(&mut self) {
+        let now = self.tick();
+        for write in self.blocks.iter_mut().flat_map(|register| register.writes.values_mut()) {
+            write.until.get_or_insert(now);
+        }
+    }
+
+    /// A read that was asked for at `from` has returned these bytes now.
+    ///
+    /// # Panics
+    /// If they are no write's, or that of one that was overwritten before `from`.
+    pub fn read(&mut self, block: u64, from: Moment, bytes: &[u8]) {
+        let span = Span { from, until: Some(self.tick()) };
+        let write = self.blocks[block as usize].seen(block, span, bytes);
+        self.blocks[block as usize].held.push((write, span));
+    }
+
+    /// As [`read`](Self::read), of a copy as it was at some moment since `from`: says nothing of the block itself.
+    pub fn read_copy(&mut self, block: u64, from: Moment, bytes: &[u8]) {
+        let span = Span { from, until: Some(self.tick()) };
+        self.blocks[block as usize].seen(block, span, bytes);
+    }
+}
+
+impl Register {
+    fn seen(&self, block: u64, span: Span, bytes: &[u8]) -> u64 {
+        let write = number(bytes);
+        assert!(
+            bytes == payload(write, bytes.len()),
+            "block {block} holds bytes that nobody wrote: {bytes:?}"
+        );
+        let happened = if write == ZEROS {
+            Span { from: 0, until: Some(0) }
+        } else {
+            *self
+                .writes
+                .get(&write)
+                .unwrap_or_else(|| panic!("block {block} holds another block's write {write}"))
+        };
+        // Something else was there after this write had ended and before this read began.
+        let after = |of: &Span| happened.until.is_some_and(|until| of.from > until);
+        let before = |of: &Span| of.until.is_some_and(|until| until < span.from);
+        let other = self.held.iter().find(|(held, of)| *held != write && after(of) && before(of));
+        assert!(
+            other.is_none(),
+            "block {block} holds write {write}, although write {:?} was there later: an acknowledged write is lost",
+            other.map(|(held, _)| held)
+        );
+        write
+    }
+}
+
+fn number(payload: &[u8]) -> u64 {
+    u64::from_le_bytes(payload[..8].try_into().expect("a block has at least 8 bytes"))
+}
+
+/// The bytes of a write: its number, and what follows from it.
+fn payload(write: u64, len: usize) -> Vec<u8> {
+    let mut word = write;
+    let words = std::iter::from_fn(|| {
+        let this = word;
+        word = word.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        Some(this.to_le_bytes())
+    });
+    words.flatten().take(len).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fails(of: impl FnOnce(&mut Registers) + std::panic::UnwindSafe) -> bool {
+        std::panic::catch_unwind(|| of(&mut Registers::new(2, 16))).is_err()
+    }
+
+    #[test]
+    fn a_lost_acknowledged_write_a_foreign_one_and_forged_bytes_are_noticed() {
+        assert!(fails(|registers| {
+            let (write, _) = registers.begin_write(0);
+            registers.acknowledge(0, write);
+            let from = registers.tick();
+            registers.read(0, from, &[0; 16]);
+        }));
+        assert!(fails(|registers| {
+            let (_, bytes) = registers.begin_write(1);
+            let from = registers.tick();
+            registers.read(0, from, &bytes);
+        }));
+        assert!(fails(|registers| {
+            let (_, mut bytes) = registers.begin_write(0);
+            bytes[15] ^= 1;
+            let from = registers.tick();
+            registers.read(0, from, &bytes);
+        }));
+    }
+
+    #[test]
+    fn an_unacknowledged_write_may_be_there_or_not_but_does_not_come_back_and_forth() {
+        let written = |registers: &mut Registers| registers.begin_write(0).1;
+        let read = |registers: &mut Registers, bytes: &[u8]| {
+            let from = registers.tick();
+            registers.read(0, from, bytes);
+        };
+        assert!(!fails(|registers| {
+            let bytes = written(registers);
+            read(registers, &[0; 16]);
+            registers.settle();
+            read(registers, &bytes);
+            read(registers, &bytes);
+        }));
+        assert!(fails(|registers| {
+            let bytes = written(registers);
+            registers.settle();
+            read(registers, &[0; 16]);
+            read(registers, &bytes);
+        }));
+        assert!(fails(|registers| {
+            let bytes = written(registers);
+            read(registers, &bytes);
+            registers.settle();
+            read(registers, &[0; 16]);
+        }));
+    }
+}

@@ -1,0 +1,82 @@
+//! What a seed decides before anything happens: the vault, the store's faults, the callers.
+
+use crate::support::chance::Chance;
+use lethe_core::schemes::path::PathParameters;
+use lethe_core::schemes::ring::RingParameters;
+use lethe_core::schemes::trivial::TrivialParameters;
+use lethe_store::{FaultRates, RetryPolicy};
+use lethe_vault::{SchemeParameters, VaultParameters};
+use std::time::Duration;
+
+/// See the module.
+pub struct Scenario {
+    pub parameters: VaultParameters,
+    pub faults: FaultRates,
+    pub retry: RetryPolicy,
+    /// The longest way of most messages, in milliseconds.
+    pub slowest: u64,
+    pub callers: u64,
+    /// Openings that a crash or a failure may end, before the last one.
+    pub openings: u64,
+    /// What a caller asks for in one opening, at most.
+    pub requests: u64,
+    /// Openings, in a hundred, that end before the vault is open.
+    pub crashes_in_recovery: u64,
+}
+
+impl Scenario {
+    pub fn draw(chance: &mut Chance) -> Self {
+        let capacity = chance.within(16..=128);
+        let block_bytes = chance.within(16..=64) as u32;
+        let batch = chance.within(1..=8) as u32;
+        let scheme = match chance.below(10) {
+            0 => SchemeParameters::Trivial(TrivialParameters {
+                capacity: capacity.min(32),
+                block_bytes,
+                chunk_blocks: chance.within(1..=32) as u32,
+                max_batch: batch,
+            }),
+            1 | 2 => SchemeParameters::Path(
+                PathParameters::for_capacity(capacity, block_bytes, capacity / 4, batch)
+                    .expect("they are in range"),
+            ),
+            _ => SchemeParameters::Ring(RingParameters::for_capacity(
+                capacity,
+                block_bytes,
+                capacity / chance.within(2..=16),
+                batch,
+            )),
+        };
+        let parameters = VaultParameters {
+            checkpoint_every: chance.within(8..=64),
+            ship_every: chance.within(1..=3),
+            rows_bytes: 1024,
+            pad_batches: chance.percent(25),
+            ..VaultParameters::around(scheme)
+        };
+        let rate = chance.one_of(&[0.0, 0.0, 0.01, 0.05, 0.2]);
+        let faults = FaultRates {
+            error_before: rate,
+            error_after: rate,
+            time_out: rate,
+            torn_write: rate,
+            lost_write: 0.0,
+            time_out_after: Duration::from_millis(chance.within(1..=200)),
+        };
+        let retry = RetryPolicy {
+            attempts: chance.within(2..=5) as u32,
+            first_wait: Duration::from_millis(10),
+            longest_wait: Duration::from_millis(100),
+        };
+        Scenario {
+            parameters,
+            faults,
+            retry,
+            slowest: chance.one_of(&[0, 1, 5, 50]),
+            callers: chance.within(1..=6),
+            openings: chance.within(2..=6),
+            requests: chance.magnitude(4..=40),
+            crashes_in_recovery: chance.one_of(&[0, 20, 60]),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! A trusted disk in memory that can lose its power, fill up, and lie.
+//!
+//! It stands below redb, where a real disk stands: what was written is in a cache until it is synced, and a power loss
+//! keeps any part of that, sector by sector, in any order.
+
+use super::chance::Chance;
+use lethe_vault::{TrustedDisk, VaultError};
+use redb::StorageBackend;
+use std::io::{Error, ErrorKind};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What a disk writes in one piece.
+const SECTOR: usize = 512;
+
+/// A disk; clones are the same disk.
+#[derive(Clone, Debug, Default)]
+pub struct FragileDisk(Arc<Mutex<Platter>>);
+
+#[derive(Debug, Default)]
+struct Platter {
+    /// What a power loss leaves.
+    durable: Vec<u8>,
+    /// What a reader sees.
+    cached: Vec<u8>,
+    /// What tells the two apart, in order.
+    unsynced: Vec<Change>,
+    /// Handles of earlier mounts are dead.
+    mounts: u64,
+    mounted: bool,
+    /// Changes until the power fails, in the midst of the last one.
+    power_left: Option<u64>,
+    /// Changes until there is no more space.
+    space_left: Option<u64>,
+    lies: bool,
+    changes: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Write(usize, Vec<u8>),
+    Resize(usize),
+}
+
+/// How a disk comes to lose what runs on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// The process is killed: the cache survives.
+    Kill,
+    /// The power fails: of what was not synced, anything may be there.
+    PowerLoss,
+}
+
+impl FragileDisk {
+    fn platter(&self) -> MutexGuard<'_, Platter> {
+        self.0.lock().expect("no holder of the disk panicked")
+    }
+
+    /// Opens the database on it. An earlier mount must have ended, by [`unplug`](Self::unplug) or by dropping it.
+    pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
+        let mount = {
+            let mut platter = self.platter();
+            platter.mounts += 1;
+            platter.mounted = true;
+            platter.mounts
+        };
+        TrustedDisk::over(Mount { disk: self.clone(), mount })
+    }
+
+    /// From now on nothing that the mounted database does has any effect.
+    pub fn unplug(&self) {
+        self.platter().mounted = false;
+    }
+
+    /// After [`unplug`](Self::unplug): what the crash leaves.
+    pub fn crash(&self, how: Crash, chance: &mut Chance) {
+        let mut platter = self.platter();
+        assert!(!platter.mounted, "a crash ends the mount first");
+        platter.power_left = None;
+        if how == Crash::Kill {
+            return;
+        }
+        let unsynced = std::mem::take(&mut platter.unsynced);
+        // All, none, the first ones, or any of them.
+        let (kind, cut) = (chance.below(4), chance.below(unsynced.len() as u64 + 1) as usize);
+        for (nth, change) in unsynced.into_iter().enumerate() {
+            match kind {
+                0 => {}
+                1 => apply(&mut platter.durable, &change),
+                2 if nth < cut => apply(&mut platter.durable, &change),
+                2 if nth == cut => apply_some(&mut platter.durable, change, chance),
+                2 => {}
+                _ => apply_some(&mut platter.durable, change, chance),
+            }
+        }
+        platter.cached = platter.durable.clone();
+    }
+
+    /// A copy as it is now, synced or not: an image that somebody makes and brings back later.
+    pub fn image(&self) -> FragileDisk {
+        let platter = self.platter();
+        let copy =
+            Platter { durable: platter.cached.clone(), cached: platter.cached.clone(), ..Platter::default() };
+        FragileDisk(Arc::new(Mutex::new(copy)))
+    }
+
+    /// The power fails in the midst of the change after `changes` more of them.
+    pub fn fail_after(&self, changes: Option<u64>) {
+        self.platter().power_left = changes;
+    }
+
+    /// Whether the power has failed.
+    pub fn has_failed(&self) -> bool {
+        self.platter().power_left == Some(0)
+    }
+
+    /// The disk is full after `changes` more changes; `None` frees space.
+    pub fn fill_after(&self, changes: Option<u64>) {
+        self.platter().space_left = changes;
+    }
+
+    /// Acknowledges syncs without carrying them out: a disk that breaks its promise.
+    pub fn lie(&self) {
+        self.platter().lies = true;
+    }
+
+    /// Changes so far.
+    pub fn changes(&self) -> u64 {
+        self.platter().changes
+    }
+}
+
+fn apply(bytes: &mut Vec<u8>, change: &Change) {
+    match change {
+        Change::Write(at, data) => {
+            let end = at + data.len();
+            if bytes.len() < end {
+                bytes.resize(end, 0);
+            }
+            bytes[*at..end].copy_from_slice(data);
+        }
+        Change::Resize(len) => bytes.resize(*len, 0),
+    }
+}
+
+/// Any of the change's sectors.
+fn apply_some(bytes: &mut Vec<u8>, change: Change, chance: &mut Chance) {
+    match change {
+        Change::Write(at, data) => {
+            for (nth, sector) in data.chunks(SECTOR).enumerate() {
+                if chance.percent(50) {
+                    apply(bytes, &Change::Write(at + nth * SECTOR, sector.to_vec()));
+                }
+            }
+        }
+        resize @ Change::Resize(_) if chance.percent(50) => apply(bytes, &resize),
+        Change::Resize(_) => {}
+    }
+}
+
+/// The disk as redb has it open.
+#[derive(Debug)]
+struct Mount {
+    disk: FragileDisk,
+    mount: u64,
+}
+
+impl Mount {
+    fn platter(&self) -> Result<MutexGuard<'_, Platter>, Error> {
+        let platter = self.disk.platter();
+        if !platter.mounted || platter.mounts != self.mount || platter.power_left == Some(0) {
+            return Err(Error::other("the power has failed"));
+        }
+        Ok(platter)
+    }
+
+    fn change(&self, change: Change) -> Result<(), Error> {
+        let mut platter = self.platter()?;
+        platter.changes += 1;
+        if let Some(left) = &mut platter.space_left {
+            if *left == 0 {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            *left -= 1;
+        }
+        apply(&mut platter.cached, &change);
+        platter.unsynced.push(change);
+        platter.spend()
+    }
+}
+
+impl Platter {
+    /// One change more; in the last one the power fails.
+    fn spend(&mut self) -> Result<(), Error> {
+        match &mut self.power_left {
+            Some(left) => {
+                *left -= 1;
+                if *left == 0 { Err(Error::other("the power has failed")) } else { Ok(()) }
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl StorageBackend for Mount {
+    fn len(&self) -> Result<u64, Error> {
+        Ok(self.platter()?.cached.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
+        let platter = self.platter()?;
+        let at = offset as usize;
+        let bytes = platter.cached.get(at..at + out.len());
+        out.copy_from_slice(bytes.ok_or_else(|| Error::from(ErrorKind::UnexpectedEof))?);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), Error> {
+        self.change(Change::Resize(len as usize))
+    }
+
+    fn sync_data(&self) -> Result<(), Error> {
+        let mut platter = self.platter()?;
+        platter.changes += 1;
+        // Where the power fails in a sync, it fails before it or after it.
+        let before = platter.power_left == Some(1) && platter.changes.is_multiple_of(2);
+        if !before && !platter.lies {
+            let Platter { durable, unsynced, .. } = &mut *platter;
+            unsynced.drain(..).for_each(|change| apply(durable, &change));
+        }
+        platter.spend()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<(), Error> {
+        self.change(Change::Write(offset as usize, data.to_vec()))
+    }
+}
