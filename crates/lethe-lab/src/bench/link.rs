@@ -246,6 +246,9 @@ fn report(options: &LinkOptions, place: &Place, vault: &Vault, measured: &Measur
     let (vault_read, plain_read) = (of(&measured.vault_read), of(&measured.plain_read));
     report.row("a lone read, vault", "ms", vault_read, None, trusted);
     report.row("a lone read, plain object", "ms", plain_read, None, None);
+    let slow = |values: &[f64]| Sample::once(Sample::quantile(values, 0.95));
+    report.row("a lone read, vault, 95 of 100", "ms", slow(&measured.vault_read), None, trusted);
+    report.row("a lone read, plain object, 95 of 100", "ms", slow(&measured.plain_read), None, None);
     let ratio = Sample::once(vault_read.median / plain_read.median);
     let asked = options.asked_latency.map(Bound::AtMost);
     report.row("  median against median", "×", ratio, asked, trusted);

@@ -78,7 +78,12 @@ pub struct Report {
 
 impl Report {
     pub(crate) fn new(bench: impl Into<String>) -> Self {
-        Report { bench: bench.into(), setup: Vec::new(), rows: Vec::new(), notes: Vec::new() }
+        let mut report =
+            Report { bench: bench.into(), setup: Vec::new(), rows: Vec::new(), notes: Vec::new() };
+        if cfg!(debug_assertions) {
+            report.notes.push("built without optimisation: build with --release to measure".into());
+        }
+        report
     }
 
     pub(crate) fn set(&mut self, name: &str, value: impl fmt::Display) {
@@ -168,8 +173,10 @@ fn number(value: f64) -> String {
         format!("{value:.0}")
     } else if value.abs() >= 10.0 {
         format!("{value:.1}")
-    } else {
+    } else if value.abs() >= 1.0 || value == 0.0 {
         format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
     }
 }
 
@@ -190,8 +197,8 @@ mod tests {
     #[test]
     fn numbers_show_what_tells_something() {
         assert_eq!(
-            [1234567.8, -1000.0, 999.6, 36.92, 1.5].map(number),
-            ["1,234,568", "-1,000", "1000", "36.9", "1.50"]
+            [1234567.8, -1000.0, 123.4, 36.92, 1.5, 0.03125, 0.0].map(number),
+            ["1,234,568", "-1,000", "123", "36.9", "1.50", "0.031", "0.00"]
         );
         assert_eq!([100, 4096, 33 << 19, 1 << 30].map(bytes), ["100 B", "4 KiB", "16.5 MiB", "1 GiB"]);
     }

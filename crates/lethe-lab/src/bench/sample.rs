@@ -35,6 +35,17 @@ impl Sample {
         Sample { median, least, most, repetitions: sorted.len() }
     }
 
+    /// The measurement that `share` of all do not exceed.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn quantile(measured: &[f64], share: f64) -> f64 {
+        let mut sorted = measured.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let rank = (share * sorted.len() as f64).ceil() as usize;
+        sorted[rank.clamp(1, sorted.len()) - 1]
+    }
+
     /// Something that was measured once: a count that has no spread.
     pub fn once(measured: f64) -> Self {
         Sample::of(&[measured])
@@ -49,6 +60,8 @@ mod tests {
     fn the_median_lies_in_the_middle() {
         assert_eq!(Sample::of(&[3.0, 1.0, 9.0]).median, 3.0);
         assert_eq!(Sample::of(&[4.0, 1.0, 9.0, 2.0]).median, 3.0);
+        assert_eq!(Sample::quantile(&[4.0, 1.0, 9.0, 2.0], 0.75), 4.0);
+        assert_eq!(Sample::quantile(&[4.0, 1.0], 0.99), 4.0);
         let one = Sample::once(7.0);
         assert_eq!((one.median, one.least, one.most, one.repetitions), (7.0, 7.0, 7.0, 1));
     }

@@ -155,6 +155,11 @@ pub fn run(options: &MemoryOptions, progress: &dyn Progress) -> Result<Report, B
         );
         report.row("resident (VmRSS)", "× payload", times(now), None, trusted);
     }
+    if let Some(trusted) = trusted {
+        let share = Sample::once(trusted.stash_and_top as f64 / payload as f64);
+        let most = Bound::AtMost(1.0 / options.trusted_share as f64);
+        report.row("stash and tree top", "× payload", share, Some(most), Some(trusted));
+    }
     report.row("stored", "× payload", Sample::once(stored as f64 / payload as f64), None, trusted);
     report.notes.push(
         "resident: the whole process with the vault filled and warm, before the arrays were made".into(),
@@ -194,6 +199,12 @@ impl Rates {
         report.row("array of sealed blocks, of processor time", unit, by_processor(sealed), None, None);
         report.row("ORAM against plain array", "× slower", slower(plain), None, trusted);
         report.row("ORAM against sealed blocks", "× slower", slower(sealed), None, trusted);
+        let had: Vec<f64> =
+            self.measured.iter().flatten().map(|rate| rate.by_time / rate.by_processor).collect();
+        report.set(
+            "processor",
+            format!("the bench's thread had {:.0} % of one", 100.0 * Sample::of(&had).median),
+        );
         let half = oram.len() / 2;
         if half > 0 {
             let drift = by_processor(&oram[half..]).median / by_processor(&oram[..half]).median - 1.0;
