@@ -80,6 +80,21 @@ def test_an_upload_with_a_wrong_part_is_refused(s3, bucket, upload):
     assert refusal(complete, s3, bucket, upload, [part, missing]) == (400, "InvalidPart")
 
 
+def test_a_part_that_is_too_small_is_refused_unless_it_is_the_last(s3, bucket, upload):
+    small, large = (put_part(s3, bucket, upload, number, content(size)) for number, size in ((1, PART - 1), (2, PART)))
+    assert refusal(complete, s3, bucket, upload, [small, large]) == (400, "EntityTooSmall")
+    complete(s3, bucket, upload, [small])
+    assert get(s3, bucket, "k") == content(PART - 1)
+
+
+def test_parts_out_of_order_and_beyond_the_last_number_are_refused(s3, bucket, upload):
+    first, second = (put_part(s3, bucket, upload, number, content(PART)) for number in (1, 2))
+    assert refusal(complete, s3, bucket, upload, [second, first]) == (400, "InvalidPartOrder")
+    assert refusal(put_part, s3, bucket, upload, 10_001, b"data") == (400, "InvalidArgument")
+    beyond = first | {"PartNumber": 10_001}
+    assert refusal(complete, s3, bucket, upload, [first, beyond]) == (400, "InvalidArgument")
+
+
 def test_a_large_file_goes_up_and_down_with_parts_side_by_side(s3, bucket, tmp_path):
     config = TransferConfig(multipart_threshold=PART, multipart_chunksize=PART, max_concurrency=4)
     up, down = tmp_path / "up", tmp_path / "down"

@@ -25,6 +25,7 @@ def refusal(call, *arguments, **named) -> tuple[int, str]:
     with pytest.raises(ClientError) as refused:
         call(*arguments, **named)
     answer = refused.value.response
+    assert answer["Error"].get("Message", "Unknown") != "Unknown", f"a code without a sentence: {answer['Error']}"
     return answer["ResponseMetadata"]["HTTPStatusCode"], answer["Error"]["Code"]
 
 
@@ -101,6 +102,20 @@ def test_a_range_is_exactly_the_bytes_asked_for(s3, bucket, asked, start, end):
 def test_a_range_beyond_the_end_is_refused(s3, bucket):
     s3.put_object(Bucket=bucket, Key="k", Body=b"0123456789")
     assert refusal(s3.get_object, Bucket=bucket, Key="k", Range="bytes=10-") == (416, "InvalidRange")
+
+
+@pytest.mark.parametrize("asked", ["bytes=abc", "bytes=5-2", "lines=0-3", "bytes=0-1,4-5"])
+def test_a_range_that_is_none_is_ignored(s3, bucket, asked):
+    s3.put_object(Bucket=bucket, Key="k", Body=b"0123456789")
+    got = s3.get_object(Bucket=bucket, Key="k", Range=asked)
+    assert got["ResponseMetadata"]["HTTPStatusCode"] == 200
+    assert got["Body"].read() == b"0123456789"
+    assert "ContentRange" not in got
+
+
+def test_a_name_that_s3_does_not_allow_is_refused_with_a_sentence(s3, bucket):
+    assert refusal(s3.put_object, Bucket=bucket, Key="k" * 1025, Body=b"") == (400, "KeyTooLongError")
+    assert refusal(s3.get_bucket_policy, Bucket=bucket) == (501, "NotImplemented")
 
 
 def test_a_deleted_object_is_gone_and_may_be_deleted_again(s3, bucket):

@@ -34,9 +34,22 @@ pub enum Error {
     /// A part was named that was never uploaded, or not with this ETag or checksum.
     #[error("part {0} was not uploaded, or not with the ETag or checksum given")]
     InvalidPart(u16),
-    /// The parts of a completion are not in ascending order, or there are none.
-    #[error("the list of parts must not be empty and must be in ascending order of part number")]
+    /// A completion names no part.
+    #[error("the list of parts is empty: name the parts that make up the object")]
+    NoParts,
+    /// The parts of a completion are not in ascending order.
+    #[error("the parts must be listed in ascending order of part number, each once")]
     InvalidPartOrder,
+    /// A part other than the last is too small.
+    #[error("part {number} has {bytes} bytes: every part but the last must have at least {least}")]
+    PartTooSmall {
+        /// Its number.
+        number: u16,
+        /// Its size in bytes.
+        bytes: u64,
+        /// The least that is accepted, in bytes.
+        least: u64,
+    },
     /// A condition of the request does not hold.
     #[error("the condition {0} does not hold")]
     PreconditionFailed(&'static str),

@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// The largest number of a part.
 pub const MAX_PART: u16 = 10_000;
 
+/// S3's least bytes of a part, the last one apart.
+pub const LEAST_PART: u64 = 5 << 20;
+
 /// A part as the one who completes an upload names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedPart {
@@ -32,6 +35,8 @@ pub struct Expected {
     pub checksum: Option<(Algorithm, String)>,
     /// Its size in bytes.
     pub bytes: Option<u64>,
+    /// The least bytes of each of its parts, the last one apart.
+    pub least_part: Option<u64>,
 }
 
 /// A page of unfinished uploads.
@@ -119,8 +124,9 @@ impl<D: Device> Gateway<D> {
     /// Makes the key stand for the parts named, one after the other, and frees the others. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchBucket`]; [`Error::NoSuchUpload`]; [`Error::InvalidPartOrder`]; [`Error::InvalidPart`];
-    /// [`Error::BadDigest`]; [`Error::WrongLength`]; those of the conditions; [`Error::Device`]. The upload stands then.
+    /// [`Error::NoSuchBucket`]; [`Error::NoSuchUpload`]; [`Error::NoParts`]; [`Error::InvalidPartOrder`];
+    /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::BadDigest`]; [`Error::WrongLength`]; those of the
+    /// conditions; [`Error::Device`]. The upload stands then.
     pub async fn complete_upload(
         &self,
         bucket: &str,
@@ -214,8 +220,8 @@ impl<D: Device> Gateway<D> {
 }
 
 fn assemble(upload: &Upload, named: &[NamedPart], expected: &Expected) -> Result<Object, Error> {
-    let ascending = named.windows(2).all(|pair| pair[0].number < pair[1].number);
-    if named.is_empty() || !ascending {
+    let Some(last) = named.last() else { return Err(Error::NoParts) };
+    if !named.windows(2).all(|pair| pair[0].number < pair[1].number) {
         return Err(Error::InvalidPartOrder);
     }
     let mut parts = Vec::with_capacity(named.len());
@@ -223,6 +229,14 @@ fn assemble(upload: &Upload, named: &[NamedPart], expected: &Expected) -> Result
         let part = upload.parts.get(&name.number);
         let part = part.filter(|part| fits(part, name)).ok_or(Error::InvalidPart(name.number))?;
         parts.push(part);
+    }
+    if let Some(least) = expected.least_part {
+        let sizes = named.iter().zip(&parts).map(|(name, part)| (name.number, part.segment.bytes()));
+        for (number, bytes) in sizes.filter(|(number, _)| *number != last.number) {
+            if bytes < least {
+                return Err(Error::PartTooSmall { number, bytes, least });
+            }
+        }
     }
     let etag = checksums::md5_of_md5s(parts.iter().map(|part| &part.md5));
     let combine = |algorithm, coverage| {

@@ -202,6 +202,7 @@ impl Server {
             request.map(|body| Body::http_body_unsync(ImpatientBody::new(body, self.limits.body)));
         request.extensions_mut().insert(verb);
         // s3s logs keys, headers and signatures; none of that may reach a log.
-        self.service.call(request).with_subscriber(NoSubscriber::default()).await
+        let response = self.service.call(request).with_subscriber(NoSubscriber::default()).await?;
+        Ok(s3::complete(response))
     }
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use futures::TryStreamExt;
+use lethe_gateway::multipart::{Expected, LEAST_PART, NamedPart};
 use lethe_gateway::s3::Credentials;
 use lethe_gateway::server::{Limits, serve};
 use lethe_gateway::testing::{Faults, MemoryDevice};
@@ -13,6 +14,7 @@ use object_store::{
     Attribute, Attributes, Error, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
     PutPayload, UpdateVersion, WriteMultipart,
 };
+use s3s::S3Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -407,4 +409,131 @@ async fn the_end_waits_for_requests_under_way() {
     server.await.expect("a gentle end");
     assert_eq!(gateway.object("bucket", "key").expect("there").bytes(), 100_000);
     TcpStream::connect(address).await.expect_err("nobody listens any more");
+}
+
+impl Running {
+    /// One raw request whose signature is in the URL, with headers that are not signed.
+    async fn signed(&self, method: http::Method, key: &str, headers: &str) -> (u16, String) {
+        let path = Path::from(key);
+        let url =
+            self.client().signed_url(method.clone(), &path, Duration::from_secs(60)).await.expect("signed");
+        let target = format!("{}?{}", url.path(), url.query().expect("signed"));
+        self.raw(&format!("{method} {target} HTTP/1.1\r\n{headers}"), b"").await
+    }
+}
+
+fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let after = text.split_once(from).unwrap_or_else(|| panic!("no {from} in {text}")).1;
+    after.split_once(to).unwrap_or_else(|| panic!("no {to} in {text}")).0
+}
+
+#[tokio::test]
+async fn every_refusal_says_in_a_sentence_what_was_wrong() {
+    let running = start(Limits::default()).await;
+    let forged = "authorization: AWS4-HMAC-SHA256 Credential=access/20200101/us-east-1/s3/aws4_request, \
+        SignedHeaders=host, Signature=00\r\nx-amz-date: 20200101T000000Z\r\nx-amz-content-sha256: UNSIGNED-PAYLOAD\r\n";
+    let long = format!("GET /bucket/{} HTTP/1.1\r\n", "k".repeat(1025));
+    for (head, code) in [
+        ("GET /Bad_Bucket/key HTTP/1.1\r\n", "InvalidBucketName"),
+        (&long, "KeyTooLongError"),
+        ("GET /bucket/%ff HTTP/1.1\r\n", "InvalidURI"),
+        ("GET /bucket/key HTTP/1.1\r\n", "AccessDenied"),
+        (&format!("GET /bucket/key HTTP/1.1\r\n{forged}"), "RequestTimeTooSkewed"),
+        ("PATCH /bucket/key HTTP/1.1\r\ncontent-length: 0\r\n", "NotImplemented"),
+    ] {
+        let (status, answer) = running.raw(head, b"").await;
+        assert!((400..502).contains(&status), "{answer}");
+        assert_eq!(between(&answer, "<Code>", "</Code>"), code, "{answer}");
+        let message = between(&answer, "<Message>", "</Message>");
+        assert!(message.len() > 20 && !message.contains("Unknown"), "{code}: {message}");
+    }
+    let url = running.client().signed_url(http::Method::GET, &Path::from("k"), Duration::from_secs(60)).await;
+    let url = url.expect("signed");
+    let target =
+        format!("{}?{}", url.path(), url.query().expect("signed").replace("Expires=60", "Expires=61"));
+    let (_, answer) = running.raw(&format!("GET {target} HTTP/1.1\r\n"), b"").await;
+    assert_eq!(between(&answer, "<Code>", "</Code>"), "SignatureDoesNotMatch");
+    assert!(between(&answer, "<Message>", "</Message>").contains("secret key"), "{answer}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_range_that_is_none_is_ignored() {
+    let running = start(Limits::default()).await;
+    let whole = body(BLOCK + 10);
+    let end = whole.len();
+    running.client().put(&Path::from("key"), whole.into()).await.expect("put");
+    for range in ["bytes=abc", "bytes=5-2", "bytes=", "lines=0-4", "bytes=0-1,3-4", "nonsense"] {
+        let (status, answer) = running.signed(http::Method::GET, "key", &format!("range: {range}\r\n")).await;
+        let answer = answer.to_ascii_lowercase();
+        assert_eq!(status, 200, "{range}: {answer}");
+        assert!(answer.contains(&format!("content-length: {end}\r\n")), "{range}: {answer}");
+        assert!(!answer.contains("content-range"), "{range}: {answer}");
+        let (status, _) = running.signed(http::Method::HEAD, "key", &format!("range: {range}\r\n")).await;
+        assert_eq!(status, 200, "{range}");
+        let (status, _) = running.raw(&format!("GET /bucket/key HTTP/1.1\r\nrange: {range}\r\n"), b"").await;
+        assert_eq!(status, 403, "without a signature, {range} lets nobody in");
+        let refused = format!("range: {range}\r\nx-amz-expected-bucket-owner: another\r\n");
+        let (status, _) = running.signed(http::Method::GET, "key", &refused).await;
+        assert_eq!(status, 403, "{range} does not get round what is refused");
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_range_outside_of_the_object_is_answered_with_its_size() {
+    let running = start(Limits::default()).await;
+    running.client().put(&Path::from("key"), body(100).into()).await.expect("put");
+    running.client().put(&Path::from("empty"), PutPayload::default()).await.expect("put");
+    for (key, range, bytes) in [
+        ("key", "bytes=100-", 100),
+        ("key", "bytes=99999999999999999999-", 100),
+        ("key", "bytes=-0", 100),
+        ("empty", "bytes=0-", 0),
+        ("empty", "bytes=-5", 0),
+    ] {
+        let (status, answer) = running.signed(http::Method::GET, key, &format!("range: {range}\r\n")).await;
+        assert_eq!(status, 416, "{range}: {answer}");
+        assert_eq!(between(&answer, "<Code>", "</Code>"), "InvalidRange");
+        assert!(
+            answer.to_ascii_lowercase().contains(&format!("content-range: bytes */{bytes}\r\n")),
+            "{answer}"
+        );
+    }
+    let (status, answer) =
+        running.signed(http::Method::GET, "key", "range: bytes=90-99999999999999999999\r\n").await;
+    assert_eq!(status, 206, "{answer}");
+    assert!(answer.to_ascii_lowercase().contains("content-range: bytes 90-99/100\r\n"), "{answer}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn parts_are_refused_as_s3_refuses_them() {
+    let running = start(Limits::default()).await;
+    let gateway = &running.gateway;
+    let least = LEAST_PART as usize;
+    let id = gateway.begin_upload("bucket", "key", Default::default(), None).await.expect("begun");
+    for (number, bytes) in [(1, least - 1), (2, least), (3, 10)] {
+        let mut writer = gateway.writer(Some(bytes as u64), None).expect("room");
+        writer.push(body(bytes)).await.expect("written");
+        let written = writer.finish().await.expect("written");
+        gateway.link_part("bucket", "key", id, number, written).await.expect("a part");
+    }
+    let complete = async |numbers: &[u16]| {
+        let named = numbers.iter().map(|&number| NamedPart { number, ..NamedPart::default() }).collect();
+        let expected = Expected { least_part: Some(LEAST_PART), ..Expected::default() };
+        let completed =
+            gateway.complete_upload("bucket", "key", id, named, expected, Default::default()).await;
+        S3Error::from(completed.expect_err("refused")).code().as_str().to_owned()
+    };
+    assert_eq!(complete(&[1, 2, 3]).await, "EntityTooSmall");
+    assert_eq!(complete(&[2, 1]).await, "InvalidPartOrder");
+    assert_eq!(complete(&[2, 2]).await, "InvalidPartOrder");
+    assert_eq!(complete(&[2, 4]).await, "InvalidPart");
+    assert_eq!(complete(&[]).await, "MalformedXML");
+    let named = [2, 3].map(|number| NamedPart { number, ..NamedPart::default() }).to_vec();
+    let expected = Expected { least_part: Some(LEAST_PART), ..Expected::default() };
+    let done = gateway.complete_upload("bucket", "key", id, named, expected, Default::default()).await;
+    assert_eq!(done.expect("large enough").bytes(), least as u64 + 10);
+    running.stop().await;
 }

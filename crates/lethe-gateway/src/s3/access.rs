@@ -42,8 +42,15 @@ impl S3Auth for OnePair {
 #[derive(Clone, Default)]
 pub(crate) struct Verb(pub(crate) Arc<OnceLock<String>>);
 
-/// Refuses requests without a signature, and those that ask for what would not be kept.
-pub(super) struct Refusals;
+/// What a request without a signature is told.
+pub(super) const UNSIGNED: &str =
+    "The request is not signed; sign it (version 4) with the keys that this gateway was started with.";
+
+/// Refuses requests that ask for what would not be kept, and those without a signature.
+pub(super) struct Refusals {
+    /// Whether somebody else has checked the signature and taken it away.
+    pub(super) verified: bool,
+}
 
 #[async_trait::async_trait]
 impl S3Access for Refusals {
@@ -53,11 +60,8 @@ impl S3Access for Refusals {
             // Set once: a request is one verb.
             let _ = slot.0.set(verb);
         }
-        if context.credentials().is_none() {
-            return Err(s3_error!(
-                AccessDenied,
-                "The request is not signed; sign it (version 4) with the keys that this gateway was started with."
-            ));
+        if !self.verified && context.credentials().is_none() {
+            return Err(S3Error::with_message(S3ErrorCode::AccessDenied, UNSIGNED));
         }
         refuse(context.headers())
     }

@@ -18,9 +18,12 @@ mod get;
 mod listing;
 mod multipart;
 mod put;
+mod range;
+mod sentences;
 mod values;
 
 pub(crate) use access::{Verb, refuse_unsigned_forms};
+pub(crate) use sentences::complete;
 
 use crate::device::Device;
 use crate::gateway::Gateway;
@@ -52,10 +55,16 @@ impl std::fmt::Debug for Credentials {
 /// The S3 service of a gateway. [`server::serve`](crate::server::serve) serves it; s3s logs names and signatures at
 /// levels as high as `error`, so whoever serves it otherwise must switch the logs of `s3s` off.
 pub fn service<D: Device>(gateway: Gateway<D>, credentials: Credentials) -> S3Service {
-    let mut builder = S3ServiceBuilder::new(Face { gateway });
-    builder.set_auth(access::OnePair::new(credentials));
-    builder.set_access(access::Refusals);
-    builder.build()
+    let build = |verified| {
+        let mut builder = S3ServiceBuilder::new(Face { gateway: gateway.clone() });
+        builder.set_auth(access::OnePair::new(credentials.clone()));
+        builder.set_access(access::Refusals { verified });
+        builder
+    };
+    let inner = build(true).build();
+    let mut outer = build(false);
+    outer.set_route(range::Lenient { inner });
+    outer.build()
 }
 
 /// The verbs of S3 over a gateway.

@@ -11,7 +11,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::listing::ListRequest;
-use crate::multipart::{Expected, MAX_PART, NamedPart};
+use crate::multipart::{Expected, LEAST_PART, MAX_PART, NamedPart};
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -96,6 +96,7 @@ pub(super) async fn complete_multipart_upload<D: Device>(
     let expected = Expected {
         checksum: checksums::given!(input),
         bytes: input.mpu_object_size.and_then(|size| u64::try_from(size).ok()),
+        least_part: Some(LEAST_PART),
     };
     let conditions = WriteConditions {
         if_match: tag_match(input.if_match),

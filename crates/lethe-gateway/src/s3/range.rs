@@ -1,0 +1,135 @@
+//! `Range` headers that s3s refuses and RFC 9110 says to ignore (section 14.2): of another unit, of several ranges, or
+//! that are no ranges at all. The whole object is the answer, as S3 gives it.
+//!
+//! The header may be among those that were signed, so it can be taken away only after s3s has checked the signature:
+//! in a route, which hands the request to a second service that checks none.
+
+use super::access::UNSIGNED;
+use http::header::{AUTHORIZATION, RANGE};
+use http::uri::PathAndQuery;
+use http::{Extensions, HeaderMap, HeaderValue, Method, Uri};
+use s3s::dto::Range;
+use s3s::route::S3Route;
+use s3s::service::S3Service;
+use s3s::{Body, S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
+
+/// Answers gets whose range s3s would refuse.
+pub(super) struct Lenient {
+    /// Asks for no signature: nothing may reach it but what comes out of [`S3Route::call`].
+    pub(super) inner: S3Service,
+}
+
+#[async_trait::async_trait]
+impl S3Route for Lenient {
+    fn is_match(&self, method: &Method, _: &Uri, headers: &HeaderMap, _: &mut Extensions) -> bool {
+        let is_get = *method == Method::GET || *method == Method::HEAD;
+        let mut ranges = headers.get_all(RANGE).iter();
+        let first = ranges.next();
+        is_get && first.is_some_and(|first| ranges.next().is_some() || !is_understood(first))
+    }
+
+    async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
+        match request.credentials {
+            Some(_) => Ok(()),
+            None => Err(S3Error::with_message(S3ErrorCode::AccessDenied, UNSIGNED)),
+        }
+    }
+
+    async fn call(&self, request: S3Request<Body>) -> S3Result<S3Response<Body>> {
+        let mut headers = request.headers;
+        let range = {
+            let mut ranges = headers.get_all(RANGE).iter();
+            ranges.next().filter(|_| ranges.next().is_none()).and_then(in_bounds)
+        };
+        match range {
+            Some(range) => drop(headers.insert(RANGE, range)),
+            None => drop(headers.remove(RANGE)),
+        }
+        headers.remove(AUTHORIZATION);
+        let mut verified = http::Request::new(Body::empty());
+        *verified.method_mut() = request.method;
+        *verified.uri_mut() = without_signature(&request.uri);
+        *verified.headers_mut() = headers;
+        *verified.extensions_mut() = request.extensions;
+        let answer = self.inner.call(verified).await;
+        let (parts, body) = answer.map_err(|_| S3Error::new(S3ErrorCode::InternalError))?.into_parts();
+        let mut response = S3Response::new(body);
+        response.status = Some(parts.status);
+        response.headers = parts.headers;
+        response.extensions = parts.extensions;
+        Ok(response)
+    }
+}
+
+fn is_understood(range: &HeaderValue) -> bool {
+    range.to_str().is_ok_and(|text| Range::parse(text).is_ok())
+}
+
+/// One range of bytes with numbers that s3s can hold, which are larger than any object; `None` for what is to be
+/// ignored.
+fn in_bounds(range: &HeaderValue) -> Option<HeaderValue> {
+    let (unit, range) = range.to_str().ok()?.split_once('=')?;
+    if !unit.eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    let (first, last) = range.split_once('-')?;
+    let text = match (first, last) {
+        ("", length) => format!("bytes=-{}", number(length)?),
+        (first, "") => format!("bytes={}-", number(first)?),
+        (first, last) => format!("bytes={}-{}", number(first)?, number(last)?),
+    };
+    let range = HeaderValue::try_from(text).ok()?;
+    is_understood(&range).then_some(range)
+}
+
+/// A decimal number, or the largest that s3s holds.
+fn number(digits: &str) -> Option<u64> {
+    const MOST: u64 = i64::MAX as u64;
+    let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    is_number.then(|| digits.parse().map_or(MOST, |number: u64| number.min(MOST)))
+}
+
+/// The same without the parameters of a signature in the URL.
+fn without_signature(uri: &Uri) -> Uri {
+    let query = uri.query().unwrap_or_default();
+    let is_signature = |pair: &&str| pair.get(..6).is_some_and(|name| name.eq_ignore_ascii_case("x-amz-"));
+    let kept: Vec<&str> = query.split('&').filter(|pair| !is_signature(pair)).collect();
+    let target = format!("{}?{}", uri.path(), kept.join("&"));
+    let mut parts = uri.clone().into_parts();
+    // What is left of a valid target is one.
+    parts.path_and_query = PathAndQuery::try_from(target).ok();
+    Uri::from_parts(parts).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(range: &'static str) -> Option<String> {
+        let range = HeaderValue::from_static(range);
+        in_bounds(&range).map(|range| range.to_str().expect("text").to_owned())
+    }
+
+    #[test]
+    fn what_is_no_range_of_bytes_is_ignored() {
+        let nonsense = ["bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=5-2", "bytes=+1-2", "lines=0-5"];
+        for range in nonsense.into_iter().chain(["bytes=0-1,4-5", "bytes=0-1-2", "0-5", ""]) {
+            assert_eq!(read(range), None, "{range}");
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_every_object_are_still_numbers() {
+        assert_eq!(read("bytes=3-99999999999999999999"), Some(format!("bytes=3-{}", i64::MAX)));
+        assert_eq!(read("bytes=99999999999999999999-"), Some(format!("bytes={}-", i64::MAX)));
+        assert_eq!(read("bytes=-99999999999999999999"), Some(format!("bytes=-{}", i64::MAX)));
+        assert_eq!(read("Bytes=0-4"), Some("bytes=0-4".into()));
+    }
+
+    #[test]
+    fn the_signature_goes_out_of_the_url_and_nothing_else_does() {
+        let signed =
+            Uri::from_static("/b/k%20?x-id=GetObject&X-Amz-Signature=aa&versionId=null&X-Amz-Date=1");
+        assert_eq!(without_signature(&signed), "/b/k%20?x-id=GetObject&versionId=null");
+    }
+}

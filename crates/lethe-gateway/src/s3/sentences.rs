@@ -1,0 +1,131 @@
+//! A sentence for every refusal: s3s names the code of its own refusals and often says no more, of which clients make
+//! "Unknown".
+
+use http::Response;
+use s3s::Body;
+use std::borrow::Cow;
+
+/// Puts a sentence into an answer that refuses without one.
+pub(crate) fn complete(response: Response<Body>) -> Response<Body> {
+    if !response.status().is_client_error() && !response.status().is_server_error() {
+        return response;
+    }
+    let Some(text) = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.into()).ok()) else {
+        return response;
+    };
+    match completed(&text) {
+        Some(text) => response.map(|_| Body::from(text)),
+        None => response,
+    }
+}
+
+/// The same refusal with a sentence; `None` if it has one.
+fn completed(text: &str) -> Option<String> {
+    let (before, rest) = text.split_once("<Code>")?;
+    let (code, rest) = rest.split_once("</Code>")?;
+    let (message, after) = match rest.strip_prefix("<Message>").and_then(|rest| rest.split_once("</Message>"))
+    {
+        Some((message, after)) => (better(message)?, after),
+        None => (sentence(code), rest),
+    };
+    Some(format!("{before}<Code>{code}</Code><Message>{message}</Message>{after}"))
+}
+
+/// What s3s says of a verb that is not served, said so that it promises nothing.
+fn better(message: &str) -> Option<Cow<'static, str>> {
+    if message == "Unknown operation" {
+        return Some("This gateway knows no operation of this method, path and query.".into());
+    }
+    let verb = message.strip_suffix(" is not implemented yet")?;
+    Some(format!("This gateway does not serve {verb}.").into())
+}
+
+/// What a code means that s3s answers with alone.
+fn sentence(code: &str) -> Cow<'static, str> {
+    let known = match code {
+        "SignatureDoesNotMatch" => {
+            "The signature is not the one that this gateway computes: check the secret key, the region, and that \
+             nothing on the way changes the request."
+        }
+        "InvalidBucketName" => {
+            "The bucket name is not valid: 3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending \
+             with a letter or a digit, and not an IP address."
+        }
+        "KeyTooLongError" => "The key is too long: at most 1024 bytes in UTF-8.",
+        "InvalidURI" => "The path or the query of the request is not valid, or not percent-encoded UTF-8.",
+        "MalformedXML" => "The body is not the XML that this operation expects.",
+        "MissingRequestBodyError" => "The body is missing: this operation expects XML.",
+        "MissingContentLength" => "The length of the body must be announced with Content-Length.",
+        "IncompleteBody" => "The body is shorter or longer than its Content-Length.",
+        "MaxMessageLengthExceeded" => "The XML in the body is too long.",
+        "MethodNotAllowed" => "This method is not allowed here.",
+        "InvalidRange" => "The range lies outside of the object.",
+        "MalformedPOSTRequest" | "InvalidPolicyDocument" => "Uploads by form are not accepted.",
+        // The gateway says why where it fails itself; without a text it is s3s that could not read a body.
+        "InternalError" => {
+            "The request could not be read: its body ended early, came too slowly, or does not match its \
+             x-amz-content-sha256."
+        }
+        other => return format!("The request was refused with the code {other}.").into(),
+    };
+    known.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::StatusCode;
+    use s3s::{S3Error, S3ErrorCode};
+
+    fn message(error: S3Error) -> String {
+        let answer = complete(error.to_http_response().expect("XML"));
+        let text = String::from_utf8(answer.into_body().bytes().expect("all of it").into()).expect("UTF-8");
+        let after = text.split_once("<Message>").expect("a message").1;
+        after.split_once("</Message>").expect("its end").0.to_owned()
+    }
+
+    #[test]
+    fn every_code_that_s3s_answers_with_alone_has_a_sentence_of_its_own() {
+        let codes = [
+            S3ErrorCode::SignatureDoesNotMatch,
+            S3ErrorCode::InvalidBucketName,
+            S3ErrorCode::KeyTooLongError,
+            S3ErrorCode::InvalidURI,
+            S3ErrorCode::MalformedXML,
+            S3ErrorCode::MissingRequestBodyError,
+            S3ErrorCode::MissingContentLength,
+            S3ErrorCode::IncompleteBody,
+            S3ErrorCode::MaxMessageLengthExceeded,
+            S3ErrorCode::MethodNotAllowed,
+            S3ErrorCode::InvalidRange,
+            S3ErrorCode::MalformedPOSTRequest,
+            S3ErrorCode::InvalidPolicyDocument,
+            S3ErrorCode::InternalError,
+        ];
+        for code in codes {
+            let name = code.as_str().to_owned();
+            let message = message(S3Error::new(code));
+            assert!(message.ends_with('.') && message.len() > 20, "{name}: {message}");
+            assert!(!message.contains(&name), "{name} has no sentence of its own: {message}");
+        }
+        let message = message(S3Error::new(S3ErrorCode::SlowDown));
+        assert_eq!(message, "The request was refused with the code SlowDown.");
+    }
+
+    #[test]
+    fn a_refusal_that_has_a_sentence_keeps_it() {
+        let kept = "The vault is <full> & closed.";
+        let error = S3Error::with_message(S3ErrorCode::ServiceUnavailable, kept);
+        assert_eq!(message(error), "The vault is &lt;full&gt; &amp; closed.");
+        let missing =
+            S3Error::with_message(S3ErrorCode::NotImplemented, "GetBucketAcl is not implemented yet");
+        assert_eq!(message(missing), "This gateway does not serve GetBucketAcl.");
+    }
+
+    #[test]
+    fn an_answer_that_is_no_refusal_is_left_alone() {
+        let answer = Response::builder().status(StatusCode::OK).body(Body::from("<Code>x</Code>".to_owned()));
+        let text = complete(answer.expect("an answer")).into_body().bytes().expect("all of it");
+        assert_eq!(text, "<Code>x</Code>");
+    }
+}
