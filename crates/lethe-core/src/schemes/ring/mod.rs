@@ -60,6 +60,8 @@ struct State<R> {
     accesses: u64,
     evictions: u64,
     emergencies: u64,
+    /// The last eviction has begun and has not filled its buckets yet.
+    unfilled: bool,
     /// Buckets read often enough to be reshuffled early.
     worn: VecDeque<Bucket>,
     /// Buckets whose eviction has its reads in flight, and the count of such rounds of reads so far.
@@ -132,6 +134,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Ring<S, P, R> {
             accesses: 0,
             evictions: 0,
             emergencies: 0,
+            unfilled: false,
             worn: VecDeque::new(),
             reading: Vec::new(),
             rounds: 0,
@@ -167,6 +170,11 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Ring<S, P, R> {
     pub fn stash_blocks(&self) -> (usize, usize) {
         let state = self.state.borrow();
         (state.stash.len(), state.stash.peak())
+    }
+
+    /// Evictions begun so far, early reshuffles not counted. Public.
+    pub fn evictions(&self) -> u64 {
+        self.state.borrow().evictions
     }
 
     /// Bytes on the trusted side: position map, stash with tree top, bucket metadata.
@@ -374,23 +382,17 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for Ring<S, P,
 
     fn owed(&self) -> u64 {
         let state = self.state.borrow();
-        let scheduled = state.accesses / u64::from(self.parameters.eviction_rate);
         let emergency = u64::from(state.needs_emergency(&self.parameters));
-        scheduled.saturating_sub(state.evictions - state.emergencies)
-            + state.worn.len() as u64
-            + emergency
-            + self.positions.owed()
+        state.behind(&self.parameters) + state.worn.len() as u64 + emergency + self.positions.owed()
     }
 
     fn must_idle(&self) -> bool {
         let state = self.state.borrow();
-        let scheduled = state.accesses / u64::from(self.parameters.eviction_rate);
-        let behind = scheduled.saturating_sub(state.evictions - state.emergencies);
         let worn_out = |bucket: &Bucket| {
             !state.in_flight(*bucket)
                 && state.metadata.reads(&self.tree, *bucket) > self.parameters.reads_before_reshuffle()
         };
-        behind > 1
+        state.is_late(&self.parameters)
             || state.worn.iter().any(worn_out)
             || state.needs_emergency(&self.parameters)
             || self.positions.must_idle()
@@ -560,6 +562,7 @@ impl<R: RngCore> State<R> {
     /// Places stash blocks into the buckets and lays out their plaintext, each block in a random slot.
     fn refill(&mut self, leaf: Leaf, buckets: &[(Level, Bucket)], tree: &Geometry) -> (Vec<Bucket>, Vec<u8>) {
         self.reading.clear();
+        self.unfilled = false;
         if let Some(waiting) = self.waiting.take() {
             waiting.wake();
         }
@@ -621,11 +624,11 @@ impl<R: RngCore> State<R> {
             }
         }
         let emergency = self.needs_emergency(parameters);
-        let scheduled = self.accesses / u64::from(parameters.eviction_rate);
-        if !emergency && scheduled <= self.evictions - self.emergencies {
+        if !emergency && self.behind(parameters) == 0 {
             return None;
         }
         self.emergencies += u64::from(emergency);
+        self.unfilled = true;
         let leaf = reverse_lexicographic(self.evictions, tree.leaf_level());
         self.evictions += 1;
         Some(Turn::Evict(leaf))
@@ -636,8 +639,21 @@ impl<R: RngCore> State<R> {
         self.stash.len() - self.placed.len()
     }
 
+    /// Scheduled evictions that have not begun.
+    fn behind(&self, parameters: &RingParameters) -> u64 {
+        let scheduled = self.accesses / u64::from(parameters.eviction_rate);
+        scheduled.saturating_sub(self.evictions - self.emergencies)
+    }
+
+    /// Whether more than one scheduled eviction has not filled its buckets: no access may come before.
+    fn is_late(&self, parameters: &RingParameters) -> bool {
+        self.behind(parameters) + u64::from(self.unfilled) > 1
+    }
+
+    /// Whether the next batch may need more room than there is. What the schedule has come first may make some.
     fn needs_emergency(&self, parameters: &RingParameters) -> bool {
-        self.resident() + parameters.max_batch as usize > parameters.stash_bound as usize
+        let room = self.resident() + parameters.max_batch as usize <= parameters.stash_bound as usize;
+        !room && !self.is_late(parameters)
     }
 
     fn in_flight(&self, bucket: Bucket) -> bool {

@@ -102,6 +102,8 @@ enum Phase {
 }
 
 struct OffLine {
+    /// Whether it is an eviction, not a reshuffle.
+    evicts: bool,
     buckets: Vec<u64>,
     phase: Phase,
 }
@@ -206,7 +208,12 @@ impl FullWatch {
     }
 
     fn must_idle(&self) -> bool {
-        self.behind() > 1 || !self.worn.is_empty()
+        // An eviction counts until it writes.
+        let unfilled = |idle: &OffLine| {
+            idle.evicts && matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite)
+        };
+        let late = self.behind() + u64::from(self.off_line.as_ref().is_some_and(unfilled)) > 1;
+        late || !self.worn.is_empty()
     }
 
     fn shape(&self, bucket: u64) -> (u32, u32) {
@@ -327,11 +334,13 @@ impl FullWatch {
     /// Which buckets come next: those that were read too often, then the path whose turn it is.
     fn begin_idle(&mut self) -> Result<(), String> {
         ensure(self.off_line.is_none(), || String::from("two steps of idle at a time"))?;
+        let mut evicts = false;
         let buckets = if let Some(bucket) = self.worn.pop_front() {
             self.sights.add("early reshuffles", 1);
             vec![bucket]
         } else if self.behind() > 0 {
             self.evictions += 1;
+            evicts = true;
             self.tree.eviction(self.evictions - 1)
         } else {
             Vec::new()
@@ -345,7 +354,7 @@ impl FullWatch {
         for bucket in &buckets {
             self.buckets[*bucket as usize].in_flight = true;
         }
-        self.off_line = Some(OffLine { buckets, phase });
+        self.off_line = Some(OffLine { evicts, buckets, phase });
         Ok(())
     }
 
