@@ -6,6 +6,7 @@ pub mod executor;
 pub mod mutants;
 pub mod oblivious;
 pub mod stage;
+pub mod stash_tail;
 pub mod trace_store;
 
 pub use array_model::{ArrayModel, Operation, Prepared, exercise, settle};

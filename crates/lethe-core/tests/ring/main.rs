@@ -4,3 +4,4 @@ mod array;
 mod refusals;
 mod setup;
 mod snapshots;
+mod stash;

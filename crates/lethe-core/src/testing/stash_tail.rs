@@ -1,0 +1,399 @@
+//! Simulates how many blocks Ring ORAM's trusted side holds, on its worst case: a full vault, read in a scan, whose
+//! evictions come as late as the schedule allows.
+
+use super::executor::Task;
+use super::oblivious::watch::draw_below;
+use crate::block_header::HEADER_BYTES;
+use crate::oram::{Access, Oram, OramError};
+use crate::position_map::flat::{FlatPositionMap, Positions};
+use crate::position_map::{Lookup, PositionMap};
+use crate::schemes::ring::{Ring, RingParameters};
+use crate::store::Store;
+use crate::tree::eviction_order::reverse_lexicographic;
+use crate::tree::geometry::Geometry;
+use crate::words::{BlockId, Bucket, Leaf, Slot};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use core::convert::Infallible;
+use core::future::poll_fn;
+use core::task::{Poll, Waker};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// Which blocks are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Always the block that was longest unread: no read finds its block in the stash.
+    Scan,
+    /// Any block.
+    Random,
+    /// A scan and dummies in turn: what does not bring a block in may still read one in place of a dummy.
+    ScanAndDummies,
+}
+
+/// What a simulation saw, after it had come to its steady state.
+#[derive(Clone, Debug, Default)]
+pub struct StashTail {
+    /// How often the trusted side held so many blocks, looked at before each batch.
+    pub held: BTreeMap<i64, u64>,
+    /// How often there were so many more than wait for their turn, which is a sum of coins: blocks that
+    /// found no room when an eviction passed, or were read in place of a dummy, less those that a reshuffle placed
+    /// before their turn. Looked at now and then.
+    pub excess: BTreeMap<i64, u64>,
+    /// Slots read and written, for each access.
+    pub moved: f64,
+    /// Evictions outside of the schedule.
+    pub emergencies: u64,
+}
+
+/// The mean and the standard deviation of counted values.
+pub fn moments(counts: &BTreeMap<i64, u64>) -> (f64, f64) {
+    let n: u64 = counts.values().sum();
+    let mean_of = |of: &dyn Fn(f64) -> f64| {
+        counts.iter().map(|(value, times)| of(*value as f64) * *times as f64).sum::<f64>() / n as f64
+    };
+    let mean = mean_of(&|value| value);
+    (mean, libm::sqrt(mean_of(&|value| (value - mean) * (value - mean))))
+}
+
+/// How many blocks there may be before the next batch makes an emergency eviction necessary.
+pub fn room(parameters: &RingParameters) -> u32 {
+    parameters.stash_bound - parameters.max_batch
+}
+
+/// The blocks that wait for their turn, whatever is asked: a sum of independent coins.
+///
+/// A block waits from its access to the next eviction of its subtree. Its leaf is uniform and independent of all
+/// others, and evictions go through the subtrees in turn, so a block accessed `e` evictions ago still waits with
+/// probability `1 - e / 2^top`, independently of the others; the last of several accesses to a block is the one that
+/// counts. At worst, the newest `2 A - 1` accesses had no eviction yet: one is owed or has not filled its buckets, and
+/// the next is about to be owed.
+struct WaitingLaw {
+    /// So many coins of each probability.
+    coins: Vec<(f64, f64)>,
+}
+
+impl WaitingLaw {
+    fn of(parameters: &RingParameters) -> Self {
+        let (rate, turns) = (f64::from(parameters.eviction_rate), libm::exp2(parameters.top.into()));
+        let older = (1..1u64 << parameters.top).map(|turn| (rate, 1.0 - turn as f64 / turns));
+        WaitingLaw { coins: core::iter::once((2.0 * rate - 1.0, 1.0)).chain(older).collect() }
+    }
+
+    fn mean(&self) -> f64 {
+        self.coins.iter().map(|(count, p)| count * p).sum()
+    }
+
+    /// The logarithm of the expectation of `e^(t X)`.
+    fn log_moment(&self, t: f64) -> f64 {
+        self.coins.iter().map(|(count, p)| count * libm::log(1.0 - p + p * libm::exp(t))).sum()
+    }
+}
+
+/// The most blocks that wait for their turn on average, at any time, whatever is asked.
+pub fn waiting_mean(parameters: &RingParameters) -> f64 {
+    WaitingLaw::of(parameters).mean()
+}
+
+/// log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at any one time.
+///
+/// Chernoff's bound for the blocks that wait, which is proven, together with the excess as it was measured and, beyond
+/// the measurement, as the exponential says, taken to be independent of them. `None` if too little was measured.
+pub fn emergency_log2(parameters: &RingParameters, excess: &BTreeMap<i64, u64>, least: u64) -> Option<f64> {
+    let law = WaitingLaw::of(parameters);
+    let fit = ExponentialFit::of(excess, least)?;
+    let n: u64 = excess.values().sum();
+    let measured: Vec<(f64, f64)> = excess
+        .iter()
+        .map(|(value, times)| (*value as f64, *times as f64 / n as f64))
+        .filter(|(value, _)| *value <= fit.last.0)
+        .collect();
+    let rate = fit.slope * core::f64::consts::LN_2;
+    let bound = |t: f64| {
+        let body: f64 = measured.iter().map(|(value, p)| p * libm::exp(t * value)).sum();
+        let tail = libm::exp2(fit.last.1) * libm::exp(t * fit.last.0) * rate / (rate - t);
+        let threshold = f64::from(room(parameters)) + 1.0;
+        (law.log_moment(t) + libm::log(body + tail) - t * threshold) / core::f64::consts::LN_2
+    };
+    (1..1000).map(|step| bound(rate * f64::from(step) / 1000.0)).min_by(f64::total_cmp)
+}
+
+/// A straight line through the measured log2 tail, and what it says further out: of a tail that falls faster than
+/// exponentially, as those of sums do, it is an upper bound.
+#[derive(Clone, Copy, Debug)]
+pub struct ExponentialFit {
+    /// The last value that the line was fitted to, and log2 of its measured tail.
+    pub last: (f64, f64),
+    /// Bits for each block.
+    pub slope: f64,
+}
+
+impl ExponentialFit {
+    /// Fits the deeper half of the tail (in bits), up to the last value that `least` samples reached. `None` if there
+    /// are fewer than two such values, or it is not deeper than 2^-4.
+    pub fn of(counts: &BTreeMap<i64, u64>, least: u64) -> Option<Self> {
+        let n: u64 = counts.values().sum();
+        let mut above = 0;
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for (value, times) in counts.iter().rev() {
+            above += times;
+            let log2 = libm::log2(above as f64 / n as f64);
+            if above >= least {
+                points.push((*value as f64, log2));
+            }
+        }
+        let depth = points.first().map(|(_, log2)| *log2).filter(|depth| *depth < -4.0)?;
+        points.retain(|(_, log2)| *log2 <= depth / 2.0);
+        let (deepest, first) = (points.first()?, points.last()?);
+        let slope = (first.1 - deepest.1) / (deepest.0 - first.0);
+        (points.len() > 1).then_some(ExponentialFit { last: *deepest, slope })
+    }
+
+    /// log2 of the probability that at least so many are there.
+    pub fn log2(&self, blocks: f64) -> f64 {
+        self.last.1 - (blocks - self.last.0) * self.slope
+    }
+}
+
+/// Runs `accesses` reads in largest batches, after four times the capacity to warm up.
+///
+/// # Panics
+/// If the parameters are not valid.
+pub fn simulate(parameters: &RingParameters, reads: Reads, accesses: u64, seed: u64) -> StashTail {
+    let capacity = parameters.capacity;
+    let store = Headers::new(parameters);
+    let leaves = RefCell::new(vec![Leaf(0); capacity as usize]);
+    let positions = Recorded { map: FlatPositionMap::new(Positions::new(capacity)), leaves: &leaves };
+    let random = ChaCha8Rng::seed_from_u64(seed);
+    let ring = Ring::new(parameters.clone(), &store, positions, random).expect("valid parameters");
+    let mut choose = ChaCha8Rng::seed_from_u64(!seed);
+    let mut tail = StashTail::default();
+    let mut eviction: Option<Task<'_>> = None;
+    let mut evicts_path = false;
+    let mut waiting = Waiting::new(parameters);
+    let batch = u64::from(parameters.max_batch);
+    let (warm, every) = (4 * capacity / batch, 1 + 1024 / batch);
+    for nth in 0..warm + accesses / batch {
+        let mut block = |at: u64| match reads {
+            Reads::Scan => Some(at % capacity),
+            Reads::Random => Some(draw_below(&mut choose, capacity as usize) as u64),
+            Reads::ScanAndDummies => at.is_multiple_of(2).then_some(at / 2 % capacity),
+        };
+        let batch = nth * batch..(nth + 1) * batch;
+        let blocks: Vec<Option<BlockId>> = batch.map(|at| block(at).map(BlockId)).collect();
+        read(&ring, &blocks, &store, &mut eviction);
+        waiting.accessed(&blocks, ring.evictions() - u64::from(eviction.is_some() && evicts_path));
+        // As late as the schedule allows: one eviction is begun and has not got its reads, one is owed.
+        while ring.must_idle() {
+            if eviction.is_some() {
+                finish(&store, &mut eviction);
+                continue;
+            }
+            store.holding.set(true);
+            let before = ring.evictions();
+            let mut next = Task::new(async { ring.idle().await.expect("the eviction") });
+            next.poll();
+            store.holding.set(false);
+            evicts_path = ring.evictions() > before;
+            eviction = (!next.has_ended()).then_some(next);
+        }
+        if nth < warm {
+            store.moved.set(0);
+            continue;
+        }
+        let held = ring.stash_blocks().0 as i64;
+        *tail.held.entry(held).or_default() += 1;
+        if nth % every == 0 {
+            let filled = ring.evictions() - u64::from(eviction.is_some() && evicts_path);
+            let excess = held - waiting.count(filled, &leaves.borrow()) as i64;
+            *tail.excess.entry(excess).or_default() += 1;
+        }
+    }
+    tail.moved = store.moved.get() as f64 / accesses as f64;
+    tail.emergencies = ring.emergencies();
+    tail
+}
+
+type SimulatedRing<'a> = Ring<&'a Headers, Recorded<'a>, ChaCha8Rng>;
+
+fn read(
+    ring: &SimulatedRing<'_>,
+    blocks: &[Option<BlockId>],
+    store: &Headers,
+    eviction: &mut Option<Task<'_>>,
+) {
+    let mut access = Task::new(async {
+        let mut nothing: Vec<[u8; 0]> = vec![[]; blocks.len()];
+        let asked = blocks.iter().zip(&mut nothing).map(|(block, into)| match block {
+            Some(block) => Access::Read(*block, into),
+            None => Access::Dummy,
+        });
+        ring.access(&mut asked.collect::<Vec<_>>()).await.expect("the access");
+    });
+    access.poll();
+    if !access.has_ended() {
+        // It needs what the eviction in flight brings.
+        finish(store, eviction);
+        access.poll();
+    }
+    assert!(access.has_ended(), "it waits for nothing else");
+}
+
+fn finish(store: &Headers, eviction: &mut Option<Task<'_>>) {
+    if let Some(mut eviction) = eviction.take() {
+        store.release();
+        eviction.poll();
+        assert!(eviction.has_ended(), "it waits for nothing else");
+    }
+}
+
+/// A position map that tells the leaves.
+struct Recorded<'a> {
+    map: FlatPositionMap<Infallible>,
+    leaves: &'a RefCell<Vec<Leaf>>,
+}
+
+impl PositionMap for Recorded<'_> {
+    type Error = Infallible;
+
+    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<Infallible>> {
+        self.map.remap(lookups).await?;
+        for lookup in lookups {
+            if let Some(block) = lookup.block {
+                self.leaves.borrow_mut()[block.0 as usize] = lookup.new;
+            }
+        }
+        Ok(())
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        self.map.trusted_bytes()
+    }
+}
+
+/// The blocks whose subtree had no eviction since they were last read.
+struct Waiting {
+    tree: Geometry,
+    /// The turn of each subtree in a round of evictions.
+    turns: Vec<u64>,
+    /// Recent accesses: the block, how many evictions had filled their buckets by then, the number of the access.
+    recent: VecDeque<(BlockId, u64, u64)>,
+    accesses: u64,
+    /// The number of each block's last access.
+    last: Vec<u64>,
+}
+
+impl Waiting {
+    fn new(parameters: &RingParameters) -> Self {
+        let tree = parameters.geometry();
+        let mut turns = vec![0; tree.subtrees()];
+        for turn in 0..tree.subtrees() as u64 {
+            turns[tree.subtree(reverse_lexicographic(turn, tree.leaf_level()))] = turn;
+        }
+        Waiting {
+            tree,
+            turns,
+            recent: VecDeque::new(),
+            accesses: 0,
+            last: vec![0; parameters.capacity as usize],
+        }
+    }
+
+    fn accessed(&mut self, blocks: &[Option<BlockId>], filled: u64) {
+        for block in blocks.iter().flatten() {
+            self.accesses += 1;
+            self.last[block.0 as usize] = self.accesses;
+            self.recent.push_back((*block, filled, self.accesses));
+        }
+        let round = self.turns.len() as u64;
+        while self.recent.front().is_some_and(|(_, then, _)| then + round <= filled) {
+            self.recent.pop_front();
+        }
+    }
+
+    fn count(&self, filled: u64, leaves: &[Leaf]) -> usize {
+        let round = self.turns.len() as u64;
+        let waits = |(block, then, access): &&(BlockId, u64, u64)| {
+            let turn = self.turns[self.tree.subtree(leaves[block.0 as usize])];
+            let next = then + (turn + round - then % round) % round;
+            self.last[block.0 as usize] == *access && next >= filled
+        };
+        self.recent.iter().filter(waits).count()
+    }
+}
+
+/// A store of headers only: the payload of a simulated block is empty. It can hold back one read.
+struct Headers {
+    tree: Geometry,
+    slots: RefCell<Vec<u8>>,
+    moved: Cell<u64>,
+    /// Whether reads are held back, and who waits for the one that is.
+    holding: Cell<bool>,
+    held: RefCell<Option<Waker>>,
+    released: Cell<bool>,
+}
+
+impl Headers {
+    fn new(parameters: &RingParameters) -> Self {
+        let tree = parameters.geometry();
+        Headers {
+            slots: RefCell::new(vec![0; tree.layout().slots() as usize * HEADER_BYTES]),
+            tree,
+            moved: Cell::new(0),
+            holding: Cell::new(false),
+            held: RefCell::new(None),
+            released: Cell::new(false),
+        }
+    }
+
+    fn release(&self) {
+        self.released.set(true);
+        if let Some(waker) = self.held.take() {
+            waker.wake();
+        }
+    }
+
+    /// The first byte of a bucket, and how many it has.
+    fn place(&self, bucket: Bucket) -> (usize, usize) {
+        let level = self.tree.level_of(bucket);
+        let slots = u64::from(self.tree.shape(level).slots);
+        let before = self.tree.slots_before(level) + (bucket.0 - self.tree.first_of(level).0) * slots;
+        (before as usize * HEADER_BYTES, slots as usize * HEADER_BYTES)
+    }
+}
+
+impl Store for Headers {
+    type Error = Infallible;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
+        self.moved.set(self.moved.get() + slots.len() as u64);
+        for (slot, into) in slots.iter().zip(into.chunks_exact_mut(HEADER_BYTES)) {
+            let start = self.place(slot.bucket).0 + slot.index as usize * HEADER_BYTES;
+            into.copy_from_slice(&self.slots.borrow()[start..start + HEADER_BYTES]);
+        }
+        if self.holding.get() {
+            self.released.set(false);
+            poll_fn(|context| {
+                if self.released.get() {
+                    return Poll::Ready(());
+                }
+                self.held.replace(Some(context.waker().clone()));
+                Poll::Pending
+            })
+            .await;
+        }
+        Ok(())
+    }
+
+    async fn write(&self, buckets: &[Bucket], mut from: &[u8]) -> Result<(), Infallible> {
+        for bucket in buckets {
+            let (start, bytes) = self.place(*bucket);
+            self.slots.borrow_mut()[start..start + bytes].copy_from_slice(&from[..bytes]);
+            from = &from[bytes..];
+            self.moved.set(self.moved.get() + (bytes / HEADER_BYTES) as u64);
+        }
+        Ok(())
+    }
+}
