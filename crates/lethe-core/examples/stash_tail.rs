@@ -1,6 +1,6 @@
 //! Simulates the tail of Ring ORAM's stash (tree top included) on its worst case: a full vault, read in a scan, always
 //! the block that was longest unread, with evictions as late as the schedule allows. Prints the measured tail beside
-//! what a Gaussian and an exponential say, and what both leave of the room before an emergency eviction. What it means
+//! what a Gaussian and an exponential say, and what the exact law of the blocks that wait for their turn says. What it means
 //! is in `docs/how-it-works/stash.md`.
 //!
 //!     cargo run --release -p lethe-core --example stash_tail -- [capacity] [trusted blocks] [accesses] [batch] [seed] [scan|random|dummies]
@@ -79,7 +79,7 @@ fn main() {
         (ExponentialFit::of(&tail.excess, least), emergency_log2(&parameters, &tail.excess, least))
     {
         println!(
-            "  Chernoff and excess        {bound:8.1}   (at most {:.1} wait on average; excess {:.3} bits a block)",
+            "  waiting and excess         {bound:8.1}   (at most {:.1} wait on average; excess {:.3} bits a block)",
             waiting_mean(&parameters),
             fit.slope
         );

@@ -86,9 +86,19 @@ impl WaitingLaw {
         self.coins.iter().map(|(count, p)| count * p).sum()
     }
 
-    /// The logarithm of the expectation of `e^(t X)`.
-    fn log_moment(&self, t: f64) -> f64 {
-        self.coins.iter().map(|(count, p)| count * libm::log(1.0 - p + p * libm::exp(t))).sum()
+    /// The probability of each sum, from 0 on: one coin after the other is added.
+    fn probabilities(&self) -> Vec<f64> {
+        let mut sums = vec![1.0];
+        for (count, p) in &self.coins {
+            for _ in 0..*count as u64 {
+                sums.push(0.0);
+                for sum in (1..sums.len()).rev() {
+                    sums[sum] = sums[sum] * (1.0 - p) + sums[sum - 1] * p;
+                }
+                sums[0] *= 1.0 - p;
+            }
+        }
+        sums
     }
 }
 
@@ -97,27 +107,22 @@ pub fn waiting_mean(parameters: &RingParameters) -> f64 {
     WaitingLaw::of(parameters).mean()
 }
 
-/// log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at any one time.
+/// log2 of the probability that the next batch makes an emergency eviction necessary, at the worst time of the schedule.
 ///
-/// Chernoff's bound for the blocks that wait, which is proven, together with the excess as it was measured and, beyond
-/// the measurement, as the exponential says, taken to be independent of them. `None` if too little was measured.
+/// The law of the blocks that wait, which is exact, together with the excess as it was measured and, beyond the
+/// measurement, as the exponential says, taken to be independent of them. `None` if too little was measured.
 pub fn emergency_log2(parameters: &RingParameters, excess: &BTreeMap<i64, u64>, least: u64) -> Option<f64> {
-    let law = WaitingLaw::of(parameters);
     let fit = ExponentialFit::of(excess, least)?;
     let n: u64 = excess.values().sum();
-    let measured: Vec<(f64, f64)> = excess
-        .iter()
-        .map(|(value, times)| (*value as f64, *times as f64 / n as f64))
-        .filter(|(value, _)| *value <= fit.last.0)
-        .collect();
-    let rate = fit.slope * core::f64::consts::LN_2;
-    let bound = |t: f64| {
-        let body: f64 = measured.iter().map(|(value, p)| p * libm::exp(t * value)).sum();
-        let tail = libm::exp2(fit.last.1) * libm::exp(t * fit.last.0) * rate / (rate - t);
-        let threshold = f64::from(room(parameters)) + 1.0;
-        (law.log_moment(t) + libm::log(body + tail) - t * threshold) / core::f64::consts::LN_2
+    let at_least = |value: i64| {
+        if value as f64 > fit.last.0 {
+            return libm::exp2(fit.log2(value as f64));
+        }
+        excess.range(value..).map(|(_, times)| times).sum::<u64>() as f64 / n as f64
     };
-    (1..1000).map(|step| bound(rate * f64::from(step) / 1000.0)).min_by(f64::total_cmp)
+    let too_many = i64::from(room(parameters)) + 1;
+    let waiting = WaitingLaw::of(parameters).probabilities();
+    Some(libm::log2((0..).zip(waiting).map(|(waiting, p)| p * at_least(too_many - waiting)).sum()))
 }
 
 /// A straight line through the measured log2 tail, and what it says further out: of a tail that falls faster than

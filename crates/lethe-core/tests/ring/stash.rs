@@ -2,7 +2,9 @@
 //! simulation.
 
 use lethe_core::schemes::ring::RingParameters;
-use lethe_core::testing::stash_tail::{ExponentialFit, Reads, moments, room, simulate, waiting_mean};
+use lethe_core::testing::stash_tail::{
+    ExponentialFit, Reads, emergency_log2, moments, room, simulate, waiting_mean,
+};
 
 /// Capacity and trusted blocks of the vaults that the claims are about: the default of 1 GiB in blocks of 64 KiB with a
 /// sixteenth and an eighth on the trusted side, and a small one.
@@ -61,4 +63,17 @@ fn the_measured_tail_falls_faster_than_an_exponential() {
     let deeper = ExponentialFit::of(&tail.held, 50).expect("some samples");
     assert!(deeper.slope > upper.slope, "{:.3} bits a block, then {:.3}", upper.slope, deeper.slope);
     assert!(deeper.last.1 < upper.log2(deeper.last.0));
+}
+
+#[test]
+fn an_emergency_eviction_of_the_default_vault_is_rarer_than_2_to_the_minus_80() {
+    let (capacity, trusted) = VAULTS[0];
+    let parameters = RingParameters::for_capacity(capacity, 0, trusted, 16);
+    let tail = simulate(&parameters, Reads::Scan, 2_000_000, 5);
+    let log2 = emergency_log2(&parameters, &tail.excess, 64).expect("enough samples");
+    assert!(log2 < -80.0, "2^{log2:.1}");
+    // Less room is told from enough.
+    let smaller = RingParameters { stash_bound: parameters.stash_bound - 100, ..parameters };
+    let log2 = emergency_log2(&smaller, &tail.excess, 64).expect("enough samples");
+    assert!(log2 > -60.0, "2^{log2:.1} with a hundred blocks less");
 }
