@@ -180,6 +180,23 @@ fn a_full_stash_refuses_before_anything_has_changed() {
     assert_eq!(state(&ring), before);
 }
 
+#[test]
+fn what_the_schedule_will_empty_calls_for_no_emergency() {
+    let parameters = RingParameters::for_capacity(64, 3, 1, 64);
+    let room = parameters.stash_bound - parameters.max_batch;
+    assert!(room + 1 >= 3 * parameters.eviction_rate, "several evictions are due after the batch");
+    let store = store_for(&parameters);
+    let ring = flat_ring(&parameters, &store, 1);
+    let mut model = ArrayModel::new(64, 3);
+    let batch: Vec<Operation> =
+        (0..u64::from(room) + 1).map(|nth| Operation::Write(BlockId(nth), 5)).collect();
+    finish_now(model.batch(&ring, &batch));
+    assert!(ring.stash_blocks().0 > room as usize, "there is no room for a largest batch");
+    finish_now(settle(&ring));
+    assert_eq!(ring.emergencies(), 0);
+    assert_nothing_lost(&ring, &mut model);
+}
+
 fn filled(store: &TraceStore) -> (FlatRing<'_>, ArrayModel) {
     let parameters = parameters();
     let ring = flat_ring(&parameters, store, 1);
