@@ -1,12 +1,13 @@
 //! Exit codes: what a script may rely on.
 
 use crate::config::{ConfigError, SettingsError};
+use crate::interrupt::Interrupted;
 use crate::listen::ListenError;
-use lethe_core::schemes::path::PathParametersError;
-use lethe_core::schemes::ring::RingParametersError;
+use crate::logging::LoggingError;
 use lethe_core::store::UntrustedError;
+use lethe_gateway::DeviceError;
 use lethe_seal::key_file::KeyFileError;
-use lethe_store::OpenError;
+use lethe_store::{OpenError, PriceError};
 use lethe_vault::VaultError;
 use std::process::ExitCode;
 
@@ -23,18 +24,21 @@ pub enum Exit {
     Tampering = 3,
     /// Another gateway has the vault.
     Locked = 4,
-    /// The store cannot be reached, or refuses.
+    /// The store cannot be reached, or refuses, or holds no vault.
     StoreUnavailable = 5,
+    /// Ended by Ctrl-C before it was done; what it had begun to make is taken back.
+    Interrupted = 130,
 }
 
 /// The codes, for the end of `lethe --help`.
 pub const HELP: &str = "Exit codes:
-  0  done
-  1  failed
-  2  a flag or the configuration is wrong
-  3  the untrusted store was tampered with
-  4  the vault is in use by another gateway
-  5  the untrusted store cannot be reached, or refuses";
+  0    done
+  1    failed
+  2    a flag or the configuration is wrong
+  3    the untrusted store was tampered with
+  4    the vault is in use by another gateway
+  5    the untrusted store cannot be reached, or refuses, or holds no vault
+  130  interrupted by Ctrl-C before it was done";
 
 impl Exit {
     /// The code of an error: that of the first known cause, from the outermost on.
@@ -44,8 +48,17 @@ impl Exit {
 }
 
 fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
-    if cause.is::<ConfigError>() || cause.is::<SettingsError>() {
+    if cause.is::<ConfigError>() || cause.is::<SettingsError>() || cause.is::<PriceError>() {
         return Some(Exit::Usage);
+    }
+    if cause.is::<Interrupted>() {
+        return Some(Exit::Interrupted);
+    }
+    if let Some(error) = cause.downcast_ref::<LoggingError>() {
+        return Some(match error {
+            LoggingError::Level { .. } => Exit::Usage,
+            LoggingError::Twice => Exit::Failure,
+        });
     }
     if let Some(error) = cause.downcast_ref::<ListenError>() {
         return Some(match error {
@@ -66,14 +79,33 @@ fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
         });
     }
     if let Some(error) = cause.downcast_ref::<OpenError>() {
-        let is_typing = matches!(error, OpenError::BadLocation { .. });
-        return Some(if is_typing { Exit::Usage } else { Exit::StoreUnavailable });
+        return Some(match error {
+            OpenError::BadLocation { .. }
+            | OpenError::UnknownScheme { .. }
+            | OpenError::UnknownOption { .. }
+            | OpenError::PlainHttp
+            | OpenError::NotAFolder { .. }
+            | OpenError::Options(_) => Exit::Usage,
+            OpenError::NoFolder { .. }
+            | OpenError::Folder { .. }
+            | OpenError::NoBucket { .. }
+            | OpenError::Denied { .. }
+            | OpenError::Unreachable { .. } => Exit::StoreUnavailable,
+        });
     }
-    if matches!(cause.downcast_ref::<KeyFileError>(), Some(KeyFileError::Unset(_))) {
-        return Some(Exit::Usage);
+    if let Some(error) = cause.downcast_ref::<KeyFileError>() {
+        return Some(match error {
+            KeyFileError::Io { doing: "create", .. } => Exit::Failure,
+            // What was named as the key is none, or not there.
+            _ => Exit::Usage,
+        });
     }
-    if cause.is::<RingParametersError>() || cause.is::<PathParametersError>() {
-        return Some(Exit::Usage);
+    if let Some(lethe_gateway::OpenError::Device(error)) = cause.downcast_ref() {
+        return Some(match error {
+            DeviceError::Tampered(_) => Exit::Tampering,
+            DeviceError::Unavailable(_) => Exit::StoreUnavailable,
+            DeviceError::Full | DeviceError::RowsFull | DeviceError::Closed => Exit::Failure,
+        });
     }
     match cause.downcast_ref::<UntrustedError>()? {
         UntrustedError::Missing(_) | UntrustedError::Truncated(_) => Some(Exit::Tampering),
@@ -103,7 +135,42 @@ mod tests {
 
     #[test]
     fn a_wrong_setting_is_a_usage_error() {
-        assert_eq!(Exit::of(&SettingsError::EndpointAlone.into()), Exit::Usage);
+        assert_eq!(Exit::of(&SettingsError::EndpointAlone("--endpoint".into()).into()), Exit::Usage);
+        let level = LoggingError::Level { name: "--log".into(), level: "loud".into() };
+        assert_eq!(Exit::of(&level.into()), Exit::Usage);
+        let prices = "[".parse::<lethe_store::PriceTable>().unwrap_err();
+        assert_eq!(Exit::of(&anyhow::Error::new(prices).context("--prices")), Exit::Usage);
+        let receipt = "nonsense".parse::<lethe_vault::Receipt>().unwrap_err();
+        assert_eq!(Exit::of(&anyhow::Error::new(receipt).context("--expect")), Exit::Usage);
+        assert_eq!(Exit::of(&KeyFileError::Unset("LETHE_KEY".into()).into()), Exit::Usage);
+    }
+
+    #[test]
+    fn every_failure_of_a_vault_has_the_code_that_the_documentation_gives_it() {
+        for (error, exit) in [
+            (VaultError::NoVault, Exit::Failure),
+            (VaultError::AlreadyThere("the store"), Exit::Failure),
+            (VaultError::Foreign, Exit::Failure),
+            (VaultError::NewerFormat { found: 2, known: 1 }, Exit::Failure),
+            (VaultError::WrongKey, Exit::Failure),
+            (VaultError::OtherVault, Exit::Failure),
+            (VaultError::StaleTrustedState(String::new()), Exit::Failure),
+            (VaultError::DiskFull, Exit::Failure),
+            (VaultError::Damaged(String::new()), Exit::Failure),
+            (VaultError::RestoreUnfinished, Exit::Failure),
+            (VaultError::NotAReceipt(String::new()), Exit::Usage),
+            (VaultError::Tampered(String::new()), Exit::Tampering),
+            (VaultError::HeaderVanished, Exit::Tampering),
+            (VaultError::Receipt(String::new()), Exit::Tampering),
+            (VaultError::Locked, Exit::Locked),
+            (VaultError::Displaced { ours: 1, theirs: 2 }, Exit::Locked),
+            (VaultError::TakeoverNeeded(1), Exit::Locked),
+            (VaultError::StoreEmpty, Exit::StoreUnavailable),
+            (VaultError::Unavailable(String::new()), Exit::StoreUnavailable),
+            (VaultError::Refused(String::new()), Exit::StoreUnavailable),
+        ] {
+            assert_eq!(Exit::of(&error.clone().into()), exit, "{error}");
+        }
     }
 
     #[test]
@@ -114,11 +181,18 @@ mod tests {
 
     #[test]
     fn the_help_names_every_code() {
-        for exit in
-            [Exit::Success, Exit::Failure, Exit::Usage, Exit::Tampering, Exit::Locked, Exit::StoreUnavailable]
-        {
-            assert!(HELP.contains(&format!("\n  {}  ", exit as u8)));
+        let all = [
+            Exit::Success,
+            Exit::Failure,
+            Exit::Usage,
+            Exit::Tampering,
+            Exit::Locked,
+            Exit::StoreUnavailable,
+            Exit::Interrupted,
+        ];
+        for exit in all {
+            assert!(HELP.contains(&format!("\n  {:<5}", exit as u8)));
         }
-        assert_eq!(HELP.lines().count(), 1 + 6);
+        assert_eq!(HELP.lines().count(), 1 + all.len());
     }
 }

@@ -7,38 +7,38 @@ use std::net::{SocketAddr, TcpListener};
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// Another program has it.
-    #[error("{address} is in use by another program: stop it, or choose another address with {flag}")]
+    #[error("{name} is {address}, which is in use by another program: stop it, or choose another address")]
     Taken {
         /// The address.
         address: SocketAddr,
-        /// The flag that changes it.
-        flag: &'static str,
+        /// The flag, or the key and its file, that it came from.
+        name: String,
     },
     /// It is not this machine's, or this user may not have it.
-    #[error("{address} cannot be listened on ({error}): choose another address with {flag}")]
+    #[error("{name} is {address}, which cannot be listened on ({error}): choose an address of this machine")]
     Impossible {
         /// The address.
         address: SocketAddr,
-        /// The flag that changes it.
-        flag: &'static str,
+        /// The flag, or the key and its file, that it came from.
+        name: String,
         /// What the system says.
         error: io::Error,
     },
 }
 
-/// Listens on `address`, which came from `flag`. Port 0 is any free one; ask the listener which.
+/// Listens on `address`, which came from `name`. Port 0 is any free one; ask the listener which.
 ///
 /// # Errors
 /// The address is taken, or cannot be had.
-pub fn listen(address: SocketAddr, flag: &'static str) -> Result<TcpListener, ListenError> {
+pub fn listen(address: SocketAddr, name: String) -> Result<TcpListener, ListenError> {
     let listener = TcpListener::bind(address).and_then(|listener| {
         // The asynchronous runtime takes it from here.
         listener.set_nonblocking(true)?;
         Ok(listener)
     });
     listener.map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => ListenError::Taken { address, flag },
-        _ => ListenError::Impossible { address, flag, error },
+        io::ErrorKind::AddrInUse => ListenError::Taken { address, name },
+        _ => ListenError::Impossible { address, name, error },
     })
 }
 
@@ -48,9 +48,9 @@ mod tests {
 
     #[test]
     fn a_taken_port_is_an_error_that_names_the_flag() {
-        let first = listen("127.0.0.1:0".parse().unwrap(), "--listen").unwrap();
+        let first = listen("127.0.0.1:0".parse().unwrap(), "--listen".into()).unwrap();
         let address = first.local_addr().unwrap();
-        let error = listen(address, "--listen").unwrap_err();
+        let error = listen(address, "--listen".into()).unwrap_err();
         assert!(matches!(error, ListenError::Taken { .. }));
         let text = error.to_string();
         assert!(text.contains(&address.to_string()) && text.contains("--listen"), "{text}");
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn an_address_of_another_machine_is_an_error_that_names_the_flag() {
-        let error = listen("192.0.2.1:80".parse().unwrap(), "--admin").unwrap_err();
+        let error = listen("192.0.2.1:80".parse().unwrap(), "--admin".into()).unwrap_err();
         assert!(error.to_string().contains("--admin"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! The log goes to standard error; what a command answers goes to standard output.
 
-use crate::config::{LogFormat, Settings};
+use crate::config::origins::LOG;
+use crate::config::{LogFormat, Origins, Settings};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
@@ -9,8 +10,12 @@ use tracing_subscriber::filter::LevelFilter;
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
     /// The filter has no meaning.
-    #[error("`{level}` is no log level (--log, `log.level`): write error, warn, info, debug or trace")]
+    #[error(
+        "{name} is `{level}`: write error, warn, info, debug, trace, off, or a filter such as info,lethe_vault=debug"
+    )]
     Level {
+        /// The flag, or the key and its file, that it came from.
+        name: String,
         /// What was written.
         level: String,
     },
@@ -25,7 +30,7 @@ pub enum LoggingError {
 /// The level has no meaning, or there is a log already.
 pub fn start(settings: &Settings) -> Result<(), LoggingError> {
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter(&settings.log_level)?)
+        .with_env_filter(filter(&settings.log_level, &settings.origins)?)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
@@ -36,8 +41,8 @@ pub fn start(settings: &Settings) -> Result<(), LoggingError> {
     started.map_err(|_| LoggingError::Twice)
 }
 
-fn filter(level: &str) -> Result<EnvFilter, LoggingError> {
-    let wrong = || LoggingError::Level { level: level.to_owned() };
+fn filter(level: &str, origins: &Origins) -> Result<EnvFilter, LoggingError> {
+    let wrong = || LoggingError::Level { name: origins.name(LOG), level: level.to_owned() };
     if level.contains(['=', ',']) {
         return EnvFilter::try_new(level).map_err(|_| wrong());
     }
@@ -58,20 +63,21 @@ mod tests {
     #[test]
     fn levels_and_filters_are_taken() {
         for level in ["error", "INFO", "off", "info,lethe_vault=debug"] {
-            assert!(filter(level).is_ok(), "{level}");
+            assert!(filter(level, &Origins::default()).is_ok(), "{level}");
         }
     }
 
     #[test]
     fn a_level_is_that_of_our_own_crates() {
-        let filter = filter("debug").unwrap().to_string();
+        let filter = filter("debug", &Origins::default()).unwrap().to_string();
         assert!(filter.contains("lethe=debug") && filter.contains("warn"), "{filter}");
     }
 
     #[test]
     fn a_word_that_is_no_level_is_refused() {
         for level in ["loud", "", "info,lethe_vault=loud"] {
-            assert!(filter(level).is_err(), "{level}");
+            let error = filter(level, &Origins::default()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--log is `{level}`")), "{error}");
         }
     }
 }

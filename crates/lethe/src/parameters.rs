@@ -1,10 +1,13 @@
 //! From settings to the parameters of a vault, and from those to what its owner wants to know.
 
 use crate::banner::VaultSummary;
-use crate::config::{Cipher, Scheme, Settings};
+use crate::config::origins::{
+    A, BLOCK_SIZE, CAPACITY, CIPHER, MAX_BATCH, Name, PAD_BATCHES, S, SCHEME, TREE_TOP, Z,
+};
+use crate::config::{Cipher, Scheme, Settings, SettingsError, VaultConfig};
 use crate::size::Size;
-use anyhow::{Context, Result};
-use lethe_core::schemes::path::PathParameters;
+use clap::ValueEnum;
+use lethe_core::schemes::path::{PathParameters, PathParametersError};
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_seal::cipher;
@@ -12,53 +15,144 @@ use lethe_store::{Prices, Usage};
 use lethe_vault::{SchemeParameters, VaultParameters};
 
 /// The largest batch when nothing else is said: enough that sixteen clients share every round trip.
-const MAX_BATCH: u32 = 16;
+const DEFAULT_BATCH: u32 = 16;
 /// The share of the payload that the trusted side may hold when nothing else is said.
 const TRUSTED_SHARE: u64 = 16;
 
 /// The parameters that the settings ask for.
 ///
 /// # Errors
-/// What the scheme refuses, with what to change.
-pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters> {
+/// What the scheme refuses, with the settings that it came from.
+pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, SettingsError> {
     let (capacity, scheme) = (settings.blocks(), &settings.scheme);
-    let block_bytes = u32::try_from(settings.block_size.0).context("--block-size is too large")?;
-    let batch = scheme.max_batch.unwrap_or(MAX_BATCH);
+    // The settings bound it by 16 MiB.
+    let block_bytes = settings.block_size.0 as u32;
+    let batch = scheme.max_batch.unwrap_or(DEFAULT_BATCH);
     let top = scheme.tree_top.map_or(capacity / TRUSTED_SHARE, |top| top.0 / settings.block_size.0);
+    let together = |names: &[Name], why: String| {
+        let names: Vec<String> = names.iter().map(|name| settings.origins.name(*name)).collect();
+        SettingsError::Together { names: names.join(", "), why }
+    };
     let parameters = match scheme.scheme {
         Scheme::Ring => {
             let mut ring = RingParameters::for_capacity(capacity, block_bytes, top, batch);
             if scheme.a.is_some() || scheme.z.is_some() || scheme.s.is_some() {
                 ring = ring.adjusted(scheme.z, scheme.s, scheme.a);
             }
-            ring.validate()?;
+            ring.validate().map_err(|error| together(&[Z, S, A, TREE_TOP, MAX_BATCH], error.to_string()))?;
             SchemeParameters::Ring(ring)
         }
         Scheme::Path => {
-            let mut path = PathParameters::for_capacity(capacity, block_bytes, top, batch)?;
+            let refused = |error: PathParametersError| {
+                together(&[Z, TREE_TOP, MAX_BATCH], in_flags(&error.to_string()))
+            };
+            let mut path =
+                PathParameters::for_capacity(capacity, block_bytes, top, batch).map_err(refused)?;
             if let Some(z) = scheme.z {
                 path.blocks_per_bucket = z;
-                path.validate()?;
+                path.validate().map_err(refused)?;
             }
             SchemeParameters::Path(path)
         }
         Scheme::Trivial => {
             let trivial = TrivialParameters { capacity, block_bytes, chunk_blocks: batch, max_batch: batch };
-            trivial.validate()?;
+            trivial.validate().map_err(|error| together(&[CAPACITY, MAX_BATCH], error.to_string()))?;
             SchemeParameters::Trivial(trivial)
         }
     };
-    let cipher = match scheme.cipher {
+    Ok(VaultParameters {
+        cipher: seal_cipher(scheme.cipher).number(),
+        pad_batches: scheme.pad_batches,
+        ..VaultParameters::around(parameters)
+    })
+}
+
+fn seal_cipher(asked: Cipher) -> cipher::Cipher {
+    match asked {
         Cipher::Aes256Gcm => cipher::Cipher::Aes256Gcm,
         Cipher::Aegis256 => cipher::Cipher::Aegis256,
         Cipher::Aegis128L => cipher::Cipher::Aegis128L,
         Cipher::ChaCha20Poly1305 => cipher::Cipher::ChaCha20Poly1305,
+    }
+}
+
+/// The scheme's own words for its parameters, in those of the command line.
+fn in_flags(text: &str) -> String {
+    text.replace("blocks_per_bucket", "Z").replace("max_batch", "the largest batch")
+}
+
+/// Refuses settings that contradict a vault that is there. What was not asked for contradicts nothing.
+///
+/// # Errors
+/// [`SettingsError::OtherShape`], with each value that differs.
+pub fn refuse_contradictions(
+    settings: &Settings,
+    asked: &VaultConfig,
+    made: &VaultParameters,
+) -> Result<(), SettingsError> {
+    fn differ<T: PartialEq + ToString>(asked: Option<T>, made: Option<T>) -> Option<(String, String)> {
+        let asked = asked?;
+        let made_text = made.as_ref().map_or_else(|| "none".into(), T::to_string);
+        (made.as_ref() != Some(&asked)).then(|| (asked.to_string(), made_text))
+    }
+    let scheme = &made.scheme;
+    let block = Size(scheme.block_bytes().into());
+    let blocks = |size: Size| Size(size.0 - size.0 % block.0);
+    let (kind, z, s, a) = match scheme {
+        SchemeParameters::Ring(ring) => (
+            Scheme::Ring,
+            Some(ring.inner.blocks),
+            Some(ring.reads_before_reshuffle()),
+            Some(ring.eviction_rate),
+        ),
+        SchemeParameters::Path(path) => (Scheme::Path, Some(path.blocks_per_bucket), None, None),
+        SchemeParameters::Trivial(_) => (Scheme::Trivial, None, None, None),
     };
-    Ok(VaultParameters {
-        cipher: cipher.number(),
-        pad_batches: scheme.pad_batches,
-        ..VaultParameters::around(parameters)
-    })
+    let cipher = cipher::Cipher::from_number(made.cipher);
+    let differing = [
+        (CAPACITY, differ(asked.capacity.map(blocks), Some(Size(scheme.capacity() * block.0)))),
+        (BLOCK_SIZE, differ(asked.block_size, Some(block))),
+        (SCHEME, differ(asked.scheme.map(word), Some(word(kind)))),
+        (Z, differ(asked.z, z)),
+        (S, differ(asked.s, s)),
+        (A, differ(asked.a, a)),
+        (MAX_BATCH, differ(asked.max_batch, Some(scheme.max_batch()))),
+        (PAD_BATCHES, differ(asked.pad_batches, Some(made.pad_batches))),
+        (CIPHER, {
+            let is_other = asked.cipher.is_some_and(|asked| Some(seal_cipher(asked)) != cipher);
+            asked.cipher.filter(|_| is_other).map(|asked| (word(asked), "another".into()))
+        }),
+    ];
+    let mut differing: Vec<String> = differing
+        .into_iter()
+        .filter_map(|(name, texts)| texts.map(|(asked, made)| (name, asked, made)))
+        .map(|(name, asked, made)| {
+            format!("{} is {asked} and the vault has {made}", settings.origins.name(name))
+        })
+        .collect();
+    if differing.is_empty() && asked.tree_top.is_some() {
+        // A vault keeps the level that its tree top reaches down to, not the bytes that were asked for.
+        let mut like_made = settings.clone();
+        (like_made.capacity, like_made.block_size) = (Size(scheme.capacity() * block.0), block);
+        (like_made.scheme.scheme, like_made.scheme.max_batch) = (kind, Some(scheme.max_batch()));
+        if tree_top(&vault_parameters(&like_made)?.scheme) != tree_top(scheme) {
+            differing.push(format!("{} gives another tree top", settings.origins.name(TREE_TOP)));
+        }
+    }
+    if differing.is_empty() { Ok(()) } else { Err(SettingsError::OtherShape(differing.join(", "))) }
+}
+
+fn tree_top(scheme: &SchemeParameters) -> Option<u32> {
+    match scheme {
+        SchemeParameters::Ring(ring) => Some(ring.top),
+        SchemeParameters::Path(path) => Some(path.top.0),
+        SchemeParameters::Trivial(_) => None,
+    }
+}
+
+/// A choice as it is written on the command line.
+fn word(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// What the owner of such a vault wants to know.
@@ -109,5 +203,73 @@ fn described(scheme: &SchemeParameters) -> Vec<(String, String)> {
         SchemeParameters::Trivial(trivial) => {
             vec![named("chunk", trivial.chunk_blocks.into()), named("batch", trivial.max_batch.into())]
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use std::path::Path;
+
+    fn settings(text: &str) -> (Settings, VaultConfig) {
+        let config = Config::parse(text, Path::new("lethe.toml")).unwrap();
+        let asked = config.vault.clone();
+        (Settings::resolve(config).unwrap(), asked)
+    }
+
+    fn refused(made: &str, asked: &str) -> Result<(), String> {
+        let made = vault_parameters(&settings(made).0).unwrap();
+        let (settings, asked) = settings(asked);
+        refuse_contradictions(&settings, &asked, &made).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_not_asked_for_contradicts_nothing() {
+        let made = "[vault]\ncapacity = \"16MiB\"\nblock_size = \"4KiB\"\na = 8\nmax_batch = 4\ntree_top = \"1MiB\"\n\
+            cipher = \"aegis-256\"";
+        for asked in [
+            "",
+            "[vault]\ncapacity = 16777219",
+            "[vault]\nblock_size = \"4KiB\"",
+            "[vault]\na = 8",
+            "[vault]\ntree_top = \"1MiB\"",
+            "[vault]\ncipher = \"aegis-256\"\nscheme = \"ring\"",
+            made,
+        ] {
+            assert_eq!(refused(made, asked), Ok(()), "{asked}");
+        }
+    }
+
+    #[test]
+    fn what_contradicts_a_vault_is_named_with_both_values() {
+        let made = "[vault]\ncapacity = \"16MiB\"";
+        for (asked, expected) in [
+            (
+                "[vault]\ncapacity = \"32MiB\"",
+                "`vault.capacity` in lethe.toml is 32 MiB and the vault has 16 MiB",
+            ),
+            ("[vault]\nscheme = \"path\"", "`vault.scheme` in lethe.toml is path and the vault has ring"),
+            (
+                "[vault]\npad_batches = true",
+                "`vault.pad_batches` in lethe.toml is true and the vault has false",
+            ),
+            (
+                "[vault]\ncipher = \"aegis-256\"",
+                "`vault.cipher` in lethe.toml is aegis-256 and the vault has another",
+            ),
+            ("[vault]\ntree_top = \"16MiB\"", "`vault.tree_top` in lethe.toml gives another tree top"),
+        ] {
+            let error = refused(made, asked).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn parameters_that_do_not_fit_together_are_named() {
+        let (settings, _) = settings("[vault]\nz = 4\na = 40");
+        let error = vault_parameters(&settings).unwrap_err().to_string();
+        assert!(error.starts_with("`vault.z` in lethe.toml, --s, `vault.a` in lethe.toml"), "{error}");
+        assert!(error.contains("raise Z or lower A"), "{error}");
     }
 }

@@ -1,7 +1,12 @@
 //! Where a vault is and how to get at it: trusted disk, key and store.
 
-use crate::config::{KeySettings, Settings};
-use crate::parameters::vault_parameters;
+use crate::config::origins::{
+    BLOCK_SIZE, CAPACITY, DATA, ENDPOINT, KEY_ENV, KEY_FILE, KEY_SOURCE, PRICES, STORE, STORE_OPTION,
+};
+use crate::config::{KeySettings, Settings, SettingsError, VaultConfig};
+use crate::interrupt::{Interrupted, Interrupts};
+use crate::made::Made;
+use crate::parameters::{refuse_contradictions, vault_parameters};
 use crate::size::Size;
 use anyhow::{Context, Result, bail};
 use lethe_core::layout::Layout;
@@ -9,9 +14,12 @@ use lethe_seal::key_file;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::passphrase::PassphraseHeader;
-use lethe_store::{Meter, MeterReader, Objects, OpenOptions, PriceTable, Prices, Retry, RetryPolicy};
+use lethe_store::{
+    Meter, MeterReader, Objects, OpenError, OpenOptions, PriceError, PriceTable, Prices, Retry, RetryPolicy,
+};
 use lethe_vault::{
-    Entropy, Setup, TrustedDisk, Vault, VaultError, VaultHeader, draw_header, raw_header, read_header,
+    Entropy, Setup, TrustedDisk, Vault, VaultError, VaultHeader, VaultParameters, draw_header, raw_header,
+    read_header,
 };
 use rand_core::{OsRng, RngCore, TryRngCore};
 use std::path::PathBuf;
@@ -22,9 +30,30 @@ pub type Store = Retry<Meter<Objects>>;
 
 const DATABASE: &str = "vault.redb";
 
+/// A key, and how it came from a passphrase if it did.
+type NewKey = (MasterKey, Option<PassphraseHeader>);
+
 /// A vault's whereabouts.
 pub struct Place<'a> {
     settings: &'a Settings,
+}
+
+/// A vault that is made or found, and not open yet.
+pub struct Opening {
+    /// Its header.
+    pub header: VaultHeader,
+    setup: Setup<Store>,
+    meter: MeterReader,
+}
+
+impl Opening {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with disk, store or vault.
+    pub async fn open(self) -> Result<(Vault, MeterReader)> {
+        Ok((Vault::open(self.setup).await?, self.meter))
+    }
 }
 
 impl<'a> Place<'a> {
@@ -58,17 +87,25 @@ impl<'a> Place<'a> {
         if !self.database().exists() {
             return Err(VaultError::NoVault.into());
         }
-        Ok(TrustedDisk::open(&self.database())?)
+        self.open_database()
     }
 
     /// The trusted disk of a vault that is to be made or restored.
     ///
     /// # Errors
     /// [`VaultError::Locked`], [`VaultError::Disk`].
-    pub fn new_disk(&self) -> Result<TrustedDisk> {
+    pub fn new_disk(&self, made: &mut Made) -> Result<TrustedDisk> {
         let folder = self.settings.data.trusted();
-        self.settings.data.make_trusted().with_context(|| format!("making {}", folder.display()))?;
-        Ok(TrustedDisk::open(&self.database())?)
+        made.will_make_folder(&folder);
+        made.will_make_file(&self.database());
+        self.settings.data.make_trusted().with_context(|| {
+            format!("{}: {} cannot be made", self.settings.origins.name(DATA), folder.display())
+        })?;
+        self.open_database()
+    }
+
+    fn open_database(&self) -> Result<TrustedDisk> {
+        TrustedDisk::open(&self.database()).with_context(|| self.database().display().to_string())
     }
 
     /// The key of a vault whose stored header is given.
@@ -76,30 +113,58 @@ impl<'a> Place<'a> {
     /// # Errors
     /// The key is not where it should be, or is none.
     pub fn key(&self, header: &[u8]) -> Result<MasterKey> {
+        let source = self.settings.origins.name(KEY_SOURCE);
         match (&self.settings.key, VaultHeader::passphrase(header)?) {
             (KeySettings::Passphrase(variable), Some(derivation)) => {
                 Ok(derivation.master_key(&passphrase(variable, false)?)?)
             }
-            (KeySettings::Passphrase(_), None) => {
-                bail!("this vault was made with a key and not with a passphrase: leave out --passphrase")
-            }
-            (_, Some(_)) => bail!("this vault was made with a passphrase: add --passphrase"),
-            (KeySettings::File(file), None) => Ok(key_file::load(file)?),
-            (KeySettings::Env(variable), None) => Ok(key_file::from_environment(variable)?),
+            (KeySettings::Passphrase(_), None) => Err(SettingsError::Key(format!(
+                "this vault was made with a key and not with a passphrase: leave out {source}"
+            ))
+            .into()),
+            (_, Some(_)) => Err(SettingsError::Key(
+                "this vault was made with a passphrase: add --passphrase (`key.source`)".into(),
+            )
+            .into()),
+            (_, None) => self.given_key(),
         }
     }
 
-    fn new_key(&self) -> Result<(MasterKey, Option<PassphraseHeader>)> {
+    /// The key that is in a file or in the environment.
+    fn given_key(&self) -> Result<MasterKey> {
+        let origins = &self.settings.origins;
+        let (key, name) = match &self.settings.key {
+            KeySettings::Env(variable) => (key_file::from_environment(variable), origins.name(KEY_ENV)),
+            KeySettings::File(file) if *file == self.settings.data.master_key() => {
+                return Ok(key_file::load(file)?);
+            }
+            KeySettings::File(file) => (key_file::load(file), origins.name(KEY_FILE)),
+            KeySettings::Passphrase(_) => {
+                return Err(SettingsError::Key("a passphrase needs the vault's header".into()).into());
+            }
+        };
+        key.context(name)
+    }
+
+    /// The key of a new vault as far as it can be had without making one.
+    fn key_for_new(&self) -> Result<Option<NewKey>> {
         match &self.settings.key {
-            // A key that is there already may be the key of other vaults too.
-            KeySettings::File(file) if file.exists() => Ok((key_file::load(file)?, None)),
-            KeySettings::File(file) => Ok((key_file::create(file)?, None)),
-            KeySettings::Env(variable) => Ok((key_file::from_environment(variable)?, None)),
             KeySettings::Passphrase(variable) => {
                 let derivation = PassphraseHeader::draw(&mut OsRng.unwrap_err());
-                Ok((derivation.master_key(&passphrase(variable, true)?)?, Some(derivation)))
+                Ok(Some((derivation.master_key(&passphrase(variable, true)?)?, Some(derivation))))
             }
+            // A key that is there already may be the key of other vaults too.
+            KeySettings::File(file) if !file.exists() => Ok(None),
+            _ => Ok(Some((self.given_key()?, None))),
         }
+    }
+
+    fn make_key(&self, made: &mut Made) -> Result<NewKey> {
+        let KeySettings::File(file) = &self.settings.key else {
+            return Ok((self.given_key()?, None));
+        };
+        made.will_make_file(file);
+        Ok((key_file::create(file).with_context(|| self.settings.origins.name(KEY_FILE))?, None))
     }
 
     /// How the store is named to people.
@@ -113,17 +178,26 @@ impl<'a> Place<'a> {
     /// # Errors
     /// Why it cannot be reached, and what to do.
     pub async fn objects(&self, create: bool) -> Result<Objects> {
-        let mut keys = self.settings.store.options.0.clone();
-        if let Some(endpoint) = &self.settings.store.endpoint {
+        let (store, origins) = (&self.settings.store, &self.settings.origins);
+        let mut keys = store.options.0.clone();
+        if let Some(endpoint) = &store.endpoint {
             keys.insert("endpoint".into(), endpoint.clone());
             if endpoint.starts_with("http://") {
                 keys.insert("allow_http".into(), "true".into());
             }
         }
         // Only the folder that we chose ourselves is made; a folder that was named must be there.
-        let create = create && self.settings.store.url.is_none();
+        let create = create && store.url.is_none();
         let options = OpenOptions { keys, create, ..OpenOptions::default() };
-        Ok(Objects::open(&self.store_name(), &options).await?)
+        Objects::open(&self.store_name(), &options).await.map_err(|error| {
+            let name = match &error {
+                OpenError::UnknownOption { key, .. } if !store.options.0.contains_key(key) => ENDPOINT,
+                OpenError::UnknownOption { .. } | OpenError::PlainHttp => STORE_OPTION,
+                _ if store.url.is_none() => DATA,
+                _ => STORE,
+            };
+            anyhow::Error::new(error).context(origins.name(name))
+        })
     }
 
     /// The store in service, and its meter.
@@ -146,21 +220,66 @@ impl<'a> Place<'a> {
     /// Makes a vault.
     ///
     /// # Errors
-    /// There is one already; the parameters cannot work; disk, key or store fail. Nothing is left half done that
-    /// opening the vault would not complete.
-    pub async fn make(&self) -> Result<VaultHeader> {
+    /// There is one already; the parameters cannot work; disk, key or store fail; Ctrl-C. Whatever was made on this
+    /// machine is taken back, unless the store may have got the vault's header: opening completes such a vault.
+    pub async fn make(&self) -> Result<(Opening, Interrupts)> {
         let parameters = vault_parameters(self.settings)?;
         if self.has_vault()? {
             return Err(VaultError::AlreadyThere("the trusted folder").into());
         }
-        refuse_what_memory_cannot_hold(parameters.trusted_bytes())?;
+        self.refuse_what_memory_cannot_hold(parameters.trusted_bytes())?;
+        // A passphrase is asked for before Ctrl-C is taken over: a prompt could not be left any more.
+        let key = self.key_for_new()?;
+        let mut interrupts = Interrupts::listen()?;
+        let mut made = Made::new();
+        match interrupts.cut_off(self.lay_down(parameters, key, &mut made)).await {
+            Ok(opening) => Ok((opening, interrupts)),
+            Err(error) => {
+                let is_open_question = matches!(error.downcast_ref(), Some(VaultError::Unavailable(_)))
+                    || error.is::<Interrupted>();
+                if is_open_question && self.has_vault().unwrap_or(false) {
+                    return Err(error.context("the vault is made on this machine: `lethe serve` finishes it"));
+                }
+                made.take_back();
+                Err(error)
+            }
+        }
+    }
+
+    async fn lay_down(
+        &self,
+        parameters: VaultParameters,
+        key: Option<NewKey>,
+        made: &mut Made,
+    ) -> Result<Opening> {
+        if self.settings.store.url.is_none() {
+            made.will_fill_folder(&self.settings.data.untrusted());
+        }
         let objects = self.objects(true).await?;
-        let disk = self.new_disk()?;
-        let (master, derivation) = self.new_key()?;
+        let disk = self.new_disk(made)?;
+        let (master, derivation) = match key {
+            Some(key) => key,
+            None => self.make_key(made)?,
+        };
         let header = draw_header(&mut Entropy::system(), parameters, derivation);
-        let (store, _) = self.wrapped(&objects, header.parameters.layout());
-        Vault::create(&mut self.setup(disk, store, master)?, &header).await?;
-        Ok(header)
+        let (store, meter) = self.wrapped(&objects, header.parameters.layout());
+        let mut setup = self.setup(disk, store, master)?;
+        Vault::create(&mut setup, &header).await?;
+        Ok(Opening { header, setup, meter })
+    }
+
+    /// Finds the vault and its key. Nothing is touched.
+    ///
+    /// # Errors
+    /// There is none; what was `asked` for contradicts it; disk, key or store fail.
+    pub async fn find(&self, asked: &VaultConfig) -> Result<Opening> {
+        let disk = self.disk()?;
+        let master = self.key(&raw_header(&disk)?)?;
+        let header = read_header(&disk, &master)?;
+        refuse_contradictions(self.settings, asked, &header.parameters)?;
+        let objects = self.objects(true).await?;
+        let (store, meter) = self.wrapped(&objects, header.parameters.layout());
+        Ok(Opening { header, setup: self.setup(disk, store, master)?, meter })
     }
 
     /// Opens the vault.
@@ -168,60 +287,59 @@ impl<'a> Place<'a> {
     /// # Errors
     /// Everything that can be wrong with disk, key, store or vault.
     pub async fn open(&self) -> Result<(Vault, MeterReader)> {
-        let disk = self.disk()?;
-        let master = self.key(&raw_header(&disk)?)?;
-        let header = read_header(&disk, &master)?;
-        let objects = self.objects(true).await?;
-        let (store, meter) = self.wrapped(&objects, header.parameters.layout());
-        let vault = Vault::open(self.setup(disk, store, master)?).await?;
-        Ok((vault, meter))
+        self.find(&VaultConfig::default()).await?.open().await
     }
 
     /// The prices that were asked for: a name of the table that comes with Lethe, or a file and a name in it.
     ///
     /// # Errors
     /// There are no such prices.
-    pub fn prices(&self) -> Result<Option<Prices>> {
+    pub fn prices(&self) -> Result<Option<Prices>, SettingsError> {
         let Some(asked) = &self.settings.prices else { return Ok(None) };
-        let asked = asked.to_string_lossy();
         let shipped = PriceTable::shipped();
         // A name in the configuration arrives joined to the configuration's folder.
-        let name = self.settings.prices.as_ref().and_then(|asked| asked.file_name());
-        let is_name = |name: &std::ffi::OsStr| !std::path::Path::new(&*asked).exists() && !name.is_empty();
-        let name = name.filter(|name| is_name(name)).map(|name| name.to_string_lossy());
-        if let Some(Ok(prices)) = name.map(|name| shipped.get(&name).cloned()).as_ref() {
-            return Ok(Some(prices.clone()));
+        let name = asked.file_name().filter(|_| !asked.exists()).map(|name| name.to_string_lossy());
+        if let Some(Ok(prices)) = name.map(|name| shipped.get(&name).cloned()) {
+            return Ok(Some(prices));
         }
+        let asked = asked.to_string_lossy();
+        let wrong = |why: String| SettingsError::Prices {
+            name: self.settings.origins.name(PRICES),
+            asked: asked.to_string(),
+            why,
+        };
         let (file, name) = asked.rsplit_once('#').map_or((&*asked, None), |(file, name)| (file, Some(name)));
-        let text = std::fs::read_to_string(file).with_context(|| {
+        let text = std::fs::read_to_string(file).map_err(|error| {
             let names = shipped.names().collect::<Vec<_>>().join(", ");
-            format!("--prices {asked}: this is neither one of {names} nor a file that can be read")
+            wrong(format!("this is neither one of {names} nor a file that can be read ({error})"))
         })?;
-        let table: PriceTable = text.parse().with_context(|| format!("--prices {file}"))?;
+        let table: PriceTable = text.parse().map_err(|error: PriceError| wrong(error.to_string()))?;
         let mut names = table.names();
         let name = match (name, names.next(), names.next()) {
             (Some(name), _, _) | (None, Some(name), None) => name,
-            _ => bail!("--prices {file} holds several tables: write {file}#NAME"),
+            _ => return Err(wrong(format!("it does not hold exactly one table: write {file}#NAME"))),
         };
-        Ok(Some(table.get(name)?.clone()))
+        table.get(name).cloned().map(Some).map_err(|error| wrong(error.to_string()))
     }
-}
 
-/// Refuses a vault whose trusted side is larger than this machine's memory.
-fn refuse_what_memory_cannot_hold(needed: u64) -> Result<()> {
-    // Where the system does not say, the attempt has to.
-    let Ok(text) = std::fs::read_to_string("/proc/meminfo") else { return Ok(()) };
-    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
-    let Some(total) = total.and_then(|kib| kib.trim().parse::<u64>().ok()) else { return Ok(()) };
-    if needed > total << 10 {
-        let (needed, total) = (Size(needed), Size(total << 10));
-        return Err(VaultError::Parameters(format!(
-            "this vault would take {needed} of trusted memory and the machine has {total}: lower --capacity or raise \
-             --block-size"
-        ))
-        .into());
+    /// Refuses a vault whose trusted side is larger than this machine's memory.
+    fn refuse_what_memory_cannot_hold(&self, needed: u64) -> Result<(), SettingsError> {
+        // Where the system does not say, the attempt has to.
+        let Ok(text) = std::fs::read_to_string("/proc/meminfo") else { return Ok(()) };
+        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
+        let Some(total) = total.and_then(|kib| kib.trim().parse::<u64>().ok()) else { return Ok(()) };
+        if needed <= total << 10 {
+            return Ok(());
+        }
+        let origins = &self.settings.origins;
+        Err(SettingsError::Memory {
+            name: origins.name(CAPACITY),
+            capacity: self.settings.capacity,
+            needed: Size(needed),
+            total: Size(total << 10),
+            block_name: origins.name(BLOCK_SIZE),
+        })
     }
-    Ok(())
 }
 
 /// The passphrase, from the environment or from the terminal.
@@ -230,9 +348,9 @@ fn passphrase(variable: &str, twice: bool) -> Result<Zeroizing<String>> {
         return Ok(Zeroizing::new(passphrase));
     }
     let ask = |prompt: &str| {
-        rpassword::prompt_password(prompt)
-            .map(Zeroizing::new)
-            .with_context(|| format!("no passphrase: set {variable}, or run this on a terminal"))
+        rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(|error| {
+            SettingsError::Key(format!("no passphrase ({error}): set {variable}, or run this on a terminal"))
+        })
     };
     let first = ask("Passphrase: ")?;
     if twice && *ask("The same again: ")? != *first {

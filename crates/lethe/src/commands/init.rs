@@ -36,7 +36,8 @@ impl Arguments {
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let place = Place::new(&settings);
     let prices = place.prices()?;
-    let header = place.make().await?;
+    let (vault, _interrupts) = place.make().await?;
+    let header = vault.header;
     let summary = summary(&header.parameters, place.store_name(), true, prices.as_ref());
     let (none, status) = (Usage::default(), Status::default());
     Report::now(&summary, &status, &none, &none, None).leave(&settings.data)?;

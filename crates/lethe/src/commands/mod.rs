@@ -14,7 +14,7 @@ use crate::config::{Config, Settings};
 use crate::exit::{self, Exit};
 use crate::flags::GlobalFlags;
 use crate::logging;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 /// Storage that learns nothing of what you touch
@@ -50,7 +50,9 @@ enum Command {
 /// # Errors
 /// Whatever ended it; [`Exit::of`] gives the code.
 pub fn run(cli: Cli) -> Result<Exit> {
-    let config = Config::load(cli.global.config.as_deref())?;
+    let named = cli.global.config.as_deref();
+    let config = Config::load(named);
+    let config = if named.is_some() { config.context("--config")? } else { config? };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let config = cli.global.over(config);
     let settle = |config: Config| -> Result<Settings> {

@@ -3,12 +3,14 @@
 use crate::config::{Config, Settings};
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, StoreFlags};
+use crate::made::Made;
 use crate::place::Place;
 use crate::progress;
 use anyhow::{Context, Result};
 use clap::Args;
 use lethe_store::{Objects, OpenOptions};
 use lethe_vault::{Receipt, Restore, VaultHeader, raw_header_of_store, restore};
+use std::path::Path;
 
 #[derive(Args)]
 #[command(
@@ -39,7 +41,7 @@ pub(super) struct Wanted {
 
 impl Arguments {
     pub(super) fn options(&self) -> Result<Wanted> {
-        let expect = self.expect.as_deref().map(str::parse).transpose()?;
+        let expect = self.expect.as_deref().map(str::parse).transpose().context("--expect")?;
         Ok(Wanted { expect, takeover: self.takeover })
     }
 
@@ -59,28 +61,47 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     let raw = raw_header_of_store(&objects).await?;
     let master = place.key(&raw)?;
     let layout = VaultHeader::decode(&raw, &master)?.parameters.layout();
-    let disk = place.new_disk()?;
-    let folder = settings.data.root().join("restoring");
-    let clear = || match std::fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    let mut made = Made::new();
+    let restored = async {
+        let disk = place.new_disk(&mut made)?;
+        let folder = settings.data.root().join("restoring");
+        clear(&folder)?;
+        let options = OpenOptions { create: true, ..OpenOptions::default() };
+        let copy = Objects::open(&folder.display().to_string(), &options).await?.with_layout(layout.clone());
+        let (store, _) = place.wrapped(&objects, layout);
+        let bar = progress::steps("", 0);
+        let shown = bar.clone();
+        let progress = move |stage: &'static str, done, all| {
+            shown.set_message(stage);
+            shown.set_length(all);
+            shown.set_position(done);
+        };
+        let Wanted { expect, takeover } = wanted;
+        let options = Restore { copy, expect, takeover, progress: Box::new(progress) };
+        let restored = restore(place.setup(disk, store, master)?, options).await;
+        bar.finish_and_clear();
+        clear(&folder)?;
+        anyhow::Ok(restored?)
     };
-    clear().with_context(|| format!("removing {}", folder.display()))?;
-    let options = OpenOptions { create: true, ..OpenOptions::default() };
-    let copy = Objects::open(&folder.display().to_string(), &options).await?.with_layout(layout.clone());
-    let (store, _) = place.wrapped(&objects, layout);
-    let bar = progress::steps("", 0);
-    let shown = bar.clone();
-    let progress = move |stage: &'static str, done, all| {
-        shown.set_message(stage);
-        shown.set_length(all);
-        shown.set_position(done);
+    let restored = match restored.await {
+        Ok(receipt) => receipt,
+        Err(error) => {
+            // One that was refused, or failed before there was anything to keep, leaves nothing behind.
+            if !place.has_vault().unwrap_or(true) {
+                made.take_back();
+            }
+            return Err(error);
+        }
     };
-    let Wanted { expect, takeover } = wanted;
-    let options = Restore { copy, expect, takeover, progress: Box::new(progress) };
-    let restored = restore(place.setup(disk, store, master)?, options).await;
-    bar.finish_and_clear();
-    clear().with_context(|| format!("removing {}", folder.display()))?;
-    println!("The vault is restored. Receipt of its new state:\n{}", restored?);
+    println!("The vault is restored. Receipt of its new state:\n{restored}");
     Ok(Exit::Success)
+}
+
+fn clear(folder: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("removing {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
 }

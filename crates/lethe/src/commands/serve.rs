@@ -1,24 +1,25 @@
 //! `lethe serve`
 
 use crate::banner;
+use crate::config::origins::{ADMIN, LISTEN};
 use crate::config::{Config, Padding, Settings, VaultConfig};
 use crate::credentials::Credentials;
 use crate::device::VaultDevice;
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, PriceFlags, ServeFlags, StoreFlags, VaultFlags};
+use crate::interrupt::Interrupts;
 use crate::listen::listen;
-use crate::parameters::{summary, vault_parameters};
+use crate::parameters::summary;
 use crate::place::Place;
 use crate::public_figures::figures;
 use crate::report::{Objects, Report};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use lethe_gateway::server::Limits;
 use lethe_gateway::{Gateway, Options, admin, s3, server};
 use lethe_vault::Vault;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// How often the figures of `lethe status` are left in the trusted folder.
@@ -51,24 +52,21 @@ impl Arguments {
 
 pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit> {
     // Both addresses first: a port that is taken should not cost the time of opening a vault.
-    let clients = listen(settings.serve.listen, "--listen")?;
-    let administration = listen(settings.serve.admin, "--admin")?;
+    let clients = listen(settings.serve.listen, settings.origins.name(LISTEN))?;
+    let administration = listen(settings.serve.admin, settings.origins.name(ADMIN))?;
     let (listen_at, admin_at) = (clients.local_addr()?, administration.local_addr()?);
     let place = Place::new(&settings);
     let prices = place.prices()?;
     let fresh = !place.has_vault()?;
-    if fresh {
-        place.make().await?;
-    }
-    let (vault, meter) = place.open().await?;
-    let parameters = vault.header().parameters.clone();
-    if *asked != VaultConfig::default() && parameters != vault_parameters(&settings)? {
-        vault.close().await?;
-        bail!(
-            "this vault was made with other parameters, which cannot change: leave out the vault flags (and \
-             `[vault]` in the configuration), or name another --data folder and store for a new vault"
-        );
-    }
+    let (opening, mut interrupts) = if fresh {
+        place.make().await?
+    } else {
+        // A passphrase is asked for before Ctrl-C is taken over.
+        (place.find(asked).await?, Interrupts::listen()?)
+    };
+    let parameters = opening.header.parameters.clone();
+    // An opening that is cut off is repeated by the next one.
+    let (vault, meter) = interrupts.cut_off(opening.open()).await?;
     let (credentials, _) = Credentials::load_or_make(&settings.data.credentials())?;
     let options = Options { padding: padding(&settings.serve.padding), ..Options::default() };
     let gateway = Gateway::open(VaultDevice(vault.clone()), options).await?;
@@ -110,39 +108,41 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
     let clients = TcpListener::from_std(clients)?;
     let serving = tokio::spawn(server::serve(clients, gateway, pair, Limits::default(), until(stopped)));
 
-    let failed = wait(&vault).await?;
+    let failed = wait(&vault, &mut interrupts).await;
     if failed {
         tracing::error!("the vault has stopped; the server ends");
     } else {
-        println!("Stopping: requests under way are finished, the vault is flushed.");
+        println!(
+            "Stopping: requests under way are finished, the vault is flushed. Ctrl-C again stops at once."
+        );
     }
-    let _ = stop.send(());
-    serving.await.context("the server")?;
-    admin.await.context("the administrative listener")??;
-    leaving.abort();
-    match vault.failure() {
-        Some(failure) => Err(failure.into()),
-        None => {
-            let receipt = vault.close().await?;
-            leave()?;
-            println!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
-            Ok(Exit::Success)
+    let stopping = async {
+        let _ = stop.send(());
+        serving.await.context("the server")?;
+        admin.await.context("the administrative listener")??;
+        leaving.abort();
+        if let Some(failure) = vault.failure() {
+            return Err(failure.into());
         }
-    }
+        let receipt = vault.close().await?;
+        leave()?;
+        println!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
+        Ok(Exit::Success)
+    };
+    // Cut off, it is as after a crash: what was acknowledged is there at the next opening.
+    interrupts.cut_off(stopping).await
 }
 
 /// Waits for Ctrl-C, a request to terminate, or the vault's end; `true` for the last.
-async fn wait(vault: &Vault) -> Result<bool> {
-    let mut terminate = signal(SignalKind::terminate())?;
+async fn wait(vault: &Vault, interrupts: &mut Interrupts) -> bool {
     let failure = async {
         while vault.failure().is_none() {
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };
     tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted.map(|()| false).context("waiting for Ctrl-C"),
-        _ = terminate.recv() => Ok(false),
-        () = failure => Ok(true),
+        () = interrupts.next() => false,
+        () = failure => true,
     }
 }
 

@@ -19,6 +19,15 @@ pub(super) const ADMIN: SocketAddr = loopback(9318);
 pub(super) const LEAST_BLOCK: Size = Size(64);
 pub(super) const MOST_BLOCK: Size = Size(16 << 20);
 
+/// 2^31 blocks do not fit the position map's entries any more.
+pub(super) const TOO_MANY_BLOCKS: u64 = 1 << 31;
+/// The schemes serve no larger batch.
+pub(super) const MOST_BATCH: u32 = 1024;
+/// Path ORAM's largest bucket.
+pub(super) const MOST_PATH_Z: u32 = 64;
+/// Ring ORAM's buckets grow with Z, S and A; beyond this, one eviction moves gigabytes.
+pub(super) const MOST_SLOTS: u32 = 1024;
+
 const fn loopback(port: u16) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
 }

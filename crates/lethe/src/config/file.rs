@@ -2,6 +2,7 @@
 
 use super::defaults;
 use super::locate::{self, ConfigError};
+use super::origins::{self, Name, Origins};
 use crate::size::Size;
 use clap::ValueEnum;
 use serde::Deserialize;
@@ -28,6 +29,9 @@ pub struct Config {
     pub prices: PricesConfig,
     /// The log.
     pub log: LogConfig,
+    /// Which of these values come from the file.
+    #[serde(skip)]
+    pub origins: Origins,
 }
 
 /// `[vault]`
@@ -212,12 +216,46 @@ impl Config {
         {
             *written = folder.join(&*written);
         }
+        config.origins = Origins::of(&config, path);
         Ok(config)
+    }
+
+    /// The names of all values that are given here.
+    pub(super) fn given(&self) -> Vec<Name> {
+        let Config { data, vault, store, key, serve, prices, log, origins: _ } = self;
+        let given = [
+            (origins::DATA, data.is_some()),
+            (origins::CAPACITY, vault.capacity.is_some()),
+            (origins::BLOCK_SIZE, vault.block_size.is_some()),
+            (origins::SCHEME, vault.scheme.is_some()),
+            (origins::Z, vault.z.is_some()),
+            (origins::S, vault.s.is_some()),
+            (origins::A, vault.a.is_some()),
+            (origins::MAX_BATCH, vault.max_batch.is_some()),
+            (origins::TREE_TOP, vault.tree_top.is_some()),
+            (origins::PAD_BATCHES, vault.pad_batches.is_some()),
+            (origins::CIPHER, vault.cipher.is_some()),
+            (origins::STORE, store.url.is_some()),
+            (origins::ENDPOINT, store.endpoint.is_some()),
+            (origins::STORE_OPTION, !store.options.0.is_empty()),
+            // A flag that names a kind of key replaces all that the file says of keys.
+            (origins::KEY_SOURCE, key.source.is_some()),
+            (origins::KEY_FILE, key.source.is_some() || key.file.is_some()),
+            (origins::KEY_ENV, key.source.is_some() || key.variable.is_some()),
+            (origins::LISTEN, serve.listen.is_some()),
+            (origins::ADMIN, serve.admin.is_some()),
+            (origins::PADDING, serve.padding.is_some()),
+            (origins::PRICES, prices.file.is_some()),
+            (origins::LOG, log.level.is_some()),
+            (origins::LOG_FORMAT, log.format.is_some()),
+        ];
+        given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
     }
 
     /// This configuration where `over` says nothing, and `over` where it speaks.
     #[must_use]
     pub fn overlaid(self, over: Config) -> Config {
+        let origins = self.origins.overlaid(&over.given());
         let mut options = self.store.options;
         options.0.extend(over.store.options.0);
         // Naming a kind of key source says that what the file says about another kind is not meant.
@@ -252,6 +290,7 @@ impl Config {
                 level: over.log.level.or(self.log.level),
                 format: over.log.format.or(self.log.format),
             },
+            origins,
         }
     }
 }

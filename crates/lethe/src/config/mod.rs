@@ -3,6 +3,7 @@
 mod defaults;
 mod file;
 mod locate;
+pub mod origins;
 mod settings;
 
 pub use file::{
@@ -10,4 +11,5 @@ pub use file::{
     StoreConfig, StoreOptions, VaultConfig,
 };
 pub use locate::ConfigError;
+pub use origins::Origins;
 pub use settings::{KeySettings, SchemeSettings, ServeSettings, Settings, SettingsError, StoreSettings};

@@ -4,6 +4,10 @@ use super::defaults;
 use super::file::{
     Cipher, Config, KeyConfig, KeySource, LogFormat, Padding, Scheme, StoreOptions, VaultConfig,
 };
+use super::origins::{
+    A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, Origins, S, STORE,
+    TREE_TOP, Z,
+};
 use crate::folders::DataFolder;
 use crate::size::Size;
 use std::net::SocketAddr;
@@ -32,6 +36,8 @@ pub struct Settings {
     pub log_level: String,
     /// How a line of the log looks.
     pub log_format: LogFormat,
+    /// Where each value came from, for errors.
+    pub origins: Origins,
 }
 
 /// The ORAM algorithm and its parameters; what is `None` the scheme chooses.
@@ -88,62 +94,134 @@ pub struct ServeSettings {
     pub padding: Padding,
 }
 
-/// Settings that contradict one another, or that no vault can have.
+/// Settings that contradict one another, or that no vault can have. Each names the flag, or the key and its file, that
+/// the value came from.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// A block is too small or too large.
+    /// A size outside of its range.
+    #[error("{name} is {value}: choose from {least} to {most}")]
+    Size {
+        /// The setting.
+        name: String,
+        /// What was asked for.
+        value: Size,
+        /// The least that works.
+        least: Size,
+        /// The most that works.
+        most: Size,
+    },
+    /// A number outside of its range.
+    #[error("{name} is {value}: choose from {least} to {most}")]
+    Number {
+        /// The setting.
+        name: String,
+        /// What was asked for.
+        value: u64,
+        /// The least that works.
+        least: u64,
+        /// The most that works.
+        most: u64,
+    },
+    /// A capacity that no vault of this block size can have.
     #[error(
-        "blocks of {0} are not supported: --block-size (`vault.block_size`) lies between 64 B and 16 MiB"
-    )]
-    BlockSize(Size),
-    /// Not even one block fits.
-    #[error(
-        "a capacity of {capacity} holds not one block of {block_size}: raise --capacity (`vault.capacity`) \
-         or lower --block-size (`vault.block_size`)"
+        "{name} is {capacity}: in blocks of {block_size} ({block_name}) choose at least one block and less than {limit}"
     )]
     Capacity {
+        /// The capacity's name.
+        name: String,
         /// What was asked for.
         capacity: Size,
-        /// What should fit.
+        /// The block size's name.
+        block_name: String,
+        /// Bytes of a block.
         block_size: Size,
+        /// The least that is too much.
+        limit: Size,
     },
     /// A parameter that the chosen scheme does not have.
-    #[error("the {scheme} scheme has no parameter {name}: leave out --{name} (`vault.{name}`)")]
+    #[error("{name} is given, and the {scheme} scheme has no such parameter: leave it out")]
     Parameter {
+        /// The setting.
+        name: String,
         /// The scheme.
         scheme: &'static str,
-        /// The parameter.
-        name: &'static str,
     },
-    /// A parameter that must be at least one.
-    #[error("--{flag} (`vault.{key}`) must be at least 1")]
-    Zero {
-        /// As a flag.
-        flag: &'static str,
-        /// In the file.
-        key: &'static str,
+    /// Parameters that each are in range and do not work together.
+    #[error("{names} do not fit together: {why}")]
+    Together {
+        /// The settings.
+        names: String,
+        /// What the scheme says.
+        why: String,
     },
-    /// A key of `[key]` that the chosen source does not use.
+    /// More trusted memory than the machine has.
     #[error(
-        "`key.{key}` is not used by the key source `{source_name}`: leave it out or choose another source"
+        "{name} is {capacity}: such a vault takes {needed} of trusted memory and this machine has {total}; lower it, \
+         or raise {block_name}"
     )]
+    Memory {
+        /// The capacity's name.
+        name: String,
+        /// What was asked for.
+        capacity: Size,
+        /// Trusted memory of such a vault.
+        needed: Size,
+        /// Memory of the machine.
+        total: Size,
+        /// The block size's name.
+        block_name: String,
+    },
+    /// An existing vault of another shape.
+    #[error(
+        "this vault was made with other parameters, which cannot change: {0}; leave them out, or name another --data \
+         folder and store for a new vault"
+    )]
+    OtherShape(String),
+    /// A key of `[key]` that the chosen source does not use.
+    #[error("{name} is not used by the key source `{source_name}`: leave it out or choose another source")]
     KeySource {
-        /// The key.
-        key: &'static str,
+        /// The setting.
+        name: String,
         /// The source.
         source_name: &'static str,
     },
     /// Both listeners on one address.
-    #[error("--listen and --admin are both {0}: clients and metrics need an address each")]
-    SameAddress(SocketAddr),
+    #[error("{listen} and {admin} are both {address}: clients and metrics need an address each")]
+    SameAddress {
+        /// The name of the clients' address.
+        listen: String,
+        /// The name of the administrative address.
+        admin: String,
+        /// Both.
+        address: SocketAddr,
+    },
     /// A store that is no URL.
     #[error(
-        "`{0}` is no address of a store: write s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or file:///FOLDER"
+        "{name} is `{url}`, which is no address of a store: write s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or \
+         file:///FOLDER"
     )]
-    Store(String),
+    Store {
+        /// The setting.
+        name: String,
+        /// What was written.
+        url: String,
+    },
     /// An endpoint without a store to reach there.
-    #[error("--endpoint (`store.endpoint`) needs a store: add --store s3://BUCKET (`store.url`)")]
-    EndpointAlone,
+    #[error("{0} needs a store to reach there: add --store s3://BUCKET (`store.url`)")]
+    EndpointAlone(String),
+    /// A table of prices that is not there or is none.
+    #[error("{name} is {asked}: {why}")]
+    Prices {
+        /// The setting.
+        name: String,
+        /// What was asked for.
+        asked: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A key source that gives no key, or one of another kind than the vault's.
+    #[error("{0}")]
+    Key(String),
 }
 
 impl Settings {
@@ -153,23 +231,29 @@ impl Settings {
     /// Two settings contradict one another, or one is out of bounds.
     pub fn resolve(config: Config) -> Result<Settings, SettingsError> {
         let data = DataFolder::new(config.data.unwrap_or_else(|| defaults::DATA.into()));
-        let (capacity, block_size) = sizes(&config.vault)?;
+        let origins = config.origins;
+        let (capacity, block_size) = sizes(&config.vault, &origins)?;
         let listen = config.serve.listen.unwrap_or(defaults::LISTEN);
         let admin = config.serve.admin.unwrap_or(defaults::ADMIN);
         if listen == admin && listen.port() != 0 {
-            return Err(SettingsError::SameAddress(listen));
+            return Err(SettingsError::SameAddress {
+                listen: origins.name(LISTEN),
+                admin: origins.name(ADMIN),
+                address: listen,
+            });
         }
         Ok(Settings {
             capacity,
             block_size,
-            scheme: scheme(&config.vault)?,
-            store: store(config.store.url, config.store.endpoint, config.store.options)?,
-            key: key(config.key, &data)?,
+            scheme: scheme(&config.vault, capacity, &origins)?,
+            store: store(config.store.url, config.store.endpoint, config.store.options, &origins)?,
+            key: key(config.key, &data, &origins)?,
             serve: ServeSettings { listen, admin, padding: config.serve.padding.unwrap_or(Padding::None) },
             prices: config.prices.file,
             log_level: config.log.level.unwrap_or_else(|| defaults::LOG_LEVEL.into()),
             log_format: config.log.format.unwrap_or(LogFormat::Text),
             data,
+            origins,
         })
     }
 
@@ -180,38 +264,51 @@ impl Settings {
 }
 
 /// Capacity and block size; a capacity that is not whole blocks is rounded down to them.
-fn sizes(vault: &VaultConfig) -> Result<(Size, Size), SettingsError> {
+fn sizes(vault: &VaultConfig, origins: &Origins) -> Result<(Size, Size), SettingsError> {
     let block_size = vault.block_size.unwrap_or(defaults::BLOCK);
     let capacity = vault.capacity.unwrap_or(defaults::CAPACITY);
-    if !(defaults::LEAST_BLOCK..=defaults::MOST_BLOCK).contains(&block_size) {
-        return Err(SettingsError::BlockSize(block_size));
+    let (least, most) = (defaults::LEAST_BLOCK, defaults::MOST_BLOCK);
+    if !(least..=most).contains(&block_size) {
+        return Err(SettingsError::Size { name: origins.name(BLOCK_SIZE), value: block_size, least, most });
     }
-    if capacity < block_size {
-        return Err(SettingsError::Capacity { capacity, block_size });
+    let limit = Size(defaults::TOO_MANY_BLOCKS * block_size.0);
+    if !(block_size..limit).contains(&capacity) {
+        let (name, block_name) = (origins.name(CAPACITY), origins.name(BLOCK_SIZE));
+        return Err(SettingsError::Capacity { name, capacity, block_name, block_size, limit });
     }
     Ok((Size(capacity.0 - capacity.0 % block_size.0), block_size))
 }
 
-fn scheme(vault: &VaultConfig) -> Result<SchemeSettings, SettingsError> {
+fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<SchemeSettings, SettingsError> {
     let scheme = vault.scheme.unwrap_or(Scheme::Ring);
-    let (name, has): (_, &[&str]) = match scheme {
-        Scheme::Ring => ("ring", &["z", "s", "a"]),
-        Scheme::Path => ("path", &["z"]),
+    let (scheme_name, has): (_, &[Name]) = match scheme {
+        Scheme::Ring => ("ring", &[Z, S, A, TREE_TOP]),
+        Scheme::Path => ("path", &[Z, TREE_TOP]),
         Scheme::Trivial => ("trivial", &[]),
     };
-    for (parameter, value) in [("z", vault.z), ("s", vault.s), ("a", vault.a)] {
-        if value.is_some() && !has.contains(&parameter) {
-            return Err(SettingsError::Parameter { scheme: name, name: parameter });
+    let most_z = if scheme == Scheme::Path { defaults::MOST_PATH_Z } else { defaults::MOST_SLOTS };
+    for (name, value, most) in [
+        (Z, vault.z, most_z),
+        (S, vault.s, defaults::MOST_SLOTS),
+        (A, vault.a, defaults::MOST_SLOTS),
+        (MAX_BATCH, vault.max_batch, defaults::MOST_BATCH),
+    ] {
+        let Some(value) = value else { continue };
+        if name != MAX_BATCH && !has.contains(&name) {
+            return Err(SettingsError::Parameter { name: origins.name(name), scheme: scheme_name });
+        }
+        if !(1..=most).contains(&value) {
+            let (name, value, most) = (origins.name(name), value.into(), most.into());
+            return Err(SettingsError::Number { name, value, least: 1, most });
         }
     }
-    for (flag, key, value) in [
-        ("z", "z", vault.z),
-        ("s", "s", vault.s),
-        ("a", "a", vault.a),
-        ("max-batch", "max_batch", vault.max_batch),
-    ] {
-        if value == Some(0) {
-            return Err(SettingsError::Zero { flag, key });
+    if let Some(value) = vault.tree_top {
+        if !has.contains(&TREE_TOP) {
+            return Err(SettingsError::Parameter { name: origins.name(TREE_TOP), scheme: scheme_name });
+        }
+        if value > capacity {
+            let (name, least) = (origins.name(TREE_TOP), Size(0));
+            return Err(SettingsError::Size { name, value, least, most: capacity });
         }
     }
     Ok(SchemeSettings {
@@ -230,21 +327,24 @@ fn store(
     url: Option<String>,
     endpoint: Option<String>,
     options: StoreOptions,
+    origins: &Origins,
 ) -> Result<StoreSettings, SettingsError> {
     match &url {
-        Some(url) if !url.contains("://") => return Err(SettingsError::Store(url.clone())),
-        None if endpoint.is_some() => return Err(SettingsError::EndpointAlone),
+        Some(url) if !url.contains("://") => {
+            return Err(SettingsError::Store { name: origins.name(STORE), url: url.clone() });
+        }
+        None if endpoint.is_some() => return Err(SettingsError::EndpointAlone(origins.name(ENDPOINT))),
         _ => {}
     }
     Ok(StoreSettings { url, endpoint, options })
 }
 
-fn key(key: KeyConfig, data: &DataFolder) -> Result<KeySettings, SettingsError> {
-    let unused = |key, source_name| Err(SettingsError::KeySource { key, source_name });
+fn key(key: KeyConfig, data: &DataFolder, origins: &Origins) -> Result<KeySettings, SettingsError> {
+    let unused = |name, source_name| Err(SettingsError::KeySource { name: origins.name(name), source_name });
     match (key.source.unwrap_or(KeySource::File), key.file, key.variable) {
-        (KeySource::File, _, Some(_)) => unused("variable", "file"),
-        (KeySource::Env, Some(_), _) => unused("file", "env"),
-        (KeySource::Passphrase, Some(_), _) => unused("file", "passphrase"),
+        (KeySource::File, _, Some(_)) => unused(KEY_ENV, "file"),
+        (KeySource::Env, Some(_), _) => unused(KEY_FILE, "env"),
+        (KeySource::Passphrase, Some(_), _) => unused(KEY_FILE, "passphrase"),
         (KeySource::File, file, None) => Ok(KeySettings::File(file.unwrap_or_else(|| data.master_key()))),
         (KeySource::Env, None, variable) => {
             Ok(KeySettings::Env(variable.unwrap_or_else(|| defaults::KEY_VARIABLE.into())))
@@ -296,17 +396,50 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_named_with_flag_and_key() {
-        assert!(refused("[vault]\nblock_size = 1").contains("--block-size"));
-        assert!(refused("[vault]\ncapacity = \"1KiB\"").contains("--capacity"));
-        assert_eq!(
-            refused("[vault]\nscheme = \"path\"\ns = 4"),
-            "the path scheme has no parameter s: leave out --s (`vault.s`)"
+    fn a_value_from_the_file_is_named_by_its_key_and_the_file() {
+        for (text, expected) in [
+            (
+                "[vault]\nblock_size = 1",
+                "`vault.block_size` in lethe.toml is 1 B: choose from 64 B to 16 MiB",
+            ),
+            (
+                "[vault]\ncapacity = \"1KiB\"",
+                "`vault.capacity` in lethe.toml is 1 KiB: in blocks of 64 KiB (--block-size) choose at least one block and less \
+                 than 128 TiB",
+            ),
+            (
+                "[vault]\nscheme = \"path\"\ns = 4",
+                "`vault.s` in lethe.toml is given, and the path scheme has no such parameter: leave it out",
+            ),
+            ("[vault]\nmax_batch = 0", "`vault.max_batch` in lethe.toml is 0: choose from 1 to 1024"),
+            (
+                "[vault]\ntree_top = \"2GiB\"",
+                "`vault.tree_top` in lethe.toml is 2 GiB: choose from 0 B to 1 GiB",
+            ),
+            (
+                "[serve]\nadmin = \"127.0.0.1:9317\"",
+                "--listen and `serve.admin` in lethe.toml are both 127.0.0.1:9317: clients and metrics need an address \
+                 each",
+            ),
+        ] {
+            assert_eq!(refused(text), expected);
+        }
+        assert!(refused("[key]\nsource = \"env\"\nfile = \"k\"").starts_with("`key.file` in lethe.toml"));
+        assert!(refused("[store]\nurl = \"bucket\"").starts_with("`store.url` in lethe.toml is `bucket`"));
+        let alone = refused("[store]\nendpoint = \"http://127.0.0.1\"");
+        assert!(alone.starts_with("`store.endpoint` in lethe.toml") && alone.contains("--store"), "{alone}");
+    }
+
+    #[test]
+    fn a_value_from_a_flag_is_named_by_the_flag_also_over_a_file() {
+        let file = "[vault]\ncapacity = \"1GiB\"\nmax_batch = 8";
+        let file = Config::parse(file, Path::new("lethe.toml")).unwrap();
+        let mut flags = Config::default();
+        flags.vault.capacity = Some(Size(1 << 50));
+        let error = Settings::resolve(file.overlaid(flags)).unwrap_err().to_string();
+        assert!(
+            error.starts_with("--capacity is 1 PiB: in blocks of 64 KiB (--block-size) choose"),
+            "{error}"
         );
-        assert_eq!(refused("[vault]\nmax_batch = 0"), "--max-batch (`vault.max_batch`) must be at least 1");
-        assert!(refused("[key]\nsource = \"env\"\nfile = \"k\"").contains("`key.file`"));
-        assert!(refused("[serve]\nlisten = \"127.0.0.1:5\"\nadmin = \"127.0.0.1:5\"").contains("--admin"));
-        assert!(refused("[store]\nurl = \"bucket\"").contains("s3://BUCKET"));
-        assert!(refused("[store]\nendpoint = \"http://127.0.0.1\"").contains("--store"));
     }
 }

@@ -1,0 +1,149 @@
+//! A failed `lethe init`, or first `lethe serve`, leaves nothing that it made itself, and nothing else is touched.
+
+use crate::desk::{Desk, finish};
+use std::net::TcpListener;
+use std::time::Duration;
+
+#[test]
+fn a_store_that_is_not_there_leaves_nothing() {
+    let desk = Desk::new();
+    let closed = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a port");
+    let s3 = format!(
+        "--store s3://b --endpoint http://{closed} --store-option access_key_id=a --store-option secret_access_key=b"
+    );
+    for store in ["--store file:///no/such/folder", &s3] {
+        for command in ["init", "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0"] {
+            let error = desk.fail(&format!("{command} {store}"), 5);
+            assert!(error.contains("--store"), "{error}");
+            assert!(desk.contents().is_empty(), "{:?}", desk.contents().keys());
+        }
+    }
+}
+
+#[test]
+fn a_store_that_holds_another_vault_leaves_nothing_and_is_not_changed() {
+    let desk = Desk::new();
+    std::fs::create_dir(desk.path("store")).expect("a folder");
+    let store = format!("--store file://{}", desk.path("store").display());
+    desk.succeed(&format!("init --data first --capacity 1MiB {store}"));
+    let before = desk.contents();
+    let error = desk.fail(&format!("init --data second --capacity 1MiB {store}"), 1);
+    assert!(error.contains("the store already holds a vault"), "{error}");
+    assert_eq!(desk.contents(), before);
+}
+
+#[test]
+fn what_was_there_before_stays() {
+    let desk = Desk::new();
+    std::fs::create_dir_all(desk.path("data/trusted")).expect("a folder");
+    std::fs::write(desk.path("data/trusted/theirs"), "kept").expect("written");
+    std::fs::write(desk.path("data/mine.key"), "no key").expect("written");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let closed = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(desk.path("data/mine.key"), closed).expect("set");
+    }
+    let before = desk.contents();
+    let error = desk.fail("init --data data --key-file data/mine.key", 2);
+    assert!(error.contains("--key-file") && error.contains("holds no key"), "{error}");
+    desk.fail("init --data data --store file:///no/such/folder", 5);
+    assert_eq!(desk.contents(), before);
+}
+
+#[test]
+fn a_data_folder_that_cannot_be_made_is_named() {
+    let desk = Desk::new();
+    std::fs::write(desk.path("file"), "no folder").expect("written");
+    let before = desk.contents();
+    let error = desk.fail("init --data file/data", 5);
+    assert!(error.contains("--data") && error.contains("file/data"), "{error}");
+    let store = desk.path("store");
+    std::fs::create_dir(&store).expect("a folder");
+    let error = desk.fail(&format!("init --data file/data --store file://{}", store.display()), 1);
+    assert!(error.contains("--data") && error.contains("file/data"), "{error}");
+    std::fs::remove_dir(&store).expect("it is empty");
+    assert_eq!(desk.contents(), before);
+}
+
+#[test]
+fn a_port_that_is_taken_leaves_nothing() {
+    let desk = Desk::new();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its address");
+    for flags in
+        [format!("--listen {address} --admin 127.0.0.1:0"), format!("--listen 127.0.0.1:0 --admin {address}")]
+    {
+        let error = desk.fail(&format!("serve {flags}"), 1);
+        assert!(
+            error.contains(&address.to_string()) && error.contains("in use by another program"),
+            "{error}"
+        );
+        assert!(desk.contents().is_empty(), "{:?}", desk.contents().keys());
+    }
+}
+
+#[test]
+fn a_restore_that_is_refused_leaves_nothing() {
+    let desk = Desk::new();
+    std::fs::create_dir(desk.path("store")).expect("a folder");
+    let store = format!("--store file://{}", desk.path("store").display());
+    desk.succeed(&format!("init --data first --capacity 1MiB {store}"));
+    let receipt = desk.succeed(&format!("backup --data first {store}"));
+    let before = desk.contents();
+    let restore = |flags: &str, code| desk.fail(&format!("restore --data second {store} {flags}"), code);
+    let error = restore("--key-file first/master.key", 4);
+    assert!(error.contains("--takeover"), "{error}");
+    let other = receipt.trim().replacen("lethe1-", "lethe1-00", 1);
+    restore(&format!("--key-file first/master.key --takeover --expect {other}"), 2);
+    restore("--key-file no.key --takeover", 2);
+    assert_eq!(desk.contents(), before);
+}
+
+#[test]
+fn a_restore_without_a_receipt_warns_once() {
+    let desk = Desk::new();
+    std::fs::create_dir(desk.path("store")).expect("a folder");
+    let store = format!("--store file://{}", desk.path("store").display());
+    desk.succeed(&format!("init --data first --capacity 1MiB --block-size 4KiB {store}"));
+    desk.succeed(&format!("backup --data first {store}"));
+    let restore = format!("restore --data second --key-file first/master.key --takeover {store}");
+    let restored = desk.run(&restore);
+    assert_eq!(restored.code, 0, "{}", restored.complained);
+    assert_eq!(
+        restored.complained.matches("cannot be told from the newest").count(),
+        1,
+        "{}",
+        restored.complained
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_init_leaves_nothing_and_an_interrupted_start_loses_nothing() {
+    let desk = Desk::new();
+    // A provider that takes connections and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let endpoint = silent.local_addr().expect("its address");
+    let s3 = format!(
+        "--store s3://b --endpoint http://{endpoint} --store-option access_key_id=a --store-option secret_access_key=b"
+    );
+    let child = desk.command(&format!("init {s3}")).spawn().expect("it starts");
+    let (_connection, _) = silent.accept().expect("it asks the provider");
+    let interrupt = format!("kill -INT {}", child.id());
+    std::process::Command::new("sh").args(["-c", &interrupt]).status().expect("sent");
+    let ended = finish(child);
+    assert_eq!(ended.code, 130, "{}", ended.complained);
+    assert!(desk.contents().is_empty(), "{:?}", desk.contents().keys());
+
+    desk.succeed("init --capacity 1MiB");
+    for milliseconds in [0, 10, 30, 60, 100] {
+        let child =
+            desk.command("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0").spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        let interrupt = format!("kill -INT {}", child.id());
+        std::process::Command::new("sh").args(["-c", &interrupt]).status().expect("sent");
+        finish(child);
+    }
+    desk.succeed("check");
+}

@@ -1,0 +1,6 @@
+//! The program as its users run it: what it refuses, how it says so, and what it leaves behind.
+
+mod desk;
+mod leftovers;
+mod openings;
+mod usage;

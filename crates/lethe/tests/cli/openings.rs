@@ -1,0 +1,116 @@
+//! What must not be opened: a clear error, its exit code, and nothing changed in folder or store.
+
+use crate::desk::{Desk, copy_folder};
+
+/// A vault with an untrusted folder of its own, that was open once.
+fn vault() -> Desk {
+    let desk = Desk::new();
+    desk.succeed("init --capacity 1MiB --block-size 4KiB");
+    desk.succeed("backup");
+    desk
+}
+
+/// Every command that opens a vault is refused with this code; returns the errors.
+fn refused(desk: &Desk, code: i32) -> Vec<String> {
+    let before = desk.contents();
+    let serve = "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0";
+    let errors = ["check", "backup", serve].map(|command| desk.fail(command, code));
+    assert_eq!(desk.contents(), before, "a refusal changed something");
+    errors.to_vec()
+}
+
+#[test]
+fn a_wrong_key_opens_nothing() {
+    let desk = vault();
+    let key = std::fs::read(desk.path("lethe-data/master.key")).expect("the key");
+    std::fs::write(desk.path("lethe-data/master.key"), "11".repeat(32)).expect("written");
+    for error in refused(&desk, 1) {
+        assert!(error.contains("the key does not open this vault"), "{error}");
+    }
+    std::fs::write(desk.path("lethe-data/master.key"), "no key").expect("written");
+    for error in refused(&desk, 2) {
+        assert!(error.contains("master.key holds no key"), "{error}");
+    }
+    std::fs::remove_file(desk.path("lethe-data/master.key")).expect("removed");
+    for error in refused(&desk, 2) {
+        assert!(error.contains("master.key"), "{error}");
+    }
+    std::fs::write(desk.path("lethe-data/master.key"), key).expect("written");
+    close(&desk, "lethe-data/master.key");
+    desk.succeed("check");
+}
+
+#[test]
+fn another_vaults_store_is_refused() {
+    let (desk, other) = (vault(), vault());
+    std::fs::rename(desk.path("lethe-data/untrusted"), desk.path("ours")).expect("moved");
+    copy_folder(&other.path("lethe-data/untrusted"), &desk.path("lethe-data/untrusted"));
+    for error in refused(&desk, 1) {
+        assert!(error.contains("the store holds another vault than the trusted folder"), "{error}");
+    }
+    std::fs::remove_dir_all(desk.path("lethe-data/untrusted")).expect("removed");
+    std::fs::rename(desk.path("ours"), desk.path("lethe-data/untrusted")).expect("moved");
+    desk.succeed("check");
+}
+
+#[test]
+fn a_header_that_is_newer_or_foreign_is_refused() {
+    let desk = vault();
+    let header = desk.path("lethe-data/untrusted/blobs/vault");
+    let ours = std::fs::read(&header).expect("the header");
+    let mut newer = ours.clone();
+    newer[6] = 2;
+    let garbled = b"something else entirely".to_vec();
+    for (bytes, part) in [(newer, "use a newer lethe"), (garbled, "not one of Lethe's")] {
+        std::fs::write(&header, bytes).expect("written");
+        for error in refused(&desk, 1) {
+            assert!(error.contains(part), "{error}");
+        }
+        let before = desk.contents();
+        let store = desk.path("lethe-data/untrusted");
+        let restore = format!(
+            "restore --data other --key-file lethe-data/master.key --store file://{}",
+            store.display()
+        );
+        let error = desk.fail(&restore, 1);
+        assert!(error.contains(part), "{error}");
+        assert_eq!(desk.contents(), before);
+    }
+    std::fs::write(&header, ours).expect("written");
+    desk.succeed("check");
+}
+
+#[test]
+fn an_older_copy_of_the_trusted_folder_is_refused() {
+    let desk = vault();
+    copy_folder(&desk.path("lethe-data/trusted"), &desk.path("older"));
+    desk.succeed("backup");
+    desk.succeed("backup");
+    std::fs::rename(desk.path("lethe-data/trusted"), desk.path("newest")).expect("moved");
+    std::fs::rename(desk.path("older"), desk.path("lethe-data/trusted")).expect("moved");
+    for error in refused(&desk, 4) {
+        assert!(error.contains("this trusted folder is an older copy"), "{error}");
+        assert!(error.contains("`restore --takeover`"), "{error}");
+    }
+    std::fs::remove_dir_all(desk.path("lethe-data/trusted")).expect("removed");
+    std::fs::rename(desk.path("newest"), desk.path("lethe-data/trusted")).expect("moved");
+    desk.succeed("check");
+}
+
+#[test]
+fn without_a_vault_every_command_says_so() {
+    let desk = Desk::new();
+    for command in ["check", "backup", "status"] {
+        let error = desk.fail(command, 1);
+        assert!(error.contains("there is no vault"), "{error}");
+    }
+    assert!(desk.contents().is_empty());
+    std::fs::create_dir(desk.path("store")).expect("a folder");
+    let error = desk.fail(&format!("restore --store file://{}", desk.path("store").display()), 5);
+    assert!(error.contains("the store holds no vault"), "{error}");
+}
+
+fn close(desk: &Desk, name: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(desk.path(name), std::fs::Permissions::from_mode(0o600)).expect("set");
+}
