@@ -21,3 +21,4 @@ pub mod testing;
 pub mod tree;
 pub mod turns;
 pub mod words;
+pub mod write_schedule;

@@ -6,3 +6,4 @@ mod path_trace;
 mod recursive;
 mod setup;
 mod trivial;
+mod write_schedule;
