@@ -11,6 +11,7 @@ extern crate alloc;
 pub mod block_header;
 pub mod bucket_metadata;
 pub mod layout;
+mod newest_copy;
 pub mod oram;
 pub mod position_map;
 pub mod schemes;

@@ -25,6 +25,12 @@ pub struct Turn<'a> {
 }
 
 impl Turns {
+    /// A queue in which so many can stand, whoever has the turn included, before it allocates.
+    pub fn with_room(places: usize) -> Self {
+        let tickets = VecDeque::with_capacity(places);
+        Turns { queue: RefCell::new(Queue { tickets, issued: 0 }) }
+    }
+
     /// Waits for the turn. Dropping the future, or the turn, lets the next one in.
     pub async fn take(&self) -> Turn<'_> {
         let turn = self.join();

@@ -1,5 +1,8 @@
 //! The schemes, one file each.
 
+pub mod detworam;
+pub mod eager;
 pub mod path;
+pub mod plain;
 pub mod ring;
 pub mod trivial;

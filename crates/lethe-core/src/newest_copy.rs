@@ -1,0 +1,41 @@
+//! The position map of a write-only ORAM: where the newest copy of each page is. 4 bytes a page.
+
+use crate::words::BlockId;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// The newest copy of every page: in its own main slot, as at the beginning, or in a holding slot.
+pub(crate) struct NewestCopy {
+    /// 0 means in the main area, otherwise holding slot + 1.
+    words: Vec<u32>,
+}
+
+impl NewestCopy {
+    /// A map of `pages` pages, all of them in the main area. At most 2^32 - 1 holding slots fit its words.
+    pub(crate) fn new(pages: u64) -> Self {
+        NewestCopy { words: vec![0; pages as usize] }
+    }
+
+    /// The bucket that holds the newest copy: main slots come first, then the holding area.
+    pub(crate) fn bucket(&self, page: BlockId) -> u64 {
+        match self.words[page.0 as usize] {
+            0 => page.0,
+            word => self.words.len() as u64 + u64::from(word) - 1,
+        }
+    }
+
+    /// The newest copy is in this holding slot now.
+    pub(crate) fn is_held(&mut self, page: BlockId, holding_slot: u64) {
+        self.words[page.0 as usize] = holding_slot as u32 + 1;
+    }
+
+    /// The newest copy is in the page's own main slot now.
+    pub(crate) fn is_in_place(&mut self, page: BlockId) {
+        self.words[page.0 as usize] = 0;
+    }
+
+    /// Bytes that it occupies.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.capacity() * size_of::<u32>()
+    }
+}

@@ -1,0 +1,312 @@
+//! DetWoORAM: Roche, Aviv, Choi, Mayberry, "Deterministic, Stash-Free Write-Only ORAM", CCS 2017; as Algorithm 1 of
+//! Chakravarty and Panda, "Introducing Fast and Secure Deterministic Stash Free Write Only Oblivious RAMs for Demand
+//! Paging in Keystone" (2021) has it.
+//!
+//! ```text
+//!  1  pth write, at address a with data d
+//!  3  D[N + (p mod M)] <- ENC(d)
+//!  4  Pos[a] <- N + (p mod M)
+//!  8  for i in the main slots that are due:  D[i] <- ENC(DEC(D[Pos[i]]));  Pos[i] <- i
+//! 12  p <- p + 1
+//!     read of address a:  DEC(D[Pos[a]])
+//! ```
+//!
+//! Untrusted memory is a main area, buckets `0..N`, where page a has slot a, and a holding area, buckets `N..N + M`.
+//! A write puts the page into the next holding slot and refreshes the K = N/M main slots that are due: each gets the
+//! newest copy of its own page, wherever that was. Which slots are due is a function of the count of writes, see
+//! [`WriteSchedule`]; by the time a holding slot comes round again its page is in the main area. So there is no stash,
+//! no randomness and nothing owed.
+//!
+//! **What the trace shows.** Adversary `Snapshot`, who sees which slots changed between two moments: how many writes
+//! there were, and nothing else; a [dummy](Access::Dummy) is a write of no page and shows what a write shows; reads
+//! change nothing. Every slot that is due is written, whether or not its page has changed and whether or not it was
+//! there already: the sealing layer makes each writing look new. Adversary `Full`, who sees reads too: **not hidden**.
+//! A read goes straight to the newest copy, and so do the reads of a refresh.
+//!
+//! **Costs.** A read: one slot, one round trip, copied straight into the caller's buffer. A write: at most ⌈K⌉ slots
+//! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes this
+//! the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write).
+//!
+//! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, a counter; see [`DetWoOram::trusted_bytes`]. All of it
+//! is allocated at construction: no access allocates.
+//!
+//! **Errors**: those of [`OramError`]; never `StashFull` or `Owed`. After a failure of the store, and after a future
+//! that was dropped half-way, it answers [`OramError::Torn`] only.
+
+use crate::layout::{Extent, Layout};
+use crate::newest_copy::NewestCopy;
+use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::store::Store;
+use crate::turns::Turns;
+use crate::words::{BlockId, Bucket, Slot};
+use crate::write_schedule::{WriteSchedule, WriteScheduleError};
+use alloc::vec;
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+use core::cell::{Cell, RefCell};
+
+/// The parameters of a DetWoORAM, and of [its eager form](super::eager). All of them are public.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct DetWoParameters {
+    /// N, pages that the user can address, and slots of the main area: 1 to 2^32 - 1.
+    pub capacity: u64,
+    /// M, slots of the holding area: 1 to N. A write refreshes N/M main slots.
+    pub holding: u64,
+    /// Bytes of a page: 0 to 2^24 (simulators move no payload). Position map and buffer must fit the address space.
+    pub block_bytes: u32,
+    /// The most accesses of one batch: at least 1. Nothing grows with it.
+    pub max_batch: u32,
+}
+
+/// Why parameters of a DetWoORAM are refused, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DetWoParametersError {
+    /// N out of range.
+    #[error("capacity is {0}; choose it from 1 to 2^32 - 1 pages")]
+    Capacity(u64),
+    /// M out of range.
+    #[error(transparent)]
+    Holding(#[from] WriteScheduleError),
+    /// A page that is too long.
+    #[error("blocks of {0} bytes are too long; choose at most 2^24 bytes")]
+    BlockBytes(u32),
+    /// A batch that can hold nothing.
+    #[error("max_batch is 0; choose at least 1")]
+    MaxBatch,
+    /// The trusted state does not fit the address space.
+    #[error(
+        "{bytes} bytes of position map and buffer do not fit the address space: raise holding or lower capacity"
+    )]
+    AddressSpace {
+        /// 4·N bytes of position map, ⌈N/M⌉ + 1 pages of buffer with their numbers.
+        bytes: u64,
+    },
+    /// An eager step that moves nothing.
+    #[error("step_pages is 0; choose at least 1")]
+    StepPages,
+}
+
+impl DetWoParameters {
+    /// Parameters for a ratio K of main to holding area, in batches of two: a page out, a page in. The holding area
+    /// has ⌈N/K⌉ slots. K is at least 1; the paper measures 3, 7 and 15.
+    pub fn for_ratio(capacity: u64, ratio: u64, block_bytes: u32) -> Self {
+        let holding = capacity.div_ceil(ratio.max(1));
+        DetWoParameters { capacity, holding, block_bytes, max_batch: 2 }
+    }
+
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// Each names the parameter and what to do.
+    pub fn validate(&self) -> Result<(), DetWoParametersError> {
+        self.schedule().map(|_| ())
+    }
+
+    /// Where writes go.
+    ///
+    /// # Errors
+    /// As [`validate`](Self::validate).
+    pub fn schedule(&self) -> Result<WriteSchedule, DetWoParametersError> {
+        if !(1..=u64::from(u32::MAX)).contains(&self.capacity) {
+            return Err(DetWoParametersError::Capacity(self.capacity));
+        }
+        let schedule = WriteSchedule::new(self.capacity, self.holding)?;
+        if self.block_bytes > 1 << 24 {
+            return Err(DetWoParametersError::BlockBytes(self.block_bytes));
+        }
+        if self.max_batch == 0 {
+            return Err(DetWoParametersError::MaxBatch);
+        }
+        // Below 2^32 pages of at most 2^24 bytes: no overflow.
+        let page_bytes = u64::from(self.block_bytes) + (size_of::<Slot>() + size_of::<Bucket>()) as u64;
+        let bytes = self.capacity * size_of::<u32>() as u64 + (schedule.most_refreshes() + 1) * page_bytes;
+        if bytes > isize::MAX as u64 {
+            return Err(DetWoParametersError::AddressSpace { bytes });
+        }
+        Ok(schedule)
+    }
+
+    /// What the scheme needs of untrusted memory, in plaintext bytes: N + M buckets of one slot.
+    pub fn layout(&self) -> Layout {
+        let buckets = self.capacity + self.holding;
+        Layout::new(vec![Extent { buckets, slots: 1, slot_bytes: self.block_bytes }])
+    }
+
+    /// Pages that a write moves at most: ⌈N/M⌉ refreshed, and one into the holding area.
+    pub(crate) fn most_pages(schedule: &WriteSchedule) -> usize {
+        schedule.most_refreshes() as usize + 1
+    }
+}
+
+/// The slot of a bucket: there is one in each.
+pub(crate) fn only_slot(bucket: u64) -> Slot {
+    Slot { bucket: Bucket(bucket), index: 0 }
+}
+
+/// A DetWoORAM over a store.
+pub struct DetWoOram<S> {
+    parameters: DetWoParameters,
+    schedule: WriteSchedule,
+    store: S,
+    turns: Turns,
+    /// An access did not come to its end.
+    torn: Cell<bool>,
+    newest: RefCell<NewestCopy>,
+    /// p: writes so far, dummies included.
+    writes: Cell<u64>,
+    spare: Cell<Moved>,
+}
+
+/// What one write moves, kept so that its buffers are used again.
+#[derive(Default)]
+struct Moved {
+    /// Where the newest copies of the pages to be refreshed are.
+    from: Vec<Slot>,
+    /// The holding slot, then the main slots.
+    to: Vec<Bucket>,
+    /// The pages, in the order of `to`.
+    bytes: Vec<u8>,
+}
+
+impl<S: Store> DetWoOram<S> {
+    /// A DetWoORAM over a store that was never written: every page reads as zeros.
+    ///
+    /// # Errors
+    /// [`DetWoParametersError`].
+    pub fn new(parameters: DetWoParameters, store: S) -> Result<Self, DetWoParametersError> {
+        let schedule = parameters.schedule()?;
+        let pages = DetWoParameters::most_pages(&schedule);
+        Ok(DetWoOram {
+            newest: RefCell::new(NewestCopy::new(parameters.capacity)),
+            spare: Cell::new(Moved {
+                from: Vec::with_capacity(pages - 1),
+                to: Vec::with_capacity(pages),
+                bytes: vec![0; pages * parameters.block_bytes as usize],
+            }),
+            parameters,
+            schedule,
+            store,
+            turns: Turns::with_room(2),
+            torn: Cell::new(false),
+            writes: Cell::new(0),
+        })
+    }
+
+    /// What it was built with.
+    pub fn parameters(&self) -> &DetWoParameters {
+        &self.parameters
+    }
+
+    /// Writes so far, dummies included. Public.
+    pub fn writes(&self) -> u64 {
+        self.writes.get()
+    }
+
+    /// Bytes on the trusted side: position map, buffer, counter.
+    pub fn trusted_bytes(&self) -> usize {
+        let pages = DetWoParameters::most_pages(&self.schedule);
+        let lists = (pages - 1) * size_of::<Slot>() + pages * size_of::<Bucket>();
+        let fixed = size_of::<Self>() - size_of::<S>();
+        fixed + self.newest.borrow().bytes() + pages * self.block_bytes() + lists
+    }
+
+    /// Lines 3 to 12. All pages that are due are read and then all are written, holding slot first: each in one
+    /// operation, so that a store with threads can spread it. The page being written may itself be due: its old copy is
+    /// read like any other and then replaced.
+    async fn write(&self, page: Option<(BlockId, &[u8])>) -> Result<(), S::Error> {
+        let mut moved = self.spare.take();
+        let write = self.writes.get();
+        let due = self.schedule.refreshes(write);
+        let holding_slot = self.schedule.holding_slot(write);
+        moved.from.clear();
+        moved.to.clear();
+        moved.to.push(Bucket(self.parameters.capacity + holding_slot));
+        {
+            let newest = self.newest.borrow();
+            for slot in due.clone() {
+                moved.from.push(only_slot(newest.bucket(BlockId(slot))));
+                moved.to.push(Bucket(slot));
+            }
+        }
+        let block_bytes = self.block_bytes();
+        let (held, rest) = moved.bytes.split_at_mut(block_bytes);
+        let refreshed = &mut rest[..moved.from.len() * block_bytes];
+        self.store.read(&moved.from, refreshed).await?;
+        match page {
+            Some((page, bytes)) => {
+                held.copy_from_slice(bytes);
+                if let Some(place) = due.place_of(page.0) {
+                    refreshed[place as usize * block_bytes..][..block_bytes].copy_from_slice(bytes);
+                }
+            }
+            None => held.fill(0),
+        }
+        self.store.write(&moved.to, &moved.bytes[..moved.to.len() * block_bytes]).await?;
+
+        let mut newest = self.newest.borrow_mut();
+        if let Some((page, _)) = page {
+            newest.is_held(page, holding_slot);
+        }
+        due.for_each(|slot| newest.is_in_place(BlockId(slot)));
+        self.writes.set(write + 1);
+        self.spare.set(moved);
+        Ok(())
+    }
+}
+
+impl<S: Store> Oram for DetWoOram<S> {
+    type Error = S::Error;
+
+    fn capacity(&self) -> u64 {
+        self.parameters.capacity
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.parameters.block_bytes as usize
+    }
+
+    fn max_batch(&self) -> usize {
+        self.parameters.max_batch as usize
+    }
+
+    /// One access after the other. An access that is begun beside another waits for it.
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
+        check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        let _turn = self.turns.take().await;
+        if self.torn.replace(true) {
+            return Err(OramError::Torn);
+        }
+        for access in batch {
+            match access {
+                Access::Read(page, into) => {
+                    let slot = only_slot(self.newest.borrow().bucket(*page));
+                    self.store.read(&[slot], into).await?;
+                }
+                Access::Write(page, from) => self.write(Some((*page, from))).await?,
+                Access::Dummy => self.write(None).await?,
+            }
+        }
+        self.torn.set(false);
+        Ok(())
+    }
+
+    /// Always 0.
+    fn owed(&self) -> u64 {
+        0
+    }
+
+    /// Never.
+    fn must_idle(&self) -> bool {
+        false
+    }
+
+    /// Nothing is owed.
+    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        Ok(())
+    }
+
+    /// Always 0: there is no eviction.
+    fn emergencies(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,140 @@
+//! Plain: each page in its own slot, written in place. No ORAM: what demand paging with encryption and authentication
+//! alone does, and the baseline that every ratio is taken against.
+//!
+//! **What the trace shows** (adversary `Full` and adversary `Snapshot`): **which page is read, and which is written.**
+//! Nothing is hidden. A dummy access shows nothing and does nothing.
+//!
+//! **Costs** of an access: one slot, one round trip, copied straight between the caller's buffer and the store. No
+//! position map, no buffer, nothing owed; no access allocates.
+//!
+//! **Errors**: those of [`OramError`]; never `StashFull`, `Owed` or `Torn`: a write that failed has replaced the page
+//! or has not, and everything else is as it was.
+
+use super::detworam::only_slot;
+use crate::layout::{Extent, Layout};
+use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::store::Store;
+use crate::words::Bucket;
+use alloc::vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// The parameters of plain paging. All of them are public.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct PlainParameters {
+    /// N, pages that the user can address, and slots: at least 1.
+    pub capacity: u64,
+    /// Bytes of a page: 0 to 2^24 (simulators move no payload).
+    pub block_bytes: u32,
+    /// The most accesses of one batch: at least 1. Nothing grows with it.
+    pub max_batch: u32,
+}
+
+/// Why parameters of plain paging are refused, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlainParametersError {
+    /// A parameter that must not be 0.
+    #[error("{0} is 0; choose at least 1")]
+    Zero(&'static str),
+    /// A page that is too long.
+    #[error("blocks of {0} bytes are too long; choose at most 2^24 bytes")]
+    BlockBytes(u32),
+}
+
+impl PlainParameters {
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// Each names the parameter and what to do.
+    pub fn validate(&self) -> Result<(), PlainParametersError> {
+        if self.capacity == 0 {
+            return Err(PlainParametersError::Zero("capacity"));
+        }
+        if self.max_batch == 0 {
+            return Err(PlainParametersError::Zero("max_batch"));
+        }
+        if self.block_bytes > 1 << 24 {
+            return Err(PlainParametersError::BlockBytes(self.block_bytes));
+        }
+        Ok(())
+    }
+
+    /// What it needs of untrusted memory, in plaintext bytes: one bucket of one slot a page.
+    pub fn layout(&self) -> Layout {
+        Layout::new(vec![Extent { buckets: self.capacity, slots: 1, slot_bytes: self.block_bytes }])
+    }
+}
+
+/// Plain paging over a store.
+pub struct Plain<S> {
+    parameters: PlainParameters,
+    store: S,
+}
+
+impl<S: Store> Plain<S> {
+    /// Plain paging over whatever the store holds; a store that was never written holds zeros.
+    ///
+    /// # Errors
+    /// [`PlainParametersError`].
+    pub fn new(parameters: PlainParameters, store: S) -> Result<Self, PlainParametersError> {
+        parameters.validate()?;
+        Ok(Plain { parameters, store })
+    }
+
+    /// What it was built with.
+    pub fn parameters(&self) -> &PlainParameters {
+        &self.parameters
+    }
+
+    /// Bytes on the trusted side: the parameters.
+    pub fn trusted_bytes(&self) -> usize {
+        size_of::<Self>() - size_of::<S>()
+    }
+}
+
+impl<S: Store> Oram for Plain<S> {
+    type Error = S::Error;
+
+    fn capacity(&self) -> u64 {
+        self.parameters.capacity
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.parameters.block_bytes as usize
+    }
+
+    fn max_batch(&self) -> usize {
+        self.parameters.max_batch as usize
+    }
+
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
+        check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        for access in batch {
+            match access {
+                Access::Read(page, into) => self.store.read(&[only_slot(page.0)], into).await?,
+                Access::Write(page, from) => self.store.write(&[Bucket(page.0)], from).await?,
+                Access::Dummy => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Always 0.
+    fn owed(&self) -> u64 {
+        0
+    }
+
+    /// Never.
+    fn must_idle(&self) -> bool {
+        false
+    }
+
+    /// Nothing is owed.
+    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        Ok(())
+    }
+
+    /// Always 0: there is no eviction.
+    fn emergencies(&self) -> u64 {
+        0
+    }
+}
