@@ -1,10 +1,20 @@
-//! Reading and authenticating the whole vault, bucket by bucket, in the order of their numbers: a public pattern.
+//! Reading and authenticating the whole vault, bucket by bucket, in the order of their numbers, and then what stands
+//! beside the buckets: a public pattern.
 
+use crate::checkpoint::{Shipped, blob_name, blob_order, digest};
 use crate::error::VaultError;
+use crate::header::VaultParameters;
+use crate::ownership::Claims;
+use crate::recovery::MAX_HEADER_BYTES;
+use crate::session::HEADER;
 use lethe_core::store::Untrusted;
 use lethe_core::words::{Bucket, Slot};
+use lethe_seal::blob;
 use lethe_seal::error::SealError;
+use lethe_seal::master_key::MasterKey;
 use lethe_seal::sealed::{Resolved, Sealed};
+use lethe_seal::versions::VaultId;
+use lethe_store::{BlobError, Blobs};
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,7 +25,7 @@ pub struct Report {
     pub slots: u64,
     /// Sealed bytes read.
     pub bytes: u64,
-    /// What is wrong, one line for each bucket, at most a hundred.
+    /// What is wrong, one line for each bucket or other object, at most a hundred buckets.
     pub complaints: Vec<String>,
 }
 
@@ -54,4 +64,65 @@ pub(crate) async fn check<U: Untrusted>(
         progress(nth as u64 + 1, live.len() as u64);
     }
     Ok(report)
+}
+
+/// What stands beside the buckets, as the trusted side knows it.
+pub(crate) struct Beside {
+    pub(crate) master: MasterKey,
+    pub(crate) vault: VaultId,
+    /// The header as it was stored.
+    pub(crate) header: Vec<u8>,
+    pub(crate) epoch: u32,
+    pub(crate) shipped: Shipped,
+    /// The most bytes that a shipped checkpoint has.
+    pub(crate) most: usize,
+}
+
+impl Beside {
+    /// The most bytes that a shipped checkpoint of such a vault has, sealed; epochs still in use come on top.
+    pub(crate) fn most(parameters: &VaultParameters) -> usize {
+        blob::sealed_bytes(parameters.shipped_bytes() as usize + (64 << 20))
+    }
+
+    /// Reads header, claims and the shipped checkpoint; tells what is wrong with them.
+    pub(crate) async fn check(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
+        let mut complaints = Vec::new();
+        match read(store, HEADER, MAX_HEADER_BYTES).await? {
+            Read::Bytes(held) if held == self.header => {}
+            Read::Nothing => complaints.push("the vault's header was removed".into()),
+            _ => complaints.push("the vault's header was changed".into()),
+        }
+        let claims = Claims { blobs: store, master: &self.master, vault: self.vault };
+        complaints.extend(claims.complaints(self.epoch).await?);
+        let shipped = (self.shipped.epoch, self.shipped.number);
+        if self.shipped.number > 0 {
+            let name = blob_name(shipped.0, shipped.1);
+            match read(store, &name, self.most).await? {
+                Read::Bytes(held) if digest(&held) == self.shipped.digest => {}
+                Read::Nothing => complaints.push(format!("{name} was removed")),
+                _ => complaints.push(format!("{name} was changed")),
+            }
+        }
+        // An older one may be left from a crash: the next that is shipped removes it.
+        let is_planted = |name: &str| blob_order(name).is_none_or(|order| order > shipped);
+        let planted = store.list("checkpoint/").await?.into_iter().filter(|blob| is_planted(&blob.name));
+        complaints.extend(planted.map(|blob| format!("{} was not shipped by this vault", blob.name)));
+        Ok(complaints)
+    }
+}
+
+/// What was found under a name.
+enum Read {
+    Bytes(Vec<u8>),
+    TooLarge,
+    Nothing,
+}
+
+async fn read(store: &impl Blobs, name: &str, most: usize) -> Result<Read, VaultError> {
+    match store.get(name, most).await {
+        Ok(Some(bytes)) => Ok(Read::Bytes(bytes)),
+        Ok(None) => Ok(Read::Nothing),
+        Err(BlobError::TooLarge { .. }) => Ok(Read::TooLarge),
+        Err(error) => Err(error.into()),
+    }
 }

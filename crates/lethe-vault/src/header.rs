@@ -156,6 +156,11 @@ impl VaultHeader {
         Ok(outer(bytes)?.passphrase)
     }
 
+    /// Which vault a stored header says that it belongs to; not to be believed before the key has authenticated it.
+    pub(crate) fn vault(bytes: &[u8]) -> Option<VaultId> {
+        Some(outer(bytes).ok()?.vault)
+    }
+
     /// Reads a stored header. Nothing in it is believed before the key has authenticated it.
     ///
     /// # Errors

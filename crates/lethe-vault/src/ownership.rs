@@ -7,7 +7,7 @@ use lethe_seal::cipher::Cipher;
 use lethe_seal::derive::{Purpose, Salt};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::VaultId;
-use lethe_store::Blobs;
+use lethe_store::{BlobError, Blobs};
 
 const PREFIX: &str = "epoch/";
 /// A claim is small; a larger object is not one.
@@ -29,7 +29,6 @@ impl<B: Blobs> Claims<'_, B> {
     /// another gateway, nor a spoilt one for nobody. Also if the claim of `known` is gone (unless that is 0): so is
     /// perhaps the claim of whoever has displaced us.
     pub(crate) async fn newest(&self, known: u32) -> Result<u32, VaultError> {
-        let number = |name: &str| u32::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok();
         let mut newest = known;
         let claims = self.blobs.list(PREFIX).await?;
         if known > 0 && !claims.iter().any(|claim| number(&claim.name) == Some(known)) {
@@ -39,16 +38,51 @@ impl<B: Blobs> Claims<'_, B> {
         }
         for claim in claims {
             let Some(epoch) = number(&claim.name).filter(|epoch| *epoch > known) else { continue };
-            let sealed = self.blobs.get(&claim.name, MAX_BYTES).await?.unwrap_or_default();
-            blob::open(self.master, Purpose::HEADER, &self.context(&claim.name), &sealed).map_err(|_| {
-                VaultError::Tampered(format!(
-                    "{} in the store is no claim made with this vault's key",
-                    claim.name
-                ))
-            })?;
+            if !matches!(self.read(&claim.name).await?, Found::Claim) {
+                let wrong = format!("{} in the store is no claim made with this vault's key", claim.name);
+                return Err(VaultError::Tampered(wrong));
+            }
             newest = newest.max(epoch);
         }
         Ok(newest)
+    }
+
+    /// What is wrong with the claims: those up to ours that were changed or removed, and what bears the name of one
+    /// and is none.
+    ///
+    /// # Errors
+    /// [`VaultError::Displaced`] if a true one lies above ours.
+    pub(crate) async fn complaints(&self, ours: u32) -> Result<Vec<String>, VaultError> {
+        let mut complaints = Vec::new();
+        for epoch in 1..=ours {
+            match self.read(&name(epoch)).await? {
+                Found::Claim => {}
+                Found::Other => complaints.push(format!("{} was changed", name(epoch))),
+                Found::Nothing => complaints.push(format!("{} was removed", name(epoch))),
+            }
+        }
+        for claim in self.blobs.list(PREFIX).await? {
+            match number(&claim.name) {
+                Some(epoch) if epoch <= ours => {}
+                Some(theirs) if matches!(self.read(&claim.name).await?, Found::Claim) => {
+                    return Err(VaultError::Displaced { ours, theirs });
+                }
+                _ => complaints.push(format!("{} is no claim made with this vault's key", claim.name)),
+            }
+        }
+        Ok(complaints)
+    }
+
+    async fn read(&self, name: &str) -> Result<Found, VaultError> {
+        match self.blobs.get(name, MAX_BYTES).await {
+            Ok(Some(claim)) => {
+                let opened = blob::open(self.master, Purpose::HEADER, &self.context(name), &claim);
+                Ok(opened.map_or(Found::Other, |_| Found::Claim))
+            }
+            Ok(None) => Ok(Found::Nothing),
+            Err(BlobError::TooLarge { .. }) => Ok(Found::Other),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Checks that no epoch above ours was claimed.
@@ -60,6 +94,21 @@ impl<B: Blobs> Claims<'_, B> {
     fn context(&self, name: &str) -> Vec<u8> {
         [self.vault.0.as_slice(), name.as_bytes()].concat()
     }
+}
+
+/// What stands under the name of a claim.
+enum Found {
+    Claim,
+    Other,
+    Nothing,
+}
+
+fn name(epoch: u32) -> String {
+    format!("{PREFIX}{epoch:08x}")
+}
+
+fn number(name: &str) -> Option<u32> {
+    u32::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()
 }
 
 /// Claims `epoch`, with a token and a salt drawn for it.
@@ -74,7 +123,7 @@ pub(crate) async fn claim(
     epoch: u32,
     (token, salt): (Salt, Salt),
 ) -> Result<(), VaultError> {
-    let name = format!("{PREFIX}{epoch:08x}");
+    let name = name(epoch);
     let context = [vault.0.as_slice(), name.as_bytes()].concat();
     let note = disk.meta(CLAIM)?.and_then(|note| borsh::from_slice::<(u32, Vec<u8>)>(&note).ok());
     let ours = match note {

@@ -246,14 +246,15 @@ async fn agree_on_header<U: VaultStore>(
     header: &VaultHeader,
 ) -> Result<(), VaultError> {
     match store.get(HEADER, MAX_HEADER_BYTES).await? {
-        Some(theirs) => {
-            let theirs = VaultHeader::decode(&theirs, master).map_err(|error| match error {
-                // Our own header opened with this key, so the store's is of another key.
-                VaultError::WrongKey => VaultError::OtherVault,
-                other => other,
-            })?;
-            if theirs == *header { Ok(()) } else { Err(VaultError::OtherVault) }
+        Some(theirs) if Some(&theirs) == disk.meta(HEADER)?.as_ref() => Ok(()),
+        Some(theirs) if VaultHeader::vault(&theirs) == Some(header.vault) => {
+            Err(VaultError::Tampered("the vault's header in the store is not the one that was made".into()))
         }
+        Some(theirs) => match VaultHeader::decode(&theirs, master) {
+            // Our own header opened with this key, so the store's is of another key.
+            Ok(_) | Err(VaultError::WrongKey) => Err(VaultError::OtherVault),
+            Err(other) => Err(other),
+        },
         // A crash came between the two halves of making the vault.
         None if disk.meta(SHIPPED)?.is_none() => {
             let encoded = disk.meta(HEADER)?.ok_or(VaultError::NoVault)?;

@@ -5,6 +5,7 @@
 //! over that local copy gives up the blocks one after the other, and each is written into a new, empty scheme, which
 //! draws every position anew. The watcher sees one scan and then `capacity` accesses, whatever the vault holds.
 
+use crate::check::{Beside, check};
 use crate::checkpoint::{Receipt, Shipped, ShippedCheckpoint, blob_name, blob_order, digest};
 use crate::engine::Engine;
 use crate::entropy::Entropy;
@@ -76,6 +77,7 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     let ShippedCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
     let mut old =
         Old::over(&options.copy, &header, &setup.master, scheme, versions, accesses, &mut setup.entropy)?;
+    old.verify().await?;
 
     let base = Epoch { number: next, salt: setup.entropy.salt() };
     let fresh = versions_after(&setup.store, &header, &setup.master, base)?;
@@ -89,7 +91,8 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     setup.disk.set_meta(SHIPPED, &note)?;
     let (disk, session) = (setup.disk.clone(), recovery::open(setup, true).await?);
     let (vault, running) = Vault::over(session);
-    let moving = async {
+    // It owns the vault: the session ends when it does, whether or not it succeeds.
+    let moving = async move {
         let (capacity, batch) = (vault.capacity(), vault.max_batch() as u64);
         for first in (0..capacity).step_by(batch as usize) {
             let blocks: Vec<BlockId> = (first..capacity.min(first + batch)).map(BlockId).collect();
@@ -121,7 +124,7 @@ async fn fetch_checkpoint<U: VaultStore>(
     let (epoch, number) =
         names.iter().filter_map(|blob| blob_order(&blob.name)).max().ok_or(VaultError::NoCheckpoint)?;
     let name = blob_name(epoch, number);
-    let most = blob::sealed_bytes(header.parameters.shipped_bytes() as usize + (64 << 20));
+    let most = Beside::most(&header.parameters);
     let sealed = store.get(&name, most).await?.ok_or(VaultError::NoCheckpoint)?;
     let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
     let text = blob::open(master, Purpose::CHECKPOINT, &context, &sealed)
@@ -234,6 +237,12 @@ impl<'a, L: Untrusted> Old<'a, L> {
         let mut engine = Engine::new(Rc::new(sealed), scheme, gate, accesses);
         engine.go_live();
         Ok(Old { engine })
+    }
+
+    /// Authenticates every slot of the copy, dummies included, before anything is built on it.
+    async fn verify(&self) -> Result<(), VaultError> {
+        let report = check(&self.engine.sealed, Box::new(|_, _| {})).await?;
+        report.complaints.into_iter().next().map_or(Ok(()), |wrong| Err(VaultError::Tampered(wrong)))
     }
 
     /// Reads blocks through the old scheme; only the local copy sees it.

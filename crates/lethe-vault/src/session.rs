@@ -3,7 +3,7 @@
 //! Nothing goes out before the record that announces it is durable, and nothing is acknowledged before the record of
 //! its batch is. Every failure ends the session; the next opening recovers, by the one path that crashes take too.
 
-use crate::check::{Progress, Report, check};
+use crate::check::{Beside, Progress, Report, check};
 use crate::checkpoint::{self, Checkpoint, Garbage, Receipt, Shipped, ShippedCheckpoint};
 use crate::disk::TrustedDisk;
 use crate::engine::{Answers, Engine, Work};
@@ -268,12 +268,34 @@ impl<U: VaultStore> Session<U> {
             self.checkpoint()?;
             return self.start_what_can_start();
         }
-        if quiet && let Some((progress, reply)) = self.checks.pop_front() {
-            self.checking = true;
-            let sealed = self.engine.sealed.clone();
-            self.in_flight
-                .push(Box::pin(async move { Event::Checked(check(&sealed, progress).await, reply) }));
+        if quiet
+            && !self.shipping
+            && let Some((progress, reply)) = self.checks.pop_front()
+        {
+            self.check(progress, reply)?;
         }
+        Ok(())
+    }
+
+    fn check(&mut self, progress: Progress, reply: Reply<Report>) -> Result<(), VaultError> {
+        let beside = Beside {
+            master: self.master.clone(),
+            vault: self.header.vault,
+            header: self.disk.meta(HEADER)?.unwrap_or_default(),
+            epoch: self.epoch,
+            shipped: self.shipped,
+            most: Beside::most(&self.header.parameters),
+        };
+        let sealed = self.engine.sealed.clone();
+        self.checking = true;
+        self.in_flight.push(Box::pin(async move {
+            let checking = async {
+                let mut report = check(&sealed, progress).await?;
+                report.complaints.extend(beside.check(sealed.untrusted()).await?);
+                Ok(report)
+            };
+            Event::Checked(checking.await, reply)
+        }));
         Ok(())
     }
 
