@@ -1,7 +1,7 @@
 //! How fast Path ORAM is over plain memory, with a flat position map and no sealing: fills a vault, then reads and
 //! writes at random, half and half.
 //!
-//!     cargo run --release -p lethe-core --example path_speed -- [capacity] [block bytes] [trusted share] [accesses]
+//!     cargo bench -p lethe-core --bench path_speed -- [capacity] [block bytes] [trusted share] [accesses]
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 #![allow(clippy::disallowed_types, reason = "an example may look at the clock")]
@@ -45,8 +45,10 @@ impl Store for Memory {
 }
 
 fn main() {
+    // Cargo adds a flag of its own.
+    let arguments: Vec<String> = std::env::args().filter(|argument| argument != "--bench").collect();
     let argument = |nth: usize, default: u64| -> u64 {
-        std::env::args().nth(nth).map_or(default, |text| text.parse().expect("a whole number"))
+        arguments.get(nth).map_or(default, |text| text.parse().expect("a whole number"))
     };
     let (capacity, block_bytes) = (argument(1, 1 << 20), argument(2, 64));
     let parameters =

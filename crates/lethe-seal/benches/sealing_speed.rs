@@ -1,6 +1,6 @@
 //! How fast each cipher seals and opens, beside a bare copy of the same bytes, and what the sealing layer adds.
 //!
-//! `cargo run --release -p lethe-seal --example sealing_speed`
+//! `cargo bench -p lethe-seal --bench sealing_speed`
 #![allow(clippy::print_stdout, reason = "it prints its figures")]
 
 use futures::executor::block_on;
