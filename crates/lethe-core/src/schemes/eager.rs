@@ -30,16 +30,16 @@
 //! **What the trace shows.** Adversary `Snapshot`: the slots change in exactly DetWoORAM's order, but how they group
 //! between two moments follows from when `idle` is driven; a driver that decides by public facts shows nothing by it.
 //! The last write is in the buffer only, until it is unloaded. [`owed`](Oram::owed) follows from the counts of writes
-//! and steps. Adversary `Full`: **not hidden**, as in DetWoORAM; moreover, a read that is answered from the buffer shows
-//! nothing, and every other shows a read.
+//! and steps. Adversary `Full`: **not hidden**, as in DetWoORAM; moreover, a read that is answered from the buffer
+//! shows nothing, and every other shows a read.
 //!
 //! **Costs.** A write whose buffer is ready: one copy of a page, no round trip. Otherwise at most one round trip for
-//! ⌈K⌉ + 1 slots written and one for ⌈K⌉ read. A read: no or one slot, no or one round trip. `idle` after a write: the
-//! same slots in ⌈(K + 1) / step⌉ + ⌈K / step⌉ steps. With a store that spreads a call over threads, and `step_pages` of
-//! ⌈K⌉ + 1, Eager and Parallel are one.
+//! ⌈K⌉ + 1 slots written and one for ⌈K⌉ read. A read: no or one slot, no or one round trip. `idle` after a write:
+//! the same slots in ⌈(K + 1) / step⌉ + ⌈K / step⌉ steps. With a store that spreads a call over threads, and
+//! `step_pages` of ⌈K⌉ + 1, Eager and Parallel are one.
 //!
-//! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, two counters; see [`EagerOram::trusted_bytes`]. All of it
-//! is allocated at construction: neither an access nor a step allocates.
+//! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, two counters; see [`EagerOram::trusted_bytes`]. All of
+//! it is allocated at construction: neither an access nor a step allocates.
 //!
 //! **Errors**: those of [`OramError`]; never `StashFull` or `Owed`. After a failure of the store, and after a future of
 //! an access or a step that was dropped half-way, it answers [`OramError::Torn`] only.

@@ -9,6 +9,7 @@ use super::trace_store::{TraceStore, TraceStoreError};
 use crate::block_header::{self, HEADER_BYTES};
 use crate::oram::{Access, Oram, OramError};
 use crate::position_map::{Lookup, PositionMap};
+use crate::schemes::detworam::DetWoParameters;
 use crate::schemes::trivial::TrivialParameters;
 use crate::store::Store;
 use crate::words::{BlockId, Bucket, Slot};
@@ -191,6 +192,181 @@ oram_like!(SkipsHits.oram, mutant, batch => {
     mutant.last.replace(known);
     Ok(())
 });
+
+/// An ORAM in whose batches a page is written once, however often it was asked for: all but the last write are dropped.
+/// The reads of a batch come after its writes.
+pub struct WritesOnce<O>(pub O);
+
+oram_like!(WritesOnce.0, mutant, batch => {
+    let mut written = BTreeSet::new();
+    let mut skipped: Vec<bool> = batch
+        .iter()
+        .rev()
+        .map(|access| match access {
+            Access::Write(block, _) => !written.insert(*block),
+            Access::Read(..) | Access::Dummy => false,
+        })
+        .collect();
+    skipped.reverse();
+    run_without(&mutant.0, batch, &skipped).await
+});
+
+/// An ORAM to which a page is not written that holds what it held.
+pub struct SkipsCleanWrites<O> {
+    oram: O,
+    /// What every page holds; zeros if it is not here.
+    known: RefCell<BTreeMap<BlockId, Vec<u8>>>,
+}
+
+impl<O> SkipsCleanWrites<O> {
+    /// An ORAM that was never written.
+    pub fn new(oram: O) -> Self {
+        SkipsCleanWrites { oram, known: RefCell::default() }
+    }
+}
+
+oram_like!(SkipsCleanWrites.oram, mutant, batch => {
+    let skipped: Vec<bool> = batch
+        .iter()
+        .map(|access| match access {
+            Access::Write(block, payload) => {
+                let before = mutant.known.borrow_mut().insert(*block, payload.to_vec());
+                before.map_or(payload.iter().all(|byte| *byte == 0), |before| before == *payload)
+            }
+            Access::Read(..) | Access::Dummy => false,
+        })
+        .collect();
+    run_without(&mutant.oram, batch, &skipped).await
+});
+
+/// A store that does not write, of its first buckets, those that hold already what they should: a main area in which a
+/// page that is in place is not refreshed, or a buffer whose clean pages are not unloaded.
+pub struct SkipsUnchanged<'a> {
+    store: &'a TraceStore,
+    buckets: u64,
+}
+
+impl<'a> SkipsUnchanged<'a> {
+    /// A store that skips writes of its first `buckets` buckets.
+    pub fn new(store: &'a TraceStore, buckets: u64) -> Self {
+        SkipsUnchanged { store, buckets }
+    }
+}
+
+impl Store for SkipsUnchanged<'_> {
+    type Error = TraceStoreError;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        self.store.read(slots, into).await
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), TraceStoreError> {
+        let (mut kept, mut bytes, mut rest) = (Vec::new(), Vec::new(), from);
+        for bucket in buckets {
+            let (here, others) = rest.split_at(self.store.layout().bucket_bytes(*bucket));
+            rest = others;
+            let mut before = vec![0; here.len()];
+            self.store.record(false);
+            self.store.read(&[Slot { bucket: *bucket, index: 0 }], &mut before).await?;
+            self.store.record(true);
+            if bucket.0 >= self.buckets || before != here {
+                kept.push(*bucket);
+                bytes.extend_from_slice(here);
+            }
+        }
+        self.store.write(&kept, &bytes).await
+    }
+}
+
+/// A DetWoORAM that reckons wrongly which slots are due.
+pub struct WrongSchedule<'a> {
+    parameters: DetWoParameters,
+    store: &'a TraceStore,
+    mistake: Mistake,
+    writes: Cell<u64>,
+    /// What the pages hold, so that it answers rightly for all that.
+    known: RefCell<Vec<Vec<u8>>>,
+}
+
+/// How the slots that are due are reckoned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// With a ratio in floating point.
+    Rounds,
+    /// From the one bound mod N to the other bound mod N.
+    ReducesAsAPair,
+}
+
+impl<'a> WrongSchedule<'a> {
+    /// A scheme that makes this mistake.
+    pub fn new(parameters: DetWoParameters, store: &'a TraceStore, mistake: Mistake) -> Self {
+        let known =
+            RefCell::new(vec![vec![0; parameters.block_bytes as usize]; parameters.capacity as usize]);
+        WrongSchedule { parameters, store, mistake, writes: Cell::new(0), known }
+    }
+
+    fn due(&self, write: u64) -> Vec<u64> {
+        let (main, holding) = (self.parameters.capacity, self.parameters.holding);
+        match self.mistake {
+            Mistake::Rounds => {
+                let bound = |write: u64| (write as f64 * (main as f64 / holding as f64)) as u64;
+                (bound(write)..bound(write + 1)).map(|slot| slot % main).collect()
+            }
+            Mistake::ReducesAsAPair => {
+                let bound = |write: u64| write * main / holding % main;
+                (bound(write)..bound(write + 1)).collect()
+            }
+        }
+    }
+
+    async fn write(&self) -> Result<(), TraceStoreError> {
+        let write = self.writes.replace(self.writes.get() + 1);
+        let held = self.parameters.capacity + write % self.parameters.holding;
+        let mut buckets = vec![Bucket(held)];
+        buckets.extend(self.due(write).into_iter().map(Bucket));
+        let bytes = vec![0; buckets.len() * self.parameters.block_bytes as usize];
+        self.store.write(&buckets, &bytes).await
+    }
+}
+
+impl Oram for WrongSchedule<'_> {
+    type Error = TraceStoreError;
+
+    fn capacity(&self) -> u64 {
+        self.parameters.capacity
+    }
+    fn block_bytes(&self) -> usize {
+        self.parameters.block_bytes as usize
+    }
+    fn max_batch(&self) -> usize {
+        self.parameters.max_batch as usize
+    }
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<TraceStoreError>> {
+        for access in batch {
+            match access {
+                Access::Read(page, into) => into.copy_from_slice(&self.known.borrow()[page.0 as usize]),
+                Access::Write(page, from) => {
+                    self.known.borrow_mut()[page.0 as usize].copy_from_slice(from);
+                    self.write().await?;
+                }
+                Access::Dummy => self.write().await?,
+            }
+        }
+        Ok(())
+    }
+    fn owed(&self) -> u64 {
+        0
+    }
+    fn must_idle(&self) -> bool {
+        false
+    }
+    async fn idle(&self) -> Result<(), OramError<TraceStoreError>> {
+        Ok(())
+    }
+    fn emergencies(&self) -> u64 {
+        0
+    }
+}
 
 /// A store between a scheme and its trace that edits what goes by. It sees plaintext, as the scheme does.
 pub struct EditingStore<'a> {

@@ -10,20 +10,29 @@
 //!    predecessors, of the block's own earlier leaf, of what was asked. Statistical tests, each with a bound on its
 //!    false alarms that is proven at every sample size (see [`statistics`]).
 //!
+//! A scheme without randomness has no choices. For those, [`judge_views`] asks instead that two programs show the
+//! adversary the very same. Which adversary is a parameter: a write-only ORAM passes for [`Adversary::Snapshot`], and
+//! its reads give it away to [`Adversary::Full`].
+//!
 //! **False alarms.** A test alarms below `2^-32`. A suite may hold [`MOST_TESTS`] tests of sound schemes, so that it
 //! alarms falsely with a probability of at most `2^-20`. Seeds are fixed: a suite that passed passes again.
 
 pub mod judge;
 pub mod pace;
 pub mod path;
+pub mod programs;
 pub mod ring;
+pub mod schedule;
 pub mod script;
 pub mod statistics;
 pub mod trivial;
+pub mod views;
 pub mod watch;
 
 pub use judge::{ALARM_LOG2, Judgement, MOST_TESTS, Trial, judge};
 pub use pace::{Pace, run_script};
+pub use programs::Program;
 pub use script::{Batches, Sequence};
 pub use statistics::Finding;
+pub use views::judge_views;
 pub use watch::{Adversary, Watch};

@@ -1,0 +1,112 @@
+//! The public schedule of a deterministic write-only ORAM, accounted for a second time: slot by slot, without its
+//! formula.
+
+use super::super::stage::{Event, Work};
+use super::super::trace_store::TraceEntry;
+use super::watch::{Sights, Watch, ensure};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Which slots change, and when.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// N, slots of the main area: buckets `0..N`.
+    pub main: u64,
+    /// M, slots of the holding area: buckets `N..N + M`.
+    pub holding: u64,
+    /// Writes (and dummies) of each batch.
+    pub writes: Vec<usize>,
+    /// How many writes may not have changed their slots yet when an access ends: 0, or 1 for the eager form.
+    pub late: u64,
+}
+
+/// The watch over a deterministic write-only ORAM. It refuses a change that is not due next, or is due but does not
+/// come. Reads it lets pass: they follow the program, and are for whoever [compares views](super::views::judge_views).
+pub fn watch(schedule: Schedule) -> Box<dyn Watch> {
+    let next = schedule.main;
+    Box::new(ScheduleWatch {
+        schedule,
+        batches: 0,
+        asked: 0,
+        changed: 0,
+        next,
+        main: 0,
+        holding: 0,
+        rest: 0,
+        sights: Sights::default(),
+    })
+}
+
+struct ScheduleWatch {
+    schedule: Schedule,
+    /// Batches begun.
+    batches: usize,
+    /// Writes that were asked for.
+    asked: u64,
+    /// Writes all of whose slots have changed.
+    changed: u64,
+    /// The bucket that changes next.
+    next: u64,
+    /// The next main slot and holding slot.
+    main: u64,
+    holding: u64,
+    /// What the writes so far leave of main slots due, in parts of M.
+    rest: u64,
+    sights: Sights,
+}
+
+impl ScheduleWatch {
+    /// The slot that was due has changed.
+    fn step(&mut self) {
+        let schedule = &self.schedule;
+        if self.next >= schedule.main {
+            self.holding = (self.holding + 1) % schedule.holding;
+            self.rest += schedule.main;
+        } else {
+            self.main = (self.main + 1) % schedule.main;
+            self.rest -= schedule.holding;
+        }
+        if self.rest >= schedule.holding {
+            self.next = self.main;
+        } else {
+            self.changed += 1;
+            self.next = schedule.main + self.holding;
+        }
+    }
+}
+
+impl Watch for ScheduleWatch {
+    fn see(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::AccessBegins(_) => {
+                let writes = self.schedule.writes.get(self.batches);
+                self.asked += *writes.ok_or_else(|| String::from("a batch too many"))? as u64;
+                self.batches += 1;
+                Ok(())
+            }
+            Event::Asks(_, TraceEntry::Write(buckets)) => buckets.iter().try_for_each(|bucket| {
+                ensure(self.changed < self.asked, || format!("{bucket} changed, and nothing was due"))?;
+                ensure(bucket.0 == self.next, || format!("{bucket} changed, due was {}", self.next))?;
+                self.step();
+                Ok(())
+            }),
+            Event::Owes { owed, must_idle } => {
+                let as_due = match self.schedule.late {
+                    0 => *owed == 0,
+                    _ => *owed > 0 || self.changed == self.asked,
+                };
+                ensure(as_due && !must_idle, || format!("owes {owed}, {must_idle}"))
+            }
+            Event::Ends(Work::Access) => ensure(self.asked - self.changed <= self.schedule.late, || {
+                format!("{} of {} writes have changed their slots", self.changed, self.asked)
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn sights(&self) -> &Sights {
+        &self.sights
+    }
+}

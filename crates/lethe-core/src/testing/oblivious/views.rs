@@ -1,0 +1,42 @@
+//! Judging a scheme without randomness: it is oblivious if two programs that ask equally often show the same, event by
+//! event.
+
+use super::super::stage::Event;
+use super::super::trace_store::TraceEntry;
+use super::judge::{Judgement, Trial, judge};
+use super::statistics::certain;
+use super::watch::{Adversary, Watch};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+
+/// What an adversary sees of a run. `Snapshot` has a moment at each event of the driver, and sees between two moments
+/// which buckets changed.
+pub fn view(adversary: Adversary, events: &[Event]) -> Vec<Event> {
+    let sees = |event: &&Event| match adversary {
+        Adversary::Full => true,
+        Adversary::Snapshot => {
+            !matches!(event, Event::Asks(_, TraceEntry::Read(_)) | Event::Answered(_) | Event::Rests)
+        }
+    };
+    events.iter().filter(sees).cloned().collect()
+}
+
+/// Judges two sets of runs of one scheme, pair by pair: each follows what its watch knows of the public schedule, and
+/// both of a pair show the adversary the same. No false alarms.
+pub fn judge_views(
+    adversary: Adversary,
+    watch: impl Fn() -> Box<dyn Watch>,
+    one: &[Trial],
+    other: &[Trial],
+) -> Judgement {
+    let mut judgement = judge(1, |_| watch(), one, other);
+    let deviation = one.iter().zip(other).enumerate().find_map(|(nth, (one, other))| {
+        let (one, other) = (view(adversary, &one.events), view(adversary, &other.events));
+        let longest = one.len().max(other.len());
+        let at = (0..longest).find(|at| one.get(*at) != other.get(*at))?;
+        Some(format!("run {nth}, sight {at}: {:?} against {:?}", one.get(at), other.get(at)))
+    });
+    judgement.findings.push(certain(format!("both: one view ({adversary:?})"), deviation));
+    judgement
+}
