@@ -5,7 +5,7 @@
 
 use super::chance::Chance;
 use lethe_vault::{TrustedDisk, VaultError};
-use redb::StorageBackend;
+use redb::{Database, DatabaseError, StorageBackend};
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -57,13 +57,19 @@ impl FragileDisk {
 
     /// Opens the database on it. An earlier mount must have ended, by [`unplug`](Self::unplug) or by dropping it.
     pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
-        let mount = {
-            let mut platter = self.platter();
-            platter.mounts += 1;
-            platter.mounted = true;
-            platter.mounts
-        };
-        TrustedDisk::over(Mount { disk: self.clone(), mount })
+        TrustedDisk::over(self.backend())
+    }
+
+    /// The database itself, for who wants to spoil it; otherwise as [`mount`](Self::mount).
+    pub fn database(&self) -> Result<Database, DatabaseError> {
+        Database::builder().create_with_backend(self.backend())
+    }
+
+    fn backend(&self) -> Mount {
+        let mut platter = self.platter();
+        platter.mounts += 1;
+        platter.mounted = true;
+        Mount { disk: self.clone(), mount: platter.mounts }
     }
 
     /// From now on nothing that the mounted database does has any effect.

@@ -1,0 +1,170 @@
+//! Deliberately broken vaults, which the tests must catch.
+
+use crate::recorder::{Recorded, Recorder, Request};
+use crate::support::fragile_disk::FragileDisk;
+use lethe_core::layout::Layout;
+use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use lethe_core::words::Bytes;
+use lethe_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory};
+use lethe_vault::Entropy;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRng, RngCore, SeedableRng};
+use redb::{ReadableTable, TableDefinition};
+
+/// What is wrong with a vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// The last record of the journal is lost with the process although its requests have gone out: what had been
+    /// announced is not done again, and the same positions are used for something else.
+    LosesLastRecord,
+    /// A recovery does not repeat what it has read, but reads other slots.
+    ReadsOtherSlots,
+    /// A recovery goes on without repeating anything: it has kept the answers.
+    RepeatsNothing,
+    /// Every opening draws the same randomness, but for the salt of its key.
+    SameRandomness,
+    /// A second request for a block in a batch is not made at all.
+    Deduplicates,
+}
+
+impl Flaw {
+    /// What becomes of the trusted disk when the vault dies in service.
+    pub fn after_death(self, disk: &FragileDisk, recorder: &Recorder) {
+        // If the lost record had announced a write, the vault would notice: the store has a version too new.
+        if self == Flaw::LosesLastRecord && matches!(recorder.last_request(), Some(Request::Read(_))) {
+            lose_last_record(disk);
+        }
+    }
+
+    /// What the vault draws from in an opening.
+    pub fn entropy(self, fresh: u64) -> Option<Entropy> {
+        let stale = ChaCha20Rng::seed_from_u64(1);
+        let of = || Entropy::of(Stale { first: Some(ChaCha20Rng::seed_from_u64(fresh)), stale });
+        (self == Flaw::SameRandomness).then(of)
+    }
+}
+
+fn lose_last_record(disk: &FragileDisk) {
+    const JOURNAL: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("journal");
+    let database = disk.database().expect("the disk is sound");
+    let change = database.begin_write().expect("a transaction can begin");
+    {
+        let mut journal = change.open_table(JOURNAL).expect("there is a journal");
+        let last = journal.last().expect("it can be read").map(|(key, _)| key.value().0);
+        if let Some(last) = last {
+            journal.retain(|(sequence, _), _| sequence != last).expect("it can be changed");
+        }
+    }
+    change.commit().expect("it can be committed");
+    drop(database);
+    disk.unplug();
+}
+
+/// A source whose first draw is fresh, and no other.
+struct Stale {
+    first: Option<ChaCha20Rng>,
+    stale: ChaCha20Rng,
+}
+
+impl RngCore for Stale {
+    fn next_u32(&mut self) -> u32 {
+        self.stale.next_u32()
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        self.stale.next_u64()
+    }
+
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        match self.first.take() {
+            Some(mut first) => first.fill_bytes(bytes),
+            None => self.stale.fill_bytes(bytes),
+        }
+    }
+}
+
+impl CryptoRng for Stale {}
+
+/// A store that makes a vault look as if it had the flaw.
+pub struct Flawed<S> {
+    shown: Recorded<S>,
+    flaw: Option<Flaw>,
+    recorder: Recorder,
+    unseen: VersionedMemory,
+}
+
+impl<S> Flawed<S> {
+    pub fn new(
+        shown: Recorded<S>,
+        flaw: Option<Flaw>,
+        recorder: &Recorder,
+        unseen: &VersionedMemory,
+    ) -> Self {
+        Flawed { shown, flaw, recorder: recorder.clone(), unseen: unseen.clone() }
+    }
+}
+
+impl<S: Untrusted> Untrusted for Flawed<S> {
+    fn layout(&self) -> &Layout {
+        self.shown.layout()
+    }
+
+    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
+        let flaw = self.flaw.filter(|_| self.recorder.is_opening());
+        if flaw == Some(Flaw::ReadsOtherSlots) {
+            let mut others = places.to_vec();
+            for place in &mut others {
+                let slots = self.layout().extent(place.slot.bucket).slots;
+                place.slot.index = (place.slot.index + 1) % slots;
+            }
+            self.shown.read(&others, into).await?;
+        }
+        if matches!(flaw, Some(Flaw::ReadsOtherSlots | Flaw::RepeatsNothing)) {
+            return self.unseen.read(places, into).await;
+        }
+        self.shown.read(places, into).await
+    }
+
+    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+        self.shown.write(buckets, from).await
+    }
+
+    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
+        self.shown.delete(buckets).await
+    }
+}
+
+impl<S: Blobs> Blobs for Flawed<S> {
+    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
+        self.shown.put(name, bytes).await
+    }
+
+    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
+        self.shown.put_if_absent(name, bytes).await
+    }
+
+    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.shown.get(name, most).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
+        self.shown.list(prefix).await
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), BlobError> {
+        self.shown.remove(name).await
+    }
+}
+
+impl<S: Inventory> Inventory for Flawed<S> {
+    async fn list_bucket_versions(
+        &self,
+        found: &mut dyn FnMut(BucketVersion, Bytes),
+    ) -> Result<u64, UntrustedError> {
+        self.shown.list_bucket_versions(found).await
+    }
+
+    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
+        self.shown.sweep_unfinished().await
+    }
+}

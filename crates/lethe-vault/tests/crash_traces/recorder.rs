@@ -1,0 +1,262 @@
+//! Whoever watches the store and remembers each request, and kills its sender at a moment counted in requests.
+
+use lethe_core::layout::Layout;
+use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use lethe_core::words::Bytes;
+use lethe_store::{Blob, BlobError, Blobs, Inventory};
+use lethe_vault::Vault;
+use std::cell::RefCell;
+use std::future::pending;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// What a store is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    Read(Vec<Place>),
+    Write(Vec<BucketVersion>),
+    Delete(Vec<BucketVersion>),
+    Put { name: String, bytes: usize },
+    PutIfAbsent { name: String, bytes: usize },
+    Get(String),
+    List(String),
+    Remove(String),
+    ListVersions,
+    Sweep,
+}
+
+/// What happens, in order. All of it is public.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// The vault begins to be opened, after this checkpoint on its disk.
+    Opens {
+        checkpoint: u64,
+    },
+    IsOpen,
+    /// A client asks for a batch of so many accesses.
+    Batch(usize),
+    /// It has got its answers.
+    Served,
+    /// The request of this number goes out; the vault has told of this checkpoint before.
+    Asks {
+        nth: usize,
+        request: Request,
+        checkpoint: u64,
+    },
+    Answered(usize),
+    /// The vault is dead. Of what was under way, some may still arrive.
+    Dies,
+}
+
+/// A moment, and when it was in virtual time.
+pub type Timed = (Duration, Moment);
+
+/// Clones share what was seen.
+#[derive(Clone)]
+pub struct Recorder {
+    seen: Rc<RefCell<Seen>>,
+    dies: Rc<Notify>,
+}
+
+struct Seen {
+    trace: Vec<Timed>,
+    begin: Instant,
+    requests: usize,
+    /// Requests until the sender dies.
+    left: Option<u64>,
+    is_dead: bool,
+    vault: Option<Vault>,
+    checkpoint: u64,
+}
+
+impl Recorder {
+    pub fn new() -> Self {
+        let seen = Seen {
+            trace: Vec::new(),
+            begin: Instant::now(),
+            requests: 0,
+            left: None,
+            is_dead: false,
+            vault: None,
+            checkpoint: 0,
+        };
+        Recorder { seen: Rc::new(RefCell::new(seen)), dies: Rc::default() }
+    }
+
+    /// The store as the next opening sees it.
+    pub fn over<S>(&self, inner: S) -> Recorded<S> {
+        Recorded { inner, recorder: self.clone() }
+    }
+
+    /// Forgets all.
+    pub fn begin_anew(&self) {
+        let mut seen = self.seen.borrow_mut();
+        seen.trace.clear();
+        seen.requests = 0;
+        seen.begin = Instant::now();
+    }
+
+    pub fn note(&self, moment: Moment) {
+        self.seen.borrow_mut().note(moment);
+    }
+
+    /// A vault begins to be opened; it dies with the request of this number, if it makes so many.
+    pub fn opens(&self, dies_after: Option<u64>) {
+        let mut seen = self.seen.borrow_mut();
+        (seen.left, seen.is_dead) = (dies_after, false);
+        let checkpoint = seen.checkpoint;
+        seen.note(Moment::Opens { checkpoint });
+    }
+
+    pub fn is_open(&self, vault: &Vault) {
+        let mut seen = self.seen.borrow_mut();
+        seen.vault = Some(vault.clone());
+        seen.note_checkpoint();
+        seen.note(Moment::IsOpen);
+    }
+
+    /// The vault is dead, or was closed.
+    pub fn is_gone(&self) {
+        let mut seen = self.seen.borrow_mut();
+        seen.note_checkpoint();
+        seen.vault = None;
+        seen.is_dead = true;
+        seen.note(Moment::Dies);
+    }
+
+    /// Waits until the vault dies.
+    pub async fn death(&self) {
+        while !self.seen.borrow().is_dead {
+            self.dies.notified().await;
+        }
+    }
+
+    pub fn take_trace(&self) -> Vec<Timed> {
+        std::mem::take(&mut self.seen.borrow_mut().trace)
+    }
+
+    /// Whether a vault is being opened: none has told its checkpoint yet.
+    pub fn is_opening(&self) -> bool {
+        self.seen.borrow().vault.is_none()
+    }
+
+    /// The last of the trace's requests.
+    pub fn last_request(&self) -> Option<Request> {
+        let seen = self.seen.borrow();
+        seen.trace.iter().rev().find_map(|(_, moment)| match moment {
+            Moment::Asks { request, .. } => Some(request.clone()),
+            _ => None,
+        })
+    }
+
+    async fn asks(&self, request: Request) -> usize {
+        if self.seen.borrow().is_dead {
+            return pending().await;
+        }
+        let mut seen = self.seen.borrow_mut();
+        seen.note_checkpoint();
+        let (nth, checkpoint) = (seen.requests, seen.checkpoint);
+        seen.requests += 1;
+        seen.note(Moment::Asks { nth, request, checkpoint });
+        if let Some(left) = &mut seen.left {
+            *left -= 1;
+            if *left == 0 {
+                seen.is_dead = true;
+                self.dies.notify_one();
+            }
+        }
+        nth
+    }
+
+    async fn answered(&self, nth: usize) {
+        if self.seen.borrow().is_dead {
+            return pending().await;
+        }
+        self.note(Moment::Answered(nth));
+    }
+}
+
+impl Seen {
+    fn note(&mut self, moment: Moment) {
+        self.trace.push((self.begin.elapsed(), moment));
+    }
+
+    /// The number is published before any request that follows the checkpoint.
+    fn note_checkpoint(&mut self) {
+        if let Some(vault) = &self.vault {
+            self.checkpoint = vault.status().checkpoint;
+        }
+    }
+}
+
+/// A store that is watched.
+pub struct Recorded<S> {
+    inner: S,
+    recorder: Recorder,
+}
+
+impl<S> Recorded<S> {
+    async fn pass<T>(&self, request: Request, inner: impl Future<Output = T>) -> T {
+        let nth = self.recorder.asks(request).await;
+        let answer = inner.await;
+        self.recorder.answered(nth).await;
+        answer
+    }
+}
+
+impl<S: Untrusted> Untrusted for Recorded<S> {
+    fn layout(&self) -> &Layout {
+        self.inner.layout()
+    }
+
+    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
+        self.pass(Request::Read(places.to_vec()), self.inner.read(places, into)).await
+    }
+
+    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+        self.pass(Request::Write(buckets.to_vec()), self.inner.write(buckets, from)).await
+    }
+
+    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
+        self.pass(Request::Delete(buckets.to_vec()), self.inner.delete(buckets)).await
+    }
+}
+
+impl<S: Blobs> Blobs for Recorded<S> {
+    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
+        let request = Request::Put { name: name.to_owned(), bytes: bytes.len() };
+        self.pass(request, self.inner.put(name, bytes)).await
+    }
+
+    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
+        let request = Request::PutIfAbsent { name: name.to_owned(), bytes: bytes.len() };
+        self.pass(request, self.inner.put_if_absent(name, bytes)).await
+    }
+
+    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.pass(Request::Get(name.to_owned()), self.inner.get(name, most)).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
+        self.pass(Request::List(prefix.to_owned()), self.inner.list(prefix)).await
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), BlobError> {
+        self.pass(Request::Remove(name.to_owned()), self.inner.remove(name)).await
+    }
+}
+
+impl<S: Inventory> Inventory for Recorded<S> {
+    async fn list_bucket_versions(
+        &self,
+        found: &mut dyn FnMut(BucketVersion, Bytes),
+    ) -> Result<u64, UntrustedError> {
+        self.pass(Request::ListVersions, self.inner.list_bucket_versions(found)).await
+    }
+
+    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
+        self.pass(Request::Sweep, self.inner.sweep_unfinished()).await
+    }
+}
