@@ -1,11 +1,11 @@
 //! The authenticated ciphers, one expanded key each, in place.
 
+use crate::aead::{Aead, Algorithm};
 use aegis::aegis128l::Aegis128L;
 use aegis::aegis256::Aegis256;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::fmt;
 use core::str::FromStr;
-use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use zeroize::Zeroizing;
 
 /// Bytes that sealing adds to a text: the tag. The nonce is derived from what is sealed and not stored.
@@ -22,10 +22,10 @@ pub const KEY_BYTES: usize = 32;
 #[borsh(use_discriminant = true)]
 #[repr(u8)]
 pub enum Cipher {
-    /// AES-256-GCM (NIST SP 800-38D), by ring: the fastest of those in wide use.
+    /// AES-256-GCM (NIST SP 800-38D), by ring (without the feature `native`, RustCrypto): the fastest of those in wide use.
     #[default]
     Aes256Gcm = 0,
-    /// ChaCha20-Poly1305 (RFC 8439), by ring: for processors without AES instructions.
+    /// ChaCha20-Poly1305 (RFC 8439), by the same: for processors without AES instructions.
     ChaCha20Poly1305 = 1,
     /// AEGIS-128L with a 128-bit tag (CFRG draft), by libaegis: the fastest, with a 128-bit key.
     Aegis128L = 2,
@@ -85,7 +85,7 @@ pub struct Forged;
 
 /// A cipher with its key, expanded once. Neither `seal` nor `open` allocates.
 ///
-/// AEGIS keys are wiped when dropped; ring keeps its expanded keys private and does not wipe them.
+/// Keys are wiped when dropped, but for ring's, which keeps its expanded keys private and does not wipe them.
 pub struct CipherKey {
     inner: Inner,
 }
@@ -95,7 +95,7 @@ pub struct CipherKey {
     reason = "the largest is the default, and a pointer would cost every slot a look-up"
 )]
 enum Inner {
-    Ring(LessSafeKey),
+    Aead(Aead),
     Aegis128L(Zeroizing<[u8; 16]>),
     Aegis256(Zeroizing<[u8; 32]>),
 }
@@ -103,13 +103,9 @@ enum Inner {
 impl CipherKey {
     /// Expands a key.
     pub fn new(cipher: Cipher, key: &[u8; KEY_BYTES]) -> Self {
-        let ring = |algorithm| {
-            let key = UnboundKey::new(algorithm, key).expect("both algorithms take 32 bytes");
-            Inner::Ring(LessSafeKey::new(key))
-        };
         let inner = match cipher {
-            Cipher::Aes256Gcm => ring(&AES_256_GCM),
-            Cipher::ChaCha20Poly1305 => ring(&CHACHA20_POLY1305),
+            Cipher::Aes256Gcm => Inner::Aead(Aead::new(Algorithm::Aes256Gcm, key)),
+            Cipher::ChaCha20Poly1305 => Inner::Aead(Aead::new(Algorithm::ChaCha20Poly1305, key)),
             Cipher::Aegis128L => {
                 let mut half = Zeroizing::new([0; 16]);
                 half.copy_from_slice(&key[..16]);
@@ -128,15 +124,7 @@ impl CipherKey {
     /// If `text` is longer than the cipher takes at once (64 GiB for AES-GCM, 256 GiB for ChaCha20-Poly1305).
     pub fn seal(&self, nonce: &[u8; NONCE_BYTES], associated: &[u8], text: &mut [u8]) -> [u8; TAG_BYTES] {
         match &self.inner {
-            Inner::Ring(key) => {
-                let nonce = Nonce::assume_unique_for_key(*nonce);
-                let tag = key
-                    .seal_in_place_separate_tag(nonce, Aad::from(associated), text)
-                    .expect("the text is shorter than the cipher's limit");
-                let mut bytes = [0; TAG_BYTES];
-                bytes.copy_from_slice(tag.as_ref());
-                bytes
-            }
+            Inner::Aead(key) => key.seal(nonce, associated, text),
             Inner::Aegis128L(key) => {
                 Aegis128L::<TAG_BYTES>::new(key, &widen(nonce)).encrypt_in_place(text, associated)
             }
@@ -158,16 +146,7 @@ impl CipherKey {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Forged> {
         match &self.inner {
-            Inner::Ring(key) => key
-                .open_in_place_separate_tag(
-                    Nonce::assume_unique_for_key(*nonce),
-                    Aad::from(associated),
-                    (*tag).into(),
-                    text,
-                    0..,
-                )
-                .map(|_| ())
-                .map_err(|_| Forged),
+            Inner::Aead(key) => key.open(nonce, associated, text, tag),
             Inner::Aegis128L(key) => Aegis128L::<TAG_BYTES>::new(key, &widen(nonce))
                 .decrypt_in_place(text, tag, associated)
                 .map_err(|_| Forged),

@@ -37,6 +37,7 @@ pub mod sealed;
 pub mod slot_keys;
 pub mod versions;
 
+mod aead;
 mod batch;
 mod scratch;
 mod shape;
