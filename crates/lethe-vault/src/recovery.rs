@@ -188,11 +188,12 @@ pub(crate) async fn open<U: VaultStore>(setup: Setup<U>, restoring: bool) -> Res
     if claimed > known.epoch.saturating_add(1) {
         return Err(VaultError::Displaced { ours: known.epoch, theirs: claimed });
     }
+    // Before the claim: an older copy that is refused here must not have displaced the gateway that it is a copy of.
+    let inventory = take_inventory(&store, known).await?;
     let epoch = Epoch { number: known.epoch + 1, salt: entropy.salt() };
     let drawn = (entropy.salt(), entropy.salt());
     ownership::claim(&disk, &store, &master, header.vault, epoch.number, drawn).await?;
     store.sweep_unfinished().await?;
-    let inventory = take_inventory(&store, known).await?;
 
     let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
     let gate = Rc::new(Gate::default());

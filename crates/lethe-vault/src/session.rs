@@ -181,8 +181,17 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Serves until closed or failed. However it ends, every caller gets an answer.
-    pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>) -> Result<(), VaultError> {
+    pub(crate) async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<Command>,
+        failure: &Mutex<Option<VaultError>>,
+    ) {
         let ended = self.serve(&mut commands).await;
+        if let Err(error) = &ended {
+            tracing::error!(%error, "the vault has stopped");
+            // Before the door is closed: whoever finds it closed asks why.
+            *failure.lock().expect("nobody panics with this lock") = Some(error.clone());
+        }
         commands.close();
         let why = ended.as_ref().err().cloned().unwrap_or(VaultError::Closed);
         let mut left: Vec<Command> = Vec::new();
@@ -206,7 +215,6 @@ impl<U: VaultStore> Session<U> {
                 Command::Checkpoint(reply) | Command::Close(reply) => drop(reply.send(Err(why.clone()))),
             }
         }
-        ended
     }
 
     async fn serve(&mut self, commands: &mut mpsc::Receiver<Command>) -> Result<(), VaultError> {

@@ -108,12 +108,7 @@ impl Vault {
             ended: Mutex::default(),
         });
         let vault = Vault { commands, shared: shared.clone() };
-        let running = async move {
-            if let Err(error) = session.run(requests).await {
-                tracing::error!(%error, "the vault has stopped");
-                *shared.ended.lock().expect("nobody panics with this lock") = Some(error);
-            }
-        };
+        let running = async move { session.run(requests, &shared.ended).await };
         (vault, running)
     }
 
