@@ -50,6 +50,28 @@ def test_a_copy_of_the_folder_is_no_second_gateway(new_gateway):
     assert s3.get_object(Bucket="kept", Key="k")["Body"].read() == content(100_000)
 
 
+def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_nobody(new_gateway):
+    """A copy that is older than the store must be refused before it claims anything."""
+    first: Gateway = new_gateway("first")
+    first.start()
+    s3 = first.endpoint.client()
+    s3.create_bucket(Bucket="kept")
+    second: Gateway = new_gateway("second")
+    shutil.copytree(first.data, second.data)
+    for number in range(12):
+        s3.put_object(Bucket="kept", Key=f"k{number}", Body=content(200_000, number))
+    code, output = started_in_vain(second)
+    assert code == LOCKED, output
+    assert "the trusted folder is older than the store" in output
+    s3.put_object(Bucket="kept", Key="after", Body=content(200_000, 99))
+    first.stop()
+    first.start()
+    assert s3.get_object(Bucket="kept", Key="after")["Body"].read() == content(200_000, 99)
+    first.stop()
+    checked = first.run("check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 def test_a_port_that_is_taken_is_named_together_with_the_flag(new_gateway):
     first: Gateway = new_gateway("first")
     first.start()

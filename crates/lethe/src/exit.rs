@@ -70,7 +70,10 @@ fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
         return Some(match error {
             tampering if tampering.is_tampering() => Exit::Tampering,
             VaultError::Receipt(_) => Exit::Tampering,
-            VaultError::Locked | VaultError::Displaced { .. } | VaultError::TakeoverNeeded(_) => Exit::Locked,
+            VaultError::Locked
+            | VaultError::Displaced { .. }
+            | VaultError::StaleTrustedState(_)
+            | VaultError::TakeoverNeeded(_) => Exit::Locked,
             VaultError::Unavailable(_) | VaultError::Refused(_) | VaultError::StoreEmpty => {
                 Exit::StoreUnavailable
             }
@@ -154,7 +157,6 @@ mod tests {
             (VaultError::NewerFormat { found: 2, known: 1 }, Exit::Failure),
             (VaultError::WrongKey, Exit::Failure),
             (VaultError::OtherVault, Exit::Failure),
-            (VaultError::StaleTrustedState(String::new()), Exit::Failure),
             (VaultError::DiskFull, Exit::Failure),
             (VaultError::Damaged(String::new()), Exit::Failure),
             (VaultError::RestoreUnfinished, Exit::Failure),
@@ -165,6 +167,7 @@ mod tests {
             (VaultError::Locked, Exit::Locked),
             (VaultError::Displaced { ours: 1, theirs: 2 }, Exit::Locked),
             (VaultError::TakeoverNeeded(1), Exit::Locked),
+            (VaultError::StaleTrustedState(String::new()), Exit::Locked),
             (VaultError::StoreEmpty, Exit::StoreUnavailable),
             (VaultError::Unavailable(String::new()), Exit::StoreUnavailable),
             (VaultError::Refused(String::new()), Exit::StoreUnavailable),

@@ -84,10 +84,12 @@ impl<'a> Place<'a> {
     /// # Errors
     /// [`VaultError::NoVault`], [`VaultError::Locked`], [`VaultError::Disk`].
     pub fn disk(&self) -> Result<TrustedDisk> {
-        if !self.database().exists() {
-            return Err(VaultError::NoVault.into());
-        }
-        self.open_database()
+        // A folder that this user may not look into is not the same as one without a vault.
+        let database = self.database();
+        let is_there = database.try_exists().with_context(|| {
+            format!("{}: {} cannot be looked at", self.settings.origins.name(DATA), database.display())
+        })?;
+        if is_there { self.open_database() } else { Err(VaultError::NoVault.into()) }
     }
 
     /// The trusted disk of a vault that is to be made or restored.
@@ -95,13 +97,17 @@ impl<'a> Place<'a> {
     /// # Errors
     /// [`VaultError::Locked`], [`VaultError::Disk`].
     pub fn new_disk(&self, made: &mut Made) -> Result<TrustedDisk> {
+        self.make_trusted(made)?;
+        made.will_make_file(&self.database());
+        self.open_database()
+    }
+
+    fn make_trusted(&self, made: &mut Made) -> Result<()> {
         let folder = self.settings.data.trusted();
         made.will_make_folder(&folder);
-        made.will_make_file(&self.database());
         self.settings.data.make_trusted().with_context(|| {
             format!("{}: {} cannot be made", self.settings.origins.name(DATA), folder.display())
-        })?;
-        self.open_database()
+        })
     }
 
     fn open_database(&self) -> Result<TrustedDisk> {
@@ -252,6 +258,7 @@ impl<'a> Place<'a> {
         key: Option<NewKey>,
         made: &mut Made,
     ) -> Result<Opening> {
+        self.make_trusted(made)?;
         if self.settings.store.url.is_none() {
             made.will_fill_folder(&self.settings.data.untrusted());
         }
@@ -277,7 +284,14 @@ impl<'a> Place<'a> {
         let master = self.key(&raw_header(&disk)?)?;
         let header = read_header(&disk, &master)?;
         refuse_contradictions(self.settings, asked, &header.parameters)?;
-        let objects = self.objects(true).await?;
+        let objects = self.objects(false).await.map_err(|error| match error.downcast_ref() {
+            // It was there when the vault was made: as good as emptied, and not to be made again.
+            Some(OpenError::NoFolder { path }) => {
+                let path = path.display().to_string();
+                anyhow::Error::new(VaultError::HeaderVanished).context(path)
+            }
+            _ => error,
+        })?;
         let (store, meter) = self.wrapped(&objects, header.parameters.layout());
         Ok(Opening { header, setup: self.setup(disk, store, master)?, meter })
     }

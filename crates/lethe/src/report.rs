@@ -129,10 +129,16 @@ impl Report {
             );
             line("blocks used", format!("{used} of {}", objects.blocks));
         }
-        line("names", format!("{} of {}", Size(self.rows_used), Size(self.rows_reserved)));
+        // A vault that was made or restored, and not open since, has left no more than its shape and its receipt.
+        let was_open = self.trusted_bytes > 0;
+        if was_open {
+            line("names", format!("{} of {}", Size(self.rows_used), Size(self.rows_reserved)));
+        }
         line("accesses", self.accesses.to_string());
         let stash = format!("{} blocks of it in the stash, {} at most", self.stash_blocks, self.stash_peak);
-        line("trusted now", format!("{}, {stash}", Size(self.trusted_bytes)));
+        if was_open {
+            line("trusted now", format!("{}, {stash}", Size(self.trusted_bytes)));
+        }
         line("emergencies", self.emergencies.to_string());
         line("epoch", self.epoch.to_string());
         line("old versions", self.old_versions.to_string());

@@ -42,8 +42,9 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
         }))
         .await;
     bar.finish_and_clear();
-    vault.close().await?;
+    let closed = vault.close().await;
     let report = report?;
+    closed?;
     if report.complaints.is_empty() {
         println!("{} buckets, {} slots, {}: all authentic", report.buckets, report.slots, Size(report.bytes));
         return Ok(Exit::Success);

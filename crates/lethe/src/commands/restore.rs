@@ -4,12 +4,14 @@ use crate::config::{Config, Settings};
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, StoreFlags};
 use crate::made::Made;
+use crate::parameters::summary;
 use crate::place::Place;
 use crate::progress;
+use crate::report::Report;
 use anyhow::{Context, Result};
 use clap::Args;
-use lethe_store::{Objects, OpenOptions};
-use lethe_vault::{Receipt, Restore, VaultHeader, raw_header_of_store, restore};
+use lethe_store::{Objects, OpenOptions, Usage};
+use lethe_vault::{Receipt, Restore, Status, VaultHeader, raw_header_of_store, restore};
 use std::path::Path;
 
 #[derive(Args)]
@@ -60,7 +62,8 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     let objects = place.objects(false).await?;
     let raw = raw_header_of_store(&objects).await?;
     let master = place.key(&raw)?;
-    let layout = VaultHeader::decode(&raw, &master)?.parameters.layout();
+    let parameters = VaultHeader::decode(&raw, &master)?.parameters;
+    let layout = parameters.layout();
     let mut made = Made::new();
     let restored = async {
         let disk = place.new_disk(&mut made)?;
@@ -68,7 +71,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         clear(&folder)?;
         let options = OpenOptions { create: true, ..OpenOptions::default() };
         let copy = Objects::open(&folder.display().to_string(), &options).await?.with_layout(layout.clone());
-        let (store, _) = place.wrapped(&objects, layout);
+        let (store, meter) = place.wrapped(&objects, layout);
         let bar = progress::steps("", 0);
         let shown = bar.clone();
         let progress = move |stage: &'static str, done, all| {
@@ -81,10 +84,10 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         let restored = restore(place.setup(disk, store, master)?, options).await;
         bar.finish_and_clear();
         clear(&folder)?;
-        anyhow::Ok(restored?)
+        anyhow::Ok((restored?, meter.usage()))
     };
-    let restored = match restored.await {
-        Ok(receipt) => receipt,
+    let (receipt, usage) = match restored.await {
+        Ok(restored) => restored,
         Err(error) => {
             // One that was refused, or failed before there was anything to keep, leaves nothing behind.
             if !place.has_vault().unwrap_or(true) {
@@ -93,7 +96,18 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
             return Err(error);
         }
     };
-    println!("The vault is restored. Receipt of its new state:\n{restored}");
+    println!("The vault is restored. Receipt of its new state:\n{receipt}");
+    let summary = summary(&parameters, place.store_name(), false, None);
+    let batch = u64::from(parameters.scheme.max_batch());
+    let written = parameters.scheme.capacity();
+    let status = Status {
+        epoch: receipt.epoch,
+        // Every block was written once.
+        accesses: if parameters.pad_batches { written.next_multiple_of(batch) } else { written },
+        receipt: Some(receipt.to_string()),
+        ..Status::default()
+    };
+    Report::now(&summary, &status, &usage, &Usage::default(), None).leave(&settings.data)?;
     Ok(Exit::Success)
 }
 

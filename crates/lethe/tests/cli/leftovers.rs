@@ -56,7 +56,7 @@ fn a_data_folder_that_cannot_be_made_is_named() {
     let desk = Desk::new();
     std::fs::write(desk.path("file"), "no folder").expect("written");
     let before = desk.contents();
-    let error = desk.fail("init --data file/data", 5);
+    let error = desk.fail("init --data file/data", 1);
     assert!(error.contains("--data") && error.contains("file/data"), "{error}");
     let store = desk.path("store");
     std::fs::create_dir(&store).expect("a folder");
@@ -110,6 +110,9 @@ fn a_restore_without_a_receipt_warns_once() {
     let restore = format!("restore --data second --key-file first/master.key --takeover {store}");
     let restored = desk.run(&restore);
     assert_eq!(restored.code, 0, "{}", restored.complained);
+    let status = desk.succeed("status --data second");
+    let receipt = restored.said.lines().last().expect("a receipt");
+    assert!(receipt.starts_with("lethe1-") && status.contains(receipt), "{status}");
     assert_eq!(
         restored.complained.matches("cannot be told from the newest").count(),
         1,

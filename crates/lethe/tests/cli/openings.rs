@@ -98,6 +98,32 @@ fn an_older_copy_of_the_trusted_folder_is_refused() {
 }
 
 #[test]
+fn a_store_that_is_gone_is_missed_and_not_made_anew() {
+    let desk = vault();
+    std::fs::rename(desk.path("lethe-data/untrusted"), desk.path("gone")).expect("moved");
+    for error in refused(&desk, 3) {
+        assert!(error.contains("is the folder mounted?"), "{error}");
+    }
+    std::fs::rename(desk.path("gone"), desk.path("lethe-data/untrusted")).expect("moved");
+    desk.succeed("check");
+}
+
+#[test]
+fn a_planted_claim_is_named_and_gone_again_harmless() {
+    let desk = vault();
+    let planted = desk.path("lethe-data/untrusted/blobs/epoch/ffffffff");
+    std::fs::write(&planted, b"no claim").expect("written");
+    for error in refused(&desk, 3) {
+        assert!(
+            error.contains("epoch/ffffffff in the store is no claim made with this vault's key"),
+            "{error}"
+        );
+    }
+    std::fs::remove_file(&planted).expect("removed");
+    desk.succeed("check");
+}
+
+#[test]
 fn without_a_vault_every_command_says_so() {
     let desk = Desk::new();
     for command in ["check", "backup", "status"] {
