@@ -12,6 +12,11 @@ use lethe_vault::{Call, Vault, VaultError, VaultParameters};
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 
+/// The most milliseconds that a request travels each way, as a rule: so many that two hardly arrive at once.
+const SLOWEST: u64 = 20_000;
+/// After this time nothing is under way any more.
+const QUIET: Duration = Duration::from_secs(3600);
+
 /// What is public of a life.
 #[derive(Clone)]
 pub struct Public {
@@ -20,6 +25,8 @@ pub struct Public {
     pub deaths: Vec<u64>,
     /// The first batches, which are not recorded: a clean end comes after them.
     pub unrecorded: usize,
+    /// After so many batches the client waits for its answers only; before, until all is quiet.
+    pub quiet: usize,
     /// How long requests take, which of them get lost, and how the vault dies.
     pub seed: u64,
 }
@@ -51,15 +58,15 @@ pub fn live(
         let mut body = Body::new(public, seed, flaw).await?;
         let (unrecorded, script) = script.split_at(public.unrecorded);
         if !unrecorded.is_empty() {
-            body.open_once(&mut unrecorded.iter(), None).await?;
+            body.open_once(unrecorded, None).await?;
             body.recorder.begin_anew();
+            body.next = 0;
         }
-        body.wire = Some(Wire::new(20, Chance::of(public.seed)));
-        let mut batches = script.iter();
+        body.wire = Some(Wire::new(SLOWEST, Chance::of(public.seed)));
         for dies_after in &public.deaths {
-            body.open_once(&mut batches, Some(*dies_after)).await?;
+            body.open_once(script, Some(*dies_after)).await?;
         }
-        body.open_once(&mut batches, None).await?;
+        body.open_once(script, None).await?;
         let (deaths, early_deaths) = (body.deaths, body.early_deaths);
         Ok(Life { trace: body.recorder.take_trace(), deaths, early_deaths })
     })
@@ -73,6 +80,11 @@ struct Body {
     disk: FragileDisk,
     wire: Option<Wire>,
     recorder: Recorder,
+    quiet: usize,
+    /// The next batch of the script.
+    next: usize,
+    /// The batch that was asked for when the vault died: its accesses, and all accesses and all blocks before it.
+    in_doubt: Option<(usize, u64, Vec<u8>)>,
     /// What every block holds.
     model: Vec<u8>,
     block_bytes: usize,
@@ -96,6 +108,9 @@ impl Body {
             disk,
             wire: None,
             recorder: Recorder::new(),
+            quiet: public.quiet,
+            next: 0,
+            in_doubt: None,
             model: vec![0; public.parameters.scheme.capacity() as usize],
             block_bytes: public.parameters.scheme.block_bytes() as usize,
             deaths: 0,
@@ -106,7 +121,7 @@ impl Body {
     /// Opens the vault, and asks for batches until it dies or there are none left; then closes it.
     async fn open_once(
         &mut self,
-        batches: &mut impl Iterator<Item = &Vec<Operation>>,
+        script: &[Vec<Operation>],
         dies_after: Option<u64>,
     ) -> Result<(), VaultError> {
         self.recorder.opens(dies_after);
@@ -141,7 +156,7 @@ impl Body {
                 self.die(self.flaw);
                 Ok(())
             }
-            asked = self.ask(&vault, batches) => {
+            asked = self.ask(&vault, script) => {
                 asked?;
                 let _ = driver.await;
                 recorder.is_gone();
@@ -151,30 +166,40 @@ impl Body {
         }
     }
 
-    /// Asks for one batch after the other, each when all that the one before it caused is done.
-    async fn ask(
-        &mut self,
-        vault: &Vault,
-        batches: &mut impl Iterator<Item = &Vec<Operation>>,
-    ) -> Result<(), VaultError> {
-        loop {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            let Some(batch) = batches.next() else { break };
+    /// Asks for what is left of the script, one batch after the other.
+    async fn ask(&mut self, vault: &Vault, script: &[Vec<Operation>]) -> Result<(), VaultError> {
+        if let Some((accesses, before, model)) = self.in_doubt.take()
+            && vault.status().accesses < before + accesses as u64
+            && self.flaw != Some(Flaw::LosesLastRecord)
+        {
+            // It had not begun.
+            self.next -= 1;
+            self.model = model;
+        }
+        while let Some(batch) = script.get(self.next) {
+            if self.next < self.quiet {
+                tokio::time::sleep(QUIET).await;
+            }
+            self.next += 1;
+            let before = (vault.status().accesses, self.model.clone());
             let (calls, expected) = self.prepare(batch);
+            self.in_doubt = Some((calls.len(), before.0, before.1));
             self.recorder.note(Moment::Batch(calls.len()));
             let answers = vault.access(calls).await?;
             self.recorder.note(Moment::Served);
+            self.in_doubt = None;
             if self.flaw.is_none() {
                 let answers: Vec<_> = answers.iter().map(|answer| answer.as_deref()).collect();
                 let expected: Vec<_> = expected.iter().map(Option::as_deref).collect();
                 assert_eq!(answers, expected, "the vault answers like an array");
             }
         }
+        tokio::time::sleep(QUIET).await;
         vault.close().await.map(drop)
     }
 
-    /// The calls of a batch, and their answers. From now on the array holds what is written, whether or not the vault
-    /// lives to acknowledge it: its journal has the batch before the first request goes out.
+    /// The calls of a batch, and their answers. From now on the array holds what is written: once the batch has begun,
+    /// it is in the journal, whether or not the vault lives to acknowledge it.
     fn prepare(&mut self, batch: &[Operation]) -> (Vec<Call>, Vec<Option<Vec<u8>>>) {
         let mut prepared: (Vec<Call>, Vec<Option<Vec<u8>>>) = Default::default();
         let mut seen = Vec::new();

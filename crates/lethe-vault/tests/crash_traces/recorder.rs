@@ -37,7 +37,9 @@ pub enum Moment {
     IsOpen,
     /// A client asks for a batch of so many accesses.
     Batch(usize),
-    /// It has got its answers.
+    /// The vault has begun so many accesses in all.
+    Begun(u64),
+    /// The client has got its answers.
     Served,
     /// The request of this number goes out; the vault has told of this checkpoint before.
     Asks {
@@ -69,6 +71,7 @@ struct Seen {
     is_dead: bool,
     vault: Option<Vault>,
     checkpoint: u64,
+    accesses: u64,
 }
 
 impl Recorder {
@@ -81,6 +84,7 @@ impl Recorder {
             is_dead: false,
             vault: None,
             checkpoint: 0,
+            accesses: 0,
         };
         Recorder { seen: Rc::new(RefCell::new(seen)), dies: Rc::default() }
     }
@@ -99,7 +103,9 @@ impl Recorder {
     }
 
     pub fn note(&self, moment: Moment) {
-        self.seen.borrow_mut().note(moment);
+        let mut seen = self.seen.borrow_mut();
+        seen.note_status();
+        seen.note(moment);
     }
 
     /// A vault begins to be opened; it dies with the request of this number, if it makes so many.
@@ -113,14 +119,14 @@ impl Recorder {
     pub fn is_open(&self, vault: &Vault) {
         let mut seen = self.seen.borrow_mut();
         seen.vault = Some(vault.clone());
-        seen.note_checkpoint();
+        seen.note_status();
         seen.note(Moment::IsOpen);
     }
 
     /// The vault is dead, or was closed.
     pub fn is_gone(&self) {
         let mut seen = self.seen.borrow_mut();
-        seen.note_checkpoint();
+        seen.note_status();
         seen.vault = None;
         seen.is_dead = true;
         seen.note(Moment::Dies);
@@ -156,7 +162,7 @@ impl Recorder {
             return pending().await;
         }
         let mut seen = self.seen.borrow_mut();
-        seen.note_checkpoint();
+        seen.note_status();
         let (nth, checkpoint) = (seen.requests, seen.checkpoint);
         seen.requests += 1;
         seen.note(Moment::Asks { nth, request, checkpoint });
@@ -183,10 +189,13 @@ impl Seen {
         self.trace.push((self.begin.elapsed(), moment));
     }
 
-    /// The number is published before any request that follows the checkpoint.
-    fn note_checkpoint(&mut self) {
-        if let Some(vault) = &self.vault {
-            self.checkpoint = vault.status().checkpoint;
+    /// The vault publishes what it has begun and where it stands before any request that follows from it.
+    fn note_status(&mut self) {
+        let Some(status) = self.vault.as_ref().map(Vault::status) else { return };
+        self.checkpoint = status.checkpoint;
+        if status.accesses != self.accesses {
+            self.accesses = status.accesses;
+            self.note(Moment::Begun(status.accesses));
         }
     }
 }

@@ -1,14 +1,16 @@
 //! A trace as the core's judge reads it: what recoveries do again is checked and left out, so that each access and each
 //! step of off-line work stands there once.
 //!
-//! The client is one that waits until all is quiet. So the first read after a batch has begun is the batch's, and
-//! whatever follows is off-line work; what a watcher of the store sees is enough to say which step of it.
+//! Off-line work is one step at a time: it reads, it writes, and only then comes the next. So a read beside it is an
+//! access's. Otherwise nothing is in flight, and the first read of an access shows two buckets of a path one after the
+//! other, that of off-line work two slots of one bucket. (Before every bucket was written that need not be so: there
+//! the client waits until all is quiet, and the access's read comes first.)
 
 use crate::recorder::{Moment, Request, Timed};
 use lethe_core::store::{BucketVersion, Place};
 use lethe_core::testing::{Event, TraceEntry, Work};
 use lethe_core::words::{Bucket, Version};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What was told, and how much recoveries did again.
 #[derive(Default)]
@@ -20,14 +22,17 @@ pub struct Transcript {
     pub redone: usize,
     /// Reads that had been announced before a death, and were made for the first time after it.
     pub belated: usize,
+    /// Accesses that read beside off-line work that had begun before them.
+    pub beside: usize,
 }
 
 /// Tells a trace as events. If not `strict`, what a recovery does otherwise than announced is taken for something new.
+/// Before `quiet` batches have begun, the client waits until all is quiet.
 ///
 /// # Errors
 /// What a recovery did otherwise than announced, or what else no vault may show.
-pub fn transcribe(trace: &[Timed], strict: bool) -> Result<Transcript, String> {
-    let mut scribe = Scribe { strict, ..Scribe::default() };
+pub fn transcribe(trace: &[Timed], quiet: usize, strict: bool) -> Result<Transcript, String> {
+    let mut scribe = Scribe { quiet, strict, ..Scribe::default() };
     for (nth, (_, moment)) in trace.iter().enumerate() {
         scribe.see(moment).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
     }
@@ -37,6 +42,7 @@ pub fn transcribe(trace: &[Timed], strict: bool) -> Result<Transcript, String> {
 #[derive(Default)]
 struct Scribe {
     told: Transcript,
+    quiet: usize,
     strict: bool,
     /// All reads, repetitions left out, each with the number of the checkpoint that it came after.
     reads: Vec<(u64, Vec<Place>)>,
@@ -45,11 +51,16 @@ struct Scribe {
     /// The next of the reads that the recovery must repeat.
     next: usize,
     asked: BTreeMap<usize, Role>,
+    /// Batches that were asked for and have not been seen to begin; the accesses of the others, and how many begun.
+    waiting: VecDeque<usize>,
+    counted: u64,
+    begun: u64,
+    batches: usize,
     access: Option<Access>,
     idle: Option<Idle>,
-    last_write: Vec<BucketVersion>,
-    /// Whether the last write may be done again: nothing was built on it.
-    may_redo: bool,
+    last_write: Vec<Bucket>,
+    /// Since the vault was opened, nothing new was asked for.
+    is_fresh: bool,
 }
 
 /// Whose request it is.
@@ -59,18 +70,20 @@ enum Role {
     Repeated,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Access {
     Begun,
     Reading,
     HasRead,
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Idle {
     Reading,
     MustWrite,
     Writing,
+    /// The write is done; but if the vault dies before it has noted that, it will be done again.
+    Written,
 }
 
 impl Scribe {
@@ -82,13 +95,20 @@ impl Scribe {
                 let since = self.reads.iter().position(|(after, _)| after >= checkpoint);
                 self.next = since.unwrap_or(self.reads.len());
             }
-            Moment::IsOpen => self.recovered()?,
-            Moment::Batch(accesses) => {
-                self.tell(Event::AccessBegins(*accesses));
-                self.access = Some(Access::Begun);
-                self.may_redo = false;
+            Moment::IsOpen => {
+                self.recovered()?;
+                self.waiting.clear();
             }
-            Moment::Served => self.access_ends(),
+            Moment::Batch(accesses) => self.waiting.push_back(*accesses),
+            Moment::Begun(accesses) => {
+                // A vault that has forgotten some counts them again.
+                self.counted -= self.begun.saturating_sub(*accesses);
+                self.begun = *accesses;
+            }
+            Moment::Served => {
+                self.access_begins();
+                self.access_ends();
+            }
             Moment::Asks { nth, request: Request::Read(places), checkpoint } => {
                 let role = self.reads(places, *checkpoint)?;
                 self.asked.insert(*nth, role);
@@ -98,11 +118,17 @@ impl Scribe {
                 self.asked.insert(*nth, Role::Idle);
             }
             Moment::Asks { .. } | Moment::Dies => {}
-            Moment::Answered(nth) => match self.asked.remove(nth) {
-                Some(Role::Access) => self.access_has_read(),
-                Some(Role::Idle) => self.idle_is_answered(),
-                Some(Role::Repeated) | None => {}
-            },
+            Moment::Answered(nth) => {
+                let role = self.asked.remove(nth);
+                if role.is_some() {
+                    self.access_begins();
+                }
+                match role {
+                    Some(Role::Access) => self.access_has_read(),
+                    Some(Role::Idle) => self.idle_is_answered(),
+                    Some(Role::Repeated) | None => {}
+                }
+            }
         }
         Ok(())
     }
@@ -118,12 +144,32 @@ impl Scribe {
             return Err(format!("a recovery left out the last {left_out} of the announced reads"));
         }
         self.opening = false;
-        self.may_redo = true;
-        self.access_ends();
+        self.is_fresh = true;
+        self.access_begins();
+        self.access_has_read();
         if self.idle == Some(Idle::Reading) {
             self.idle_is_answered();
         }
+        self.access_ends();
         Ok(())
+    }
+
+    /// Whether a batch has begun that was not told yet.
+    fn has_begun(&self) -> bool {
+        self.access.is_none() && self.begun > self.counted && !self.waiting.is_empty()
+    }
+
+    fn access_begins(&mut self) {
+        if self.has_begun()
+            && let Some(accesses) = self.waiting.pop_front()
+        {
+            self.idle_ends();
+            self.counted += accesses as u64;
+            self.batches += 1;
+            self.is_fresh = false;
+            self.access = Some(Access::Begun);
+            self.tell(Event::AccessBegins(accesses));
+        }
     }
 
     fn reads(&mut self, places: &[Place], checkpoint: u64) -> Result<Role, String> {
@@ -146,10 +192,14 @@ impl Scribe {
         }
         self.reads.push((checkpoint, places.to_vec()));
         self.next = self.reads.len();
-        let of_last = |at: &Place| self.last_write.iter().any(|written| written.version == at.version);
-        self.may_redo &= !places.iter().any(of_last);
+        self.is_fresh = false;
         let entry = TraceEntry::Read(places.iter().map(|at| at.slot).collect());
-        if self.access == Some(Access::Begun) {
+        self.idle_ends();
+        let can_be_access = self.has_begun() || self.access == Some(Access::Begun);
+        let one_bucket = places.len() > 1 && places[0].slot.bucket == places[1].slot.bucket;
+        if can_be_access && (self.idle.is_some() || self.batches < self.quiet || !one_bucket) {
+            self.told.beside += usize::from(self.idle.is_some());
+            self.access_begins();
             self.access = Some(Access::Reading);
             self.tell(Event::Asks(Work::Access, entry));
             return Ok(Role::Access);
@@ -157,7 +207,6 @@ impl Scribe {
         self.tell(Event::IdleBegins);
         self.tell(Event::Asks(Work::Idle, entry));
         self.idle = Some(Idle::Reading);
-        self.may_redo = false;
         Ok(Role::Idle)
     }
 
@@ -169,19 +218,23 @@ impl Scribe {
             }
             self.newest.insert(bucket, version);
         }
-        let same = buckets.iter().map(|at| at.bucket).eq(self.last_write.iter().map(|at| at.bucket));
-        self.last_write = buckets.to_vec();
-        if self.idle != Some(Idle::MustWrite) && self.may_redo && same {
+        let buckets: Vec<Bucket> = buckets.iter().map(|at| at.bucket).collect();
+        let was_begun = matches!(self.idle, Some(Idle::Writing | Idle::Written));
+        if was_begun && self.is_fresh && buckets == self.last_write {
             self.told.redone += 1;
+            self.idle = Some(Idle::Writing);
             return Ok(());
         }
+        self.is_fresh = false;
+        self.last_write.clone_from(&buckets);
+        self.idle_ends();
         if self.idle != Some(Idle::MustWrite) {
+            // Nothing was there to be read, for the access before it neither.
+            self.access_begins();
             self.tell(Event::IdleBegins);
         }
-        let written = buckets.iter().map(|at| at.bucket).collect();
-        self.tell(Event::Asks(Work::Idle, TraceEntry::Write(written)));
+        self.tell(Event::Asks(Work::Idle, TraceEntry::Write(buckets)));
         self.idle = Some(Idle::Writing);
-        self.may_redo = false;
         Ok(())
     }
 
@@ -193,9 +246,7 @@ impl Scribe {
     }
 
     fn access_ends(&mut self) {
-        if self.access.is_some() {
-            self.access_has_read();
-            self.access = None;
+        if self.access.take().is_some() {
             self.tell(Event::Ends(Work::Access));
         }
     }
@@ -206,13 +257,18 @@ impl Scribe {
                 self.idle = Some(Idle::MustWrite);
                 self.tell(Event::Answered(Work::Idle));
             }
-            Some(Idle::Writing) => {
-                self.idle = None;
-                self.tell(Event::Answered(Work::Idle));
-                self.tell(Event::Ends(Work::Idle));
-            }
+            Some(Idle::Writing) => self.idle = Some(Idle::Written),
             // It had been answered before the death.
-            Some(Idle::MustWrite) | None => {}
+            Some(Idle::MustWrite | Idle::Written) | None => {}
+        }
+    }
+
+    /// Something was built on what was written: it will not be written again.
+    fn idle_ends(&mut self) {
+        if self.idle == Some(Idle::Written) {
+            self.idle = None;
+            self.tell(Event::Answered(Work::Idle));
+            self.tell(Event::Ends(Work::Idle));
         }
     }
 }
