@@ -2,6 +2,7 @@
 //!
 //! [`sealed::Sealed`] turns [`Untrusted`](lethe_core::store::Untrusted) memory, which may answer with anything, into a
 //! [`Store`](lethe_core::store::Store), which answers with what was written last or with an error that names the slot.
+//! [`pages`] does the same for a pager, over raw shared memory.
 //! [`blob`] and [`record`] seal what is not made of slots: checkpoints, rows and journal records.
 //!
 //! | what the other side does | what is seen |
@@ -30,6 +31,7 @@ pub mod identity;
 pub mod key_file;
 pub mod key_text;
 pub mod master_key;
+pub mod pages;
 pub mod parallel;
 pub mod passphrase;
 pub mod record;
