@@ -2,6 +2,7 @@
 
 pub mod detworam;
 pub mod eager;
+pub mod opam;
 pub mod path;
 pub mod plain;
 pub mod ring;

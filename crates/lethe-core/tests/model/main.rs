@@ -1,6 +1,7 @@
 //! Schemes against their model, a plain array, and what they promise beyond it.
 
 mod array;
+mod opam;
 mod paging;
 mod path;
 mod path_trace;

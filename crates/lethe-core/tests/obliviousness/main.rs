@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "the statistics are there to be looked at")]
 
 mod broken;
+mod opam;
 mod paging;
 mod recovery;
 mod recursion;

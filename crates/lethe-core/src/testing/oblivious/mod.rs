@@ -18,6 +18,7 @@
 //! alarms falsely with a probability of at most `2^-20`. Seeds are fixed: a suite that passed passes again.
 
 pub mod judge;
+pub mod opam;
 pub mod pace;
 pub mod path;
 pub mod programs;

@@ -1,0 +1,451 @@
+//! OPAM, the Oblivious Page Access Module of InvisiPage: Aga and Narayanasamy, "InvisiPage: Oblivious Demand Paging
+//! for Secure Enclaves", ISCA 2019. **It is broken**: Roy, Bansal, Takhar, Mittal, Subramanyan, "When Oblivious is Not:
+//! Attacks against OPAM", WOOT 2020. It is here to be compared with, and to show that the judge finds a leak of its
+//! kind. Do not use it to hide anything.
+//!
+//! What this module follows is what is published of it beside the full texts of those two papers: OPAM is derived from
+//! [Path ORAM](super::path) and customised for page management, where the trusted side keeps the page tables and so
+//! knows each page's place anyway; and as a pager it costs about a quarter of Path ORAM (Chakravarty and Panda, 2021,
+//! Figure 2: slowdowns of 7.4 and 27). **The rest is our choice**, and what the judge finds is the leak of these
+//! choices:
+//!
+//! - Tree, position map, remapping at every access and stash are Path ORAM's, with Z = 4.
+//! - Which page is in which slot is known on the trusted side. So an access moves **one slot of each bucket** of the
+//!   path where Path ORAM moves all Z of them: that is the quarter.
+//! - Which slot: that of the wanted page; in the other buckets that of the page which can move furthest down this path;
+//!   else an empty one, else any, drawn uniformly. Drawing always uniformly would keep a twentieth of all pages in the
+//!   stash.
+//! - The same slots are written, filled from the stash as deep as possible. Reads, writes and dummies are alike, each
+//!   an access of its own; nothing is owed afterwards.
+//!
+//! ```text
+//! x <- position[a];  position[a] <- UniformRandom(0 .. 2^L - 1)
+//! for each level l:  s(l) <- a slot of P(x, l), as above;  S <- S u ReadSlot(P(x, l), s(l))
+//! data <- read block a from S;  if op = write:  S <- (S - {(a, data)}) u {(a, data*)}
+//! for l in L, L - 1, .., 0:  WriteSlot(P(x, l), s(l), a block of S whose path goes through P(x, l))
+//! ```
+//!
+//! **What the trace shows** (adversary `Full`, and adversary `Snapshot` as well, since what is read is written). The
+//! path of an access is uniform and independent, as in Path ORAM. **The slots are not**: a page that comes back soon is
+//! found in the very slot that was written last in its bucket, and every other choice depends on where pages are. So
+//! the watcher tells pages that are used again from pages that are not, and follows pages as they move. Path ORAM does
+//! not show it, because it moves whole buckets; Ring ORAM does not, because it permutes a bucket at every writing and
+//! reads no slot twice between two.
+//!
+//! **Costs** of an access: L + 1 slots read in one round trip and written in another.
+//!
+//! **Trusted state**: 4 bytes a page of position map, 4 bytes a slot of page table, the stash, L + 1 pages of buffer;
+//! see [`OpamOram::trusted_bytes`].
+//!
+//! **Errors**: those of [`OramError`]; never `Owed`. Before a batch could exceed the bound of the stash it is refused
+//! with [`StashFull`](OramError::StashFull); [`idle`](Oram::idle) then makes room, as far as the pages' leaves allow.
+//! After a failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
+
+use super::detworam::only_slot;
+use crate::layout::{Extent, Layout};
+use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::position_map::flat::Positions;
+use crate::stash::Stash;
+use crate::store::Store;
+use crate::tree::geometry::{BucketShape, Geometry};
+use crate::tree::placement::Placement;
+use crate::turns::Turns;
+use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
+use alloc::vec;
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+use core::cell::{Cell, RefCell};
+use core::mem;
+use rand_core::RngCore;
+
+/// The parameters of OPAM. All of them are public.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct OpamParameters {
+    /// N, pages that the user can address: 1 to 2^32 - 1, and no more than three quarters of the tree's slots.
+    pub capacity: u64,
+    /// Bytes of a page: 0 to 2^24 (simulators move no payload).
+    pub block_bytes: u32,
+    /// L, the level of the leaves: 0 to 24. The tree has 2^L leaves.
+    pub leaf_level: Level,
+    /// Z, slots of a bucket: 1 to 64.
+    pub slots_per_bucket: u32,
+    /// The most accesses of one batch: at least 1. Nothing grows with it.
+    pub max_batch: u32,
+    /// The hard bound of the stash, in pages: at least L + 1 and a largest batch. A batch that could exceed it is
+    /// refused.
+    pub stash_bound: u32,
+}
+
+/// Why parameters of OPAM are refused, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpamParametersError {
+    /// A value outside of its range.
+    #[error("{name} is {value}; choose it from {least} to {most}")]
+    OutOfRange {
+        /// Which parameter.
+        name: &'static str,
+        /// What was asked for.
+        value: u64,
+        /// The least that works.
+        least: u64,
+        /// The most that works.
+        most: u64,
+    },
+}
+
+impl OpamParameters {
+    /// Z = 4, the smallest tree that is at most half full, batches of two (a page out, a page in), and a stash of 64
+    /// pages and a sixteenth of the capacity.
+    ///
+    /// # Errors
+    /// A capacity or a page size out of range.
+    pub fn for_capacity(capacity: u64, block_bytes: u32) -> Result<Self, OpamParametersError> {
+        let leaf_level = (0..24).find(|level| 4 << level >= capacity).unwrap_or(24);
+        let parameters = OpamParameters {
+            capacity,
+            block_bytes,
+            leaf_level: Level(leaf_level),
+            slots_per_bucket: 4,
+            max_batch: 2,
+            stash_bound: u32::try_from(64 + capacity / 16).unwrap_or(u32::MAX),
+        };
+        parameters.validate().map(|()| parameters)
+    }
+
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// Each names the parameter and what to do.
+    pub fn validate(&self) -> Result<(), OpamParametersError> {
+        let leaf_level = u64::from(self.leaf_level.0);
+        let slots = self.slots_per_bucket;
+        // Beyond the first two checks the shape of the tree can be reckoned.
+        for (name, value, least, most) in
+            [("leaf_level", leaf_level, 0, 24), ("slots_per_bucket", slots.into(), 1, 64)]
+        {
+            in_range(name, value, least, most)?;
+        }
+        let most_pages = (self.slots() * 3 / 4).max(1).min(u32::MAX.into());
+        in_range("capacity", self.capacity, 1, most_pages)?;
+        in_range("block_bytes", self.block_bytes.into(), 0, 1 << 24)?;
+        in_range("max_batch", self.max_batch.into(), 1, u32::MAX.into())?;
+        let least = leaf_level + 1 + u64::from(self.max_batch);
+        in_range("stash_bound", self.stash_bound.into(), least, u32::MAX.into())
+    }
+
+    /// What the scheme needs of untrusted memory, in plaintext bytes: one bucket of one slot for each slot of the tree,
+    /// those of a bucket of the tree one after the other. Slots are written one by one.
+    pub fn layout(&self) -> Layout {
+        Layout::new(vec![Extent { buckets: self.slots(), slots: 1, slot_bytes: self.block_bytes }])
+    }
+
+    /// Slots of the tree.
+    fn slots(&self) -> u64 {
+        u64::from(self.slots_per_bucket) * ((2 << self.leaf_level.0) - 1)
+    }
+
+    fn geometry(&self) -> Geometry {
+        let shape = BucketShape {
+            blocks: self.slots_per_bucket,
+            slots: self.slots_per_bucket,
+            slot_bytes: self.block_bytes,
+        };
+        Geometry::new(self.leaf_level, Level(0), vec![shape; self.leaf_level.0 as usize + 1], Bucket(0))
+    }
+}
+
+fn in_range(name: &'static str, value: u64, least: u64, most: u64) -> Result<(), OpamParametersError> {
+    if (least..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(OpamParametersError::OutOfRange { name, value, least, most })
+    }
+}
+
+/// OPAM over a store and randomness of the caller's choice.
+pub struct OpamOram<S, R> {
+    parameters: OpamParameters,
+    tree: Geometry,
+    store: S,
+    turns: Turns,
+    torn: Cell<bool>,
+    emergencies: Cell<u64>,
+    state: RefCell<State<R>>,
+    spare: Cell<Moved>,
+}
+
+struct State<R> {
+    rng: R,
+    positions: Positions,
+    /// For each slot of the tree, the page in it + 1, or 0.
+    pages: Vec<u32>,
+    stash: Stash,
+    placement: Placement,
+}
+
+/// One slot a level, kept so that the buffers are used again.
+#[derive(Default)]
+struct Moved {
+    slots: Vec<Slot>,
+    buckets: Vec<Bucket>,
+    bytes: Vec<u8>,
+}
+
+impl<S: Store, R: RngCore> OpamOram<S, R> {
+    /// An empty OPAM over a store that was never written: every page reads as zeros.
+    ///
+    /// # Errors
+    /// [`OpamParametersError`].
+    pub fn new(parameters: OpamParameters, store: S, rng: R) -> Result<Self, OpamParametersError> {
+        parameters.validate()?;
+        let tree = parameters.geometry();
+        let levels = parameters.leaf_level.0 as usize + 1;
+        let block_bytes = parameters.block_bytes as usize;
+        Ok(OpamOram {
+            state: RefCell::new(State {
+                rng,
+                positions: Positions::new(parameters.capacity),
+                pages: vec![0; parameters.slots() as usize],
+                stash: Stash::new(block_bytes, parameters.leaf_level.0, 0),
+                placement: Placement::default(),
+            }),
+            spare: Cell::new(Moved {
+                slots: Vec::with_capacity(levels),
+                buckets: Vec::with_capacity(levels),
+                bytes: vec![0; levels * block_bytes],
+            }),
+            parameters,
+            tree,
+            store,
+            turns: Turns::with_room(2),
+            torn: Cell::new(false),
+            emergencies: Cell::new(0),
+        })
+    }
+
+    /// What it was built with.
+    pub fn parameters(&self) -> &OpamParameters {
+        &self.parameters
+    }
+
+    /// Pages in the stash now. Secret: it depends on what was asked.
+    pub fn stash_len(&self) -> usize {
+        self.state.borrow().stash.len()
+    }
+
+    /// Bytes on the trusted side: position map, page table, stash, buffers.
+    pub fn trusted_bytes(&self) -> usize {
+        let state = self.state.borrow();
+        let levels = self.parameters.leaf_level.0 as usize + 1;
+        let moved = levels * (self.block_bytes() + size_of::<Slot>() + size_of::<Bucket>());
+        let tables = (self.parameters.capacity as usize + state.pages.len()) * size_of::<u32>();
+        size_of::<Self>() - size_of::<S>() + tables + state.stash.bytes() + moved
+    }
+
+    /// One access: the page, or none for a dummy; `serve` reads and changes it.
+    async fn update(
+        &self,
+        page: Option<BlockId>,
+        serve: impl FnOnce(&mut [u8]),
+    ) -> Result<(), OramError<S::Error>> {
+        let mut moved = self.spare.take();
+        let path = self.plan_read(page, &mut moved);
+        self.store.read(&moved.slots, &mut moved.bytes).await?;
+        self.take_in(&moved);
+        if let Some(page) = page {
+            self.serve(page, serve)?;
+        }
+        self.place(path, &mut moved);
+        self.store.write(&moved.buckets, &moved.bytes).await?;
+        self.spare.set(moved);
+        Ok(())
+    }
+
+    /// Refuses a batch of so many accesses to pages that could exceed the hard bound of the stash: each may leave one
+    /// page more in it, since all others may go back where they were, and the last one takes in a path. A dummy
+    /// leaves no page more.
+    fn admit(&self, pages: usize) -> Result<(), OramError<S::Error>> {
+        let (held, most) = (self.stash_len(), self.parameters.stash_bound as usize);
+        if held + pages + self.parameters.leaf_level.0 as usize + 1 > most {
+            return Err(OramError::StashFull { held, most });
+        }
+        Ok(())
+    }
+
+    /// The path of the page and a slot of each of its buckets, root side first.
+    fn plan_read(&self, page: Option<BlockId>, moved: &mut Moved) -> Leaf {
+        let state = &mut *self.state.borrow_mut();
+        let random_leaf = |rng: &mut R| Leaf(u64::from(rng.next_u32()) & (self.tree.leaves() - 1));
+        let known = page.and_then(|page| state.positions.get(page));
+        let path = known.unwrap_or_else(|| random_leaf(&mut state.rng));
+        moved.slots.clear();
+        for (level, bucket) in self.tree.path(path) {
+            let index = self.choose(state, level, bucket, path, page);
+            moved.slots.push(only_slot(bucket.0 * u64::from(self.parameters.slots_per_bucket) + index));
+        }
+        if let Some(page) = page {
+            let new = random_leaf(&mut state.rng);
+            state.positions.replace(page, new);
+            // In the stash already: it has its new leaf before the others are taken in beside it.
+            if let Some(handle) = state.stash.find(page) {
+                state.stash.remap(handle, new);
+            }
+        }
+        path
+    }
+
+    /// The slot of a bucket that is moved: the wanted page's; else that of the page that can go furthest down this
+    /// path; else an empty one; else any.
+    fn choose(
+        &self,
+        state: &mut State<R>,
+        level: Level,
+        bucket: Bucket,
+        path: Leaf,
+        wanted: Option<BlockId>,
+    ) -> u64 {
+        let z = self.parameters.slots_per_bucket as usize;
+        let pages = &state.pages[bucket.0 as usize * z..][..z];
+        let word = wanted.map(|page| page.0 as u32 + 1);
+        if let Some(at) = pages.iter().position(|page| Some(*page) == word) {
+            return at as u64;
+        }
+        let (mut deepest, mut chosen) = (level, None);
+        for (at, page) in pages.iter().enumerate() {
+            let leaf = page.checked_sub(1).and_then(|page| state.positions.get(BlockId(page.into())));
+            if let Some(depth) = leaf.map(|leaf| self.tree.deepest_common(path, leaf))
+                && depth > deepest
+            {
+                (deepest, chosen) = (depth, Some(at));
+            }
+        }
+        if let Some(at) = chosen {
+            return at as u64;
+        }
+        let mut below = |bound: u64| (u64::from(state.rng.next_u32()) * bound) >> 32;
+        match pages.iter().filter(|page| **page == 0).count() {
+            0 => below(z as u64),
+            empty => {
+                let nth = below(empty as u64) as usize;
+                let empty = pages.iter().enumerate().filter(|(_, page)| **page == 0).nth(nth);
+                empty.map_or(0, |(at, _)| at as u64)
+            }
+        }
+    }
+
+    /// The pages that were read go into the stash.
+    fn take_in(&self, moved: &Moved) {
+        let state = &mut *self.state.borrow_mut();
+        let block_bytes = self.block_bytes();
+        for (nth, slot) in moved.slots.iter().enumerate() {
+            let page = mem::take(&mut state.pages[slot.bucket.0 as usize]).checked_sub(1);
+            let page = page.map(|page| BlockId(page.into()));
+            if let Some((page, leaf)) = page.and_then(|page| Some((page, state.positions.get(page)?))) {
+                state.stash.insert_with(page, leaf, &moved.bytes[nth * block_bytes..][..block_bytes]);
+            }
+        }
+    }
+
+    /// The page is in the stash now, unless it was never accessed: then it begins as zeros.
+    fn serve(&self, page: BlockId, serve: impl FnOnce(&mut [u8])) -> Result<(), OramError<S::Error>> {
+        let state = &mut *self.state.borrow_mut();
+        let Some(leaf) = state.positions.get(page) else {
+            return Err(OramError::Contradiction("a page that is accessed has no leaf"));
+        };
+        let handle = match state.stash.find(page) {
+            Some(handle) => handle,
+            None => state.stash.insert(page, leaf),
+        };
+        serve(state.stash.payload_mut(handle));
+        Ok(())
+    }
+
+    /// Fills the slots that were read from the stash, as deep as possible; what stays empty is zeros.
+    fn place(&self, path: Leaf, moved: &mut Moved) {
+        let state = &mut *self.state.borrow_mut();
+        let block_bytes = self.block_bytes();
+        state.placement.plan(&state.stash, &self.tree, path, |_| 1, |_| true);
+        moved.buckets.clear();
+        for (nth, (level, slot)) in self.tree.levels().zip(&moved.slots).enumerate() {
+            moved.buckets.push(slot.bucket);
+            let bytes = &mut moved.bytes[nth * block_bytes..][..block_bytes];
+            match state.placement.chosen(level).first() {
+                Some(handle) => {
+                    bytes.copy_from_slice(state.stash.payload(*handle));
+                    state.pages[slot.bucket.0 as usize] = state.stash.block(*handle).0 as u32 + 1;
+                    state.stash.remove(*handle);
+                }
+                None => bytes.fill(0),
+            }
+        }
+    }
+}
+
+impl<S: Store, R: RngCore> Oram for OpamOram<S, R> {
+    type Error = S::Error;
+
+    fn capacity(&self) -> u64 {
+        self.parameters.capacity
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.parameters.block_bytes as usize
+    }
+
+    fn max_batch(&self) -> usize {
+        self.parameters.max_batch as usize
+    }
+
+    /// One access after the other.
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
+        check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        let _turn = self.turns.take().await;
+        if self.torn.get() {
+            return Err(OramError::Torn);
+        }
+        self.admit(batch.iter().filter(|access| access.block().is_some()).count())?;
+        self.torn.set(true);
+        for access in batch {
+            match access {
+                Access::Read(page, into) => {
+                    self.update(Some(*page), |payload| into.copy_from_slice(payload)).await?;
+                }
+                Access::Write(page, from) => {
+                    self.update(Some(*page), |payload| payload.copy_from_slice(from)).await?;
+                }
+                Access::Dummy => self.update(None, |_| ()).await?,
+            }
+        }
+        self.torn.set(false);
+        Ok(())
+    }
+
+    /// Always 0.
+    fn owed(&self) -> u64 {
+        0
+    }
+
+    /// Never.
+    fn must_idle(&self) -> bool {
+        false
+    }
+
+    /// Nothing is owed. While the stash is too full for a largest batch, a dummy access outside of the schedule.
+    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        let _turn = self.turns.take().await;
+        if self.torn.get() {
+            return Err(OramError::Torn);
+        }
+        if self.admit(self.max_batch()).is_err() {
+            self.torn.set(true);
+            self.emergencies.set(self.emergencies.get() + 1);
+            self.update(None, |_| ()).await?;
+            self.torn.set(false);
+        }
+        Ok(())
+    }
+
+    fn emergencies(&self) -> u64 {
+        self.emergencies.get()
+    }
+}
