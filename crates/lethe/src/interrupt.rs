@@ -1,7 +1,11 @@
 //! Ctrl-C and requests to terminate, for work that must be cleaned up after.
 
 use anyhow::{Context, Result};
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What comes within this time after the first is the same Ctrl-C: a wrapper hands it on that the terminal sent too.
+const SAME: Duration = Duration::from_secs(1);
 
 /// The user, or the system, wants the command to end.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +47,23 @@ impl Interrupts {
         tokio::select! {
             done = work => done,
             () = self.next() => Err(Interrupted.into()),
+        }
+    }
+
+    /// The outcome of the work that one has asked to finish, unless another one insists.
+    ///
+    /// # Errors
+    /// Those of `work`; [`Interrupted`].
+    pub async fn unless_repeated<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+        let repeated = async {
+            tokio::time::sleep(SAME).await;
+            // Listening anew forgets what came before.
+            Interrupts::listen()?.next().await;
+            Err(Interrupted.into())
+        };
+        tokio::select! {
+            done = work => done,
+            repeated = repeated => repeated,
         }
     }
 }

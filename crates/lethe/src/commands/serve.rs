@@ -130,7 +130,7 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
         Ok(Exit::Success)
     };
     // Cut off, it is as after a crash: what was acknowledged is there at the next opening.
-    interrupts.cut_off(stopping).await
+    Interrupts::unless_repeated(stopping).await
 }
 
 /// Waits for Ctrl-C, a request to terminate, or the vault's end; `true` for the last.

@@ -1,7 +1,9 @@
 //! A failed `lethe init`, or first `lethe serve`, leaves nothing that it made itself, and nothing else is touched.
 
 use crate::desk::{Desk, finish};
+use std::io::{BufRead, Read};
 use std::net::TcpListener;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 #[test]
@@ -133,8 +135,7 @@ fn an_interrupted_init_leaves_nothing_and_an_interrupted_start_loses_nothing() {
     );
     let child = desk.command(&format!("init {s3}")).spawn().expect("it starts");
     let (_connection, _) = silent.accept().expect("it asks the provider");
-    let interrupt = format!("kill -INT {}", child.id());
-    std::process::Command::new("sh").args(["-c", &interrupt]).status().expect("sent");
+    interrupt(&child);
     let ended = finish(child);
     assert_eq!(ended.code, 130, "{}", ended.complained);
     assert!(desk.contents().is_empty(), "{:?}", desk.contents().keys());
@@ -144,9 +145,34 @@ fn an_interrupted_init_leaves_nothing_and_an_interrupted_start_loses_nothing() {
         let child =
             desk.command("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0").spawn().expect("it starts");
         std::thread::sleep(Duration::from_millis(milliseconds));
-        let interrupt = format!("kill -INT {}", child.id());
-        std::process::Command::new("sh").args(["-c", &interrupt]).status().expect("sent");
+        interrupt(&child);
         finish(child);
     }
     desk.succeed("check");
+}
+
+#[cfg(unix)]
+#[test]
+fn one_ctrl_c_that_arrives_twice_still_stops_cleanly() {
+    let desk = Desk::new();
+    desk.succeed("init --capacity 1MiB");
+    let mut child =
+        desk.command("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0").spawn().expect("it starts");
+    let mut said = String::new();
+    let mut output = std::io::BufReader::new(child.stdout.take().expect("piped"));
+    while !said.contains("Ctrl-C stops.") {
+        assert_ne!(output.read_line(&mut said).expect("text"), 0, "{said}");
+    }
+    interrupt(&child);
+    interrupt(&child);
+    output.read_to_string(&mut said).expect("text");
+    let ended = finish(child);
+    assert_eq!(ended.code, 0, "{}", ended.complained);
+    assert!(said.contains("Stopped. Receipt of the last checkpoint"), "{said}");
+}
+
+#[cfg(unix)]
+fn interrupt(child: &Child) {
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.expect("kill is there").success());
 }
