@@ -40,23 +40,35 @@ unsafe fn call<W: Fn(usize, usize) + Sync>(data: *const (), lane: usize, part: u
 
 unsafe fn nothing(_: *const (), _: usize, _: usize) {}
 
+/// What changes at different times, or is written by different threads, lies on different cache lines: each line that
+/// must cross from one processor to another is a tenth of a microsecond of a hand-over.
 pub(crate) struct Core {
     lanes: Box<[Lane]>,
+    job: Lines<Offer>,
     /// Parts of the job that are not done yet.
-    pending: Pending,
+    pending: Lines<AtomicUsize>,
+    seldom: Lines<Seldom>,
+}
+
+#[repr(align(128))]
+struct Lines<T>(T);
+
+/// Written by the caller.
+struct Offer {
     /// Written by the caller that has taken the pool, while no part is offered; read by whoever holds a part.
     job: UnsafeCell<Job>,
     /// A caller's work is under way.
     taken: AtomicBool,
+}
+
+/// Read by all, and hardly ever written.
+struct Seldom {
     /// A part of the job panicked.
     panicked: AtomicBool,
     closing: AtomicBool,
     /// The processor that the last caller ran on.
     caller: AtomicUsize,
 }
-
-#[repr(align(128))]
-struct Pending(AtomicUsize);
 
 // SAFETY: `job` is the only part that is not Sync by itself. It is written only under `taken` while every lane is
 // empty and nothing is pending, and read only by a thread that holds a part; the range's release and acquire order
@@ -67,14 +79,16 @@ unsafe impl Send for Core {}
 
 impl Core {
     pub(crate) fn new(lanes: usize) -> Self {
+        let job = UnsafeCell::new(Job { data: std::ptr::null(), call: nothing });
         Core {
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
-            pending: Pending(AtomicUsize::new(0)),
-            job: UnsafeCell::new(Job { data: std::ptr::null(), call: nothing }),
-            taken: AtomicBool::new(false),
-            panicked: AtomicBool::new(false),
-            closing: AtomicBool::new(false),
-            caller: AtomicUsize::new(processor::current()),
+            job: Lines(Offer { job, taken: AtomicBool::new(false) }),
+            pending: Lines(AtomicUsize::new(0)),
+            seldom: Lines(Seldom {
+                panicked: AtomicBool::new(false),
+                closing: AtomicBool::new(false),
+                caller: AtomicUsize::new(processor::current()),
+            }),
         }
     }
 
@@ -83,26 +97,29 @@ impl Core {
     }
 
     pub(crate) fn close(&self) {
-        self.closing.store(true, Ordering::SeqCst);
+        self.seldom.0.closing.store(true, Ordering::SeqCst);
     }
 
     /// Does `work(lane, part)` for every part, each once; the caller has lane 0. Returns when all are done.
     pub(crate) fn run<W: Fn(usize, usize) + Sync>(&self, parts: usize, threads: &[Thread], work: &W) {
         let few = parts < 2 || self.lanes.len() < 2 || u32::try_from(parts).is_err();
-        if few || self.taken.swap(true, Ordering::Acquire) {
+        if few || self.job.0.taken.swap(true, Ordering::Acquire) {
             return (0..parts).for_each(|part| work(0, part));
         }
         // SAFETY: the pool is taken and the job before this one has ended: no lane offers a part, nobody holds one.
-        unsafe { *self.job.get() = Job { data: std::ptr::from_ref(work).cast(), call: call::<W> } };
+        unsafe { *self.job.0.job.get() = Job { data: std::ptr::from_ref(work).cast(), call: call::<W> } };
         self.pending.0.store(parts, Ordering::Relaxed);
-        self.caller.store(processor::current(), Ordering::Relaxed);
+        self.note_processor();
         self.offer(parts as u32);
         self.wake(threads, parts);
         let mine = self.take_part(0);
         self.finish(mine);
         self.join();
-        let panicked = self.panicked.swap(false, Ordering::Relaxed);
-        self.taken.store(false, Ordering::Release);
+        let panicked = self.seldom.0.panicked.load(Ordering::Relaxed);
+        if panicked {
+            self.seldom.0.panicked.store(false, Ordering::Relaxed);
+        }
+        self.job.0.taken.store(false, Ordering::Release);
         if panicked {
             // The payload was another thread's, or is told already: its message was printed where it happened.
             resume_unwind(Box::new("a part of the work panicked"));
@@ -112,6 +129,13 @@ impl Core {
     /// Wakes the sleepers ahead of work.
     pub(crate) fn rouse(&self, threads: &[Thread]) {
         self.wake(threads, self.lanes.len());
+    }
+
+    fn note_processor(&self) {
+        let (here, last) = (processor::current(), &self.seldom.0.caller);
+        if last.load(Ordering::Relaxed) != here {
+            last.store(here, Ordering::Relaxed);
+        }
     }
 
     /// Equal shares, the larger ones first: the caller begins at once, the others a little later. The others' first,
@@ -153,11 +177,11 @@ impl Core {
 
     fn part(&self, lane: usize, part: u32) {
         // SAFETY: this thread has taken a part and not subtracted it: nobody writes the job.
-        let job = unsafe { *self.job.get() };
+        let job = unsafe { *self.job.0.job.get() };
         // SAFETY: for the same reason `run` has not returned, and what `data` points to is live.
         let work = AssertUnwindSafe(|| unsafe { (job.call)(job.data, lane, part as usize) });
         if catch_unwind(work).is_err() {
-            self.panicked.store(true, Ordering::Relaxed);
+            self.seldom.0.panicked.store(true, Ordering::Relaxed);
         }
     }
 
@@ -200,14 +224,14 @@ impl Core {
                     }
                     spin_loop();
                 }
-                if self.closing.load(Ordering::SeqCst) {
+                if self.seldom.0.closing.load(Ordering::SeqCst) {
                     return false;
                 }
                 if since.elapsed() >= patience {
                     break;
                 }
                 // Woken onto the caller's own processor, it must not keep the caller from it.
-                if processor::current() == self.caller.load(Ordering::Relaxed) {
+                if processor::current() == self.seldom.0.caller.load(Ordering::Relaxed) {
                     thread::yield_now();
                 }
             }
@@ -215,7 +239,7 @@ impl Core {
                 return true;
             }
             *useful = false;
-            while lane.sleeps() && !self.closing.load(Ordering::SeqCst) {
+            while lane.sleeps() && !self.seldom.0.closing.load(Ordering::SeqCst) {
                 thread::park();
             }
         }

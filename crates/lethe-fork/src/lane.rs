@@ -1,4 +1,5 @@
 //! One thread's share of a job: a range of parts, taken from its front by the owner and from its back by the others.
+//! And what the thread does when there is none: it sleeps.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

@@ -81,7 +81,8 @@ impl Pool {
     pub fn run<T: Send>(&self, parts: usize, owns: &mut [T], work: impl Fn(&mut T, usize) + Sync) {
         assert!(owns.len() >= self.lanes(), "each lane needs something of its own");
         let owns = Shared(owns.as_mut_ptr());
-        self.core.run(parts, &self.threads, &|lane, part| {
+        // By value, so that another thread finds all that it needs in one place.
+        self.core.run(parts, &self.threads, &move |lane, part| {
             // SAFETY: `lane` is below `lanes()` and so within `owns`, and one thread at a time has it. `owns` is
             // borrowed until `run` returns, and T: Send allows another thread to use it.
             work(unsafe { &mut *owns.at(lane) }, part);
@@ -102,7 +103,7 @@ impl Pool {
         assert!(buffer.len().is_multiple_of(chunk_bytes), "the buffer is a whole number of chunks");
         let parts = buffer.len() / chunk_bytes;
         let buffer = Shared(buffer.as_mut_ptr());
-        self.run(parts, owns, |own, part| {
+        self.run(parts, owns, move |own, part| {
             // SAFETY: `part` is below `parts`, so that the chunk lies within the buffer; each part is done once, so
             // that nobody else has this chunk; and the buffer is borrowed until `run` returns.
             let chunk = unsafe { std::slice::from_raw_parts_mut(buffer.at(part * chunk_bytes), chunk_bytes) };

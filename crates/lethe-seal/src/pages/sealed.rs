@@ -191,12 +191,13 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         }
         let first_forged = AtomicUsize::new(usize::MAX);
         let (crossing, pages) = (self.crossing(), batch.as_slice());
-        self.spread.each_chunk(into, page_bytes, lanes, |_, part, page| {
+        let first = &first_forged;
+        self.spread.each_chunk(into, page_bytes, lanes, move |_, part, page| {
             match pages[part].filter(|id| id.version != 0) {
                 None => page.fill(0),
                 Some(id) => {
                     if crossing.open(id, page).is_err() {
-                        first_forged.fetch_min(part, Ordering::Relaxed);
+                        first.fetch_min(part, Ordering::Relaxed);
                     }
                 }
             }
@@ -229,7 +230,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
             *page = page.filter(|id| versions.newest(self.shape.name(id.slot).bucket) == id.version);
         }
         let (crossing, pages) = (self.crossing(), batch.as_slice());
-        self.spread.each(count, lanes, |lane, part| {
+        self.spread.each(count, lanes, move |lane, part| {
             if let Some(id) = pages[part] {
                 crossing.seal(id, &from[part * page_bytes..][..page_bytes], lane);
             }
