@@ -284,6 +284,26 @@ mod tests {
         }
     }
 
+    /// Run with and without the features `native` and `pure-rust`, it holds all libraries to the same bytes.
+    #[test]
+    fn the_bytes_are_those_of_format_1_whichever_library_seals() {
+        let text: Vec<u8> = (0..1000u32).map(|i| (i * i) as u8).collect();
+        let expected = [
+            (PageCipher::Aes256Gcm, "11fec8ba7b003cc6", "37af7f27847a5113f5ba2d68e33d0960"),
+            (
+                PageCipher::ChaCha20HmacSha256,
+                "4479a6b435795230",
+                "37cde10984aeacd5bdf63c135e352ba66fdae1164dcd8ae6c96efa39a97fba4e",
+            ),
+            (PageCipher::Aegis256X2, "e509ea1b01336dc9", "e6ccd9a0f04d4346653f980ce94c2c96"),
+        ];
+        for (cipher, end, tag) in expected {
+            let page = sealed(&PageKey::expand(cipher, &[1; 32]), ID, &text);
+            let hex = |bytes: &[u8]| base16ct::lower::encode_string(bytes);
+            assert_eq!((&*hex(&page.0[992..]), &*hex(&page.1)), (end, tag), "{cipher}");
+        }
+    }
+
     #[test]
     fn the_papers_pair_is_encrypt_then_mac_with_unrelated_keys() {
         let secret = [3; 32];

@@ -125,6 +125,15 @@ fn memory_is(memory: &AtomicMemory, sealed: &[u8]) -> bool {
     snapshot(memory).starts_with(sealed)
 }
 
+/// Ends the scribbling also when the test fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn under_a_holder_that_scribbles_all_the_time_each_answer_is_the_last_writing_or_an_error_and_wiped() {
     let slots: Vec<Slot> = (0..8).map(|bucket| slot(bucket, 0)).collect();
@@ -135,6 +144,7 @@ fn under_a_holder_that_scribbles_all_the_time_each_answer_is_the_last_writing_or
         let (mut answers, mut errors) = (0, 0);
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
+            let _stops = Stop(&stop);
             scope.spawn(|| {
                 let mut at = 0;
                 while !stop.load(Ordering::Relaxed) {
@@ -161,7 +171,6 @@ fn under_a_holder_that_scribbles_all_the_time_each_answer_is_the_last_writing_or
                     Err((other, _)) => panic!("{other}"),
                 }
             }
-            stop.store(true, Ordering::Relaxed);
         });
         assert_eq!(answers + errors, 400);
         assert!(answers > 0, "nothing was ever answered");
