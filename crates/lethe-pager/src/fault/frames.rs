@@ -1,0 +1,62 @@
+//! What the fault path asks of the platform.
+
+use core::error::Error;
+
+/// Whether a page could be taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// Its contents are in the frame.
+    Out,
+    /// Somebody else holds on to it (a device, say), and it is where it was.
+    Busy,
+}
+
+/// Page tables and a few **frames**: page-sized places that the application cannot reach. A page that is taken out
+/// stands in a frame; a page that comes in is read into a frame first and seen by the application when it is whole.
+///
+/// Pages are numbered from 0 through the region, frames from 0. A frame is empty (without memory) until a page is
+/// taken into it or it is [prepared](Self::prepare).
+pub trait Frames {
+    /// What can go wrong.
+    type Error: Error + 'static;
+
+    /// Moves a resident page into an empty frame, **atomically** to every other thread: each store to the page either
+    /// is in the frame or faults.
+    ///
+    /// # Errors
+    /// The platform's.
+    fn take(&mut self, page: u64, frame: usize) -> Result<Taken, Self::Error>;
+
+    /// Gives an empty frame memory, which holds zeros.
+    ///
+    /// # Errors
+    /// The platform's.
+    fn prepare(&mut self, frame: usize) -> Result<(), Self::Error>;
+
+    /// The memory of a frame that is not empty: exactly one page.
+    fn bytes(&mut self, frame: usize) -> &mut [u8];
+
+    /// Moves a frame's memory to an absent page and lets everybody go on who waits for it. The frame is empty then.
+    ///
+    /// # Errors
+    /// The platform's.
+    fn put(&mut self, frame: usize, page: u64) -> Result<(), Self::Error>;
+
+    /// A fault came for a page that should be resident. Lets everybody go on who waits for it; if its memory is gone
+    /// (the application gave it back to the system), it becomes zeros first.
+    ///
+    /// # Errors
+    /// The platform's.
+    fn confirm(&mut self, page: u64) -> Result<(), Self::Error>;
+
+    /// Overwrites a resident page with zeros.
+    ///
+    /// # Errors
+    /// The platform's.
+    fn clear(&mut self, page: u64) -> Result<(), Self::Error>;
+
+    /// Nanoseconds since some moment, for the counters; 0 where there is no clock.
+    fn now(&self) -> u64 {
+        0
+    }
+}

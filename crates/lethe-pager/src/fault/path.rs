@@ -1,0 +1,248 @@
+//! The five steps of a fault over a scheme.
+//!
+//! **What the watcher of the untrusted memory sees.** Every fault is one read of the scheme, and once as many pages are
+//! resident as may be, one write before it: of a clean page as of a dirty one, and also at the first touch of a page.
+//! [`discard`](FaultPath::discard) and a touch of an unmapped page show nothing: they change trusted bookkeeping only.
+//! So the number and the time of the faults show, and what the scheme says that reads and writes show.
+//!
+//! **Trusted state**: 1 byte a page, two queues of the resident pages, the frames; the resident pages themselves; the
+//! scheme's. Nothing is allocated after construction, unless the scheme does.
+
+use super::counters::Counters;
+use super::error::{FaultError, FaultPathError};
+use super::frames::{Frames, Taken};
+use super::policy::Policy;
+use super::poll_now::poll_now;
+use super::resident::{Place, Resident, frames};
+use core::error::Error;
+use core::ops::Range;
+use lethe_core::oram::{Access, Oram};
+use lethe_core::words::BlockId;
+
+/// What a fault turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// The page was brought in through the scheme.
+    BroughtIn,
+    /// The page had its second chance and used it.
+    BroughtBack,
+    /// The page was there already: another thread's fault had brought it.
+    WasThere,
+}
+
+/// A scheme, and which of its pages are resident.
+pub struct FaultPath<O> {
+    oram: O,
+    resident: Resident,
+    counters: Counters,
+    failed: bool,
+}
+
+type Outcome<T, O, F> = Result<T, FaultError<<O as Oram>::Error, F>>;
+
+impl<O: Oram> FaultPath<O> {
+    /// Faults over a scheme whose blocks are the pages, `resident` of which may be resident.
+    ///
+    /// # Errors
+    /// [`FaultPathError`].
+    pub fn new(oram: O, resident: usize, policy: Policy) -> Result<Self, FaultPathError> {
+        if oram.max_batch() == 0 {
+            return Err(FaultPathError::MaxBatch);
+        }
+        let resident = Resident::new(oram.capacity(), resident, policy)?;
+        Ok(FaultPath { oram, resident, counters: Counters::default(), failed: false })
+    }
+
+    /// The frames that the platform must have for a policy.
+    pub fn frames(policy: Policy) -> usize {
+        frames(policy)
+    }
+
+    /// The scheme.
+    pub fn oram(&self) -> &O {
+        &self.oram
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Pages that are resident now.
+    pub fn resident(&self) -> usize {
+        self.resident.len()
+    }
+
+    /// The resident pages that the application can see.
+    pub fn mapped(&self) -> impl Iterator<Item = u64> {
+        self.resident.mapped()
+    }
+
+    /// Bytes on the trusted side, without the resident pages and the scheme.
+    pub fn trusted_bytes(&self) -> usize {
+        size_of::<Self>() - size_of::<O>() + self.resident.bytes()
+    }
+
+    /// Serves the fault of a page.
+    ///
+    /// # Errors
+    /// [`FaultError`]. After any but `OutOfRange` it answers [`FaultError::Failed`] only.
+    pub fn fault<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+        if page >= self.resident.pages() {
+            return Err(FaultError::OutOfRange { pages: self.resident.pages() });
+        }
+        self.unless_failed(|path| match path.resident.place(page) {
+            Place::Absent => path.bring_in(page, frames),
+            Place::Unmapped => path.bring_back(page, frames),
+            Place::Mapped => {
+                path.counters.repeated += 1;
+                frames.confirm(page).map_err(FaultError::Frames)?;
+                Ok(Served::WasThere)
+            }
+        })
+    }
+
+    /// Gives up the contents of pages: they read as zeros from now on. Shows nothing.
+    ///
+    /// # Errors
+    /// [`FaultError::OutOfRange`], before anything has changed; the platform's.
+    pub fn discard<F: Frames>(&mut self, pages: Range<u64>, frames: &mut F) -> Outcome<(), O, F::Error> {
+        if pages.end > self.resident.pages() {
+            return Err(FaultError::OutOfRange { pages: self.resident.pages() });
+        }
+        self.unless_failed(|path| {
+            for page in pages {
+                match path.resident.place(page) {
+                    Place::Absent => path.resident.discard(page),
+                    Place::Mapped => frames.clear(page).map_err(FaultError::Frames)?,
+                    Place::Unmapped => {
+                        if let Some(frame) = path.resident.frame_of(page) {
+                            frames.bytes(frame).fill(0);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Steps of off-line work that the scheme owes.
+    pub fn owed(&self) -> u64 {
+        if self.failed { 0 } else { self.oram.owed() }
+    }
+
+    /// One bounded step of what is owed, between two faults.
+    ///
+    /// # Errors
+    /// [`FaultError`].
+    pub fn idle<F: Frames>(&mut self, frames: &F) -> Outcome<(), O, F::Error> {
+        self.unless_failed(|path| {
+            let begin = frames.now();
+            path.idle_step()?;
+            path.counters.idle_nanos += frames.now().saturating_sub(begin);
+            Ok(())
+        })
+    }
+
+    fn unless_failed<T, F: Error>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Outcome<T, O, F>,
+    ) -> Outcome<T, O, F> {
+        if self.failed {
+            return Err(FaultError::Failed);
+        }
+        let outcome = act(self);
+        self.failed = outcome.is_err();
+        outcome
+    }
+
+    fn bring_in<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+        let begin = frames.now();
+        let (frame, victim) = self.make_room(frames)?;
+        let taken = frames.now();
+        if let Some(victim) = victim {
+            self.counters.evictions += 1;
+            self.access(Access::Write(BlockId(victim), frames.bytes(frame)))?;
+        }
+        let written = frames.now();
+        self.access(Access::Read(BlockId(page), frames.bytes(frame)))?;
+        if self.resident.take_discarded(page) {
+            frames.bytes(frame).fill(0);
+        }
+        let read = frames.now();
+        frames.put(frame, page).map_err(FaultError::Frames)?;
+        self.resident.came_in(page);
+        self.unmap_too_many(frame, frames)?;
+        let end = frames.now();
+
+        let counters = &mut self.counters;
+        counters.faults += 1;
+        counters.total_nanos += end.saturating_sub(begin);
+        counters.frames_nanos += taken.saturating_sub(begin) + end.saturating_sub(read);
+        counters.write_nanos += written.saturating_sub(taken);
+        counters.read_nanos += read.saturating_sub(written);
+        Ok(Served::BroughtIn)
+    }
+
+    fn bring_back<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
+        let frame = self.resident.frame_of(page).expect("an unmapped page has a frame");
+        frames.put(frame, page).map_err(FaultError::Frames)?;
+        self.resident.came_back(page);
+        self.unmap_too_many(frame, frames)?;
+        self.counters.soft_faults += 1;
+        Ok(Served::BroughtBack)
+    }
+
+    /// A frame with memory for the page that comes, and who was in it and must be written first.
+    fn make_room<F: Frames>(&mut self, frames: &mut F) -> Outcome<(usize, Option<u64>), O, F::Error> {
+        if !self.resident.is_full() {
+            let frame = self.resident.take_spare().expect("a frame is empty while there is room");
+            frames.prepare(frame).map_err(FaultError::Frames)?;
+            return Ok((frame, None));
+        }
+        if let Some((victim, frame)) = self.resident.take_oldest_unmapped() {
+            return Ok((frame, Some(victim)));
+        }
+        let frame = self.resident.take_spare().expect("the frame is empty between two faults");
+        let victim = self.take_oldest(frame, frames)?;
+        self.resident.oldest_left();
+        Ok((frame, Some(victim)))
+    }
+
+    /// The page that came in has left its frame. If now more are in sight than should be, the oldest goes there.
+    fn unmap_too_many<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
+        if self.resident.has_second_chance() && self.resident.has_too_many_mapped() {
+            self.take_oldest(frame, frames)?;
+            self.resident.oldest_unmapped(frame);
+        } else {
+            self.resident.is_spare(frame);
+        }
+        Ok(())
+    }
+
+    /// Takes the oldest page in sight that can be taken.
+    fn take_oldest<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<u64, O, F::Error> {
+        for _ in 0..self.resident.len() {
+            let Some(oldest) = self.resident.oldest_mapped() else {
+                break;
+            };
+            match frames.take(oldest, frame).map_err(FaultError::Frames)? {
+                Taken::Out => return Ok(oldest),
+                Taken::Busy => self.resident.pass_over_oldest(),
+            }
+        }
+        Err(FaultError::AllBusy { resident: self.resident.len() })
+    }
+
+    fn access<F: Error>(&mut self, access: Access<'_>) -> Outcome<(), O, F> {
+        while self.oram.must_idle() {
+            self.idle_step()?;
+        }
+        Ok(poll_now(self.oram.access(&mut [access])).ok_or(FaultError::Waits)??)
+    }
+
+    fn idle_step<F: Error>(&mut self) -> Outcome<(), O, F> {
+        self.counters.idle_steps += 1;
+        Ok(poll_now(self.oram.idle()).ok_or(FaultError::Waits)??)
+    }
+}

@@ -1,0 +1,190 @@
+//! Which pages are resident, and in what order they go.
+
+use super::error::FaultPathError;
+use super::policy::Policy;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Where a page is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Behind the scheme.
+    Absent,
+    /// In the application's sight.
+    Mapped,
+    /// Resident in a frame: it has its second chance.
+    Unmapped,
+}
+
+const PLACE: u8 = 0b11;
+const MAPPED: u8 = 1;
+const UNMAPPED: u8 = 2;
+const DISCARDED: u8 = 0b100;
+
+/// One byte a page, and two queues. Nothing grows after construction.
+pub(super) struct Resident {
+    /// The place of each page, and whether its contents were given up while it was absent.
+    pages: Box<[u8]>,
+    /// The pages in sight, the oldest first.
+    mapped: VecDeque<u32>,
+    /// Those out of sight with their frames, the oldest first.
+    unmapped: VecDeque<(u32, usize)>,
+    most_mapped: usize,
+    most_unmapped: usize,
+    /// Frames that are empty.
+    spare: Vec<usize>,
+}
+
+impl Resident {
+    pub(super) fn new(pages: u64, resident: usize, policy: Policy) -> Result<Self, FaultPathError> {
+        if u32::try_from(pages).is_err() {
+            return Err(FaultPathError::Pages(pages));
+        }
+        let (least, unmapped) = match policy {
+            Policy::Fifo => (1, 0),
+            Policy::SecondChance { unmapped } => (2, unmapped),
+        };
+        if resident < least {
+            return Err(FaultPathError::Resident { resident, least });
+        }
+        let of_range = matches!(policy, Policy::SecondChance { .. }) && !(1..resident).contains(&unmapped);
+        if of_range {
+            return Err(FaultPathError::Unmapped { unmapped, resident, most: resident - 1 });
+        }
+        let most_mapped = resident - unmapped;
+        Ok(Resident {
+            pages: vec![0; pages as usize].into(),
+            // A page comes in before the one that is then too many goes out.
+            mapped: VecDeque::with_capacity(most_mapped + 1),
+            unmapped: VecDeque::with_capacity(unmapped + 1),
+            most_mapped,
+            most_unmapped: unmapped,
+            spare: (0..frames(policy)).rev().collect(),
+        })
+    }
+
+    pub(super) fn pages(&self) -> u64 {
+        self.pages.len() as u64
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.mapped.len() + self.unmapped.len()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len() == self.most_mapped + self.most_unmapped
+    }
+
+    pub(super) fn place(&self, page: u64) -> Place {
+        match self.pages[page as usize] & PLACE {
+            MAPPED => Place::Mapped,
+            UNMAPPED => Place::Unmapped,
+            _ => Place::Absent,
+        }
+    }
+
+    pub(super) fn mapped(&self) -> impl Iterator<Item = u64> {
+        self.mapped.iter().map(|page| u64::from(*page))
+    }
+
+    /// Whether the oldest go by way of a frame.
+    pub(super) fn has_second_chance(&self) -> bool {
+        self.most_unmapped > 0
+    }
+
+    /// Whether more are in sight than should be.
+    pub(super) fn has_too_many_mapped(&self) -> bool {
+        self.mapped.len() > self.most_mapped
+    }
+
+    pub(super) fn oldest_mapped(&self) -> Option<u64> {
+        self.mapped.front().map(|page| u64::from(*page))
+    }
+
+    /// The oldest cannot go now.
+    pub(super) fn pass_over_oldest(&mut self) {
+        self.mapped.rotate_left(1);
+    }
+
+    /// The oldest in sight went behind the scheme.
+    pub(super) fn oldest_left(&mut self) {
+        if let Some(page) = self.mapped.pop_front() {
+            self.set_place(page, 0);
+        }
+    }
+
+    /// The oldest in sight went into a frame.
+    pub(super) fn oldest_unmapped(&mut self, frame: usize) {
+        if let Some(page) = self.mapped.pop_front() {
+            self.set_place(page, UNMAPPED);
+            self.unmapped.push_back((page, frame));
+        }
+    }
+
+    /// The page out of sight whose chance is over, and its frame.
+    pub(super) fn take_oldest_unmapped(&mut self) -> Option<(u64, usize)> {
+        let (page, frame) = self.unmapped.pop_front()?;
+        self.set_place(page, 0);
+        Some((page.into(), frame))
+    }
+
+    pub(super) fn frame_of(&self, page: u64) -> Option<usize> {
+        self.unmapped.iter().find(|(other, _)| u64::from(*other) == page).map(|(_, frame)| *frame)
+    }
+
+    /// A page out of sight used its second chance.
+    pub(super) fn came_back(&mut self, page: u64) {
+        self.unmapped.retain(|(other, _)| u64::from(*other) != page);
+        self.came_in(page);
+    }
+
+    /// A page is in sight now.
+    pub(super) fn came_in(&mut self, page: u64) {
+        self.set_place(page as u32, MAPPED);
+        self.mapped.push_back(page as u32);
+    }
+
+    pub(super) fn take_spare(&mut self) -> Option<usize> {
+        self.spare.pop()
+    }
+
+    pub(super) fn is_spare(&mut self, frame: usize) {
+        self.spare.push(frame);
+    }
+
+    /// The contents of an absent page are given up.
+    pub(super) fn discard(&mut self, page: u64) {
+        self.pages[page as usize] |= DISCARDED;
+    }
+
+    /// Whether the contents of the page were given up; it has new ones from now on.
+    pub(super) fn take_discarded(&mut self, page: u64) -> bool {
+        let state = &mut self.pages[page as usize];
+        let discarded = *state & DISCARDED != 0;
+        *state &= !DISCARDED;
+        discarded
+    }
+
+    /// Bytes on the trusted side.
+    pub(super) fn bytes(&self) -> usize {
+        self.pages.len()
+            + self.mapped.capacity() * size_of::<u32>()
+            + self.unmapped.capacity() * size_of::<(u32, usize)>()
+            + self.spare.capacity() * size_of::<usize>()
+    }
+
+    fn set_place(&mut self, page: u32, place: u8) {
+        let state = &mut self.pages[page as usize];
+        *state = *state & !PLACE | place;
+    }
+}
+
+/// The frames that a policy needs: one for each page out of sight; one for the page on its way.
+pub(super) fn frames(policy: Policy) -> usize {
+    match policy {
+        Policy::Fifo => 1,
+        Policy::SecondChance { unmapped } => unmapped.max(1),
+    }
+}
