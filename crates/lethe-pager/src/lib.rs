@@ -2,9 +2,49 @@
 //! memory that somebody watches.
 //!
 //! - [`fault`]: what happens at a page fault, over any scheme and any platform. It needs no operating system.
+//! - [`region::Region`]: virtual memory on Linux that is used as a slice. Its faults come by userfaultfd(2), in one of
+//!   [two ways](trap::Trap); [`scheme::Scheme`] says what the untrusted memory shows.
+//!
+//! ```no_run
+//! use lethe_pager::options::Options;
+//! use lethe_pager::region::Region;
+//!
+//! // 1024 pages, of which 64 are resident.
+//! let mut region = Region::new(Options::new(1024))?;
+//! region.as_mut_slice()[4096 * 1000] = 7;
+//! # Ok::<(), lethe_pager::error::Error>(())
+//! ```
+//!
+//! # Which adversary is stopped
+//! The untrusted memory is what is watched, and changed: by snapshots (DetWoORAM and its kin, and Path ORAM) or at
+//! every access (Path ORAM only). A page that was tampered with or rolled back ends the process at its next touch. The
+//! kernel of Linux sees every fault and every resident page: here it is trusted, and stands where the enclave's own
+//! runtime stands in Keystone. The number of faults and their time show.
 #![cfg_attr(not(feature = "linux"), no_std)]
 #![deny(unsafe_code)]
 
 extern crate alloc;
 
 pub mod fault;
+
+#[cfg(feature = "linux")]
+pub mod error;
+#[cfg(feature = "linux")]
+pub mod failure;
+#[cfg(feature = "linux")]
+mod linux;
+#[cfg(feature = "linux")]
+pub mod options;
+#[cfg(feature = "linux")]
+mod private;
+#[cfg(feature = "linux")]
+pub mod region;
+#[cfg(feature = "linux")]
+pub mod scheme;
+#[cfg(feature = "linux")]
+pub mod shared;
+#[cfg(feature = "linux")]
+pub mod trap;
+
+#[cfg(feature = "linux")]
+pub use linux::userfaultfd::{Eviction, UserfaultfdError};

@@ -13,7 +13,7 @@ use lethe_core::write_schedule::WriteSchedule;
 use lethe_pager::fault::error::{FaultError, FaultPathError};
 use lethe_pager::fault::frames::{Frames, Taken};
 use lethe_pager::fault::path::{FaultPath, Served};
-use lethe_pager::fault::policy::Policy;
+use lethe_pager::fault::policy::{Policy, frames};
 use proptest::prelude::*;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -32,7 +32,7 @@ struct Table {
 
 impl Table {
     fn new(pages: u64, policy: Policy) -> Self {
-        let frames = FaultPath::<Plain<TraceStore>>::frames(policy);
+        let frames = frames(policy);
         Table {
             pages: vec![None; pages as usize],
             frames: vec![None; frames],

@@ -13,10 +13,10 @@ use super::error::{FaultError, FaultPathError};
 use super::frames::{Frames, Taken};
 use super::policy::Policy;
 use super::poll_now::poll_now;
-use super::resident::{Place, Resident, frames};
+use super::resident::{Place, Resident};
 use core::error::Error;
 use core::ops::Range;
-use lethe_core::oram::{Access, Oram};
+use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::words::BlockId;
 
 /// What a fault turned out to be.
@@ -53,11 +53,6 @@ impl<O: Oram> FaultPath<O> {
         Ok(FaultPath { oram, resident, counters: Counters::default(), failed: false })
     }
 
-    /// The frames that the platform must have for a policy.
-    pub fn frames(policy: Policy) -> usize {
-        frames(policy)
-    }
-
     /// The scheme.
     pub fn oram(&self) -> &O {
         &self.oram
@@ -71,11 +66,6 @@ impl<O: Oram> FaultPath<O> {
     /// Pages that are resident now.
     pub fn resident(&self) -> usize {
         self.resident.len()
-    }
-
-    /// The resident pages that the application can see.
-    pub fn mapped(&self) -> impl Iterator<Item = u64> {
-        self.resident.mapped()
     }
 
     /// Bytes on the trusted side, without the resident pages and the scheme.
@@ -124,6 +114,19 @@ impl<O: Oram> FaultPath<O> {
             }
             Ok(())
         })
+    }
+
+    /// Overwrites all resident pages with zeros, as far as it can, before their memory is given back. Nothing is served
+    /// afterwards.
+    pub fn wipe<F: Frames>(&mut self, frames: &mut F) {
+        self.failed = true;
+        for page in self.resident.mapped() {
+            // A page that cannot be wiped is given back all the same.
+            let _ = frames.clear(page);
+        }
+        for frame in self.resident.occupied() {
+            frames.bytes(frame).fill(0);
+        }
     }
 
     /// Steps of off-line work that the scheme owes.
@@ -238,7 +241,14 @@ impl<O: Oram> FaultPath<O> {
         while self.oram.must_idle() {
             self.idle_step()?;
         }
-        Ok(poll_now(self.oram.access(&mut [access])).ok_or(FaultError::Waits)??)
+        let mut batch = [access];
+        let mut outcome = poll_now(self.oram.access(&mut batch)).ok_or(FaultError::Waits)?;
+        if matches!(outcome, Err(OramError::StashFull { .. })) {
+            // Refused before anything changed: off-line work makes room, if anything does.
+            self.idle_step()?;
+            outcome = poll_now(self.oram.access(&mut batch)).ok_or(FaultError::Waits)?;
+        }
+        Ok(outcome?)
     }
 
     fn idle_step<F: Error>(&mut self) -> Outcome<(), O, F> {

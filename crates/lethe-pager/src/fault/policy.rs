@@ -16,3 +16,11 @@ pub enum Policy {
         unmapped: usize,
     },
 }
+
+/// The frames that a policy needs: one for each page out of sight; one for the page on its way.
+pub fn frames(policy: Policy) -> usize {
+    match policy {
+        Policy::Fifo => 1,
+        Policy::SecondChance { unmapped } => unmapped.max(1),
+    }
+}

@@ -1,7 +1,7 @@
 //! Which pages are resident, and in what order they go.
 
 use super::error::FaultPathError;
-use super::policy::Policy;
+use super::policy::{Policy, frames};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -87,6 +87,11 @@ impl Resident {
 
     pub(super) fn mapped(&self) -> impl Iterator<Item = u64> {
         self.mapped.iter().map(|page| u64::from(*page))
+    }
+
+    /// The frames of the pages out of sight.
+    pub(super) fn occupied(&self) -> impl Iterator<Item = usize> {
+        self.unmapped.iter().map(|(_, frame)| *frame)
     }
 
     /// Whether the oldest go by way of a frame.
@@ -178,13 +183,5 @@ impl Resident {
     fn set_place(&mut self, page: u32, place: u8) {
         let state = &mut self.pages[page as usize];
         *state = *state & !PLACE | place;
-    }
-}
-
-/// The frames that a policy needs: one for each page out of sight; one for the page on its way.
-pub(super) fn frames(policy: Policy) -> usize {
-    match policy {
-        Policy::Fifo => 1,
-        Policy::SecondChance { unmapped } => unmapped.max(1),
     }
 }

@@ -1,0 +1,86 @@
+//! Why there is no region.
+
+use crate::fault::error::FaultPathError;
+use crate::linux::userfaultfd::UserfaultfdError;
+use crate::scheme::Scheme;
+use lethe_core::schemes::detworam::DetWoParametersError;
+use lethe_core::schemes::opam::OpamParametersError;
+use lethe_core::schemes::path::PathParametersError;
+use lethe_core::schemes::plain::PlainParametersError;
+use lethe_seal::pages::RegionError;
+use rustix::io::Errno;
+
+/// Why there is no region, and what to do about it. Nothing is left behind.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The limit on untrusted memory.
+    #[error(
+        "{pages} pages under {scheme} need {needed} bytes of untrusted memory, and the limit is {limit}: raise the \
+         limit, or choose at most {most} pages"
+    )]
+    UntrustedMemory {
+        /// Pages asked for.
+        pages: u64,
+        /// The scheme.
+        scheme: Scheme,
+        /// What they need, in bytes.
+        needed: u64,
+        /// What is allowed, in bytes.
+        limit: u64,
+        /// The most pages for which that is enough.
+        most: u64,
+    },
+    /// Pages of another size.
+    #[error("this system's pages have {0} bytes; the pager knows pages of 4096 bytes only")]
+    PageBytes(usize),
+    /// Resident pages, policy, size.
+    #[error(transparent)]
+    FaultPath(#[from] FaultPathError),
+    /// Parameters of plain paging.
+    #[error(transparent)]
+    Plain(#[from] PlainParametersError),
+    /// Parameters of DetWoORAM and its kin.
+    #[error(transparent)]
+    DetWoOram(#[from] DetWoParametersError),
+    /// Parameters of Path ORAM.
+    #[error(transparent)]
+    Path(#[from] PathParametersError),
+    /// Parameters of OPAM.
+    #[error(transparent)]
+    Opam(#[from] OpamParametersError),
+    /// The sealing layer.
+    #[error(transparent)]
+    Sealing(#[from] RegionError),
+    /// The kernel, or its settings.
+    #[error(transparent)]
+    Userfaultfd(#[from] UserfaultfdError),
+    /// SIGBUS cannot be delivered.
+    #[error(
+        "this thread blocks SIGBUS, by which the in-thread trap learns of faults: unblock it, or choose the handler \
+         thread"
+    )]
+    SigbusBlocked,
+    /// SIGBUS is delivered to somebody else.
+    #[error(
+        "the handler of SIGBUS was replaced since the first region was made: install yours before, it is called for \
+         whatever is not the pager's; or choose the handler thread"
+    )]
+    SigbusReplaced,
+    /// All places for regions with the in-thread trap are taken.
+    #[error("{0} regions with the in-thread trap are the most there can be at a time: drop one")]
+    TooManyRegions(usize),
+    /// Memory, threads, randomness.
+    #[error("the system refused {what}: {errno}")]
+    System {
+        /// What was asked of it.
+        what: &'static str,
+        /// Its reason.
+        errno: Errno,
+    },
+    /// A thread.
+    #[error("the system gave no thread: {0}")]
+    Thread(#[source] std::io::Error),
+    /// Keys and paths must be drawn at random.
+    #[error("the system gave no randomness: {0}")]
+    Entropy(#[source] Box<dyn std::error::Error + Send + Sync>),
+}

@@ -1,0 +1,223 @@
+//! The faulting thread serves its own fault, in a handler of SIGBUS.
+//!
+//! All signals are blocked while the handler runs: no code of the application can run on the thread while it holds the
+//! fault path's lock, and none needs the lock again. Signals that arrive meanwhile are taken when the touch has been
+//! done. Whatever SIGBUS is not a region's goes to the handler that was there before, under the mask that it asked for.
+#![allow(unsafe_code, reason = "a signal handler; each block says why it is sound")]
+
+use super::idle_thread::IdleThread;
+use super::paging::Paging;
+use super::signals::sigbus_is_blocked;
+use crate::error::Error;
+use libc::{SIG_DFL, SIG_IGN, SIGBUS, c_int, c_void, sigaction, siginfo_t};
+use std::hint::spin_loop;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Regions with this trap that there may be at a time.
+const MOST_REGIONS: usize = 64;
+
+/// What the handler needs of a region.
+struct Target {
+    paging: Arc<Paging>,
+    idle: Option<IdleThread>,
+}
+
+/// Where a region is registered. Empty when `end` is 0.
+struct Place {
+    start: AtomicUsize,
+    end: AtomicUsize,
+    target: AtomicPtr<Target>,
+}
+
+static PLACES: [Place; MOST_REGIONS] = [const {
+    Place { start: AtomicUsize::new(0), end: AtomicUsize::new(0), target: AtomicPtr::new(ptr::null_mut()) }
+}; MOST_REGIONS];
+
+/// Handlers that may be looking at a place. Places change only while there is none, or in a way that none is misled.
+static LOOKING: AtomicUsize = AtomicUsize::new(0);
+
+/// Who registers. Never taken by the handler.
+static REGISTERING: Mutex<()> = Mutex::new(());
+
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// The handler that was there before ours: written before `INSTALLED`, and never again while ours is installed.
+static PREVIOUS: Previous = Previous(std::cell::UnsafeCell::new(MaybeUninit::zeroed()));
+
+struct Previous(std::cell::UnsafeCell<MaybeUninit<sigaction>>);
+
+// SAFETY: written only under `REGISTERING` while our handler is not installed; read by the handler only.
+unsafe impl Sync for Previous {}
+
+/// A region's registration. Dropping it takes the region's address range back: nobody may touch absent pages any more.
+pub(crate) struct InThread {
+    place: &'static Place,
+}
+
+impl InThread {
+    pub(crate) fn register(
+        paging: Arc<Paging>,
+        start: usize,
+        bytes: usize,
+        idles: bool,
+    ) -> Result<Self, Error> {
+        if sigbus_is_blocked() {
+            return Err(Error::SigbusBlocked);
+        }
+        let idle = idles.then(|| IdleThread::start(Arc::clone(&paging))).transpose()?;
+        let _registering = REGISTERING.lock().unwrap_or_else(PoisonError::into_inner);
+        install()?;
+        let free = PLACES.iter().find(|place| place.end.load(Ordering::Relaxed) == 0);
+        let place = free.ok_or(Error::TooManyRegions(MOST_REGIONS))?;
+        place.target.store(Box::into_raw(Box::new(Target { paging, idle })), Ordering::SeqCst);
+        place.start.store(start, Ordering::SeqCst);
+        place.end.store(start + bytes, Ordering::SeqCst);
+        Ok(InThread { place })
+    }
+
+    /// Whether faults still come to our handler.
+    pub(crate) fn is_installed() -> bool {
+        current().sa_sigaction == ours()
+    }
+}
+
+impl Drop for InThread {
+    fn drop(&mut self) {
+        let _registering = REGISTERING.lock().unwrap_or_else(PoisonError::into_inner);
+        self.place.end.store(0, Ordering::SeqCst);
+        // Handlers that began before may still see the old range: theirs are other regions' faults, and short.
+        while LOOKING.load(Ordering::SeqCst) != 0 {
+            spin_loop();
+        }
+        let target = self.place.target.swap(ptr::null_mut(), Ordering::SeqCst);
+        // SAFETY: `register` made it from a box, and no handler can have it now.
+        drop(unsafe { Box::from_raw(target) });
+        if PLACES.iter().all(|place| place.end.load(Ordering::Relaxed) == 0) && InThread::is_installed() {
+            // SAFETY: it was written before our handler was installed; what was there before comes back.
+            unsafe { libc::sigaction(SIGBUS, (*PREVIOUS.0.get()).as_ptr(), ptr::null_mut()) };
+            INSTALLED.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+fn ours() -> usize {
+    on_sigbus as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize
+}
+
+fn current() -> sigaction {
+    let mut now = MaybeUninit::zeroed();
+    // SAFETY: without a new action the call only fills `now`.
+    unsafe {
+        libc::sigaction(SIGBUS, ptr::null(), now.as_mut_ptr());
+        now.assume_init()
+    }
+}
+
+fn install() -> Result<(), Error> {
+    let now = current();
+    if INSTALLED.load(Ordering::SeqCst) {
+        return if now.sa_sigaction == ours() { Ok(()) } else { Err(Error::SigbusReplaced) };
+    }
+    // SAFETY: our handler is not installed, and `REGISTERING` is held: nobody reads or writes it.
+    unsafe { (*PREVIOUS.0.get()).write(now) };
+    // SAFETY: all zeros is a valid action; the mask is filled by `sigfillset`. The handler keeps to what a handler may.
+    let refused = unsafe {
+        let mut action: sigaction = MaybeUninit::zeroed().assume_init();
+        action.sa_sigaction = ours();
+        // Not on the alternate stack: the runtime's is too small for a fault path.
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        libc::sigfillset(&raw mut action.sa_mask);
+        libc::sigaction(SIGBUS, &raw const action, ptr::null_mut())
+    };
+    if refused != 0 {
+        return Err(Error::System { what: "a handler of SIGBUS", errno: rustix::io::Errno::INVAL });
+    }
+    INSTALLED.store(true, Ordering::SeqCst);
+    Ok(())
+}
+
+extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    LOOKING.fetch_add(1, Ordering::SeqCst);
+    // SAFETY: the kernel gives a valid `info`; for a signal that a fault caused it has an address.
+    let address = unsafe { if (*info).si_code == libc::BUS_ADRERR { (*info).si_addr() as usize } else { 0 } };
+    let served = find(address).map(|target| serve(target, address));
+    LOOKING.fetch_sub(1, Ordering::SeqCst);
+    match served {
+        Some(Served::Yes) => {}
+        Some(Served::Never) => loop {
+            // SAFETY: every signal is blocked, so that this never returns; it is allowed in a handler.
+            unsafe { libc::pause() };
+        },
+        // SAFETY: these are the kernel's arguments.
+        None => unsafe { pass_on(signal, info, context) },
+    }
+}
+
+enum Served {
+    Yes,
+    Never,
+}
+
+fn find(address: usize) -> Option<&'static Target> {
+    let place = PLACES.iter().find(|place| {
+        let end = place.end.load(Ordering::SeqCst);
+        address < end && address >= place.start.load(Ordering::SeqCst)
+    })?;
+    // SAFETY: a target is freed only while no handler is `LOOKING`, and we are.
+    unsafe { place.target.load(Ordering::SeqCst).as_ref() }
+}
+
+fn serve(target: &Target, address: usize) -> Served {
+    if target.paging.serve(address).is_err() {
+        return Served::Never;
+    }
+    if let Some(idle) = &target.idle
+        && target.paging.owes()
+    {
+        idle.rouse();
+    }
+    Served::Yes
+}
+
+/// To the handler that was there before.
+///
+/// # Safety
+/// The arguments are those of a signal handler.
+unsafe fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: written before our handler was installed.
+    let previous = unsafe { (*PREVIOUS.0.get()).assume_init_ref() };
+    match previous.sa_sigaction {
+        SIG_IGN => {}
+        SIG_DFL => {
+            // The default is to end: a fault faults again when we return, and a signal that was sent is sent again.
+            // SAFETY: allowed in a handler; zeros is the default action.
+            unsafe {
+                let default: sigaction = MaybeUninit::zeroed().assume_init();
+                libc::sigaction(signal, &raw const default, ptr::null_mut());
+                if (*info).si_code <= 0 {
+                    libc::raise(signal);
+                }
+            }
+        }
+        handler => {
+            // SAFETY: the mask that the handler asked for, on top of that of the code that was interrupted. The two
+            // types are those that `sigaction` takes for a handler, by its flag.
+            unsafe {
+                let interrupted = &(*context.cast::<libc::ucontext_t>()).uc_sigmask;
+                libc::pthread_sigmask(libc::SIG_SETMASK, interrupted, ptr::null_mut());
+                libc::pthread_sigmask(libc::SIG_BLOCK, &raw const previous.sa_mask, ptr::null_mut());
+                if previous.sa_flags & libc::SA_SIGINFO != 0 {
+                    let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) =
+                        std::mem::transmute(handler);
+                    handler(signal, info, context);
+                } else {
+                    let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
+                    handler(signal);
+                }
+            }
+        }
+    }
+}

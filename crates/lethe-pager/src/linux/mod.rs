@@ -1,0 +1,10 @@
+//! What the pager asks of Linux.
+
+pub(crate) mod handler_thread;
+pub(crate) mod idle_thread;
+pub(crate) mod in_thread;
+pub(crate) mod lock;
+pub(crate) mod pages;
+pub(crate) mod paging;
+pub(crate) mod signals;
+pub(crate) mod userfaultfd;

@@ -1,0 +1,132 @@
+//! A region's fault path behind its lock, as both traps use it.
+
+use super::lock::Lock;
+use super::pages::Pages;
+use super::signals::Blocked;
+use crate::failure::{Failure, OnFailure, PagingError, Verdict, abort};
+use crate::fault::counters::Counters;
+use crate::fault::path::{FaultPath, Served};
+use crate::options::PAGE_BYTES;
+use lethe_core::oram::Oram;
+use lethe_seal::pages::PageError;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A fault path over whatever scheme.
+pub(crate) trait Faults: Send {
+    fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<Served, PagingError>;
+    fn discard(&mut self, range: Range<u64>, pages: &mut Pages) -> Result<(), PagingError>;
+    fn idle(&mut self, pages: &Pages) -> Result<(), PagingError>;
+    fn owed(&self) -> u64;
+    fn counters(&self) -> Counters;
+    fn trusted_bytes(&self) -> usize;
+    fn wipe(&mut self, pages: &mut Pages);
+}
+
+impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
+    fn fault(&mut self, page: u64, pages: &mut Pages) -> Result<Served, PagingError> {
+        FaultPath::fault(self, page, pages)
+    }
+
+    fn discard(&mut self, range: Range<u64>, pages: &mut Pages) -> Result<(), PagingError> {
+        FaultPath::discard(self, range, pages)
+    }
+
+    fn idle(&mut self, pages: &Pages) -> Result<(), PagingError> {
+        FaultPath::idle(self, pages)
+    }
+
+    fn owed(&self) -> u64 {
+        FaultPath::owed(self)
+    }
+
+    fn counters(&self) -> Counters {
+        *FaultPath::counters(self)
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        FaultPath::trusted_bytes(self)
+    }
+
+    fn wipe(&mut self, pages: &mut Pages) {
+        FaultPath::wipe(self, pages);
+    }
+}
+
+pub(crate) struct Inner {
+    pub(crate) faults: Box<dyn Faults>,
+    pub(crate) pages: Pages,
+    /// Off-line work failed with this: whoever touches an absent page next is told.
+    failed_idle: Option<PagingError>,
+}
+
+impl Inner {
+    fn fault(&mut self, page: u64) -> Result<Served, PagingError> {
+        match self.failed_idle.take() {
+            Some(error) => Err(error),
+            None => self.faults.fault(page, &mut self.pages),
+        }
+    }
+}
+
+/// A region, as its faults see it.
+pub(crate) struct Paging {
+    inner: Lock<Inner>,
+    /// The region's first address.
+    start: usize,
+    /// Something is owed. A hint, for whoever steps it.
+    owes: AtomicBool,
+    on_failure: OnFailure,
+}
+
+impl Paging {
+    pub(crate) fn new(faults: Box<dyn Faults>, pages: Pages, start: usize, on_failure: OnFailure) -> Self {
+        let owes = AtomicBool::new(faults.owed() > 0);
+        let inner = Inner { faults, pages, failed_idle: None };
+        Paging { inner: Lock::new(inner), start, owes, on_failure }
+    }
+
+    /// Serves the fault at an address of the region. Does not return if it cannot be served, but for the verdict that
+    /// the thread is to be parked. Called with all signals blocked.
+    pub(crate) fn serve(&self, address: usize) -> Result<(), Verdict> {
+        let page = ((address - self.start) / PAGE_BYTES) as u64;
+        let served = self.inner.with(|inner| {
+            let served = inner.fault(page);
+            self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
+            served
+        });
+        served.map(|_| ()).map_err(|error| self.failed(Failure { page, error }))
+    }
+
+    pub(crate) fn owes(&self) -> bool {
+        self.owes.load(Ordering::Relaxed)
+    }
+
+    /// One step of what is owed, unless a fault is being served or waits to be.
+    pub(crate) fn idle(&self) {
+        self.inner.try_with(|inner| {
+            inner.failed_idle = inner.faults.idle(&inner.pages).err();
+            self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
+        });
+    }
+
+    /// For what the application asks: its signal handlers may touch the region, and must not while it holds the lock.
+    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut Inner) -> R) -> R {
+        let _blocked = Blocked::all();
+        self.inner.with(act)
+    }
+
+    pub(crate) fn discard(&self, range: Range<u64>) {
+        let page = range.start;
+        if let Err(error) = self.with(|inner| inner.faults.discard(range, &mut inner.pages)) {
+            abort(&Failure { page, error });
+        }
+    }
+
+    fn failed(&self, failure: Failure) -> Verdict {
+        match self.on_failure.decide(&failure) {
+            Verdict::Abort => abort(&failure),
+            Verdict::Park => Verdict::Park,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! A thread's signal mask.
+#![allow(unsafe_code, reason = "libc's signal calls; each block says why it is sound")]
+
+use std::mem::MaybeUninit;
+
+/// No signal handler of the application runs on this thread until it is dropped; threads that are made meanwhile
+/// inherit that for good.
+pub(crate) struct Blocked {
+    before: libc::sigset_t,
+}
+
+impl Blocked {
+    pub(crate) fn all() -> Self {
+        let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        // SAFETY: `sigfillset` fills the set; `pthread_sigmask` reads it, fills the other, and cannot fail with these
+        // arguments.
+        let before = unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+            before.assume_init()
+        };
+        Blocked { before }
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // SAFETY: `before` is what `pthread_sigmask` gave.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };
+    }
+}
+
+/// Whether this thread blocks SIGBUS.
+pub(crate) fn sigbus_is_blocked() -> bool {
+    let mut now = MaybeUninit::uninit();
+    // SAFETY: without a new mask the call only fills `now`.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), now.as_mut_ptr());
+        libc::sigismember(now.as_ptr(), libc::SIGBUS) == 1
+    }
+}

@@ -1,0 +1,311 @@
+//! userfaultfd(2), by hand: the few calls that the pager needs. No crate has `UFFDIO_MOVE`; rustix opens the descriptor
+//! and makes the ioctl.
+#![allow(unsafe_code, reason = "ioctls that move memory; each block says why it is sound")]
+
+use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::ioctl::{Updater, ioctl, opcode};
+use rustix::mm::UserfaultfdFlags;
+use std::ops::Range;
+
+/// The ioctl group of userfaultfd.
+const GROUP: u8 = 0xAA;
+const API: u64 = 0xAA;
+
+const FEATURE_PAGEFAULT_FLAG_WP: u64 = 1 << 0;
+const FEATURE_SIGBUS: u64 = 1 << 7;
+const FEATURE_MOVE: u64 = 1 << 16;
+
+const REGISTER_MODE_MISSING: u64 = 1 << 0;
+const REGISTER_MODE_WP: u64 = 1 << 1;
+const MODE_DONTWAKE: u64 = 1 << 0;
+const WRITEPROTECT_MODE_WP: u64 = 1 << 0;
+
+const EVENT_PAGEFAULT: u8 = 0x12;
+
+/// `UFFD_USER_MODE_ONLY`: faults within system calls are not served, and no privilege is needed.
+const USER_MODE_ONLY: u32 = 1;
+
+/// Faults that one read brings at most.
+const MESSAGES: usize = 8;
+
+#[repr(C)]
+struct Handshake {
+    api: u64,
+    features: u64,
+    ioctls: u64,
+}
+
+#[repr(C)]
+struct Span {
+    start: u64,
+    len: u64,
+}
+
+#[repr(C)]
+struct Register {
+    span: Span,
+    mode: u64,
+    ioctls: u64,
+}
+
+/// The argument of both `UFFDIO_COPY` and `UFFDIO_MOVE`.
+#[repr(C)]
+struct Transfer {
+    to: u64,
+    from: u64,
+    len: u64,
+    mode: u64,
+    done: i64,
+}
+
+#[repr(C)]
+struct WriteProtect {
+    span: Span,
+    mode: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Message {
+    event: u8,
+    reserved: [u8; 7],
+    flags: u64,
+    address: u64,
+    feature: u64,
+}
+
+/// How threads that touch an absent page are stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// They wait for whoever reads the descriptor, also within system calls.
+    Messages,
+    /// They get SIGBUS; a system call fails with EFAULT.
+    Sigbus,
+}
+
+/// How a page leaves the application's sight in one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Eviction {
+    /// By moving it where the kernel can (Linux 6.8), else by protecting it first.
+    #[default]
+    Auto,
+    /// Its memory is moved to another address: nothing is copied.
+    Move,
+    /// It is protected against writing, copied, and given back to the system.
+    ProtectAndCopy,
+}
+
+/// Why the kernel does not let us serve page faults, and what to do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UserfaultfdError {
+    /// No such system call.
+    #[error("this kernel has no userfaultfd: it needs Linux 5.7 or newer, built with CONFIG_USERFAULTFD")]
+    Missing,
+    /// Not for this process.
+    #[error(
+        "this process may not serve page faults of system calls: set the sysctl vm.unprivileged_userfaultfd to 1, or \
+         give the process access to /dev/userfaultfd or CAP_SYS_PTRACE (the in-thread trap needs none of them)"
+    )]
+    NotAllowed,
+    /// An older kernel.
+    #[error("this kernel's userfaultfd cannot {what}: it needs Linux {since} or newer")]
+    Lacks {
+        /// What it cannot do.
+        what: &'static str,
+        /// The first version that can.
+        since: &'static str,
+    },
+    /// Anything else.
+    #[error("userfaultfd: {call} failed: {errno}")]
+    System {
+        /// Which call.
+        call: &'static str,
+        /// The system's reason.
+        errno: Errno,
+    },
+}
+
+fn failed(call: &'static str) -> impl Fn(Errno) -> UserfaultfdError {
+    move |errno| UserfaultfdError::System { call, errno }
+}
+
+/// An open descriptor that has shaken hands.
+#[derive(Debug)]
+pub(crate) struct Userfaultfd {
+    fd: OwnedFd,
+    moves: bool,
+}
+
+impl Userfaultfd {
+    pub(crate) fn open(delivery: Delivery, eviction: Eviction) -> Result<Self, UserfaultfdError> {
+        let features = shake_hands(&open(delivery)?, 0)?;
+        let need = |bit, what, since| {
+            if features & bit == 0 { Err(UserfaultfdError::Lacks { what, since }) } else { Ok(bit) }
+        };
+        let mut wanted = 0;
+        if delivery == Delivery::Sigbus {
+            wanted |= need(FEATURE_SIGBUS, "deliver faults as signals", "4.14")?;
+        }
+        let moves = match eviction {
+            Eviction::Auto => features & FEATURE_MOVE != 0,
+            Eviction::Move => true,
+            Eviction::ProtectAndCopy => false,
+        };
+        wanted |= if moves {
+            need(FEATURE_MOVE, "move pages", "6.8")?
+        } else {
+            need(FEATURE_PAGEFAULT_FLAG_WP, "protect pages against writing", "5.7")?
+        };
+        let fd = open(delivery)?;
+        shake_hands(&fd, wanted)?;
+        Ok(Userfaultfd { fd, moves })
+    }
+
+    /// Whether pages are moved; otherwise they can be protected.
+    pub(crate) fn moves(&self) -> bool {
+        self.moves
+    }
+
+    /// Serves the faults of absent pages from now on.
+    pub(crate) fn register(&self, start: usize, len: usize) -> Result<(), UserfaultfdError> {
+        let mode = REGISTER_MODE_MISSING | if self.moves { 0 } else { REGISTER_MODE_WP };
+        let mut argument = Register { span: Span { start: start as u64, len: len as u64 }, mode, ioctls: 0 };
+        // SAFETY: `UFFDIO_REGISTER` reads and writes a `uffdio_register`, which `Register` is.
+        unsafe { self.ioctl::<{ opcode::read_write::<Register>(GROUP, 0) }, _>(&mut argument) }
+            .map_err(failed("UFFDIO_REGISTER"))
+    }
+
+    /// Copies a page to an absent one.
+    ///
+    /// # Safety
+    /// Nobody but the faulting threads uses the absent page, which belongs to the caller; `from` is readable memory.
+    pub(crate) unsafe fn copy(
+        &self,
+        to: usize,
+        from: *const u8,
+        len: usize,
+        wake: bool,
+    ) -> Result<(), Errno> {
+        let mut argument = transfer(to, from as usize, len, wake);
+        // SAFETY: a `uffdio_copy`; the caller promises that the memory may be written.
+        unsafe { self.ioctl::<{ opcode::read_write::<Transfer>(GROUP, 3) }, _>(&mut argument) }
+    }
+
+    /// Moves a page to an absent one.
+    ///
+    /// # Safety
+    /// As [`copy`](Self::copy); the page moved belongs to the caller, and whoever touches it meanwhile can wait.
+    pub(crate) unsafe fn move_page(
+        &self,
+        to: usize,
+        from: usize,
+        len: usize,
+        wake: bool,
+    ) -> Result<(), Errno> {
+        let mut argument = transfer(to, from, len, wake);
+        // SAFETY: a `uffdio_move`; the caller promises that both places may be changed.
+        unsafe { self.ioctl::<{ opcode::read_write::<Transfer>(GROUP, 5) }, _>(&mut argument) }
+    }
+
+    /// Makes every store to a page fault.
+    pub(crate) fn protect(&self, start: usize, len: usize) -> Result<(), Errno> {
+        let span = Span { start: start as u64, len: len as u64 };
+        let mut argument = WriteProtect { span, mode: WRITEPROTECT_MODE_WP };
+        // SAFETY: a `uffdio_writeprotect`; it changes no contents.
+        unsafe { self.ioctl::<{ opcode::read_write::<WriteProtect>(GROUP, 6) }, _>(&mut argument) }
+    }
+
+    /// Lets threads that wait for these pages try again.
+    pub(crate) fn wake(&self, start: usize, len: usize) -> Result<(), Errno> {
+        let mut span = Span { start: start as u64, len: len as u64 };
+        // SAFETY: a `uffdio_range`; it changes nothing.
+        unsafe { self.ioctl::<{ opcode::read::<Span>(GROUP, 2) }, _>(&mut span) }
+    }
+
+    /// The addresses of faults that wait to be served; none if none waits.
+    pub(crate) fn faults(&self) -> Result<Faults, Errno> {
+        const BYTES: usize = MESSAGES * size_of::<Message>();
+        let mut messages = [Message::default(); MESSAGES];
+        // SAFETY: the messages are plain integers without padding, so that they may be filled as bytes.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(messages.as_mut_ptr().cast::<u8>(), BYTES) };
+        let read = match retry_on_intr(|| rustix::io::read(&self.fd, &mut *bytes)) {
+            Err(Errno::AGAIN) => 0,
+            other => other?,
+        };
+        Ok(Faults { messages, left: 0..read / size_of::<Message>() })
+    }
+
+    /// # Safety
+    /// The opcode takes a pointer to a `T`, and what it does to memory is sound.
+    unsafe fn ioctl<const OPCODE: rustix::ioctl::Opcode, T>(&self, argument: &mut T) -> Result<(), Errno> {
+        // SAFETY: the caller promises it.
+        unsafe { ioctl(&self.fd, Updater::<OPCODE, T>::new(argument)) }
+    }
+}
+
+impl AsFd for Userfaultfd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Addresses of faults.
+pub(crate) struct Faults {
+    messages: [Message; MESSAGES],
+    left: Range<usize>,
+}
+
+impl Iterator for Faults {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let message = self.messages[self.left.next()?];
+        if message.event == EVENT_PAGEFAULT { Some(message.address as usize) } else { self.next() }
+    }
+}
+
+fn transfer(to: usize, from: usize, len: usize, wake: bool) -> Transfer {
+    let mode = if wake { 0 } else { MODE_DONTWAKE };
+    Transfer { to: to as u64, from: from as u64, len: len as u64, mode, done: 0 }
+}
+
+/// A new descriptor. Signals need no privilege: faults within system calls are not served then.
+fn open(delivery: Delivery) -> Result<OwnedFd, UserfaultfdError> {
+    let mut flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK;
+    if delivery == Delivery::Sigbus {
+        flags |= UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY);
+    }
+    // SAFETY: a new descriptor serves nothing before memory is registered.
+    match unsafe { rustix::mm::userfaultfd(flags) } {
+        Err(Errno::PERM) => open_device(),
+        Err(Errno::NOSYS) => Err(UserfaultfdError::Missing),
+        other => other.map_err(failed("userfaultfd")),
+    }
+}
+
+/// The device gives descriptors to whoever may open it.
+fn open_device() -> Result<OwnedFd, UserfaultfdError> {
+    const NEW: rustix::ioctl::Opcode = opcode::none(GROUP, 0);
+    let flags = (OFlags::CLOEXEC | OFlags::NONBLOCK).bits();
+    let device = rustix::fs::open("/dev/userfaultfd", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|_| UserfaultfdError::NotAllowed)?;
+    // The descriptor is the ioctl's return value, which rustix's patterns throw away.
+    // SAFETY: `USERFAULTFD_IOC_NEW` takes flags and returns a new descriptor.
+    let fd = unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&device), NEW as _, flags) };
+    if fd < 0 {
+        return Err(UserfaultfdError::NotAllowed);
+    }
+    // SAFETY: it is new, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Agrees on features, and says which there are.
+fn shake_hands(fd: &OwnedFd, features: u64) -> Result<u64, UserfaultfdError> {
+    let mut argument = Handshake { api: API, features, ioctls: 0 };
+    // SAFETY: `UFFDIO_API` reads and writes a `uffdio_api`, which `Handshake` is.
+    unsafe { ioctl(fd, Updater::<{ opcode::read_write::<Handshake>(GROUP, 0x3F) }, _>::new(&mut argument)) }
+        .map_err(failed("UFFDIO_API"))?;
+    Ok(argument.features)
+}

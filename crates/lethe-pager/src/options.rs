@@ -1,0 +1,66 @@
+//! What a region is made with.
+
+use crate::failure::OnFailure;
+use crate::fault::policy::Policy;
+use crate::linux::userfaultfd::Eviction;
+use crate::scheme::Scheme;
+use crate::trap::Trap;
+use lethe_seal::pages::PageCipher;
+
+/// Bytes of a page.
+pub const PAGE_BYTES: usize = 4096;
+
+/// What a region is made with. All of it is public.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Pages of the region: 1 to 2^32 - 1.
+    pub pages: u64,
+    /// The most of them that are resident: at least 1. 64 unless told otherwise.
+    pub resident: usize,
+    /// The most untrusted memory that may be used, in bytes. 64 MiB unless told otherwise.
+    pub untrusted_bytes: u64,
+    /// How pages go to and come from untrusted memory. [`Scheme::DetWoOram`] unless told otherwise.
+    pub scheme: Scheme,
+    /// K, main pages refreshed by each write of DetWoORAM and its kin: at least 1. 3 unless told otherwise. A larger
+    /// K needs less untrusted memory and more work.
+    pub ratio: u64,
+    /// What seals the pages.
+    pub cipher: PageCipher,
+    /// Who goes when there is no room.
+    pub policy: Policy,
+    /// How faults come to the fault path.
+    pub trap: Trap,
+    /// How a page leaves the application's sight.
+    pub eviction: Eviction,
+    /// Threads that seal and open pages side by side, the faulting one among them, under the parallel schemes: at
+    /// least 1. The machine's processors, but no more than K + 1, unless told otherwise.
+    pub threads: Option<usize>,
+    /// Pages that an eager scheme moves in one step between two faults: at least 1, what a fault may have to wait for.
+    /// 4, or all at once if it is parallel too, unless told otherwise.
+    pub step_pages: Option<u32>,
+    /// The processor that the handler thread is bound to, from 0. The scheduler's choice unless told otherwise.
+    pub handler_processor: Option<usize>,
+    /// What becomes of a thread whose page cannot be brought in.
+    pub on_failure: OnFailure,
+}
+
+impl Options {
+    /// A region of so many pages, and the defaults.
+    pub fn new(pages: u64) -> Self {
+        Options {
+            pages,
+            resident: 64,
+            untrusted_bytes: 64 << 20,
+            scheme: Scheme::default(),
+            ratio: 3,
+            cipher: PageCipher::default(),
+            policy: Policy::default(),
+            trap: Trap::default(),
+            eviction: Eviction::default(),
+            threads: None,
+            step_pages: None,
+            handler_processor: None,
+            on_failure: OnFailure::default(),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Memory of which only a few pages are resident.
+#![allow(unsafe_code, reason = "a region is handed out as a slice; the argument stands beside it")]
+
+use crate::error::Error;
+use crate::fault::counters::Counters;
+use crate::linux::handler_thread::HandlerThread;
+use crate::linux::in_thread::InThread;
+use crate::linux::pages::Pages;
+use crate::linux::paging::Paging;
+use crate::linux::userfaultfd::{Delivery, Userfaultfd};
+use crate::options::{Options, PAGE_BYTES};
+use crate::private::PrivateMapping;
+use crate::scheme::Built;
+use crate::shared::SharedMapping;
+use crate::trap::Trap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Virtual memory of which at most so many pages are resident. It begins as zeros.
+///
+/// It is used as a slice, also from several threads (`split_at_mut`, scoped threads). A child after `fork` does not
+/// have it: a touch there is a SIGSEGV. Its private pages are in no core dump, and in no swap where the limit on locked
+/// memory allows it.
+pub struct Region {
+    /// Before the rest: dropping it ends whoever serves faults.
+    trap: Option<Registration>,
+    paging: Arc<Paging>,
+    mapping: Arc<PrivateMapping>,
+    shared: Arc<SharedMapping>,
+    options: Options,
+    scheme_bytes: usize,
+}
+
+enum Registration {
+    HandlerThread { _thread: HandlerThread },
+    InThread { _handler: InThread },
+}
+
+impl Region {
+    /// A region of zeros.
+    ///
+    /// # Errors
+    /// [`Error`]; nothing is left behind then.
+    pub fn new(options: Options) -> Result<Self, Error> {
+        let refused = |what| move |errno| Error::System { what, errno };
+        let page_bytes = rustix::param::page_size();
+        if page_bytes != PAGE_BYTES {
+            return Err(Error::PageBytes(page_bytes));
+        }
+        let untrusted_bytes = untrusted_bytes(&options)?;
+        let delivery = match options.trap {
+            Trap::HandlerThread => Delivery::Messages,
+            Trap::InThread => Delivery::Sigbus,
+        };
+        let uffd = Arc::new(Userfaultfd::open(delivery, options.eviction)?);
+        let shared = Arc::new(SharedMapping::new(untrusted_bytes).map_err(refused("untrusted memory"))?);
+        let Built { faults, trusted_bytes } = options.scheme.build(&options, Arc::clone(&shared))?;
+
+        let bytes = options.pages as usize * PAGE_BYTES;
+        let frames = crate::fault::policy::frames(options.policy) * PAGE_BYTES;
+        let mapping =
+            PrivateMapping::new(bytes, frames, PAGE_BYTES).map_err(refused("the region's addresses"))?;
+        let mapping = Arc::new(mapping);
+        let start = mapping.first() as usize;
+        uffd.register(start, bytes)?;
+        if uffd.moves() {
+            uffd.register(mapping.second() as usize, mapping.second_bytes())?;
+        }
+        let pages = Pages::new(Arc::clone(&uffd), Arc::clone(&mapping), delivery == Delivery::Messages);
+        let paging = Arc::new(Paging::new(faults, pages, start, options.on_failure.clone()));
+        let trap = match options.trap {
+            Trap::HandlerThread => Registration::HandlerThread {
+                _thread: HandlerThread::start(Arc::clone(&paging), uffd, options.handler_processor)?,
+            },
+            Trap::InThread => Registration::InThread {
+                _handler: InThread::register(Arc::clone(&paging), start, bytes, options.scheme.idles())?,
+            },
+        };
+        Ok(Region { trap: Some(trap), paging, mapping, shared, options, scheme_bytes: trusted_bytes })
+    }
+
+    /// The memory.
+    ///
+    /// # Panics
+    /// If it has the in-thread trap and somebody replaced the handler of SIGBUS.
+    pub fn as_slice(&self) -> &[u8] {
+        self.check_trap();
+        // SAFETY: the mapping is as long as that and lives as long as we do; an absent page is brought in at its touch,
+        // as it was, so that the memory behaves as any other. Zeros are valid bytes.
+        unsafe { std::slice::from_raw_parts(self.mapping.first(), self.mapping.first_bytes()) }
+    }
+
+    /// The memory.
+    ///
+    /// # Panics
+    /// As [`as_slice`](Self::as_slice).
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        self.check_trap();
+        // SAFETY: as above, and `&mut self` makes it the only one.
+        unsafe { std::slice::from_raw_parts_mut(self.mapping.first(), self.mapping.first_bytes()) }
+    }
+
+    /// Its first address, for whoever hands out parts of it. It may be followed until the region is dropped.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.mapping.first()
+    }
+
+    /// Bytes of the region: whole pages.
+    pub fn bytes(&self) -> usize {
+        self.mapping.first_bytes()
+    }
+
+    /// What it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> Counters {
+        self.paging.with(|inner| inner.faults.counters())
+    }
+
+    /// Steps of off-line work that are still owed. Without faults it comes to 0 by itself.
+    pub fn owed(&self) -> u64 {
+        self.paging.with(|inner| inner.faults.owed())
+    }
+
+    /// The untrusted memory, for a watcher.
+    pub fn untrusted(&self) -> &SharedMapping {
+        &self.shared
+    }
+
+    /// Trusted memory in bytes: resident pages, frames, the pager's bookkeeping, the scheme's, sealing's.
+    pub fn trusted_bytes(&self) -> usize {
+        let resident = self.options.resident * PAGE_BYTES + self.mapping.second_bytes();
+        resident + self.scheme_bytes + self.paging.with(|inner| inner.faults.trusted_bytes())
+    }
+
+    /// Whether its resident pages are kept out of swap. They are where the limit on locked memory allows it.
+    pub fn is_locked(&self) -> bool {
+        self.mapping.is_locked()
+    }
+
+    /// Gives up the contents of whole pages, numbered from 0: they read as zeros from now on. Whoever watches the
+    /// untrusted memory sees nothing of it.
+    ///
+    /// # Panics
+    /// If the pages lie beyond the region.
+    pub fn discard(&mut self, pages: Range<u64>) {
+        self.discard_shared(pages);
+    }
+
+    /// As [`discard`](Self::discard), for whoever hands out parts of the region and knows that nobody uses these pages.
+    pub fn discard_shared(&self, pages: Range<u64>) {
+        assert!(pages.end <= self.options.pages, "pages beyond the region");
+        self.paging.discard(pages);
+    }
+
+    fn check_trap(&self) {
+        let replaced = self.options.trap == Trap::InThread && !InThread::is_installed();
+        assert!(!replaced, "{}", Error::SigbusReplaced);
+    }
+}
+
+/// What the scheme needs, if it is within the limit.
+fn untrusted_bytes(options: &Options) -> Result<usize, Error> {
+    let Options { pages, scheme, ratio, cipher, untrusted_bytes: limit, .. } = *options;
+    let needed = scheme.untrusted_bytes(pages, ratio, cipher)?;
+    if needed > limit {
+        let most = scheme.most_pages(limit, ratio, cipher);
+        return Err(Error::UntrustedMemory { pages, scheme, needed, limit, most });
+    }
+    Ok(needed as usize)
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // Nobody serves faults any more, and nobody has the slice.
+        drop(self.trap.take());
+        self.paging.with(|inner| inner.faults.wipe(&mut inner.pages));
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region").field("options", &self.options).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,61 @@
+//! A fault may come from inside an allocator: serving it allocates nothing, on any thread.
+#![allow(unsafe_code, reason = "an allocator that counts")]
+
+use lethe_pager::fault::policy::Policy;
+use lethe_pager::options::{Options, PAGE_BYTES};
+use lethe_pager::region::Region;
+use lethe_pager::scheme::Scheme;
+use lethe_pager::trap::Trap;
+use lethe_seal::pages::PageCipher;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+struct Counting;
+
+static COUNTS: AtomicBool = AtomicBool::new(false);
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: it is the system's, and counts.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if COUNTS.load(Ordering::Relaxed) {
+            ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The only test of this binary: nothing else runs, and what allocates is the pager.
+#[test]
+fn serving_faults_allocates_nothing_on_any_thread() {
+    let schemes = [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel];
+    for scheme in schemes {
+        for trap in Trap::ALL {
+            for cipher in PageCipher::ALL {
+                for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
+                    let options =
+                        Options { resident: 5, scheme, trap, cipher, policy, ratio: 7, ..Options::new(50) };
+                    let mut region = Region::new(options).unwrap();
+                    let slice = region.as_mut_slice();
+                    ALLOCATIONS.store(0, Ordering::SeqCst);
+                    COUNTS.store(true, Ordering::SeqCst);
+                    for touch in 0..300 {
+                        slice[touch * 7 % 50 * PAGE_BYTES] += 1;
+                    }
+                    COUNTS.store(false, Ordering::SeqCst);
+                    assert_eq!(ALLOCATIONS.load(Ordering::SeqCst), 0, "{scheme} {trap} {cipher}");
+                    assert!(region.counters().evictions >= 290);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A region is memory, whatever the scheme, the cipher, the trap and the policy.
+#![allow(unsafe_code, reason = "threads share the region by its address; each block says why it is sound")]
+
+use lethe_pager::Eviction;
+use lethe_pager::fault::policy::Policy;
+use lethe_pager::options::{Options, PAGE_BYTES};
+use lethe_pager::region::Region;
+use lethe_pager::scheme::Scheme;
+use lethe_pager::trap::Trap;
+use lethe_seal::pages::PageCipher;
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use std::sync::Barrier;
+use std::thread;
+
+fn options(scheme: Scheme, trap: Trap) -> Options {
+    Options { resident: 7, scheme, trap, ..Options::new(96) }
+}
+
+/// Stores and loads of random lengths at random places, compared with a plain array.
+fn behaves_like_memory(options: Options, steps: u64) {
+    let name = format!("{options:?}");
+    let mut region = Region::new(options).unwrap();
+    let mut expected = vec![0u8; region.bytes()];
+    let mut rng = ChaCha12Rng::seed_from_u64(steps);
+    for step in 0..steps {
+        let at = rng.next_u64() as usize % region.bytes();
+        let len = (rng.next_u64() as usize % 300).min(region.bytes() - at);
+        if step % 2 == 0 {
+            rng.fill_bytes(&mut expected[at..at + len]);
+            region.as_mut_slice()[at..at + len].copy_from_slice(&expected[at..at + len]);
+        } else {
+            assert_eq!(region.as_slice()[at..at + len], expected[at..at + len], "{name}");
+        }
+        if step % 50 == 49 {
+            let first = rng.next_u64() % 94;
+            region.discard(first..first + 3);
+            expected[first as usize * PAGE_BYTES..][..3 * PAGE_BYTES].fill(0);
+        }
+    }
+    assert!(region.as_slice() == expected, "{name}");
+    let counters = region.counters();
+    assert!(counters.evictions > steps / 2, "{name}: {counters:?}");
+    assert_eq!(counters.faults, counters.evictions + 7);
+}
+
+#[test]
+fn a_region_is_memory_under_every_scheme_and_trap() {
+    for scheme in Scheme::ALL {
+        for trap in Trap::ALL {
+            behaves_like_memory(options(scheme, trap), 600);
+        }
+    }
+}
+
+#[test]
+fn a_region_is_memory_under_every_cipher_ratio_and_policy() {
+    for cipher in PageCipher::ALL {
+        for ratio in [1, 7, 15] {
+            behaves_like_memory(
+                Options { cipher, ratio, ..options(Scheme::EagerParallel, Trap::HandlerThread) },
+                200,
+            );
+            behaves_like_memory(
+                Options {
+                    cipher,
+                    ratio,
+                    policy: Policy::SecondChance { unmapped: 3 },
+                    ..options(Scheme::DetWoOram, Trap::InThread)
+                },
+                200,
+            );
+        }
+    }
+}
+
+#[test]
+fn a_region_is_memory_also_where_the_kernel_cannot_move_pages() {
+    for eviction in [Eviction::Move, Eviction::ProtectAndCopy] {
+        for trap in Trap::ALL {
+            behaves_like_memory(Options { eviction, ..options(Scheme::DetWoOram, trap) }, 300);
+            behaves_like_memory(Options { eviction, ..options(Scheme::Eager, trap) }, 300);
+        }
+    }
+}
+
+/// Each thread counts up a counter of its own in every page, while the pages go in and out under the others' hands. A
+/// store that an eviction lost would show.
+fn loses_no_store(options: Options, rounds: u64) {
+    const THREADS: usize = 4;
+    let name = format!("{options:?}");
+    let region = Region::new(options).unwrap();
+    let pages = region.bytes() / PAGE_BYTES;
+    let start = region.as_ptr() as usize;
+    let barrier = Barrier::new(THREADS);
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (barrier, name) = (&barrier, &name);
+            scope.spawn(move || {
+                let mut rng = ChaCha12Rng::seed_from_u64(thread as u64);
+                let mut counts = vec![0u64; pages];
+                barrier.wait();
+                for _ in 0..rounds {
+                    let page = rng.next_u64() as usize % pages;
+                    let counter = (start + page * PAGE_BYTES + thread * 8) as *mut u64;
+                    // Several stores, so that some fall into an eviction.
+                    for _ in 0..20 {
+                        // SAFETY: within the region, aligned, and no other thread uses these eight bytes.
+                        let count = unsafe { counter.read_volatile() };
+                        assert_eq!(count, counts[page], "{name}");
+                        // SAFETY: as above.
+                        unsafe { counter.write_volatile(count + 1) };
+                        counts[page] += 1;
+                    }
+                }
+                for (page, count) in counts.into_iter().enumerate() {
+                    let counter = (start + page * PAGE_BYTES + thread * 8) as *const u64;
+                    // SAFETY: as above.
+                    assert_eq!(unsafe { counter.read_volatile() }, count, "{name}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn no_store_of_any_thread_is_lost_under_heavy_paging() {
+    for trap in Trap::ALL {
+        for scheme in [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager, Scheme::EagerParallel] {
+            for eviction in [Eviction::Auto, Eviction::ProtectAndCopy] {
+                loses_no_store(Options { resident: 3, eviction, ..options(scheme, trap) }, 400);
+            }
+        }
+        let policy = Policy::SecondChance { unmapped: 2 };
+        loses_no_store(Options { resident: 4, policy, ..options(Scheme::DetWoOram, trap) }, 400);
+    }
+}
+
+#[test]
+fn regions_stand_beside_one_another_and_come_again() {
+    for trap in Trap::ALL {
+        for _ in 0..3 {
+            let mut one = Region::new(options(Scheme::DetWoOram, trap)).unwrap();
+            let mut other = Region::new(options(Scheme::Plain, trap)).unwrap();
+            for page in 0..96 {
+                one.as_mut_slice()[page * PAGE_BYTES] = page as u8;
+                other.as_mut_slice()[page * PAGE_BYTES] = !page as u8;
+            }
+            drop(one);
+            for page in 0..96 {
+                assert_eq!(other.as_slice()[page * PAGE_BYTES], !page as u8);
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_that_is_given_back_to_the_system_becomes_zeros() {
+    for trap in Trap::ALL {
+        for eviction in [Eviction::Auto, Eviction::ProtectAndCopy] {
+            let mut region = Region::new(Options { eviction, ..options(Scheme::DetWoOram, trap) }).unwrap();
+            region.as_mut_slice()[..3 * PAGE_BYTES].fill(7);
+            let advice = if region.is_locked() { libc::MADV_DONTNEED_LOCKED } else { libc::MADV_DONTNEED };
+            // SAFETY: nobody has the slice.
+            assert_eq!(unsafe { libc::madvise(region.as_ptr().cast(), 2 * PAGE_BYTES, advice) }, 0);
+            assert_eq!(region.as_slice()[17], 0);
+            for page in 0..96 {
+                let expected = if page == 2 { 7 } else { 0 };
+                assert_eq!(region.as_slice()[page * PAGE_BYTES], expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn trusted_memory_is_what_the_scheme_needs_and_not_the_region() {
+    for scheme in Scheme::ALL {
+        let region = Region::new(options(scheme, Trap::HandlerThread)).unwrap();
+        let resident = 7 * PAGE_BYTES;
+        let trusted = region.trusted_bytes();
+        assert!(trusted > resident, "{scheme}");
+        if scheme.has_ratio() {
+            let bookkeeping = 96 * 5 + 4096;
+            assert!(trusted < resident + (1 + 4 + 2) * PAGE_BYTES + bookkeeping, "{scheme}: {trusted}");
+        }
+    }
+}
