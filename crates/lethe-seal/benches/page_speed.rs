@@ -31,13 +31,17 @@ const BATCHES: [usize; 4] = [1, 3, 7, 15];
 /// Memory that is copied as fast as any: a lock for each slot, which nobody else ever wants, costs some nanoseconds.
 struct Slabs {
     stride: usize,
-    slots: Vec<Mutex<Box<[u8]>>>,
+    slots: Vec<Slab>,
 }
+
+/// On cache lines of its own: locks of neighbouring slots do not disturb one another.
+#[repr(align(128))]
+struct Slab(Mutex<Box<[u8]>>);
 
 impl Slabs {
     fn new(bytes: usize, slots: u64) -> Self {
         let stride = bytes / slots as usize;
-        let slab = || Mutex::new(vec![0; stride].into_boxed_slice());
+        let slab = || Slab(Mutex::new(vec![0; stride].into_boxed_slice()));
         Slabs { stride, slots: (0..slots).map(|_| slab()).collect() }
     }
 }
@@ -48,12 +52,12 @@ impl SharedMemory for Slabs {
     }
 
     fn load(&self, at: usize, into: &mut [u8]) {
-        let slab = self.slots[at / self.stride].lock().expect("no copy panics");
+        let slab = self.slots[at / self.stride].0.lock().expect("no copy panics");
         into.copy_from_slice(&slab[at % self.stride..][..into.len()]);
     }
 
     fn store(&self, at: usize, from: &[u8]) {
-        let mut slab = self.slots[at / self.stride].lock().expect("no copy panics");
+        let mut slab = self.slots[at / self.stride].0.lock().expect("no copy panics");
         slab[at % self.stride..][..from.len()].copy_from_slice(from);
     }
 }
@@ -197,13 +201,29 @@ fn row(cipher: PageCipher, slots: u64, pool: Option<&Arc<PagePool>>) {
     }
 }
 
+/// Binds the thread to a processor of its own: on a busy machine the scheduler would put two on one.
+#[cfg(target_os = "linux")]
+fn bind(lane: usize) {
+    let mut processors = rustix::thread::CpuSet::new();
+    processors.set(lane);
+    // Not granted, it measures all the same.
+    let _ = rustix::thread::sched_setaffinity(None, &processors);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind(_lane: usize) {}
+
 fn main() {
     let threads = thread::available_parallelism().map_or(2, |threads| threads.get().clamp(2, 16));
-    let pool = Arc::new(PagePool::new(threads).expect("threads"));
+    // The caller is lane 0.
+    bind(0);
+    let pool = lethe_fork::Pool::with_start(threads, PagePool::PATIENCE, bind).expect("threads");
+    let pool = Arc::new(PagePool::over(pool));
     println!("µs for a page of {PAGE} bytes; best of {ROUNDS} rounds; memcpy {:.3}", copy());
     println!("floor: the bare cipher on private memory; x: times the floor");
     for mib in [1, 64] {
-        let slots = (mib << 20) / (PAGE as u64 + 64);
+        // A whole number of batches: a slot falls to the same thread in each round, as under a fixed schedule.
+        let slots = (mib << 20) / (PAGE as u64 + 64) / 105 * 105;
         println!("\nregion of {mib} MiB");
         print!("{:<22}{:>7} {:<8}{:>6}", "cipher", "threads", "", "floor");
         BATCHES.iter().for_each(|batch| print!("  {:>13}", format!("K = {batch}")));

@@ -23,6 +23,9 @@ use zeroize::{Zeroize, Zeroizing};
 /// Slots begin at multiples of this many bytes, so that copies run along cache lines.
 const ALIGNMENT: usize = 64;
 
+/// Bytes between what two threads write: processors fetch cache lines in pairs.
+const APART: usize = 128;
+
 /// Pages of one batch that there is room for from the start, if the region has so many.
 const BATCH_PAGES: usize = 1024;
 
@@ -61,6 +64,8 @@ struct State<V> {
     pages_left: Option<u64>,
 }
 
+/// Room for one sealed page and its tag, with [`APART`] unused bytes before and behind: no cache line of it is shared
+/// with another thread's.
 type Lane = Zeroizing<Vec<u8>>;
 
 #[derive(Clone, Copy)]
@@ -277,6 +282,7 @@ impl<M: SharedMemory> Crossing<'_, M> {
 
     /// Seals a page in `lane`, and copies it out.
     fn seal(&self, id: PageId, page: &[u8], lane: &mut [u8]) {
+        let lane = &mut lane[APART..][..self.shape.page_bytes + self.shape.tag_bytes];
         let (sealed, tag) = lane.split_at_mut(page.len());
         sealed.copy_from_slice(page);
         self.key.seal(id, sealed, tag);
@@ -285,7 +291,7 @@ impl<M: SharedMemory> Crossing<'_, M> {
 }
 
 fn lane(shape: &Shape) -> Lane {
-    Zeroizing::new(vec![0; shape.page_bytes + shape.tag_bytes])
+    Zeroizing::new(vec![0; APART + shape.page_bytes + shape.tag_bytes + APART])
 }
 
 fn check_length(given: usize, needed: usize) {
