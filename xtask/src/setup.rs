@@ -27,11 +27,12 @@ struct Missing {
 
 /// Fails at once, and not after a quarter of an hour, when a step cannot run on this machine.
 pub fn check_all(chosen: &[Step]) -> Result<()> {
-    let missing: Vec<Missing> = [python_is_missing(), go_is_missing(), rclone_is_missing()]
-        .into_iter()
-        .flatten()
-        .filter(|missing| missing.steps.iter().any(|step| chosen.contains(step)))
-        .collect();
+    let missing: Vec<Missing> =
+        [python_is_missing(), go_is_missing(), picosat_is_missing(), rclone_is_missing()]
+            .into_iter()
+            .flatten()
+            .filter(|missing| missing.steps.iter().any(|step| chosen.contains(step)))
+            .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -88,6 +89,14 @@ fn go_release(version: &str) -> Option<(u32, u32)> {
     let major = parts.next()?.parse().ok()?;
     let minor: String = parts.next()?.chars().take_while(char::is_ascii_digit).collect();
     Some((major, minor.parse().ok()?))
+}
+
+fn picosat_is_missing() -> Option<Missing> {
+    (!succeeds(command("picosat").arg("--version"))).then(|| Missing {
+        what: "the solver picosat is missing".into(),
+        steps: &[Step::Unit],
+        remedy: "on Debian and Ubuntu: apt-get install picosat",
+    })
 }
 
 fn rclone_is_missing() -> Option<Missing> {

@@ -1,0 +1,36 @@
+//! `avl_tree`: random insertions and deletions in a balanced tree on the heap. Stands for common data structures.
+
+mod map;
+
+pub use map::Map;
+
+use crate::checksum::Checksum;
+use crate::random::Random;
+
+/// How much the tree is changed.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Insertions and deletions together; a coin says which each one is.
+    pub changes: u32,
+    /// Keys are drawn from as many; soon about half of those that were drawn are in the tree.
+    pub keys: u32,
+    /// Seed of keys and coins.
+    pub seed: u64,
+}
+
+/// Entries left in the tree, its height, and a sum over what every change returned and what is left.
+pub fn run(size: &Size) -> String {
+    let mut random = Random::new(size.seed);
+    let mut map = Map::new();
+    let mut sum = Checksum::new();
+    for number in 1..=u64::from(size.changes) {
+        let key = u64::from(random.below(size.keys));
+        let before = if random.coin() { map.insert(key, number) } else { map.remove(key) };
+        sum.add(before.unwrap_or(0));
+    }
+    map.for_each(|key, value| {
+        sum.add(key);
+        sum.add(value);
+    });
+    format!("{} {} {sum}", map.len(), map.height())
+}

@@ -1,0 +1,160 @@
+//! `recommender`: learns from ratings what users like, and recommends. Stands for machine learning.
+//!
+//! Collaborative filtering by matrix factorisation (Koren, Bell and Volinsky 2009): a rating is the mean plus a bias of
+//! the user, plus one of the item, plus the product of a row of the user with a row of the item. Stochastic gradient
+//! descent goes through the ratings in the order in which they came, which is as good as random.
+
+mod ratings;
+
+use crate::checksum::Checksum;
+use crate::random::Random;
+use ratings::{Rating, Ratings};
+
+/// Numbers that describe a user or an item beside its bias.
+const FEATURES: usize = 63;
+
+/// How much there is to learn.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Users; the model keeps 512 bytes for each.
+    pub users: u32,
+    /// Items; the model keeps 512 bytes for each.
+    pub items: u32,
+    /// Ratings to learn from, of 12 bytes.
+    pub ratings: u32,
+    /// Ratings to test with what was learnt.
+    pub held_out: u32,
+    /// How often all ratings are gone through.
+    pub epochs: u32,
+    /// Users that are recommended an item, the first ones.
+    pub asking: u32,
+    /// Seed of the ratings and of the model's first state.
+    pub seed: u64,
+}
+
+/// The error over the ratings held out (root of the mean square, in stars), and a sum over every bit of the model and
+/// every recommendation.
+pub fn run(size: &Size) -> String {
+    let mut random = Random::new(size.seed);
+    let ratings = Ratings::new(size, &mut random);
+    let model = learnt(size, &ratings, &mut random);
+    let mut sum = Checksum::new();
+    for row in model.users.iter().chain(&model.items) {
+        sum.add(row.bias.to_bits());
+        row.features.iter().for_each(|feature| sum.add(feature.to_bits()));
+    }
+    for user in 0..size.asking {
+        sum.add(u64::from(model.best_item(user)));
+    }
+    format!("{:.6} {sum}", model.error(&ratings.held_out))
+}
+
+fn learnt(size: &Size, ratings: &Ratings, random: &mut Random) -> Model {
+    let mut model = Model::new(size, ratings.mean(), random);
+    for _ in 0..size.epochs {
+        for rating in &ratings.to_learn {
+            model.learn(rating);
+        }
+    }
+    model
+}
+
+/// What is known of a user or an item.
+struct Row {
+    bias: f64,
+    features: [f64; FEATURES],
+}
+
+impl Row {
+    /// Close to nothing, but not the same for all: equal rows would stay equal.
+    fn new(random: &mut Random) -> Self {
+        Row { bias: 0.0, features: std::array::from_fn(|_| 0.1 * random.signed_unit()) }
+    }
+}
+
+struct Model {
+    mean: f64,
+    users: Vec<Row>,
+    items: Vec<Row>,
+}
+
+impl Model {
+    /// Stars learnt for each star of error.
+    const RATE: f64 = 0.02;
+    /// What keeps rows small, so that they do not learn the noise by heart.
+    const DAMPING: f64 = 0.05;
+
+    fn new(size: &Size, mean: f64, random: &mut Random) -> Self {
+        let mut rows = |count| (0..count).map(|_| Row::new(random)).collect();
+        Model { mean, users: rows(size.users), items: rows(size.items) }
+    }
+
+    /// The stars that `user` would give to `item`.
+    fn predicted(&self, user: u32, item: u32) -> f64 {
+        let (user, item) = (&self.users[user as usize], &self.items[item as usize]);
+        let product: f64 = user.features.iter().zip(&item.features).map(|(a, b)| a * b).sum();
+        self.mean + user.bias + item.bias + product
+    }
+
+    /// One step down the gradient of the squared error.
+    fn learn(&mut self, rating: &Rating) {
+        let error = f64::from(rating.stars) - self.predicted(rating.user, rating.item);
+        let (user, item) = (&mut self.users[rating.user as usize], &mut self.items[rating.item as usize]);
+        user.bias += Self::RATE * (error - Self::DAMPING * user.bias);
+        item.bias += Self::RATE * (error - Self::DAMPING * item.bias);
+        for (a, b) in user.features.iter_mut().zip(&mut item.features) {
+            let (old_a, old_b) = (*a, *b);
+            *a += Self::RATE * (error * old_b - Self::DAMPING * old_a);
+            *b += Self::RATE * (error * old_a - Self::DAMPING * old_b);
+        }
+    }
+
+    fn best_item(&self, user: u32) -> u32 {
+        let predictions = (0..self.items.len() as u32).map(|item| (item, self.predicted(user, item)));
+        predictions.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |best| best.0)
+    }
+
+    fn error(&self, ratings: &[Rating]) -> f64 {
+        let square = |rating: &Rating| {
+            let error = f64::from(rating.stars) - self.predicted(rating.user, rating.item);
+            error * error
+        };
+        (ratings.iter().map(square).sum::<f64>() / ratings.len() as f64).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sizes::small;
+
+    #[test]
+    fn predicts_ratings_it_has_not_seen_better_than_the_mean_and_the_biases_do() {
+        let size = Size { epochs: 20, ..small::RECOMMENDER.size };
+        let mut random = Random::new(size.seed);
+        let ratings = Ratings::new(&size, &mut random);
+        let untaught = learnt(&Size { epochs: 0, ..size }, &ratings, &mut random).error(&ratings.held_out);
+        let mut taught = learnt(&size, &ratings, &mut random);
+        let with_features = taught.error(&ratings.held_out);
+        for row in taught.users.iter_mut().chain(&mut taught.items) {
+            row.features = [0.0; FEATURES];
+        }
+        let with_biases = taught.error(&ratings.held_out);
+        assert!(
+            with_features < 0.8 * with_biases && with_biases < 0.95 * untaught,
+            "{with_features} with features, {with_biases} with biases, {untaught} without either"
+        );
+    }
+
+    #[test]
+    fn recommends_what_it_predicts_to_be_liked_most() {
+        let size = small::RECOMMENDER.size;
+        let mut random = Random::new(size.seed);
+        let ratings = Ratings::new(&size, &mut random);
+        let model = learnt(&size, &ratings, &mut random);
+        let best = model.best_item(1);
+        for item in 0..size.items {
+            assert!(model.predicted(1, item) <= model.predicted(1, best));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Ratings made up from tastes that the model is not told.
+
+use super::Size;
+use crate::random::Random;
+
+/// Numbers that make up a hidden taste.
+const TASTES: usize = 3;
+
+/// Who gave what how many stars.
+pub(super) struct Rating {
+    pub(super) user: u32,
+    pub(super) item: u32,
+    /// From 1 to 5, in halves.
+    pub(super) stars: f32,
+}
+
+/// All ratings, in the order in which they came.
+pub(super) struct Ratings {
+    pub(super) to_learn: Vec<Rating>,
+    pub(super) held_out: Vec<Rating>,
+}
+
+/// How a user rates, or what an item is like: first how well in general, then in which ways.
+struct Hidden {
+    general: f64,
+    tastes: [f64; TASTES],
+}
+
+impl Hidden {
+    fn new(random: &mut Random) -> Self {
+        Hidden { general: random.signed_unit(), tastes: std::array::from_fn(|_| random.signed_unit()) }
+    }
+}
+
+impl Ratings {
+    pub(super) fn new(size: &Size, random: &mut Random) -> Self {
+        let users: Vec<Hidden> = (0..size.users).map(|_| Hidden::new(random)).collect();
+        let items: Vec<Hidden> = (0..size.items).map(|_| Hidden::new(random)).collect();
+        let mut rate = |count: u32| {
+            let mut ratings = Vec::with_capacity(count as usize);
+            for _ in 0..count {
+                let (user, item) = (random.below(size.users), random.below(size.items));
+                let (who, what) = (&users[user as usize], &items[item as usize]);
+                let match_: f64 = who.tastes.iter().zip(&what.tastes).map(|(a, b)| a * b).sum();
+                let mood = 0.25 * random.signed_unit();
+                let stars = 3.0 + 0.5 * who.general + 0.8 * what.general + 1.5 * match_ + mood;
+                let stars = ((2.0 * stars).round() / 2.0).clamp(1.0, 5.0) as f32;
+                ratings.push(Rating { user, item, stars });
+            }
+            ratings
+        };
+        Ratings { to_learn: rate(size.ratings), held_out: rate(size.held_out) }
+    }
+
+    /// Mean of the stars to learn from.
+    pub(super) fn mean(&self) -> f64 {
+        let sum: f64 = self.to_learn.iter().map(|rating| f64::from(rating.stars)).sum();
+        sum / self.to_learn.len() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sizes::small;
+
+    #[test]
+    fn stars_are_halves_from_one_to_five_and_spread() {
+        let size = small::RECOMMENDER.size;
+        let ratings = Ratings::new(&size, &mut Random::new(size.seed));
+        let mut counts = [0; 11];
+        for rating in ratings.to_learn.iter().chain(&ratings.held_out) {
+            assert!(rating.user < size.users && rating.item < size.items);
+            assert_eq!((2.0 * rating.stars).fract(), 0.0);
+            counts[(2.0 * rating.stars) as usize] += 1;
+        }
+        assert_eq!(counts[..2], [0, 0]);
+        assert!(counts[2..].iter().all(|&count| count > 0), "{counts:?}");
+        assert!((2.8..3.2).contains(&ratings.mean()), "{}", ratings.mean());
+    }
+}

@@ -1,0 +1,106 @@
+//! Sizes, seeds and answers of the programs: all of them, and only here.
+//!
+//! The answers were computed unpaged. They are the same on every machine and at every level of optimisation: nothing
+//! but integers and the exactly defined operations on floating-point numbers goes into them.
+
+use crate::{avl_tree, lbm, picosat, random_writes, recommender, sha_256};
+
+/// A size with the answer that belongs to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Pinned<S> {
+    /// How much a program does.
+    pub size: S,
+    /// The line that it prints.
+    pub answer: &'static str,
+}
+
+/// The paper's size: 10,000 writes over 1,000 pages.
+pub const RANDOM_WRITES: Pinned<random_writes::Size> =
+    Pinned { size: random_writes::Size { pages: 1000, writes: 10_000, seed: 1 }, answer: "58755c38fc9b2b20" };
+
+/// The paper's size: 1,024 pages. Hashed often enough that there is something to time.
+pub const SHA_256: Pinned<sha_256::Size> = Pinned {
+    size: sha_256::Size { pages: 1024, passes: 16, seed: 2 },
+    answer: "cfb1f62d17e392f916e05ac7da1429ce5295f1f91847aa651a0decab890d505d",
+};
+
+/// The paper's size: 100,000 insertions and deletions.
+pub const AVL_TREE: Pinned<avl_tree::Size> = Pinned {
+    size: avl_tree::Size { changes: 100_000, keys: 1 << 16, seed: 3 },
+    answer: "25647 18 14bcbe57edc1b628",
+};
+
+/// 32³ cells: two arrays of 4.75 MiB.
+pub const LBM: Pinned<lbm::Size> = Pinned {
+    size: lbm::Size { cells: [32, 32, 32], steps: 16, relaxation: 1.6, lid_speed: 0.05 },
+    answer: "32768.000000 cdd6169def0299bc",
+};
+
+/// A model of 1.5 MB, and half a megabyte of ratings.
+pub const RECOMMENDER: Pinned<recommender::Size> = Pinned {
+    size: recommender::Size {
+        users: 2000,
+        items: 1000,
+        ratings: 40_000,
+        held_out: 2000,
+        epochs: 6,
+        asking: 20,
+        seed: 5,
+    },
+    answer: "0.862389 6deed3aba9848574",
+};
+
+/// An instance that an assignment was planted in, with too few clauses to be hard: the solver's time goes into
+/// propagation over much memory. At 15 resident pages every millisecond of solving is tens of thousands of faults, so a
+/// much harder instance would keep a paged run busy for minutes.
+pub const SATISFIABLE: Pinned<picosat::Size> = Pinned {
+    size: picosat::Size { variables: 5000, clauses: 17_500, planted: true, seed: 1 },
+    answer: "s SATISFIABLE",
+};
+
+/// An instance with many more clauses than the 4.27 a variable up to which random formulas can be satisfied.
+pub const UNSATISFIABLE: Pinned<picosat::Size> = Pinned {
+    size: picosat::Size { variables: 1000, clauses: 40_000, planted: false, seed: 7 },
+    answer: "s UNSATISFIABLE",
+};
+
+/// The same programs in a fraction of a second without optimisation.
+pub mod small {
+    use super::{Pinned, avl_tree, lbm, random_writes, recommender, sha_256};
+
+    /// 100 writes over 60 pages.
+    pub const RANDOM_WRITES: Pinned<random_writes::Size> =
+        Pinned { size: random_writes::Size { pages: 60, writes: 100, seed: 1 }, answer: "472af903743e9c3d" };
+
+    /// 20 pages.
+    pub const SHA_256: Pinned<sha_256::Size> = Pinned {
+        size: sha_256::Size { pages: 20, passes: 3, seed: 2 },
+        answer: "b0794e6a842841868dae66bd1f57752390c39be6f98203cd600f2fbe92fa5cf4",
+    };
+
+    /// 2,000 insertions and deletions.
+    pub const AVL_TREE: Pinned<avl_tree::Size> = Pinned {
+        size: avl_tree::Size { changes: 2000, keys: 1000, seed: 3 },
+        answer: "434 10 2281dd26c389c6a2",
+    };
+
+    /// 6 by 7 by 8 cells.
+    pub const LBM: Pinned<lbm::Size> = Pinned {
+        size: lbm::Size { cells: [6, 7, 8], steps: 10, relaxation: 1.6, lid_speed: 0.05 },
+        answer: "336.000000 83c26d69037cbb81",
+    };
+
+    /// 200 users and 100 items.
+    pub const RECOMMENDER: Pinned<recommender::Size> = Pinned {
+        size: recommender::Size {
+            users: 200,
+            items: 100,
+            ratings: 6000,
+            held_out: 500,
+            epochs: 2,
+            asking: 3,
+            seed: 5,
+        },
+        answer: "0.900498 bedc9f01fa39679f",
+    };
+}
