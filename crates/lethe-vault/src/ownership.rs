@@ -125,8 +125,7 @@ pub(crate) async fn claim(
 ) -> Result<(), VaultError> {
     let name = name(epoch);
     let context = [vault.0.as_slice(), name.as_bytes()].concat();
-    let note = disk.meta(CLAIM)?.and_then(|note| borsh::from_slice::<(u32, Vec<u8>)>(&note).ok());
-    let ours = match note {
+    let ours = match note(disk)? {
         Some((noted, claim)) if noted == epoch => claim,
         _ => {
             let claim = blob::seal(master, Purpose::HEADER, &context, Cipher::default(), salt, &token.0);
@@ -140,4 +139,13 @@ pub(crate) async fn claim(
     }
     let theirs = blobs.get(&name, MAX_BYTES).await?.unwrap_or_default();
     if theirs == ours { Ok(()) } else { Err(VaultError::Displaced { ours: epoch - 1, theirs: epoch }) }
+}
+
+/// Whether this trusted disk itself was about to claim the epoch, or has.
+pub(crate) fn is_noted(disk: &TrustedDisk, epoch: u32) -> Result<bool, VaultError> {
+    Ok(note(disk)?.is_some_and(|(noted, _)| noted == epoch))
+}
+
+fn note(disk: &TrustedDisk) -> Result<Option<(u32, Vec<u8>)>, VaultError> {
+    Ok(disk.meta(CLAIM)?.and_then(|note| borsh::from_slice(&note).ok()))
 }

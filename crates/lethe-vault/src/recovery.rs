@@ -189,7 +189,15 @@ pub(crate) async fn open<U: VaultStore>(setup: Setup<U>, restoring: bool) -> Res
         return Err(VaultError::Displaced { ours: known.epoch, theirs: claimed });
     }
     // Before the claim: an older copy that is refused here must not have displaced the gateway that it is a copy of.
-    let inventory = take_inventory(&store, known).await?;
+    let inventory = take_inventory(&store).await?;
+    if let Some(newer) = inventory.iter().find(|found| found.version > known) {
+        let ours = claimed == known.epoch || ownership::is_noted(&disk, claimed)?;
+        if !ours && newer.version.epoch == claimed {
+            return Err(VaultError::Displaced { ours: known.epoch, theirs: claimed });
+        }
+        let state = (&checkpoint, records.as_slice());
+        return Err(why_newer(&store, &master, &header, state, known, *newer).await?);
+    }
     let epoch = Epoch { number: known.epoch + 1, salt: entropy.salt() };
     let drawn = (entropy.salt(), entropy.salt());
     ownership::claim(&disk, &store, &master, header.vault, epoch.number, drawn).await?;
@@ -283,19 +291,64 @@ fn newest_known(checkpoint: &Checkpoint, records: &[Record]) -> Version {
     })
 }
 
-/// Lists what the store holds, and notices if it holds what the trusted disk never announced.
-async fn take_inventory<U: VaultStore>(
-    store: &U,
-    known: Version,
-) -> Result<BTreeSet<BucketVersion>, VaultError> {
+/// Lists what the store holds.
+pub(crate) async fn take_inventory<U: VaultStore>(store: &U) -> Result<BTreeSet<BucketVersion>, VaultError> {
     let mut inventory = BTreeSet::new();
     store.list_bucket_versions(&mut |found, _| inventory.extend([found])).await?;
-    match inventory.iter().find(|found| found.version > known) {
-        Some(newer) => Err(VaultError::StaleTrustedState(format!(
+    Ok(inventory)
+}
+
+/// The first of an inventory that belongs to no epoch that was ever claimed.
+pub(crate) fn planted(inventory: &BTreeSet<BucketVersion>, claimed: u32) -> Result<(), VaultError> {
+    match inventory.iter().find(|found| found.version.epoch > claimed) {
+        Some(found) => Err(VaultError::Tampered(format!(
+            "{} {} in the store is of an epoch that nobody has claimed: it was planted; remove it",
+            found.bucket, found.version
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What it means that the store holds a version which the trusted disk never announced: an older copy of the trusted
+/// disk, or a plant. Nothing has been claimed yet.
+async fn why_newer<U: VaultStore>(
+    store: &U,
+    master: &MasterKey,
+    header: &VaultHeader,
+    (checkpoint, records): (&Checkpoint, &[Record]),
+    known: Version,
+    newer: BucketVersion,
+) -> Result<VaultError, VaultError> {
+    let planted = |why: &str| {
+        let BucketVersion { bucket, version } = newer;
+        VaultError::Tampered(format!("{bucket} {version} in the store {why}: it was planted; remove it"))
+    };
+    if newer.version.epoch > known.epoch {
+        return Ok(planted("is of an epoch in which this vault has written nothing"));
+    }
+    // Of our own epoch: only somebody with its key can have written it.
+    let cipher = header.parameters.cipher()?;
+    let sealed = Sealed::new(store, master, cipher, checkpoint.versions.clone(), Workers::single())?;
+    for record in records {
+        if let Input::Epoch(epoch) = record.input {
+            sealed.replay_epoch(epoch)?;
+        }
+    }
+    if newer.bucket.0 >= header.parameters.layout().buckets() {
+        return Ok(planted("is of no bucket of this vault"));
+    }
+    let slot = Slot { bucket: newer.bucket, index: 0 };
+    match crate::session::carry_out(&sealed, Work::Read(vec![Resolved { slot, version: newer.version }]))
+        .await
+    {
+        Ok(_) => Ok(VaultError::StaleTrustedState(format!(
             "the store holds {}, and the newest known here is {known}",
             newer.version
         ))),
-        None => Ok(inventory),
+        Err(error) => match VaultError::from(error) {
+            error if error.is_tampering() => Ok(planted("was not made with this vault's key")),
+            error => Err(error),
+        },
     }
 }
 

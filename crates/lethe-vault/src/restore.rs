@@ -63,7 +63,9 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     verify_receipt(&header, &receipt, &shipped, options.expect.as_ref())?;
 
     let claims = Claims { blobs: &setup.store, master: &setup.master, vault: header.vault };
-    let claimed = claims.newest(0).await?;
+    // Whoever shipped the checkpoint had claimed its epoch.
+    let claimed = claims.newest(shipped.epoch).await?;
+    recovery::planted(&recovery::take_inventory(&setup.store).await?, claimed)?;
     let next = claimed.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
     if claimed > 0 && !options.takeover {
         return Err(VaultError::TakeoverNeeded(claimed));

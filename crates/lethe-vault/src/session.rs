@@ -103,6 +103,11 @@ pub(crate) struct Session<U> {
     checkpoint_bytes: u64,
     /// Whoever asked for the end, and the checkpoint before it: one more is always shipped, for rows change unseen.
     closing: Option<(u64, Reply<Receipt>)>,
+    /// Whether anybody has asked for anything yet. Until then nothing is stepped or shipped: a check finds the store
+    /// as it was left, and an opening shows no more than an opening.
+    asked: bool,
+    /// Whether nothing is left owed from before this opening.
+    begun: bool,
 }
 
 /// What a session starts from; the rest begins empty.
@@ -177,6 +182,8 @@ impl<U: VaultStore> Session<U> {
             journal_bytes: 0,
             checkpoint_bytes: 0,
             closing: None,
+            asked: false,
+            begun: false,
         })
     }
 
@@ -186,7 +193,10 @@ impl<U: VaultStore> Session<U> {
         mut commands: mpsc::Receiver<Command>,
         failure: &Mutex<Option<VaultError>>,
     ) {
-        let ended = self.serve(&mut commands).await;
+        let ended = match self.serve(&mut commands).await {
+            Err(error) if error.is_tampering() => Err(self.unless_displaced(error).await),
+            ended => ended,
+        };
         if let Err(error) = &ended {
             tracing::error!(%error, "the vault has stopped");
             // Before the door is closed: whoever finds it closed asks why.
@@ -217,6 +227,16 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
+    /// What looks like tampering may be the work of a gateway that has taken over and deleted what we still need.
+    async fn unless_displaced(&self, error: VaultError) -> VaultError {
+        let store = self.engine.sealed.untrusted();
+        let claims = Claims { blobs: store, master: &self.master, vault: self.header.vault };
+        match claims.check(self.epoch).await {
+            Err(displaced @ VaultError::Displaced { .. }) => displaced,
+            _ => error,
+        }
+    }
+
     async fn serve(&mut self, commands: &mut mpsc::Receiver<Command>) -> Result<(), VaultError> {
         loop {
             self.start_what_can_start()?;
@@ -231,20 +251,25 @@ impl<U: VaultStore> Session<U> {
             tokio::select! {
                 biased;
                 Some(event) = self.in_flight.next(), if !self.in_flight.is_empty() => self.happened(event)?,
-                command = commands.recv(), if self.closing.is_none() => match command {
-                    Some(Command::Access(calls, reply)) => self.waiting.push_back((calls, reply)),
-                    Some(Command::Checkpoint(reply)) => {
-                        self.checkpoint_now = true;
-                        self.ship_now = true;
-                        self.ships = true;
-                        self.receipts.push((self.number + 1, reply));
-                    }
-                    Some(Command::Check(progress, reply)) => self.checks.push_back((progress, reply)),
-                    Some(Command::Close(reply)) => self.closing = Some((self.number, reply)),
-                    // Every handle is gone: nobody can say close any more.
-                    None => self.closing = Some((self.number, oneshot::channel().0)),
-                },
+                command = commands.recv(), if self.closing.is_none() => self.take(command),
             }
+        }
+    }
+
+    fn take(&mut self, command: Option<Command>) {
+        self.asked = true;
+        match command {
+            Some(Command::Access(calls, reply)) => self.waiting.push_back((calls, reply)),
+            Some(Command::Checkpoint(reply)) => {
+                self.checkpoint_now = true;
+                self.ship_now = true;
+                self.ships = true;
+                self.receipts.push((self.number + 1, reply));
+            }
+            Some(Command::Check(progress, reply)) => self.checks.push_back((progress, reply)),
+            Some(Command::Close(reply)) => self.closing = Some((self.number, reply)),
+            // Every handle is gone: nobody can say close any more.
+            None => self.closing = Some((self.number, oneshot::channel().0)),
         }
     }
 
@@ -256,14 +281,17 @@ impl<U: VaultStore> Session<U> {
             let due = self.is_checkpoint_due() || self.checking || !self.checks.is_empty();
             let scheme = self.engine.scheme.clone();
             let mut started = false;
-            if !due && !self.engine.is_accessing() && !self.waiting.is_empty() && !scheme.must_idle() {
+            // What the last opening left owed comes before the first batch of this one.
+            self.begun |= scheme.owed() == 0 && !self.engine.is_idling();
+            let ready = self.begun && !self.engine.is_accessing() && !scheme.must_idle();
+            if !due && ready && !self.waiting.is_empty() {
                 let batch = self.take_batch();
                 self.step(Input::Batch(batch), Vec::new())?;
                 started = true;
             }
             // What is still owed at the end is owed by the next opening: the last checkpoint shall be the last word.
             let is_ending = self.closing.is_some() && self.waiting.is_empty() && self.has_settled();
-            if !due && !is_ending && !self.engine.is_idling() && scheme.owed() > 0 {
+            if self.asked && !due && !is_ending && !self.engine.is_idling() && scheme.owed() > 0 {
                 self.step(Input::Idle, Vec::new())?;
                 started = true;
             }
@@ -464,8 +492,11 @@ impl<U: VaultStore> Session<U> {
         self.checkpointed_at = self.engine.accesses();
         self.checkpoint_now = false;
         let turn = self.number.is_multiple_of(self.header.parameters.ship_every);
-        if self.ships && (turn || self.ship_now || self.shipped.number == 0 || self.closing.is_some()) {
-            self.ship_now = false;
+        let ships =
+            self.ship_now || self.shipped.number == 0 || self.closing.is_some() || (turn && self.asked);
+        // A turn that comes before anybody has asked for anything is the next checkpoint's.
+        self.ship_now = turn && !ships;
+        if self.ships && ships {
             self.ship(checkpoint)?;
         }
         self.collect_garbage();

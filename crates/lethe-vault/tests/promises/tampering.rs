@@ -6,6 +6,7 @@ use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::shipped;
 use lethe_core::store::{BucketVersion, Untrusted};
+use lethe_core::words::Version;
 use lethe_store::{Blobs, Snapshot, VersionedMemory};
 use lethe_vault::{Receipt, Restore, VaultError, restore};
 use std::collections::BTreeMap;
@@ -161,6 +162,14 @@ impl Scene {
             bytes: self.bytes.clone(),
             before: self.before.clone(),
         }
+    }
+
+    /// Restores the vault onto another disk.
+    async fn restore(&self, expect: Option<Receipt>) -> Result<Receipt, VaultError> {
+        let disk = FragileDisk::default().mount().unwrap();
+        let copy = VersionedMemory::new(self.desk.header.parameters.layout());
+        let options = Restore { copy, expect, takeover: true, progress: Box::new(|_, _, _| {}) };
+        restore(self.desk.setup(&disk), options).await
     }
 
     async fn header_blob(&self) -> Vec<u8> {
@@ -390,19 +399,90 @@ async fn a_claim_that_was_planted_or_removed_stops_the_vault() {
 }
 
 #[tokio::test]
+async fn a_planted_bucket_is_named_before_anything_is_claimed() {
+    let scene = scene().await;
+    let store = &scene.desk.store;
+    let of = scene.live[0];
+    let newest = scene.live.iter().map(|live| live.version).max().unwrap();
+    let planted = [
+        Version { epoch: u32::MAX, counter: 1 },
+        Version { epoch: newest.epoch + 1, counter: 1 },
+        Version { epoch: newest.epoch, counter: u64::MAX },
+        Version { epoch: newest.epoch, counter: newest.counter + 1 },
+    ];
+    for version in planted {
+        let plant = BucketVersion { bucket: of.bucket, version };
+        Untrusted::write(store, &[plant], &scene.bytes[&of]).await.unwrap();
+        let names = |error: &VaultError| error.is_tampering() && error.to_string().contains("planted");
+        let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+        assert!(names(&error), "{version}: {error}");
+        if version.epoch > newest.epoch {
+            let error = scene.restore(None).await.unwrap_err();
+            assert!(names(&error), "{version}: {error}");
+        }
+        Untrusted::delete(store, &[plant]).await.unwrap();
+    }
+    assert_eq!(store.list("epoch/").await.unwrap().len(), 2, "nobody has claimed anything");
+    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_restore_misses_claims_that_were_removed() {
+    let scene = scene().await;
+    for claim in scene.desk.store.list("epoch/").await.unwrap() {
+        Blobs::remove(&scene.desk.store, &claim.name).await.unwrap();
+    }
+    let error = scene.restore(None).await.unwrap_err();
+    assert!(error.is_tampering() && error.to_string().contains("claim"), "{error}");
+}
+
+#[tokio::test]
+async fn a_check_that_comes_first_finds_the_store_as_it_was_left() {
+    let original = scene().await;
+    for of in original.live.iter().copied() {
+        let scene = original.copy();
+        scene.desk.store.flip(of, 0, 1);
+        let (complaints, failure) =
+            scene.desk.open_and_crash(async |vault| check(vault).await.unwrap().complaints).await.unwrap();
+        let named = format!("slot 0 of {} ({})", of.bucket, of.version);
+        assert!(complaints.len() == 1 && complaints[0].contains(&named), "{of:?}: {complaints:?}");
+        assert!(failure.is_none(), "{failure:?}");
+    }
+    let scene = original.copy();
+    let checkpoint = shipped::name(&scene.receipt);
+    Blobs::remove(&scene.desk.store, &checkpoint).await.unwrap();
+    let checking =
+        scene.desk.open_and_crash(async |vault| is_named(check(vault).await, &checkpoint, "was removed"));
+    checking.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_gateway_that_was_displaced_is_told_so_and_not_of_tampering() {
+    let scene = scene().await;
+    let (error, _) = scene
+        .desk
+        .open_and_crash(async |vault| {
+            scene.restore(None).await.unwrap();
+            for _ in 0..20 {
+                if let Err(error) = read_all(vault, FILL).await {
+                    return error;
+                }
+            }
+            panic!("it was never told")
+        })
+        .await
+        .unwrap();
+    assert!(matches!(error, VaultError::Displaced { .. }), "{error}");
+}
+
+#[tokio::test]
 async fn a_restore_notices_whatever_was_done_to_a_bucket_or_the_checkpoint() {
     let original = scene().await;
-    let restoring = async |scene: &Scene, expect: Option<Receipt>| {
-        let disk = FragileDisk::default().mount().unwrap();
-        let copy = VersionedMemory::new(scene.desk.header.parameters.layout());
-        let options = Restore { copy, expect, takeover: true, progress: Box::new(|_, _, _| {}) };
-        restore(scene.desk.setup(&disk), options).await
-    };
     for of in original.first_of_each_level() {
         for kind in KINDS {
             let scene = original.copy();
             scene.tamper(of, kind, &mut Chance::of(of.bucket.0));
-            match restoring(&scene, None).await {
+            match scene.restore(None).await {
                 Err(error) => assert!(error.is_tampering(), "{kind:?} of {of:?}: {error}"),
                 Ok(_) => panic!("{kind:?} of {of:?} was not noticed"),
             }
@@ -413,13 +493,13 @@ async fn a_restore_notices_whatever_was_done_to_a_bucket_or_the_checkpoint() {
     for at in (0..bytes.len()).step_by(bytes.len() / 50) {
         let scene = original.copy();
         scene.desk.store.tamper_blob(&checkpoint, |held| held[at] ^= 1 << (at % 8));
-        let error = restoring(&scene, None).await.unwrap_err();
+        let error = scene.restore(None).await.unwrap_err();
         assert!(error.is_tampering() && error.to_string().contains(&checkpoint), "byte {at}: {error}");
     }
     // Without a receipt, an older consistent state is as good as the newest; with one it is not.
     let scene = original.copy();
     scene.desk.store.restore(&scene.older);
-    let error = restoring(&scene, Some(scene.receipt)).await.unwrap_err();
+    let error = scene.restore(Some(scene.receipt)).await.unwrap_err();
     assert!(matches!(error, VaultError::Receipt(_)), "{error}");
-    restoring(&scene, None).await.unwrap();
+    scene.restore(None).await.unwrap();
 }
