@@ -62,6 +62,14 @@ pub enum Error {
         /// The object's size in bytes.
         bytes: u64,
     },
+    /// More user metadata than S3 takes. Nothing was changed.
+    #[error("the user metadata has {bytes} bytes, names and values together: at most {most} are taken")]
+    MetadataTooLarge {
+        /// Bytes given.
+        bytes: usize,
+        /// The most bytes that are accepted.
+        most: usize,
+    },
     /// The body is shorter or longer than was said.
     #[error("the body holds {got} bytes where {declared} were announced")]
     WrongLength {

@@ -42,6 +42,7 @@ pub mod catalogue;
 pub mod checksums;
 mod commit;
 pub mod conditions;
+mod connections;
 pub mod device;
 mod error;
 mod gateway;

@@ -3,6 +3,7 @@
 //! Logs name the verb, the status, the request's number and its duration; never a bucket, a key or a credential.
 
 use crate::body_timeout::ImpatientBody;
+use crate::connections::{Connections, Presence};
 use crate::device::Device;
 use crate::gateway::Gateway;
 use crate::s3::{self, Credentials, Verb};
@@ -11,15 +12,13 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::GracefulConnection;
 use s3s::service::S3Service;
 use s3s::{Body, HttpError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 use tokio_io_timeout::TimeoutStream;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
@@ -27,7 +26,7 @@ use tracing::subscriber::NoSubscriber;
 /// What a client may take of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time; more wait to be accepted.
+    /// Connections at a time. A new one beyond them ends the one that has been idle for longest, or waits if none is.
     pub connections: usize,
     /// How long the head of a request may take, and how long a connection may be idle.
     pub head: Duration,
@@ -68,18 +67,15 @@ pub async fn serve<D: Device>(
         limits,
         requests: AtomicU64::new(first_number()),
     });
-    let permits = Arc::new(Semaphore::new(limits.connections));
-    let graceful = GracefulShutdown::new();
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::new(limits.connections);
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
         let accepted = tokio::select! {
             () = &mut shutdown => break,
-            accepted = accept(&listener, &permits) => accepted,
+            accepted = accept(&listener) => accepted,
         };
-        while connections.try_join_next().is_some() {}
-        let (stream, permit) = match accepted {
-            Ok(accepted) => accepted,
+        let stream = match accepted {
+            Ok(stream) => stream,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 // Out of file descriptors, most likely: trying again at once would only spin.
@@ -87,19 +83,15 @@ pub async fn serve<D: Device>(
                 continue;
             }
         };
-        let connection = graceful.watch(server.connection(stream));
-        connections.spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended early");
-            }
-            drop(permit);
-        });
+        tokio::select! {
+            () = &mut shutdown => break,
+            () = connections.room() => {}
+        }
+        let presence = Presence::new();
+        connections.serve(server.connection(stream, &presence), presence);
     }
     drop(listener);
-    if tokio::time::timeout(limits.grace, graceful.shutdown()).await.is_err() {
-        tracing::warn!("requests under way were cut off: the time to finish them is over");
-    }
-    connections.shutdown().await;
+    connections.end(limits.grace).await;
     gateway.settle().await;
 }
 
@@ -131,14 +123,10 @@ fn first_number() -> u64 {
     getrandom::u64().unwrap_or(0)
 }
 
-async fn accept(
-    listener: &TcpListener,
-    permits: &Arc<Semaphore>,
-) -> std::io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let permit = Arc::clone(permits).acquire_owned().await.map_err(std::io::Error::other)?;
+async fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
     let (stream, _) = listener.accept().await?;
     stream.set_nodelay(true)?;
-    Ok((stream, permit))
+    Ok(stream)
 }
 
 struct Server {
@@ -151,15 +139,21 @@ impl Server {
     fn connection(
         self: &Arc<Self>,
         stream: TcpStream,
-    ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
+        presence: &Arc<Presence>,
+    ) -> impl GracefulConnection<Error = hyper::Error> + Send + 'static {
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.limits.send));
-        let server = Arc::clone(self);
+        let (server, presence) = (Arc::clone(self), Arc::clone(presence));
         http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(self.limits.head).serve_connection(
             TokioIo::new(Box::pin(stream)),
             service_fn(move |request| {
-                let server = Arc::clone(&server);
-                async move { server.answer(request).await }
+                let (server, presence) = (Arc::clone(&server), Arc::clone(&presence));
+                async move {
+                    presence.answering();
+                    let answer = server.answer(request).await;
+                    presence.idle();
+                    answer
+                }
             }),
         )
     }

@@ -537,3 +537,54 @@ async fn parts_are_refused_as_s3_refuses_them() {
     assert_eq!(done.expect("large enough").bytes(), least as u64 + 10);
     running.stop().await;
 }
+
+#[tokio::test]
+async fn an_idle_connection_makes_room_for_a_new_one_and_one_at_work_does_not() {
+    let running = start(Limits { connections: 4, ..Limits::default() }).await;
+    let busy = Path::from("busy");
+    let url =
+        running.client().signed_url(http::Method::PUT, &busy, Duration::from_secs(60)).await.expect("signed");
+    let target = format!("{}?{}", url.path(), url.query().expect("signed"));
+    let head =
+        format!("PUT {target} HTTP/1.1\r\nhost: {}\r\ncontent-length: 500000\r\n\r\n", running.address);
+    let mut busy = TcpStream::connect(running.address).await.expect("connected");
+    busy.write_all(head.as_bytes()).await.expect("sent");
+    busy.write_all(&body(500_000)[..250_000]).await.expect("sent");
+    while running.gateway.usage().free_blocks == BLOCKS {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        idle.push(TcpStream::connect(running.address).await.expect("connected"));
+    }
+    let path = Path::from("key");
+    let put = running.client().put(&path, PutPayload::from_static(b"content")).await;
+    put.expect("well within the time that an idle connection may take");
+    let mut rest = [0; 1];
+    let ended = tokio::time::timeout(Duration::from_secs(5), idle[0].read(&mut rest)).await;
+    assert_eq!(ended.expect("at once").expect("without an error"), 0, "the one idle for longest was ended");
+    busy.write_all(&body(500_000)[250_000..]).await.expect("sent");
+    let mut answer = [0; 12];
+    busy.read_exact(&mut answer).await.expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    drop(idle);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn more_user_metadata_than_s3_takes_is_refused_before_its_body() {
+    let running = start(Limits::default()).await;
+    let client = running.client();
+    let path = Path::from("key");
+    let with = |bytes: usize| {
+        let mut attributes = Attributes::new();
+        attributes.insert(Attribute::Metadata("name".into()), "v".repeat(bytes - "name".len()).into());
+        PutOptions { attributes, ..PutOptions::default() }
+    };
+    client.put_opts(&path, PutPayload::from_static(b"x"), with(2048)).await.expect("as much as S3 takes");
+    let error = client.put_opts(&path, PutPayload::from_static(b"y"), with(2049)).await.unwrap_err();
+    assert!(error.to_string().contains("MetadataTooLarge"), "{error}");
+    let got = client.get(&path).await.expect("there").bytes().await.expect("read");
+    assert_eq!(&got[..], b"x");
+    running.stop().await;
+}

@@ -68,7 +68,7 @@ pub(super) async fn copy_object<D: Device>(
     let source: Arc<Object> = source!(gateway, input);
     let none = WriteConditions::default();
     gateway.check_put(&input.bucket, &input.key, &none)?;
-    let details: Details = if replace { details!(input) } else { source.details.clone() };
+    let details: Details = if replace { details!(input)? } else { source.details.clone() };
     let algorithm = checksums::algorithm(input.checksum_algorithm.as_ref())?;
     let written = gateway.copy_blocks(&source, None, algorithm).await?;
     let object = gateway.link(&input.bucket, &input.key, written, details, none).await?;

@@ -23,6 +23,7 @@ impl From<Error> for S3Error {
             Error::PreconditionFailed(_) => S3ErrorCode::PreconditionFailed,
             Error::NotModified => S3ErrorCode::NotModified,
             Error::RangeNotSatisfiable { bytes } => return range(bytes, text),
+            Error::MetadataTooLarge { .. } => S3ErrorCode::MetadataTooLarge,
             Error::WrongLength { .. } => S3ErrorCode::IncompleteBody,
             Error::BadDigest(_) => S3ErrorCode::BadDigest,
             Error::Body(source) => return body(&*source),

@@ -31,7 +31,7 @@ pub(super) async fn create_multipart_upload<D: Device>(
         None => None,
         Some(algorithm) => Some((algorithm, coverage(algorithm, input.checksum_type.as_ref())?)),
     };
-    let id = gateway.begin_upload(&input.bucket, &input.key, details!(input), checksum).await?;
+    let id = gateway.begin_upload(&input.bucket, &input.key, details!(input)?, checksum).await?;
     Ok(S3Response::new(CreateMultipartUploadOutput {
         bucket: Some(input.bucket),
         key: Some(input.key),

@@ -22,6 +22,8 @@ pub(super) async fn put_object<D: Device>(
         if_none_match: tag_match(input.if_none_match),
     };
     gateway.check_put(&input.bucket, &input.key, &conditions)?;
+    // Before the body: what is refused for its head moves no block.
+    let details = details!(input)?;
     let incoming = Incoming {
         body: input.body.take(),
         length: input.content_length,
@@ -32,7 +34,7 @@ pub(super) async fn put_object<D: Device>(
         trailers: request.trailing_headers,
     };
     let written = receive(gateway, incoming).await?;
-    let object = gateway.link(&input.bucket, &input.key, written, details!(input), conditions).await?;
+    let object = gateway.link(&input.bucket, &input.key, written, details, conditions).await?;
     let mut output = PutObjectOutput { e_tag: Some(etag(&object)), ..PutObjectOutput::default() };
     checksums::set!(output, &object.checksum);
     output.checksum_type = object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage));

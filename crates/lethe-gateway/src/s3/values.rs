@@ -4,6 +4,7 @@ use super::access::OWNER;
 use crate::catalogue::{Details, Moment, Object, UploadId};
 use crate::checksums::hex;
 use crate::conditions::TagMatch;
+use crate::error::Error;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{self, ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
@@ -45,7 +46,7 @@ pub(super) fn initiator() -> dto::Initiator {
 /// Details from the headers of any verb that has them.
 macro_rules! details {
     ($input:expr) => {
-        $crate::catalogue::Details {
+        $crate::s3::values::bounded($crate::catalogue::Details {
             content_type: $input.content_type.take(),
             cache_control: $input.cache_control.take(),
             content_disposition: $input.content_disposition.take(),
@@ -53,10 +54,22 @@ macro_rules! details {
             content_language: $input.content_language.take(),
             expires: $input.expires.as_ref().map($crate::s3::values::moment),
             metadata: $input.metadata.take().unwrap_or_default().into_iter().collect(),
-        }
+        })
     };
 }
 pub(super) use details;
+
+/// The most bytes of user metadata, names and values together: as in S3.
+const MOST_METADATA: usize = 2048;
+
+/// The details, unless their user metadata is longer than S3 takes.
+pub(super) fn bounded(details: Details) -> Result<Details, Error> {
+    let bytes = details.metadata.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > MOST_METADATA {
+        return Err(Error::MetadataTooLarge { bytes, most: MOST_METADATA });
+    }
+    Ok(details)
+}
 
 /// `aws-chunked` tells how the body came, not what the object is.
 pub(super) fn without_chunking(encoding: Option<String>) -> Option<String> {
@@ -74,7 +87,7 @@ pub(super) fn content_type(details: &Details) -> String {
 }
 
 pub(super) fn upload_id(text: &str) -> S3Result<UploadId> {
-    parse_hex(text).map(UploadId).ok_or_else(|| S3Error::from(crate::error::Error::NoSuchUpload))
+    parse_hex(text).map(UploadId).ok_or_else(|| S3Error::from(Error::NoSuchUpload))
 }
 
 pub(super) fn upload_text(id: UploadId) -> String {
