@@ -32,6 +32,8 @@ pub mod error;
 #[cfg(feature = "linux")]
 pub mod failure;
 #[cfg(feature = "linux")]
+pub mod ffi;
+#[cfg(feature = "linux")]
 mod linux;
 #[cfg(feature = "linux")]
 pub mod options;

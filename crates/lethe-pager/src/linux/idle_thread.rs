@@ -5,10 +5,9 @@ use super::paging::Paging;
 use super::signals::Blocked;
 use crate::error::Error;
 use rustix::thread::futex;
-use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
-use std::thread::{Builder, JoinHandle};
+use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 const AWAKE: u32 = 0;
@@ -18,8 +17,9 @@ const ENDED: u32 = 2;
 /// How long it looks out for the next fault before it sleeps. Waking it costs the faulting thread some microseconds.
 const PATIENCE: Duration = Duration::from_micros(50);
 
-/// Looks for work between two looks at the clock.
-const LOOKS_A_CLOCK: u32 = 32;
+/// How long after a fault it begins. Where faults follow one another at once a step would only keep the next one
+/// waiting for the lock, and its pages in another processor's cache: there the faults do everything themselves.
+const GRACE: Duration = Duration::from_micros(8);
 
 pub(crate) struct IdleThread {
     state: Arc<AtomicU32>,
@@ -60,35 +60,46 @@ fn rouse(state: &AtomicU32) {
 }
 
 fn serve(paging: &Paging, state: &AtomicU32) {
-    loop {
-        let since = Instant::now();
-        while since.elapsed() < PATIENCE {
-            for _ in 0..LOOKS_A_CLOCK {
-                if paging.owes() {
-                    break;
-                }
-                spin_loop();
-            }
-            while paging.owes() {
-                paging.idle();
-                // A fault that wants the lock goes first.
-                spin_loop();
-            }
-            if state.load(Ordering::SeqCst) == ENDED {
-                return;
-            }
-        }
-        if state.compare_exchange(AWAKE, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-            return;
-        }
-        // Something may have become owed before we were seen asleep.
+    let mut since = Instant::now();
+    // The count of faults after the last of which the grace has passed.
+    let mut graced = None;
+    while state.load(Ordering::SeqCst) != ENDED {
         if paging.owes() {
-            rouse(state);
+            let served = paging.served();
+            if graced == Some(served) || is_quiet(paging, served) {
+                graced = Some(served);
+                paging.idle();
+            }
+            since = Instant::now();
+        } else if since.elapsed() > PATIENCE {
+            sleep(paging, state);
+            since = Instant::now();
         }
-        while state.load(Ordering::SeqCst) == ASLEEP {
-            // Woken, interrupted or changed before we slept: look again in any case.
-            let _ = futex::wait(state, futex::Flags::PRIVATE, ASLEEP, None);
-        }
+        // A fault that wants the lock, or the processor, goes first.
+        thread::yield_now();
+    }
+}
+
+/// Whether no fault comes for as long as the grace.
+fn is_quiet(paging: &Paging, served: u64) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < GRACE && paging.served() == served {
+        thread::yield_now();
+    }
+    paging.served() == served
+}
+
+fn sleep(paging: &Paging, state: &AtomicU32) {
+    if state.compare_exchange(AWAKE, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+        return;
+    }
+    // Something may have become owed before we were seen asleep.
+    if paging.owes() {
+        rouse(state);
+    }
+    while state.load(Ordering::SeqCst) == ASLEEP {
+        // Woken, interrupted or changed before we slept: look again in any case.
+        let _ = futex::wait(state, futex::Flags::PRIVATE, ASLEEP, None);
     }
 }
 

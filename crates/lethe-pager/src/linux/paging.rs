@@ -10,7 +10,7 @@ use crate::options::PAGE_BYTES;
 use lethe_core::oram::Oram;
 use lethe_seal::pages::PageError;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A fault path over whatever scheme.
 pub(crate) trait Faults: Send {
@@ -76,6 +76,8 @@ pub(crate) struct Paging {
     start: usize,
     /// Something is owed. A hint, for whoever steps it.
     owes: AtomicBool,
+    /// Faults so far. A hint, too.
+    served: AtomicU64,
     on_failure: OnFailure,
 }
 
@@ -83,7 +85,7 @@ impl Paging {
     pub(crate) fn new(faults: Box<dyn Faults>, pages: Pages, start: usize, on_failure: OnFailure) -> Self {
         let owes = AtomicBool::new(faults.owed() > 0);
         let inner = Inner { faults, pages, failed_idle: None };
-        Paging { inner: Lock::new(inner), start, owes, on_failure }
+        Paging { inner: Lock::new(inner), start, owes, served: AtomicU64::new(0), on_failure }
     }
 
     /// Serves the fault at an address of the region. Does not return if it cannot be served, but for the verdict that
@@ -93,6 +95,7 @@ impl Paging {
         let served = self.inner.with(|inner| {
             let served = inner.fault(page);
             self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
+            self.served.fetch_add(1, Ordering::Relaxed);
             served
         });
         served.map(|_| ()).map_err(|error| self.failed(Failure { page, error }))
@@ -100,6 +103,10 @@ impl Paging {
 
     pub(crate) fn owes(&self) -> bool {
         self.owes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
     }
 
     /// One step of what is owed, unless a fault is being served or waits to be.

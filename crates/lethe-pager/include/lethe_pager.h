@@ -1,0 +1,77 @@
+/* Oblivious demand paging for C: memory of which only a few pages are resident, the rest sealed behind an oblivious RAM.
+ *
+ * Build the library with `cargo rustc -p lethe-pager --release --crate-type cdylib` (or staticlib).
+ * Functions may be called from any thread. None of them may be called from a signal handler. */
+#ifndef LETHE_PAGER_H
+#define LETHE_PAGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes of a page. */
+#define LETHE_PAGE_BYTES 4096
+
+typedef struct lethe_region lethe_region;
+
+/* What a region is made with. Begin with lethe_options_default; a null name is the default too. */
+typedef struct lethe_options {
+    uint64_t pages;           /* 1 to 2^32 - 1 */
+    uint64_t resident;        /* pages that are resident at most: at least 1 */
+    uint64_t untrusted_bytes; /* the most untrusted memory that may be used */
+    uint64_t ratio;           /* K of detworam and its kin: at least 1 */
+    uint64_t unmapped;        /* resident pages that are given a second chance; 0: first in, first out */
+    uint64_t threads;         /* threads of the parallel schemes; 0: the machine's processors, at most K + 1 */
+    const char *scheme;       /* plain, detworam, eager, parallel, eager-parallel, path, opam */
+    const char *cipher;       /* aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 */
+    const char *trap;         /* handler-thread, in-thread (then no system call may touch the region) */
+} lethe_options;
+
+/* What was counted so far; times in nanoseconds. */
+typedef struct lethe_counters {
+    uint64_t faults;
+    uint64_t evictions;
+    uint64_t soft_faults;
+    uint64_t repeated;
+    uint64_t idle_steps;
+    uint64_t total_nanos;
+    uint64_t frames_nanos;
+    uint64_t write_nanos;
+    uint64_t read_nanos;
+    uint64_t idle_nanos;
+} lethe_counters;
+
+/* The defaults for a region of so many pages. */
+lethe_options lethe_options_default(uint64_t pages);
+
+/* A region of zeros, or null: then `error` holds why, cut to `error_bytes` with its final zero byte. `error` may be null.
+ * A page that was tampered with ends the process at its next touch, with one line on standard error. */
+lethe_region *lethe_region_new(const lethe_options *options, char *error, size_t error_bytes);
+
+/* The first byte of the region. */
+void *lethe_region_address(const lethe_region *region);
+
+/* How long it is, in bytes. */
+size_t lethe_region_bytes(const lethe_region *region);
+
+/* Gives up the contents of pages that nobody uses: they read as zeros from now on. Returns 0, or -1 if the pages lie
+ * beyond the region; then nothing has changed. */
+int lethe_region_discard(const lethe_region *region, uint64_t first_page, uint64_t pages);
+
+/* What was counted so far. */
+lethe_counters lethe_region_counters(const lethe_region *region);
+
+/* The file with the untrusted memory, for a watcher. It is the region's: do not close it. */
+int lethe_region_untrusted_fd(const lethe_region *region);
+
+/* Takes the region back. Nobody may use its memory any more. Null is ignored. */
+void lethe_region_free(lethe_region *region);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,52 @@
+//! The header says what the library does: a C program that is compiled against it works.
+#![allow(unsafe_code, reason = "calls a function that was compiled from C")]
+
+use lethe_pager::ffi;
+use std::ffi::{CString, c_int, c_void};
+use std::process::Command;
+
+#[test]
+fn a_c_program_that_is_compiled_against_the_header_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("c_interface.so");
+    let here = env!("CARGO_MANIFEST_DIR");
+    let compiled = Command::new("cc")
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"])
+        .arg(format!("{here}/include"))
+        .arg(format!("{here}/tests/c_interface.c"))
+        .arg("-o")
+        .arg(&library)
+        .status()
+        .expect("a C compiler, cc, is installed");
+    assert!(compiled.success());
+    let name = CString::new(library.to_str().unwrap()).unwrap();
+    type UseRegion = extern "C" fn(
+        *const c_void,
+        *const c_void,
+        *const c_void,
+        *const c_void,
+        *const c_void,
+        *const c_void,
+        *const c_void,
+        *const c_void,
+    ) -> c_int;
+    // SAFETY: the library has no initialisers, and the function the type that its source says.
+    let failed_line = unsafe {
+        let library = libc::dlopen(name.as_ptr(), libc::RTLD_NOW);
+        assert!(!library.is_null());
+        let function = libc::dlsym(library, c"use_region".as_ptr());
+        assert!(!function.is_null());
+        let use_region: UseRegion = std::mem::transmute(function);
+        use_region(
+            ffi::lethe_options_default as *const c_void,
+            ffi::lethe_region_new as *const c_void,
+            ffi::lethe_region_address as *const c_void,
+            ffi::lethe_region_bytes as *const c_void,
+            ffi::lethe_region_discard as *const c_void,
+            ffi::lethe_region_counters as *const c_void,
+            ffi::lethe_region_untrusted_fd as *const c_void,
+            ffi::lethe_region_free as *const c_void,
+        )
+    };
+    assert_eq!(failed_line, 0, "the line of c_interface.c that failed");
+}
