@@ -1,0 +1,150 @@
+//! Faults and nothing else: every touch of the program brings a page in and evicts one, so that no computation hides
+//! anything. Microseconds a fault for each scheme, cipher and trap, beside the floor by arithmetic: what the bare trap,
+//! the cipher and the copies cost in this very run, with no bookkeeping at all.
+//!
+//! Rounds are interleaved. Every figure is the median of the rounds, and the least: where others use the machine too, the
+//! least is what the pager takes when they leave it alone. A floor is made of medians or of leasts accordingly.
+#![allow(clippy::print_stdout, reason = "a bench prints")]
+
+mod bare_trap;
+mod parts;
+
+use lethe_pager::options::{Options, PAGE_BYTES};
+use lethe_pager::region::Region;
+use lethe_pager::scheme::Scheme;
+use lethe_pager::trap::Trap;
+use lethe_seal::pages::PageCipher;
+use parts::{Of, Parts};
+use std::time::Instant;
+
+/// The paper's `random_writes` has so many, and its Keystone so many resident.
+const PAGES: usize = 1024;
+const RESIDENT: usize = 15;
+
+const FAULTS: usize = 600;
+const ROUNDS: usize = 21;
+
+struct Row {
+    scheme: Scheme,
+    ratio: u64,
+    cipher: PageCipher,
+    trap: Trap,
+    micros: Vec<f64>,
+}
+
+impl Row {
+    fn options(&self) -> Options {
+        let Row { scheme, ratio, cipher, trap, .. } = *self;
+        Options { scheme, ratio, cipher, trap, resident: RESIDENT, ..Options::new(PAGES as u64) }
+    }
+
+    /// Microseconds a fault, after as many faults as fill the region and go round it once.
+    fn measure(&mut self) {
+        let mut region = Region::new(self.options()).expect("a region of this size fits");
+        let memory = region.as_mut_slice();
+        let touch = |memory: &mut [u8], nth: usize| memory[nth % PAGES * PAGE_BYTES] += 1;
+        (0..PAGES + RESIDENT).for_each(|nth| touch(memory, nth));
+        let begin = Instant::now();
+        (PAGES + RESIDENT..PAGES + RESIDENT + FAULTS).for_each(|nth| touch(memory, nth));
+        let micros = begin.elapsed().as_secs_f64() * 1e6 / FAULTS as f64;
+        let evicted = region.counters().evictions as usize;
+        assert_eq!(evicted, PAGES + FAULTS, "every touch faults and evicts");
+        self.micros.push(micros);
+    }
+
+    /// Opened, sealed and copied pages of a fault, with the trap's own cost.
+    fn floor(&self, parts: &Parts, of: Of) -> f64 {
+        let (come, go, copy) = (parts.come(of, self.cipher), parts.go(of, self.cipher), parts.copy(of));
+        let k = self.ratio as f64;
+        let threads = if self.scheme.is_parallel() { threads().min(k + 1.0) } else { 1.0 };
+        let layout = self.scheme.layout(PAGES as u64, self.ratio).expect("the scheme takes this size");
+        let work = match self.scheme {
+            Scheme::Plain => come + go,
+            // The refreshed pages, the page that is held, which is copied into the buffer, and the page that is wanted.
+            Scheme::DetWoOram | Scheme::Eager | Scheme::Parallel | Scheme::EagerParallel => {
+                (k * come + (k + 1.0) * go) / threads + copy + come
+            }
+            // Two paths: four pages in every bucket, or one of its four.
+            Scheme::Path => 2.0 * 4.0 * (come + go) * levels(layout.slots()),
+            Scheme::Opam => 2.0 * (come + go) * levels(layout.slots() / 4),
+        };
+        parts.trap(of, self.trap) + work
+    }
+}
+
+/// Levels of a tree of so many buckets.
+fn levels(buckets: u64) -> f64 {
+    f64::from((buckets + 1).ilog2())
+}
+
+fn threads() -> f64 {
+    std::thread::available_parallelism().map_or(1.0, |threads| threads.get() as f64)
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+fn rows() -> Vec<Row> {
+    // An argument that does not begin with a dash selects rows that contain it.
+    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
+    let mut rows = Vec::new();
+    for trap in [Trap::InThread, Trap::HandlerThread] {
+        for cipher in PageCipher::ALL {
+            for scheme in Scheme::ALL {
+                let ratios: &[u64] = if scheme.has_ratio() { &[3, 7, 15] } else { &[1] };
+                for &ratio in ratios {
+                    if format!("{trap} {cipher} {scheme}").contains(&filter) {
+                        rows.push(Row { scheme, ratio, cipher, trap, micros: Vec::new() });
+                    }
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn main() {
+    let mut rows = rows();
+    let mut parts = Parts::default();
+    for _ in 0..ROUNDS {
+        parts.measure();
+        rows.iter_mut().for_each(Row::measure);
+    }
+    parts.print();
+    println!(
+        "\n{PAGES} pages, {RESIDENT} resident, {FAULTS} faults a round, {ROUNDS} rounds; µs a fault: median, least"
+    );
+    println!(
+        "{:15} {:21} {:15} {:>3} {:>18} {:>18} {:>18} {:>18}",
+        "trap", "cipher", "scheme", "K", "measured", "floor", "to floor", "to plain"
+    );
+    let of: [Of; 2] = [median, least];
+    for row in &rows {
+        let plain = rows
+            .iter()
+            .find(|other| (other.scheme, other.cipher, other.trap) == (Scheme::Plain, row.cipher, row.trap));
+        let micros = of.map(|of| of(&row.micros));
+        let floor = of.map(|of| row.floor(&parts, of));
+        let to_plain = of.map(|of| plain.map_or(f64::NAN, |plain| of(&row.micros) / of(&plain.micros)));
+        let to_floor = [micros[0] / floor[0], micros[1] / floor[1]];
+        let ratio = if row.scheme.has_ratio() { row.ratio.to_string() } else { String::new() };
+        let pair = |[median, least]: [f64; 2]| format!("{median:>9.2} {least:>8.2}");
+        println!(
+            "{:15} {:21} {:15} {ratio:>3} {} {} {} {}",
+            row.trap.name(),
+            row.cipher.name(),
+            row.scheme.name(),
+            pair(micros),
+            pair(floor),
+            pair(to_floor),
+            pair(to_plain),
+        );
+    }
+}
