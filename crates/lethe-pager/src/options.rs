@@ -39,6 +39,9 @@ pub struct Options {
     /// 4, or all at once if it is parallel too, unless told otherwise.
     pub step_pages: Option<u32>,
     /// The processor that the handler thread is bound to, from 0. The scheduler's choice unless told otherwise.
+    ///
+    /// On a virtual machine, waking a thread on another processor may cost several times what the rest of a fault does.
+    /// A program of one thread does best when it is bound to the same processor as the handler.
     pub handler_processor: Option<usize>,
     /// What becomes of a thread whose page cannot be brought in.
     pub on_failure: OnFailure,

@@ -4,6 +4,9 @@
 //!
 //! Rounds are interleaved. Every figure is the median of the rounds, and the least: where others use the machine too, the
 //! least is what the pager takes when they leave it alone. A floor is made of medians or of leasts accordingly.
+//!
+//! The program, which has one thread, and the handler thread are bound to one processor, except where a scheme works on
+//! several. What it costs to let another thread of the process run beside is among the parts.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 mod bare_trap;
@@ -15,11 +18,15 @@ use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;
 use lethe_seal::pages::PageCipher;
 use parts::{Of, Parts};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::time::Instant;
 
 /// The paper's `random_writes` has so many, and its Keystone so many resident.
 const PAGES: usize = 1024;
 const RESIDENT: usize = 15;
+
+/// Where the program and the handler thread run.
+const PROCESSOR: usize = 0;
 
 const FAULTS: usize = 600;
 const ROUNDS: usize = 21;
@@ -35,12 +42,22 @@ struct Row {
 impl Row {
     fn options(&self) -> Options {
         let Row { scheme, ratio, cipher, trap, .. } = *self;
-        Options { scheme, ratio, cipher, trap, resident: RESIDENT, ..Options::new(PAGES as u64) }
+        let handler_processor = (!scheme.is_parallel()).then_some(PROCESSOR);
+        Options {
+            scheme,
+            ratio,
+            cipher,
+            trap,
+            handler_processor,
+            resident: RESIDENT,
+            ..Options::new(PAGES as u64)
+        }
     }
 
     /// Microseconds a fault, after as many faults as fill the region and go round it once.
     fn measure(&mut self) {
         let mut region = Region::new(self.options()).expect("a region of this size fits");
+        let _bound = (!self.scheme.is_parallel()).then(|| Bound::to(PROCESSOR));
         let memory = region.as_mut_slice();
         let touch = |memory: &mut [u8], nth: usize| memory[nth % PAGES * PAGE_BYTES] += 1;
         (0..PAGES + RESIDENT).for_each(|nth| touch(memory, nth));
@@ -69,6 +86,25 @@ impl Row {
             Scheme::Opam => 2.0 * (come + go) * levels(layout.slots() / 4),
         };
         parts.trap(of, self.trap) + work
+    }
+}
+
+/// Binds this thread to a processor until it is dropped.
+struct Bound(CpuSet);
+
+impl Bound {
+    fn to(processor: usize) -> Self {
+        let before = sched_getaffinity(None).expect("every thread has an affinity");
+        let mut only = CpuSet::new();
+        only.set(processor);
+        sched_setaffinity(None, &only).expect("there is a first processor");
+        Bound(before)
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        sched_setaffinity(None, &self.0).expect("it was so before");
     }
 }
 

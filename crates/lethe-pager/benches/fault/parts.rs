@@ -1,7 +1,7 @@
 //! What a fault is made of, each measured alone over as much memory as the regions use.
 
 use super::bare_trap;
-use super::{PAGES, least, median};
+use super::{Bound, PAGES, PROCESSOR, least, median};
 use lethe_pager::options::PAGE_BYTES;
 use lethe_pager::trap::Trap;
 use lethe_seal::pages::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
@@ -46,8 +46,9 @@ impl Parts {
                 key.open(id(slot), &mut private, tag).expect("as it was sealed");
             }));
         }
-        self.in_thread.push(bare_trap::in_thread());
         self.in_thread_beside_another.push(bare_trap::in_thread_beside_another());
+        let _bound = Bound::to(PROCESSOR);
+        self.in_thread.push(bare_trap::in_thread());
         self.handler_thread.push(bare_trap::handler_thread());
     }
 

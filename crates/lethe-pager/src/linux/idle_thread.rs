@@ -1,10 +1,16 @@
 //! Off-line work beside the in-thread trap: a thread that takes the fault path's lock for one bounded step at a time,
 //! and only while no fault wants it.
+//!
+//! It never looks out for work while there is none: as long as another thread of the process runs on another processor,
+//! each move of a page must interrupt that processor, whose translations may be stale. On a virtual machine that costs
+//! more than a whole fault. So it sleeps, and a fault that leaves something owed wakes it. Where faults follow one
+//! another at once it would be woken in vain; there it is left to sleep for longer and longer.
 
 use super::paging::Paging;
 use super::signals::Blocked;
 use crate::error::Error;
 use rustix::thread::futex;
+use rustix::time::Timespec;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread::{self, Builder, JoinHandle};
@@ -14,22 +20,31 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 const ENDED: u32 = 2;
 
-/// How long it looks out for the next fault before it sleeps. Waking it costs the faulting thread some microseconds.
-const PATIENCE: Duration = Duration::from_micros(50);
-
-/// How long after a fault it begins. Where faults follow one another at once a step would only keep the next one
-/// waiting for the lock, and its pages in another processor's cache: there the faults do everything themselves.
+/// How long after a fault it begins.
 const GRACE: Duration = Duration::from_micros(8);
 
+/// When it looks again by itself, if something is still owed as it goes to sleep.
+const LATER: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// However often waking was in vain, one fault in this many still wakes it (a power of two).
+const MOST_SKIPPED_LOG2: u32 = 6;
+
+#[derive(Default)]
+struct Sleeper {
+    state: AtomicU32,
+    /// Faults that still go by before it is woken.
+    skip: AtomicU32,
+}
+
 pub(crate) struct IdleThread {
-    state: Arc<AtomicU32>,
+    sleeper: Arc<Sleeper>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl IdleThread {
     pub(crate) fn start(paging: Arc<Paging>) -> Result<Self, Error> {
-        let state = Arc::new(AtomicU32::new(AWAKE));
-        let shared = Arc::clone(&state);
+        let sleeper = Arc::new(Sleeper::default());
+        let shared = Arc::clone(&sleeper);
         let _blocked = Blocked::all();
         let builder = Builder::new().name("lethe-pager-idle".to_owned());
         let begun = Arc::new(Barrier::new(2));
@@ -41,72 +56,78 @@ impl IdleThread {
         let thread = builder.spawn(serve).map_err(Error::Thread)?;
         // A thread allocates when it begins: not while faults are being served.
         begun.wait();
-        Ok(IdleThread { state, thread: Some(thread) })
+        Ok(IdleThread { sleeper, thread: Some(thread) })
     }
 
     /// After a fault that left something owed.
     pub(crate) fn rouse(&self) {
-        rouse(&self.state);
-    }
-}
-
-fn rouse(state: &AtomicU32) {
-    if state.load(Ordering::SeqCst) == ASLEEP
-        && state.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
-    {
-        // The futex is there as long as we borrow it: waking cannot fail.
-        let _ = futex::wake(state, futex::Flags::PRIVATE, 1);
-    }
-}
-
-fn serve(paging: &Paging, state: &AtomicU32) {
-    let mut since = Instant::now();
-    // The count of faults after the last of which the grace has passed.
-    let mut graced = None;
-    while state.load(Ordering::SeqCst) != ENDED {
-        if paging.owes() {
-            let served = paging.served();
-            if graced == Some(served) || is_quiet(paging, served) {
-                graced = Some(served);
-                paging.idle();
-            }
-            since = Instant::now();
-        } else if since.elapsed() > PATIENCE {
-            sleep(paging, state);
-            since = Instant::now();
+        let skip = self.sleeper.skip.load(Ordering::Relaxed);
+        if skip > 0 {
+            // Two faults at once may count as one: it is a hint.
+            self.sleeper.skip.store(skip - 1, Ordering::Relaxed);
+        } else {
+            self.sleeper.wake();
         }
-        // A fault that wants the lock, or the processor, goes first.
-        thread::yield_now();
     }
 }
 
-/// Whether no fault comes for as long as the grace.
-fn is_quiet(paging: &Paging, served: u64) -> bool {
-    let since = Instant::now();
-    while since.elapsed() < GRACE && paging.served() == served {
-        thread::yield_now();
+impl Sleeper {
+    fn wake(&self) {
+        if self.state.load(Ordering::SeqCst) == ASLEEP
+            && self.state.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        {
+            // The futex is there as long as we borrow it: waking cannot fail.
+            let _ = futex::wake(&self.state, futex::Flags::PRIVATE, 1);
+        }
     }
-    paging.served() == served
+
+    fn sleep(&self, paging: &Paging) {
+        if self.state.compare_exchange(AWAKE, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            return;
+        }
+        // Looked at after we were seen asleep: a fault from now on wakes us.
+        let timeout = paging.owes().then_some(LATER);
+        while self.state.load(Ordering::SeqCst) == ASLEEP {
+            // Woken, interrupted or changed before we slept: look again in any case.
+            let waited = futex::wait(&self.state, futex::Flags::PRIVATE, ASLEEP, timeout.as_ref());
+            if waited == Err(rustix::io::Errno::TIMEDOUT) {
+                self.wake();
+            }
+        }
+    }
 }
 
-fn sleep(paging: &Paging, state: &AtomicU32) {
-    if state.compare_exchange(AWAKE, ASLEEP, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-        return;
+fn serve(paging: &Paging, sleeper: &Sleeper) {
+    let mut in_vain = 0;
+    while sleeper.state.load(Ordering::SeqCst) != ENDED {
+        let useful = work(paging);
+        in_vain = if useful { 0 } else { (in_vain + 1).min(MOST_SKIPPED_LOG2) };
+        sleeper.skip.store((1 << in_vain) - 1, Ordering::Relaxed);
+        sleeper.sleep(paging);
     }
-    // Something may have become owed before we were seen asleep.
-    if paging.owes() {
-        rouse(state);
+}
+
+/// Does what is owed until the next fault. Whether there was time for anything.
+fn work(paging: &Paging) -> bool {
+    let (served, since) = (paging.served(), Instant::now());
+    while since.elapsed() < GRACE {
+        if paging.served() != served {
+            return false;
+        }
+        // Whoever wants this processor goes first.
+        thread::yield_now();
     }
-    while state.load(Ordering::SeqCst) == ASLEEP {
-        // Woken, interrupted or changed before we slept: look again in any case.
-        let _ = futex::wait(state, futex::Flags::PRIVATE, ASLEEP, None);
+    while paging.owes() && paging.served() == served {
+        paging.idle();
+        thread::yield_now();
     }
+    true
 }
 
 impl Drop for IdleThread {
     fn drop(&mut self) {
-        self.state.store(ENDED, Ordering::SeqCst);
-        let _ = futex::wake(&self.state, futex::Flags::PRIVATE, 1);
+        self.sleeper.state.store(ENDED, Ordering::SeqCst);
+        let _ = futex::wake(&self.sleeper.state, futex::Flags::PRIVATE, 1);
         if let Some(thread) = self.thread.take() {
             // It does not panic, and if it did its message is out.
             let _ = thread.join();
