@@ -53,28 +53,35 @@ pub enum CredentialsError {
 }
 
 impl Credentials {
-    /// Reads them, or makes new ones if there are none yet. The flag says whether they are new.
+    /// Reads them, if there are any yet.
     ///
     /// # Errors
     /// See [`CredentialsError`]. A file that cannot be used is left as it is.
-    pub fn load_or_make(file: &Path) -> Result<(Credentials, bool), CredentialsError> {
-        let failed = |verb| move |error| CredentialsError::File { file: file.to_path_buf(), verb, error };
+    pub fn load(file: &Path) -> Result<Option<Credentials>, CredentialsError> {
+        let failed = |error| CredentialsError::File { file: file.to_path_buf(), verb: "read", error };
         match std::fs::read_to_string(file) {
             Ok(mut text) => {
-                if readable_by_others(file).map_err(failed("read"))? {
+                if readable_by_others(file).map_err(failed)? {
                     return Err(CredentialsError::Exposed(file.to_path_buf()));
                 }
                 let read = toml::from_str(&text).map_err(|_| CredentialsError::Garbled(file.to_path_buf()));
                 text.zeroize();
-                read.map(|credentials| (credentials, false))
+                read.map(Some)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let credentials = Credentials::random()?;
-                credentials.write(file).map_err(failed("written"))?;
-                Ok((credentials, true))
-            }
-            Err(error) => Err(failed("read")(error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(error)),
         }
+    }
+
+    /// Makes new ones and keeps them in `file`, which must not be there yet.
+    ///
+    /// # Errors
+    /// See [`CredentialsError`].
+    pub fn make(file: &Path) -> Result<Credentials, CredentialsError> {
+        let credentials = Credentials::random()?;
+        let failed = |error| CredentialsError::File { file: file.to_path_buf(), verb: "written", error };
+        credentials.write(file).map_err(failed)?;
+        Ok(credentials)
     }
 
     fn random() -> Result<Credentials, CredentialsError> {
@@ -124,11 +131,11 @@ mod tests {
     fn a_second_opening_has_the_same_credentials() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("credentials.toml");
-        let (first, new) = Credentials::load_or_make(&file).unwrap();
-        assert!(new);
+        assert!(Credentials::load(&file).unwrap().is_none());
+        let first = Credentials::make(&file).unwrap();
         assert_eq!(first.access_key_id.len(), 20);
         assert_eq!(first.secret_access_key.len(), 40);
-        assert_eq!(Credentials::load_or_make(&file).unwrap(), (first, false));
+        assert_eq!(Credentials::load(&file).unwrap(), Some(first));
     }
 
     #[test]
@@ -140,12 +147,12 @@ mod tests {
     fn only_the_owner_can_read_them() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("credentials.toml");
-        Credentials::load_or_make(&file).unwrap();
+        Credentials::make(&file).unwrap();
         let mode = std::fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
 
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-        let error = Credentials::load_or_make(&file).unwrap_err();
+        let error = Credentials::load(&file).unwrap_err();
         assert!(error.to_string().contains("chmod 600"), "{error}");
     }
 
@@ -155,7 +162,7 @@ mod tests {
         let file = folder.path().join("credentials.toml");
         std::fs::write(&file, "access_key_id = 5").unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-        let error = Credentials::load_or_make(&file).unwrap_err();
+        let error = Credentials::load(&file).unwrap_err();
         assert!(matches!(error, CredentialsError::Garbled(_)), "{error}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "access_key_id = 5");
     }

@@ -110,9 +110,10 @@ pub struct ServeFlags {
 
 /// What the provider charges.
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Prices")]
 pub struct PriceFlags {
-    /// A table of the provider's prices
-    #[arg(long, value_name = "FILE")]
+    /// What the provider charges: free, s3-standard, r2-standard (examples with a date), FILE or FILE#NAME
+    #[arg(long, value_name = "NAME|FILE")]
     pub prices: Option<PathBuf>,
 }
 

@@ -18,3 +18,4 @@ pub mod progress;
 pub mod public_figures;
 pub mod report;
 pub mod size;
+pub mod trusted_memory;

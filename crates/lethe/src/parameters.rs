@@ -6,6 +6,7 @@ use crate::config::origins::{
 };
 use crate::config::{Cipher, Scheme, Settings, SettingsError, VaultConfig};
 use crate::size::Size;
+use crate::trusted_memory::TrustedMemory;
 use clap::ValueEnum;
 use lethe_core::schemes::path::{PathParameters, PathParametersError};
 use lethe_core::schemes::ring::RingParameters;
@@ -166,6 +167,7 @@ pub fn summary(
     let block = u64::from(scheme.block_bytes());
     let stored = parameters.stored_bytes();
     let usage = Usage { stored_bytes: stored, ..Usage::default() };
+    let trusted = TrustedMemory::of(parameters);
     VaultSummary {
         fresh,
         scheme: scheme.name().into(),
@@ -175,7 +177,8 @@ pub fn summary(
         store,
         stored: Size(stored),
         moved_per_byte: scheme.bytes_per_byte(),
-        trusted: Size(parameters.trusted_bytes()),
+        trusted_usual: Size(trusted.usual),
+        trusted: Size(trusted.most),
         dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),
     }
 }

@@ -2,12 +2,14 @@
 
 use crate::config::origins::{
     BLOCK_SIZE, CAPACITY, DATA, ENDPOINT, KEY_ENV, KEY_FILE, KEY_SOURCE, PRICES, STORE, STORE_OPTION,
+    TREE_TOP,
 };
-use crate::config::{KeySettings, Settings, SettingsError, VaultConfig};
+use crate::config::{KeySettings, Scheme, Settings, SettingsError, VaultConfig};
 use crate::interrupt::{Interrupted, Interrupts};
 use crate::made::Made;
 use crate::parameters::{refuse_contradictions, vault_parameters};
 use crate::size::Size;
+use crate::trusted_memory::TrustedMemory;
 use anyhow::{Context, Result, bail};
 use lethe_core::layout::Layout;
 use lethe_seal::key_file;
@@ -89,7 +91,12 @@ impl<'a> Place<'a> {
         let is_there = database.try_exists().with_context(|| {
             format!("{}: {} cannot be looked at", self.settings.origins.name(DATA), database.display())
         })?;
-        if is_there { self.open_database() } else { Err(VaultError::NoVault.into()) }
+        if is_there { self.open_database() } else { Err(self.no_vault()) }
+    }
+
+    /// There is none, and where it was looked for.
+    pub fn no_vault(&self) -> anyhow::Error {
+        anyhow::Error::new(VaultError::NoVault).context(self.settings.data.trusted().display().to_string())
     }
 
     /// The trusted disk of a vault that is to be made or restored.
@@ -173,6 +180,30 @@ impl<'a> Place<'a> {
         Ok((key_file::create(file).with_context(|| self.settings.origins.name(KEY_FILE))?, None))
     }
 
+    /// The command that serves this vault. Options of the store may be secrets, and are left to the reader.
+    pub fn serve_line(&self) -> String {
+        let (settings, store) = (self.settings, &self.settings.store);
+        let mut words = vec!["lethe".to_owned(), "serve".into()];
+        let mut flag = |name: &str, value: String| words.extend([name.to_owned(), quoted(&value)]);
+        flag("--data", settings.data.root().display().to_string());
+        if let Some(url) = &store.url {
+            flag("--store", url.clone());
+        }
+        if let Some(endpoint) = &store.endpoint {
+            flag("--endpoint", endpoint.clone());
+        }
+        for key in store.options.0.keys() {
+            flag("--store-option", format!("{key}=…"));
+        }
+        match &settings.key {
+            KeySettings::File(file) if *file == settings.data.master_key() => {}
+            KeySettings::File(file) => flag("--key-file", file.display().to_string()),
+            KeySettings::Env(variable) => flag("--key-env", variable.clone()),
+            KeySettings::Passphrase(_) => words.push("--passphrase".into()),
+        }
+        words.join(" ")
+    }
+
     /// How the store is named to people.
     pub fn store_name(&self) -> String {
         let folder = || self.settings.data.untrusted().display().to_string();
@@ -196,6 +227,17 @@ impl<'a> Place<'a> {
         let create = create && store.url.is_none();
         let options = OpenOptions { keys, create, ..OpenOptions::default() };
         Objects::open(&self.store_name(), &options).await.map_err(|error| {
+            if let OpenError::NoFolder { path } = &error {
+                let advice = format!(
+                    "{} (`mkdir -p {}` makes it)",
+                    origins.name(STORE),
+                    quoted(&path.display().to_string())
+                );
+                return anyhow::Error::new(error).context(advice);
+            }
+            if let Some(advice) = self.endpoint_of_the_environment(&error) {
+                return anyhow::Error::new(error).context(origins.name(STORE)).context(advice);
+            }
             let name = match &error {
                 OpenError::UnknownOption { key, .. } if !store.options.0.contains_key(key) => ENDPOINT,
                 OpenError::UnknownOption { .. } | OpenError::PlainHttp => STORE_OPTION,
@@ -204,6 +246,32 @@ impl<'a> Place<'a> {
             };
             anyhow::Error::new(error).context(origins.name(name))
         })
+    }
+
+    /// Whether the address that did not answer as it should came from the environment, and what to do then: the lines
+    /// that `serve` prints for its clients set one.
+    fn endpoint_of_the_environment(&self, error: &OpenError) -> Option<String> {
+        let store = &self.settings.store;
+        let may_be_why = matches!(
+            error,
+            OpenError::PlainHttp
+                | OpenError::Unreachable { .. }
+                | OpenError::Denied { .. }
+                | OpenError::NoBucket { .. }
+        );
+        let is_s3 = store.url.as_deref().is_some_and(|url| url.starts_with("s3"));
+        let is_given = store.endpoint.is_some() || store.options.0.keys().any(|key| key.contains("endpoint"));
+        if !may_be_why || !is_s3 || is_given {
+            return None;
+        }
+        let variables = ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"];
+        let set = variables.into_iter().find(|name| std::env::var_os(name).is_some())?;
+        Some(format!(
+            "{set} is set, and so says where the provider is; the lines that `serve` prints for its clients set it: \
+             unset it and AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the provider's with {} and {}",
+            self.settings.origins.name(ENDPOINT),
+            self.settings.origins.name(STORE_OPTION),
+        ))
     }
 
     /// The store in service, and its meter.
@@ -231,9 +299,10 @@ impl<'a> Place<'a> {
     pub async fn make(&self) -> Result<(Opening, Interrupts)> {
         let parameters = vault_parameters(self.settings)?;
         if self.has_vault()? {
-            return Err(VaultError::AlreadyThere("the trusted folder").into());
+            let folder = self.settings.data.trusted().display().to_string();
+            return Err(anyhow::Error::new(VaultError::AlreadyThere("the trusted folder")).context(folder));
         }
-        self.refuse_what_memory_cannot_hold(parameters.trusted_bytes())?;
+        self.refuse_what_memory_cannot_hold(TrustedMemory::of(&parameters).most)?;
         // A passphrase is asked for before Ctrl-C is taken over: a prompt could not be left any more.
         let key = self.key_for_new()?;
         let mut interrupts = Interrupts::listen()?;
@@ -351,14 +420,43 @@ impl<'a> Place<'a> {
             capacity: self.settings.capacity,
             needed: Size(needed),
             total: Size(total << 10),
+            advice: self.smaller_tree_top(total << 10),
             block_name: origins.name(BLOCK_SIZE),
         })
     }
+
+    /// Advice for a vault that does not fit into `total` bytes: the largest tree top with which it takes half of them.
+    fn smaller_tree_top(&self, total: u64) -> String {
+        let (name, half) = (self.settings.origins.name(TREE_TOP), total / 2);
+        let needed = |top: Size| {
+            let mut smaller = self.settings.clone();
+            smaller.scheme.tree_top = Some(top);
+            vault_parameters(&smaller).map_or(u64::MAX, |parameters| TrustedMemory::of(&parameters).most)
+        };
+        if self.settings.scheme.scheme == Scheme::Trivial {
+            return String::new();
+        }
+        let tops = (20..=half.max(1).ilog2()).rev().map(|power| Size(1 << power));
+        let fitting = tops.map(|top| (top, needed(top))).find(|(_, needed)| *needed <= half);
+        fitting.map_or_else(String::new, |(top, needed)| {
+            format!("{name} of {top} brings it down to {}, for more bytes moved; or ", Size(needed))
+        })
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:=,@%+…".contains(letter);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// The passphrase, from the environment or from the terminal.
 fn passphrase(variable: &str, twice: bool) -> Result<Zeroizing<String>> {
     if let Ok(passphrase) = std::env::var(variable) {
+        if passphrase.is_empty() {
+            let why = format!("{variable} is empty: set it to the passphrase, or unset it to be asked");
+            return Err(SettingsError::Key(why).into());
+        }
         return Ok(Zeroizing::new(passphrase));
     }
     let ask = |prompt: &str| {
@@ -367,8 +465,48 @@ fn passphrase(variable: &str, twice: bool) -> Result<Zeroizing<String>> {
         })
     };
     let first = ask("Passphrase: ")?;
+    if first.is_empty() {
+        return Err(SettingsError::Key("an empty passphrase protects nothing: type one".into()).into());
+    }
     if twice && *ask("The same again: ")? != *first {
         bail!("the two passphrases differ: nothing was made");
     }
     Ok(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use std::path::Path;
+
+    fn settings(text: &str) -> Settings {
+        Settings::resolve(Config::parse(text, Path::new("lethe.toml")).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_vault_too_large_for_the_machine_is_told_a_tree_top_that_fits() {
+        let large = settings("[vault]\ncapacity = \"1TiB\"");
+        let memory = 16 << 30;
+        assert!(TrustedMemory::of(&vault_parameters(&large).unwrap()).most > memory);
+        let advice = Place::new(&large).smaller_tree_top(memory);
+        let top =
+            advice.strip_prefix("--tree-top of ").and_then(|rest| rest.split_once(" brings")).unwrap().0;
+        let mut smaller = large.clone();
+        smaller.scheme.tree_top = Some(top.parse().unwrap());
+        assert!(TrustedMemory::of(&vault_parameters(&smaller).unwrap()).most <= memory / 2, "{advice}");
+        assert_eq!(Place::new(&large).smaller_tree_top(1 << 20), "", "nothing fits into a mebibyte");
+    }
+
+    #[test]
+    fn the_line_that_serves_a_restored_vault_can_be_pasted_and_shows_no_secret() {
+        let settings = settings(
+            "data = \"/my data\"\n[store]\nurl = \"s3://b/p\"\noptions = { secret_access_key = \"hush\" }\n\
+             [key]\nfile = \"/k\"",
+        );
+        assert_eq!(
+            Place::new(&settings).serve_line(),
+            "lethe serve --data '/my data' --store s3://b/p --store-option secret_access_key=… --key-file /k"
+        );
+    }
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 ///
 /// Written with a binary unit (`KiB`, `MiB`, `GiB`, `TiB`), a decimal one (`kB`, `MB`, `GB`, `TB`) or none (bytes).
 /// A bare `K` or `M` is refused: half of the world means 1000 by it and the other half 1024.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Size(pub u64);
 

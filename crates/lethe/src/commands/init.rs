@@ -1,6 +1,6 @@
 //! `lethe init`
 
-use crate::config::{Config, Settings};
+use crate::config::{Config, KeySettings, Settings};
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, PriceFlags, StoreFlags, VaultFlags};
 use crate::parameters::summary;
@@ -42,6 +42,11 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let (none, status) = (Usage::default(), Status::default());
     Report::now(&summary, &status, &none, &none, None).leave(&settings.data)?;
     println!("A new vault\n{}", summary.render());
-    println!("`lethe serve` serves it. Keep its key: without it, nothing can be read again.");
+    let key = match &settings.key {
+        KeySettings::File(file) => format!("its key, {}", file.display()),
+        KeySettings::Env(variable) => format!("its key, which {variable} holds"),
+        KeySettings::Passphrase(_) => "its passphrase".into(),
+    };
+    println!("`lethe serve` serves it. Keep {key}: without it, nothing can be read again.");
     Ok(Exit::Success)
 }

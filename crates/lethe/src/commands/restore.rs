@@ -96,7 +96,8 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
             return Err(error);
         }
     };
-    println!("The vault is restored. Receipt of its new state:\n{receipt}");
+    println!("The vault is restored. To serve it:\n\n  {}\n\nReceipt of its new state:", place.serve_line());
+    println!("{receipt}");
     let summary = summary(&parameters, place.store_name(), false, None);
     let batch = u64::from(parameters.scheme.max_batch());
     let written = parameters.scheme.capacity();

@@ -57,6 +57,9 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
     let (listen_at, admin_at) = (clients.local_addr()?, administration.local_addr()?);
     let place = Place::new(&settings);
     let prices = place.prices()?;
+    // Those that cannot be used are refused before anything is claimed in the store.
+    let file = settings.data.credentials();
+    let known = Credentials::load(&file)?;
     let fresh = !place.has_vault()?;
     let (opening, mut interrupts) = if fresh {
         place.make().await?
@@ -67,7 +70,7 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
     let parameters = opening.header.parameters.clone();
     // An opening that is cut off is repeated by the next one.
     let (vault, meter) = interrupts.cut_off(opening.open()).await?;
-    let (credentials, _) = Credentials::load_or_make(&settings.data.credentials())?;
+    let credentials = known.map_or_else(|| Credentials::make(&file), Ok)?;
     let options = Options { padding: padding(&settings.serve.padding), ..Options::default() };
     let gateway = Gateway::open(VaultDevice(vault.clone()), options).await?;
 

@@ -7,7 +7,6 @@ use crate::place::Place;
 use crate::report::Report;
 use anyhow::{Result, bail};
 use clap::Args;
-use lethe_vault::VaultError;
 
 #[derive(Args)]
 #[command(
@@ -30,12 +29,13 @@ impl Arguments {
 }
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
-    let prices = Place::new(&settings).prices()?;
+    let place = Place::new(&settings);
+    let prices = place.prices()?;
     let Some(report) = Report::load(&settings.data)? else {
-        if Place::new(&settings).database().exists() {
+        if place.database().exists() {
             bail!("this vault has left no figures yet: `lethe serve` does, from its start on");
         }
-        return Err(VaultError::NoVault.into());
+        return Err(place.no_vault());
     };
     print!("{}", report.render(prices.as_ref()));
     Ok(Exit::Success)

@@ -156,8 +156,8 @@ pub enum SettingsError {
     },
     /// More trusted memory than the machine has.
     #[error(
-        "{name} is {capacity}: such a vault takes {needed} of trusted memory and this machine has {total}; lower it, \
-         or raise {block_name}"
+        "{name} is {capacity}: such a vault takes up to {needed} of trusted memory and this machine has {total}; \
+         {advice}lower it, or raise {block_name}"
     )]
     Memory {
         /// The capacity's name.
@@ -168,6 +168,8 @@ pub enum SettingsError {
         needed: Size,
         /// Memory of the machine.
         total: Size,
+        /// A smaller tree top that would fit, if there is one.
+        advice: String,
         /// The block size's name.
         block_name: String,
     },

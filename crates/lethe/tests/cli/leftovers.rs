@@ -112,6 +112,8 @@ fn a_restore_without_a_receipt_warns_once() {
     let restore = format!("restore --data second --key-file first/master.key --takeover {store}");
     let restored = desk.run(&restore);
     assert_eq!(restored.code, 0, "{}", restored.complained);
+    let serve = format!("lethe serve --data second {store} --key-file first/master.key");
+    assert!(restored.said.contains(&serve), "{}", restored.said);
     let status = desk.succeed("status --data second");
     let receipt = restored.said.lines().last().expect("a receipt");
     assert!(receipt.starts_with("lethe1-") && status.contains(receipt), "{status}");

@@ -41,6 +41,20 @@ fn a_wrong_key_opens_nothing() {
 }
 
 #[test]
+fn credentials_that_cannot_be_used_are_refused_before_an_opening_is_claimed() {
+    let desk = vault();
+    let serve = "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0";
+    std::fs::write(desk.path("lethe-data/trusted/credentials.toml"), "none").expect("written");
+    let before = desk.contents();
+    let error = desk.fail(serve, 1);
+    assert!(error.contains("credentials.toml") && error.contains("chmod 600"), "{error}");
+    close(&desk, "lethe-data/trusted/credentials.toml");
+    let error = desk.fail(serve, 1);
+    assert!(error.contains("holds no credentials"), "{error}");
+    assert_eq!(desk.contents(), before, "a refusal changed something");
+}
+
+#[test]
 fn another_vaults_store_is_refused() {
     let (desk, other) = (vault(), vault());
     std::fs::rename(desk.path("lethe-data/untrusted"), desk.path("ours")).expect("moved");
@@ -128,7 +142,7 @@ fn without_a_vault_every_command_says_so() {
     let desk = Desk::new();
     for command in ["check", "backup", "status"] {
         let error = desk.fail(command, 1);
-        assert!(error.contains("there is no vault"), "{error}");
+        assert!(error.contains("lethe-data/trusted: there is no vault"), "{error}");
     }
     assert!(desk.contents().is_empty());
     std::fs::create_dir(desk.path("store")).expect("a folder");

@@ -1,6 +1,6 @@
 //! Wrong flags and settings: exit code 2, one error that names the flag or the key and its file, nothing left behind.
 
-use crate::desk::Desk;
+use crate::desk::{Desk, finish};
 
 #[test]
 fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
@@ -42,6 +42,36 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         }
         assert!(desk.contents().is_empty(), "{line} left {:?}", desk.contents().keys());
     }
+}
+
+#[test]
+fn an_empty_passphrase_is_refused_by_the_name_of_its_variable() {
+    let desk = Desk::new();
+    let ended =
+        finish(desk.command("init --passphrase").env("LETHE_PASSPHRASE", "").spawn().expect("it starts"));
+    assert_eq!(ended.code, 2, "{}", ended.complained);
+    assert!(ended.complained.contains("LETHE_PASSPHRASE is empty"), "{}", ended.complained);
+    assert!(desk.contents().is_empty());
+}
+
+#[test]
+fn an_endpoint_that_comes_from_the_environment_is_named() {
+    let desk = Desk::new();
+    let mut command = desk.command("init --store s3://bucket/lethe");
+    for (name, value) in [
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1"),
+        ("AWS_ACCESS_KEY_ID", "id"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+    ] {
+        command.env(name, value);
+    }
+    let ended = finish(command.spawn().expect("it starts"));
+    assert_eq!(ended.code, 5, "{}", ended.complained);
+    for part in ["AWS_ENDPOINT_URL is set", "unset it", "--endpoint"] {
+        assert!(ended.complained.contains(part), "{}", ended.complained);
+    }
+    assert!(desk.contents().is_empty());
 }
 
 #[test]

@@ -1,0 +1,133 @@
+//! How much trusted memory a vault takes: as a rule, and at most.
+
+use lethe_core::schemes::path::PathParameters;
+use lethe_core::schemes::ring::RingParameters;
+use lethe_vault::{SchemeParameters, VaultParameters};
+
+/// Bytes of a block's entry in the stash's lists and index, beside its payload.
+const ENTRY: u64 = 64;
+/// The stash grows by an eighth, and by no less than this many blocks.
+const LEAST_GROWTH: u64 = 32;
+
+/// Bytes of trusted memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrustedMemory {
+    /// As a rule, once the vault is full and at work: the maps, the stash with the tree top at its mean, a batch, and
+    /// what an eviction has read.
+    pub usual: u64,
+    /// What `lethe status` never shows more than: the maps, and the room that a stash at its hard bound has taken, with
+    /// the blocks of the evictions in flight and the buffers of paths.
+    pub most: u64,
+}
+
+impl TrustedMemory {
+    /// That of a vault with these parameters.
+    pub fn of(parameters: &VaultParameters) -> Self {
+        let scheme = &parameters.scheme;
+        let entry = u64::from(scheme.block_bytes()) + ENTRY;
+        // Position map, metadata and versions; the heads of the lists come with them.
+        let maps = parameters.trusted_bytes() - scheme.stash_bound() * entry;
+        let held = match scheme {
+            SchemeParameters::Ring(ring) => of_ring(ring),
+            SchemeParameters::Path(path) => of_path(path),
+            SchemeParameters::Trivial(trivial) => {
+                let chunk = u64::from(trivial.chunk_blocks) * entry;
+                Held { usual_blocks: 0, most_blocks: 0, usual_buffers: chunk, most_buffers: chunk }
+            }
+        };
+        let most =
+            maps + (held.most_blocks + (held.most_blocks / 8).max(LEAST_GROWTH)) * entry + held.most_buffers;
+        let usual = maps + held.usual_blocks * entry + held.usual_buffers;
+        TrustedMemory { usual: usual.min(most), most }
+    }
+}
+
+/// What a scheme holds beside its maps: blocks in its stash, bytes in its buffers.
+struct Held {
+    usual_blocks: u64,
+    most_blocks: u64,
+    usual_buffers: u64,
+    most_buffers: u64,
+}
+
+fn of_ring(ring: &RingParameters) -> Held {
+    let subtrees = 1 << ring.top;
+    let path =
+        u64::from(ring.leaf_level - ring.top) * u64::from(ring.inner.blocks) + u64::from(ring.leaf.blocks);
+    // A/2 wait for each subtree; a batch comes, and so does what an eviction has read.
+    let waiting = subtrees * u64::from(ring.eviction_rate) / 2;
+    Held {
+        usual_blocks: waiting + u64::from(ring.max_batch) + path,
+        // Blocks read for an eviction, and those that wait until the one before is written, stand beside the bound.
+        most_blocks: u64::from(ring.stash_bound) + 2 * path,
+        usual_buffers: 4 * subtrees,
+        most_buffers: 4 * subtrees,
+    }
+}
+
+fn of_path(path: &PathParameters) -> Held {
+    let subtrees = 1u64 << path.top.0;
+    let (batch, buckets) = (u64::from(path.max_batch), path.path_buckets() as u64);
+    let bucket = u64::from(path.blocks_per_bucket) * (u64::from(path.block_bytes) + ENTRY);
+    let buckets_of = |paths: u64| -> u64 {
+        (path.top.0..=path.leaf_level.0).map(|level| paths.min(1 << level)).sum::<u64>() * bucket
+    };
+    Held {
+        // Measured (see `PathParameters::for_capacity`), and so are the blocks on a path.
+        usual_blocks: subtrees * 23 / 20 + batch * (2 + buckets * 7 / 5),
+        most_blocks: path.stash_bound.into(),
+        usual_buffers: 2 * buckets_of(batch) + 4 * subtrees,
+        // A batch's paths as they are read, and two batches' as they are written; a buffer at most doubles as it grows.
+        most_buffers: 2 * (buckets_of(batch) + buckets_of(2 * batch)) + 4 * subtrees,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Settings};
+    use crate::parameters::vault_parameters;
+    use crate::place::Place;
+    use lethe_core::words::BlockId;
+    use lethe_vault::Call;
+    use std::path::Path;
+
+    fn settings(scheme: &str, data: &Path) -> Settings {
+        let text = format!(
+            "data = {data:?}\n[vault]\ncapacity = \"1MiB\"\nblock_size = \"4KiB\"\nscheme = \"{scheme}\""
+        );
+        Settings::resolve(Config::parse(&text, Path::new("lethe.toml")).unwrap()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_vault_in_use_never_takes_more_than_was_stated() {
+        for scheme in ["ring", "path", "trivial"] {
+            let folder = tempfile::tempdir().unwrap();
+            let settings = settings(scheme, folder.path());
+            let stated = TrustedMemory::of(&vault_parameters(&settings).unwrap());
+            let (opening, _interrupts) = Place::new(&settings).make().await.unwrap();
+            let (vault, _) = opening.open().await.unwrap();
+            let mut most = 0;
+            for round in 0..2u64 {
+                for batch in 0..16u64 {
+                    let write = |n| Call::Write(BlockId(16 * batch + n), vec![round as u8; 4096]);
+                    vault.access((0..16).map(write).collect()).await.unwrap();
+                    most = most.max(vault.status().trusted_bytes);
+                }
+            }
+            vault.close().await.unwrap();
+            assert!((1..=stated.most).contains(&most), "{scheme}: {most} bytes in use, {stated:?}");
+            assert!(stated.usual <= stated.most, "{scheme}: {stated:?}");
+        }
+    }
+
+    #[test]
+    fn the_default_vault_takes_less_as_a_rule_than_its_bound_and_more_than_its_tree_top() {
+        let parameters = vault_parameters(&settings("ring", Path::new("/d"))).unwrap();
+        let TrustedMemory { usual, most } = TrustedMemory::of(&parameters);
+        let SchemeParameters::Ring(ring) = &parameters.scheme else { panic!("ring was asked for") };
+        let tree_top = (u64::from(ring.eviction_rate) << ring.top) / 2 * 4096;
+        assert!((tree_top..most).contains(&usual), "{tree_top} {usual} {most}");
+        assert!(most >= parameters.trusted_bytes());
+    }
+}
