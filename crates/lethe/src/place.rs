@@ -439,6 +439,8 @@ impl<'a> Place<'a> {
         let tops = (20..=half.max(1).ilog2()).rev().map(|power| Size(1 << power));
         let fitting = tops.map(|top| (top, needed(top))).find(|(_, needed)| *needed <= half);
         fitting.map_or_else(String::new, |(top, needed)| {
+            // As one word, for a shell.
+            let top = top.to_string().replace(' ', "");
             format!("{name} of {top} brings it down to {}, for more bytes moved; or ", Size(needed))
         })
     }

@@ -157,7 +157,7 @@ pub enum SettingsError {
     /// More trusted memory than the machine has.
     #[error(
         "{name} is {capacity}: such a vault takes up to {needed} of trusted memory and this machine has {total}; \
-         {advice}lower it, or raise {block_name}"
+         {advice}lower the capacity, or raise {block_name}"
     )]
     Memory {
         /// The capacity's name.
