@@ -33,7 +33,9 @@ pub struct Options {
     /// How a page leaves the application's sight.
     pub eviction: Eviction,
     /// Threads that seal and open pages side by side, the faulting one among them, under the parallel schemes: at
-    /// least 1. The machine's processors, but no more than K + 1, unless told otherwise.
+    /// least 1. Unless told otherwise, the machine's processors, but no more than K + 1; or 1 if a short trial at the
+    /// making of the region says that on this machine they cost more than they save: while they run, each move of a
+    /// page interrupts their processors. [`Region::threads`](crate::region::Region::threads) says which.
     pub threads: Option<usize>,
     /// Pages that an eager scheme moves in one step between two faults: at least 1, what a fault may have to wait for.
     /// 4, or all at once if it is parallel too, unless told otherwise.

@@ -30,6 +30,7 @@ pub struct Region {
     shared: Arc<SharedMapping>,
     options: Options,
     scheme_bytes: usize,
+    threads: usize,
 }
 
 enum Registration {
@@ -55,7 +56,7 @@ impl Region {
         };
         let uffd = Arc::new(Userfaultfd::open(delivery, options.eviction)?);
         let shared = Arc::new(SharedMapping::new(untrusted_bytes).map_err(refused("untrusted memory"))?);
-        let Built { faults, trusted_bytes } = options.scheme.build(&options, Arc::clone(&shared))?;
+        let Built { faults, trusted_bytes, threads } = options.scheme.build(&options, Arc::clone(&shared))?;
 
         let bytes = options.pages as usize * PAGE_BYTES;
         let frames = crate::fault::policy::frames(options.policy) * PAGE_BYTES;
@@ -74,10 +75,23 @@ impl Region {
                 _thread: HandlerThread::start(Arc::clone(&paging), uffd, options.handler_processor)?,
             },
             Trap::InThread => Registration::InThread {
-                _handler: InThread::register(Arc::clone(&paging), start, bytes, options.scheme.idles())?,
+                _handler: InThread::register(
+                    Arc::clone(&paging),
+                    start,
+                    bytes,
+                    options.scheme.off_line(&options)?,
+                )?,
             },
         };
-        Ok(Region { trap: Some(trap), paging, mapping, shared, options, scheme_bytes: trusted_bytes })
+        Ok(Region {
+            trap: Some(trap),
+            paging,
+            mapping,
+            shared,
+            options,
+            scheme_bytes: trusted_bytes,
+            threads,
+        })
     }
 
     /// The memory.
@@ -114,6 +128,11 @@ impl Region {
     /// What it was made with.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Threads that share the work of a fault: more than 1 only under the parallel schemes, and where it pays.
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
     /// What was counted so far.

@@ -2,7 +2,9 @@
 
 use crate::error::Error;
 use crate::fault::path::FaultPath;
+use crate::linux::in_thread::OffLine;
 use crate::linux::paging::Faults;
+use crate::linux::shootdown;
 use crate::options::{Options, PAGE_BYTES};
 use crate::shared::SharedMapping;
 use core::fmt;
@@ -18,14 +20,15 @@ use lethe_core::schemes::plain::{Plain, PlainParameters};
 use lethe_core::words::Bucket;
 use lethe_fork::Pool;
 use lethe_seal::pages::{
-    PageCipher, PageError, PageKey, PagePool, ScheduledVersions, SealedPages, TableVersions, Versions,
-    memory_bytes,
+    PageCipher, PageError, PageId, PageKey, PagePool, ScheduledVersions, SealedPages, TableVersions,
+    Versions, memory_bytes,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use rustix::io::Errno;
 use std::sync::{Arc, Barrier};
 use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
 
 /// How pages go to and come from untrusted memory. `Snapshot` sees which slots of it changed between two moments,
 /// `Full` sees every read and write.
@@ -144,6 +147,17 @@ impl Scheme {
         })
     }
 
+    /// Whether its off-line work of one fault is worth waking another thread, which may then interrupt the next.
+    pub(crate) fn off_line(self, options: &Options) -> Result<OffLine, Error> {
+        Ok(match self {
+            Scheme::Eager | Scheme::EagerParallel => {
+                OffLine::Some { pays: write_work(options)? > 2 * shootdown::cost()? }
+            }
+            Scheme::Path => OffLine::Some { pays: false },
+            _ => OffLine::Nothing,
+        })
+    }
+
     /// The scheme over sealed pages in shared memory, with a fresh key.
     pub(crate) fn build(self, options: &Options, shared: Arc<SharedMapping>) -> Result<Built, Error> {
         let layout = self.layout(options.pages, options.ratio)?;
@@ -155,7 +169,7 @@ impl Scheme {
         let threads = pool.as_ref().map_or(1, |pool| pool.threads());
         let sealing = Sealing { shared, layout, key, pool };
         let sealing_bytes = threads * (PAGE_BYTES + options.cipher.tag_bytes());
-        match self {
+        let (faults, bytes) = match self {
             Scheme::Plain => {
                 let plain =
                     Plain::new(plain_parameters(options.pages), sealing.over(TableVersions::new(buckets))?)?;
@@ -196,7 +210,8 @@ impl Scheme {
                 let bytes = bytes + oram.trusted_bytes();
                 built(oram, bytes, options)
             }
-        }
+        }?;
+        Ok(Built { faults, trusted_bytes: bytes, threads })
     }
 }
 
@@ -204,15 +219,16 @@ impl Scheme {
 pub(crate) struct Built {
     pub(crate) faults: Box<dyn Faults>,
     pub(crate) trusted_bytes: usize,
+    /// That share the work of a fault.
+    pub(crate) threads: usize,
 }
 
 fn built<O: Oram<Error = PageError> + Send + 'static>(
     oram: O,
     trusted_bytes: usize,
     options: &Options,
-) -> Result<Built, Error> {
-    let faults = Box::new(FaultPath::new(oram, options.resident, options.policy)?);
-    Ok(Built { faults, trusted_bytes })
+) -> Result<(Box<dyn Faults>, usize), Error> {
+    Ok((Box::new(FaultPath::new(oram, options.resident, options.policy)?), trusted_bytes))
 }
 
 /// What the sealing layer of a region is made of.
@@ -242,11 +258,16 @@ fn path_parameters(pages: u64) -> Result<PathParameters, Error> {
 }
 
 fn pool(options: &Options) -> Result<Arc<PagePool>, Error> {
-    let processors = available_parallelism().map_or(1, |processors| processors.get() as u64);
-    let threads = options.threads.unwrap_or(processors.min(options.ratio.saturating_add(1)) as usize);
-    if threads == 0 {
-        return Err(Error::System { what: "a pool of 0 threads; choose at least 1", errno: Errno::INVAL });
-    }
+    let threads = match options.threads {
+        Some(0) => {
+            return Err(Error::System {
+                what: "a pool of 0 threads; choose at least 1",
+                errno: Errno::INVAL,
+            });
+        }
+        Some(threads) => threads,
+        None => threads_that_pay(options)?,
+    };
     // The pool's threads inherit the mask: no signal handler of the application runs on them.
     let _blocked = crate::linux::signals::Blocked::all();
     // A thread allocates when it begins: not while faults are being served.
@@ -258,6 +279,38 @@ fn pool(options: &Options) -> Result<Arc<PagePool>, Error> {
     let pool = Pool::with_start(threads, PagePool::PATIENCE, start).map_err(Error::Thread)?;
     begun.wait();
     Ok(Arc::new(PagePool::over(pool)))
+}
+
+/// As many as there is work for, if the time that they save at each fault is more than what they cost at its two moves.
+fn threads_that_pay(options: &Options) -> Result<usize, Error> {
+    let processors = available_parallelism().map_or(1, |processors| processors.get() as u64);
+    let threads = processors.min(options.ratio.saturating_add(1));
+    if threads == 1 {
+        return Ok(1);
+    }
+    let saved = write_work(options)?.mul_f64(1.0 - 1.0 / threads as f64);
+    let pays = saved > 2 * shootdown::cost()?;
+    Ok(if pays { threads as usize } else { 1 })
+}
+
+/// To open and to seal what one write moves.
+fn write_work(options: &Options) -> Result<Duration, Error> {
+    let pages = u32::try_from(options.ratio.min(options.pages)).unwrap_or(u32::MAX).saturating_add(1);
+    Ok(page_work(options.cipher)?.saturating_mul(pages))
+}
+
+/// To open and to seal a page, the least of a few.
+fn page_work(cipher: PageCipher) -> Result<Duration, Error> {
+    let mut rng = ChaCha20Rng::try_from_os_rng().map_err(|error| Error::Entropy(error.into()))?;
+    let key = PageKey::draw(cipher, &mut rng);
+    let (mut page, mut tag) = (vec![0; PAGE_BYTES], vec![0; cipher.tag_bytes()]);
+    let trials = (1..10).map(|version| {
+        let id = PageId { slot: 0, version };
+        let begin = Instant::now();
+        key.seal(id, &mut page, &mut tag);
+        key.open(id, &mut page, &tag).map(|()| begin.elapsed())
+    });
+    Ok(trials.flatten().min().unwrap_or_default())
 }
 
 impl fmt::Display for Scheme {

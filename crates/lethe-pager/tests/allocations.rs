@@ -45,8 +45,16 @@ fn serving_faults_allocates_nothing_on_any_thread() {
         for trap in Trap::ALL {
             for cipher in PageCipher::ALL {
                 for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
-                    let options =
-                        Options { resident: 5, scheme, trap, cipher, policy, ratio: 7, ..Options::new(50) };
+                    let options = Options {
+                        resident: 5,
+                        scheme,
+                        trap,
+                        cipher,
+                        policy,
+                        ratio: 7,
+                        threads: Some(2),
+                        ..Options::new(50)
+                    };
                     let mut region = Region::new(options).unwrap();
                     let slice = region.as_mut_slice();
                     ALLOCATIONS.store(0, Ordering::SeqCst);

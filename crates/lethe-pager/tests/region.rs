@@ -54,6 +54,23 @@ fn a_region_is_memory_under_every_scheme_and_trap() {
 }
 
 #[test]
+fn parallel_schemes_share_their_work_over_the_threads_that_are_asked_for() {
+    for threads in [1, 2, 5] {
+        for scheme in [Scheme::Parallel, Scheme::EagerParallel] {
+            for trap in Trap::ALL {
+                let options = Options { threads: Some(threads), ratio: 7, ..options(scheme, trap) };
+                assert_eq!(Region::new(options.clone()).unwrap().threads(), threads);
+                behaves_like_memory(options, 200);
+            }
+        }
+    }
+    let chosen = Region::new(options(Scheme::Parallel, Trap::InThread)).unwrap().threads();
+    let processors = thread::available_parallelism().unwrap().get();
+    assert!(chosen == 1 || chosen == processors.min(4));
+    assert_eq!(Region::new(options(Scheme::DetWoOram, Trap::InThread)).unwrap().threads(), 1);
+}
+
+#[test]
 fn a_region_is_memory_under_every_cipher_ratio_and_policy() {
     for cipher in PageCipher::ALL {
         for ratio in [1, 7, 15] {

@@ -5,8 +5,8 @@
 //! Rounds are interleaved. Every figure is the median of the rounds, and the least: where others use the machine too, the
 //! least is what the pager takes when they leave it alone. A floor is made of medians or of leasts accordingly.
 //!
-//! The program, which has one thread, and the handler thread are bound to one processor, except where a scheme works on
-//! several. What it costs to let another thread of the process run beside is among the parts.
+//! The program, which has one thread, and the handler thread are bound to one processor, except where a scheme is
+//! made to work on several. What it costs to let another thread of the process run beside is among the parts.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 mod bare_trap;
@@ -36,18 +36,23 @@ struct Row {
     ratio: u64,
     cipher: PageCipher,
     trap: Trap,
+    /// Asked for; the pager's choice if `None`.
+    threads: Option<usize>,
+    /// That there were, in the last round.
+    had: usize,
     micros: Vec<f64>,
 }
 
 impl Row {
     fn options(&self) -> Options {
-        let Row { scheme, ratio, cipher, trap, .. } = *self;
-        let handler_processor = (!scheme.is_parallel()).then_some(PROCESSOR);
+        let Row { scheme, ratio, cipher, trap, threads, .. } = *self;
+        let handler_processor = threads.is_none().then_some(PROCESSOR);
         Options {
             scheme,
             ratio,
             cipher,
             trap,
+            threads,
             handler_processor,
             resident: RESIDENT,
             ..Options::new(PAGES as u64)
@@ -57,7 +62,8 @@ impl Row {
     /// Microseconds a fault, after as many faults as fill the region and go round it once.
     fn measure(&mut self) {
         let mut region = Region::new(self.options()).expect("a region of this size fits");
-        let _bound = (!self.scheme.is_parallel()).then(|| Bound::to(PROCESSOR));
+        self.had = region.threads();
+        let _bound = (self.threads.is_none()).then(|| Bound::to(PROCESSOR));
         let memory = region.as_mut_slice();
         let touch = |memory: &mut [u8], nth: usize| memory[nth % PAGES * PAGE_BYTES] += 1;
         (0..PAGES + RESIDENT).for_each(|nth| touch(memory, nth));
@@ -73,7 +79,7 @@ impl Row {
     fn floor(&self, parts: &Parts, of: Of) -> f64 {
         let (come, go, copy) = (parts.come(of, self.cipher), parts.go(of, self.cipher), parts.copy(of));
         let k = self.ratio as f64;
-        let threads = if self.scheme.is_parallel() { threads().min(k + 1.0) } else { 1.0 };
+        let threads = self.had as f64;
         let layout = self.scheme.layout(PAGES as u64, self.ratio).expect("the scheme takes this size");
         let work = match self.scheme {
             Scheme::Plain => come + go,
@@ -113,10 +119,6 @@ fn levels(buckets: u64) -> f64 {
     f64::from((buckets + 1).ilog2())
 }
 
-fn threads() -> f64 {
-    std::thread::available_parallelism().map_or(1.0, |threads| threads.get() as f64)
-}
-
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -135,9 +137,12 @@ fn rows() -> Vec<Row> {
         for cipher in PageCipher::ALL {
             for scheme in Scheme::ALL {
                 let ratios: &[u64] = if scheme.has_ratio() { &[3, 7, 15] } else { &[1] };
-                for &ratio in ratios {
+                let threads: &[_] = if scheme.is_parallel() { &[None, Some(2)] } else { &[None] };
+                let of_scheme =
+                    threads.iter().flat_map(|threads| ratios.iter().map(|ratio| (*threads, *ratio)));
+                for (threads, ratio) in of_scheme {
                     if format!("{trap} {cipher} {scheme}").contains(&filter) {
-                        rows.push(Row { scheme, ratio, cipher, trap, micros: Vec::new() });
+                        rows.push(Row { scheme, ratio, cipher, trap, threads, had: 1, micros: Vec::new() });
                     }
                 }
             }
@@ -158,8 +163,8 @@ fn main() {
         "\n{PAGES} pages, {RESIDENT} resident, {FAULTS} faults a round, {ROUNDS} rounds; µs a fault: median, least"
     );
     println!(
-        "{:15} {:21} {:15} {:>3} {:>18} {:>18} {:>18} {:>18}",
-        "trap", "cipher", "scheme", "K", "measured", "floor", "to floor", "to plain"
+        "{:15} {:21} {:15} {:>3} {:>7} {:>18} {:>18} {:>18} {:>18}",
+        "trap", "cipher", "scheme", "K", "threads", "measured", "floor", "to floor", "to plain"
     );
     let of: [Of; 2] = [median, least];
     for row in &rows {
@@ -173,10 +178,11 @@ fn main() {
         let ratio = if row.scheme.has_ratio() { row.ratio.to_string() } else { String::new() };
         let pair = |[median, least]: [f64; 2]| format!("{median:>9.2} {least:>8.2}");
         println!(
-            "{:15} {:21} {:15} {ratio:>3} {} {} {} {}",
+            "{:15} {:21} {:15} {ratio:>3} {:>7} {} {} {} {}",
             row.trap.name(),
             row.cipher.name(),
             row.scheme.name(),
+            row.had,
             pair(micros),
             pair(floor),
             pair(to_floor),

@@ -4,7 +4,8 @@
 //! It never looks out for work while there is none: as long as another thread of the process runs on another processor,
 //! each move of a page must interrupt that processor, whose translations may be stale. On a virtual machine that costs
 //! more than a whole fault. So it sleeps, and a fault that leaves something owed wakes it. Where faults follow one
-//! another at once it would be woken in vain; there it is left to sleep for longer and longer.
+//! another at once it would be woken in vain; there it is left to sleep for longer and longer. And where waking it costs
+//! more than it can save, it is woken seldom.
 
 use super::paging::Paging;
 use super::signals::Blocked;
@@ -23,8 +24,9 @@ const ENDED: u32 = 2;
 /// How long after a fault it begins.
 const GRACE: Duration = Duration::from_micros(8);
 
-/// When it looks again by itself, if something is still owed as it goes to sleep.
-const LATER: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+/// When it looks again by itself, if something is still owed as it goes to sleep; and how long after a fault it begins
+/// where waking it does not pay.
+const LATER: Duration = Duration::from_millis(5);
 
 /// However often waking was in vain, one fault in this many still wakes it (a power of two).
 const MOST_SKIPPED_LOG2: u32 = 6;
@@ -42,7 +44,8 @@ pub(crate) struct IdleThread {
 }
 
 impl IdleThread {
-    pub(crate) fn start(paging: Arc<Paging>) -> Result<Self, Error> {
+    /// `pays`: whether its work of one fault is worth waking it.
+    pub(crate) fn start(paging: Arc<Paging>, pays: bool) -> Result<Self, Error> {
         let sleeper = Arc::new(Sleeper::default());
         let shared = Arc::clone(&sleeper);
         let _blocked = Blocked::all();
@@ -51,7 +54,7 @@ impl IdleThread {
         let begins = Arc::clone(&begun);
         let serve = move || {
             begins.wait();
-            serve(&paging, &shared);
+            serve(&paging, &shared, pays);
         };
         let thread = builder.spawn(serve).map_err(Error::Thread)?;
         // A thread allocates when it begins: not while faults are being served.
@@ -86,7 +89,8 @@ impl Sleeper {
             return;
         }
         // Looked at after we were seen asleep: a fault from now on wakes us.
-        let timeout = paging.owes().then_some(LATER);
+        let later = Timespec { tv_sec: 0, tv_nsec: LATER.as_nanos() as i64 };
+        let timeout = paging.owes().then_some(later);
         while self.state.load(Ordering::SeqCst) == ASLEEP {
             // Woken, interrupted or changed before we slept: look again in any case.
             let waited = futex::wait(&self.state, futex::Flags::PRIVATE, ASLEEP, timeout.as_ref());
@@ -97,27 +101,32 @@ impl Sleeper {
     }
 }
 
-fn serve(paging: &Paging, sleeper: &Sleeper) {
+fn serve(paging: &Paging, sleeper: &Sleeper, pays: bool) {
     let mut in_vain = 0;
     while sleeper.state.load(Ordering::SeqCst) != ENDED {
+        if !pays {
+            thread::sleep(LATER);
+        }
         let useful = work(paging);
         in_vain = if useful { 0 } else { (in_vain + 1).min(MOST_SKIPPED_LOG2) };
-        sleeper.skip.store((1 << in_vain) - 1, Ordering::Relaxed);
+        // Only if it looks again by itself may faults go by.
+        let skip = if paging.owes() { (1 << in_vain) - 1 } else { 0 };
+        sleeper.skip.store(skip, Ordering::Relaxed);
         sleeper.sleep(paging);
     }
 }
 
 /// Does what is owed until the next fault. Whether there was time for anything.
 fn work(paging: &Paging) -> bool {
-    let (served, since) = (paging.served(), Instant::now());
+    let (bustle, since) = (paging.bustle(), Instant::now());
     while since.elapsed() < GRACE {
-        if paging.served() != served {
+        if paging.bustle() != bustle {
             return false;
         }
         // Whoever wants this processor goes first.
         thread::yield_now();
     }
-    while paging.owes() && paging.served() == served {
+    while paging.owes() && paging.bustle() == bustle {
         paging.idle();
         thread::yield_now();
     }

@@ -25,6 +25,16 @@ struct Target {
     idle: Option<IdleThread>,
 }
 
+/// What a scheme leaves to be done between two faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OffLine {
+    Nothing,
+    Some {
+        /// Whether the work of one fault is worth waking a thread for it.
+        pays: bool,
+    },
+}
+
 /// Where a region is registered. Empty when `end` is 0.
 struct Place {
     start: AtomicUsize,
@@ -62,12 +72,15 @@ impl InThread {
         paging: Arc<Paging>,
         start: usize,
         bytes: usize,
-        idles: bool,
+        off_line: OffLine,
     ) -> Result<Self, Error> {
         if sigbus_is_blocked() {
             return Err(Error::SigbusBlocked);
         }
-        let idle = idles.then(|| IdleThread::start(Arc::clone(&paging))).transpose()?;
+        let idle = match off_line {
+            OffLine::Nothing => None,
+            OffLine::Some { pays } => Some(IdleThread::start(Arc::clone(&paging), pays)?),
+        };
         let _registering = REGISTERING.lock().unwrap_or_else(PoisonError::into_inner);
         install()?;
         let free = PLACES.iter().find(|place| place.end.load(Ordering::Relaxed) == 0);

@@ -6,5 +6,6 @@ pub(crate) mod in_thread;
 pub(crate) mod lock;
 pub(crate) mod pages;
 pub(crate) mod paging;
+pub(crate) mod shootdown;
 pub(crate) mod signals;
 pub(crate) mod userfaultfd;

@@ -76,8 +76,8 @@ pub(crate) struct Paging {
     start: usize,
     /// Something is owed. A hint, for whoever steps it.
     owes: AtomicBool,
-    /// Faults so far. A hint, too.
-    served: AtomicU64,
+    /// Begins and ends of faults so far. A hint, too.
+    bustle: AtomicU64,
     on_failure: OnFailure,
 }
 
@@ -85,17 +85,18 @@ impl Paging {
     pub(crate) fn new(faults: Box<dyn Faults>, pages: Pages, start: usize, on_failure: OnFailure) -> Self {
         let owes = AtomicBool::new(faults.owed() > 0);
         let inner = Inner { faults, pages, failed_idle: None };
-        Paging { inner: Lock::new(inner), start, owes, served: AtomicU64::new(0), on_failure }
+        Paging { inner: Lock::new(inner), start, owes, bustle: AtomicU64::new(0), on_failure }
     }
 
     /// Serves the fault at an address of the region. Does not return if it cannot be served, but for the verdict that
     /// the thread is to be parked. Called with all signals blocked.
     pub(crate) fn serve(&self, address: usize) -> Result<(), Verdict> {
         let page = ((address - self.start) / PAGE_BYTES) as u64;
+        self.bustle.fetch_add(1, Ordering::Relaxed);
         let served = self.inner.with(|inner| {
             let served = inner.fault(page);
             self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
-            self.served.fetch_add(1, Ordering::Relaxed);
+            self.bustle.fetch_add(1, Ordering::Relaxed);
             served
         });
         served.map(|_| ()).map_err(|error| self.failed(Failure { page, error }))
@@ -105,8 +106,9 @@ impl Paging {
         self.owes.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn served(&self) -> u64 {
-        self.served.load(Ordering::Relaxed)
+    /// As long as it stays the same, no fault begins or ends.
+    pub(crate) fn bustle(&self) -> u64 {
+        self.bustle.load(Ordering::Relaxed)
     }
 
     /// One step of what is owed, unless a fault is being served or waits to be.
