@@ -22,17 +22,17 @@ const REQUIREMENTS: [&str; 2] = ["xtask/requirements.txt", "tests/clients/requir
 struct Missing {
     what: String,
     steps: &'static [Step],
-    remedy: &'static str,
+    remedy: String,
 }
 
 /// Fails at once, and not after a quarter of an hour, when a step cannot run on this machine.
 pub fn check_all(chosen: &[Step]) -> Result<()> {
-    let missing: Vec<Missing> =
-        [python_is_missing(), go_is_missing(), picosat_is_missing(), rclone_is_missing()]
-            .into_iter()
-            .flatten()
-            .filter(|missing| missing.steps.iter().any(|step| chosen.contains(step)))
-            .collect();
+    let missing: Vec<Missing> = [python_is_missing(), go_is_missing(), rclone_is_missing()]
+        .into_iter()
+        .chain(PAGED_PROGRAMS.map(paged_program_is_missing))
+        .flatten()
+        .filter(|missing| missing.steps.iter().any(|step| chosen.contains(step)))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -56,7 +56,7 @@ fn python_is_missing() -> Option<Missing> {
     (!succeeds(command("python3").args(["-c", probe]))).then(|| Missing {
         what: "Python 3.9 or newer with its venv module is missing".into(),
         steps: &[Step::Deny, Step::Clients],
-        remedy: "on Debian and Ubuntu: apt-get install python3 python3-venv",
+        remedy: "on Debian and Ubuntu: apt-get install python3 python3-venv".into(),
     })
 }
 
@@ -75,7 +75,7 @@ fn go_is_missing() -> Option<Missing> {
     Some(Missing {
         what,
         steps: &[Step::Clients],
-        remedy: "install Go from your distribution or from go.dev; it builds versitygw, the S3 server of the tests",
+        remedy: "install Go from your distribution or from go.dev; it builds versitygw, the S3 server of the tests".into(),
     })
 }
 
@@ -91,11 +91,18 @@ fn go_release(version: &str) -> Option<(u32, u32)> {
     Some((major, minor.parse().ok()?))
 }
 
-fn picosat_is_missing() -> Option<Missing> {
-    (!succeeds(command("picosat").arg("--version"))).then(|| Missing {
-        what: "the solver picosat is missing".into(),
-        steps: &[Step::Unit],
-        remedy: "on Debian and Ubuntu: apt-get install picosat",
+/// Programs that are run with a paged heap, with the packages that have them and the steps that need them.
+const PAGED_PROGRAMS: [(&str, &str, &[Step]); 3] = [
+    ("picosat", "apt-get install picosat", &[Step::Unit, Step::Pager]),
+    ("sqlite3", "apt-get install sqlite3", &[Step::Pager]),
+    ("redis-server", "apt-get install redis-server", &[Step::Pager]),
+];
+
+fn paged_program_is_missing((program, how, steps): (&str, &str, &'static [Step])) -> Option<Missing> {
+    (!succeeds(command(program).arg("--version"))).then(|| Missing {
+        what: format!("{program} is missing"),
+        steps,
+        remedy: format!("on Debian and Ubuntu: {how}"),
     })
 }
 
@@ -106,7 +113,7 @@ fn rclone_is_missing() -> Option<Missing> {
     (!there).then(|| Missing {
         what: "rclone is missing, and this is no Debian or Ubuntu, where it would be fetched".into(),
         steps: &[Step::Clients],
-        remedy: "install rclone 1.60 or newer so that it is found on PATH",
+        remedy: "install rclone 1.60 or newer so that it is found on PATH".into(),
     })
 }
 

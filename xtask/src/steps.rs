@@ -4,6 +4,7 @@ use crate::setup;
 use crate::tool::{cargo, command, output, run};
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// One step.
@@ -25,11 +26,13 @@ pub enum Step {
     Fuzz,
     /// Real client programs against a running gateway
     Clients,
+    /// Real programs with a paged heap
+    Pager,
 }
 
 impl Step {
     /// All of them, in order.
-    pub const ALL: [Step; 8] = [
+    pub const ALL: [Step; 9] = [
         Step::Fmt,
         Step::Clippy,
         Step::Deny,
@@ -38,6 +41,7 @@ impl Step {
         Step::Examples,
         Step::Fuzz,
         Step::Clients,
+        Step::Pager,
     ];
 
     /// What `--only` and `--skip` call it.
@@ -51,6 +55,7 @@ impl Step {
             Step::Examples => "examples",
             Step::Fuzz => "fuzz",
             Step::Clients => "clients",
+            Step::Pager => "pager",
         }
     }
 
@@ -65,6 +70,9 @@ impl Step {
             Step::Examples => "every example runs to its end",
             Step::Fuzz => "no fuzz target finds a fault in a few seconds each",
             Step::Clients => "boto3, the AWS command line and rclone work against `lethe serve`",
+            Step::Pager => {
+                "sqlite3, picosat, redis-server and Python answer as unpaged under `lethe page run`"
+            }
         }
     }
 
@@ -81,6 +89,7 @@ impl Step {
             Step::Examples => examples(),
             Step::Fuzz => fuzz(fuzz_seconds),
             Step::Clients => clients(),
+            Step::Pager => pager(),
         }
     }
 }
@@ -169,13 +178,36 @@ fn fuzz(seconds: u64) -> Result<()> {
         .env("BOLERO_RANDOM_TEST_TIME_MS", (seconds * 1000).to_string()))
 }
 
+/// Where cargo leaves programs.
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into)
+}
+
+fn pager() -> Result<()> {
+    setup::python()?;
+    run(cargo().args([
+        "build",
+        "--package",
+        "lethe",
+        "--package",
+        "lethe-preload",
+        "--package",
+        "lethe-programs",
+    ]))?;
+    let built = target(&std::env::current_dir()?).join("debug");
+    run(command(setup::in_python("python"))
+        .args(["-m", "pytest", "tests/pager"])
+        .env("LETHE_BIN", built.join("lethe"))
+        .env("LETHE_PROGRAMS_BIN", built.join("lethe-programs")))
+}
+
 fn clients() -> Result<()> {
     setup::python()?;
     setup::versitygw()?;
     setup::rclone()?;
     run(cargo().args(["build", "--package", "lethe"]))?;
     let root = std::env::current_dir()?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into);
+    let target = target(&root);
     let fetched = root.join(setup::fetched_rclone());
     let rclone = if fetched.exists() { fetched } else { "rclone".into() };
     run(command(setup::in_python("python"))

@@ -6,6 +6,8 @@ mod bench;
 
 mod check;
 mod init;
+#[cfg(target_os = "linux")]
+mod page;
 mod restore;
 mod serve;
 mod status;
@@ -43,6 +45,9 @@ enum Command {
     Restore(restore::Arguments),
     /// Measure Lethe on this machine
     Bench(bench::Arguments),
+    /// Run programs whose heap is paged through an oblivious RAM
+    #[cfg(target_os = "linux")]
+    Page(page::Arguments),
 }
 
 /// Runs a command to its end.
@@ -74,6 +79,8 @@ pub fn run(cli: Cli) -> Result<Exit> {
             settle(config)?;
             bench::run(arguments)
         }
+        #[cfg(target_os = "linux")]
+        Command::Page(arguments) => page::run(arguments),
         Command::Restore(arguments) => {
             let options = arguments.options()?;
             runtime.block_on(restore::run(settle(arguments.over(config))?, options))

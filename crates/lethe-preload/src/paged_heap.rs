@@ -1,0 +1,54 @@
+//! The program's heap: dlmalloc over pages of the region. Its own book-keeping lies among the blocks, paged as they are.
+
+use crate::region_pages::{PAGE, pages};
+use dlmalloc::{Allocator, Dlmalloc};
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Whole pages of the region.
+struct Paged;
+
+// SAFETY: a run of pages is given to one taker at a time, and taken back at most once.
+unsafe impl Allocator for Paged {
+    fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
+        let at = pages().map_or(null_mut(), |pages| pages.take(size));
+        if at.is_null() { (null_mut(), 0, 0) } else { (at, size, 0) }
+    }
+
+    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
+        null_mut()
+    }
+
+    fn free_part(&self, at: *mut u8, old: usize, new: usize) -> bool {
+        if let Some(pages) = pages() {
+            pages.give_back(at.wrapping_add(new), old - new);
+        }
+        true
+    }
+
+    fn free(&self, at: *mut u8, size: usize) -> bool {
+        if let Some(pages) = pages() {
+            pages.give_back(at, size);
+        }
+        true
+    }
+
+    fn can_release_part(&self, _: u32) -> bool {
+        true
+    }
+
+    fn allocates_zeros(&self) -> bool {
+        true
+    }
+
+    fn page_size(&self) -> usize {
+        PAGE
+    }
+}
+
+static HEAP: Mutex<Dlmalloc<Paged>> = Mutex::new(Dlmalloc::new_with_allocator(Paged));
+
+/// The heap. Whoever holds it may wait for faults, and faults never wait for it.
+pub(crate) fn heap() -> MutexGuard<'static, Dlmalloc<impl Allocator>> {
+    HEAP.lock().unwrap_or_else(PoisonError::into_inner)
+}

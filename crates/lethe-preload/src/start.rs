@@ -1,0 +1,65 @@
+//! What happens before the program's `main`: the region is made as `lethe page run` has asked for.
+
+use crate::say::say;
+use crate::{own_threads, region_pages, report};
+use lethe_pager::fault::policy::Policy;
+use lethe_pager::options::Options;
+use lethe_pager::region::Region;
+
+/// The variable that `lethe page run` sets; see [`options`].
+const VARIABLE: &str = "LETHE_PAGE";
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+extern "C" fn start() {
+    let Ok(text) = std::env::var(VARIABLE) else { return };
+    // Programs that this one starts are not paged.
+    // SAFETY: the program's main has not begun; there is one thread.
+    unsafe {
+        std::env::remove_var(VARIABLE);
+        std::env::remove_var("LD_PRELOAD");
+    }
+    if let Err(why) = make_region(&text) {
+        say(&[&why]);
+        // SAFETY: nothing is to be finished: the program has not begun.
+        unsafe { libc::syscall(libc::SYS_exit_group, 2) };
+    }
+}
+
+fn make_region(text: &str) -> Result<(), String> {
+    let options = options(text)?;
+    let untrusted = format!("{} MiB", options.untrusted_bytes >> 20);
+    let region = Region::new(options).map_err(|error| error.to_string())?;
+    own_threads::remember().map_err(|error| format!("/proc/self/task: {error}"))?;
+    region_pages::begin(region, untrusted);
+    Ok(())
+}
+
+/// Options of the region as `name=value`, joined by commas. What is not named is as [`Options::new`] says, and the
+/// region has as many pages as the untrusted memory has room for.
+fn options(text: &str) -> Result<Options, String> {
+    let mut options = Options::new(0);
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let wrong = |why: &dyn std::fmt::Display| format!("{VARIABLE}: {name}={value}: {why}");
+        let number = || value.parse::<u64>().map_err(|error| wrong(&error));
+        match name {
+            "resident" => options.resident = number()? as usize,
+            "untrusted" => options.untrusted_bytes = number()?,
+            "scheme" => options.scheme = value.parse().map_err(|error| wrong(&error))?,
+            "k" => options.ratio = number()?,
+            "cipher" => options.cipher = value.parse().map_err(|error| wrong(&error))?,
+            "second-chance" => options.policy = Policy::SecondChance { unmapped: number()? as usize },
+            "threads" => options.threads = Some(number()? as usize),
+            "report" => report::into(number()? as libc::c_int),
+            _ => return Err(wrong(&"no such option")),
+        }
+    }
+    options.pages = options.scheme.most_pages(options.untrusted_bytes, options.ratio, options.cipher);
+    if options.pages == 0 {
+        return Err(format!("{} bytes of untrusted memory hold no page", options.untrusted_bytes));
+    }
+    Ok(options)
+}

@@ -1,0 +1,27 @@
+//! `lethe page`: programs whose heap is paged obliviously.
+
+mod counted;
+mod library;
+mod run;
+
+use crate::exit::Exit;
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run an unmodified program with its heap in a paged region
+    Run(run::Arguments),
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
+    match arguments.command {
+        Command::Run(arguments) => run::run(arguments),
+    }
+}

@@ -1,0 +1,64 @@
+"""Unmodified programs whose heap is paged, against the same programs unpaged.
+
+`cargo xtask test --only pager` sets up what is needed and runs this. By hand, these variables say where things are:
+
+LETHE_BIN              the program under test; liblethe_preload.so lies beside it
+LETHE_PROGRAMS_BIN     lethe-programs, the paper's six programs
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SCHEMES = ["plain", "detworam", "eager", "parallel", "eager-parallel", "path", "opam"]
+
+
+def _program(variable: str) -> Path:
+    named = os.environ.get(variable)
+    if not named or not Path(named).is_file():
+        pytest.exit(f"{variable} names no program: run `cargo xtask test --only pager`", returncode=2)
+    return Path(named).resolve()
+
+
+@pytest.fixture(scope="session")
+def lethe() -> Path:
+    """The program under test."""
+    return _program("LETHE_BIN")
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """The paper's programs."""
+    return _program("LETHE_PROGRAMS_BIN")
+
+
+@pytest.fixture(scope="session")
+def tool() -> Callable[[str], str]:
+    """Finds a program of the system, which must be there."""
+
+    def find(name: str) -> str:
+        found = shutil.which(name)
+        assert found, f"{name} is missing; CONTRIBUTING.md says what the tests need"
+        return found
+
+    return find
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def page_run(lethe: Path) -> Run:
+    """Runs a program paged: flags of `page run`, then the program."""
+
+    def run(flags: list[str], *program: str | Path, **more: object) -> subprocess.CompletedProcess[str]:
+        words = [str(lethe), "page", "run", *flags, "--", *map(str, program)]
+        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=280, **more)
+
+    return run
