@@ -29,7 +29,7 @@ const RESIDENT: usize = 15;
 const PROCESSOR: usize = 0;
 
 const FAULTS: usize = 600;
-const ROUNDS: usize = 21;
+const ROUNDS: usize = 11;
 
 struct Row {
     scheme: Scheme,
