@@ -25,7 +25,8 @@ from programs import Endpoint, Gateway, UntrustedSide
 
 
 def _program(variable: str, fallback: str | None = None) -> Path:
-    named = os.environ.get(variable) or (fallback and shutil.which(fallback))
+    # A name without a folder is looked for on PATH.
+    named = shutil.which(os.environ.get(variable) or fallback or "")
     if not named or not Path(named).is_file():
         pytest.exit(f"{variable} names no program: run `cargo xtask test --only clients`", returncode=2)
     return Path(named).resolve()
