@@ -28,6 +28,8 @@ extern crate alloc;
 pub mod fault;
 
 #[cfg(feature = "linux")]
+pub mod after_fault;
+#[cfg(feature = "linux")]
 pub mod error;
 #[cfg(feature = "linux")]
 pub mod failure;

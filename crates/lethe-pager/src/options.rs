@@ -1,5 +1,6 @@
 //! What a region is made with.
 
+use crate::after_fault::AfterFault;
 use crate::failure::OnFailure;
 use crate::fault::policy::Policy;
 use crate::linux::userfaultfd::Eviction;
@@ -47,6 +48,8 @@ pub struct Options {
     pub handler_processor: Option<usize>,
     /// What becomes of a thread whose page cannot be brought in.
     pub on_failure: OnFailure,
+    /// Who is told of every fault.
+    pub after_fault: AfterFault,
 }
 
 impl Options {
@@ -66,6 +69,7 @@ impl Options {
             step_pages: None,
             handler_processor: None,
             on_failure: OnFailure::default(),
+            after_fault: AfterFault::default(),
         }
     }
 }

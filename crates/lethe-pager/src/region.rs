@@ -69,7 +69,7 @@ impl Region {
             uffd.register(mapping.second() as usize, mapping.second_bytes())?;
         }
         let pages = Pages::new(Arc::clone(&uffd), Arc::clone(&mapping), delivery == Delivery::Messages);
-        let paging = Arc::new(Paging::new(faults, pages, start, options.on_failure.clone()));
+        let paging = Arc::new(Paging::new(faults, pages, start, &options));
         let trap = match options.trap {
             Trap::HandlerThread => Registration::HandlerThread {
                 _thread: HandlerThread::start(Arc::clone(&paging), uffd, options.handler_processor)?,

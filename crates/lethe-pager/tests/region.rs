@@ -2,6 +2,8 @@
 #![allow(unsafe_code, reason = "threads share the region by its address; each block says why it is sound")]
 
 use lethe_pager::Eviction;
+use lethe_pager::after_fault::AfterFault;
+use lethe_pager::fault::counters::Counters;
 use lethe_pager::fault::policy::Policy;
 use lethe_pager::options::{Options, PAGE_BYTES};
 use lethe_pager::region::Region;
@@ -10,7 +12,7 @@ use lethe_pager::trap::Trap;
 use lethe_seal::pages::PageCipher;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 fn options(scheme: Scheme, trap: Trap) -> Options {
@@ -200,5 +202,23 @@ fn trusted_memory_is_what_the_scheme_needs_and_not_the_region() {
             let bookkeeping = 96 * 5 + 4096;
             assert!(trusted < resident + (1 + 4 + 2) * PAGE_BYTES + bookkeeping, "{scheme}: {trusted}");
         }
+    }
+}
+
+#[test]
+fn whoever_asked_is_told_of_every_fault_before_the_next_is_served() {
+    for trap in Trap::ALL {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&seen);
+        let after_fault = AfterFault::Call(Arc::new(move |counters: &Counters| {
+            told.lock().unwrap().push((counters.faults, counters.evictions));
+        }));
+        let options = Options { resident: 2, trap, after_fault, ..Options::new(8) };
+        let mut region = Region::new(options).unwrap();
+        for page in [0, 1, 1, 2, 0] {
+            region.as_mut_slice()[page * PAGE_BYTES] = 1;
+        }
+        drop(region);
+        assert_eq!(*seen.lock().unwrap(), [(1, 0), (2, 0), (3, 1), (4, 2)], "{trap}");
     }
 }

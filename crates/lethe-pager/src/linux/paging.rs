@@ -3,10 +3,11 @@
 use super::lock::Lock;
 use super::pages::Pages;
 use super::signals::Blocked;
+use crate::after_fault::AfterFault;
 use crate::failure::{Failure, OnFailure, PagingError, Verdict, abort};
 use crate::fault::counters::Counters;
 use crate::fault::path::{FaultPath, Served};
-use crate::options::PAGE_BYTES;
+use crate::options::{Options, PAGE_BYTES};
 use lethe_core::oram::Oram;
 use lethe_seal::pages::PageError;
 use std::ops::Range;
@@ -79,13 +80,21 @@ pub(crate) struct Paging {
     /// Begins and ends of faults so far. A hint, too.
     bustle: AtomicU64,
     on_failure: OnFailure,
+    after_fault: AfterFault,
 }
 
 impl Paging {
-    pub(crate) fn new(faults: Box<dyn Faults>, pages: Pages, start: usize, on_failure: OnFailure) -> Self {
+    pub(crate) fn new(faults: Box<dyn Faults>, pages: Pages, start: usize, options: &Options) -> Self {
         let owes = AtomicBool::new(faults.owed() > 0);
         let inner = Inner { faults, pages, failed_idle: None };
-        Paging { inner: Lock::new(inner), start, owes, bustle: AtomicU64::new(0), on_failure }
+        Paging {
+            inner: Lock::new(inner),
+            start,
+            owes,
+            bustle: AtomicU64::new(0),
+            on_failure: options.on_failure.clone(),
+            after_fault: options.after_fault.clone(),
+        }
     }
 
     /// Serves the fault at an address of the region. Does not return if it cannot be served, but for the verdict that
@@ -95,6 +104,9 @@ impl Paging {
         self.bustle.fetch_add(1, Ordering::Relaxed);
         let served = self.inner.with(|inner| {
             let served = inner.fault(page);
+            if let (AfterFault::Call(tell), Ok(Served::BroughtIn)) = (&self.after_fault, &served) {
+                tell(&inner.faults.counters());
+            }
             self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
             self.bustle.fetch_add(1, Ordering::Relaxed);
             served
