@@ -2,6 +2,7 @@
 
 mod counted;
 mod library;
+mod paged;
 mod run;
 
 use crate::exit::Exit;

@@ -1,0 +1,140 @@
+//! A program whose heap is paged: what it is paged with, how it is started, and what it leaves when it has ended.
+
+use super::counted::Counted;
+use super::library;
+use crate::commands::Cli;
+use crate::exit::Exit;
+use crate::size::Size;
+use anyhow::{Context, Result};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory};
+use lethe_pager::scheme::Scheme;
+use lethe_seal::pages::PageCipher;
+use rustix::fs::MemfdFlags;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// What a program is paged with: the flags of every command that pages one.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Paging {
+    /// The most pages of 4 KiB that are resident
+    #[arg(long, value_name = "PAGES", default_value_t = 64, value_parser = clap::value_parser!(u64).range(2..))]
+    pub(super) resident: u64,
+    /// The most untrusted memory that the pages may take
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    pub(super) untrusted: Size,
+    /// plain, detworam, eager, parallel, eager-parallel, path or opam
+    #[arg(long, value_name = "SCHEME", default_value = "eager")]
+    pub(super) scheme: Scheme,
+    /// Pages that each write of DetWoORAM and its kin refreshes: more need less memory and more work
+    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub(super) k: u64,
+    /// aes-256-gcm, chacha20-hmac-sha256 or aegis-256x2
+    #[arg(long, value_name = "CIPHER", default_value = "aes-256-gcm")]
+    pub(super) cipher: PageCipher,
+    /// Keep so many of the resident pages out of sight: one that is touched again stays (costs a trap each)
+    #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) second_chance: Option<u64>,
+    /// Threads that seal side by side (parallel schemes) [default: the machine's processors]
+    #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub(super) threads: Option<u64>,
+    /// The library that is preloaded [default: liblethe_preload.so beside this program]
+    #[arg(long, value_name = "FILE")]
+    pub(super) library: Option<PathBuf>,
+}
+
+impl Paging {
+    /// Ends as a mistyped flag does if the flags cannot be meant.
+    ///
+    /// # Errors
+    /// The library is not found.
+    pub(super) fn check(&self) -> Result<()> {
+        if let Some(library) = self.library.as_deref().filter(|library| !library.is_file()) {
+            misused(&format!("--library: {} is no file", library.display()));
+        }
+        if self.second_chance.is_some_and(|unmapped| unmapped >= self.resident) {
+            misused("--second-chance must be less than --resident");
+        }
+        library::find(self.library.as_deref()).map(drop)
+    }
+
+    /// Starts the program paged. To the preloaded library go, beside these, `more` options, such as `name=value`.
+    ///
+    /// # Errors
+    /// The library is not found; the program cannot be started.
+    pub(super) fn start(&self, mut command: Command, more: &[String]) -> Result<Paged> {
+        let library = library::find(self.library.as_deref())?;
+        let counted = File::from(rustix::fs::memfd_create("lethe-counted", MemfdFlags::empty())?);
+        let report = format!("report={}", counted.as_raw_fd());
+        let options = [&[self.options(), report], more].concat().join(",");
+        command.env("LD_PRELOAD", library).env("LETHE_PAGE", options);
+        let begin = Instant::now();
+        Ok(Paged { process: spawn(&mut command)?, begin, counted })
+    }
+
+    /// As the preloaded library reads them.
+    fn options(&self) -> String {
+        let Paging { resident, untrusted, scheme, k, cipher, .. } = self;
+        let untrusted = untrusted.0;
+        let mut options =
+            format!("resident={resident},untrusted={untrusted},scheme={scheme},k={k},cipher={cipher}");
+        if let Some(unmapped) = self.second_chance {
+            options += &format!(",second-chance={unmapped}");
+        }
+        if let Some(threads) = self.threads {
+            options += &format!(",threads={threads}");
+        }
+        options
+    }
+}
+
+/// A program that runs paged.
+pub(super) struct Paged {
+    process: Child,
+    begin: Instant,
+    counted: File,
+}
+
+/// How it ended.
+pub(super) struct Ended {
+    pub(super) status: ExitStatus,
+    /// From its start to its end.
+    pub(super) took: Duration,
+    /// Nothing of a program that ended before it began, or was killed.
+    pub(super) counted: Option<Counted>,
+}
+
+impl Paged {
+    /// Waits for its end.
+    pub(super) fn wait(mut self) -> Result<Ended> {
+        let status = self.process.wait()?;
+        let took = self.begin.elapsed();
+        Ok(Ended { status, took, counted: Counted::read(&self.counted)? })
+    }
+}
+
+/// Runs a program as it is, not paged: how it ended, and how long it took.
+pub(super) fn run_unpaged(mut command: Command) -> Result<(ExitStatus, Duration)> {
+    let begin = Instant::now();
+    let status = spawn(&mut command)?.wait()?;
+    Ok((status, begin.elapsed()))
+}
+
+fn spawn(command: &mut Command) -> Result<Child> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.spawn().with_context(|| format!("{program} cannot be started"))
+}
+
+/// The program's own code; of a signal what a shell would say.
+pub(super) fn exit_code(status: ExitStatus) -> i32 {
+    status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(Exit::Failure as i32)
+}
+
+/// Ends as a mistyped flag does.
+pub(super) fn misused(why: &str) -> ! {
+    Cli::command().error(ErrorKind::ValueValidation, why).exit()
+}
