@@ -10,6 +10,7 @@
 #![cfg(target_os = "linux")]
 
 mod child;
+mod clock;
 mod entry;
 mod mappings;
 mod own_threads;

@@ -1,13 +1,68 @@
-//! What the pager counted, for whoever runs the program: written when the program ends.
+//! What the pager counted, for whoever runs the program: written when the program ends, or when it has had as many
+//! faults as were asked for.
 
+use crate::clock;
 use crate::region_pages::pages;
+use lethe_pager::after_fault::AfterFault;
+use lethe_pager::fault::counters::Counters;
+use lethe_pager::region::Region;
 use libc::c_int;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Where to: a descriptor that nobody else knows, high enough that programs which close theirs leave it alone.
 static INTO: OnceLock<c_int> = OnceLock::new();
 static WRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// What does not change as long as the program runs.
+static FIXED: OnceLock<Fixed> = OnceLock::new();
+/// Where counting begins, once it has.
+static BEGIN: OnceLock<Moment> = OnceLock::new();
+
+struct Fixed {
+    trusted_bytes: usize,
+    heap_bytes: usize,
+    threads: usize,
+}
+
+/// What stood at one moment.
+struct Moment {
+    nanos: u64,
+    counters: Counters,
+}
+
+/// Which faults are counted. All of them, unless told otherwise.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Window {
+    /// Faults before counting begins.
+    pub(crate) warm: u64,
+    /// Faults that are counted. After the last of them the program is ended.
+    pub(crate) faults: Option<u64>,
+}
+
+impl Window {
+    /// To be called after every fault, if there is anything to be done after one.
+    pub(crate) fn after_fault(self) -> AfterFault {
+        let Window { warm, faults } = self;
+        let last = faults.map(|faults| warm.saturating_add(faults));
+        if (warm, last) == (0, None) {
+            return AfterFault::Nothing;
+        }
+        AfterFault::Call(Arc::new(move |counters| {
+            if counters.faults == warm {
+                begin(*counters);
+            } else if Some(counters.faults) == last {
+                write(*counters);
+                // SAFETY: ends the process, and with it this call.
+                unsafe { libc::syscall(libc::SYS_exit_group, 0) };
+            }
+        }))
+    }
+}
+
+fn begin(counters: Counters) {
+    let _ = BEGIN.set(Moment { nanos: clock::nanos(), counters });
+}
 
 /// Takes the descriptor that was inherited.
 pub(crate) fn into(descriptor: c_int) {
@@ -20,26 +75,45 @@ pub(crate) fn into(descriptor: c_int) {
     }
 }
 
-/// Writes the counters, once: eight bytes each, little-endian, as `lethe page run` reads them.
-pub(crate) fn write() {
-    let (Some(into), Some(pages)) = (INTO.get(), pages()) else { return };
+/// The region stands, and nobody has touched it yet.
+pub(crate) fn region_stands(region: &Region, window: Window) {
+    let _ = FIXED.set(Fixed {
+        trusted_bytes: region.trusted_bytes(),
+        heap_bytes: region.bytes(),
+        threads: region.threads(),
+    });
+    if window.warm == 0 {
+        begin(Counters::default());
+    }
+}
+
+/// Writes what was counted since counting began, once: eight bytes each, little-endian, as `lethe page run` reads them.
+fn write(counters: Counters) {
+    let now = clock::nanos();
+    let (Some(into), Some(fixed)) = (INTO.get(), FIXED.get()) else { return };
     if WRITTEN.swap(true, Ordering::Relaxed) {
         return;
     }
-    let counters = pages.region().counters();
+    // A program that ended before has no faults that count.
+    let ended = Moment { nanos: now, counters };
+    let begin = BEGIN.get().unwrap_or(&ended);
+    let counted = |of: fn(&Counters) -> u64| of(&counters) - of(&begin.counters);
     let figures = [
-        counters.faults,
-        counters.evictions,
-        counters.soft_faults,
-        counters.total_nanos,
-        counters.frames_nanos,
-        counters.write_nanos,
-        counters.read_nanos,
-        counters.idle_nanos,
-        pages.region().trusted_bytes() as u64,
-        pages.region().bytes() as u64,
-    ];
-    let bytes: Vec<u8> = figures.iter().flat_map(|figure| figure.to_le_bytes()).collect();
+        counted(|counters| counters.faults),
+        counted(|counters| counters.evictions),
+        counted(|counters| counters.soft_faults),
+        now - begin.nanos,
+        counted(|counters| counters.total_nanos),
+        counted(|counters| counters.frames_nanos),
+        counted(|counters| counters.write_nanos),
+        counted(|counters| counters.read_nanos),
+        counted(|counters| counters.idle_nanos),
+        fixed.trusted_bytes as u64,
+        fixed.heap_bytes as u64,
+        fixed.threads as u64,
+    ]
+    .map(u64::to_le_bytes);
+    let bytes = figures.as_flattened();
     // SAFETY: the bytes are there. Without a reader there is nothing to be done about a failure.
     unsafe { libc::pwrite(*into, bytes.as_ptr().cast(), bytes.len(), 0) };
 }
@@ -49,13 +123,15 @@ pub(crate) fn write() {
 static AT_THE_END: extern "C" fn() = at_the_end;
 
 extern "C" fn at_the_end() {
-    write();
+    if let Some(pages) = pages() {
+        write(pages.region().counters());
+    }
 }
 
 /// A program that leaves without ending properly is counted too.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _exit(code: c_int) -> ! {
-    write();
+    at_the_end();
     // SAFETY: ends the process.
     unsafe { libc::syscall(libc::SYS_exit_group, code) };
     std::process::abort()

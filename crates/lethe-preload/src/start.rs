@@ -1,5 +1,6 @@
 //! What happens before the program's `main`: the region is made as `lethe page run` has asked for.
 
+use crate::report::Window;
 use crate::say::say;
 use crate::{own_threads, region_pages, report};
 use lethe_pager::fault::policy::Policy;
@@ -29,17 +30,20 @@ extern "C" fn start() {
 }
 
 fn make_region(text: &str) -> Result<(), String> {
-    let options = options(text)?;
+    let mut window = Window::default();
+    let mut options = options(text, &mut window)?;
+    options.after_fault = window.after_fault();
     let untrusted = format!("{} MiB", options.untrusted_bytes >> 20);
     let region = Region::new(options).map_err(|error| error.to_string())?;
+    report::region_stands(&region, window);
     own_threads::remember().map_err(|error| format!("/proc/self/task: {error}"))?;
     region_pages::begin(region, untrusted);
     Ok(())
 }
 
 /// Options of the region as `name=value`, joined by commas. What is not named is as [`Options::new`] says, and the
-/// region has as many pages as the untrusted memory has room for.
-fn options(text: &str) -> Result<Options, String> {
+/// region has as many pages as the untrusted memory has room for. `warm` and `faults` say which faults are counted.
+fn options(text: &str, window: &mut Window) -> Result<Options, String> {
     let mut options = Options::new(0);
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -53,6 +57,8 @@ fn options(text: &str) -> Result<Options, String> {
             "cipher" => options.cipher = value.parse().map_err(|error| wrong(&error))?,
             "second-chance" => options.policy = Policy::SecondChance { unmapped: number()? as usize },
             "threads" => options.threads = Some(number()? as usize),
+            "warm" => window.warm = number()?,
+            "faults" => window.faults = Some(number()?.max(1)),
             "report" => report::into(number()? as libc::c_int),
             _ => return Err(wrong(&"no such option")),
         }

@@ -9,6 +9,8 @@ pub(super) struct Counted {
     pub(super) faults: u64,
     pub(super) evictions: u64,
     pub(super) soft_faults: u64,
+    /// From the first moment that counts to the last.
+    pub(super) elapsed: Duration,
     /// Time in faults.
     pub(super) total: Duration,
     /// Of it, moving pages in and out of the program's sight.
@@ -21,11 +23,13 @@ pub(super) struct Counted {
     pub(super) idle: Duration,
     pub(super) trusted_bytes: u64,
     pub(super) heap_bytes: u64,
+    /// Threads that shared the work of a fault.
+    pub(super) threads: u64,
 }
 
 impl Counted {
     /// Bytes of the file.
-    const BYTES: usize = 10 * 8;
+    const BYTES: usize = 12 * 8;
 
     /// Reads the file; `None` if nothing was written there.
     pub(super) fn read(mut file: impl Read + Seek) -> std::io::Result<Option<Self>> {
@@ -43,6 +47,7 @@ impl Counted {
             faults: next(),
             evictions: next(),
             soft_faults: next(),
+            elapsed: Duration::from_nanos(next()),
             total: Duration::from_nanos(next()),
             frames: Duration::from_nanos(next()),
             write: Duration::from_nanos(next()),
@@ -50,6 +55,7 @@ impl Counted {
             idle: Duration::from_nanos(next()),
             trusted_bytes: next(),
             heap_bytes: next(),
+            threads: next(),
         }))
     }
 
@@ -66,15 +72,15 @@ mod tests {
 
     #[test]
     fn counters_are_read_in_the_order_in_which_they_are_written() {
-        let written: Vec<u8> = (1..=10_u64).flat_map(|figure| (figure * 1000).to_le_bytes()).collect();
+        let written: Vec<u8> = (1..=12_u64).flat_map(|figure| (figure * 1000).to_le_bytes()).collect();
         let counted = Counted::read(Cursor::new(written)).unwrap().unwrap();
-        assert_eq!((counted.faults, counted.evictions, counted.heap_bytes), (1000, 2000, 10_000));
-        assert_eq!(counted.total, Duration::from_micros(4));
+        assert_eq!((counted.faults, counted.evictions, counted.threads), (1000, 2000, 12_000));
+        assert_eq!(counted.total, Duration::from_micros(5));
     }
 
     #[test]
     fn a_program_that_left_nothing_or_half_of_it_has_no_counters() {
         assert_eq!(Counted::read(Cursor::new(Vec::new())).unwrap(), None);
-        assert_eq!(Counted::read(Cursor::new(vec![0; 79])).unwrap(), None);
+        assert_eq!(Counted::read(Cursor::new(vec![0; 95])).unwrap(), None);
     }
 }

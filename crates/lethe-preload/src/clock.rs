@@ -1,0 +1,11 @@
+//! Time, without a call that the program could have replaced.
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+static BEGIN: OnceLock<Instant> = OnceLock::new();
+
+/// Nanoseconds since the first call.
+pub(crate) fn nanos() -> u64 {
+    BEGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
