@@ -24,6 +24,55 @@ pub trait Store {
 
     /// Replaces whole buckets. `from` is exactly the buckets' plaintext, all slots of each, in the order given.
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Self::Error>;
+
+    /// Carries slots into buckets, and writes one bucket more: one read and one write, unless the store can do it
+    /// without handing the contents out. What it shows is the same: every slot of `from` is read, and the buckets
+    /// change in the order of `to`.
+    ///
+    /// A store may still be at it when this returns, if whatever it is asked for next finds it done; a failure then
+    /// comes to light there.
+    async fn carry(&self, carried: Carried<'_>) -> Result<(), Self::Error> {
+        carried.by_hand(self).await
+    }
+
+    /// Ends what a [`carry`](Self::carry) left under way.
+    async fn settle(&self) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// Says which slots the next [`carry`](Self::carry) will carry, unless buckets are written that hold them. A store
+    /// that can reads them ahead.
+    fn expect(&self, _from: &[Slot]) {}
+}
+
+/// Buckets of one slot each, and what they get: `to[0]` the first page of `pages`, `to[1 + i]` what slot `from[i]`
+/// holds. The rest of `pages` is scratch; there are as many pages as buckets.
+#[derive(Debug)]
+pub struct Carried<'a> {
+    /// The slots that are read.
+    pub from: &'a [Slot],
+    /// The buckets that are written, one more.
+    pub to: &'a [Bucket],
+    /// This one of `from` is read like any other, but what goes to its bucket is the first page.
+    pub replaced: Option<usize>,
+    /// As many pages as buckets, the first one filled.
+    pub pages: &'a mut [u8],
+}
+
+impl Carried<'_> {
+    /// One read and one write.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn by_hand<S: Store + ?Sized>(self, store: &S) -> Result<(), S::Error> {
+        let Carried { from, to, replaced, pages } = self;
+        let (first, rest) = pages.split_at_mut(pages.len() / to.len());
+        store.read(from, rest).await?;
+        if let Some(place) = replaced {
+            rest[place * first.len()..][..first.len()].copy_from_slice(first);
+        }
+        store.write(to, pages).await
+    }
 }
 
 /// One slot of one writing of a bucket: what a request on the untrusted side names.
@@ -89,6 +138,15 @@ macro_rules! forward_through {
             }
             async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Self::Error> {
                 (**self).write(buckets, from).await
+            }
+            async fn carry(&self, carried: Carried<'_>) -> Result<(), Self::Error> {
+                (**self).carry(carried).await
+            }
+            async fn settle(&self) -> Result<(), Self::Error> {
+                (**self).settle().await
+            }
+            fn expect(&self, from: &[Slot]) {
+                (**self).expect(from);
             }
         }
         impl<$type: Untrusted + ?Sized> Untrusted for $pointer {

@@ -25,7 +25,10 @@
 //!
 //! **Costs.** A read: one slot, one round trip, copied straight into the caller's buffer. A write: at most ⌈K⌉ slots
 //! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes this
-//! the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write).
+//! the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). One that
+//! [carries](Store::carry) pages while the program runs on, and reads ahead what it is told to
+//! [expect](Store::expect), makes it the Eager DetWoORAM of section 4.1; without such a store, [`eager`](super::eager)
+//! is.
 //!
 //! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, a counter; see [`DetWoOram::trusted_bytes`]. All of it
 //! is allocated at construction: no access allocates.
@@ -36,10 +39,10 @@
 use crate::layout::{Extent, Layout};
 use crate::newest_copy::NewestCopy;
 use crate::oram::{Access, Oram, OramError, check_batch};
-use crate::store::Store;
+use crate::store::{Carried, Store};
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket, Slot};
-use crate::write_schedule::{WriteSchedule, WriteScheduleError};
+use crate::write_schedule::{Refreshes, WriteSchedule, WriteScheduleError};
 use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -218,39 +221,38 @@ impl<S: Store> DetWoOram<S> {
         let write = self.writes.get();
         let due = self.schedule.refreshes(write);
         let holding_slot = self.schedule.holding_slot(write);
-        moved.from.clear();
+        self.look_up(&due, &mut moved.from);
         moved.to.clear();
         moved.to.push(Bucket(self.parameters.capacity + holding_slot));
-        {
-            let newest = self.newest.borrow();
-            for slot in due.clone() {
-                moved.from.push(only_slot(newest.bucket(BlockId(slot))));
-                moved.to.push(Bucket(slot));
-            }
-        }
-        let block_bytes = self.block_bytes();
-        let (held, rest) = moved.bytes.split_at_mut(block_bytes);
-        let refreshed = &mut rest[..moved.from.len() * block_bytes];
-        self.store.read(&moved.from, refreshed).await?;
+        moved.to.extend(due.clone().map(Bucket));
+        let held = &mut moved.bytes[..self.block_bytes()];
         match page {
-            Some((page, bytes)) => {
-                held.copy_from_slice(bytes);
-                if let Some(place) = due.place_of(page.0) {
-                    refreshed[place as usize * block_bytes..][..block_bytes].copy_from_slice(bytes);
-                }
-            }
+            Some((_, bytes)) => held.copy_from_slice(bytes),
             None => held.fill(0),
         }
-        self.store.write(&moved.to, &moved.bytes[..moved.to.len() * block_bytes]).await?;
+        let replaced = page.and_then(|(page, _)| due.place_of(page.0)).map(|place| place as usize);
+        let pages = &mut moved.bytes[..moved.to.len() * self.block_bytes()];
+        self.store.carry(Carried { from: &moved.from, to: &moved.to, replaced, pages }).await?;
 
-        let mut newest = self.newest.borrow_mut();
-        if let Some((page, _)) = page {
-            newest.is_held(page, holding_slot);
+        {
+            let mut newest = self.newest.borrow_mut();
+            if let Some((page, _)) = page {
+                newest.is_held(page, holding_slot);
+            }
+            due.for_each(|slot| newest.is_in_place(BlockId(slot)));
         }
-        due.for_each(|slot| newest.is_in_place(BlockId(slot)));
         self.writes.set(write + 1);
+        self.look_up(&self.schedule.refreshes(write + 1), &mut moved.from);
+        self.store.expect(&moved.from);
         self.spare.set(moved);
         Ok(())
+    }
+
+    /// Where the newest copies of pages are.
+    fn look_up(&self, pages: &Refreshes, into: &mut Vec<Slot>) {
+        let newest = self.newest.borrow();
+        into.clear();
+        into.extend(pages.clone().map(|page| only_slot(newest.bucket(BlockId(page)))));
     }
 }
 
@@ -300,8 +302,14 @@ impl<S: Store> Oram for DetWoOram<S> {
         false
     }
 
-    /// Nothing is owed.
+    /// Waits for what the store may have left under way.
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        let _turn = self.turns.take().await;
+        if self.torn.replace(true) {
+            return Err(OramError::Torn);
+        }
+        self.store.settle().await?;
+        self.torn.set(false);
         Ok(())
     }
 

@@ -93,7 +93,7 @@ impl FromStr for PageCipher {
 }
 
 /// Which writing of which page: what a sealed page is bound to within its region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PageId {
     /// The slot, numbered through the region.
     pub slot: u32,
@@ -139,9 +139,15 @@ enum Inner {
 impl PageKey {
     /// Draws the key of a region.
     pub fn draw<R: CryptoRng + ?Sized>(cipher: PageCipher, rng: &mut R) -> Self {
+        let [key] = Self::draw_shared(cipher, rng);
+        key
+    }
+
+    /// Draws the key of one region for several who seal its pages, under versions that one of them gives.
+    pub fn draw_shared<R: CryptoRng + ?Sized, const N: usize>(cipher: PageCipher, rng: &mut R) -> [Self; N] {
         let mut secret = Zeroizing::new([0; KEY_BYTES]);
         rng.fill_bytes(&mut *secret);
-        PageKey::expand(cipher, &secret)
+        core::array::from_fn(|_| PageKey::expand(cipher, &secret))
     }
 
     /// Each primitive gets a key of its own, by HKDF-SHA256 (RFC 5869).

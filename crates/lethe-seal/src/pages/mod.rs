@@ -19,6 +19,8 @@
 //! Keys and scratch are wiped when they are dropped, with two exceptions: ring does not wipe its expanded AES keys, and
 //! ciphers leave residues on the stack. Keeping private memory out of core dumps and of swap is the pager's part.
 
+mod beside;
+mod carrier;
 mod cipher;
 mod error;
 mod memory;
@@ -28,6 +30,8 @@ mod sealed;
 mod spread;
 mod versions;
 
+pub use beside::{Beside, Carry, Manner, Outcome, Turn};
+pub use carrier::Carrier;
 pub use cipher::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
 pub use error::{PageError, RegionError};
 pub use memory::{AtomicMemory, SharedMemory};

@@ -1,13 +1,15 @@
 //! A region of sealed pages in shared memory.
 
-use super::cipher::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
+use super::beside::{Asked, Beside, Manner};
+use super::carrier::{Carrier, Shape};
+use super::cipher::{PageCipher, PageId, PageKey};
 use super::error::{PageError, RegionError};
 use super::memory::SharedMemory;
 #[cfg(feature = "parallel")]
 use super::pool::PagePool;
 use super::spread::Spread;
 use super::versions::Versions;
-use crate::cipher::Forged;
+use alloc::boxed::Box;
 #[cfg(feature = "parallel")]
 use alloc::sync::Arc;
 use alloc::vec;
@@ -16,12 +18,9 @@ use core::cell::RefCell;
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use lethe_core::layout::Layout;
-use lethe_core::store::Store;
+use lethe_core::store::{Carried, Store};
 use lethe_core::words::{Bucket, Slot};
 use zeroize::{Zeroize, Zeroizing};
-
-/// Slots begin at multiples of this many bytes, so that copies run along cache lines.
-const ALIGNMENT: usize = 64;
 
 /// Bytes between what two threads write: processors fetch cache lines in pairs.
 const APART: usize = 128;
@@ -47,11 +46,11 @@ pub fn memory_bytes(layout: &Layout, cipher: PageCipher) -> Result<usize, Region
 ///
 /// When a write is refused, nothing has changed. A read that fails changes nothing either.
 pub struct SealedPages<M, V> {
-    memory: M,
-    key: PageKey,
-    shape: Shape,
+    carrier: Carrier<M>,
     spread: Spread,
     state: RefCell<State<V>>,
+    /// What was asked of somebody beside the caller.
+    asked: Option<RefCell<Asked<M>>>,
 }
 
 struct State<V> {
@@ -68,61 +67,15 @@ struct State<V> {
 /// with another thread's.
 type Lane = Zeroizing<Vec<u8>>;
 
-#[derive(Clone, Copy)]
-struct Shape {
-    page_bytes: usize,
-    tag_bytes: usize,
-    /// From one slot to the next.
-    stride: usize,
-    bucket_slots: u32,
-    memory_bytes: usize,
-}
-
-impl Shape {
-    fn new(layout: &Layout, cipher: PageCipher) -> Result<Self, RegionError> {
-        let first = layout.extents().first().ok_or(RegionError::Uneven)?;
-        let (bucket_slots, slot_bytes) = (first.slots, first.slot_bytes);
-        let even = layout.extents().iter().all(|e| (e.slots, e.slot_bytes) == (bucket_slots, slot_bytes));
-        if !even || bucket_slots == 0 || slot_bytes == 0 {
-            return Err(RegionError::Uneven);
-        }
-        let slots = layout.slots();
-        let too_many = RegionError::TooManySlots { slots };
-        let page_bytes = usize::try_from(slot_bytes).map_err(|_| too_many)?;
-        let tag_bytes = cipher.tag_bytes();
-        let stride = (page_bytes.checked_add(tag_bytes))
-            .and_then(|bytes| bytes.checked_next_multiple_of(ALIGNMENT))
-            .ok_or(too_many)?;
-        let slots = usize::try_from(slots).ok().filter(|_| slots <= 1 << 32).ok_or(too_many)?;
-        let memory_bytes = slots.checked_mul(stride).ok_or(too_many)?;
-        Ok(Shape { page_bytes, tag_bytes, stride, bucket_slots, memory_bytes })
-    }
-
-    /// The number of a slot in the region. `Versions` has looked whether the bucket is there.
-    fn slot(&self, bucket: Bucket, index: u32) -> u32 {
-        (bucket.0 * u64::from(self.bucket_slots)) as u32 + index
-    }
-
-    fn name(&self, slot: u32) -> Slot {
-        Slot { bucket: Bucket(u64::from(slot / self.bucket_slots)), index: slot % self.bucket_slots }
-    }
-
-    fn at(&self, id: PageId) -> usize {
-        id.slot as usize * self.stride
-    }
-}
-
 impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
     /// A region in which nothing was ever written. It takes the key for itself: no other region has it.
     ///
     /// # Errors
     /// [`RegionError`].
     pub fn new(memory: M, layout: &Layout, key: PageKey, versions: V) -> Result<Self, RegionError> {
-        let shape = Shape::new(layout, key.cipher())?;
-        let (needed, found) = (shape.memory_bytes, memory.bytes());
-        if found < needed {
-            return Err(RegionError::MemoryTooSmall { needed, found });
-        }
+        let cipher = key.cipher();
+        let carrier = Carrier::new(memory, layout, key)?;
+        let shape = &carrier.shape;
         let (expected, found) = (layout.buckets(), versions.buckets());
         if found != expected {
             return Err(RegionError::OtherVersions { found, expected });
@@ -130,18 +83,25 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         let state = State {
             versions,
             batch: Vec::with_capacity(BATCH_PAGES.min(shape.memory_bytes / shape.stride)),
-            lanes: vec![lane(&shape)],
-            pages_left: key.cipher().most_pages(shape.page_bytes),
+            lanes: vec![lane(shape)],
+            pages_left: cipher.most_pages(shape.page_bytes),
         };
-        Ok(SealedPages { memory, key, shape, spread: Spread::default(), state: RefCell::new(state) })
+        Ok(SealedPages { carrier, spread: Spread::default(), state: RefCell::new(state), asked: None })
     }
 
     /// Spreads the pages of a batch over a pool, which several regions may share.
     #[cfg(feature = "parallel")]
     #[must_use]
     pub fn with_pool(mut self, pool: Arc<PagePool>) -> Self {
-        self.state.get_mut().lanes.resize_with(pool.threads(), || lane(&self.shape));
+        self.state.get_mut().lanes.resize_with(pool.threads(), || lane(&self.carrier.shape));
         self.spread.pool = Some(pool);
+        self
+    }
+
+    /// Has pages [carried](Store::carry) by somebody beside, who was given the same key over the same memory.
+    #[must_use]
+    pub fn with_beside(mut self, beside: Box<dyn Beside<M>>, manner: Manner) -> Self {
+        self.asked = Some(RefCell::new(Asked::new(beside, manner)));
         self
     }
 
@@ -154,17 +114,17 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
 
     /// The shared memory.
     pub fn memory(&self) -> &M {
-        &self.memory
+        &self.carrier.memory
     }
 
     /// The cipher of its pages.
     pub fn cipher(&self) -> PageCipher {
-        self.key.cipher()
+        self.carrier.key.cipher()
     }
 
     /// Bytes from one slot to the next in shared memory. Slot i, counted through the buckets, begins at i times that.
     pub fn stride(&self) -> usize {
-        self.shape.stride
+        self.carrier.shape.stride
     }
 
     /// The newest version of a bucket; 0 if it was never written.
@@ -180,68 +140,107 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self.state.borrow().versions.trusted_bytes()
     }
 
-    fn crossing(&self) -> Crossing<'_, M> {
-        Crossing { memory: &self.memory, key: &self.key, shape: self.shape }
-    }
-
     fn load(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), PageError> {
-        let page_bytes = self.shape.page_bytes;
-        check_length(into.len(), slots.len() * page_bytes);
+        let (carrier, shape) = (&self.carrier, &self.carrier.shape);
+        check_length(into.len(), slots.len() * shape.page_bytes);
         let State { versions, batch, lanes, .. } = &mut *self.state.borrow_mut();
         batch.clear();
         for &slot in slots {
-            assert!(slot.index < self.shape.bucket_slots, "{slot} lies outside of the layout");
-            let version = versions.newest(slot.bucket);
-            batch.push(Some(PageId { slot: self.shape.slot(slot.bucket, slot.index), version }));
+            assert!(slot.index < shape.bucket_slots, "{slot} lies outside of the layout");
+            let id = id_of(shape, versions, slot);
+            if let Some(asked) = &self.asked {
+                asked.borrow_mut().settle(id.slot, carrier).map_err(|id| shape.forged(id))?;
+            }
+            batch.push(Some(id));
         }
         let first_forged = AtomicUsize::new(usize::MAX);
-        let (crossing, pages) = (self.crossing(), batch.as_slice());
+        let pages = batch.as_slice();
         let first = &first_forged;
-        self.spread.each_chunk(into, page_bytes, lanes, move |_, part, page| {
-            match pages[part].filter(|id| id.version != 0) {
-                None => page.fill(0),
-                Some(id) => {
-                    if crossing.open(id, page).is_err() {
-                        first.fetch_min(part, Ordering::Relaxed);
-                    }
+        self.spread.each_chunk(into, shape.page_bytes, lanes, move |_, part, page| match pages[part] {
+            None => page.fill(0),
+            Some(id) => {
+                if carrier.open(id, page).is_err() {
+                    first.fetch_min(part, Ordering::Relaxed);
                 }
             }
         });
-        let Some(&Some(PageId { slot, version })) = pages.get(first_forged.into_inner()) else {
+        let Some(&Some(id)) = pages.get(first_forged.into_inner()) else {
             return Ok(());
         };
         into.zeroize();
-        Err(PageError::Forged { slot: self.shape.name(slot), version })
+        Err(shape.forged(id))
     }
 
     fn store(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), PageError> {
-        let Shape { page_bytes, bucket_slots, .. } = self.shape;
-        let count = buckets.len() * bucket_slots as usize;
+        let (carrier, shape) = (&self.carrier, &self.carrier.shape);
+        let (page_bytes, count) = (shape.page_bytes, buckets.len() * shape.bucket_slots as usize);
         check_length(from.len(), count * page_bytes);
-        let State { versions, batch, lanes, pages_left } = &mut *self.state.borrow_mut();
-        let cipher = self.key.cipher();
-        let left = match *pages_left {
-            None => None,
-            Some(left) => Some(left.checked_sub(count as u64).ok_or(PageError::KeyExhausted { cipher })?),
-        };
-        batch.clear();
-        versions.advance(buckets, |bucket, version| {
-            for index in 0..bucket_slots {
-                batch.push(Some(PageId { slot: self.shape.slot(bucket, index), version }));
-            }
-        })?;
-        *pages_left = left;
-        for page in batch.iter_mut() {
-            *page = page.filter(|id| versions.newest(self.shape.name(id.slot).bucket) == id.version);
+        let state = &mut *self.state.borrow_mut();
+        if let Some(asked) = &self.asked {
+            // Turns of before come first.
+            asked.borrow_mut().settle_all(carrier).map_err(|id| shape.forged(id))?;
         }
-        let (crossing, pages) = (self.crossing(), batch.as_slice());
+        self.advance(buckets, state)?;
+        let State { versions, batch, lanes, .. } = state;
+        for page in batch.iter_mut() {
+            *page = page.filter(|id| versions.newest(shape.name(id.slot).bucket) == id.version);
+        }
+        let pages = batch.as_slice();
         self.spread.each(count, lanes, move |lane, part| {
             if let Some(id) = pages[part] {
-                crossing.seal(id, &from[part * page_bytes..][..page_bytes], lane);
+                carrier.seal(id, &from[part * page_bytes..][..page_bytes], &mut lane[APART..]);
             }
         });
         Ok(())
     }
+
+    /// Takes the next version of each bucket: the batch is then what is to be sealed.
+    fn advance(&self, buckets: &[Bucket], state: &mut State<V>) -> Result<(), PageError> {
+        let shape = &self.carrier.shape;
+        let State { versions, batch, pages_left, .. } = state;
+        let cipher = self.cipher();
+        let count = buckets.len() as u64 * u64::from(shape.bucket_slots);
+        let left = match *pages_left {
+            None => None,
+            Some(left) => Some(left.checked_sub(count).ok_or(PageError::KeyExhausted { cipher })?),
+        };
+        batch.clear();
+        versions.advance(buckets, |bucket, version| {
+            for index in 0..shape.bucket_slots {
+                batch.push(Some(PageId { slot: shape.slot(bucket, index), version }));
+            }
+        })?;
+        *pages_left = left;
+        Ok(())
+    }
+
+    /// As [`Store::carry`] says, by whoever is beside the caller.
+    fn carry_beside(&self, asked: &mut Asked<M>, carried: &Carried<'_>) -> Result<(), PageError> {
+        let Carried { from, to, replaced, pages } = carried;
+        let (carrier, shape) = (&self.carrier, &self.carrier.shape);
+        check_length(pages.len(), to.len() * shape.page_bytes);
+        let state = &mut *self.state.borrow_mut();
+        // Before the versions go on: a slot may be carried to itself.
+        let sources = asked.sources(from.iter().map(|slot| id_of(shape, &state.versions, *slot)));
+        self.advance(to, state)?;
+        let mut ids = state.batch.iter().flatten();
+        let first = *ids.next().expect("one bucket at least is written");
+        let ask = || {
+            let held = asked.seal(first, &pages[..shape.page_bytes], carrier)?;
+            for (place, (source, id)) in sources.iter().zip(ids).enumerate() {
+                let instead = (*replaced == Some(place)).then_some(held);
+                asked.carry(*source, *id, instead, carrier)?;
+            }
+            asked.finish(carrier)
+        };
+        let done = ask();
+        asked.keep(sources);
+        done.map_err(|id| shape.forged(id))
+    }
+}
+
+fn id_of(shape: &Shape, versions: &impl Versions, slot: Slot) -> PageId {
+    PageId { slot: shape.slot(slot.bucket, slot.index), version: versions.newest(slot.bucket) }
 }
 
 impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
@@ -254,39 +253,37 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), PageError> {
         self.store(buckets, from)
     }
+
+    async fn carry(&self, carried: Carried<'_>) -> Result<(), PageError> {
+        match &self.asked {
+            Some(asked) if asked.borrow().takes(&carried, self.carrier.shape.bucket_slots) => {
+                self.carry_beside(&mut asked.borrow_mut(), &carried)
+            }
+            _ => carried.by_hand(self).await,
+        }
+    }
+
+    async fn settle(&self) -> Result<(), PageError> {
+        match &self.asked {
+            Some(asked) => {
+                asked.borrow_mut().settle_all(&self.carrier).map_err(|id| self.carrier.shape.forged(id))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn expect(&self, from: &[Slot]) {
+        let Some(asked) = &self.asked else { return };
+        let state = self.state.borrow();
+        let from = from.iter().map(|slot| id_of(&self.carrier.shape, &state.versions, *slot));
+        // What did not open is told to whoever asks for anything next.
+        let _ = asked.borrow_mut().expect(from, &self.carrier);
+    }
 }
 
 impl<M, V> fmt::Debug for SealedPages<M, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SealedPages").field("key", &self.key).finish_non_exhaustive()
-    }
-}
-
-/// What a thread needs to bring a page from one side to the other. All that touches shared memory is here.
-struct Crossing<'a, M> {
-    memory: &'a M,
-    key: &'a PageKey,
-    shape: Shape,
-}
-
-impl<M: SharedMemory> Crossing<'_, M> {
-    /// Copies a sealed page into `page`, and opens it there.
-    fn open(&self, id: PageId, page: &mut [u8]) -> Result<(), Forged> {
-        let at = self.shape.at(id);
-        let mut tag = [0; MOST_TAG_BYTES];
-        let tag = &mut tag[..self.shape.tag_bytes];
-        self.memory.load(at, page);
-        self.memory.load(at + page.len(), tag);
-        self.key.open(id, page, tag)
-    }
-
-    /// Seals a page in `lane`, and copies it out.
-    fn seal(&self, id: PageId, page: &[u8], lane: &mut [u8]) {
-        let lane = &mut lane[APART..][..self.shape.page_bytes + self.shape.tag_bytes];
-        let (sealed, tag) = lane.split_at_mut(page.len());
-        sealed.copy_from_slice(page);
-        self.key.seal(id, sealed, tag);
-        self.memory.store(self.shape.at(id), lane);
+        f.debug_struct("SealedPages").field("key", &self.carrier.key).finish_non_exhaustive()
     }
 }
 

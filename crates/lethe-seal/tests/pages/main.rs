@@ -2,6 +2,7 @@
 
 mod allocation;
 mod array;
+mod beside;
 mod regions;
 mod schemes;
 mod setup;

@@ -1,0 +1,256 @@
+//! Pages that are carried from slot to slot beside the caller, on another processor.
+//!
+//! A write of DetWoORAM refreshes K pages whose contents nobody wants to see. Whoever does that beside the program
+//! needs to be told of the slots only: no page crosses from one processor to the other but the one that is written.
+//! The caller asks for one turn after the other and goes on; turns are begun in their order, and a turn that touches a
+//! slot of an earlier one waits for it. So what is answered and what stays in shared memory is the same as without.
+
+use super::carrier::Carrier;
+use super::cipher::PageId;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::mem;
+use lethe_core::store::Carried;
+
+/// Counts what is asked for, from 1.
+pub type Turn = u64;
+
+/// One page to be opened, sealed, or both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carry {
+    /// This sealed page is opened into the turn's own lane; version 0 stands for zeros.
+    pub open: Option<PageId>,
+    /// The page in a turn's lane, this one's or an earlier one's, is sealed under this identity.
+    pub seal: Option<(PageId, Turn)>,
+    /// An earlier turn that must be done before; 0 if there is none.
+    pub after: Turn,
+}
+
+/// Somebody beside the caller, who has the region's key and its shared memory, and lanes: each has room for one page, in
+/// private memory. Turn t has lane t modulo [`room`](Self::room).
+pub trait Beside<M>: Send {
+    /// Lanes. At most half as many turns are under way at a time, and no turn seals the page of one that was asked for
+    /// longer ago than that.
+    fn room(&self) -> usize;
+
+    /// Puts a page into a turn's lane, before the turn is asked for.
+    fn fill(&self, turn: Turn, page: &[u8]);
+
+    /// Asks for a turn. Turns are asked for in their order.
+    fn ask(&self, turn: Turn, carry: Carry);
+
+    /// Says that what was asked for should be begun.
+    fn go(&self);
+
+    /// What has become of a turn that was asked for.
+    fn outcome(&self, turn: Turn) -> Outcome;
+
+    /// Lets the caller do the next turn itself, if there is one that nobody has begun; else it returns soon.
+    fn help(&self, carrier: &Carrier<M>);
+
+    /// Returns soon: the caller has nothing to do. It does what must be done if nobody is beside any more.
+    fn wait(&self, carrier: &Carrier<M>);
+}
+
+/// What has become of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is not done yet.
+    UnderWay,
+    /// It is done.
+    Done,
+    /// Its page did not open, or the page that it should have sealed had not: nothing was sealed.
+    Forged,
+}
+
+/// When the caller goes on, and what it does while it must wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// Parallel: a write ends when its pages are in shared memory, and the caller does its share.
+    Together,
+    /// Eager: a write ends when its pages were asked for. Pages that are expected are read ahead.
+    Behind,
+    /// Both: as `Behind`, but a caller that must wait does its share.
+    BehindTogether,
+}
+
+impl Manner {
+    fn goes_on(self) -> bool {
+        self != Manner::Together
+    }
+
+    fn helps(self) -> bool {
+        self != Manner::Behind
+    }
+}
+
+/// The caller's side: what it has asked for.
+pub(crate) struct Asked<M> {
+    beside: Box<dyn Beside<M>>,
+    manner: Manner,
+    /// Turns so far.
+    last: Turn,
+    /// Those that may still be under way, in their order.
+    under_way: VecDeque<Touching>,
+    /// Pages that are read ahead, and the turns that do it.
+    expected: Vec<(PageId, Turn)>,
+    spare_sources: Vec<PageId>,
+}
+
+/// A turn with the slots that it touches.
+struct Touching {
+    turn: Turn,
+    opens: Option<PageId>,
+    seals: Option<PageId>,
+}
+
+impl Touching {
+    /// Whether a later turn that opens and seals these must wait for it.
+    fn meets(&self, opens: Option<PageId>, seals: Option<PageId>) -> bool {
+        let same = |one: Option<PageId>, other: Option<PageId>| matches!((one, other), (Some(one), Some(other)) if one.slot == other.slot);
+        same(self.seals, opens) || same(self.seals, seals) || same(self.opens, seals)
+    }
+}
+
+/// The first page that did not open.
+type FirstForged = PageId;
+
+impl<M> Asked<M> {
+    pub(crate) fn new(beside: Box<dyn Beside<M>>, manner: Manner) -> Self {
+        let room = beside.room();
+        let (under_way, expected) = (VecDeque::with_capacity(room), Vec::with_capacity(room));
+        Asked { beside, manner, last: 0, under_way, expected, spare_sources: Vec::with_capacity(room) }
+    }
+
+    /// Turns that may be under way.
+    fn most_under_way(&self) -> usize {
+        self.beside.room() / 2
+    }
+
+    /// Whether there is room for all of it.
+    pub(crate) fn takes(&self, carried: &Carried<'_>, bucket_slots: u32) -> bool {
+        bucket_slots == 1 && carried.to.len() <= self.most_under_way()
+    }
+
+    /// A list of pages, in memory that [`keep`](Self::keep) gives back.
+    pub(crate) fn sources(&mut self, pages: impl Iterator<Item = PageId>) -> Vec<PageId> {
+        let mut sources = mem::take(&mut self.spare_sources);
+        sources.clear();
+        sources.extend(pages);
+        sources
+    }
+
+    pub(crate) fn keep(&mut self, sources: Vec<PageId>) {
+        self.spare_sources = sources;
+    }
+
+    /// A page of the caller's is sealed.
+    pub(crate) fn seal(
+        &mut self,
+        id: PageId,
+        page: &[u8],
+        carrier: &Carrier<M>,
+    ) -> Result<Turn, FirstForged> {
+        let turn = self.next(carrier)?;
+        self.beside.fill(turn, page);
+        self.ask(turn, None, Some((id, turn)));
+        Ok(turn)
+    }
+
+    /// A page is carried, or the page of an earlier turn goes in its place. What is replaced is opened all the same: it
+    /// shows as much, and takes as long.
+    pub(crate) fn carry(
+        &mut self,
+        from: PageId,
+        to: PageId,
+        instead: Option<Turn>,
+        carrier: &Carrier<M>,
+    ) -> Result<(), FirstForged> {
+        let turn = self.next(carrier)?;
+        let ahead = self.expected.iter().find(|(id, _)| *id == from).map(|(_, turn)| *turn);
+        let open = if ahead.is_some() { None } else { Some(from) };
+        self.ask(turn, open, Some((to, instead.or(ahead).unwrap_or(turn))));
+        Ok(())
+    }
+
+    /// Pages that will be carried are read ahead, if there is somebody to do it while the caller goes on. What was
+    /// expected before no longer is.
+    pub(crate) fn expect(
+        &mut self,
+        from: impl ExactSizeIterator<Item = PageId>,
+        carrier: &Carrier<M>,
+    ) -> Result<(), FirstForged> {
+        self.expected.clear();
+        // Between now and then there are as many turns again, and one more.
+        if self.manner.goes_on() && 2 * from.len() < self.most_under_way() {
+            for id in from {
+                let turn = self.next(carrier)?;
+                self.ask(turn, Some(id), None);
+                self.expected.push((id, turn));
+            }
+            self.beside.go();
+        }
+        Ok(())
+    }
+
+    /// Has begun what was asked for, and waits for its end if that is the manner.
+    pub(crate) fn finish(&mut self, carrier: &Carrier<M>) -> Result<(), FirstForged> {
+        self.beside.go();
+        if self.manner.goes_on() { self.forget_done() } else { self.wait_for(self.last, carrier) }
+    }
+
+    /// Waits until no turn that seals this slot is under way.
+    pub(crate) fn settle(&mut self, slot: u32, carrier: &Carrier<M>) -> Result<(), FirstForged> {
+        let seals = |turn: &&Touching| turn.seals.is_some_and(|id| id.slot == slot);
+        match self.under_way.iter().rev().find(seals).map(|touching| touching.turn) {
+            Some(turn) => self.wait_for(turn, carrier),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until nothing is under way.
+    pub(crate) fn settle_all(&mut self, carrier: &Carrier<M>) -> Result<(), FirstForged> {
+        self.wait_for(self.last, carrier)
+    }
+
+    fn ask(&mut self, turn: Turn, open: Option<PageId>, seal: Option<(PageId, Turn)>) {
+        let seals = seal.map(|(id, _)| id);
+        let met = self.under_way.iter().rev().find(|earlier| earlier.meets(open, seals));
+        let source = seal.map(|(_, source)| source).filter(|source| *source != turn);
+        let after = met.map_or(0, |earlier| earlier.turn).max(source.unwrap_or(0));
+        self.under_way.push_back(Touching { turn, opens: open, seals });
+        self.beside.ask(turn, Carry { open, seal, after });
+    }
+
+    /// The next turn, when there is room for it.
+    fn next(&mut self, carrier: &Carrier<M>) -> Result<Turn, FirstForged> {
+        self.last += 1;
+        self.wait_for(self.last.saturating_sub(self.most_under_way() as u64), carrier)?;
+        Ok(self.last)
+    }
+
+    /// Waits for all turns up to this one.
+    fn wait_for(&mut self, turn: Turn, carrier: &Carrier<M>) -> Result<(), FirstForged> {
+        while self.under_way.front().is_some_and(|first| first.turn <= turn) {
+            self.forget_done()?;
+            if self.under_way.front().is_some_and(|first| first.turn <= turn) {
+                self.beside.go();
+                if self.manner.helps() { self.beside.help(carrier) } else { self.beside.wait(carrier) }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of what was done. After a page that did not open nothing more is.
+    fn forget_done(&mut self) -> Result<(), FirstForged> {
+        while let Some(first) = self.under_way.front() {
+            match self.beside.outcome(first.turn) {
+                Outcome::UnderWay => break,
+                Outcome::Done => self.under_way.pop_front(),
+                Outcome::Forged => return Err(first.opens.or(first.seals).expect("a turn does something")),
+            };
+        }
+        Ok(())
+    }
+}
