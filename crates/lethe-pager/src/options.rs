@@ -38,10 +38,15 @@ pub struct Options {
     /// making of the region says that on this machine they cost more than they save: while they run, each move of a
     /// page interrupts their processors. [`Region::threads`](crate::region::Region::threads) says which.
     pub threads: Option<usize>,
+    /// Whether the eager and the parallel schemes have a process of their own beside the program, instead of threads:
+    /// then no move of a page interrupts it. No unless told otherwise. The process is a copy of this one at the moment
+    /// at which the region is made, so that a program with much memory should make its regions early.
+    pub second_process: bool,
     /// Pages that an eager scheme moves in one step between two faults: at least 1, what a fault may have to wait for.
     /// 4, or all at once if it is parallel too, unless told otherwise.
     pub step_pages: Option<u32>,
-    /// The processor that the handler thread is bound to, from 0. The scheduler's choice unless told otherwise.
+    /// The processor that the handler thread is bound to, from 0. The scheduler's choice unless told otherwise. A second
+    /// process keeps away from it.
     ///
     /// On a virtual machine, waking a thread on another processor may cost several times what the rest of a fault does.
     /// A program of one thread does best when it is bound to the same processor as the handler.
@@ -66,6 +71,7 @@ impl Options {
             trap: Trap::default(),
             eviction: Eviction::default(),
             threads: None,
+            second_process: false,
             step_pages: None,
             handler_processor: None,
             on_failure: OnFailure::default(),

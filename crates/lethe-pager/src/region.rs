@@ -145,6 +145,12 @@ impl Region {
         self.paging.with(|inner| inner.faults.owed())
     }
 
+    /// Waits until nothing is owed and nothing of the past faults is under way in untrusted memory: it stands still then
+    /// until the next fault.
+    pub fn settle(&self) {
+        self.paging.settle();
+    }
+
     /// The untrusted memory, for a watcher.
     pub fn untrusted(&self) -> &SharedMapping {
         &self.shared

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::fault::path::FaultPath;
+use crate::linux::beside::SecondProcess;
 use crate::linux::in_thread::OffLine;
 use crate::linux::paging::Faults;
 use crate::linux::shootdown;
@@ -20,8 +21,8 @@ use lethe_core::schemes::plain::{Plain, PlainParameters};
 use lethe_core::words::Bucket;
 use lethe_fork::Pool;
 use lethe_seal::pages::{
-    PageCipher, PageError, PageId, PageKey, PagePool, ScheduledVersions, SealedPages, TableVersions,
-    Versions, memory_bytes,
+    Carrier, Manner, PageCipher, PageError, PageId, PageKey, PagePool, ScheduledVersions, SealedPages,
+    TableVersions, Versions, memory_bytes,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -150,6 +151,7 @@ impl Scheme {
     /// Whether its off-line work of one fault is worth waking another thread, which may then interrupt the next.
     pub(crate) fn off_line(self, options: &Options) -> Result<OffLine, Error> {
         Ok(match self {
+            _ if self.manner(options).is_some() => OffLine::Nothing,
             Scheme::Eager | Scheme::EagerParallel => {
                 OffLine::Some { pays: write_work(options)? > 2 * shootdown::cost()? }
             }
@@ -158,13 +160,27 @@ impl Scheme {
         })
     }
 
+    /// How its pages are carried by a second process, if they are.
+    fn manner(self, options: &Options) -> Option<Manner> {
+        match self {
+            _ if !options.second_process => None,
+            Scheme::Parallel => Some(Manner::Together),
+            Scheme::Eager => Some(Manner::Behind),
+            Scheme::EagerParallel => Some(Manner::BehindTogether),
+            Scheme::Plain | Scheme::DetWoOram | Scheme::Path | Scheme::Opam => None,
+        }
+    }
+
     /// The scheme over sealed pages in shared memory, with a fresh key.
     pub(crate) fn build(self, options: &Options, shared: Arc<SharedMapping>) -> Result<Built, Error> {
         let layout = self.layout(options.pages, options.ratio)?;
         let buckets = layout.buckets();
         let mut rng = ChaCha20Rng::try_from_os_rng().map_err(|error| Error::Entropy(error.into()))?;
-        let key = PageKey::draw(options.cipher, &mut rng);
         let areas = DetWoParameters::for_ratio(options.pages, options.ratio, PAGE_BYTES as u32);
+        if let Some(manner) = self.manner(options) {
+            return carried_beside(areas, manner, options, shared, &mut rng);
+        }
+        let key = PageKey::draw(options.cipher, &mut rng);
         let pool = self.is_parallel().then(|| pool(options)).transpose()?;
         let threads = pool.as_ref().map_or(1, |pool| pool.threads());
         let sealing = Sealing { shared, layout, key, pool };
@@ -213,6 +229,29 @@ impl Scheme {
         }?;
         Ok(Built { faults, trusted_bytes: bytes, threads })
     }
+}
+
+/// DetWoORAM whose pages a second process carries: eager, parallel, or both by the manner in which it does.
+fn carried_beside(
+    areas: DetWoParameters,
+    manner: Manner,
+    options: &Options,
+    shared: Arc<SharedMapping>,
+    rng: &mut ChaCha20Rng,
+) -> Result<Built, Error> {
+    let (layout, schedule) = (areas.layout(), areas.schedule()?);
+    let [key, key_beside] = PageKey::draw_shared(options.cipher, rng);
+    let carrier = Carrier::new(shared.view(), &layout, key_beside)?;
+    // As many turns may be under way as one write takes with those that are read ahead for the next one.
+    let room = 4 * (schedule.most_refreshes() as usize + 1);
+    let beside = SecondProcess::start(room, carrier, options.handler_processor)?;
+    let versions = ScheduledVersions::new(&schedule);
+    let bytes = versions.trusted_bytes() as usize + beside.bytes() + PAGE_BYTES + options.cipher.tag_bytes();
+    let pages = SealedPages::new(shared, &layout, key, versions)?.with_beside(Box::new(beside), manner);
+    let oram = DetWoOram::new(areas, pages)?;
+    let bytes = bytes + oram.trusted_bytes();
+    let (faults, trusted_bytes) = built(oram, bytes, options)?;
+    Ok(Built { faults, trusted_bytes, threads: 2 })
 }
 
 /// A fault path, and the trusted memory of its scheme and of sealing, in bytes.

@@ -16,7 +16,7 @@ pub struct SharedMapping {
     bytes: usize,
 }
 
-// SAFETY: the mapping is followed in `load` and `store` only, which any number of threads may call.
+// SAFETY: the mapping is followed in `SharedView::load` and `store` only, which any number of threads may call.
 unsafe impl Send for SharedMapping {}
 // SAFETY: as above.
 unsafe impl Sync for SharedMapping {}
@@ -33,9 +33,41 @@ impl SharedMapping {
         Ok(SharedMapping { file, start: start.cast(), bytes })
     }
 
+    /// The same memory, for a process that has the mapping but not what stands in this one's heap.
+    pub(crate) fn view(&self) -> SharedView {
+        SharedView { start: self.start, bytes: self.bytes }
+    }
+}
+
+/// A mapping's memory. It may be followed as long as the process has the mapping.
+pub(crate) struct SharedView {
+    start: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: as for the mapping.
+unsafe impl Sync for SharedView {}
+
+impl SharedView {
     fn range(&self, at: usize, len: usize) -> *mut u8 {
         assert!(at <= self.bytes && len <= self.bytes - at, "a copy beyond the shared memory");
         self.start.wrapping_add(at)
+    }
+}
+
+impl SharedMemory for SharedView {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn load(&self, at: usize, into: &mut [u8]) {
+        // SAFETY: the range lies within the mapping, which `into` is no part of.
+        unsafe { copy_once(self.range(at, into.len()), into.as_mut_ptr(), into.len()) };
+    }
+
+    fn store(&self, at: usize, from: &[u8]) {
+        // SAFETY: as above.
+        unsafe { copy_once(from.as_ptr(), self.range(at, from.len()), from.len()) };
     }
 }
 
@@ -52,13 +84,11 @@ impl SharedMemory for SharedMapping {
     }
 
     fn load(&self, at: usize, into: &mut [u8]) {
-        // SAFETY: the range lies within the mapping, which `into` is no part of.
-        unsafe { copy_once(self.range(at, into.len()), into.as_mut_ptr(), into.len()) };
+        self.view().load(at, into);
     }
 
     fn store(&self, at: usize, from: &[u8]) {
-        // SAFETY: as above.
-        unsafe { copy_once(from.as_ptr(), self.range(at, from.len()), from.len()) };
+        self.view().store(at, from);
     }
 }
 

@@ -41,7 +41,8 @@ fn main() {
 
 fn serving_faults_allocates_nothing_on_any_thread() {
     let schemes = [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel];
-    for scheme in schemes {
+    let beside = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel].map(|scheme| (scheme, true));
+    for (scheme, second_process) in schemes.map(|scheme| (scheme, false)).into_iter().chain(beside) {
         for trap in Trap::ALL {
             for cipher in PageCipher::ALL {
                 for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
@@ -53,6 +54,7 @@ fn serving_faults_allocates_nothing_on_any_thread() {
                         policy,
                         ratio: 7,
                         threads: Some(2),
+                        second_process,
                         ..Options::new(50)
                     };
                     let mut region = Region::new(options).unwrap();

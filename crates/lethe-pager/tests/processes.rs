@@ -41,6 +41,9 @@ fn a_child_with_a_role() {
         ["replaced-sigbus"] => replaced_sigbus(),
         ["signals", trap] => signals(trap),
         ["fork", trap] => fork(trap),
+        ["leave", trap] => leave(trap),
+        ["killed-beside", scheme, trap] => killed_beside(scheme, trap),
+        ["waits", trap] => waits(trap),
         ["unprivileged"] => unprivileged(),
         _ => panic!("no such role: {role}"),
     }
@@ -48,8 +51,19 @@ fn a_child_with_a_role() {
     rustix::io::write(rustix::stdio::stdout(), b"WENT ON\n").unwrap();
 }
 
+/// A scheme's name, followed by `+process` if a second process is to carry its pages.
 fn options(scheme: &str, trap: &str) -> Options {
-    Options { resident: 4, scheme: scheme.parse().unwrap(), trap: trap.parse().unwrap(), ..Options::new(32) }
+    let (scheme, second_process) = match scheme.strip_suffix("+process") {
+        Some(scheme) => (scheme, true),
+        None => (scheme, false),
+    };
+    let (scheme, trap) = (scheme.parse().unwrap(), trap.parse().unwrap());
+    Options { resident: 4, scheme, trap, second_process, ..Options::new(32) }
+}
+
+fn schemes() -> Vec<String> {
+    let beside = ["eager+process", "parallel+process", "eager-parallel+process"];
+    Scheme::ALL.map(|scheme| scheme.to_string()).into_iter().chain(beside.map(String::from)).collect()
 }
 
 fn bytes(region: &Region) -> usize {
@@ -58,6 +72,7 @@ fn bytes(region: &Region) -> usize {
 }
 
 fn contents(region: &Region) -> Vec<u8> {
+    region.settle();
     let mut contents = vec![0; bytes(region)];
     assert_eq!(pread(region.untrusted(), &mut contents, 0), Ok(contents.len()));
     contents
@@ -96,7 +111,7 @@ fn swap_neighbours(stride: usize, _: Vec<u8>, mut new: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn tampering_rollback_and_swaps_end_the_process_at_the_next_touch_with_one_line() {
-    for scheme in Scheme::ALL {
+    for scheme in schemes() {
         for trap in Trap::ALL {
             for attack in ["tamper", "roll-back", "swap"] {
                 let role = format!("{attack} {scheme} {trap}");
@@ -373,4 +388,77 @@ fn unprivileged() {
 fn without_privileges_the_handler_thread_is_refused_with_the_sysctl_and_the_in_thread_trap_works() {
     let output = child("unprivileged");
     assert!(text(&output.stdout).contains("WENT ON"), "{output:?}");
+}
+
+/// Processes whose parent is this one.
+fn children() -> Vec<libc::pid_t> {
+    let of_thread = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap();
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    tasks
+        .map(|task| of_thread(task.unwrap()))
+        .flat_map(|list| list.split_whitespace().map(|process| process.parse().unwrap()).collect::<Vec<_>>())
+        .collect()
+}
+
+fn killed_beside(scheme: &str, trap: &str) {
+    let mut region = Region::new(options(scheme, trap)).unwrap();
+    let beside = children();
+    assert_eq!(beside.len(), 1, "{beside:?}");
+    for round in 1..40u8 {
+        if round == 20 {
+            // SAFETY: it is the region's process, and our child.
+            assert_eq!(unsafe { libc::kill(beside[0], libc::SIGKILL) }, 0);
+        }
+        region.as_mut_slice().fill(round);
+        assert!(region.as_slice().iter().all(|byte| *byte == round), "{round}");
+    }
+    drop(region);
+    assert_eq!(children(), []);
+}
+
+#[test]
+fn a_region_outlives_the_process_beside_it_and_none_is_left_behind() {
+    for scheme in ["eager+process", "parallel+process", "eager-parallel+process"] {
+        for trap in Trap::ALL {
+            let output = child(&format!("killed-beside {scheme} {trap}"));
+            assert!(text(&output.stdout).contains("WENT ON"), "{scheme} {trap}: {output:?}");
+        }
+    }
+}
+
+fn leave(trap: &str) {
+    let mut region = Region::new(options("eager+process", trap)).unwrap();
+    region.as_mut_slice().fill(1);
+    let beside = format!("beside {}\n", children()[0]);
+    rustix::io::write(rustix::stdio::stdout(), beside.as_bytes()).unwrap();
+    std::process::exit(0);
+}
+
+#[test]
+fn the_process_beside_holds_nothing_open_and_ends_with_the_program() {
+    for trap in Trap::ALL {
+        // This returns when the last descriptor of its output is closed.
+        let output = text(&child(&format!("leave {trap}")).stdout);
+        let beside = output.split("beside ").nth(1).and_then(|rest| rest.lines().next());
+        let beside = beside.expect("the role has begun");
+        while std::path::Path::new(&format!("/proc/{beside}")).exists() {
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn waits(trap: &str) {
+    let mut region = Region::new(options("eager+process", trap)).unwrap();
+    region.as_mut_slice().fill(1);
+    // SAFETY: nothing is written; there is no child that `wait` answers with.
+    let waited = unsafe { libc::wait(std::ptr::null_mut()) };
+    assert_eq!((waited, std::io::Error::last_os_error().raw_os_error()), (-1, Some(libc::ECHILD)));
+}
+
+#[test]
+fn a_program_that_waits_for_its_children_is_not_told_of_the_process_beside() {
+    for trap in Trap::ALL {
+        let output = child(&format!("waits {trap}"));
+        assert!(text(&output.stdout).contains("WENT ON"), "{trap}: {output:?}");
+    }
 }

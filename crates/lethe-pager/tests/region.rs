@@ -55,6 +55,21 @@ fn a_region_is_memory_under_every_scheme_and_trap() {
     }
 }
 
+const CARRIED_BESIDE: [Scheme; 3] = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel];
+
+#[test]
+fn a_region_is_memory_when_a_second_process_carries_its_pages() {
+    for scheme in CARRIED_BESIDE {
+        for trap in Trap::ALL {
+            for (ratio, cipher) in PageCipher::ALL.into_iter().enumerate() {
+                let ratio = [3, 7, 15][ratio];
+                let second_process = true;
+                behaves_like_memory(Options { ratio, cipher, second_process, ..options(scheme, trap) }, 300);
+            }
+        }
+    }
+}
+
 #[test]
 fn parallel_schemes_share_their_work_over_the_threads_that_are_asked_for() {
     for threads in [1, 2, 5] {

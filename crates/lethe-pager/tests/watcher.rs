@@ -94,18 +94,20 @@ fn every_program_changes_the_slots_of_the_schedule_at_its_faults_and_nothing_bet
 
 #[test]
 fn eager_schemes_change_the_slots_in_the_same_order_when_the_off_line_work_is_done() {
-    for scheme in [Scheme::Eager, Scheme::EagerParallel] {
+    let beside = [Scheme::Eager, Scheme::Parallel, Scheme::EagerParallel].map(|scheme| (scheme, true));
+    for (scheme, second_process) in
+        beside.into_iter().chain([(Scheme::Eager, false), (Scheme::EagerParallel, false)])
+    {
         for trap in Trap::ALL {
             for seed in [0, 1, 17, 39] {
-                let mut region = Region::new(options(scheme, 3, trap)).unwrap();
+                let options = Options { second_process, ..options(scheme, 3, trap) };
+                let mut region = Region::new(options).unwrap();
                 let mut watcher = Watcher::new(&region);
                 let mut order = scheduled(3);
                 let mut seen = 0;
                 program(&mut region, seed, |region| {
                     // What is written while we look would show in part of what we see.
-                    while region.owed() > 0 {
-                        std::thread::yield_now();
-                    }
+                    region.settle();
                     let changed = watcher.changed(region);
                     let mut expected: Vec<u64> = order.by_ref().take(changed.len()).collect();
                     expected.sort_unstable();

@@ -6,7 +6,7 @@
 //! least is what the pager takes when they leave it alone. A floor is made of medians or of leasts accordingly.
 //!
 //! The program, which has one thread, and the handler thread are bound to one processor, except where a scheme is
-//! made to work on several. What it costs to let another thread of the process run beside is among the parts.
+//! made to work on several threads. What it costs to let another thread of the process run beside is among the parts.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 mod bare_trap;
@@ -36,34 +36,67 @@ struct Row {
     ratio: u64,
     cipher: PageCipher,
     trap: Trap,
-    /// Asked for; the pager's choice if `None`.
-    threads: Option<usize>,
-    /// That there were, in the last round.
+    others: Others,
+    /// Threads that there were, in the last round.
     had: usize,
     micros: Vec<f64>,
 }
 
+/// Who shares the work of an eager or parallel scheme.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Others {
+    /// Threads, as many as the pager chooses.
+    Chosen,
+    /// One thread more, whatever the pager would choose.
+    Thread,
+    /// A process.
+    Process,
+}
+
+impl Others {
+    fn of(scheme: Scheme) -> &'static [Others] {
+        match scheme {
+            Scheme::Eager => &[Others::Chosen, Others::Process],
+            Scheme::Parallel | Scheme::EagerParallel => &[Others::Chosen, Others::Thread, Others::Process],
+            _ => &[Others::Chosen],
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Others::Chosen => "",
+            Others::Thread => "thread",
+            Others::Process => "process",
+        }
+    }
+}
+
 impl Row {
     fn options(&self) -> Options {
-        let Row { scheme, ratio, cipher, trap, threads, .. } = *self;
-        let handler_processor = threads.is_none().then_some(PROCESSOR);
+        let Row { scheme, ratio, cipher, trap, others, .. } = *self;
         Options {
             scheme,
             ratio,
             cipher,
             trap,
-            threads,
-            handler_processor,
+            threads: (others == Others::Thread).then_some(2),
+            second_process: others == Others::Process,
+            handler_processor: self.is_bound().then_some(PROCESSOR),
             resident: RESIDENT,
             ..Options::new(PAGES as u64)
         }
+    }
+
+    /// Whether the program and the handler thread share a processor.
+    fn is_bound(&self) -> bool {
+        self.others != Others::Thread
     }
 
     /// Microseconds a fault, after as many faults as fill the region and go round it once.
     fn measure(&mut self) {
         let mut region = Region::new(self.options()).expect("a region of this size fits");
         self.had = region.threads();
-        let _bound = (self.threads.is_none()).then(|| Bound::to(PROCESSOR));
+        let _bound = self.is_bound().then(|| Bound::to(PROCESSOR));
         let memory = region.as_mut_slice();
         let touch = |memory: &mut [u8], nth: usize| memory[nth % PAGES * PAGE_BYTES] += 1;
         (0..PAGES + RESIDENT).for_each(|nth| touch(memory, nth));
@@ -137,12 +170,12 @@ fn rows() -> Vec<Row> {
         for cipher in PageCipher::ALL {
             for scheme in Scheme::ALL {
                 let ratios: &[u64] = if scheme.has_ratio() { &[3, 7, 15] } else { &[1] };
-                let threads: &[_] = if scheme.is_parallel() { &[None, Some(2)] } else { &[None] };
-                let of_scheme =
-                    threads.iter().flat_map(|threads| ratios.iter().map(|ratio| (*threads, *ratio)));
-                for (threads, ratio) in of_scheme {
+                let others = Others::of(scheme).iter().copied();
+                for (others, ratio) in
+                    others.flat_map(|others| ratios.iter().map(move |ratio| (others, *ratio)))
+                {
                     if format!("{trap} {cipher} {scheme}").contains(&filter) {
-                        rows.push(Row { scheme, ratio, cipher, trap, threads, had: 1, micros: Vec::new() });
+                        rows.push(Row { scheme, ratio, cipher, trap, others, had: 1, micros: Vec::new() });
                     }
                 }
             }
@@ -164,7 +197,7 @@ fn main() {
     );
     println!(
         "{:15} {:21} {:15} {:>3} {:>7} {:>18} {:>18} {:>18} {:>18}",
-        "trap", "cipher", "scheme", "K", "threads", "measured", "floor", "to floor", "to plain"
+        "trap", "cipher", "scheme", "K", "beside", "measured", "floor", "to floor", "to plain"
     );
     let of: [Of; 2] = [median, least];
     for row in &rows {
@@ -182,7 +215,7 @@ fn main() {
             row.trap.name(),
             row.cipher.name(),
             row.scheme.name(),
-            row.had,
+            row.others.name(),
             pair(micros),
             pair(floor),
             pair(to_floor),

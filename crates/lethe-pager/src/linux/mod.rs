@@ -1,5 +1,6 @@
 //! What the pager asks of Linux.
 
+pub(crate) mod beside;
 pub(crate) mod handler_thread;
 pub(crate) mod idle_thread;
 pub(crate) mod in_thread;

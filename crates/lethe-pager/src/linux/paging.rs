@@ -131,6 +131,18 @@ impl Paging {
         });
     }
 
+    /// All of what is owed, and the end of what is under way. If it fails, whoever touches an absent page next is told.
+    pub(crate) fn settle(&self) {
+        self.with(|inner| {
+            let mut done = Ok(());
+            while done.is_ok() && inner.faults.owed() > 0 {
+                done = inner.faults.idle(&inner.pages);
+            }
+            inner.failed_idle = done.and_then(|()| inner.faults.idle(&inner.pages)).err();
+            self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
+        });
+    }
+
     /// For what the application asks: its signal handlers may touch the region, and must not while it holds the lock.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut Inner) -> R) -> R {
         let _blocked = Blocked::all();

@@ -1,0 +1,227 @@
+//! A process beside the program that carries its pages.
+//!
+//! A thread would do as well, but for one thing: as long as another thread of the process runs on another processor,
+//! each move of a page interrupts that processor ([`shootdown`](super::shootdown)). A process of its own has an address
+//! space of its own, and nobody is interrupted for it.
+//!
+//! The process is a copy of the program at the moment at which the region is made; it has no descriptors, takes no
+//! signals, runs this file's loop over memory that it shares with the program, and ends with it. `wait` does not
+//! answer with it unless it is asked for children of every kind. Should it be killed, the program does its work.
+#![allow(unsafe_code, reason = "a second process; each block says why it is sound")]
+
+mod ring;
+
+use super::signals::Blocked;
+use crate::error::Error;
+use lethe_seal::pages::{Beside, Carrier, Carry, Outcome, SharedMemory, Turn};
+use ring::{Ring, Scratch};
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, futex};
+use rustix::time::Timespec;
+use std::cell::{Cell, RefCell};
+use std::hint::spin_loop;
+use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
+
+/// How long it looks out for the next turn before it sleeps.
+const PATIENCE: Duration = Duration::from_micros(200);
+
+/// How often, asleep, it looks whether the program is still there.
+const LOOKS_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Looks of a waiting caller at the same turn before it does one itself, for the process has lost its processor; before it
+/// lets another thread run; and before it asks whether the process is alive. A look takes some forty nanoseconds, a
+/// turn a microsecond.
+const LOOKS_BEFORE_HELP: u32 = 1 << 7;
+const LOOKS_BEFORE_YIELD: u32 = 1 << 10;
+const LOOKS_BEFORE_DOUBT: u32 = 1 << 16;
+
+/// The process, as the program sees it.
+pub(crate) struct SecondProcess {
+    ring: Ring,
+    process: libc::pid_t,
+    ended: Cell<bool>,
+    looks: Cell<u32>,
+    scratch: RefCell<Scratch>,
+}
+
+impl SecondProcess {
+    /// Starts it, with so many lanes, on any processor but `not_on`. The carrier is its own.
+    pub(crate) fn start<M: SharedMemory>(
+        room: usize,
+        carrier: Carrier<M>,
+        not_on: Option<usize>,
+    ) -> Result<Self, Error> {
+        let ring =
+            Ring::new(room).map_err(|errno| Error::System { what: "memory for two processes", errno })?;
+        let processors = not_on.and_then(all_but);
+        // SAFETY: the call takes nothing.
+        let program = unsafe { libc::getpid() };
+        // It inherits the mask, and never runs a handler of the program.
+        let _blocked = Blocked::all();
+        // SAFETY: without flags it is a `fork` that tells nobody of its child's end. The child touches what is on this
+        // stack, the ring and shared memory; it allocates nothing, takes no lock and never returns.
+        match unsafe { libc::syscall(libc::SYS_clone, 0, 0, 0, 0, 0) } {
+            0 => {
+                let ends = Ends;
+                prepare(processors.as_ref());
+                serve(&ring, &carrier, program);
+                drop(ends);
+                unreachable!("the process has ended")
+            }
+            process if process > 0 => Ok(SecondProcess {
+                ring,
+                process: process as libc::pid_t,
+                ended: Cell::new(false),
+                looks: Cell::new(0),
+                scratch: RefCell::new(Scratch::new()),
+            }),
+            _ => Err(Error::System {
+                what: "a second process",
+                errno: Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::AGAIN),
+            }),
+        }
+    }
+
+    /// Trusted memory that it takes beside its copy of the program, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.ring.bytes() + size_of::<Scratch>()
+    }
+
+    /// Whether it has ended: only if it was killed.
+    fn has_ended(&self) -> bool {
+        if !self.ended.get() {
+            // SAFETY: the process is our child; nobody else waits for it. If somebody did, it has ended.
+            let waited =
+                unsafe { libc::waitpid(self.process, std::ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
+            self.ended.set(waited != 0);
+        }
+        self.ended.get()
+    }
+}
+
+impl<M: SharedMemory> Beside<M> for SecondProcess {
+    fn room(&self) -> usize {
+        self.ring.room()
+    }
+
+    fn fill(&self, turn: Turn, page: &[u8]) {
+        self.ring.fill(turn, page);
+    }
+
+    fn ask(&self, turn: Turn, carry: Carry) {
+        self.ring.ask(turn, carry);
+    }
+
+    fn go(&self) {
+        // Either it sees what was asked for before it sleeps, or we see it asleep.
+        fence(Ordering::SeqCst);
+        if self.ring.asleep().load(Ordering::Relaxed) == 1
+            && self.ring.asleep().swap(0, Ordering::SeqCst) == 1
+        {
+            // The futex is there as long as we borrow it: waking cannot fail.
+            let _ = futex::wake(self.ring.asleep(), futex::Flags::empty(), 1);
+        }
+    }
+
+    fn outcome(&self, turn: Turn) -> Outcome {
+        let outcome = self.ring.outcome(turn);
+        if outcome != Outcome::UnderWay {
+            self.looks.set(0);
+        }
+        outcome
+    }
+
+    fn help(&self, carrier: &Carrier<M>) {
+        if !self.ring.do_next(carrier, &mut self.scratch.borrow_mut()) {
+            self.wait(carrier);
+        }
+    }
+
+    fn wait(&self, carrier: &Carrier<M>) {
+        let looks = self.looks.get().wrapping_add(1);
+        self.looks.set(looks);
+        spin_loop();
+        if looks > LOOKS_BEFORE_HELP {
+            self.ring.do_next(carrier, &mut self.scratch.borrow_mut());
+        }
+        if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
+            std::thread::yield_now();
+        }
+        if self.ended.get() || (looks.is_multiple_of(LOOKS_BEFORE_DOUBT) && self.has_ended()) {
+            self.ring.do_all_again(carrier, &mut self.scratch.borrow_mut());
+        }
+    }
+}
+
+impl Drop for SecondProcess {
+    fn drop(&mut self) {
+        self.ring.stop().store(1, Ordering::SeqCst);
+        self.ring.asleep().store(0, Ordering::SeqCst);
+        let _ = futex::wake(self.ring.asleep(), futex::Flags::empty(), 1);
+        if !self.ended.get() {
+            // SAFETY: as in `has_ended`. It ends at its next look.
+            unsafe { libc::waitpid(self.process, std::ptr::null_mut(), libc::__WALL) };
+        }
+    }
+}
+
+fn all_but(processor: usize) -> Option<CpuSet> {
+    let mut set = rustix::thread::sched_getaffinity(None).ok()?;
+    set.unset(processor);
+    (set.count() > 0).then_some(set)
+}
+
+/// Ends the process, also if something goes wrong in it: it must never go on as a second program.
+struct Ends;
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        // SAFETY: ends the process.
+        unsafe { libc::syscall(libc::SYS_exit_group, 0) };
+    }
+}
+
+/// What is the program's stays the program's. All of it is as well as can be: nothing depends on it.
+fn prepare(processors: Option<&CpuSet>) {
+    // SAFETY: the descriptors are copies; a name and a flag change nothing else.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0);
+        libc::prctl(libc::PR_SET_NAME, c"lethe-pager".as_ptr());
+        libc::prctl(libc::PR_SET_DUMPABLE, 0);
+    }
+    if let Some(processors) = processors {
+        let _ = rustix::thread::sched_setaffinity(None, processors);
+    }
+}
+
+fn serve<M: SharedMemory>(ring: &Ring, carrier: &Carrier<M>, program: libc::pid_t) {
+    // SAFETY: it is this process's, and nobody else asks for it.
+    let scratch = unsafe { ring.scratch_beside() };
+    let mut since = Instant::now();
+    let mut looks = 0u32;
+    while ring.stop().load(Ordering::Relaxed) == 0 {
+        if ring.do_next(carrier, scratch) {
+            looks = 0;
+            continue;
+        }
+        spin_loop();
+        looks = looks.wrapping_add(1);
+        if looks == 1 {
+            since = Instant::now();
+        } else if looks.is_multiple_of(64) && since.elapsed() > PATIENCE {
+            ring.asleep().store(1, Ordering::SeqCst);
+            fence(Ordering::SeqCst);
+            if ring.is_all_begun() && ring.stop().load(Ordering::SeqCst) == 0 {
+                // Woken, interrupted, late or changed before we slept: look again in any case.
+                let _ = futex::wait(ring.asleep(), futex::Flags::empty(), 1, Some(&LOOKS_UP));
+            }
+            ring.asleep().store(0, Ordering::SeqCst);
+            looks = 0;
+            // SAFETY: the call takes nothing.
+            if unsafe { libc::getppid() } != program {
+                return;
+            }
+        }
+    }
+}

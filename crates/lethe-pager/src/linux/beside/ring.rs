@@ -1,0 +1,260 @@
+//! Turns that two processes share: what is asked for, who has begun what, and what has become of it.
+//!
+//! One side asks; both begin the turns in their order, each turn on one side only.
+#![allow(unsafe_code, reason = "memory that two processes share; each block says why it is sound")]
+
+use crate::options::PAGE_BYTES;
+use lethe_seal::pages::{Carrier, Carry, MOST_TAG_BYTES, Outcome, SharedMemory, Turn};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags};
+use std::cell::UnsafeCell;
+use std::hint::spin_loop;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use zeroize::Zeroize;
+
+/// What both look at all the time, each on cache lines of its own.
+#[repr(C, align(128))]
+#[derive(Default)]
+struct Counter(AtomicU64);
+
+#[repr(C)]
+struct Head {
+    /// Turns that were asked for.
+    asked: Counter,
+    /// Turns that were begun.
+    begun: Counter,
+    /// 1 while the process beside sleeps; a futex.
+    asleep: AtomicU32,
+    stop: AtomicU32,
+    /// For the process beside.
+    scratch: UnsafeCell<Scratch>,
+}
+
+/// A turn's entry, until its lane is used again.
+#[repr(C, align(64))]
+struct Entry(UnsafeCell<Carry>);
+
+/// A lane.
+#[repr(C, align(4096))]
+struct Lane(UnsafeCell<[u8; PAGE_BYTES]>);
+
+/// Memory of both processes, and of nobody else: it has no name, is in no core dump, and, where the limit on locked
+/// memory allows it, in no swap.
+pub(super) struct Ring {
+    start: *mut u8,
+    room: usize,
+}
+
+// SAFETY: counters and outcomes are atomic; entries and lanes are written by the one who has the turn, before its outcome
+// is stored, and read after it was loaded.
+unsafe impl Send for Ring {}
+// SAFETY: as above.
+unsafe impl Sync for Ring {}
+
+/// What one who does turns needs for itself: a page, and a page sealed.
+pub(super) struct Scratch {
+    page: [u8; PAGE_BYTES],
+    sealed: [u8; PAGE_BYTES + MOST_TAG_BYTES],
+}
+
+impl Scratch {
+    pub(super) const fn new() -> Self {
+        Scratch { page: [0; PAGE_BYTES], sealed: [0; PAGE_BYTES + MOST_TAG_BYTES] }
+    }
+
+    fn wipe(&mut self) {
+        self.page.zeroize();
+        self.sealed.zeroize();
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        self.wipe();
+    }
+}
+
+impl Ring {
+    /// With so many lanes.
+    pub(super) fn new(room: usize) -> Result<Self, Errno> {
+        let bytes = Self::layout(room).2;
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: a new mapping of zeros, at an address of the kernel's choice.
+        let start = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), bytes, protection, flags)? };
+        let ring = Ring { start: start.cast(), room };
+        // SAFETY: the advice loses no contents.
+        unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxDontDump)? };
+        // SAFETY: as above. Where the limit does not allow it, it is not locked.
+        let _ = unsafe { rustix::mm::mlock_with(start, bytes, MlockFlags::ONFAULT) };
+        Ok(ring)
+    }
+
+    /// Where outcomes, entries (before them the head) and lanes begin, and where they end.
+    fn layout(room: usize) -> (usize, usize, usize) {
+        let outcomes = size_of::<Head>();
+        let entries = (outcomes + room * size_of::<AtomicU64>()).next_multiple_of(align_of::<Entry>());
+        let lanes = (entries + room * size_of::<Entry>()).next_multiple_of(align_of::<Lane>());
+        (entries, lanes, lanes + room * size_of::<Lane>())
+    }
+
+    pub(super) fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        Self::layout(self.room).2
+    }
+
+    fn head(&self) -> &Head {
+        // SAFETY: the mapping begins with it, is aligned to pages and was zeros, which are valid.
+        unsafe { &*self.start.cast() }
+    }
+
+    /// The scratch of the process beside.
+    ///
+    /// # Safety
+    /// One caller has it at a time.
+    #[expect(clippy::mut_from_ref, reason = "it lies in an UnsafeCell, and the caller promises to be alone")]
+    pub(super) unsafe fn scratch_beside(&self) -> &mut Scratch {
+        // SAFETY: zeros are valid, and the caller is alone.
+        unsafe { &mut *self.head().scratch.get() }
+    }
+
+    fn index(&self, turn: Turn) -> usize {
+        (turn % self.room as u64) as usize
+    }
+
+    /// Twice the last turn of this lane that is done, and 1 if it was forged.
+    fn done(&self, turn: Turn) -> &AtomicU64 {
+        // SAFETY: as `layout` has it; zeros are valid.
+        unsafe { &*self.start.add(size_of::<Head>()).cast::<AtomicU64>().add(self.index(turn)) }
+    }
+
+    fn entry(&self, turn: Turn) -> *mut Carry {
+        // SAFETY: as `layout` has it.
+        unsafe {
+            let entries = self.start.add(Self::layout(self.room).0).cast::<Entry>();
+            UnsafeCell::raw_get(&raw const (*entries.add(self.index(turn))).0)
+        }
+    }
+
+    fn lane(&self, turn: Turn) -> *mut [u8; PAGE_BYTES] {
+        // SAFETY: as `layout` has it.
+        unsafe {
+            let lanes = self.start.add(Self::layout(self.room).1).cast::<Lane>();
+            UnsafeCell::raw_get(&raw const (*lanes.add(self.index(turn))).0)
+        }
+    }
+
+    pub(super) fn fill(&self, turn: Turn, page: &[u8]) {
+        // SAFETY: the turn was not asked for, and those that used the lane before are done: it is the caller's.
+        unsafe { (*self.lane(turn)).copy_from_slice(page) };
+    }
+
+    pub(super) fn ask(&self, turn: Turn, carry: Carry) {
+        // SAFETY: as above. Whoever begins the turn has seen `asked`, and so this.
+        unsafe { self.entry(turn).write(carry) };
+        self.head().asked.0.store(turn, Ordering::Release);
+    }
+
+    pub(super) fn outcome(&self, turn: Turn) -> Outcome {
+        match self.done(turn).load(Ordering::Acquire) {
+            done if done == turn * 2 => Outcome::Done,
+            done if done == turn * 2 + 1 => Outcome::Forged,
+            _ => Outcome::UnderWay,
+        }
+    }
+
+    /// Takes the next turn that nobody has begun.
+    fn begin(&self) -> Option<Turn> {
+        let Head { asked, begun, .. } = self.head();
+        let mut last = begun.0.load(Ordering::Relaxed);
+        while last < asked.0.load(Ordering::Acquire) {
+            match begun.0.compare_exchange_weak(last, last + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(last + 1),
+                Err(now) => last = now,
+            }
+        }
+        None
+    }
+
+    /// Does the next turn that nobody has begun. `false` if there is none.
+    pub(super) fn do_next<M: SharedMemory>(&self, carrier: &Carrier<M>, scratch: &mut Scratch) -> bool {
+        let Some(turn) = self.begin() else { return false };
+        self.do_turn(turn, carrier, scratch);
+        true
+    }
+
+    /// Does what the other side had begun when it ended, and every turn after it.
+    pub(super) fn do_all_again<M: SharedMemory>(&self, carrier: &Carrier<M>, scratch: &mut Scratch) {
+        let begun = self.head().begun.0.load(Ordering::Relaxed);
+        for turn in begun.saturating_sub(self.room as u64 / 2).max(1)..=begun {
+            // What is sealed twice is the same twice: page, identity and key are.
+            if self.outcome(turn) == Outcome::UnderWay {
+                self.do_turn(turn, carrier, scratch);
+            }
+        }
+        while self.do_next(carrier, scratch) {}
+    }
+
+    fn do_turn<M: SharedMemory>(&self, turn: Turn, carrier: &Carrier<M>, scratch: &mut Scratch) {
+        // SAFETY: it was asked for, and nobody writes it before it is done.
+        let Carry { open, seal, after } = unsafe { *self.entry(turn) };
+        let source = seal.map_or(turn, |(_, source)| source);
+        for before in [after, source] {
+            while before != 0 && before != turn && self.outcome(before) == Outcome::UnderWay {
+                spin_loop();
+            }
+        }
+        let mut forged = source != turn && self.outcome(source) == Outcome::Forged;
+        let Scratch { page, sealed } = scratch;
+        if let Some(id) = open {
+            // Only what is read ahead is for a later turn.
+            let into = match seal {
+                Some(_) => &mut *page,
+                // SAFETY: whoever has the turn has its lane.
+                None => unsafe { &mut *self.lane(turn) },
+            };
+            forged |= carrier.open(id, into).is_err();
+        }
+        if let Some((id, source)) = seal.filter(|_| !forged) {
+            let page = if source == turn && open.is_some() {
+                &*page
+            } else {
+                // SAFETY: the turn that filled it is done, and the lane is not used again before this one is done.
+                unsafe { &*self.lane(source) }
+            };
+            carrier.seal(id, page, sealed);
+        }
+        self.done(turn).store(turn * 2 + u64::from(forged), Ordering::Release);
+    }
+
+    pub(super) fn asleep(&self) -> &AtomicU32 {
+        &self.head().asleep
+    }
+
+    pub(super) fn stop(&self) -> &AtomicU32 {
+        &self.head().stop
+    }
+
+    pub(super) fn is_all_begun(&self) -> bool {
+        let Head { asked, begun, .. } = self.head();
+        begun.0.load(Ordering::SeqCst) >= asked.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        for turn in 0..self.room as u64 {
+            // SAFETY: whoever drops the ring is alone with it.
+            unsafe { (*self.lane(turn)).zeroize() };
+        }
+        // SAFETY: as above.
+        unsafe { (*self.head().scratch.get()).wipe() };
+        // SAFETY: the mapping is ours, and no address of it leaves this file but for as long as the ring is borrowed.
+        let unmapped = unsafe { rustix::mm::munmap(self.start.cast(), self.bytes()) };
+        debug_assert_eq!(unmapped, Ok(()));
+    }
+}
