@@ -8,21 +8,28 @@ use std::sync::Arc;
 ///
 /// The function is called where the fault was served, on the handler thread or in a signal handler, when everything
 /// that belongs to the fault is done; until it returns, no other fault of the region is served and no off-line work is
-/// done. It must not touch the region, nor (in a signal handler) allocate or lock.
+/// begun. It must not touch the region, nor (in a signal handler) allocate or lock.
 #[derive(Clone, Default)]
 pub enum AfterFault {
     /// Nobody.
     #[default]
     Nothing,
-    /// A function, given the counts with this fault among them.
-    Call(Arc<dyn Fn(&Counters) + Send + Sync>),
+    /// A function, given the counts with this fault among them. A second process may still be at work.
+    Call(Tell),
+    /// The same, once a second process has come to its end with what it was given: until the function returns, the
+    /// untrusted memory stands still.
+    CallWhenStill(Tell),
 }
+
+/// What is called.
+pub type Tell = Arc<dyn Fn(&Counters) + Send + Sync>;
 
 impl fmt::Debug for AfterFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             AfterFault::Nothing => "Nothing",
             AfterFault::Call(_) => "Call",
+            AfterFault::CallWhenStill(_) => "CallWhenStill",
         })
     }
 }

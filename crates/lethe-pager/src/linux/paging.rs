@@ -81,6 +81,7 @@ pub(crate) struct Paging {
     bustle: AtomicU64,
     on_failure: OnFailure,
     after_fault: AfterFault,
+    has_second_process: bool,
 }
 
 impl Paging {
@@ -94,6 +95,7 @@ impl Paging {
             bustle: AtomicU64::new(0),
             on_failure: options.on_failure.clone(),
             after_fault: options.after_fault.clone(),
+            has_second_process: options.second_process && options.scheme.has_ratio(),
         }
     }
 
@@ -104,14 +106,28 @@ impl Paging {
         self.bustle.fetch_add(1, Ordering::Relaxed);
         let served = self.inner.with(|inner| {
             let served = inner.fault(page);
-            if let (AfterFault::Call(tell), Ok(Served::BroughtIn)) = (&self.after_fault, &served) {
-                tell(&inner.faults.counters());
+            if let Ok(Served::BroughtIn) = &served {
+                self.tell(inner);
             }
             self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
             self.bustle.fetch_add(1, Ordering::Relaxed);
             served
         });
         served.map(|_| ()).map_err(|error| self.failed(Failure { page, error }))
+    }
+
+    fn tell(&self, inner: &mut Inner) {
+        match &self.after_fault {
+            AfterFault::Nothing => {}
+            AfterFault::Call(tell) => tell(&inner.faults.counters()),
+            AfterFault::CallWhenStill(tell) => {
+                if self.has_second_process {
+                    // It owes nothing, and waits for what is under way.
+                    inner.failed_idle = inner.faults.idle(&inner.pages).err();
+                }
+                tell(&inner.faults.counters());
+            }
+        }
     }
 
     pub(crate) fn owes(&self) -> bool {
