@@ -4,6 +4,7 @@
 //! - [`fault`]: what happens at a page fault, over any scheme and any platform. It needs no operating system.
 //! - [`region::Region`]: virtual memory on Linux that is used as a slice. Its faults come by userfaultfd(2), in one of
 //!   [two ways](trap::Trap); [`scheme::Scheme`] says what the untrusted memory shows.
+//! - [`watch`]: looking at the untrusted memory of another process at each of its faults.
 //!
 //! ```no_run
 //! use lethe_pager::options::Options;
@@ -49,6 +50,8 @@ pub mod scheme;
 pub mod shared;
 #[cfg(feature = "linux")]
 pub mod trap;
+#[cfg(feature = "linux")]
+pub mod watch;
 
 #[cfg(feature = "linux")]
 pub use linux::userfaultfd::{Eviction, UserfaultfdError};
