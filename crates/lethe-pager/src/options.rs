@@ -11,6 +11,19 @@ use lethe_seal::pages::PageCipher;
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 4096;
 
+/// Where the handler thread runs. On a virtual machine, waking a thread on another processor may cost several times what
+/// the rest of a fault does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HandlerProcessor {
+    /// Where the thread that faults runs, as long as it is one and the same; else where the scheduler likes.
+    #[default]
+    Follows,
+    /// On this one, from 0. A second process keeps away from it.
+    Bound(usize),
+    /// Where the scheduler likes.
+    Any,
+}
+
 /// What a region is made with. All of it is public.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -45,12 +58,8 @@ pub struct Options {
     /// Pages that an eager scheme moves in one step between two faults: at least 1, what a fault may have to wait for.
     /// 4, or all at once if it is parallel too, unless told otherwise.
     pub step_pages: Option<u32>,
-    /// The processor that the handler thread is bound to, from 0. The scheduler's choice unless told otherwise. A second
-    /// process keeps away from it.
-    ///
-    /// On a virtual machine, waking a thread on another processor may cost several times what the rest of a fault does.
-    /// A program of one thread does best when it is bound to the same processor as the handler.
-    pub handler_processor: Option<usize>,
+    /// Where the handler thread runs.
+    pub handler_processor: HandlerProcessor,
     /// What becomes of a thread whose page cannot be brought in.
     pub on_failure: OnFailure,
     /// Who is told of every fault.
@@ -73,7 +82,7 @@ impl Options {
             threads: None,
             second_process: false,
             step_pages: None,
-            handler_processor: None,
+            handler_processor: HandlerProcessor::default(),
             on_failure: OnFailure::default(),
             after_fault: AfterFault::default(),
         }

@@ -6,7 +6,7 @@ use crate::linux::beside::SecondProcess;
 use crate::linux::in_thread::OffLine;
 use crate::linux::paging::Faults;
 use crate::linux::shootdown;
-use crate::options::{Options, PAGE_BYTES};
+use crate::options::{HandlerProcessor, Options, PAGE_BYTES};
 use crate::shared::SharedMapping;
 use core::fmt;
 use core::str::FromStr;
@@ -244,7 +244,11 @@ fn carried_beside(
     let carrier = Carrier::new(shared.view(), &layout, key_beside)?;
     // As many turns may be under way as one write takes with those that are read ahead for the next one.
     let room = 4 * (schedule.most_refreshes() as usize + 1);
-    let beside = SecondProcess::start(room, carrier, options.handler_processor)?;
+    let not_on = match options.handler_processor {
+        HandlerProcessor::Bound(processor) => Some(processor),
+        HandlerProcessor::Follows | HandlerProcessor::Any => None,
+    };
+    let beside = SecondProcess::start(room, carrier, not_on)?;
     let versions = ScheduledVersions::new(&schedule);
     let bytes = versions.trusted_bytes() as usize + beside.bytes() + PAGE_BYTES + options.cipher.tag_bytes();
     let pages = SealedPages::new(shared, &layout, key, versions)?.with_beside(Box::new(beside), manner);

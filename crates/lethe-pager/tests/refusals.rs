@@ -2,7 +2,7 @@
 
 use lethe_pager::error::Error;
 use lethe_pager::fault::policy::Policy;
-use lethe_pager::options::Options;
+use lethe_pager::options::{HandlerProcessor, Options};
 use lethe_pager::region::Region;
 use lethe_pager::scheme::{Scheme, UnknownScheme};
 use lethe_pager::trap::{Trap, UnknownTrap};
@@ -47,7 +47,8 @@ fn parameters_out_of_range_are_refused_by_name() {
     assert!(refusal(none).contains("step_pages"));
     for processor in [1023, 100_000] {
         assert!(
-            refusal(Options { handler_processor: Some(processor), ..Options::new(10) }).contains("processor")
+            refusal(Options { handler_processor: HandlerProcessor::Bound(processor), ..Options::new(10) })
+                .contains("processor")
         );
     }
 }

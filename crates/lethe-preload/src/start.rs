@@ -57,6 +57,7 @@ fn options(text: &str, window: &mut Window) -> Result<Options, String> {
             "cipher" => options.cipher = value.parse().map_err(|error| wrong(&error))?,
             "second-chance" => options.policy = Policy::SecondChance { unmapped: number()? as usize },
             "threads" => options.threads = Some(number()? as usize),
+            "second-process" => options.second_process = number()? != 0,
             "warm" => window.warm = number()?,
             "faults" => window.faults = Some(number()?.max(1)),
             "report" => report::into(number()? as libc::c_int),

@@ -12,7 +12,7 @@
 mod bare_trap;
 mod parts;
 
-use lethe_pager::options::{Options, PAGE_BYTES};
+use lethe_pager::options::{HandlerProcessor, Options, PAGE_BYTES};
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;
@@ -81,7 +81,11 @@ impl Row {
             trap,
             threads: (others == Others::Thread).then_some(2),
             second_process: others == Others::Process,
-            handler_processor: self.is_bound().then_some(PROCESSOR),
+            handler_processor: if self.is_bound() {
+                HandlerProcessor::Bound(PROCESSOR)
+            } else {
+                HandlerProcessor::Any
+            },
             resident: RESIDENT,
             ..Options::new(PAGES as u64)
         }

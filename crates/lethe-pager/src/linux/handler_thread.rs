@@ -1,10 +1,12 @@
 //! A thread that serves the faults of all others, also those within system calls. Between two faults it does what the
 //! scheme owes, in bounded steps, and looks for a fault after each.
 
+use super::follow::Follower;
 use super::paging::Paging;
 use super::signals::Blocked;
-use super::userfaultfd::Userfaultfd;
+use super::userfaultfd::{Fault, Userfaultfd};
 use crate::error::Error;
+use crate::options::HandlerProcessor;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{Errno, retry_on_intr};
@@ -22,12 +24,18 @@ impl HandlerThread {
     pub(crate) fn start(
         paging: Arc<Paging>,
         uffd: Arc<Userfaultfd>,
-        processor: Option<usize>,
+        processor: HandlerProcessor,
     ) -> Result<Self, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(refused("an event descriptor"))?);
         let stopped = Arc::clone(&stop);
-        let processors = processor.map(processor_set).transpose().map_err(refused("that processor"))?;
+        let (processors, follower) = match processor {
+            HandlerProcessor::Follows => (None, Follower::new()),
+            HandlerProcessor::Bound(processor) => {
+                (Some(processor_set(processor).map_err(refused("that processor"))?), None)
+            }
+            HandlerProcessor::Any => (None, None),
+        };
         // The thread inherits the mask: it never runs a signal handler, which might touch the region.
         let _blocked = Blocked::all();
         let (tell, bound) = std::sync::mpsc::channel();
@@ -37,7 +45,7 @@ impl HandlerThread {
             // Whoever starts us waits for it.
             let _ = tell.send(binding);
             if !failed {
-                serve(&paging, &uffd, &stopped);
+                serve(&paging, &uffd, &stopped, follower);
             }
         };
         let thread = Builder::new().name("lethe-pager".to_owned()).spawn(serve).map_err(Error::Thread)?;
@@ -70,11 +78,14 @@ impl Drop for HandlerThread {
     }
 }
 
-fn serve(paging: &Paging, uffd: &Userfaultfd, stop: &OwnedFd) {
+fn serve(paging: &Paging, uffd: &Userfaultfd, stop: &OwnedFd, mut follower: Option<Follower>) {
     loop {
         let mut quiet = true;
-        for address in uffd.faults().expect("the descriptor is open and may be read") {
+        for Fault { address, thread } in uffd.faults().expect("the descriptor is open and may be read") {
             quiet = false;
+            if let Some(follower) = &mut follower {
+                follower.faulted(thread);
+            }
             // A thread to be parked waits for its page as it is.
             let _ = paging.serve(address);
         }

@@ -1,6 +1,7 @@
 //! What the pager asks of Linux.
 
 pub(crate) mod beside;
+pub(crate) mod follow;
 pub(crate) mod handler_thread;
 pub(crate) mod idle_thread;
 pub(crate) mod in_thread;

@@ -15,6 +15,7 @@ const API: u64 = 0xAA;
 
 const FEATURE_PAGEFAULT_FLAG_WP: u64 = 1 << 0;
 const FEATURE_SIGBUS: u64 = 1 << 7;
+const FEATURE_THREAD_ID: u64 = 1 << 8;
 const FEATURE_MOVE: u64 = 1 << 16;
 
 const REGISTER_MODE_MISSING: u64 = 1 << 0;
@@ -73,7 +74,16 @@ struct Message {
     reserved: [u8; 7],
     flags: u64,
     address: u64,
-    feature: u64,
+    thread: u32,
+    padding: u32,
+}
+
+/// A fault that waits to be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) address: usize,
+    /// The number of the thread that waits.
+    pub(crate) thread: u32,
 }
 
 /// How threads that touch an absent page are stopped.
@@ -145,9 +155,10 @@ impl Userfaultfd {
             if features & bit == 0 { Err(UserfaultfdError::Lacks { what, since }) } else { Ok(bit) }
         };
         let mut wanted = 0;
-        if delivery == Delivery::Sigbus {
-            wanted |= need(FEATURE_SIGBUS, "deliver faults as signals", "4.14")?;
-        }
+        wanted |= match delivery {
+            Delivery::Sigbus => need(FEATURE_SIGBUS, "deliver faults as signals", "4.14")?,
+            Delivery::Messages => need(FEATURE_THREAD_ID, "say which thread has faulted", "4.14")?,
+        };
         let moves = match eviction {
             Eviction::Auto => features & FEATURE_MOVE != 0,
             Eviction::Move => true,
@@ -224,7 +235,7 @@ impl Userfaultfd {
         unsafe { self.ioctl::<{ opcode::read::<Span>(GROUP, 2) }, _>(&mut span) }
     }
 
-    /// The addresses of faults that wait to be served; none if none waits.
+    /// The faults that wait to be served; none if none waits.
     pub(crate) fn faults(&self) -> Result<Faults, Errno> {
         const BYTES: usize = MESSAGES * size_of::<Message>();
         let mut messages = [Message::default(); MESSAGES];
@@ -251,18 +262,22 @@ impl AsFd for Userfaultfd {
     }
 }
 
-/// Addresses of faults.
+/// Faults that wait to be served.
 pub(crate) struct Faults {
     messages: [Message; MESSAGES],
     left: Range<usize>,
 }
 
 impl Iterator for Faults {
-    type Item = usize;
+    type Item = Fault;
 
-    fn next(&mut self) -> Option<usize> {
+    fn next(&mut self) -> Option<Fault> {
         let message = self.messages[self.left.next()?];
-        if message.event == EVENT_PAGEFAULT { Some(message.address as usize) } else { self.next() }
+        if message.event == EVENT_PAGEFAULT {
+            Some(Fault { address: message.address as usize, thread: message.thread })
+        } else {
+            self.next()
+        }
     }
 }
 

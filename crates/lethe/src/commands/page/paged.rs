@@ -7,15 +7,17 @@ use crate::exit::Exit;
 use crate::size::Size;
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory};
+use clap::{Args, CommandFactory, ValueEnum};
 use lethe_pager::scheme::Scheme;
 use lethe_seal::pages::PageCipher;
 use rustix::fs::MemfdFlags;
 use std::fs::File;
+use std::num::NonZero;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 /// What a program is paged with: the flags of every command that pages one.
@@ -39,12 +41,24 @@ pub(super) struct Paging {
     /// Keep so many of the resident pages out of sight: one that is touched again stays (costs a trap each)
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) second_chance: Option<u64>,
-    /// Threads that seal side by side (parallel schemes) [default: the machine's processors]
+    /// Who carries pages beside the program (eager and parallel schemes) [default: a process, if there are two processors]
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub(super) beside: Option<Beside>,
+    /// Threads that seal side by side (parallel schemes, with --beside threads) [default: the machine's processors]
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub(super) threads: Option<u64>,
     /// The library that is preloaded [default: liblethe_preload.so beside this program]
     #[arg(long, value_name = "FILE")]
     pub(super) library: Option<PathBuf>,
+}
+
+/// Who shares the work of a scheme that can share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Beside {
+    /// A process of its own: no page that is moved interrupts it
+    Process,
+    /// Threads of the program's process
+    Threads,
 }
 
 impl Paging {
@@ -58,6 +72,9 @@ impl Paging {
         }
         if self.second_chance.is_some_and(|unmapped| unmapped >= self.resident) {
             misused("--second-chance must be less than --resident");
+        }
+        if self.threads.is_some() && self.beside == Some(Beside::Process) {
+            misused("--threads needs --beside threads");
         }
         library::find(self.library.as_deref()).map(drop)
     }
@@ -88,7 +105,18 @@ impl Paging {
         if let Some(threads) = self.threads {
             options += &format!(",threads={threads}");
         }
+        if self.has_second_process() {
+            options += ",second-process=1";
+        }
         options
+    }
+
+    fn has_second_process(&self) -> bool {
+        let processors = available_parallelism().map_or(1, NonZero::get);
+        match self.beside {
+            Some(beside) => beside == Beside::Process,
+            None => self.threads.is_none() && processors > 1,
+        }
     }
 }
 
