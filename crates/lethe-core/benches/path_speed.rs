@@ -9,40 +9,11 @@
 use lethe_core::oram::{Access, Oram};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::path::{PathOram, PathParameters};
-use lethe_core::store::Store;
-use lethe_core::testing::finish_now;
-use lethe_core::words::{BlockId, Bucket, Slot};
+use lethe_core::testing::{ArrayStore, finish_now};
+use lethe_core::words::{BlockId, Bucket};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
-use std::cell::RefCell;
-use std::convert::Infallible;
 use std::time::Instant;
-
-/// Buckets of one size, as plain bytes.
-struct Memory {
-    bucket_bytes: usize,
-    buckets: RefCell<Vec<u8>>,
-}
-
-impl Store for Memory {
-    type Error = Infallible;
-
-    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
-        let all = self.buckets.borrow();
-        for (slot, into) in slots.iter().zip(into.chunks_exact_mut(self.bucket_bytes)) {
-            into.copy_from_slice(&all[slot.bucket.0 as usize * self.bucket_bytes..][..self.bucket_bytes]);
-        }
-        Ok(())
-    }
-
-    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
-        let mut all = self.buckets.borrow_mut();
-        for (bucket, from) in buckets.iter().zip(from.chunks_exact(self.bucket_bytes)) {
-            all[bucket.0 as usize * self.bucket_bytes..][..self.bucket_bytes].copy_from_slice(from);
-        }
-        Ok(())
-    }
-}
 
 fn main() {
     // Cargo adds a flag of its own.
@@ -57,10 +28,7 @@ fn main() {
     println!("{parameters:?}");
     let layout = parameters.layout();
     println!("stored {:.2} times the payload", layout.bytes().0 as f64 / (capacity * block_bytes) as f64);
-    let store = Memory {
-        bucket_bytes: layout.extents()[0].slot_bytes as usize,
-        buckets: RefCell::new(vec![0; layout.bytes().0 as usize]),
-    };
+    let store = ArrayStore::new(&layout);
     let positions = FlatPositionMap::new(Positions::new(capacity));
     let oram = PathOram::new(parameters, Bucket(0), store, positions, ChaCha8Rng::seed_from_u64(1))
         .expect("good parameters");

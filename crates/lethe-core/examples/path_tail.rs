@@ -9,40 +9,11 @@
 use lethe_core::oram::{Access, Oram};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::path::{PathOram, PathParameters};
-use lethe_core::store::Store;
-use lethe_core::testing::finish_now;
-use lethe_core::words::{BlockId, Bucket, Level, Slot};
+use lethe_core::testing::{ArrayStore, finish_now};
+use lethe_core::words::{BlockId, Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
-
-/// Buckets of one size, of blocks with an empty payload.
-struct Headers {
-    bucket_bytes: usize,
-    buckets: RefCell<Vec<u8>>,
-}
-
-impl Store for Headers {
-    type Error = Infallible;
-
-    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
-        let all = self.buckets.borrow();
-        for (slot, into) in slots.iter().zip(into.chunks_exact_mut(self.bucket_bytes)) {
-            into.copy_from_slice(&all[slot.bucket.0 as usize * self.bucket_bytes..][..self.bucket_bytes]);
-        }
-        Ok(())
-    }
-
-    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
-        let mut all = self.buckets.borrow_mut();
-        for (bucket, from) in buckets.iter().zip(from.chunks_exact(self.bucket_bytes)) {
-            all[bucket.0 as usize * self.bucket_bytes..][..self.bucket_bytes].copy_from_slice(from);
-        }
-        Ok(())
-    }
-}
 
 fn main() {
     let argument = |nth: usize, default: u64| -> u64 {
@@ -60,10 +31,7 @@ fn main() {
     };
     let accesses = argument(6, 1_000_000);
     let batch = u64::from(parameters.max_batch);
-    let store = Headers {
-        bucket_bytes: parameters.blocks_per_bucket as usize * 16,
-        buckets: RefCell::new(vec![0; parameters.layout().bytes().0 as usize]),
-    };
+    let store = ArrayStore::new(&parameters.layout());
     let slots = u64::from(parameters.blocks_per_bucket) * ((2 << parameters.leaf_level.0) - 1);
     println!("{parameters:?}\nslots / capacity {:.2}", slots as f64 / capacity as f64);
     println!("places of a path {}", parameters.path_buckets() * parameters.blocks_per_bucket as usize);

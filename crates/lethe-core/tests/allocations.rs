@@ -4,42 +4,10 @@ use lethe_core::oram::{Access, Oram};
 use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use lethe_core::schemes::eager::{EagerOram, EagerParameters};
 use lethe_core::schemes::plain::{Plain, PlainParameters};
-use lethe_core::store::Store;
-use lethe_core::testing::finish_now;
-use lethe_core::words::{BlockId, Bucket, Slot};
-use std::cell::RefCell;
-use std::convert::Infallible;
+use lethe_core::testing::{ArrayStore, finish_now};
+use lethe_core::words::BlockId;
 
 const PAGE_BYTES: usize = 64;
-
-/// Pages in memory, and nothing else.
-struct Memory(RefCell<Vec<u8>>);
-
-impl Memory {
-    fn new(pages: u64) -> Self {
-        Memory(RefCell::new(vec![0; pages as usize * PAGE_BYTES]))
-    }
-}
-
-impl Store for Memory {
-    type Error = Infallible;
-
-    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
-        let pages = self.0.borrow();
-        for (slot, into) in slots.iter().zip(into.chunks_exact_mut(PAGE_BYTES)) {
-            into.copy_from_slice(&pages[slot.bucket.0 as usize * PAGE_BYTES..][..PAGE_BYTES]);
-        }
-        Ok(())
-    }
-
-    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
-        let mut pages = self.0.borrow_mut();
-        for (bucket, from) in buckets.iter().zip(from.chunks_exact(PAGE_BYTES)) {
-            pages[bucket.0 as usize * PAGE_BYTES..][..PAGE_BYTES].copy_from_slice(from);
-        }
-        Ok(())
-    }
-}
 
 /// Allocations of 500 faults, from the very first on.
 fn allocations<O: Oram>(oram: &O, steps_between: u64) -> u64 {
@@ -68,16 +36,18 @@ fn allocations<O: Oram>(oram: &O, steps_between: u64) -> u64 {
 fn no_access_and_no_step_of_the_pagers_schemes_allocates() {
     for (capacity, holding) in [(100, 33), (100, 100), (100, 1), (1, 1)] {
         let areas = DetWoParameters { capacity, holding, block_bytes: PAGE_BYTES as u32, max_batch: 4 };
-        let det = DetWoOram::new(areas.clone(), Memory::new(capacity + holding)).unwrap();
+        let memory = || ArrayStore::new(&areas.layout());
+        let det = DetWoOram::new(areas.clone(), memory()).unwrap();
         assert_eq!(allocations(&det, 1), 0, "DetWoORAM {capacity}/{holding}");
         for (step_pages, steps_between) in [(1, 0), (1, 3), (2, 100), (1000, 2)] {
             let parameters = EagerParameters { areas: areas.clone(), step_pages };
-            let eager = EagerOram::new(parameters, Memory::new(capacity + holding)).unwrap();
+            let eager = EagerOram::new(parameters, memory()).unwrap();
             let name = format!("Eager {capacity}/{holding}, {steps_between} steps of {step_pages}");
             assert_eq!(allocations(&eager, steps_between), 0, "{name}");
         }
         let parameters = PlainParameters { capacity, block_bytes: PAGE_BYTES as u32, max_batch: 4 };
-        assert_eq!(allocations(&Plain::new(parameters, Memory::new(capacity)).unwrap(), 0), 0);
+        let memory = ArrayStore::new(&parameters.layout());
+        assert_eq!(allocations(&Plain::new(parameters, memory).unwrap(), 0), 0);
     }
 }
 

@@ -7,7 +7,7 @@ use lethe_core::schemes::eager::{EagerOram, EagerParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::plain::{Plain, PlainParameters};
 use lethe_core::store::Store;
-use lethe_core::testing::{TraceEntry, TraceStore};
+use lethe_core::testing::{ArrayStore, TraceEntry, TraceStore};
 use lethe_core::words::{Bucket, Slot};
 use lethe_core::write_schedule::WriteSchedule;
 use lethe_pager::fault::error::{FaultError, FaultPathError};
@@ -374,50 +374,11 @@ fn a_fault_allocates_nothing_from_the_first_on() {
         measured.count_total
     }
     for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
-        let memory = || array_store::ArrayStore::new(46, PAGE_BYTES);
+        let memory = || ArrayStore::new(&detworam(23, 23).layout());
         let plain = PlainParameters { capacity: 23, block_bytes: PAGE_BYTES as u32, max_batch: 1 };
         assert_eq!(faults(Plain::new(plain, memory()).unwrap(), policy), 0);
         assert_eq!(faults(DetWoOram::new(detworam(23, 7), memory()).unwrap(), policy), 0);
         let eager = EagerParameters { areas: detworam(23, 7), step_pages: 2 };
         assert_eq!(faults(EagerOram::new(eager, memory()).unwrap(), policy), 0);
-    }
-}
-
-/// A store without a trace, which allocates nothing.
-mod array_store {
-    use lethe_core::store::Store;
-    use lethe_core::words::{Bucket, Slot};
-    use std::cell::RefCell;
-    use std::convert::Infallible;
-
-    pub(crate) struct ArrayStore {
-        bytes: RefCell<Vec<u8>>,
-        block_bytes: usize,
-    }
-
-    impl ArrayStore {
-        pub(crate) fn new(buckets: usize, block_bytes: usize) -> Self {
-            ArrayStore { bytes: RefCell::new(vec![0; buckets * block_bytes]), block_bytes }
-        }
-    }
-
-    impl Store for ArrayStore {
-        type Error = Infallible;
-
-        async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
-            let bytes = self.bytes.borrow();
-            for (slot, into) in slots.iter().zip(into.chunks_exact_mut(self.block_bytes)) {
-                into.copy_from_slice(&bytes[slot.bucket.0 as usize * self.block_bytes..][..self.block_bytes]);
-            }
-            Ok(())
-        }
-
-        async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
-            let mut bytes = self.bytes.borrow_mut();
-            for (bucket, from) in buckets.iter().zip(from.chunks_exact(self.block_bytes)) {
-                bytes[bucket.0 as usize * self.block_bytes..][..self.block_bytes].copy_from_slice(from);
-            }
-            Ok(())
-        }
     }
 }

@@ -1,7 +1,8 @@
-//! What tests of schemes need: a store that records its trace, a plain array to compare with, and an executor
-//! without an operating system. Behind the feature `testing`; not for production.
+//! What tests of schemes need: a store that records its trace, one that is nothing but memory, a plain array to
+//! compare with, and an executor without an operating system. Behind the feature `testing`; not for production.
 
 pub mod array_model;
+pub mod array_store;
 pub mod executor;
 pub mod mutants;
 pub mod oblivious;
@@ -10,6 +11,7 @@ pub mod stash_tail;
 pub mod trace_store;
 
 pub use array_model::{ArrayModel, Operation, Prepared, exercise, settle};
+pub use array_store::ArrayStore;
 pub use executor::{Executor, Task, finish_now};
 pub use stage::{Event, Stage, Work};
 pub use trace_store::{TraceEntry, TraceStore, TraceStoreError};
