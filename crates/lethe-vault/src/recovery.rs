@@ -298,15 +298,16 @@ pub(crate) async fn take_inventory<U: VaultStore>(store: &U) -> Result<BTreeSet<
     Ok(inventory)
 }
 
-/// The first of an inventory that belongs to no epoch that was ever claimed.
-pub(crate) fn planted(inventory: &BTreeSet<BucketVersion>, claimed: u32) -> Result<(), VaultError> {
+/// Refuses an inventory in which something belongs to no epoch that was ever claimed.
+pub(crate) fn refuse_planted(inventory: &BTreeSet<BucketVersion>, claimed: u32) -> Result<(), VaultError> {
     match inventory.iter().find(|found| found.version.epoch > claimed) {
-        Some(found) => Err(VaultError::Tampered(format!(
-            "{} {} in the store is of an epoch that nobody has claimed: it was planted; remove it",
-            found.bucket, found.version
-        ))),
+        Some(found) => Err(planted(*found, "is of an epoch that nobody has claimed")),
         None => Ok(()),
     }
+}
+
+fn planted(BucketVersion { bucket, version }: BucketVersion, why: &str) -> VaultError {
+    VaultError::Tampered(format!("{bucket} {version} in the store {why}: it was planted; remove it"))
 }
 
 /// What it means that the store holds a version which the trusted disk never announced: an older copy of the trusted
@@ -319,12 +320,8 @@ async fn why_newer<U: VaultStore>(
     known: Version,
     newer: BucketVersion,
 ) -> Result<VaultError, VaultError> {
-    let planted = |why: &str| {
-        let BucketVersion { bucket, version } = newer;
-        VaultError::Tampered(format!("{bucket} {version} in the store {why}: it was planted; remove it"))
-    };
     if newer.version.epoch > known.epoch {
-        return Ok(planted("is of an epoch in which this vault has written nothing"));
+        return Ok(planted(newer, "is of an epoch in which this vault has written nothing"));
     }
     // Of our own epoch: only somebody with its key can have written it.
     let cipher = header.parameters.cipher()?;
@@ -335,7 +332,7 @@ async fn why_newer<U: VaultStore>(
         }
     }
     if newer.bucket.0 >= header.parameters.layout().buckets() {
-        return Ok(planted("is of no bucket of this vault"));
+        return Ok(planted(newer, "is of no bucket of this vault"));
     }
     let slot = Slot { bucket: newer.bucket, index: 0 };
     match crate::session::carry_out(&sealed, Work::Read(vec![Resolved { slot, version: newer.version }]))
@@ -346,7 +343,7 @@ async fn why_newer<U: VaultStore>(
             newer.version
         ))),
         Err(error) => match VaultError::from(error) {
-            error if error.is_tampering() => Ok(planted("was not made with this vault's key")),
+            error if error.is_tampering() => Ok(planted(newer, "was not made with this vault's key")),
             error => Err(error),
         },
     }
