@@ -1,5 +1,6 @@
 //! What the tests need and the repository does not hold, fetched into `.test-env` from package registries.
 
+use crate::freestanding::Toolchain;
 use crate::steps::Step;
 use crate::tool::{command, output, run, succeeds};
 use anyhow::{Context, Result, bail};
@@ -27,12 +28,13 @@ struct Missing {
 
 /// Fails at once, and not after a quarter of an hour, when a step cannot run on this machine.
 pub fn check_all(chosen: &[Step]) -> Result<()> {
-    let missing: Vec<Missing> = [python_is_missing(), go_is_missing(), rclone_is_missing()]
-        .into_iter()
-        .chain(PAGED_PROGRAMS.map(paged_program_is_missing))
-        .flatten()
-        .filter(|missing| missing.steps.iter().any(|step| chosen.contains(step)))
-        .collect();
+    let missing: Vec<Missing> =
+        [python_is_missing(), go_is_missing(), rclone_is_missing(), freestanding_toolchain_is_missing()]
+            .into_iter()
+            .chain(PAGED_PROGRAMS.map(paged_program_is_missing))
+            .flatten()
+            .filter(|missing| missing.steps.iter().any(|step| chosen.contains(step)))
+            .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -103,6 +105,16 @@ fn paged_program_is_missing((program, how, steps): (&str, &str, &'static [Step])
         what: format!("{program} is missing"),
         steps,
         remedy: format!("on Debian and Ubuntu: {how}"),
+    })
+}
+
+fn freestanding_toolchain_is_missing() -> Option<Missing> {
+    Toolchain::find().is_none().then(|| Missing {
+        what: "a Rust toolchain for machines without an operating system is missing".into(),
+        steps: &[Step::NoStd],
+        remedy: "rustup target add riscv64gc-unknown-none-elf wasm32-unknown-unknown; where that is not to be had, on \
+                 Debian: apt-get install rustc-web cargo-web rust-web-src rust-web-llvm lld-22"
+            .into(),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The steps of `cargo xtask test`, in the order in which they find a fault soonest.
 
+use crate::freestanding::{self, Toolchain};
 use crate::setup;
 use crate::tool::{cargo, command, output, run};
 use anyhow::{Context, Result, bail, ensure};
@@ -22,6 +23,8 @@ pub enum Step {
     Docs,
     /// The examples
     Examples,
+    /// Faults without a standard library
+    NoStd,
     /// The fuzz targets
     Fuzz,
     /// Real client programs against a running gateway
@@ -32,13 +35,14 @@ pub enum Step {
 
 impl Step {
     /// All of them, in order.
-    pub const ALL: [Step; 9] = [
+    pub const ALL: [Step; 10] = [
         Step::Fmt,
         Step::Clippy,
         Step::Deny,
         Step::Unit,
         Step::Docs,
         Step::Examples,
+        Step::NoStd,
         Step::Fuzz,
         Step::Clients,
         Step::Pager,
@@ -53,6 +57,7 @@ impl Step {
             Step::Unit => "unit",
             Step::Docs => "docs",
             Step::Examples => "examples",
+            Step::NoStd => "no-std",
             Step::Fuzz => "fuzz",
             Step::Clients => "clients",
             Step::Pager => "pager",
@@ -68,6 +73,9 @@ impl Step {
             Step::Unit => "unit and integration tests pass, fuzz targets apart",
             Step::Docs => "the documentation builds without a warning, and its examples run",
             Step::Examples => "every example runs to its end",
+            Step::NoStd => {
+                "core, sealing and fault path link for bare RISC-V, and serve faults in WebAssembly as they do here"
+            }
             Step::Fuzz => "no fuzz target finds a fault in a few seconds each",
             Step::Clients => "boto3, the AWS command line and rclone work against `lethe serve`",
             Step::Pager => {
@@ -87,6 +95,7 @@ impl Step {
             Step::Unit => run(cargo().args(TESTS).args(["--no-fail-fast", "--", "--skip", "fuzz_"])),
             Step::Docs => docs(),
             Step::Examples => examples(),
+            Step::NoStd => no_std(),
             Step::Fuzz => fuzz(fuzz_seconds),
             Step::Clients => clients(),
             Step::Pager => pager(),
@@ -165,6 +174,17 @@ fn examples() -> Result<()> {
     }
     ensure!(found > 0, "the workspace has no example");
     Ok(())
+}
+
+fn no_std() -> Result<()> {
+    let toolchain =
+        Toolchain::find().context("no toolchain builds for machines without an operating system")?;
+    let into = target(&std::env::current_dir()?).join("no-std");
+    freestanding::link_for_riscv(toolchain, &into)?;
+    let module = freestanding::build_for_wasm(toolchain, &into)?;
+    run(cargo()
+        .args(["test", "--package", "lethe-bare", "--test", "in_wasm", "--", "--ignored"])
+        .env("LETHE_BARE_WASM", module))
 }
 
 fn fuzz(seconds: u64) -> Result<()> {

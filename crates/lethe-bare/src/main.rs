@@ -1,0 +1,20 @@
+//! The digests of this machine. Without an operating system there is nothing to print them on: there the host calls the
+//! function that the library exports, which is where the program begins.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+use lethe_bare as _;
+
+#[cfg(not(target_os = "none"))]
+#[allow(clippy::print_stdout, reason = "this is what the program is for")]
+fn main() {
+    use lethe_bare::rehearsal::{Scheme, digest};
+    use lethe_seal::pages::PageCipher;
+    for scheme in Scheme::ALL {
+        for cipher in PageCipher::ALL {
+            let digest = digest(scheme, cipher);
+            let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            println!("{hex} {scheme:?} {cipher}");
+        }
+    }
+}
