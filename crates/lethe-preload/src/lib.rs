@@ -9,9 +9,11 @@
 //! that they call takes a lock of the program.
 #![cfg(target_os = "linux")]
 
+mod after_fault;
 mod child;
 mod clock;
 mod entry;
+mod inherited;
 mod mappings;
 mod own_threads;
 mod paged_heap;

@@ -3,15 +3,16 @@
 
 use crate::clock;
 use crate::region_pages::pages;
-use lethe_pager::after_fault::AfterFault;
+use lethe_pager::after_fault::Tell;
 use lethe_pager::fault::counters::Counters;
 use lethe_pager::region::Region;
 use libc::c_int;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Where to: a descriptor that nobody else knows, high enough that programs which close theirs leave it alone.
-static INTO: OnceLock<c_int> = OnceLock::new();
+/// Where to.
+static INTO: OnceLock<OwnedFd> = OnceLock::new();
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// What does not change as long as the program runs.
@@ -42,13 +43,13 @@ pub(crate) struct Window {
 
 impl Window {
     /// To be called after every fault, if there is anything to be done after one.
-    pub(crate) fn after_fault(self) -> AfterFault {
+    pub(crate) fn after_fault(self) -> Option<Tell> {
         let Window { warm, faults } = self;
         let last = faults.map(|faults| warm.saturating_add(faults));
         if (warm, last) == (0, None) {
-            return AfterFault::Nothing;
+            return None;
         }
-        AfterFault::Call(Arc::new(move |counters| {
+        Some(Arc::new(move |counters| {
             if counters.faults == warm {
                 begin(*counters);
             } else if Some(counters.faults) == last {
@@ -64,14 +65,10 @@ fn begin(counters: Counters) {
     let _ = BEGIN.set(Moment { nanos: clock::nanos(), counters });
 }
 
-/// Takes the descriptor that was inherited.
-pub(crate) fn into(descriptor: c_int) {
-    // SAFETY: duplicates an open descriptor, or fails.
-    let high = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 900) };
-    // SAFETY: it was inherited for nothing else.
-    unsafe { libc::close(descriptor) };
-    if high >= 0 {
-        let _ = INTO.set(high);
+/// Where to write.
+pub(crate) fn into(file: Option<OwnedFd>) {
+    if let Some(file) = file {
+        let _ = INTO.set(file);
     }
 }
 
@@ -115,7 +112,7 @@ fn write(counters: Counters) {
     .map(u64::to_le_bytes);
     let bytes = figures.as_flattened();
     // SAFETY: the bytes are there. Without a reader there is nothing to be done about a failure.
-    unsafe { libc::pwrite(*into, bytes.as_ptr().cast(), bytes.len(), 0) };
+    unsafe { libc::pwrite(into.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
 }
 
 #[used]

@@ -1,11 +1,14 @@
 //! What happens before the program's `main`: the region is made as `lethe page run` has asked for.
 
+use crate::after_fault::after_fault;
 use crate::report::Window;
 use crate::say::say;
-use crate::{own_threads, region_pages, report};
+use crate::{inherited, own_threads, region_pages, report};
 use lethe_pager::fault::policy::Policy;
 use lethe_pager::options::Options;
 use lethe_pager::region::Region;
+use lethe_pager::watch::Teller;
+use std::sync::Arc;
 
 /// The variable that `lethe page run` sets; see [`options`].
 const VARIABLE: &str = "LETHE_PAGE";
@@ -30,20 +33,32 @@ extern "C" fn start() {
 }
 
 fn make_region(text: &str) -> Result<(), String> {
-    let mut window = Window::default();
-    let mut options = options(text, &mut window)?;
-    options.after_fault = window.after_fault();
+    let mut asked = Asked::default();
+    let mut options = options(text, &mut asked)?;
+    let Asked { window, watcher } = asked;
+    options.after_fault = after_fault(watcher.clone(), window);
     let untrusted = format!("{} MiB", options.untrusted_bytes >> 20);
     let region = Region::new(options).map_err(|error| error.to_string())?;
     report::region_stands(&region, window);
+    if let Some(watcher) = watcher {
+        watcher.region_stands(&region).map_err(|error| error.to_string())?;
+    }
     own_threads::remember().map_err(|error| format!("/proc/self/task: {error}"))?;
     region_pages::begin(region, untrusted);
     Ok(())
 }
 
+/// What is asked for beside the region.
+#[derive(Default)]
+struct Asked {
+    window: Window,
+    watcher: Option<Arc<Teller>>,
+}
+
 /// Options of the region as `name=value`, joined by commas. What is not named is as [`Options::new`] says, and the
-/// region has as many pages as the untrusted memory has room for. `warm` and `faults` say which faults are counted.
-fn options(text: &str, window: &mut Window) -> Result<Options, String> {
+/// region has as many pages as the untrusted memory has room for. `warm` and `faults` say which faults are counted,
+/// `report` and `watch` are descriptors: where to write the figures, and the socket of a watcher.
+fn options(text: &str, asked: &mut Asked) -> Result<Options, String> {
     let mut options = Options::new(0);
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
@@ -58,9 +73,10 @@ fn options(text: &str, window: &mut Window) -> Result<Options, String> {
             "second-chance" => options.policy = Policy::SecondChance { unmapped: number()? as usize },
             "threads" => options.threads = Some(number()? as usize),
             "second-process" => options.second_process = number()? != 0,
-            "warm" => window.warm = number()?,
-            "faults" => window.faults = Some(number()?.max(1)),
-            "report" => report::into(number()? as libc::c_int),
+            "warm" => asked.window.warm = number()?,
+            "faults" => asked.window.faults = Some(number()?.max(1)),
+            "report" => report::into(inherited::take(number()?)),
+            "watch" => asked.watcher = inherited::take(number()?).map(|socket| Arc::new(Teller::new(socket))),
             _ => return Err(wrong(&"no such option")),
         }
     }
