@@ -4,6 +4,7 @@ mod counted;
 mod library;
 mod paged;
 mod run;
+mod watch;
 
 use crate::exit::Exit;
 use anyhow::Result;
@@ -19,10 +20,13 @@ pub(super) struct Arguments {
 enum Command {
     /// Run an unmodified program with its heap in a paged region
     Run(run::Arguments),
+    /// Run a program as `run` does, and see what a watcher of the untrusted memory sees at each fault
+    Watch(watch::Arguments),
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     match arguments.command {
         Command::Run(arguments) => run::run(arguments),
+        Command::Watch(arguments) => watch::run(arguments),
     }
 }

@@ -93,6 +93,15 @@ impl Paging {
         Ok(Paged { process: spawn(&mut command)?, begin, counted })
     }
 
+    /// The scheme, and K where it counts.
+    pub(super) fn scheme_with_ratio(&self) -> String {
+        if self.scheme.has_ratio() {
+            format!("{}, K = {}", self.scheme, self.k)
+        } else {
+            self.scheme.to_string()
+        }
+    }
+
     /// As the preloaded library reads them.
     fn options(&self) -> String {
         let Paging { resident, untrusted, scheme, k, cipher, .. } = self;

@@ -52,11 +52,10 @@ impl Arguments {
 }
 
 fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<Duration>) {
-    let ratio = if paging.scheme.has_ratio() { format!(", K = {}", paging.k) } else { String::new() };
     eprintln!();
     eprintln!(
-        "lethe page: {}{ratio}, {}, {} pages resident, heap of at most {} MiB, {:.1} MiB trusted",
-        paging.scheme,
+        "lethe page: {}, {}, {} pages resident, heap of at most {} MiB, {:.1} MiB trusted",
+        paging.scheme_with_ratio(),
         paging.cipher,
         paging.resident,
         counted.heap_bytes >> 20,

@@ -1,0 +1,153 @@
+//! `lethe page watch`
+
+mod picture;
+mod seen;
+mod verdict;
+
+use super::paged::{Ended, Paging, exit_code, misused};
+use crate::exit::Exit;
+use anyhow::{Context, Result};
+use clap::Args;
+use lethe_pager::watch::{Changes, WatchError, Watcher};
+use seen::{Sight, Watched};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[derive(Args)]
+#[command(
+    after_help = "The program stops at each fault until the untrusted memory has been looked at, so that it runs slower \
+than by `page run`. After --faults it runs on unwatched, unless --end is given. What was seen goes to standard error when \
+the program has ended; the exit code is the program's own.
+
+Examples:
+  lethe page watch --scheme plain --svg plain.svg -- sqlite3 my.db 'select count(*) from t'
+  lethe page watch --scheme detworam --svg detworam.svg -- sqlite3 my.db 'select count(*) from t'
+  lethe page watch --resident 15 --untrusted 8MiB --faults 2000 --end --csv seen.csv -- picosat hard.cnf"
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    paging: Paging,
+    /// Faults that are watched
+    #[arg(long, value_name = "FAULTS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    faults: u64,
+    /// End the program, with exit code 0, after the last fault that is watched
+    #[arg(long)]
+    end: bool,
+    /// Draw there which slots changed: faults from left to right, slots from bottom to top
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write there a line `fault,slot` for each slot that changed, both numbered: faults from 1, slots from 0
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// The program, and its own arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
+    arguments.paging.check()?;
+    let mut svg = arguments.svg.as_deref().map(|path| Output::create("--svg", path));
+    let mut csv = arguments.csv.as_deref().map(|path| Output::create("--csv", path));
+    let (watcher, theirs) = Watcher::new()?;
+    let paged = arguments.paging.start(arguments.command(), &arguments.options(theirs.as_raw_fd()))?;
+    // Only the program has its end now, so that it shows when the program has ended.
+    drop(theirs);
+    let watched = arguments.watch(&watcher);
+    // The program does not wait for us any longer.
+    drop(watcher);
+    let ended = paged.wait()?;
+    if let Some(watched) = watched? {
+        arguments.tell(&watched, &ended);
+        if let Some(svg) = &mut svg {
+            svg.write(&picture::draw(&arguments.title(), &watched))?;
+        }
+        if let Some(csv) = &mut csv {
+            csv.write(&watched.csv())?;
+        }
+    } else {
+        eprintln!("lethe page: there was nothing to watch: the program ended before it began");
+    }
+    std::process::exit(exit_code(ended.status))
+}
+
+impl Arguments {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program[0]);
+        command.args(&self.program[1..]);
+        command
+    }
+
+    /// For the preloaded library.
+    fn options(&self, socket: i32) -> Vec<String> {
+        let end = self.end.then(|| format!("faults={}", self.faults));
+        [format!("watch={socket}")].into_iter().chain(end).collect()
+    }
+
+    /// Looks at the memory after each fault. `None` if there never was a region.
+    fn watch(&self, watcher: &Watcher) -> Result<Option<Watched>, WatchError> {
+        let Some((memory, geometry)) = watcher.memory()? else { return Ok(None) };
+        let mut changes = Changes::new(memory, &geometry);
+        let mut watched = Watched { geometry, sights: Vec::new() };
+        while let Some(moment) = watcher.fault()? {
+            watched.sights.push(Sight { moment, changed: changes.look() });
+            if watched.sights.len() as u64 == self.faults {
+                watcher.enough();
+                break;
+            }
+            watcher.go_on();
+        }
+        Ok(Some(watched))
+    }
+
+    /// The program and how it is paged.
+    fn title(&self) -> String {
+        let program = Path::new(&self.program[0]).file_name().unwrap_or(&self.program[0]);
+        format!("{}, {}", program.to_string_lossy(), self.paging.scheme_with_ratio())
+    }
+
+    fn tell(&self, watched: &Watched, ended: &Ended) {
+        let Paging { scheme, cipher, resident, .. } = &self.paging;
+        eprintln!();
+        eprintln!(
+            "lethe page: {}, {cipher}, {resident} pages resident, {} of untrusted memory",
+            self.paging.scheme_with_ratio(),
+            watched.slots()
+        );
+        let all = match &ended.counted {
+            Some(counted) if counted.faults > watched.faults() => format!(" of {}", counted.faults),
+            _ => String::new(),
+        };
+        eprintln!(
+            "  watched {}{all} faults with {} evictions: {} slots changed, {:.1} a fault, at most {}",
+            watched.faults(),
+            watched.evictions(),
+            watched.changed(),
+            watched.changed() as f64 / watched.faults().max(1) as f64,
+            watched.most_changed()
+        );
+        eprintln!("  {}", verdict::of(*scheme, watched));
+    }
+}
+
+/// A file that what was seen goes to. It is made before the program runs: a program that ran for nothing would be worse.
+struct Output<'a> {
+    path: &'a Path,
+    file: File,
+}
+
+impl<'a> Output<'a> {
+    fn create(flag: &str, path: &'a Path) -> Self {
+        match File::create(path) {
+            Ok(file) => Output { path, file },
+            Err(error) => misused(&format!("{flag}: {}: {error}", path.display())),
+        }
+    }
+
+    fn write(&mut self, text: &str) -> Result<()> {
+        self.file.write_all(text.as_bytes()).with_context(|| self.path.display().to_string())
+    }
+}
