@@ -6,7 +6,7 @@ use crate::fault::policy::Policy;
 use crate::linux::userfaultfd::Eviction;
 use crate::scheme::Scheme;
 use crate::trap::Trap;
-use lethe_seal::pages::PageCipher;
+use lethe_seal::pages::{PageCipher, PageMeter};
 
 /// Bytes of a page.
 pub const PAGE_BYTES: usize = 4096;
@@ -22,6 +22,15 @@ pub enum HandlerProcessor {
     Bound(usize),
     /// Where the scheduler likes.
     Any,
+}
+
+/// Two meters of the sealing layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Meters {
+    /// For what the program's own process does.
+    pub here: &'static PageMeter,
+    /// For what the second process does, in memory that both share.
+    pub beside: &'static PageMeter,
 }
 
 /// What a region is made with. All of it is public.
@@ -64,6 +73,8 @@ pub struct Options {
     pub on_failure: OnFailure,
     /// Who is told of every fault.
     pub after_fault: AfterFault,
+    /// Who adds up how long ciphers and copies take. Nobody unless told otherwise: it makes every fault slower.
+    pub meters: Option<Meters>,
 }
 
 impl Options {
@@ -85,6 +96,7 @@ impl Options {
             handler_processor: HandlerProcessor::default(),
             on_failure: OnFailure::default(),
             after_fault: AfterFault::default(),
+            meters: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::linux::beside::SecondProcess;
 use crate::linux::in_thread::OffLine;
 use crate::linux::paging::Faults;
 use crate::linux::shootdown;
-use crate::options::{HandlerProcessor, Options, PAGE_BYTES};
+use crate::options::{HandlerProcessor, Meters, Options, PAGE_BYTES};
 use crate::shared::SharedMapping;
 use core::fmt;
 use core::str::FromStr;
@@ -183,7 +183,7 @@ impl Scheme {
         let key = PageKey::draw(options.cipher, &mut rng);
         let pool = self.is_parallel().then(|| pool(options)).transpose()?;
         let threads = pool.as_ref().map_or(1, |pool| pool.threads());
-        let sealing = Sealing { shared, layout, key, pool };
+        let sealing = Sealing { shared, layout, key, pool, meters: options.meters };
         let sealing_bytes = threads * (PAGE_BYTES + options.cipher.tag_bytes());
         let (faults, bytes) = match self {
             Scheme::Plain => {
@@ -241,7 +241,10 @@ fn carried_beside(
 ) -> Result<Built, Error> {
     let (layout, schedule) = (areas.layout(), areas.schedule()?);
     let [key, key_beside] = PageKey::draw_shared(options.cipher, rng);
-    let carrier = Carrier::new(shared.view(), &layout, key_beside)?;
+    let mut carrier = Carrier::new(shared.view(), &layout, key_beside)?;
+    if let Some(meters) = options.meters {
+        carrier = carrier.with_meter(meters.beside);
+    }
     // As many turns may be under way as one write takes with those that are read ahead for the next one.
     let room = 4 * (schedule.most_refreshes() as usize + 1);
     let not_on = match options.handler_processor {
@@ -251,7 +254,10 @@ fn carried_beside(
     let beside = SecondProcess::start(room, carrier, not_on)?;
     let versions = ScheduledVersions::new(&schedule);
     let bytes = versions.trusted_bytes() as usize + beside.bytes() + PAGE_BYTES + options.cipher.tag_bytes();
-    let pages = SealedPages::new(shared, &layout, key, versions)?.with_beside(Box::new(beside), manner);
+    let mut pages = SealedPages::new(shared, &layout, key, versions)?.with_beside(Box::new(beside), manner);
+    if let Some(meters) = options.meters {
+        pages = pages.with_meter(meters.here);
+    }
     let oram = DetWoOram::new(areas, pages)?;
     let bytes = bytes + oram.trusted_bytes();
     let (faults, trusted_bytes) = built(oram, bytes, options)?;
@@ -280,11 +286,16 @@ struct Sealing {
     layout: Layout,
     key: PageKey,
     pool: Option<Arc<PagePool>>,
+    meters: Option<Meters>,
 }
 
 impl Sealing {
     fn over<V: Versions>(self, versions: V) -> Result<SealedPages<Arc<SharedMapping>, V>, Error> {
         let pages = SealedPages::new(self.shared, &self.layout, self.key, versions)?;
+        let pages = match self.meters {
+            Some(meters) => pages.with_meter(meters.here),
+            None => pages,
+        };
         Ok(match self.pool {
             Some(pool) => pages.with_pool(pool),
             None => pages,

@@ -3,6 +3,7 @@
 use super::cipher::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
 use super::error::{PageError, RegionError};
 use super::memory::SharedMemory;
+use super::meter::{PageMeter, Steps};
 use crate::cipher::Forged;
 use lethe_core::layout::Layout;
 use lethe_core::words::{Bucket, Slot};
@@ -16,6 +17,7 @@ pub struct Carrier<M> {
     pub(crate) memory: M,
     pub(crate) key: PageKey,
     pub(crate) shape: Shape,
+    pub(crate) meter: Option<&'static PageMeter>,
 }
 
 impl<M: SharedMemory> Carrier<M> {
@@ -29,7 +31,14 @@ impl<M: SharedMemory> Carrier<M> {
         if found < needed {
             return Err(RegionError::MemoryTooSmall { needed, found });
         }
-        Ok(Carrier { memory, key, shape })
+        Ok(Carrier { memory, key, shape, meter: None })
+    }
+
+    /// Adds up where the time of sealing and opening goes.
+    #[must_use]
+    pub fn with_meter(mut self, meter: &'static PageMeter) -> Self {
+        self.meter = Some(meter);
+        self
     }
 
     /// Bytes of a page.
@@ -55,18 +64,26 @@ impl<M: SharedMemory> Carrier<M> {
         let at = self.shape.at(id);
         let mut tag = [0; MOST_TAG_BYTES];
         let tag = &mut tag[..self.shape.tag_bytes];
+        let mut steps = Steps::begin(self.meter);
         self.memory.load(at, page);
         self.memory.load(at + page.len(), tag);
-        self.key.open(id, page, tag)
+        steps.copied();
+        let opened = self.key.open(id, page, tag);
+        steps.ciphered();
+        opened
     }
 
     /// Seals a page in `scratch`, which is private, and copies it out.
     pub fn seal(&self, id: PageId, page: &[u8], scratch: &mut [u8]) {
         let scratch = &mut scratch[..self.sealed_bytes()];
         let (sealed, tag) = scratch.split_at_mut(page.len());
+        let mut steps = Steps::begin(self.meter);
         sealed.copy_from_slice(page);
+        steps.copied();
         self.key.seal(id, sealed, tag);
+        steps.ciphered();
         self.memory.store(self.shape.at(id), scratch);
+        steps.copied();
     }
 }
 

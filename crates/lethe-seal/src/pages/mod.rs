@@ -24,6 +24,7 @@ mod carrier;
 mod cipher;
 mod error;
 mod memory;
+mod meter;
 #[cfg(feature = "parallel")]
 mod pool;
 mod sealed;
@@ -35,6 +36,7 @@ pub use carrier::Carrier;
 pub use cipher::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
 pub use error::{PageError, RegionError};
 pub use memory::{AtomicMemory, SharedMemory};
+pub use meter::PageMeter;
 #[cfg(feature = "parallel")]
 pub use pool::PagePool;
 pub use sealed::{SealedPages, memory_bytes};

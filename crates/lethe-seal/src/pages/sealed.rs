@@ -5,6 +5,7 @@ use super::carrier::{Carrier, Shape};
 use super::cipher::{PageCipher, PageId, PageKey};
 use super::error::{PageError, RegionError};
 use super::memory::SharedMemory;
+use super::meter::PageMeter;
 #[cfg(feature = "parallel")]
 use super::pool::PagePool;
 use super::spread::Spread;
@@ -102,6 +103,13 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
     #[must_use]
     pub fn with_beside(mut self, beside: Box<dyn Beside<M>>, manner: Manner) -> Self {
         self.asked = Some(RefCell::new(Asked::new(beside, manner)));
+        self
+    }
+
+    /// Adds up where the time of sealing and opening goes, but for what is done by somebody beside.
+    #[must_use]
+    pub fn with_meter(mut self, meter: &'static PageMeter) -> Self {
+        self.carrier.meter = Some(meter);
         self
     }
 

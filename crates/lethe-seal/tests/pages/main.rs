@@ -3,6 +3,7 @@
 mod allocation;
 mod array;
 mod beside;
+mod meter;
 mod regions;
 mod schemes;
 mod setup;
