@@ -15,6 +15,7 @@ mod clock;
 mod entry;
 mod inherited;
 mod mappings;
+mod meters;
 mod own_threads;
 mod paged_heap;
 mod private_heap;

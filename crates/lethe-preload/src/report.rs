@@ -2,6 +2,7 @@
 //! faults as were asked for.
 
 use crate::clock;
+use crate::meters::Metered;
 use crate::region_pages::pages;
 use lethe_pager::after_fault::Tell;
 use lethe_pager::fault::counters::Counters;
@@ -30,6 +31,13 @@ struct Fixed {
 struct Moment {
     nanos: u64,
     counters: Counters,
+    metered: Metered,
+}
+
+impl Moment {
+    fn now(counters: Counters) -> Self {
+        Moment { nanos: clock::nanos(), counters, metered: Metered::now() }
+    }
 }
 
 /// Which faults are counted. All of them, unless told otherwise.
@@ -62,7 +70,7 @@ impl Window {
 }
 
 fn begin(counters: Counters) {
-    let _ = BEGIN.set(Moment { nanos: clock::nanos(), counters });
+    let _ = BEGIN.set(Moment::now(counters));
 }
 
 /// Where to write.
@@ -86,25 +94,27 @@ pub(crate) fn region_stands(region: &Region, window: Window) {
 
 /// Writes what was counted since counting began, once: eight bytes each, little-endian, as `lethe page run` reads them.
 fn write(counters: Counters) {
-    let now = clock::nanos();
+    let end = Moment::now(counters);
     let (Some(into), Some(fixed)) = (INTO.get(), FIXED.get()) else { return };
     if WRITTEN.swap(true, Ordering::Relaxed) {
         return;
     }
     // A program that ended before has no faults that count.
-    let ended = Moment { nanos: now, counters };
-    let begin = BEGIN.get().unwrap_or(&ended);
-    let counted = |of: fn(&Counters) -> u64| of(&counters) - of(&begin.counters);
+    let begin = BEGIN.get().unwrap_or(&end);
+    let counted = |of: fn(&Counters) -> u64| of(&end.counters) - of(&begin.counters);
     let figures = [
         counted(|counters| counters.faults),
         counted(|counters| counters.evictions),
         counted(|counters| counters.soft_faults),
-        now - begin.nanos,
+        end.nanos - begin.nanos,
         counted(|counters| counters.total_nanos),
         counted(|counters| counters.frames_nanos),
         counted(|counters| counters.write_nanos),
         counted(|counters| counters.read_nanos),
         counted(|counters| counters.idle_nanos),
+        end.metered.crypto - begin.metered.crypto,
+        end.metered.copying - begin.metered.copying,
+        end.metered.beside - begin.metered.beside,
         fixed.trusted_bytes as u64,
         fixed.heap_bytes as u64,
         fixed.threads as u64,

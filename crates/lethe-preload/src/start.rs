@@ -3,7 +3,7 @@
 use crate::after_fault::after_fault;
 use crate::report::Window;
 use crate::say::say;
-use crate::{inherited, own_threads, region_pages, report};
+use crate::{inherited, meters, own_threads, region_pages, report};
 use lethe_pager::fault::policy::Policy;
 use lethe_pager::options::Options;
 use lethe_pager::region::Region;
@@ -57,7 +57,8 @@ struct Asked {
 
 /// Options of the region as `name=value`, joined by commas. What is not named is as [`Options::new`] says, and the
 /// region has as many pages as the untrusted memory has room for. `warm` and `faults` say which faults are counted,
-/// `report` and `watch` are descriptors: where to write the figures, and the socket of a watcher.
+/// `meter` that ciphers and copies are timed; `report` and `watch` are descriptors: where to write the figures, and the
+/// socket of a watcher.
 fn options(text: &str, asked: &mut Asked) -> Result<Options, String> {
     let mut options = Options::new(0);
     for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -75,6 +76,7 @@ fn options(text: &str, asked: &mut Asked) -> Result<Options, String> {
             "second-process" => options.second_process = number()? != 0,
             "warm" => asked.window.warm = number()?,
             "faults" => asked.window.faults = Some(number()?.max(1)),
+            "meter" => options.meters = Some(meters::make().map_err(|error| wrong(&error))?),
             "report" => report::into(inherited::take(number()?)),
             "watch" => asked.watcher = inherited::take(number()?).map(|socket| Arc::new(Teller::new(socket))),
             _ => return Err(wrong(&"no such option")),

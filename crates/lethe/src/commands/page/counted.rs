@@ -21,6 +21,12 @@ pub(super) struct Counted {
     pub(super) read: Duration,
     /// Time in off-line work, beside the program.
     pub(super) idle: Duration,
+    /// Time in ciphers, on all threads of the program, if that was metered.
+    pub(super) crypto: Duration,
+    /// Time in copies of sealed pages, on all threads of the program, if that was metered.
+    pub(super) copying: Duration,
+    /// Time in both in the second process, if that was metered.
+    pub(super) beside: Duration,
     pub(super) trusted_bytes: u64,
     pub(super) heap_bytes: u64,
     /// Threads that shared the work of a fault.
@@ -29,7 +35,7 @@ pub(super) struct Counted {
 
 impl Counted {
     /// Bytes of the file.
-    const BYTES: usize = 12 * 8;
+    const BYTES: usize = 15 * 8;
 
     /// Reads the file; `None` if nothing was written there.
     pub(super) fn read(mut file: impl Read + Seek) -> std::io::Result<Option<Self>> {
@@ -53,6 +59,9 @@ impl Counted {
             write: Duration::from_nanos(next()),
             read: Duration::from_nanos(next()),
             idle: Duration::from_nanos(next()),
+            crypto: Duration::from_nanos(next()),
+            copying: Duration::from_nanos(next()),
+            beside: Duration::from_nanos(next()),
             trusted_bytes: next(),
             heap_bytes: next(),
             threads: next(),
@@ -72,15 +81,15 @@ mod tests {
 
     #[test]
     fn counters_are_read_in_the_order_in_which_they_are_written() {
-        let written: Vec<u8> = (1..=12_u64).flat_map(|figure| (figure * 1000).to_le_bytes()).collect();
+        let written: Vec<u8> = (1..=15_u64).flat_map(|figure| (figure * 1000).to_le_bytes()).collect();
         let counted = Counted::read(Cursor::new(written)).unwrap().unwrap();
-        assert_eq!((counted.faults, counted.evictions, counted.threads), (1000, 2000, 12_000));
+        assert_eq!((counted.faults, counted.evictions, counted.threads), (1000, 2000, 15_000));
         assert_eq!(counted.total, Duration::from_micros(5));
     }
 
     #[test]
     fn a_program_that_left_nothing_or_half_of_it_has_no_counters() {
         assert_eq!(Counted::read(Cursor::new(Vec::new())).unwrap(), None);
-        assert_eq!(Counted::read(Cursor::new(vec![0; 95])).unwrap(), None);
+        assert_eq!(Counted::read(Cursor::new(vec![0; 119])).unwrap(), None);
     }
 }
