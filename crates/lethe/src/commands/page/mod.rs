@@ -1,5 +1,6 @@
 //! `lethe page`: programs whose heap is paged obliviously.
 
+mod bench;
 mod counted;
 mod library;
 mod paged;
@@ -22,11 +23,14 @@ enum Command {
     Run(run::Arguments),
     /// Run a program as `run` does, and see what a watcher of the untrusted memory sees at each fault
     Watch(watch::Arguments),
+    /// Measure what each scheme costs: six programs, paged for the same number of faults
+    Bench(bench::Arguments),
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     match arguments.command {
         Command::Run(arguments) => run::run(arguments),
         Command::Watch(arguments) => watch::run(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
     }
 }

@@ -1,0 +1,79 @@
+//! What is compared with what.
+
+use super::super::paged::Paging;
+use crate::size::Size;
+use lethe_pager::scheme::Scheme;
+use lethe_seal::pages::PageCipher;
+use std::fmt;
+use std::path::PathBuf;
+
+/// The paper's values of K.
+pub(super) const RATIOS: [u64; 3] = [3, 7, 15];
+
+/// The paper's untrusted memory.
+const UNTRUSTED: Size = Size(64 << 20);
+
+/// A scheme, with its K.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Configuration {
+    pub(super) scheme: Scheme,
+    /// Of schemes that have one.
+    pub(super) k: Option<u64>,
+}
+
+impl Configuration {
+    /// What everything else is compared with.
+    pub(super) const PLAIN: Configuration = Configuration { scheme: Scheme::Plain, k: None };
+
+    pub(super) const fn new(scheme: Scheme, k: Option<u64>) -> Self {
+        Configuration { scheme, k }
+    }
+
+    /// Every scheme, with all of these values of K if it has one. Plain comes first.
+    pub(super) fn all(ratios: &[u64]) -> Vec<Configuration> {
+        let of = |scheme: Scheme| {
+            let with_ratio = ratios.iter().filter(move |_| scheme.has_ratio()).map(|k| Some(*k));
+            with_ratio.chain((!scheme.has_ratio()).then_some(None)).map(move |k| Self::new(scheme, k))
+        };
+        Scheme::ALL.into_iter().flat_map(of).collect()
+    }
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.k {
+            Some(k) => write!(f, "{}, K = {k}", self.scheme),
+            None => write!(f, "{}", self.scheme),
+        }
+    }
+}
+
+/// What all configurations of a table have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Setting {
+    pub(super) cipher: PageCipher,
+    /// Pages that are resident.
+    pub(super) resident: u64,
+    /// Faults before the measured ones. So many that every slot has been written once: DetWoORAM opens no slot that
+    /// never was, which would flatter it.
+    pub(super) warm: u64,
+    /// Faults that are measured.
+    pub(super) faults: u64,
+    pub(super) library: Option<PathBuf>,
+}
+
+impl Setting {
+    pub(super) fn paging(&self, Configuration { scheme, k }: Configuration) -> Paging {
+        Paging {
+            resident: self.resident,
+            untrusted: UNTRUSTED,
+            scheme,
+            k: k.unwrap_or(RATIOS[0]),
+            cipher: self.cipher,
+            second_chance: None,
+            beside: None,
+            threads: None,
+            library: self.library.clone(),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! One program, paged in one way, for so many faults.
+
+use super::configurations::{Configuration, Setting};
+use super::programs::Programs;
+use anyhow::{Result, bail, ensure};
+use lethe_programs::{Program, Run};
+use std::ops::Add;
+use std::time::Duration;
+
+/// What the measured faults took together, those of all runs of a program added up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Measured {
+    pub(super) faults: u64,
+    /// From the first of them to the last, with what the program did meanwhile.
+    pub(super) elapsed: Duration,
+    /// In the fault path.
+    pub(super) in_faults: Duration,
+    /// Of it, moving pages in and out of the program's sight.
+    pub(super) moving: Duration,
+    /// Work between the faults.
+    pub(super) off_line: Duration,
+    /// In ciphers, in a fault or between them; only if it was metered.
+    pub(super) crypto: Duration,
+    /// In copies of sealed pages, in a fault or between them; only if it was metered.
+    pub(super) copying: Duration,
+    /// In both in the second process, all the while; only if it was metered.
+    pub(super) beside: Duration,
+    /// That shared the work of a fault.
+    pub(super) threads: u64,
+}
+
+impl Measured {
+    /// Microseconds a fault of a time.
+    pub(super) fn micros(&self, of: Duration) -> f64 {
+        of.as_secs_f64() * 1e6 / self.faults as f64
+    }
+}
+
+impl Add for Measured {
+    type Output = Measured;
+
+    fn add(self, other: Measured) -> Measured {
+        Measured {
+            faults: self.faults + other.faults,
+            elapsed: self.elapsed + other.elapsed,
+            in_faults: self.in_faults + other.in_faults,
+            moving: self.moving + other.moving,
+            off_line: self.off_line + other.off_line,
+            crypto: self.crypto + other.crypto,
+            copying: self.copying + other.copying,
+            beside: self.beside + other.beside,
+            threads: self.threads.max(other.threads),
+        }
+    }
+}
+
+/// Runs all runs of a program for so many faults each.
+///
+/// # Errors
+/// A run that cannot be started, fails, or has not so many faults.
+pub(super) fn program(
+    programs: &Programs,
+    program: &Program,
+    configuration: Configuration,
+    setting: &Setting,
+    metered: bool,
+) -> Result<Measured> {
+    let each = program.runs.iter().map(|run| one(programs, run, configuration, setting, metered));
+    each.reduce(|sum, next| Ok(sum? + next?)).unwrap_or_else(|| Ok(Measured::default()))
+}
+
+fn one(
+    programs: &Programs,
+    run: &Run,
+    configuration: Configuration,
+    setting: &Setting,
+    metered: bool,
+) -> Result<Measured> {
+    let Setting { warm, faults, resident, cipher, .. } = setting;
+    let mut more = vec![format!("warm={warm}"), format!("faults={faults}")];
+    more.extend(metered.then(|| "meter=1".to_owned()));
+    let ended = setting.paging(configuration).start(programs.command(run), &more)?.wait()?;
+    let paged = || format!("{} paged with {configuration}, {cipher}, {resident} pages resident", run.name);
+    let Some(counted) = ended.counted else {
+        bail!("{} left no figures: {}", paged(), ended.status);
+    };
+    ensure!(
+        counted.faults == *faults,
+        "{} ended ({}) after {} of {faults} faults, not counting the first {warm}: if it did what it should, ask for \
+         fewer with --warm and --faults",
+        paged(),
+        ended.status,
+        counted.faults
+    );
+    ensure!(ended.status.success(), "{} failed: {}", paged(), ended.status);
+    Ok(Measured {
+        faults: counted.faults,
+        elapsed: counted.elapsed,
+        in_faults: counted.total,
+        moving: counted.frames,
+        off_line: counted.idle,
+        crypto: counted.crypto,
+        copying: counted.copying,
+        beside: counted.beside,
+        threads: counted.threads,
+    })
+}
