@@ -69,9 +69,9 @@ pub enum Outcome {
 pub enum Manner {
     /// Parallel: a write ends when its pages are in shared memory, and the caller does its share.
     Together,
-    /// Eager: a write ends when its pages were asked for. Pages that are expected are read ahead.
+    /// Eager: a write ends when its pages were asked for, and those of the next are read ahead.
     Behind,
-    /// Both: as `Behind`, but a caller that must wait does its share.
+    /// Both: a write ends when its pages were asked for, and a caller that must wait does its share.
     BehindTogether,
 }
 
@@ -82,6 +82,11 @@ impl Manner {
 
     fn helps(self) -> bool {
         self != Manner::Behind
+    }
+
+    /// What one has opened the other would have to fetch from its cache: it costs as much as to open it.
+    fn reads_ahead(self) -> bool {
+        self == Manner::Behind
     }
 }
 
@@ -174,8 +179,7 @@ impl<M> Asked<M> {
         Ok(())
     }
 
-    /// Pages that will be carried are read ahead, if there is somebody to do it while the caller goes on. What was
-    /// expected before no longer is.
+    /// Pages that will be carried are read ahead, if that is the manner. What was expected before no longer is.
     pub(crate) fn expect(
         &mut self,
         from: impl ExactSizeIterator<Item = PageId>,
@@ -183,7 +187,7 @@ impl<M> Asked<M> {
     ) -> Result<(), FirstForged> {
         self.expected.clear();
         // Between now and then there are as many turns again, and one more.
-        if self.manner.goes_on() && 2 * from.len() < self.most_under_way() {
+        if self.manner.reads_ahead() && 2 * from.len() < self.most_under_way() {
             for id in from {
                 let turn = self.next(carrier)?;
                 self.ask(turn, Some(id), None);

@@ -27,7 +27,21 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_micros(200);
 
 /// How often, asleep, it looks whether the program is still there.
-const LOOKS_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+const LOOKS_UP: Duration = Duration::from_millis(50);
+
+/// When so much time goes by between two looks, or in a turn, others have had its processor. A caller that waits for a turn
+/// would wait as long: on a machine without a free processor it does better alone. So the process rests for a while, and
+/// for longer each time.
+const LOST: Duration = Duration::from_micros(60);
+const SHORTEST_REST: Duration = Duration::from_millis(1);
+const LONGEST_REST: Duration = Duration::from_millis(256);
+
+/// What it does, for the caller to see.
+const AWAKE: u32 = 0;
+/// It wants to be woken when there is something to do.
+const ASLEEP: u32 = 1;
+/// It does not.
+const RESTS: u32 = 2;
 
 /// Looks of a waiting caller at the same turn before it does one itself, for the process has lost its processor; before it
 /// lets another thread run; and before it asks whether the process is alive. A look takes some forty nanoseconds, a
@@ -116,11 +130,12 @@ impl<M: SharedMemory> Beside<M> for SecondProcess {
     fn go(&self) {
         // Either it sees what was asked for before it sleeps, or we see it asleep.
         fence(Ordering::SeqCst);
-        if self.ring.asleep().load(Ordering::Relaxed) == 1
-            && self.ring.asleep().swap(0, Ordering::SeqCst) == 1
+        let asleep = self.ring.asleep();
+        if asleep.load(Ordering::Relaxed) == ASLEEP
+            && asleep.compare_exchange(ASLEEP, AWAKE, Ordering::SeqCst, Ordering::Relaxed).is_ok()
         {
             // The futex is there as long as we borrow it: waking cannot fail.
-            let _ = futex::wake(self.ring.asleep(), futex::Flags::empty(), 1);
+            let _ = futex::wake(asleep, futex::Flags::empty(), 1);
         }
     }
 
@@ -142,7 +157,7 @@ impl<M: SharedMemory> Beside<M> for SecondProcess {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
         spin_loop();
-        if looks > LOOKS_BEFORE_HELP {
+        if looks > LOOKS_BEFORE_HELP || self.ring.asleep().load(Ordering::Relaxed) == RESTS {
             self.ring.do_next(carrier, &mut self.scratch.borrow_mut());
         }
         if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
@@ -157,7 +172,7 @@ impl<M: SharedMemory> Beside<M> for SecondProcess {
 impl Drop for SecondProcess {
     fn drop(&mut self) {
         self.ring.stop().store(1, Ordering::SeqCst);
-        self.ring.asleep().store(0, Ordering::SeqCst);
+        self.ring.asleep().store(AWAKE, Ordering::SeqCst);
         let _ = futex::wake(self.ring.asleep(), futex::Flags::empty(), 1);
         if !self.ended.get() {
             // SAFETY: as in `has_ended`. It ends at its next look.
@@ -198,30 +213,44 @@ fn prepare(processors: Option<&CpuSet>) {
 fn serve<M: SharedMemory>(ring: &Ring, carrier: &Carrier<M>, program: libc::pid_t) {
     // SAFETY: it is this process's, and nobody else asks for it.
     let scratch = unsafe { ring.scratch_beside() };
-    let mut since = Instant::now();
-    let mut looks = 0u32;
+    let mut last = Instant::now();
+    let (mut worked, mut rested) = (last, last);
+    let mut rest = Duration::ZERO;
     while ring.stop().load(Ordering::Relaxed) == 0 {
-        if ring.do_next(carrier, scratch) {
-            looks = 0;
-            continue;
+        let has_worked = ring.do_next(carrier, scratch);
+        if !has_worked {
+            spin_loop();
         }
-        spin_loop();
-        looks = looks.wrapping_add(1);
-        if looks == 1 {
-            since = Instant::now();
-        } else if looks.is_multiple_of(64) && since.elapsed() > PATIENCE {
-            ring.asleep().store(1, Ordering::SeqCst);
-            fence(Ordering::SeqCst);
-            if ring.is_all_begun() && ring.stop().load(Ordering::SeqCst) == 0 {
-                // Woken, interrupted, late or changed before we slept: look again in any case.
-                let _ = futex::wait(ring.asleep(), futex::Flags::empty(), 1, Some(&LOOKS_UP));
-            }
-            ring.asleep().store(0, Ordering::SeqCst);
-            looks = 0;
-            // SAFETY: the call takes nothing.
-            if unsafe { libc::getppid() } != program {
-                return;
-            }
+        let now = Instant::now();
+        if has_worked {
+            worked = now;
+        }
+        if now - last > LOST {
+            rest = (2 * rest).clamp(SHORTEST_REST, LONGEST_REST);
+            sleep(ring, RESTS, rest);
+            (rested, worked) = (Instant::now(), Instant::now());
+        } else if now - worked > PATIENCE {
+            sleep(ring, ASLEEP, LOOKS_UP);
+            worked = Instant::now();
+        } else if now - rested > 8 * rest {
+            rest = Duration::ZERO;
+        }
+        last = if worked > now { worked } else { now };
+        // SAFETY: the call takes nothing.
+        if last > now && unsafe { libc::getppid() } != program {
+            return;
         }
     }
+}
+
+/// Sleeps until it is woken or so much time has gone by.
+fn sleep(ring: &Ring, how: u32, most: Duration) {
+    ring.asleep().store(how, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+    if (how == RESTS || ring.is_all_begun()) && ring.stop().load(Ordering::SeqCst) == 0 {
+        let most = Timespec { tv_sec: 0, tv_nsec: most.as_nanos() as i64 };
+        // Woken, interrupted, late or changed before we slept: look again in any case.
+        let _ = futex::wait(ring.asleep(), futex::Flags::empty(), how, Some(&most));
+    }
+    ring.asleep().store(AWAKE, Ordering::SeqCst);
 }

@@ -24,7 +24,7 @@ struct Head {
     asked: Counter,
     /// Turns that were begun.
     begun: Counter,
-    /// 1 while the process beside sleeps; a futex.
+    /// What the process beside does while it does no turns; a futex.
     asleep: AtomicU32,
     stop: AtomicU32,
     /// For the process beside.
