@@ -21,7 +21,12 @@ use std::sync::Arc;
 ///
 /// It is used as a slice, also from several threads (`split_at_mut`, scoped threads). A child after `fork` does not
 /// have it: a touch there is a SIGSEGV. Its private pages are in no core dump, and in no swap where the limit on locked
-/// memory allows it.
+/// memory allows it; the limit counts all of the region, not only what is resident.
+///
+/// The pager's own memory (position map, buffers of pages in the clear, keys) is allocated as any of the program's. A
+/// program that wants it out of core dumps and swap keeps all of itself out: `prctl(PR_SET_DUMPABLE, 0)` and
+/// `mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)` before it makes the region. `lethe page run` has a heap of its own
+/// for it.
 pub struct Region {
     /// Before the rest: dropping it ends whoever serves faults.
     trap: Option<Registration>,

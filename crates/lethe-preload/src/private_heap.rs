@@ -1,4 +1,8 @@
 //! The heap that is never paged: for this library and the pager, and for the program until the region stands.
+//!
+//! Position map, buffers of pages in the clear and keys lie in it. As the resident pages, it is kept out of core dumps
+//! and, where the limit on locked memory allows it, out of swap. It is not kept from children: until the region stands
+//! the program may `fork`, and afterwards that is refused.
 
 use dlmalloc::{Allocator, Dlmalloc};
 use std::alloc::{GlobalAlloc, Layout};
@@ -16,7 +20,11 @@ unsafe impl Allocator for KernelPages {
         // SAFETY: asks for new pages wherever there is room.
         let at =
             unsafe { libc::syscall(libc::SYS_mmap, 0_usize, size, protection, flags, -1_isize, 0_usize) };
-        if at == -1 { (null_mut(), 0, 0) } else { (at as *mut u8, size, 0) }
+        if at == -1 {
+            return (null_mut(), 0, 0);
+        }
+        keep_private(at as *mut u8, size);
+        (at as *mut u8, size, 0)
     }
 
     fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
@@ -43,6 +51,15 @@ unsafe impl Allocator for KernelPages {
 
     fn page_size(&self) -> usize {
         4096
+    }
+}
+
+/// Locked is what is touched, when it is touched. Where either is not to be had, the memory is as good as any other.
+fn keep_private(at: *mut u8, size: usize) {
+    // SAFETY: a new mapping of ours; neither call changes what it holds.
+    unsafe {
+        libc::syscall(libc::SYS_madvise, at, size, libc::MADV_DONTDUMP);
+        libc::syscall(libc::SYS_mlock2, at, size, libc::MLOCK_ONFAULT);
     }
 }
 

@@ -1,0 +1,45 @@
+"""What holds pages in the clear, positions or keys stays out of core dumps and, where that is allowed, of swap."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+from test_programs import python
+
+MIB = 1 << 20
+
+# The anonymous private mappings of a program, each with its bytes and the kernel's flags.
+MAPPINGS = """
+import re
+for mapping in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", open("/proc/self/smaps").read())[1:]:
+    first, *lines = mapping.splitlines()
+    addresses, access, _, _, node, *name = first.split()
+    start, end = (int(address, 16) for address in addresses.split("-"))
+    if access == "rw-p" and node == "0" and not name:
+        print(end - start, *next(line for line in lines if line.startswith("VmFlags:")).split()[1:])
+"""
+
+
+def may_lock_any_amount() -> bool:
+    """Whether whoever runs the tests may keep as much memory out of swap as they like."""
+    status = Path("/proc/self/status").read_text().split()
+    capabilities = int(status[status.index("CapEff:") + 1], 16)
+    ipc_lock = 14
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    return bool(capabilities >> ipc_lock & 1) or limit == resource.RLIM_INFINITY
+
+
+def test_the_pagers_own_memory_is_in_no_core_dump_and_in_no_swap(page_run):
+    # Without an ORAM the pager keeps a version of 8 bytes for each page: 4 MiB, more than the stack of its thread.
+    pages = 2048 * MIB // (4096 + 64)
+    flags = ["--resident", "256", "--scheme", "plain", "--untrusted", "2GiB"]
+    paged = page_run(flags, python(), "-c", MAPPINGS)
+    mappings = [(int(size), kernel) for size, *kernel in map(str.split, paged.stdout.splitlines())]
+    region = [kernel for size, kernel in mappings if size >= 4096 * pages]
+    own = [kernel for size, kernel in mappings if 8 * pages <= size < 4096 * pages]
+    assert region and own, (pages, paged.stdout, paged.stderr)
+    for kernel in region + own:
+        assert "dd" in kernel, paged.stdout
+        if may_lock_any_amount():
+            assert "lo" in kernel, paged.stdout
