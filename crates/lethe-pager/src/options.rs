@@ -15,13 +15,15 @@ pub const PAGE_BYTES: usize = 4096;
 /// the rest of a fault does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HandlerProcessor {
-    /// Where the thread that faults runs, as long as it is one and the same; else where the scheduler likes.
-    #[default]
-    Follows,
-    /// On this one, from 0. A second process keeps away from it.
-    Bound(usize),
     /// Where the scheduler likes.
+    #[default]
     Any,
+    /// On this one, from 0. A second process keeps away from it. A program of one thread does best when it is bound to the
+    /// same processor.
+    Bound(usize),
+    /// As long as one and the same thread faults, both are bound to the processor that it ran on. Programs that the thread
+    /// starts inherit that, unless [`Region::free_threads`](crate::region::Region::free_threads) is asked for.
+    Together,
 }
 
 /// Two meters of the sealing layer.

@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::fault::counters::Counters;
+use crate::linux::follow::Binding;
 use crate::linux::handler_thread::HandlerThread;
 use crate::linux::in_thread::InThread;
 use crate::linux::pages::Pages;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 pub struct Region {
     /// Before the rest: dropping it ends whoever serves faults.
     trap: Option<Registration>,
+    binding: Arc<Binding>,
     paging: Arc<Paging>,
     mapping: Arc<PrivateMapping>,
     shared: Arc<SharedMapping>,
@@ -75,9 +77,15 @@ impl Region {
         }
         let pages = Pages::new(Arc::clone(&uffd), Arc::clone(&mapping), delivery == Delivery::Messages);
         let paging = Arc::new(Paging::new(faults, pages, start, &options));
+        let binding = Arc::new(Binding::default());
         let trap = match options.trap {
             Trap::HandlerThread => Registration::HandlerThread {
-                _thread: HandlerThread::start(Arc::clone(&paging), uffd, options.handler_processor)?,
+                _thread: HandlerThread::start(
+                    Arc::clone(&paging),
+                    uffd,
+                    options.handler_processor,
+                    Arc::clone(&binding),
+                )?,
             },
             Trap::InThread => Registration::InThread {
                 _handler: InThread::register(
@@ -90,6 +98,7 @@ impl Region {
         };
         Ok(Region {
             trap: Some(trap),
+            binding,
             paging,
             mapping,
             shared,
@@ -143,6 +152,13 @@ impl Region {
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
         self.paging.with(|inner| inner.faults.counters())
+    }
+
+    /// Runs something while no thread is bound to a processor on the region's behalf
+    /// ([`HandlerProcessor::Together`](crate::options::HandlerProcessor)): a program that it starts inherits nothing.
+    pub fn free_threads<R>(&self, act: impl FnOnce() -> R) -> R {
+        let _free = self.binding.free();
+        act()
     }
 
     /// Steps of off-line work that are still owed. Without faults it comes to 0 by itself.

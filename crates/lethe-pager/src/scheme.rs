@@ -249,7 +249,7 @@ fn carried_beside(
     let room = 4 * (schedule.most_refreshes() as usize + 1);
     let not_on = match options.handler_processor {
         HandlerProcessor::Bound(processor) => Some(processor),
-        HandlerProcessor::Follows | HandlerProcessor::Any => None,
+        HandlerProcessor::Together | HandlerProcessor::Any => None,
     };
     let beside = SecondProcess::start(room, carrier, not_on)?;
     let versions = ScheduledVersions::new(&schedule);

@@ -1,8 +1,9 @@
-//! A child that shares nothing of the region: `fork` is refused, while `posix_spawn` and `vfork` with `exec` work.
+//! A child that shares nothing of the region: `fork` is refused, while `posix_spawn` and `vfork` with `exec` work. What is
+//! started by `posix_spawn`, `system` and `popen` may run on every processor that the program might run on.
 
 use crate::region_pages::pages;
 use crate::say::{fail, say};
-use libc::{c_int, pid_t};
+use libc::{c_char, c_int, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 
 fn refuse(what: &str) -> pid_t {
     say(&[
@@ -57,4 +58,65 @@ unsafe extern "C" fn forkpty(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn daemon(_: c_int, _: c_int) -> c_int {
     refuse("daemon")
+}
+
+type Spawn = unsafe extern "C" fn(
+    *mut pid_t,
+    *const c_char,
+    *const posix_spawn_file_actions_t,
+    *const posix_spawnattr_t,
+    *const *mut c_char,
+    *const *mut c_char,
+) -> c_int;
+
+/// Calls the C library while no thread is bound to a processor.
+fn start<F: Copy, R>(name: &std::ffi::CStr, failed: R, call: impl FnOnce(F) -> R) -> R {
+    match (next(name), pages()) {
+        (Some(started), Some(pages)) => pages.region().free_threads(|| call(started)),
+        (Some(started), None) => call(started),
+        (None, _) => failed,
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn posix_spawn(
+    process: *mut pid_t,
+    path: *const c_char,
+    actions: *const posix_spawn_file_actions_t,
+    attributes: *const posix_spawnattr_t,
+    arguments: *const *mut c_char,
+    environment: *const *mut c_char,
+) -> c_int {
+    // SAFETY: the program's own call, as it stands.
+    start(c"posix_spawn", libc::ENOSYS, |spawn: Spawn| unsafe {
+        spawn(process, path, actions, attributes, arguments, environment)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn posix_spawnp(
+    process: *mut pid_t,
+    file: *const c_char,
+    actions: *const posix_spawn_file_actions_t,
+    attributes: *const posix_spawnattr_t,
+    arguments: *const *mut c_char,
+    environment: *const *mut c_char,
+) -> c_int {
+    // SAFETY: the program's own call, as it stands.
+    start(c"posix_spawnp", libc::ENOSYS, |spawn: Spawn| unsafe {
+        spawn(process, file, actions, attributes, arguments, environment)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn system(command: *const c_char) -> c_int {
+    // SAFETY: the program's own call, as it stands.
+    start(c"system", -1, |system: unsafe extern "C" fn(*const c_char) -> c_int| unsafe { system(command) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn popen(command: *const c_char, kind: *const c_char) -> *mut libc::FILE {
+    type Popen = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut libc::FILE;
+    // SAFETY: the program's own call, as it stands.
+    start(c"popen", std::ptr::null_mut(), |popen: Popen| unsafe { popen(command, kind) })
 }

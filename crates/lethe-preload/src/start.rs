@@ -5,7 +5,7 @@ use crate::report::Window;
 use crate::say::say;
 use crate::{inherited, meters, own_threads, region_pages, report};
 use lethe_pager::fault::policy::Policy;
-use lethe_pager::options::Options;
+use lethe_pager::options::{HandlerProcessor, Options};
 use lethe_pager::region::Region;
 use lethe_pager::watch::Teller;
 use std::sync::Arc;
@@ -61,6 +61,7 @@ struct Asked {
 /// socket of a watcher.
 fn options(text: &str, asked: &mut Asked) -> Result<Options, String> {
     let mut options = Options::new(0);
+    options.handler_processor = HandlerProcessor::Together;
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let wrong = |why: &dyn std::fmt::Display| format!("{VARIABLE}: {name}={value}: {why}");

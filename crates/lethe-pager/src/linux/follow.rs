@@ -1,61 +1,146 @@
-//! The handler thread goes where the thread runs that faults.
+//! The handler thread and the thread that faults on one processor.
 //!
-//! Left to itself the scheduler wakes the handler on an idle processor, and that takes longer than the fault. On the
-//! processor of the thread that waits for it, it is simply the next to run. Where several threads fault, there is no
-//! such place, and the handler runs anywhere.
+//! Left to itself the scheduler wakes either on an idle processor, and on a virtual machine that takes longer than the
+//! rest of the fault. Bound to the same one, the other is simply the next to run. Where several threads fault there is
+//! no such place, and all of them run where they like.
 
+use super::signals::Blocked;
 use rustix::fs::{Mode, OFlags};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 use std::io::Write;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Faults between two looks.
-const FAULTS: u32 = 64;
+/// Faults of one thread between two looks, and before the first.
+const FAULTS: u32 = 256;
 
+/// The thread that is bound.
+#[derive(Clone, Copy)]
+struct Bound {
+    thread: Pid,
+    to: usize,
+    /// Where it might run before.
+    might: CpuSet,
+}
+
+/// Who is bound. Whoever holds the lock touches no region and runs no signal handler of the application.
+#[derive(Default)]
+pub(crate) struct Binding {
+    bound: Mutex<Option<Bound>>,
+    /// How many want nobody to be bound.
+    free: AtomicU32,
+}
+
+impl Binding {
+    /// Lets the bound thread go, and binds none until it is dropped: a program that is started meanwhile inherits nothing.
+    pub(crate) fn free(&self) -> Free<'_> {
+        let _blocked = Blocked::all();
+        self.free.fetch_add(1, Ordering::SeqCst);
+        release(&mut self.lock());
+        Free(self)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Bound>> {
+        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// As long as it lives, no thread is bound.
+pub(crate) struct Free<'a>(&'a Binding);
+
+impl Drop for Free<'_> {
+    fn drop(&mut self) {
+        self.0.free.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn release(bound: &mut Option<Bound>) {
+    if let Some(Bound { thread, to, might }) = bound.take()
+        // Unless somebody else has bound it anew, or it has ended.
+        && sched_getaffinity(Some(thread)).is_ok_and(|now| now == only(to))
+    {
+        let _ = sched_setaffinity(Some(thread), &might);
+    }
+}
+
+/// The handler's side.
 pub(crate) struct Follower {
+    binding: Arc<Binding>,
     /// Where the handler may run, if it is not to follow.
     anywhere: CpuSet,
-    /// The thread that faulted last; 0 if none has.
-    thread: u32,
-    /// Whether others faulted since the last look.
-    others: bool,
-    faults: u32,
     /// Where the handler is bound to.
-    bound: Option<usize>,
+    here: Option<usize>,
+    /// The thread that faulted last, and how often before any other did or somebody looked.
+    thread: u32,
+    faults: u32,
 }
 
 impl Follower {
     /// Nothing, where threads cannot be bound.
-    pub(crate) fn new() -> Option<Self> {
+    pub(crate) fn new(binding: Arc<Binding>) -> Option<Self> {
         let anywhere = sched_getaffinity(None).ok()?;
-        Some(Follower { anywhere, thread: 0, others: false, faults: 0, bound: None })
+        Some(Follower { binding, anywhere, here: None, thread: 0, faults: 0 })
     }
 
     /// Called on the handler thread, for every fault before it is served.
     pub(crate) fn faulted(&mut self, thread: u32) {
-        self.others |= self.thread != 0 && self.thread != thread;
-        self.thread = thread;
-        if self.faults == 0 {
-            let to = if self.others { None } else { processor_of(thread) };
-            self.go(to);
-            (self.faults, self.others) = (FAULTS, false);
+        if thread != self.thread {
+            (self.thread, self.faults) = (thread, 0);
+            if self.here.is_some() {
+                release(&mut self.binding.lock());
+                self.go(None);
+            }
         }
-        self.faults -= 1;
+        self.faults += 1;
+        if self.faults == FAULTS {
+            self.faults = 0;
+            self.look();
+        }
+    }
+
+    fn look(&mut self) {
+        let binding = Arc::clone(&self.binding);
+        let mut bound = binding.lock();
+        if binding.free.load(Ordering::SeqCst) > 0 {
+            self.go(None);
+            return;
+        }
+        let Some(thread) = Pid::from_raw(self.thread as i32) else { return };
+        let to = match *bound {
+            Some(bound) if sched_getaffinity(Some(thread)).is_ok_and(|now| now == only(bound.to)) => bound.to,
+            // The application has bound it elsewhere: from there we begin anew.
+            _ => {
+                *bound = None;
+                let might = sched_getaffinity(Some(thread));
+                let (Some(to), Ok(might)) = (processor_of(self.thread), might) else { return };
+                if sched_setaffinity(Some(thread), &only(to)).is_err() {
+                    return;
+                }
+                *bound = Some(Bound { thread, to, might });
+                to
+            }
+        };
+        self.go(Some(to));
     }
 
     fn go(&mut self, to: Option<usize>) {
-        if to == self.bound {
-            return;
-        }
-        let set = to.map_or(self.anywhere, |processor| {
-            let mut only = CpuSet::new();
-            only.set(processor);
-            only
-        });
         // If it may not, it stays where it is, and is no slower than it was.
-        if sched_setaffinity(None, &set).is_ok() {
-            self.bound = to;
+        if to != self.here && sched_setaffinity(None, &to.map_or(self.anywhere, only)).is_ok() {
+            self.here = to;
         }
     }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        release(&mut self.binding.lock());
+    }
+}
+
+fn only(processor: usize) -> CpuSet {
+    let mut only = CpuSet::new();
+    only.set(processor);
+    only
 }
 
 /// Where a thread of this process runs, or ran last.
@@ -86,9 +171,7 @@ mod tests {
         let anywhere = sched_getaffinity(None).unwrap();
         for processor in (0..CpuSet::MAX_CPU).filter(|processor| anywhere.is_set(*processor)) {
             let bound = std::thread::Builder::new().name(") 1 (".to_owned()).spawn(move || {
-                let mut only = CpuSet::new();
-                only.set(processor);
-                sched_setaffinity(None, &only).unwrap();
+                sched_setaffinity(None, &only(processor)).unwrap();
                 processor_of(rustix::thread::gettid().as_raw_nonzero().get() as u32)
             });
             assert_eq!(bound.unwrap().join().unwrap(), Some(processor));

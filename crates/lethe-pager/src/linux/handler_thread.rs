@@ -1,7 +1,7 @@
 //! A thread that serves the faults of all others, also those within system calls. Between two faults it does what the
 //! scheme owes, in bounded steps, and looks for a fault after each.
 
-use super::follow::Follower;
+use super::follow::{Binding, Follower};
 use super::paging::Paging;
 use super::signals::Blocked;
 use super::userfaultfd::{Fault, Userfaultfd};
@@ -25,12 +25,13 @@ impl HandlerThread {
         paging: Arc<Paging>,
         uffd: Arc<Userfaultfd>,
         processor: HandlerProcessor,
+        binding: Arc<Binding>,
     ) -> Result<Self, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(refused("an event descriptor"))?);
         let stopped = Arc::clone(&stop);
         let (processors, follower) = match processor {
-            HandlerProcessor::Follows => (None, Follower::new()),
+            HandlerProcessor::Together => (None, Follower::new(binding)),
             HandlerProcessor::Bound(processor) => {
                 (Some(processor_set(processor).map_err(refused("that processor"))?), None)
             }
