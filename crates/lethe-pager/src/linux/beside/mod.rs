@@ -29,12 +29,12 @@ const PATIENCE: Duration = Duration::from_micros(200);
 /// How often, asleep, it looks whether the program is still there.
 const LOOKS_UP: Duration = Duration::from_millis(50);
 
-/// When so much time goes by between two looks, or in a turn, others have had its processor. A caller that waits for a turn
-/// would wait as long: on a machine without a free processor it does better alone. So the process rests for a while, and
-/// for longer each time.
-const LOST: Duration = Duration::from_micros(60);
+/// When so much time goes by between two looks, or in a turn, another program has had its processor, and not just the
+/// kernel. A caller that waits for a turn would wait as long: on a machine without a free processor it does better
+/// alone. So the process rests for a while, and for longer each time.
+const LOST: Duration = Duration::from_millis(1);
 const SHORTEST_REST: Duration = Duration::from_millis(1);
-const LONGEST_REST: Duration = Duration::from_millis(256);
+const LONGEST_REST: Duration = Duration::from_millis(64);
 
 /// What it does, for the caller to see.
 const AWAKE: u32 = 0;
