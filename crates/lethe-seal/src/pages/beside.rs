@@ -10,7 +10,6 @@ use super::cipher::PageId;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::mem;
 use lethe_core::store::Carried;
 
 /// Counts what is asked for, from 1.
@@ -100,7 +99,6 @@ pub(crate) struct Asked<M> {
     under_way: VecDeque<Touching>,
     /// Pages that are read ahead, and the turns that do it.
     expected: Vec<(PageId, Turn)>,
-    spare_sources: Vec<PageId>,
 }
 
 /// A turn with the slots that it touches.
@@ -125,7 +123,7 @@ impl<M> Asked<M> {
     pub(crate) fn new(beside: Box<dyn Beside<M>>, manner: Manner) -> Self {
         let room = beside.room();
         let (under_way, expected) = (VecDeque::with_capacity(room), Vec::with_capacity(room));
-        Asked { beside, manner, last: 0, under_way, expected, spare_sources: Vec::with_capacity(room) }
+        Asked { beside, manner, last: 0, under_way, expected }
     }
 
     /// Turns that may be under way.
@@ -134,20 +132,8 @@ impl<M> Asked<M> {
     }
 
     /// Whether there is room for all of it.
-    pub(crate) fn takes(&self, carried: &Carried<'_>, bucket_slots: u32) -> bool {
-        bucket_slots == 1 && carried.to.len() <= self.most_under_way()
-    }
-
-    /// A list of pages, in memory that [`keep`](Self::keep) gives back.
-    pub(crate) fn sources(&mut self, pages: impl Iterator<Item = PageId>) -> Vec<PageId> {
-        let mut sources = mem::take(&mut self.spare_sources);
-        sources.clear();
-        sources.extend(pages);
-        sources
-    }
-
-    pub(crate) fn keep(&mut self, sources: Vec<PageId>) {
-        self.spare_sources = sources;
+    pub(crate) fn takes(&self, carried: &Carried<'_>) -> bool {
+        carried.to.len() <= self.most_under_way()
     }
 
     /// A page of the caller's is sealed.

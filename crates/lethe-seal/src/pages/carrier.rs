@@ -75,12 +75,27 @@ impl<M: SharedMemory> Carrier<M> {
 
     /// Seals a page in `scratch`, which is private, and copies it out.
     pub fn seal(&self, id: PageId, page: &[u8], scratch: &mut [u8]) {
-        let scratch = &mut scratch[..self.sealed_bytes()];
-        let (sealed, tag) = scratch.split_at_mut(page.len());
         let mut steps = Steps::begin(self.meter);
-        sealed.copy_from_slice(page);
+        scratch[..page.len()].copy_from_slice(page);
         steps.copied();
-        self.key.seal(id, sealed, tag);
+        self.seal_in_place(id, scratch);
+    }
+
+    /// Opens a page in `scratch`, which is private, seals it there anew, and copies it out.
+    ///
+    /// # Errors
+    /// [`Forged`]; nothing was copied out then.
+    pub fn carry(&self, from: PageId, to: PageId, scratch: &mut [u8]) -> Result<(), Forged> {
+        self.open(from, &mut scratch[..self.shape.page_bytes])?;
+        self.seal_in_place(to, scratch);
+        Ok(())
+    }
+
+    fn seal_in_place(&self, id: PageId, scratch: &mut [u8]) {
+        let scratch = &mut scratch[..self.sealed_bytes()];
+        let (page, tag) = scratch.split_at_mut(self.shape.page_bytes);
+        let mut steps = Steps::begin(self.meter);
+        self.key.seal(id, page, tag);
         steps.ciphered();
         self.memory.store(self.shape.at(id), scratch);
         steps.copied();

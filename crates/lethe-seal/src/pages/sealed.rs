@@ -56,6 +56,8 @@ pub struct SealedPages<M, V> {
 
 struct State<V> {
     versions: V,
+    /// Where the pages of the batch under way come from.
+    sources: Vec<PageId>,
     /// The pages of the batch under way; `None` for one that a later one of the batch replaces.
     batch: Vec<Option<PageId>>,
     /// For each thread, private memory where a page is sealed.
@@ -83,6 +85,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         }
         let state = State {
             versions,
+            sources: Vec::with_capacity(BATCH_PAGES.min(shape.memory_bytes / shape.stride)),
             batch: Vec::with_capacity(BATCH_PAGES.min(shape.memory_bytes / shape.stride)),
             lanes: vec![lane(shape)],
             pages_left: cipher.most_pages(shape.page_bytes),
@@ -115,9 +118,11 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
 
     /// Makes room for batches of so many pages: smaller ones allocate nothing.
     pub fn reserve(&mut self, pages: usize) {
-        let batch = &mut self.state.get_mut().batch;
+        let State { batch, sources, .. } = self.state.get_mut();
         batch.clear();
         batch.reserve(pages);
+        sources.clear();
+        sources.reserve(pages);
     }
 
     /// The shared memory.
@@ -222,28 +227,61 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         Ok(())
     }
 
+    /// The pages to be carried, and what they are to be.
+    fn begin_to_carry(&self, carried: &Carried<'_>, state: &mut State<V>) -> Result<(), PageError> {
+        let shape = &self.carrier.shape;
+        check_length(carried.pages.len(), carried.to.len() * shape.page_bytes);
+        // Before the versions go on: a slot may be carried to itself.
+        state.sources.clear();
+        state.sources.extend(carried.from.iter().map(|slot| id_of(shape, &state.versions, *slot)));
+        self.advance(carried.to, state)
+    }
+
+    /// As [`Store::carry`] says, by the caller. Each page is opened, sealed and copied out before the next is looked at.
+    fn carry_alone(&self, carried: &Carried<'_>) -> Result<(), PageError> {
+        let (carrier, shape) = (&self.carrier, &self.carrier.shape);
+        let state = &mut *self.state.borrow_mut();
+        self.begin_to_carry(carried, state)?;
+        let State { sources, batch, lanes, .. } = state;
+        let (held, lane) = (&carried.pages[..shape.page_bytes], &mut lanes[0][APART..]);
+        let mut ids = batch.iter().flatten();
+        carrier.seal(*ids.next().expect("one bucket at least is written"), held, lane);
+        for (place, (source, id)) in sources.iter().zip(ids).enumerate() {
+            let carried_on = if carried.replaced == Some(place) {
+                let opened = carrier.open(*source, &mut lane[..shape.page_bytes]);
+                opened.map(|()| carrier.seal(*id, held, lane))
+            } else {
+                carrier.carry(*source, *id, lane)
+            };
+            carried_on.map_err(|_| shape.forged(*source))?;
+        }
+        Ok(())
+    }
+
     /// As [`Store::carry`] says, by whoever is beside the caller.
     fn carry_beside(&self, asked: &mut Asked<M>, carried: &Carried<'_>) -> Result<(), PageError> {
-        let Carried { from, to, replaced, pages } = carried;
         let (carrier, shape) = (&self.carrier, &self.carrier.shape);
-        check_length(pages.len(), to.len() * shape.page_bytes);
         let state = &mut *self.state.borrow_mut();
-        // Before the versions go on: a slot may be carried to itself.
-        let sources = asked.sources(from.iter().map(|slot| id_of(shape, &state.versions, *slot)));
-        self.advance(to, state)?;
+        self.begin_to_carry(carried, state)?;
         let mut ids = state.batch.iter().flatten();
         let first = *ids.next().expect("one bucket at least is written");
         let ask = || {
-            let held = asked.seal(first, &pages[..shape.page_bytes], carrier)?;
-            for (place, (source, id)) in sources.iter().zip(ids).enumerate() {
-                let instead = (*replaced == Some(place)).then_some(held);
+            let held = asked.seal(first, &carried.pages[..shape.page_bytes], carrier)?;
+            for (place, (source, id)) in state.sources.iter().zip(ids).enumerate() {
+                let instead = (carried.replaced == Some(place)).then_some(held);
                 asked.carry(*source, *id, instead, carrier)?;
             }
             asked.finish(carrier)
         };
-        let done = ask();
-        asked.keep(sources);
-        done.map_err(|id| shape.forged(id))
+        ask().map_err(|id| shape.forged(id))
+    }
+
+    /// Whether a pool is to do what the caller need not do alone.
+    fn is_spread(&self) -> bool {
+        #[cfg(feature = "parallel")]
+        return self.spread.pool.is_some();
+        #[cfg(not(feature = "parallel"))]
+        return false;
     }
 }
 
@@ -263,10 +301,12 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
     }
 
     async fn carry(&self, carried: Carried<'_>) -> Result<(), PageError> {
+        let one_slot = self.carrier.shape.bucket_slots == 1;
         match &self.asked {
-            Some(asked) if asked.borrow().takes(&carried, self.carrier.shape.bucket_slots) => {
+            Some(asked) if one_slot && asked.borrow().takes(&carried) => {
                 self.carry_beside(&mut asked.borrow_mut(), &carried)
             }
+            None if one_slot && !self.is_spread() => self.carry_alone(&carried),
             _ => carried.by_hand(self).await,
         }
     }

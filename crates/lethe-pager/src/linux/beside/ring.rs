@@ -52,20 +52,16 @@ unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
 
-/// What one who does turns needs for itself: a page, and a page sealed.
-pub(super) struct Scratch {
-    page: [u8; PAGE_BYTES],
-    sealed: [u8; PAGE_BYTES + MOST_TAG_BYTES],
-}
+/// What one who does turns needs for itself: room for a page with its tag.
+pub(super) struct Scratch([u8; PAGE_BYTES + MOST_TAG_BYTES]);
 
 impl Scratch {
     pub(super) const fn new() -> Self {
-        Scratch { page: [0; PAGE_BYTES], sealed: [0; PAGE_BYTES + MOST_TAG_BYTES] }
+        Scratch([0; PAGE_BYTES + MOST_TAG_BYTES])
     }
 
     fn wipe(&mut self) {
-        self.page.zeroize();
-        self.sealed.zeroize();
+        self.0.zeroize();
     }
 }
 
@@ -209,24 +205,21 @@ impl Ring {
             }
         }
         let mut forged = source != turn && self.outcome(source) == Outcome::Forged;
-        let Scratch { page, sealed } = scratch;
-        if let Some(id) = open {
+        // SAFETY: whoever has the turn has its lane.
+        let lane = || unsafe { &mut *self.lane(turn) };
+        forged |= match (open, seal) {
             // Only what is read ahead is for a later turn.
-            let into = match seal {
-                Some(_) => &mut *page,
-                // SAFETY: whoever has the turn has its lane.
-                None => unsafe { &mut *self.lane(turn) },
-            };
-            forged |= carrier.open(id, into).is_err();
-        }
-        if let Some((id, source)) = seal.filter(|_| !forged) {
-            let page = if source == turn && open.is_some() {
-                &*page
-            } else {
-                // SAFETY: the turn that filled it is done, and the lane is not used again before this one is done.
-                unsafe { &*self.lane(source) }
-            };
-            carrier.seal(id, page, sealed);
+            (Some(id), None) => carrier.open(id, lane()).is_err(),
+            (Some(from), Some((to, source))) if source == turn => {
+                carrier.carry(from, to, &mut scratch.0).is_err()
+            }
+            (Some(id), Some(_)) => carrier.open(id, &mut scratch.0[..PAGE_BYTES]).is_err(),
+            (None, _) => false,
+        };
+        if let Some((id, source)) = seal.filter(|(_, source)| !forged && (open.is_none() || *source != turn))
+        {
+            // SAFETY: the turn that filled it is done, and the lane is not used again before this one is done.
+            carrier.seal(id, unsafe { &*self.lane(source) }, &mut scratch.0);
         }
         self.done(turn).store(turn * 2 + u64::from(forged), Ordering::Release);
     }
