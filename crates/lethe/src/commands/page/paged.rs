@@ -30,7 +30,7 @@ pub(super) struct Paging {
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     pub(super) untrusted: Size,
     /// plain, detworam, eager, parallel, eager-parallel, path or opam
-    #[arg(long, value_name = "SCHEME", default_value = "eager")]
+    #[arg(long, value_name = "SCHEME", default_value = "eager-parallel")]
     pub(super) scheme: Scheme,
     /// Pages that each write of DetWoORAM and its kin refreshes: more need less memory and more work
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1024))]
