@@ -22,6 +22,7 @@ static FIXED: OnceLock<Fixed> = OnceLock::new();
 static BEGIN: OnceLock<Moment> = OnceLock::new();
 
 struct Fixed {
+    process: u32,
     trusted_bytes: usize,
     heap_bytes: usize,
     threads: usize,
@@ -83,6 +84,7 @@ pub(crate) fn into(file: Option<OwnedFd>) {
 /// The region stands, and nobody has touched it yet.
 pub(crate) fn region_stands(region: &Region, window: Window) {
     let _ = FIXED.set(Fixed {
+        process: std::process::id(),
         trusted_bytes: region.trusted_bytes(),
         heap_bytes: region.bytes(),
         threads: region.threads(),
@@ -130,7 +132,9 @@ fn write(counters: Counters) {
 static AT_THE_END: extern "C" fn() = at_the_end;
 
 extern "C" fn at_the_end() {
-    if let Some(pages) = pages() {
+    // A child of `vfork` that ends without `exec` comes by here too, in the memory of the program, which goes on.
+    let is_program = FIXED.get().is_some_and(|fixed| fixed.process == std::process::id());
+    if let Some(pages) = pages().filter(|_| is_program) {
         write(pages.region().counters());
     }
 }
@@ -142,4 +146,10 @@ unsafe extern "C" fn _exit(code: c_int) -> ! {
     // SAFETY: ends the process.
     unsafe { libc::syscall(libc::SYS_exit_group, code) };
     std::process::abort()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn _Exit(code: c_int) -> ! {
+    // SAFETY: the same call by its other name.
+    unsafe { _exit(code) }
 }
