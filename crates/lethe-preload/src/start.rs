@@ -8,10 +8,15 @@ use lethe_pager::fault::policy::Policy;
 use lethe_pager::options::{HandlerProcessor, Options};
 use lethe_pager::region::Region;
 use lethe_pager::watch::Teller;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 /// The variable that `lethe page run` sets; see [`options`].
 const VARIABLE: &str = "LETHE_PAGE";
+
+/// What the system preloads: this library, then what whoever runs the program has preloaded.
+const PRELOADED: &str = "LD_PRELOAD";
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -23,13 +28,22 @@ extern "C" fn start() {
     // SAFETY: the program's main has not begun; there is one thread.
     unsafe {
         std::env::remove_var(VARIABLE);
-        std::env::remove_var("LD_PRELOAD");
+        match others(&std::env::var_os(PRELOADED).unwrap_or_default()) {
+            Some(others) => std::env::set_var(PRELOADED, others),
+            None => std::env::remove_var(PRELOADED),
+        }
     }
     if let Err(why) = make_region(&text) {
         say(&[&why]);
         // SAFETY: nothing is to be finished: the program has not begun.
         unsafe { libc::syscall(libc::SYS_exit_group, 2) };
     }
+}
+
+/// The libraries that are preloaded beside this one, which comes first.
+fn others(preloaded: &OsStr) -> Option<&OsStr> {
+    let end = preloaded.as_bytes().iter().position(|byte| *byte == b':')?;
+    Some(OsStr::from_bytes(&preloaded.as_bytes()[end + 1..]))
 }
 
 fn make_region(text: &str) -> Result<(), String> {

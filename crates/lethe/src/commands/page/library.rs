@@ -1,12 +1,35 @@
 //! Where the library is that is preloaded into the program.
 
 use anyhow::{Result, bail};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 const NAME: &str = "liblethe_preload.so";
 
+/// As `LD_PRELOAD` takes it: before what is preloaded already.
+pub(super) fn before_others(library: &Path) -> OsString {
+    let mut preloaded = library.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preloaded.push(":");
+        preloaded.push(others);
+    }
+    preloaded
+}
+
 /// The library that was named, or the one beside this program.
 pub(super) fn find(named: Option<&Path>) -> Result<PathBuf> {
+    let found = look(named)?;
+    // What LD_PRELOAD separates its libraries with.
+    if found.as_os_str().as_encoded_bytes().iter().any(|byte| b": ".contains(byte)) {
+        bail!(
+            "{} cannot be preloaded from a path with a space or a colon: copy it elsewhere, and name it with --library",
+            found.display()
+        );
+    }
+    Ok(found)
+}
+
+fn look(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(named) = named {
         return Ok(named.canonicalize()?);
     }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod counted;
+mod executable;
 mod library;
 mod paged;
 mod run;

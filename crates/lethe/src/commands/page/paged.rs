@@ -1,7 +1,7 @@
 //! A program whose heap is paged: what it is paged with, how it is started, and what it leaves when it has ended.
 
 use super::counted::Counted;
-use super::library;
+use super::{executable, library};
 use crate::commands::Cli;
 use crate::exit::Exit;
 use crate::size::Size;
@@ -11,6 +11,7 @@ use clap::{Args, CommandFactory, ValueEnum};
 use lethe_pager::scheme::Scheme;
 use lethe_seal::pages::PageCipher;
 use rustix::fs::MemfdFlags;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::num::NonZero;
 use std::os::fd::AsRawFd;
@@ -65,8 +66,8 @@ impl Paging {
     /// Ends as a mistyped flag does if the flags cannot be meant.
     ///
     /// # Errors
-    /// The library is not found.
-    pub(super) fn check(&self) -> Result<()> {
+    /// The library is not found; the program would not be paged.
+    pub(super) fn check(&self, program: &OsStr) -> Result<()> {
         if let Some(library) = self.library.as_deref().filter(|library| !library.is_file()) {
             misused(&format!("--library: {} is no file", library.display()));
         }
@@ -76,7 +77,7 @@ impl Paging {
         if self.threads.is_some() && self.beside == Some(Beside::Process) {
             misused("--threads needs --beside threads");
         }
-        library::find(self.library.as_deref()).map(drop)
+        executable::check(program, &library::find(self.library.as_deref())?)
     }
 
     /// Starts the program paged. To the preloaded library go, beside these, `more` options, such as `name=value`.
@@ -88,7 +89,7 @@ impl Paging {
         let counted = File::from(rustix::fs::memfd_create("lethe-counted", MemfdFlags::empty())?);
         let report = format!("report={}", counted.as_raw_fd());
         let options = [&[self.options(), report], more].concat().join(",");
-        command.env("LD_PRELOAD", library).env("LETHE_PAGE", options);
+        command.env("LD_PRELOAD", library::before_others(&library)).env("LETHE_PAGE", options);
         let begin = Instant::now();
         Ok(Paged { process: spawn(&mut command)?, begin, counted })
     }

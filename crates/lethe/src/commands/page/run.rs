@@ -33,12 +33,14 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let Arguments { paging, compare, .. } = &arguments;
-    paging.check()?;
+    paging.check(&arguments.program[0])?;
     let unpaged = compare.then(|| run_unpaged(arguments.command())).transpose()?;
     let ended = paging.start(arguments.command(), &[])?.wait()?;
     match ended.counted {
         Some(counted) => report(paging, &counted, ended.took, unpaged.map(|(_, took)| took)),
-        None => eprintln!("lethe page: the program left no figures: it ended before it began, or was killed"),
+        None => eprintln!(
+            "lethe page: the program left no figures: it ended before it began, was killed, or made way for another"
+        ),
     }
     std::process::exit(exit_code(ended.status))
 }

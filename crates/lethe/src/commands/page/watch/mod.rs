@@ -49,7 +49,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
-    arguments.paging.check()?;
+    arguments.paging.check(&arguments.program[0])?;
     let mut svg = arguments.svg.as_deref().map(|path| Output::create("--svg", path));
     let mut csv = arguments.csv.as_deref().map(|path| Output::create("--csv", path));
     let (watcher, theirs) = Watcher::new()?;

@@ -1,0 +1,129 @@
+//! Whether a library can be preloaded into a program: found out before the program runs, which would run unpaged.
+
+use anyhow::{Result, bail};
+use object::elf::{FileHeader32, FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, FileKind};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file that tell what it is: its headers are at its beginning.
+const BEGINNING: u64 = 1 << 16;
+
+/// Interpreters of interpreters that the system follows.
+const MOST_INTERPRETERS: usize = 4;
+
+/// Refuses a program that would run unpaged. What cannot be told is left to the program itself.
+///
+/// # Errors
+/// The program is linked statically, made for another processor, has privileges of its own, or is a script whose
+/// interpreter is one of these or `env`.
+pub(super) fn check(program: &OsStr, library: &Path) -> Result<()> {
+    let Some(mut file) = find(program) else { return Ok(()) };
+    for _ in 0..MOST_INTERPRETERS {
+        let Some(beginning) = beginning(&file) else { return Ok(()) };
+        let name = file.display();
+        let Some(interpreter) = interpreter(&beginning) else {
+            return check_binary(&file, &beginning, library);
+        };
+        if interpreter.file_name() == Some(OsStr::new("env")) {
+            bail!(
+                "{name} is a script, and env, which looks for its interpreter, would be paged in its place: put the \
+                 interpreter before it"
+            );
+        }
+        file = interpreter;
+    }
+    Ok(())
+}
+
+/// The file that the system would run.
+fn find(program: &OsStr) -> Option<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return Some(program.into());
+    }
+    let runs = |file: &PathBuf| {
+        file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(runs)
+}
+
+fn beginning(file: &Path) -> Option<Vec<u8>> {
+    let mut beginning = Vec::new();
+    File::open(file).ok()?.take(BEGINNING).read_to_end(&mut beginning).ok()?;
+    Some(beginning)
+}
+
+/// What a script says that it is run by.
+fn interpreter(script: &[u8]) -> Option<PathBuf> {
+    let line = script.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii();
+    let path = line.split(|byte| byte.is_ascii_whitespace()).next()?;
+    Some(OsStr::from_bytes(path).into())
+}
+
+/// What a library must share with the program that it is loaded into.
+#[derive(PartialEq, Eq)]
+struct Processor {
+    kind: FileKind,
+    machine: object::elf::Machine,
+}
+
+struct Binary {
+    processor: Processor,
+    /// Whether it has a loader, which would preload the library.
+    is_dynamic: bool,
+}
+
+fn check_binary(file: &Path, beginning: &[u8], library: &Path) -> Result<()> {
+    let Some(program) = binary(beginning) else { return Ok(()) };
+    let name = file.display();
+    if self::beginning(library)
+        .and_then(|library| binary(&library))
+        .is_some_and(|of| of.processor != program.processor)
+    {
+        bail!(
+            "{name} cannot be paged: it is made for another processor, or for 32 bits, and the library is not"
+        );
+    }
+    if !program.is_dynamic {
+        bail!("{name} cannot be paged: it is linked statically, so that nothing can be preloaded into it");
+    }
+    if has_privileges(file) {
+        bail!(
+            "{name} cannot be paged: it gets privileges when it starts (setuid, setgid or capabilities), so that the \
+             system preloads nothing into it; run a copy of it, or run this as its owner"
+        );
+    }
+    Ok(())
+}
+
+fn binary(beginning: &[u8]) -> Option<Binary> {
+    let kind = FileKind::parse(beginning).ok()?;
+    match kind {
+        FileKind::Elf64 => elf::<FileHeader64<Endianness>>(kind, beginning),
+        FileKind::Elf32 => elf::<FileHeader32<Endianness>>(kind, beginning),
+        _ => None,
+    }
+}
+
+fn elf<H: FileHeader<Endian = Endianness>>(kind: FileKind, beginning: &[u8]) -> Option<Binary> {
+    let header = H::parse(beginning).ok()?;
+    let endian = header.endian().ok()?;
+    let segments = header.program_headers(endian, beginning).ok()?;
+    let is_dynamic = segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP);
+    Some(Binary { processor: Processor { kind, machine: header.e_machine(endian) }, is_dynamic })
+}
+
+fn has_privileges(file: &Path) -> bool {
+    let Ok(metadata) = file.metadata() else { return false };
+    let mode = metadata.permissions().mode();
+    let user = rustix::process::geteuid();
+    let is_other_user = mode & 0o4000 != 0 && metadata.uid() != user.as_raw();
+    let is_other_group = mode & 0o2000 != 0 && metadata.gid() != rustix::process::getegid().as_raw();
+    let has_capabilities = rustix::fs::getxattr(file, "security.capability", &mut [0; 64]).is_ok();
+    is_other_user || is_other_group || (has_capabilities && !user.is_root())
+}
