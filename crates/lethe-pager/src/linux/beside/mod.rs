@@ -83,13 +83,18 @@ impl SecondProcess {
                 drop(ends);
                 unreachable!("the process has ended")
             }
-            process if process > 0 => Ok(SecondProcess {
-                ring,
-                process: process as libc::pid_t,
-                ended: Cell::new(false),
-                looks: Cell::new(0),
-                scratch: RefCell::new(Scratch::new()),
-            }),
+            process if process > 0 => {
+                let second = SecondProcess {
+                    ring,
+                    process: process as libc::pid_t,
+                    ended: Cell::new(false),
+                    looks: Cell::new(0),
+                    scratch: RefCell::new(Scratch::new()),
+                };
+                let refused = |errno| Error::System { what: "memory for two processes", errno };
+                second.ring.keep_to_these_two().map_err(refused)?;
+                Ok(second)
+            }
             _ => Err(Error::System {
                 what: "a second process",
                 errno: Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::AGAIN),
@@ -100,6 +105,10 @@ impl SecondProcess {
     /// Trusted memory that it takes beside its copy of the program, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.ring.bytes() + size_of::<Scratch>()
+    }
+
+    fn do_next<M: SharedMemory>(&self, carrier: &Carrier<M>) -> bool {
+        self.ring.do_next(carrier, &mut self.scratch.borrow_mut(), || self.has_ended())
     }
 
     /// Whether it has ended: only if it was killed.
@@ -148,7 +157,7 @@ impl<M: SharedMemory> Beside<M> for SecondProcess {
     }
 
     fn help(&self, carrier: &Carrier<M>) {
-        if !self.ring.do_next(carrier, &mut self.scratch.borrow_mut()) {
+        if !self.do_next(carrier) {
             self.wait(carrier);
         }
     }
@@ -158,7 +167,7 @@ impl<M: SharedMemory> Beside<M> for SecondProcess {
         self.looks.set(looks);
         spin_loop();
         if looks > LOOKS_BEFORE_HELP || self.ring.asleep().load(Ordering::Relaxed) == RESTS {
-            self.ring.do_next(carrier, &mut self.scratch.borrow_mut());
+            self.do_next(carrier);
         }
         if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
             std::thread::yield_now();
@@ -216,8 +225,16 @@ fn serve<M: SharedMemory>(ring: &Ring, carrier: &Carrier<M>, program: libc::pid_
     let mut last = Instant::now();
     let (mut worked, mut rested) = (last, last);
     let mut rest = Duration::ZERO;
+    // SAFETY: the call takes nothing.
+    let is_alone = || unsafe { libc::getppid() } != program;
+    let waits = || {
+        if is_alone() {
+            drop(Ends);
+        }
+        false
+    };
     while ring.stop().load(Ordering::Relaxed) == 0 {
-        let has_worked = ring.do_next(carrier, scratch);
+        let has_worked = ring.do_next(carrier, scratch, waits);
         if !has_worked {
             spin_loop();
         }
@@ -236,8 +253,7 @@ fn serve<M: SharedMemory>(ring: &Ring, carrier: &Carrier<M>, program: libc::pid_
             rest = Duration::ZERO;
         }
         last = if worked > now { worked } else { now };
-        // SAFETY: the call takes nothing.
-        if last > now && unsafe { libc::getppid() } != program {
+        if last > now && is_alone() {
             return;
         }
     }

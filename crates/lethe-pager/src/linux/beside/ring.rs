@@ -13,6 +13,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use zeroize::Zeroize;
 
+/// Looks at a turn of the other side before it asks whether that has ended: a millisecond or less.
+const LOOKS_BEFORE_DOUBT: u32 = 1 << 14;
+
 /// What both look at all the time, each on cache lines of its own.
 #[repr(C, align(128))]
 #[derive(Default)]
@@ -176,10 +179,22 @@ impl Ring {
         None
     }
 
-    /// Does the next turn that nobody has begun. `false` if there is none.
-    pub(super) fn do_next<M: SharedMemory>(&self, carrier: &Carrier<M>, scratch: &mut Scratch) -> bool {
+    /// Keeps other programs from the memory that are started as a copy of this one from now on.
+    pub(super) fn keep_to_these_two(&self) -> Result<(), Errno> {
+        // SAFETY: the advice loses no contents.
+        unsafe { rustix::mm::madvise(self.start.cast(), self.bytes(), Advice::LinuxDontFork) }
+    }
+
+    /// Does the next turn that nobody has begun. `false` if there is none. While it waits for a turn of the other side it
+    /// asks now and then whether that has ended.
+    pub(super) fn do_next<M: SharedMemory>(
+        &self,
+        carrier: &Carrier<M>,
+        scratch: &mut Scratch,
+        has_ended: impl Fn() -> bool,
+    ) -> bool {
         let Some(turn) = self.begin() else { return false };
-        self.do_turn(turn, carrier, scratch);
+        self.do_turn(turn, carrier, scratch, &has_ended);
         true
     }
 
@@ -189,19 +204,31 @@ impl Ring {
         for turn in begun.saturating_sub(self.room as u64 / 2).max(1)..=begun {
             // What is sealed twice is the same twice: page, identity and key are.
             if self.outcome(turn) == Outcome::UnderWay {
-                self.do_turn(turn, carrier, scratch);
+                self.do_turn(turn, carrier, scratch, &|| true);
             }
         }
-        while self.do_next(carrier, scratch) {}
+        while self.do_next(carrier, scratch, || true) {}
     }
 
-    fn do_turn<M: SharedMemory>(&self, turn: Turn, carrier: &Carrier<M>, scratch: &mut Scratch) {
+    fn do_turn<M: SharedMemory>(
+        &self,
+        turn: Turn,
+        carrier: &Carrier<M>,
+        scratch: &mut Scratch,
+        has_ended: &impl Fn() -> bool,
+    ) {
         // SAFETY: it was asked for, and nobody writes it before it is done.
         let Carry { open, seal, after } = unsafe { *self.entry(turn) };
         let source = seal.map_or(turn, |(_, source)| source);
-        for before in [after, source] {
-            while before != 0 && before != turn && self.outcome(before) == Outcome::UnderWay {
+        for before in [after, source].into_iter().filter(|before| *before != 0 && *before != turn) {
+            let mut looks = 0u32;
+            while self.outcome(before) == Outcome::UnderWay {
                 spin_loop();
+                looks = looks.wrapping_add(1);
+                if looks.is_multiple_of(LOOKS_BEFORE_DOUBT) && has_ended() {
+                    // Every turn before this one was begun, and this side begins one at a time.
+                    self.do_turn(before, carrier, scratch, has_ended);
+                }
             }
         }
         let mut forged = source != turn && self.outcome(source) == Outcome::Forged;
@@ -249,5 +276,100 @@ impl Drop for Ring {
         // SAFETY: the mapping is ours, and no address of it leaves this file but for as long as the ring is borrowed.
         let unmapped = unsafe { rustix::mm::munmap(self.start.cast(), self.bytes()) };
         debug_assert_eq!(unmapped, Ok(()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lethe_core::layout::{Extent, Layout};
+    use lethe_seal::pages::{AtomicMemory, PageCipher, PageId, PageKey, memory_bytes};
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng;
+
+    fn carrier() -> Carrier<AtomicMemory> {
+        let layout = Layout::new(vec![Extent { buckets: 4, slots: 1, slot_bytes: PAGE_BYTES as u32 }]);
+        let key = PageKey::draw(PageCipher::Aes256Gcm, &mut ChaCha20Rng::seed_from_u64(1));
+        let memory = AtomicMemory::new(memory_bytes(&layout, key.cipher()).unwrap());
+        Carrier::new(memory, &layout, key).unwrap()
+    }
+
+    fn id(slot: u32, version: u64) -> PageId {
+        PageId { slot, version }
+    }
+
+    /// Seals a page in slot 0, carries it to slot 1, and on to slot 2.
+    fn ask_for_three(ring: &Ring) {
+        ring.fill(1, &[7; PAGE_BYTES]);
+        ring.ask(1, Carry { open: None, seal: Some((id(0, 1), 1)), after: 0 });
+        ring.ask(2, Carry { open: Some(id(0, 1)), seal: Some((id(1, 1), 2)), after: 1 });
+        ring.ask(3, Carry { open: Some(id(1, 1)), seal: Some((id(2, 1), 3)), after: 2 });
+    }
+
+    fn assert_done(ring: &Ring, carrier: &Carrier<AtomicMemory>) {
+        for turn in 1..=3 {
+            assert_eq!(ring.outcome(turn), Outcome::Done);
+        }
+        let mut page = [0; PAGE_BYTES];
+        carrier.open(id(2, 1), &mut page).unwrap();
+        assert_eq!(page, [7; PAGE_BYTES]);
+    }
+
+    #[test]
+    fn a_turn_that_waits_for_one_of_a_side_that_has_ended_does_it_as_well() {
+        for begun_there in 1..=2 {
+            let (ring, carrier) = (Ring::new(8).unwrap(), carrier());
+            let mut scratch = Scratch::new();
+            ask_for_three(&ring);
+            for turn in 1..=begun_there {
+                assert_eq!(ring.begin(), Some(turn), "the other side begins it, and ends");
+            }
+            while ring.do_next(&carrier, &mut scratch, || true) {}
+            assert_done(&ring, &carrier);
+        }
+    }
+
+    #[test]
+    fn what_a_side_had_begun_that_has_ended_is_done_again_with_all_that_follows() {
+        let (ring, carrier) = (Ring::new(8).unwrap(), carrier());
+        let mut scratch = Scratch::new();
+        ask_for_three(&ring);
+        assert!(ring.do_next(&carrier, &mut scratch, || false));
+        assert_eq!(ring.begin(), Some(2));
+        ring.do_all_again(&carrier, &mut scratch);
+        assert_done(&ring, &carrier);
+    }
+
+    #[test]
+    fn turns_done_by_two_threads_at_once_leave_what_one_would() {
+        let (ring, carrier) = (Ring::new(16).unwrap(), carrier());
+        std::thread::scope(|scope| {
+            let beside = scope.spawn(|| {
+                let mut scratch = Scratch::new();
+                while ring.stop().load(Ordering::SeqCst) == 0 {
+                    ring.do_next(&carrier, &mut scratch, || false);
+                }
+            });
+            let mut scratch = Scratch::new();
+            ring.fill(1, &[9; PAGE_BYTES]);
+            ring.ask(1, Carry { open: None, seal: Some((id(0, 1), 1)), after: 0 });
+            for turn in 2..500 {
+                // From slot to slot, round and round: each waits for the one before.
+                let (from, to) = ((turn - 2) % 4, (turn - 1) % 4);
+                let (was, becomes) = (id(from as u32, (turn - 2) / 4 + 1), id(to as u32, (turn - 1) / 4 + 1));
+                while turn > 8 && ring.outcome(turn - 8) == Outcome::UnderWay {
+                    ring.do_next(&carrier, &mut scratch, || false);
+                }
+                ring.ask(turn, Carry { open: Some(was), seal: Some((becomes, turn)), after: turn - 1 });
+            }
+            while ring.outcome(499) == Outcome::UnderWay {
+                ring.do_next(&carrier, &mut scratch, || false);
+            }
+            ring.stop().store(1, Ordering::SeqCst);
+            beside.join().unwrap();
+        });
+        let mut page = [0; PAGE_BYTES];
+        carrier.open(id(498 % 4, 498 / 4 + 1), &mut page).unwrap();
+        assert_eq!(page, [9; PAGE_BYTES]);
     }
 }
