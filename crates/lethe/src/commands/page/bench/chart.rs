@@ -5,6 +5,8 @@ use std::fmt::Write;
 /// A chart of groups of bars, one of each series in each group.
 pub(super) struct Chart {
     pub(super) title: String,
+    /// What is drawn, below the title.
+    pub(super) what: String,
     pub(super) groups: Vec<Group>,
     pub(super) series: Vec<Series>,
 }
@@ -36,7 +38,7 @@ pub(super) struct Bar {
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 48.0;
-const TOP: f64 = 44.0;
+const TOP: f64 = 62.0;
 /// Between two groups, in bars.
 const GAP: f64 = 1.5;
 const LEGEND_LINE: f64 = 20.0;
@@ -52,14 +54,15 @@ impl Chart {
         let mut drawn = Drawn::default();
         drawn.line(format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" \
-             font-size=\"13\" role=\"img\" aria-label=\"{}\">",
-            self.title
+             font-size=\"13\" role=\"img\" aria-label=\"{}: {}\">",
+            self.title, self.what
         ));
         drawn.line(
             "<style>text{fill:#768390}.title{font-size:16px;font-weight:bold}.value{font-size:9px}\
              .axis{stroke:#768390}.grid{stroke:#768390;opacity:.3}.spread{stroke:#768390;fill:none}</style>",
         );
         drawn.line(format!("<text class=\"title\" x=\"{LEFT}\" y=\"22\">{}</text>", self.title));
+        drawn.line(format!("<text x=\"{LEFT}\" y=\"42\">{}</text>", self.what));
         self.draw_scale(&mut drawn);
         self.draw_bars(&mut drawn);
         for (nth, series) in self.series.iter().enumerate() {
@@ -78,11 +81,11 @@ impl Chart {
         drawn.text
     }
 
-    /// A power of two that no bar exceeds.
+    /// A power of two that no bar comes near: a number stands above it.
     fn top_ratio(&self) -> f64 {
         let bars = self.groups.iter().flat_map(|group| group.bars.iter().flatten());
         let most = bars.map(|bar| bar.spread.map_or(bar.ratio, |(_, high)| high.max(bar.ratio)));
-        most.fold(2.0, f64::max).log2().ceil().exp2()
+        (most.fold(1.0, f64::max) * 1.4).log2().ceil().exp2()
     }
 
     fn y(&self, ratio: f64) -> f64 {

@@ -48,8 +48,9 @@ fn chart(title: &str, figures: &Figures, lines: &[&Line]) -> Chart {
     let paper =
         Group { name: "the paper's mean".to_owned(), bars: lines.iter().map(quoted).collect(), quoted: true };
     Chart {
-        title: format!(
-            "{title}: slowdown against plain paging ({}, {} pages resident)",
+        title: title.to_owned(),
+        what: format!(
+            "slowdown against plain paging, with its quartiles; {}, {} pages resident",
             figures.setting.cipher, figures.setting.resident
         ),
         groups: programs.chain([mean, paper]).collect(),
@@ -68,8 +69,9 @@ pub(super) fn of_the_sweep(sweep: &[Figures]) -> Option<Picture> {
         quoted: false,
     };
     let chart = Chart {
-        title: format!(
-            "R resident pages: slowdown against plain paging ({}, geometric means)",
+        title: "The same with R resident pages".to_owned(),
+        what: format!(
+            "slowdown against plain paging, with its quartiles; {}, geometric means over the six programs",
             first.setting.cipher
         ),
         groups: sweep.iter().map(group).collect(),
