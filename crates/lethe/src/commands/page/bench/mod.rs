@@ -36,7 +36,7 @@ const SWEPT: [u64; 5] = [8, 15, 32, 64, 128];
 #[command(
     after_help = "Six programs (random_writes, sha_256, avl_tree, picosat, lbm, recommender) are paged by every scheme, \
 each for the same number of faults, in interleaved rounds; a slowdown is that against plain paging in the same round. \
-It takes about a quarter of an hour, --sweep as long again, and 64 MiB for untrusted memory. Machines are noisy: look \
+It takes some tens of minutes, longer with --sweep, and 64 MiB for untrusted memory. Machines are noisy: look \
 at the quartiles, and leave the machine alone. The programs' binary lethe-programs lies beside this one, and picosat is \
 on PATH.
 
