@@ -208,11 +208,12 @@ impl Drop for Ends {
 
 /// What is the program's stays the program's. All of it is as well as can be: nothing depends on it.
 fn prepare(processors: Option<&CpuSet>) {
-    // SAFETY: the descriptors are copies; a name and a flag change nothing else.
+    // SAFETY: the descriptors are copies; a name, a flag and a lock change nothing else.
     unsafe {
         libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0);
         libc::prctl(libc::PR_SET_NAME, c"lethe-pager".as_ptr());
         libc::prctl(libc::PR_SET_DUMPABLE, 0);
+        libc::mlockall(libc::MCL_CURRENT | libc::MCL_ONFAULT);
     }
     if let Some(processors) = processors {
         let _ = rustix::thread::sched_setaffinity(None, processors);
