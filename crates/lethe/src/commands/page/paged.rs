@@ -11,7 +11,7 @@ use clap::{Args, CommandFactory, ValueEnum};
 use lethe_pager::scheme::Scheme;
 use lethe_seal::pages::PageCipher;
 use rustix::fs::MemfdFlags;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::num::NonZero;
 use std::os::fd::AsRawFd;
@@ -51,6 +51,26 @@ pub(super) struct Paging {
     /// The library that is preloaded [default: liblethe_preload.so beside this program]
     #[arg(long, value_name = "FILE")]
     pub(super) library: Option<PathBuf>,
+}
+
+/// The program that is paged.
+#[derive(Args, Debug)]
+pub(super) struct Program {
+    /// The program, and its own arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    words: Vec<OsString>,
+}
+
+impl Program {
+    pub(super) fn name(&self) -> &OsStr {
+        &self.words[0]
+    }
+
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(self.name());
+        command.args(&self.words[1..]);
+        command
+    }
 }
 
 /// Who shares the work of a scheme that can share it.

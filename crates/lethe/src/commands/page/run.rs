@@ -1,12 +1,10 @@
 //! `lethe page run`
 
 use super::counted::Counted;
-use super::paged::{Paging, exit_code, run_unpaged};
+use super::paged::{Paging, Program, exit_code, run_unpaged};
 use crate::exit::Exit;
 use anyhow::Result;
 use clap::Args;
-use std::ffi::OsString;
-use std::process::Command;
 use std::time::Duration;
 
 #[derive(Args)]
@@ -26,16 +24,15 @@ pub(super) struct Arguments {
     /// Run the program unpaged first, and say how much slower it is paged. It runs twice, with all that it does
     #[arg(long)]
     compare: bool,
-    /// The program, and its own arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
-    program: Vec<OsString>,
+    #[command(flatten)]
+    program: Program,
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let Arguments { paging, compare, .. } = &arguments;
-    paging.check(&arguments.program[0])?;
-    let unpaged = compare.then(|| run_unpaged(arguments.command())).transpose()?;
-    let ended = paging.start(arguments.command(), &[])?.wait()?;
+    paging.check(arguments.program.name())?;
+    let unpaged = compare.then(|| run_unpaged(arguments.program.command())).transpose()?;
+    let ended = paging.start(arguments.program.command(), &[])?.wait()?;
     match ended.counted {
         Some(counted) => report(paging, &counted, ended.took, unpaged.map(|(_, took)| took)),
         None => eprintln!(
@@ -43,14 +40,6 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         ),
     }
     std::process::exit(exit_code(ended.status))
-}
-
-impl Arguments {
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.program[0]);
-        command.args(&self.program[1..]);
-        command
-    }
 }
 
 fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<Duration>) {

@@ -4,18 +4,16 @@ mod picture;
 mod seen;
 mod verdict;
 
-use super::paged::{Ended, Paging, exit_code, misused};
+use super::paged::{Ended, Paging, Program, exit_code, misused};
 use crate::exit::Exit;
 use anyhow::{Context, Result};
 use clap::Args;
 use lethe_pager::watch::{Changes, WatchError, Watcher};
 use seen::{Sight, Watched};
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 #[derive(Args)]
 #[command(
@@ -43,17 +41,17 @@ pub(super) struct Arguments {
     /// Write there a line `fault,slot` for each slot that changed, both numbered: faults from 1, slots from 0
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// The program, and its own arguments
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
-    program: Vec<OsString>,
+    #[command(flatten)]
+    program: Program,
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
-    arguments.paging.check(&arguments.program[0])?;
+    arguments.paging.check(arguments.program.name())?;
     let mut svg = arguments.svg.as_deref().map(|path| Output::create("--svg", path));
     let mut csv = arguments.csv.as_deref().map(|path| Output::create("--csv", path));
     let (watcher, theirs) = Watcher::new()?;
-    let paged = arguments.paging.start(arguments.command(), &arguments.options(theirs.as_raw_fd()))?;
+    let paged =
+        arguments.paging.start(arguments.program.command(), &arguments.options(theirs.as_raw_fd()))?;
     // Only the program has its end now, so that it shows when the program has ended.
     drop(theirs);
     let watched = arguments.watch(&watcher);
@@ -75,12 +73,6 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 impl Arguments {
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.program[0]);
-        command.args(&self.program[1..]);
-        command
-    }
-
     /// For the preloaded library.
     fn options(&self, socket: i32) -> Vec<String> {
         let end = self.end.then(|| format!("faults={}", self.faults));
@@ -105,7 +97,7 @@ impl Arguments {
 
     /// The program and how it is paged.
     fn title(&self) -> String {
-        let program = Path::new(&self.program[0]).file_name().unwrap_or(&self.program[0]);
+        let program = Path::new(self.program.name()).file_name().unwrap_or(self.program.name());
         format!("{}, {}", program.to_string_lossy(), self.paging.scheme_with_ratio())
     }
 
