@@ -28,6 +28,8 @@ typedef struct lethe_options {
     const char *scheme;       /* plain, detworam, eager, parallel, eager-parallel, path, opam */
     const char *cipher;       /* aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 */
     const char *trap;         /* handler-thread, in-thread (then no system call may touch the region) */
+    uint64_t second_process;  /* not 0: a process beside this one works for the eager and parallel schemes */
+    uint64_t together;        /* not 0: while one thread faults, it and the handler thread are bound to one processor */
 } lethe_options;
 
 /* What was counted so far; times in nanoseconds. */

@@ -3,7 +3,7 @@
 
 use crate::fault::counters::Counters;
 use crate::fault::policy::Policy;
-use crate::options::Options;
+use crate::options::{HandlerProcessor, Options};
 use crate::region::Region;
 use rustix::fd::{AsFd, AsRawFd};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -31,6 +31,10 @@ pub struct LetheOptions {
     pub cipher: *const c_char,
     /// A name; null for the default.
     pub trap: *const c_char,
+    /// As [`Options::second_process`]; no for 0.
+    pub second_process: u64,
+    /// [`HandlerProcessor::Together`]; [`HandlerProcessor::Any`] for 0.
+    pub together: u64,
 }
 
 /// `lethe_counters`.
@@ -64,6 +68,8 @@ pub extern "C" fn lethe_options_default(pages: u64) -> LetheOptions {
         scheme: std::ptr::null(),
         cipher: std::ptr::null(),
         trap: std::ptr::null(),
+        second_process: 0,
+        together: 0,
     }
 }
 
@@ -121,6 +127,11 @@ unsafe fn read(from: &LetheOptions) -> Result<Options, String> {
         scheme,
         cipher,
         trap,
+        second_process: from.second_process != 0,
+        handler_processor: match from.together {
+            0 => HandlerProcessor::Any,
+            _ => HandlerProcessor::Together,
+        },
         ..defaults
     })
 }

@@ -42,6 +42,8 @@ use std::time::{Duration, Instant};
 /// | `Path` | `Snapshot`, `Full` | 4 bytes a page of position map, 8 a bucket of versions, stash, two paths |
 /// | `Opam` | nobody (broken, for comparison) | 4 bytes a page, 12 a slot, stash, a path of single slots |
 ///
+/// With a second process `Eager`, `Parallel` and `EagerParallel` have 4(K + 1) pages more, in memory that both share.
+///
 /// To each come the key, and one sealed page for each thread. [`Region::trusted_bytes`](crate::region::Region) counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scheme {

@@ -32,6 +32,8 @@ int use_region(
     options.unmapped = 2;
     options.cipher = "aegis-256x2";
     options.trap = "in-thread";
+    options.second_process = 1;
+    options.together = 1;
     lethe_region *region = region_new(&options, error, sizeof error);
     CHECK(region && bytes(region) == 100 * LETHE_PAGE_BYTES);
     unsigned char *memory = address(region);
