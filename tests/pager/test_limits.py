@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import signal
 
+import subprocess
+
+import pytest
 from test_programs import python
 
 
@@ -41,7 +44,7 @@ def test_the_exit_code_is_the_programs_own(page_run):
     assert page_run(["--resident", "256"], python(), "-c", "raise SystemExit(7)").returncode == 7
     crashed = page_run(["--resident", "256"], python(), "-c", "import os; os.kill(os.getpid(), 11)")
     assert crashed.returncode == 128 + signal.SIGSEGV
-    assert "left no figures" in crashed.stderr
+    assert "ended by signal 11" in crashed.stderr
 
 
 def test_signals_that_arrive_during_faults_are_handled(page_run):
@@ -76,3 +79,33 @@ def test_what_cannot_work_is_refused_before_the_program_begins(page_run):
         assert word in refused.stderr and "began" not in refused.stdout, (flags, refused.stderr)
     missing = page_run([], "no-such-program")
     assert missing.returncode != 0 and "no-such-program" in missing.stderr
+
+
+def test_too_little_untrusted_memory_is_refused_with_how_much_is_needed(page_run):
+    small = page_run(["--untrusted", "4KiB"], python(), "-c", "print('began')")
+    assert small.returncode == 2 and small.stdout == "", small
+    assert small.stderr.count("\n") == 1 and "give --untrusted at least 9 KiB" in small.stderr, small.stderr
+
+
+def test_more_resident_pages_than_there_are_count_as_all_of_them(page_run):
+    all_of_them = page_run(["--resident", str(2**64 - 1), "--untrusted", "64MiB"], python(), "-c", "print('began')")
+    assert all_of_them.stdout == "began\n", all_of_them.stderr
+    trusted = float(all_of_them.stderr.split(" MiB trusted")[0].rsplit(" ", 1)[1])
+    assert 47 < trusted < 64, all_of_them.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_the_program_is_told_to_end_when_lethe_ends(lethe, how):
+    script = """
+import os, signal
+# Once for each thread of what has ended; the first is enough.
+signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b"told\\n"), os._exit(0)))
+print("began", flush=True)
+signal.pause()
+"""
+    words = [str(lethe), "page", "run", "--resident", "256", "--", python(), "-c", script]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout.readline() == "began\n"
+        running.send_signal(how)
+        # The end of the output is the end of the last process that holds it.
+        assert running.stdout.read() == "told\n"

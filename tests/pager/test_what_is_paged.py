@@ -118,3 +118,12 @@ def test_a_program_that_leaves_by_the_shortest_way_is_counted(page_run, tmp_path
     paged = page_run(["--resident", "16"], program)
     assert paged.returncode == 3
     assert faults(paged.stderr)[1] > 80
+
+
+def test_a_library_that_is_not_lethes_is_refused(page_run, tmp_path):
+    text = tmp_path / "library.so"
+    text.write_text("no library\n")
+    for other in [text, Path("/lib/x86_64-linux-gnu/libm.so.6")]:
+        answer = page_run(["--library", str(other)], python(), "-c", "print('began')")
+        assert answer.returncode == 1 and answer.stdout == "", answer
+        assert "is not Lethe's library" in answer.stderr, answer.stderr

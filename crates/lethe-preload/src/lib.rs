@@ -24,5 +24,9 @@ mod report;
 mod say;
 mod start;
 
+/// By this symbol `lethe` knows the library.
+#[unsafe(no_mangle)]
+pub static LETHE_PRELOAD: u8 = 1;
+
 #[global_allocator]
 static PRIVATE: private_heap::PrivateHeap = private_heap::PrivateHeap;

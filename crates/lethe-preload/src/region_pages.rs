@@ -91,7 +91,7 @@ impl RegionPages {
 
     fn tell_that_it_is_full(&self, wanted: usize) {
         if !self.told.swap(true, Ordering::Relaxed) {
-            let (wanted, room) = (wanted.to_string(), (self.len >> 20).to_string());
+            let (wanted, room) = (wanted.to_string(), crate::start::size(self.len as u64));
             crate::say::say(&[
                 "out of paged memory: ",
                 &wanted,
@@ -99,7 +99,7 @@ impl RegionPages {
                 &self.untrusted,
                 " of untrusted memory hold a heap of ",
                 &room,
-                " MiB; give a larger --untrusted. The program was told that there is no memory; nothing is lost",
+                "; give a larger --untrusted. The program was told that there is no memory; nothing is lost",
             ]);
         }
     }

@@ -81,8 +81,22 @@ pub(crate) fn into(file: Option<OwnedFd>) {
     }
 }
 
+/// What is there before the figures: whether the program was begun paged, or not begun at all.
+fn mark(mark: u8) {
+    if let Some(into) = INTO.get() {
+        // SAFETY: the byte is there. Without a reader there is nothing to be done about a failure.
+        unsafe { libc::pwrite(into.as_raw_fd(), (&raw const mark).cast(), 1, 0) };
+    }
+}
+
+/// The region could not be made, and it was said why.
+pub(crate) fn refused() {
+    mark(b'r');
+}
+
 /// The region stands, and nobody has touched it yet.
 pub(crate) fn region_stands(region: &Region, window: Window) {
+    mark(b's');
     let _ = FIXED.set(Fixed {
         process: std::process::id(),
         trusted_bytes: region.trusted_bytes(),

@@ -33,8 +33,11 @@ extern "C" fn start() {
             None => std::env::remove_var(PRELOADED),
         }
     }
+    // SAFETY: a signal for when the one ends who started the program.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
     if let Err(why) = make_region(&text) {
         say(&[&why]);
+        report::refused();
         // SAFETY: nothing is to be finished: the program has not begun.
         unsafe { libc::syscall(libc::SYS_exit_group, 2) };
     }
@@ -51,7 +54,7 @@ fn make_region(text: &str) -> Result<(), String> {
     let mut options = options(text, &mut asked)?;
     let Asked { window, watcher } = asked;
     options.after_fault = after_fault(watcher.clone(), window);
-    let untrusted = format!("{} MiB", options.untrusted_bytes >> 20);
+    let untrusted = size(options.untrusted_bytes);
     let region = Region::new(options).map_err(|error| error.to_string())?;
     report::region_stands(&region, window);
     if let Some(watcher) = watcher {
@@ -60,6 +63,11 @@ fn make_region(text: &str) -> Result<(), String> {
     own_threads::remember().map_err(|error| format!("/proc/self/task: {error}"))?;
     region_pages::begin(region, untrusted);
     Ok(())
+}
+
+/// In MiB, or in KiB if it is less than one.
+pub(crate) fn size(bytes: u64) -> String {
+    if bytes < 1 << 20 { format!("{} KiB", bytes.div_ceil(1 << 10)) } else { format!("{} MiB", bytes >> 20) }
 }
 
 /// What is asked for beside the region.
@@ -99,7 +107,14 @@ fn options(text: &str, asked: &mut Asked) -> Result<Options, String> {
     }
     options.pages = options.scheme.most_pages(options.untrusted_bytes, options.ratio, options.cipher);
     if options.pages == 0 {
-        return Err(format!("{} bytes of untrusted memory hold no page", options.untrusted_bytes));
+        let Options { scheme, ratio, cipher, untrusted_bytes, .. } = options;
+        let least = scheme.untrusted_bytes(1, ratio, cipher).map_err(|error| error.to_string())?;
+        return Err(format!(
+            "{} of untrusted memory hold no page under {scheme}; give --untrusted at least {}",
+            size(untrusted_bytes),
+            size(least)
+        ));
     }
+    options.resident = options.resident.min(options.pages as usize);
     Ok(options)
 }

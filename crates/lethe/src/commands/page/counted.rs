@@ -33,23 +33,48 @@ pub(super) struct Counted {
     pub(super) threads: u64,
 }
 
+/// What the preloaded library has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Nothing: the program ran without the library.
+    Nothing,
+    /// It could not make the region, and has said why. The program was not begun.
+    Refused,
+    /// The program ran paged, and ended in a way that leaves no figures.
+    NoFigures,
+    /// The figures.
+    Figures(Counted),
+}
+
+impl Left {
+    /// Reads the file.
+    pub(super) fn read(mut file: impl Read + Seek) -> std::io::Result<Self> {
+        file.rewind()?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(match (Counted::read(&bytes), bytes.first()) {
+            (Some(counted), _) => Left::Figures(counted),
+            (None, None) => Left::Nothing,
+            (None, Some(b'r')) => Left::Refused,
+            (None, Some(_)) => Left::NoFigures,
+        })
+    }
+}
+
 impl Counted {
     /// Bytes of the file.
     const BYTES: usize = 15 * 8;
 
-    /// Reads the file; `None` if nothing was written there.
-    pub(super) fn read(mut file: impl Read + Seek) -> std::io::Result<Option<Self>> {
-        file.rewind()?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let Ok(bytes) = <[u8; Self::BYTES]>::try_from(bytes) else { return Ok(None) };
+    /// `None` of anything but all the figures.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let bytes = <&[u8; Self::BYTES]>::try_from(bytes).ok()?;
         let mut figures = bytes.chunks_exact(8).map(|figure| {
             let mut eight = [0; 8];
             eight.copy_from_slice(figure);
             u64::from_le_bytes(eight)
         });
         let mut next = || figures.next().unwrap_or(0);
-        Ok(Some(Counted {
+        Some(Counted {
             faults: next(),
             evictions: next(),
             soft_faults: next(),
@@ -65,7 +90,7 @@ impl Counted {
             trusted_bytes: next(),
             heap_bytes: next(),
             threads: next(),
-        }))
+        })
     }
 
     /// Microseconds of one fault.
@@ -82,14 +107,18 @@ mod tests {
     #[test]
     fn counters_are_read_in_the_order_in_which_they_are_written() {
         let written: Vec<u8> = (1..=15_u64).flat_map(|figure| (figure * 1000).to_le_bytes()).collect();
-        let counted = Counted::read(Cursor::new(written)).unwrap().unwrap();
+        let counted = Counted::read(&written).unwrap();
         assert_eq!((counted.faults, counted.evictions, counted.threads), (1000, 2000, 15_000));
         assert_eq!(counted.total, Duration::from_micros(5));
     }
 
     #[test]
-    fn a_program_that_left_nothing_or_half_of_it_has_no_counters() {
-        assert_eq!(Counted::read(Cursor::new(Vec::new())).unwrap(), None);
-        assert_eq!(Counted::read(Cursor::new(vec![0; 119])).unwrap(), None);
+    fn what_was_left_says_whether_the_program_ran_paged() {
+        let left = |bytes: &[u8]| Left::read(Cursor::new(bytes.to_vec())).unwrap();
+        assert_eq!(left(b""), Left::Nothing);
+        assert_eq!(left(b"r"), Left::Refused);
+        assert_eq!(left(b"s"), Left::NoFigures);
+        assert_eq!(left(&[0; Counted::BYTES - 1]), Left::NoFigures);
+        assert!(matches!(left(&[0; Counted::BYTES]), Left::Figures(_)));
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn check(program: &OsStr, library: &Path) -> Result<()> {
         if interpreter.file_name() == Some(OsStr::new("env")) {
             bail!(
                 "{name} is a script, and env, which looks for its interpreter, would be paged in its place: put the \
-                 interpreter before it"
+                 interpreter before it, or name the program that it starts"
             );
         }
         file = interpreter;

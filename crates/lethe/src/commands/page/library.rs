@@ -1,6 +1,7 @@
 //! Where the library is that is preloaded into the program.
 
 use anyhow::{Result, bail};
+use object::{Object, ObjectSymbol};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,12 @@ pub(super) fn find(named: Option<&Path>) -> Result<PathBuf> {
 
 fn look(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(named) = named {
+        if !is_ours(named) {
+            bail!(
+                "{} is not Lethe's library: a program would run unpaged. It is called {NAME}",
+                named.display()
+            );
+        }
         return Ok(named.canonicalize()?);
     }
     let program = std::env::current_exe()?;
@@ -44,4 +51,11 @@ fn look(named: Option<&Path>) -> Result<PathBuf> {
         "{NAME} is not beside {}: build it with `cargo build --release -p lethe-preload`, or name it with --library",
         program.display()
     )
+}
+
+/// Whether it exports the symbol by which it is known.
+fn is_ours(library: &Path) -> bool {
+    let Ok(bytes) = std::fs::read(library) else { return false };
+    object::File::parse(&*bytes)
+        .is_ok_and(|file| file.dynamic_symbols().any(|symbol| symbol.name() == Ok("LETHE_PRELOAD")))
 }

@@ -1,11 +1,11 @@
 //! A program whose heap is paged: what it is paged with, how it is started, and what it leaves when it has ended.
 
-use super::counted::Counted;
+use super::counted::{Counted, Left};
 use super::{executable, library};
 use crate::commands::Cli;
 use crate::exit::Exit;
 use crate::size::Size;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, ValueEnum};
 use lethe_pager::scheme::Scheme;
@@ -111,7 +111,7 @@ impl Paging {
         let options = [&[self.options(), report], more].concat().join(",");
         command.env("LD_PRELOAD", library::before_others(&library)).env("LETHE_PAGE", options);
         let begin = Instant::now();
-        Ok(Paged { process: spawn(&mut command)?, begin, counted })
+        Ok(Paged { process: spawn(&mut command)?, begin, counted, library })
     }
 
     /// The scheme, and K where it counts.
@@ -153,6 +153,7 @@ impl Paging {
 /// A program that runs paged.
 pub(super) struct Paged {
     process: Child,
+    library: PathBuf,
     begin: Instant,
     counted: File,
 }
@@ -164,6 +165,8 @@ pub(super) struct Ended {
     pub(super) took: Duration,
     /// Nothing of a program that ended before it began, or was killed.
     pub(super) counted: Option<Counted>,
+    /// The program was not begun, and it was said why.
+    pub(super) refused: bool,
 }
 
 impl Paged {
@@ -171,7 +174,16 @@ impl Paged {
     pub(super) fn wait(mut self) -> Result<Ended> {
         let status = self.process.wait()?;
         let took = self.begin.elapsed();
-        Ok(Ended { status, took, counted: Counted::read(&self.counted)? })
+        let left = Left::read(&self.counted)?;
+        let counted = match left {
+            Left::Figures(counted) => Some(counted),
+            Left::NoFigures | Left::Refused => None,
+            Left::Nothing => bail!(
+                "the program ran unpaged: it never loaded {}; give it no privileges of its own and no other loader",
+                self.library.display()
+            ),
+        };
+        Ok(Ended { status, took, counted, refused: left == Left::Refused })
     }
 }
 

@@ -5,6 +5,9 @@ use super::paged::{Paging, Program, exit_code, run_unpaged};
 use crate::exit::Exit;
 use anyhow::Result;
 use clap::Args;
+use lethe_pager::options::PAGE_BYTES;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 #[derive(Args)]
@@ -35,11 +38,20 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let ended = paging.start(arguments.program.command(), &[])?.wait()?;
     match ended.counted {
         Some(counted) => report(paging, &counted, ended.took, unpaged.map(|(_, took)| took)),
-        None => eprintln!(
-            "lethe page: the program left no figures: it ended before it began, was killed, or made way for another"
-        ),
+        None if ended.refused => {}
+        None => tell_end(ended.status),
     }
     std::process::exit(exit_code(ended.status))
+}
+
+/// Of a program that left no figures.
+fn tell_end(status: ExitStatus) {
+    match status.signal() {
+        Some(signal) => {
+            eprintln!("lethe page: the program was ended by signal {signal}, and left no figures")
+        }
+        None => eprintln!("lethe page: the program made way for another, and left no figures"),
+    }
 }
 
 fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<Duration>) {
@@ -48,7 +60,7 @@ fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<D
         "lethe page: {}, {}, {} pages resident, heap of at most {} MiB, {:.1} MiB trusted",
         paging.scheme_with_ratio(),
         paging.cipher,
-        paging.resident,
+        paging.resident.min(counted.heap_bytes / PAGE_BYTES as u64),
         counted.heap_bytes >> 20,
         counted.trusted_bytes as f64 / (1 << 20) as f64
     );
