@@ -108,4 +108,4 @@ signal.pause()
         assert running.stdout.readline() == "began\n"
         running.send_signal(how)
         # The end of the output is the end of the last process that holds it.
-        assert running.stdout.read() == "told\n"
+        assert running.stdout.read().startswith("told\n")
