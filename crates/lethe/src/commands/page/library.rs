@@ -17,6 +17,14 @@ pub(super) fn before_others(library: &Path) -> OsString {
     preloaded
 }
 
+/// As [`find`], once it is sure that what was named is the library: before any program is started.
+pub(super) fn check(named: Option<&Path>) -> Result<PathBuf> {
+    if let Some(named) = named.filter(|named| !is_ours(named)) {
+        bail!("{} is not Lethe's library: a program would run unpaged. It is called {NAME}", named.display());
+    }
+    find(named)
+}
+
 /// The library that was named, or the one beside this program.
 pub(super) fn find(named: Option<&Path>) -> Result<PathBuf> {
     let found = look(named)?;
@@ -32,12 +40,6 @@ pub(super) fn find(named: Option<&Path>) -> Result<PathBuf> {
 
 fn look(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(named) = named {
-        if !is_ours(named) {
-            bail!(
-                "{} is not Lethe's library: a program would run unpaged. It is called {NAME}",
-                named.display()
-            );
-        }
         return Ok(named.canonicalize()?);
     }
     let program = std::env::current_exe()?;

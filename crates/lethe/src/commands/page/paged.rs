@@ -97,7 +97,7 @@ impl Paging {
         if self.threads.is_some() && self.beside == Some(Beside::Process) {
             misused("--threads needs --beside threads");
         }
-        executable::check(program, &library::find(self.library.as_deref())?)
+        executable::check(program, &library::check(self.library.as_deref())?)
     }
 
     /// Starts the program paged. To the preloaded library go, beside these, `more` options, such as `name=value`.

@@ -82,7 +82,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
-    library::find(arguments.library.as_deref())?;
+    library::check(arguments.library.as_deref())?;
     let programs = Programs::new(arguments.programs.as_deref())?;
     if let Some(folder) = &arguments.svg {
         fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
