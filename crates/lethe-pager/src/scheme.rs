@@ -163,7 +163,7 @@ impl Scheme {
     }
 
     /// How its pages are carried by a second process, if they are.
-    fn manner(self, options: &Options) -> Option<Manner> {
+    pub(crate) fn manner(self, options: &Options) -> Option<Manner> {
         match self {
             _ if !options.second_process => None,
             Scheme::Parallel => Some(Manner::Together),

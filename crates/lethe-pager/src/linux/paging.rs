@@ -68,6 +68,11 @@ impl Inner {
             None => self.faults.fault(page, &mut self.pages),
         }
     }
+
+    /// A step of what is owed; without any, the end of what is under way.
+    fn idle(&mut self) {
+        self.failed_idle = self.faults.idle(&self.pages).err();
+    }
 }
 
 /// A region, as its faults see it.
@@ -95,7 +100,7 @@ impl Paging {
             bustle: AtomicU64::new(0),
             on_failure: options.on_failure.clone(),
             after_fault: options.after_fault.clone(),
-            has_second_process: options.second_process && options.scheme.has_ratio(),
+            has_second_process: options.scheme.manner(options).is_some(),
         }
     }
 
@@ -123,7 +128,7 @@ impl Paging {
             AfterFault::CallWhenStill(tell) => {
                 if self.has_second_process {
                     // It owes nothing, and waits for what is under way.
-                    inner.failed_idle = inner.faults.idle(&inner.pages).err();
+                    inner.idle();
                 }
                 tell(&inner.faults.counters());
             }
@@ -142,7 +147,7 @@ impl Paging {
     /// One step of what is owed, unless a fault is being served or waits to be.
     pub(crate) fn idle(&self) {
         self.inner.try_with(|inner| {
-            inner.failed_idle = inner.faults.idle(&inner.pages).err();
+            inner.idle();
             self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
         });
     }
@@ -150,11 +155,12 @@ impl Paging {
     /// All of what is owed, and the end of what is under way. If it fails, whoever touches an absent page next is told.
     pub(crate) fn settle(&self) {
         self.with(|inner| {
-            let mut done = Ok(());
-            while done.is_ok() && inner.faults.owed() > 0 {
-                done = inner.faults.idle(&inner.pages);
+            let mut owed = true;
+            while owed {
+                owed = inner.faults.owed() > 0;
+                inner.idle();
+                owed &= inner.failed_idle.is_none();
             }
-            inner.failed_idle = done.and_then(|()| inner.faults.idle(&inner.pages)).err();
             self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
         });
     }

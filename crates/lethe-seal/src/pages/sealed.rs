@@ -169,12 +169,9 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         let first_forged = AtomicUsize::new(usize::MAX);
         let pages = batch.as_slice();
         let first = &first_forged;
-        self.spread.each_chunk(into, shape.page_bytes, lanes, move |_, part, page| match pages[part] {
-            None => page.fill(0),
-            Some(id) => {
-                if carrier.open(id, page).is_err() {
-                    first.fetch_min(part, Ordering::Relaxed);
-                }
+        self.spread.each_chunk(into, shape.page_bytes, lanes, move |_, part, page| {
+            if pages[part].is_some_and(|id| carrier.open(id, page).is_err()) {
+                first.fetch_min(part, Ordering::Relaxed);
             }
         });
         let Some(&Some(id)) = pages.get(first_forged.into_inner()) else {
