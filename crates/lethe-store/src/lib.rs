@@ -20,13 +20,15 @@ mod objects;
 mod recorder;
 mod requests;
 mod retry;
+mod touches;
 
 pub use blobs::{Blob, BlobError, Blobs, Inventory, check_name};
 pub use faults::{FaultCounts, FaultRates, FaultSwitch, Faults, InjectedFault};
 pub use link::{BitsPerSecond, Link, LinkSpeed};
 pub use memory::{DenseMemory, Snapshot, VersionedMemory};
 pub use meter::{Bill, Meter, MeterReader, PriceError, PriceTable, Prices, Usage};
-pub use objects::{Objects, OpenError, OpenOptions};
+pub use objects::{Objects, OpenError, OpenOptions, Versioning};
 pub use recorder::{Event, Recorder, Request, Trace};
 pub use requests::{RangeRequest, range_requests};
 pub use retry::{Retry, RetryPolicy};
+pub use touches::{MOST_CELLS, Touched, TouchedRow, Touches};

@@ -4,8 +4,10 @@ mod failure;
 mod folder;
 mod names;
 mod open;
+mod versioning;
 
 pub use open::{OpenError, OpenOptions};
+pub use versioning::Versioning;
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory, check_name};
 use crate::requests::{RangeRequest, ReadPlan};
@@ -53,6 +55,8 @@ struct Shared {
     prefix: Path,
     /// Set if the store is a folder of this machine.
     folder: Option<Folder>,
+    /// How to ask for the bucket's versioning, where that can be asked.
+    versioning: Option<versioning::Question>,
     in_flight: Semaphore,
 }
 
@@ -83,6 +87,34 @@ impl Objects {
     /// The same store under this layout of **sealed** sizes.
     pub fn with_layout(&self, layout: Layout) -> Self {
         Objects { layout: Arc::new(layout), shared: self.shared.clone() }
+    }
+
+    /// Whether the provider keeps what is deleted. One request, to S3 only; a folder keeps nothing.
+    pub async fn versioning(&self) -> Versioning {
+        match &self.shared.versioning {
+            Some(question) => question.ask().await,
+            None if self.shared.folder.is_some() => Versioning::Off,
+            None => Versioning::Unknown,
+        }
+    }
+
+    /// Calls `found` with each object below the prefix that is neither a bucket version nor a blob: its name below the
+    /// prefix, and its size as the store tells it.
+    ///
+    /// # Errors
+    /// Those of the lists.
+    pub async fn list_strangers(&self, found: &mut dyn FnMut(&str, Bytes)) -> Result<(), UntrustedError> {
+        let prefix = Some(&self.shared.prefix).filter(|prefix| !prefix.as_ref().is_empty());
+        let _permit = self.shared.permit().await;
+        let mut listed = self.shared.store.list(prefix);
+        while let Some(object) = listed.try_next().await.map_err(write_failure)? {
+            let Some(name) = self.shared.name(&object.location) else { continue };
+            let is_blob = names::parse_blob(name).is_some_and(|blob| check_name(blob).is_ok());
+            if names::parse_bucket_version(name).is_none() && !is_blob {
+                found(name, Bytes(object.size));
+            }
+        }
+        Ok(())
     }
 
     fn bucket_path(&self, of: BucketVersion) -> Path {

@@ -1,14 +1,15 @@
 //! From a location as people write it to an open store, or to an error that says what to do.
 
 use super::folder::{Folder, blocking, sync_folder};
+use super::versioning::Question;
 use super::{Shared, failure};
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{BackoffConfig, ObjectStore, RetryConfig};
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -205,13 +206,15 @@ pub(super) async fn open(location: &str, options: &OpenOptions) -> Result<Shared
                 store,
                 prefix: Path::default(),
                 folder: Some(Folder::new(root)),
+                versioning: None,
                 in_flight,
             })
         }
         Location::Memory => {
             no_options(options, "memory:")?;
             let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-            Ok(Shared { once: store.clone(), store, prefix: Path::default(), folder: None, in_flight })
+            let once = store.clone();
+            Ok(Shared { once, store, prefix: Path::default(), folder: None, versioning: None, in_flight })
         }
         Location::Cloud(cloud, url) => {
             check_plain_http(cloud, options)?;
@@ -224,6 +227,7 @@ pub(super) async fn open(location: &str, options: &OpenOptions) -> Result<Shared
                 once: connect(cloud, &url, options, 0)?,
                 prefix,
                 folder: None,
+                versioning: question(cloud, &url, options),
                 in_flight,
             };
             check_reachable(&shared, &url).await?;
@@ -302,28 +306,42 @@ fn set_keys<B, K: std::str::FromStr>(
     })
 }
 
+/// How to ask the bucket for its versioning, if it is one of S3.
+fn question(cloud: Cloud, url: &Url, options: &OpenOptions) -> Option<Question> {
+    if cloud != Cloud::S3 {
+        return None;
+    }
+    let s3 = s3(url, options, 0).ok()?;
+    // Whether plain HTTP is allowed was decided when the store itself was opened.
+    let mut client = ClientOptions::new().with_allow_http(true);
+    for (key, value) in &options.keys {
+        if let Ok(AmazonS3ConfigKey::Client(key)) = key.to_ascii_lowercase().parse() {
+            client = client.with_config(key, value);
+        }
+    }
+    Question::new(s3, &client.with_allow_http(true)).ok()
+}
+
+fn s3(url: &Url, options: &OpenOptions, again: usize) -> Result<AmazonS3, OpenError> {
+    let set = |builder: AmazonS3Builder, key: AmazonS3ConfigKey, value: &str| builder.with_config(key, value);
+    let builder = set_keys(AmazonS3Builder::from_env(), options, "s3://", set)?;
+    builder.with_url(url.as_str()).with_retry(retries(again)).build().map_err(OpenError::Options)
+}
+
 fn connect(
     cloud: Cloud,
     url: &Url,
     options: &OpenOptions,
     again: usize,
 ) -> Result<Arc<dyn ObjectStore>, OpenError> {
-    let again = retries(again);
     Ok(match cloud {
-        Cloud::S3 => {
-            let set = |builder: AmazonS3Builder, key: AmazonS3ConfigKey, value: &str| {
-                builder.with_config(key, value)
-            };
-            let builder = set_keys(AmazonS3Builder::from_env(), options, "s3://", set)?;
-            let builder = builder.with_url(url.as_str()).with_retry(again);
-            Arc::new(builder.build().map_err(OpenError::Options)?)
-        }
+        Cloud::S3 => Arc::new(s3(url, options, again)?),
         Cloud::Google => {
             let set = |builder: GoogleCloudStorageBuilder, key: GoogleConfigKey, value: &str| {
                 builder.with_config(key, value)
             };
             let builder = set_keys(GoogleCloudStorageBuilder::from_env(), options, "gs://", set)?;
-            let builder = builder.with_url(url.as_str()).with_retry(again);
+            let builder = builder.with_url(url.as_str()).with_retry(retries(again));
             Arc::new(builder.build().map_err(OpenError::Options)?)
         }
         Cloud::Azure => {
@@ -331,7 +349,7 @@ fn connect(
                 builder.with_config(key, value)
             };
             let builder = set_keys(MicrosoftAzureBuilder::from_env(), options, "az://", set)?;
-            let builder = builder.with_url(url.as_str()).with_retry(again);
+            let builder = builder.with_url(url.as_str()).with_retry(retries(again));
             Arc::new(builder.build().map_err(OpenError::Options)?)
         }
     })

@@ -100,6 +100,7 @@ fn store(in_flight: usize) -> (Arc<Spy>, Objects) {
             once: spy.clone(),
             prefix: Path::from("vault"),
             folder: None,
+            versioning: None,
             in_flight: Semaphore::new(in_flight),
         }),
     };
