@@ -51,6 +51,19 @@ pub(crate) struct Checkpoint {
     pub(crate) garbage: Vec<Garbage>,
 }
 
+impl Checkpoint {
+    /// The bytes that it has at most, encoded, whatever the stash holds.
+    pub(crate) fn most_bytes(&self, parameters: &VaultParameters) -> u64 {
+        let garbage = 28 * self.garbage.len() as u64;
+        parameters.shipped_bytes() - parameters.rows_bytes + garbage
+    }
+
+    /// Decodes what was authenticated; what fills it up is left out.
+    pub(crate) fn decode(mut text: &[u8]) -> std::io::Result<Self> {
+        Self::deserialize(&mut text)
+    }
+}
+
 /// What is shipped: a checkpoint without what only the old machine needs, the rows, and the receipts before it.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub(crate) struct ShippedCheckpoint {
@@ -145,8 +158,9 @@ pub(crate) fn blob_name(epoch: u32, number: u64) -> String {
     format!("checkpoint/{epoch:08x}-{number:016x}")
 }
 
-/// The epoch and the number in a checkpoint's name.
+/// The epoch and the number in a checkpoint's name, if it is exactly one that [`blob_name`] makes.
 pub(crate) fn blob_order(name: &str) -> Option<(u32, u64)> {
     let (epoch, number) = name.strip_prefix("checkpoint/")?.split_once('-')?;
-    Some((u32::from_str_radix(epoch, 16).ok()?, u64::from_str_radix(number, 16).ok()?))
+    let order = (u32::from_str_radix(epoch, 16).ok()?, u64::from_str_radix(number, 16).ok()?);
+    (blob_name(order.0, order.1) == name).then_some(order)
 }

@@ -31,6 +31,8 @@ pub struct TrustedDisk {
     database: Arc<Database>,
     /// Whether it was full: after any failure the database refuses everything, and does not say why any more.
     full: Arc<AtomicBool>,
+    /// Whether what takes a while is done by a thread of its own: a backend of the caller's own may not leave this one.
+    beside: bool,
 }
 
 /// A row by the hash of its key; `None` removes it.
@@ -52,7 +54,7 @@ impl TrustedDisk {
                 .and_then(|folder| folder.sync_all())
                 .map_err(|e| VaultError::Disk(e.to_string()))?;
         }
-        Self::with(database)
+        Self::with(database, true)
     }
 
     /// A disk over a backend of the caller's own, for simulations.
@@ -60,13 +62,12 @@ impl TrustedDisk {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn over(backend: impl StorageBackend) -> Result<Self, VaultError> {
-        Self::with(
-            Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend).map_err(failure)?,
-        )
+        let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend);
+        Self::with(database.map_err(failure)?, false)
     }
 
-    fn with(database: Database) -> Result<Self, VaultError> {
-        let disk = TrustedDisk { database: Arc::new(database), full: Arc::default() };
+    fn with(database: Database, beside: bool) -> Result<Self, VaultError> {
+        let disk = TrustedDisk { database: Arc::new(database), full: Arc::default(), beside };
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
             transaction.open_table(META)?;
@@ -76,6 +77,19 @@ impl TrustedDisk {
             Ok(())
         })?;
         Ok(disk)
+    }
+
+    /// Carries out what takes a while and keeps nobody else waiting.
+    pub(crate) async fn carry_out<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&TrustedDisk) -> Result<T, VaultError> + Send + 'static,
+    ) -> Result<T, VaultError> {
+        if !self.beside {
+            return work(self);
+        }
+        let disk = self.clone();
+        let working = tokio::task::spawn_blocking(move || work(&disk)).await;
+        working.unwrap_or_else(|error| Err(VaultError::Disk(error.to_string())))
     }
 
     /// Looks something up.

@@ -61,7 +61,7 @@ impl VaultParameters {
     pub fn around(scheme: SchemeParameters) -> Self {
         let payload = scheme.capacity() * u64::from(scheme.block_bytes());
         let checkpoint_every = (scheme.capacity() / 4).clamp(64, 1024);
-        let rows_bytes = (payload / 256).clamp(64 << 10, 1 << 32);
+        let rows_bytes = (payload / 256).clamp(2 << 20, 1 << 32);
         let mut parameters = VaultParameters {
             scheme,
             cipher: Cipher::default().number(),
@@ -111,6 +111,15 @@ impl VaultParameters {
         let for_restore = written(self.recovery_point()).min(buckets);
         let for_recovery = written(2 * self.checkpoint_every);
         buckets + for_restore + for_recovery + 2 * self.shipped_bytes()
+    }
+
+    /// Bytes that the trusted disk needs for the next checkpoint beside the last one, and for the journal up to it, if
+    /// every access writes.
+    pub fn trusted_disk_bytes(&self) -> u64 {
+        /// What a record holds beside its payload: the slots that its requests name.
+        const RECORD: u64 = 1024;
+        let checkpoint = self.shipped_bytes() - self.rows_bytes;
+        checkpoint + self.checkpoint_every * (u64::from(self.scheme.block_bytes()) + RECORD)
     }
 
     /// The most bytes of trusted memory in the long run: position map, metadata, versions, stash with tree top. An

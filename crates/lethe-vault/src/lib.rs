@@ -16,11 +16,15 @@
 //! | `gate` | the store that the scheme sees: requests become numbered operations |
 //! | `record` | what the journal holds |
 //! | `session` | the loop of one opening |
+//! | `fair_queue` | whose call is next |
 //! | `recovery` | making and opening |
 //! | `checkpoint` | the trusted state, padded and sealed; receipts |
 //! | `restore` | a lost machine, from the store and the key |
 //! | `check` | reading and authenticating everything |
+//! | `orphans` | what the store holds and nobody needs |
 //! | `ownership` | one gateway at a time |
+//! | `pace` | when a paced vault does what |
+//! | `costs` | what full batches cost |
 //! | `rows` | a small table beside the blocks |
 //! | `disk` | the trusted disk |
 //! | `pieces` | long values, cut to the database's pages |
@@ -28,15 +32,19 @@
 
 mod check;
 mod checkpoint;
+mod costs;
 mod disk;
 mod engine;
 mod entropy;
 mod error;
+mod fair_queue;
 #[cfg(test)]
 mod fuzz;
 mod gate;
 mod header;
+mod orphans;
 mod ownership;
+mod pace;
 mod pieces;
 mod record;
 mod recovery;
@@ -52,7 +60,10 @@ pub use checkpoint::Receipt;
 pub use disk::TrustedDisk;
 pub use entropy::Entropy;
 pub use error::VaultError;
+pub use fair_queue::Flow;
 pub use header::{FORMAT, VaultHeader, VaultParameters};
+pub use orphans::{Orphans, Removed, Tally, find_orphans};
+pub use pace::{Pace, PaceFigures};
 pub use record::Call;
 pub use recovery::{Setup, raw_header, raw_header_of_store, read_header};
 pub use restore::{Restore, restore};

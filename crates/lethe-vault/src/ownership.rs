@@ -103,11 +103,13 @@ enum Found {
     Nothing,
 }
 
-fn name(epoch: u32) -> String {
+/// The name of an epoch's claim.
+pub(crate) fn name(epoch: u32) -> String {
     format!("{PREFIX}{epoch:08x}")
 }
 
-fn number(name: &str) -> Option<u32> {
+/// The epoch in a claim's name.
+pub(crate) fn number(name: &str) -> Option<u32> {
     u32::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()
 }
 

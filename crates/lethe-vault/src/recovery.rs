@@ -13,9 +13,10 @@ use crate::error::VaultError;
 use crate::gate::{Gate, OperationId};
 use crate::header::VaultHeader;
 use crate::ownership::{self, Claims};
+use crate::pace::{Pace, Pacer};
 use crate::record::{Effect, Input, Record};
 use crate::rows::Rows;
-use crate::session::{HEADER, SHIPPED, Session, Start, VaultStore, state_name, store_checkpoint};
+use crate::session::{HEADER, SHIPPED, Session, Start, VaultStore, seal_checkpoint, state_name};
 use futures::stream::{self, StreamExt};
 use lethe_core::store::BucketVersion;
 use lethe_core::words::{Bucket, Slot, Version};
@@ -30,6 +31,7 @@ use lethe_seal::versions::TrustedVersions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// Announced reads that recovery keeps in flight.
 const READ_AHEAD: usize = 8;
@@ -53,6 +55,8 @@ pub struct Setup<U> {
     pub entropy: Entropy,
     /// The cores to seal on.
     pub workers: Workers,
+    /// How often a batch is sent while the vault is open; `None` sends one whenever somebody asks.
+    pub pace: Option<Pace>,
 }
 
 /// The header on a trusted disk.
@@ -123,7 +127,8 @@ pub(crate) fn lay_down<U: VaultStore>(
         versions,
         garbage: Vec::new(),
     };
-    store_checkpoint(&setup.disk, header, &setup.master, &checkpoint, setup.entropy.salt())?;
+    let sealed = seal_checkpoint(header, &setup.master, &checkpoint, setup.entropy.salt(), 0)?;
+    setup.disk.commit_checkpoint(&sealed)?;
     setup.disk.set_meta(HEADER, encoded)
 }
 
@@ -136,11 +141,11 @@ pub(crate) fn read_checkpoint(
     let damaged = |why: String| VaultError::Damaged(format!("its checkpoint does not open: {why}"));
     let text = blob::open(master, Purpose::CHECKPOINT, &state_name(header), &disk.state()?)
         .map_err(|error| damaged(error.to_string()))?;
-    borsh::from_slice(&text).map_err(|error| damaged(error.to_string()))
+    Checkpoint::decode(&text).map_err(|error| damaged(error.to_string()))
 }
 
 /// The journal, opened and decoded, with the number of the next record.
-fn read_journal(
+pub(crate) fn read_journal(
     disk: &TrustedDisk,
     header: &VaultHeader,
     master: &MasterKey,
@@ -173,7 +178,8 @@ fn read_journal(
 
 /// Opens a vault: afterwards it stands where it stood when the last acknowledged write was acknowledged.
 pub(crate) async fn open<U: VaultStore>(setup: Setup<U>, restoring: bool) -> Result<Session<U>, VaultError> {
-    let Setup { disk, store, master, mut entropy, workers } = setup;
+    let began = Instant::now();
+    let Setup { disk, store, master, mut entropy, workers, pace } = setup;
     let header = read_header(&disk, &master)?;
     if disk.meta(RESTORING)?.is_some_and(|flag| flag == UNFINISHED) && !restoring {
         return Err(VaultError::RestoreUnfinished);
@@ -232,6 +238,7 @@ pub(crate) async fn open<U: VaultStore>(setup: Setup<U>, restoring: bool) -> Res
         number,
         sequence,
         garbage,
+        pacer: pace.map(|pace| Pacer::new(pace, began, Instant::now())),
     };
     let mut session = Session::new(start)?;
     session.ships = !restoring;
@@ -248,7 +255,7 @@ pub(crate) async fn open<U: VaultStore>(setup: Setup<U>, restoring: bool) -> Res
     Ok(session)
 }
 
-async fn agree_on_header<U: VaultStore>(
+pub(crate) async fn agree_on_header<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
     master: &MasterKey,
@@ -275,7 +282,7 @@ async fn agree_on_header<U: VaultStore>(
 }
 
 /// The newest version that the trusted disk knows of.
-fn newest_known(checkpoint: &Checkpoint, records: &[Record]) -> Version {
+pub(crate) fn newest_known(checkpoint: &Checkpoint, records: &[Record]) -> Version {
     let start =
         Version { epoch: checkpoint.versions.epochs().newest(), counter: checkpoint.versions.counter() };
     records.iter().fold(start, |newest, record| {

@@ -59,8 +59,7 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     }
     let encoded = raw_header_of_store(&setup.store).await?;
     let header = VaultHeader::decode(&encoded, &setup.master)?;
-    let (receipt, shipped) = fetch_checkpoint(&setup.store, &header, &setup.master).await?;
-    verify_receipt(&header, &receipt, &shipped, options.expect.as_ref())?;
+    let (receipt, shipped) = choose_checkpoint(&setup, &header, options.expect.as_ref()).await?;
 
     let claims = Claims { blobs: &setup.store, master: &setup.master, vault: header.vault };
     // Whoever shipped the checkpoint had claimed its epoch.
@@ -116,21 +115,55 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     moved
 }
 
-/// The newest checkpoint in the store.
+/// The newest checkpoint in the store. What bears the name of a newer one and does not open was planted, or is one that
+/// was spoilt: it is passed over only for the sake of a receipt, which tells that nothing is missing.
+async fn choose_checkpoint<U: VaultStore>(
+    setup: &Setup<U>,
+    header: &VaultHeader,
+    expect: Option<&Receipt>,
+) -> Result<(Receipt, ShippedCheckpoint), VaultError> {
+    let names = setup.store.list("checkpoint/").await?;
+    let mut orders: Vec<(u32, u64)> = names.iter().filter_map(|blob| blob_order(&blob.name)).collect();
+    orders.sort_unstable();
+    let mut refused = None;
+    for (epoch, number) in orders.into_iter().rev() {
+        let chosen = match fetch_checkpoint(&setup.store, header, &setup.master, epoch, number).await {
+            Ok((receipt, shipped)) => {
+                verify_receipt(header, &receipt, &shipped, expect).map(|()| (receipt, shipped))
+            }
+            Err(error) => Err(error),
+        };
+        match chosen {
+            Ok(chosen) => return Ok(chosen),
+            Err(error) if error.is_tampering() && expect.is_some() => {
+                tracing::warn!(%error, "passed over: an older checkpoint may be the receipt's");
+                refused.get_or_insert(error);
+            }
+            Err(error) => return Err(refused.unwrap_or(error)),
+        }
+    }
+    Err(refused.unwrap_or(VaultError::NoCheckpoint))
+}
+
 async fn fetch_checkpoint<U: VaultStore>(
     store: &U,
     header: &VaultHeader,
     master: &MasterKey,
+    epoch: u32,
+    number: u64,
 ) -> Result<(Receipt, ShippedCheckpoint), VaultError> {
-    let names = store.list("checkpoint/").await?;
-    let (epoch, number) =
-        names.iter().filter_map(|blob| blob_order(&blob.name)).max().ok_or(VaultError::NoCheckpoint)?;
     let name = blob_name(epoch, number);
     let most = Beside::most(&header.parameters);
-    let sealed = store.get(&name, most).await?.ok_or(VaultError::NoCheckpoint)?;
+    let vanished = || VaultError::Tampered(format!("{name} is listed by the store and not there"));
+    let sealed = store.get(&name, most).await?.ok_or_else(vanished)?;
     let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
     let text = blob::open(master, Purpose::CHECKPOINT, &context, &sealed)
-        .map_err(|error| VaultError::Tampered(format!("{name} in the store: {error}")))?;
+        .map_err(|error| {
+        VaultError::Tampered(format!(
+            "{name} in the store: {error}: it was planted, or it is the newest and was spoilt; with --expect RECEIPT \
+             an older one is restored that the receipt vouches for"
+        ))
+    })?;
     let shipped = ShippedCheckpoint::decode(&text)
         .ok_or_else(|| VaultError::Tampered("the checkpoint in the store is not one".into()))?;
     let receipt =

@@ -9,9 +9,11 @@ use crate::disk::TrustedDisk;
 use crate::engine::{Answers, Engine, Work};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
+use crate::fair_queue::{FairQueue, Flow};
 use crate::gate::{Gate, OperationId};
 use crate::header::VaultHeader;
 use crate::ownership::Claims;
+use crate::pace::{Instants, Local, Pacer, next_instant};
 use crate::record::{Call, Input, Record};
 use crate::rows::Rows;
 use crate::status::Status;
@@ -28,7 +30,9 @@ use lethe_store::{Blobs, Inventory};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 /// A store that a vault can live on.
 pub trait VaultStore: Untrusted + Blobs + Inventory + 'static {}
@@ -45,7 +49,7 @@ type Reply<T> = oneshot::Sender<Result<T, VaultError>>;
 /// What callers ask of a session.
 pub(crate) enum Command {
     /// At most one batch of calls, checked before.
-    Access(Vec<Call>, Reply<Answers>),
+    Access(Option<Flow>, Vec<Call>, Reply<Answers>),
     /// A checkpoint now, shipped.
     Checkpoint(Reply<Receipt>),
     /// Reads and authenticates everything in the store.
@@ -60,6 +64,12 @@ enum Event {
     Shipped(Result<Shipped, VaultError>),
     Deleted(Result<(), VaultError>),
     Checked(Result<Report, VaultError>, Reply<Report>),
+}
+
+/// What a session waits for.
+enum News {
+    Event(Event),
+    Command(Option<Command>),
 }
 
 /// See the module.
@@ -78,10 +88,15 @@ pub(crate) struct Session<U> {
     pub(crate) sequence: u64,
     records: Vec<Record>,
     outbox: Vec<(OperationId, Work)>,
+    pacer: Option<Pacer>,
+    /// When the first step was made that has not been flushed yet.
+    stepped_at: Option<Instant>,
+    /// What leaves at a later moment, in the order in which it does.
+    held: VecDeque<(Instant, LocalBoxFuture<'static, Event>)>,
+    /// What happened while the disk was at work.
+    arrived: VecDeque<Event>,
     in_flight: FuturesUnordered<LocalBoxFuture<'static, Event>>,
-    waiting: VecDeque<(Vec<Call>, Reply<Answers>)>,
-    /// The callers of the batch in flight, with the number of their calls.
-    callers: Vec<(usize, Reply<Answers>)>,
+    waiting: FairQueue<Reply<Answers>>,
     pub(crate) number: u64,
     pub(crate) checkpointed_at: u64,
     pub(crate) checkpoint_now: bool,
@@ -99,6 +114,7 @@ pub(crate) struct Session<U> {
     checks: VecDeque<(Progress, Reply<Report>)>,
     checking: bool,
     stash_peak: u64,
+    stash_at_rest: u64,
     journal_bytes: u64,
     checkpoint_bytes: u64,
     /// Whoever asked for the end, and the checkpoint before it: one more is always shipped, for rows change unseen.
@@ -123,12 +139,13 @@ pub(crate) struct Start<U> {
     pub(crate) number: u64,
     pub(crate) sequence: u64,
     pub(crate) garbage: Vec<Garbage>,
+    pub(crate) pacer: Option<Pacer>,
 }
 
 impl<U: VaultStore> Session<U> {
     pub(crate) fn new(start: Start<U>) -> Result<Self, VaultError> {
-        let Start { header, master, disk, rows, mut entropy, gate, engine, epoch, number, sequence, garbage } =
-            start;
+        let Start { header, master, disk, rows, mut entropy, gate, engine, .. } = start;
+        let Start { epoch, number, sequence, garbage, pacer, .. } = start;
         let journal_salt = entropy.salt();
         let journal = journal_sealer(&header, &master, &journal_salt)?;
         let (shipped, history) = match disk.meta(SHIPPED)? {
@@ -159,9 +176,11 @@ impl<U: VaultStore> Session<U> {
             sequence,
             records: Vec::new(),
             outbox: Vec::new(),
+            stepped_at: None,
+            held: VecDeque::new(),
+            arrived: VecDeque::new(),
             in_flight: FuturesUnordered::new(),
-            waiting: VecDeque::new(),
-            callers: Vec::new(),
+            waiting: FairQueue::new(),
             number,
             checkpointed_at,
             checkpoint_now: false,
@@ -179,11 +198,14 @@ impl<U: VaultStore> Session<U> {
             checks: VecDeque::new(),
             checking: false,
             stash_peak: 0,
+            stash_at_rest: 0,
             journal_bytes: 0,
             checkpoint_bytes: 0,
             closing: None,
-            asked: false,
+            // A paced vault does not wait to be asked.
+            asked: pacer.is_some(),
             begun: false,
+            pacer,
         })
     }
 
@@ -208,8 +230,7 @@ impl<U: VaultStore> Session<U> {
         while let Ok(command) = commands.try_recv() {
             left.push(command);
         }
-        let waiting = self.waiting.into_iter().map(|(_, reply)| reply);
-        for reply in self.callers.into_iter().map(|(_, reply)| reply).chain(waiting) {
+        for reply in self.waiting.into_replies() {
             let _ = reply.send(Err(why.clone()));
         }
         for (_, reply) in self.checks {
@@ -220,7 +241,7 @@ impl<U: VaultStore> Session<U> {
         }
         for command in left {
             match command {
-                Command::Access(_, reply) => drop(reply.send(Err(why.clone()))),
+                Command::Access(_, _, reply) => drop(reply.send(Err(why.clone()))),
                 Command::Check(_, reply) => drop(reply.send(Err(why.clone()))),
                 Command::Checkpoint(reply) | Command::Close(reply) => drop(reply.send(Err(why.clone()))),
             }
@@ -239,7 +260,7 @@ impl<U: VaultStore> Session<U> {
 
     async fn serve(&mut self, commands: &mut mpsc::Receiver<Command>) -> Result<(), VaultError> {
         loop {
-            self.start_what_can_start()?;
+            self.start_what_can_start().await?;
             self.publish();
             if self.is_finished() {
                 let receipt = self.receipt();
@@ -248,10 +269,29 @@ impl<U: VaultStore> Session<U> {
                 }
                 return Ok(());
             }
-            tokio::select! {
+            let wakes = self.wakes();
+            let arrived = self.arrived.pop_front();
+            let news = tokio::select! {
                 biased;
-                Some(event) = self.in_flight.next(), if !self.in_flight.is_empty() => self.happened(event)?,
-                command = commands.recv(), if self.closing.is_none() => self.take(command),
+                event = std::future::ready(arrived), if arrived.is_some() => event.map(News::Event),
+                event = self.in_flight.next(), if !self.in_flight.is_empty() => event.map(News::Event),
+                command = commands.recv(), if self.closing.is_none() => Some(News::Command(command)),
+                () = sleep_until(wakes), if wakes.is_some() => None,
+            };
+            // Before anything that takes a while.
+            self.let_go();
+            match news {
+                Some(News::Event(event)) => self.happened(event).await?,
+                Some(News::Command(command)) => {
+                    self.take(command);
+                    // What has come meanwhile shares the batch that starts now.
+                    while self.closing.is_none()
+                        && let Ok(command) = commands.try_recv()
+                    {
+                        self.take(Some(command));
+                    }
+                }
+                None => {}
             }
         }
     }
@@ -259,7 +299,7 @@ impl<U: VaultStore> Session<U> {
     fn take(&mut self, command: Option<Command>) {
         self.asked = true;
         match command {
-            Some(Command::Access(calls, reply)) => self.waiting.push_back((calls, reply)),
+            Some(Command::Access(flow, calls, reply)) => self.waiting.push(flow, calls, reply),
             Some(Command::Checkpoint(reply)) => {
                 self.checkpoint_now = true;
                 self.ship_now = true;
@@ -274,17 +314,20 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Starts batches, off-line work and checkpoints until nothing more can start, and sends what they ask for.
-    fn start_what_can_start(&mut self) -> Result<(), VaultError> {
+    async fn start_what_can_start(&mut self) -> Result<(), VaultError> {
         loop {
             // Before a new batch starts, the callers of the last one get their answers.
-            self.flush()?;
+            self.flush().await?;
+            if self.pacer.as_ref().is_some_and(|pacer| pacer.is_hushed(Instant::now())) {
+                return Ok(());
+            }
             let due = self.is_checkpoint_due() || self.checking || !self.checks.is_empty();
             let scheme = self.engine.scheme.clone();
             let mut started = false;
             // What the last opening left owed comes before the first batch of this one.
             self.begun |= scheme.owed() == 0 && !self.engine.is_idling();
             let ready = self.begun && !self.engine.is_accessing() && !scheme.must_idle();
-            if !due && ready && !self.waiting.is_empty() {
+            if !due && ready && self.is_turn() {
                 let batch = self.take_batch();
                 self.step(Input::Batch(batch), Vec::new())?;
                 started = true;
@@ -295,15 +338,16 @@ impl<U: VaultStore> Session<U> {
                 self.step(Input::Idle, Vec::new())?;
                 started = true;
             }
+            let quiet = !self.engine.is_accessing() && !self.engine.is_idling() && !self.checking;
+            if !started && quiet && self.is_checkpoint_due() && !self.shipping {
+                self.checkpoint().await?;
+                started = true;
+            }
             if !started {
                 break;
             }
         }
         let quiet = !self.engine.is_accessing() && !self.engine.is_idling() && !self.checking;
-        if quiet && self.is_checkpoint_due() && !self.shipping {
-            self.checkpoint()?;
-            return self.start_what_can_start();
-        }
         if quiet
             && !self.shipping
             && let Some((progress, reply)) = self.checks.pop_front()
@@ -311,6 +355,67 @@ impl<U: VaultStore> Session<U> {
             self.check(progress, reply)?;
         }
         Ok(())
+    }
+
+    /// Whether a batch is to begin as soon as it can. Under a pace that does not depend on what is asked; at the end,
+    /// turns go on until everybody who waits is served.
+    fn is_turn(&self) -> bool {
+        match &self.pacer {
+            Some(pacer) => {
+                pacer.is_due(Instant::now()) && (self.closing.is_none() || !self.waiting.is_empty())
+            }
+            None => !self.waiting.is_empty(),
+        }
+    }
+
+    /// When requests leave, under a pace.
+    fn instants(&self) -> Option<Instants> {
+        self.pacer.as_ref().map(Pacer::instants)
+    }
+
+    /// When something is to be done that nobody asks for.
+    fn wakes(&self) -> Option<Instant> {
+        let leaves = self.held.front().map(|(at, _)| *at);
+        self.pacer.as_ref()?.wakes(Instant::now(), leaves)
+    }
+
+    /// Lets go what leaves now.
+    fn let_go(&mut self) {
+        let now = Instant::now();
+        let mut context = Context::from_waker(Waker::noop());
+        while let Some((_, mut request)) = self.held.pop_front_if(|(at, _)| *at <= now) {
+            // It sets out with its first poll, not when this thread has nothing better to do.
+            match request.as_mut().poll(&mut context) {
+                Poll::Ready(event) => self.arrived.push_back(event),
+                Poll::Pending => self.in_flight.push(request),
+            }
+        }
+    }
+
+    /// Has the disk do something. Meanwhile what is on its way goes on, and what is to leave leaves.
+    async fn on_disk<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&TrustedDisk) -> Result<T, VaultError> + Send + 'static,
+    ) -> Result<T, VaultError> {
+        let disk = self.disk.clone();
+        let mut working = std::pin::pin!(disk.carry_out(work));
+        loop {
+            let leaves = self.held.front().map(|(at, _)| *at);
+            tokio::select! {
+                biased;
+                done = &mut working => return done,
+                Some(event) = self.in_flight.next(), if !self.in_flight.is_empty() => self.arrived.push_back(event),
+                () = sleep_until(leaves), if leaves.is_some() => self.let_go(),
+            }
+        }
+    }
+
+    /// Sends a request that follows from work which began at `began`: at once, or at the pace's next instant.
+    fn send(&mut self, local: Local, began: Instant, request: LocalBoxFuture<'static, Event>) {
+        match &mut self.pacer {
+            Some(pacer) => self.held.push_back((pacer.leaves(local, began, Instant::now()), request)),
+            None => self.in_flight.push(request),
+        }
     }
 
     fn check(&mut self, progress: Progress, reply: Reply<Report>) -> Result<(), VaultError> {
@@ -352,28 +457,28 @@ impl<U: VaultStore> Session<U> {
         self.closing.is_some()
             && self.waiting.is_empty()
             && self.in_flight.is_empty()
+            && self.held.is_empty()
+            && self.arrived.is_empty()
             && self.checks.is_empty()
             && self.has_settled()
     }
 
-    /// As many waiting requests as fit the largest batch, in the order in which they came.
+    /// As many waiting calls as fit the largest batch, a call of each flow in turn.
     fn take_batch(&mut self) -> Vec<Call> {
         let most = self.header.parameters.scheme.max_batch() as usize;
-        let mut batch = Vec::new();
-        while let Some((calls, _)) = self.waiting.front()
-            && batch.len() + calls.len() <= most
-            && let Some((calls, reply)) = self.waiting.pop_front()
-        {
-            self.callers.push((calls.len(), reply));
-            batch.extend(calls);
-        }
-        if self.header.parameters.pad_batches {
+        let mut batch = self.waiting.take_batch(most);
+        let asked = batch.len();
+        if self.header.parameters.pad_batches || self.pacer.is_some() {
             batch.resize(most, Call::Dummy);
+        }
+        if let Some(pacer) = &mut self.pacer {
+            pacer.begins(Instant::now(), asked as u64, (most - asked) as u64);
         }
         batch
     }
 
     pub(crate) fn step(&mut self, input: Input, answer: Vec<u8>) -> Result<(), VaultError> {
+        self.stepped_at.get_or_insert_with(Instant::now);
         let step = self.engine.step(input, answer)?;
         let after = self.number;
         let replaced = self.engine.take_superseded();
@@ -388,19 +493,20 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Makes the records durable if anything depends on them, then sends the requests and the answers.
-    fn flush(&mut self) -> Result<(), VaultError> {
+    async fn flush(&mut self) -> Result<(), VaultError> {
         let has_batch = self.records.iter().any(|record| matches!(record.input, Input::Batch(_)));
         if has_batch || !self.outbox.is_empty() {
             let records = std::mem::take(&mut self.records);
             let sealed =
                 records.iter().map(|record| self.seal_record(record)).collect::<Result<Vec<_>, _>>()?;
             self.journal_bytes += sealed.iter().map(|(_, record)| record.len() as u64).sum::<u64>();
-            self.disk.append(&sealed)?;
+            self.on_disk(move |disk| disk.append(&sealed)).await?;
         }
+        let began = self.stepped_at.take().unwrap_or_else(Instant::now);
         for (operation, work) in std::mem::take(&mut self.outbox) {
             let sealed = self.engine.sealed.clone();
-            self.in_flight
-                .push(Box::pin(async move { Event::Operation(operation, carry_out(&sealed, work).await) }));
+            let request = async move { Event::Operation(operation, carry_out(&sealed, work).await) };
+            self.send(Local::Step, began, Box::pin(request));
         }
         if let Some(answers) = self.engine.take_answers() {
             self.answer(answers);
@@ -409,12 +515,18 @@ impl<U: VaultStore> Session<U> {
     }
 
     fn answer(&mut self, answers: Result<Answers, VaultError>) {
-        let mut answers = answers.map(Vec::into_iter);
-        for (calls, reply) in std::mem::take(&mut self.callers) {
-            let share =
-                answers.as_mut().map(|answers| answers.take(calls).collect()).map_err(|error| error.clone());
-            // A caller that has gone away wants no answer; its access was carried out all the same.
-            let _ = reply.send(share);
+        // A caller that has gone away wants no answer; its access was carried out all the same.
+        match answers {
+            Ok(answers) => {
+                for (reply, answers) in self.waiting.answer(answers) {
+                    let _ = reply.send(Ok(answers));
+                }
+            }
+            Err(refusal) => {
+                for reply in self.waiting.refuse() {
+                    let _ = reply.send(Err(refusal.clone()));
+                }
+            }
         }
     }
 
@@ -438,7 +550,7 @@ impl<U: VaultStore> Session<U> {
         self.in_flight.push(Box::pin(async move { Event::Operation(operation, Ok(answer)) }));
     }
 
-    fn happened(&mut self, event: Event) -> Result<(), VaultError> {
+    async fn happened(&mut self, event: Event) -> Result<(), VaultError> {
         match event {
             Event::Operation(operation, answer) => self.step(Input::Complete(operation), answer?)?,
             Event::Shipped(shipped) => {
@@ -447,7 +559,7 @@ impl<U: VaultStore> Session<U> {
                 self.history.push((self.shipped.number, self.shipped.digest));
                 checkpoint::shorten(&mut self.history);
                 let note = borsh::to_vec(&(self.shipped, &self.history)).expect("memory takes every write");
-                self.disk.set_meta(SHIPPED, &note)?;
+                self.on_disk(move |disk| disk.set_meta(SHIPPED, &note)).await?;
                 let receipt = self.receipt();
                 for (_, waiting) in self.receipts.extract_if(.., |(first, _)| *first <= receipt.checkpoint) {
                     let _ = waiting.send(Ok(receipt));
@@ -469,7 +581,8 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Writes the trusted state down; nothing is in flight. Every so often it is shipped as well.
-    fn checkpoint(&mut self) -> Result<(), VaultError> {
+    async fn checkpoint(&mut self) -> Result<(), VaultError> {
+        let began = Instant::now();
         self.engine.sealed.drop_unused_epochs();
         let seed = self.entropy.seed();
         self.engine.scheme.reseed(seed);
@@ -486,7 +599,11 @@ impl<U: VaultStore> Session<U> {
             garbage: self.garbage.clone(),
         };
         let salt = self.entropy.salt();
-        self.checkpoint_bytes += store_checkpoint(&self.disk, &self.header, &self.master, &checkpoint, salt)?;
+        // Under a pace its length must not show by the time that it takes.
+        let least = if self.pacer.is_some() { checkpoint.most_bytes(&self.header.parameters) } else { 0 };
+        let sealed = seal_checkpoint(&self.header, &self.master, &checkpoint, salt, least)?;
+        self.checkpoint_bytes += sealed.len() as u64;
+        self.on_disk(move |disk| disk.commit_checkpoint(&sealed)).await?;
         // They lie before the checkpoint.
         self.records.clear();
         self.checkpointed_at = self.engine.accesses();
@@ -497,18 +614,21 @@ impl<U: VaultStore> Session<U> {
         // A turn that comes before anybody has asked for anything is the next checkpoint's.
         self.ship_now = turn && !ships;
         if self.ships && ships {
-            self.ship(checkpoint)?;
+            let shipment = self.ship(checkpoint).await?;
+            self.send(Local::Shipment, began, shipment);
+        } else if let Some(pacer) = &mut self.pacer {
+            pacer.leaves(Local::Checkpoint, began, Instant::now());
         }
         self.collect_garbage();
         tracing::debug!(checkpoint = self.number, accesses = self.checkpointed_at, "checkpoint");
         Ok(())
     }
 
-    fn ship(&mut self, checkpoint: Checkpoint) -> Result<(), VaultError> {
+    async fn ship(&mut self, checkpoint: Checkpoint) -> Result<LocalBoxFuture<'static, Event>, VaultError> {
         let Checkpoint { number, accesses, scheme, versions, .. } = checkpoint;
         let newest = (versions.epochs().newest(), versions.counter());
         let attempt = borsh::to_vec(&number).expect("memory takes every write");
-        self.disk.set_meta(SHIPPING, &attempt)?;
+        self.on_disk(move |disk| disk.set_meta(SHIPPING, &attempt)).await?;
         let (rows, history, epoch) = (self.rows.load()?, self.history.clone(), self.epoch);
         let shipped = ShippedCheckpoint { number, epoch, accesses, scheme, versions, rows, history };
         let text = shipped.encode(&self.header.parameters);
@@ -518,23 +638,25 @@ impl<U: VaultStore> Session<U> {
         let sealed =
             blob::seal(&self.master, Purpose::CHECKPOINT, &context, cipher, self.entropy.salt(), &text);
         let store = self.engine.sealed.clone();
-        let (master, vault) = (self.master.clone(), self.header.vault);
+        let (master, vault, instants) = (self.master.clone(), self.header.vault, self.instants());
         self.shipping = true;
-        self.in_flight.push(Box::pin(async move {
+        Ok(Box::pin(async move {
             let claims = Claims { blobs: store.untrusted(), master: &master, vault };
             let shipping = async {
                 claims.check(epoch).await?;
+                next_instant(instants).await;
                 store.untrusted().put(&name, &sealed).await?;
+                next_instant(instants).await;
                 for older in store.untrusted().list("checkpoint/").await? {
                     if checkpoint::blob_order(&older.name).is_some_and(|older| older < (epoch, number)) {
+                        next_instant(instants).await;
                         Blobs::remove(store.untrusted(), &older.name).await?;
                     }
                 }
                 Ok(Shipped { number, epoch, newest, digest: checkpoint::digest(&sealed) })
             };
             Event::Shipped(shipping.await)
-        }));
-        Ok(())
+        }))
     }
 
     /// Deletes versions that neither the checkpoint on the disk nor the one in the store needs. Called when one of
@@ -556,18 +678,20 @@ impl<U: VaultStore> Session<U> {
             return;
         }
         let (store, epoch) = (self.engine.sealed.clone(), self.epoch);
-        let (master, vault) = (self.master.clone(), self.header.vault);
+        let (master, vault, instants) = (self.master.clone(), self.header.vault, self.instants());
         self.deleting = true;
-        self.in_flight.push(Box::pin(async move {
+        let request = Box::pin(async move {
             let claims = Claims { blobs: store.untrusted(), master: &master, vault };
             let deleting = async {
                 // A displaced gateway must not delete what its successor may still need.
                 claims.check(epoch).await?;
+                next_instant(instants).await;
                 Untrusted::delete(store.untrusted(), &gone).await?;
                 Ok(())
             };
             Event::Deleted(deleting.await)
-        }));
+        });
+        self.send(Local::Step, Instant::now(), request);
     }
 
     fn receipt(&self) -> Receipt {
@@ -582,6 +706,9 @@ impl<U: VaultStore> Session<U> {
     pub(crate) fn publish(&mut self) {
         let stash_blocks = self.engine.scheme.stash_blocks() as u64;
         self.stash_peak = self.stash_peak.max(stash_blocks);
+        if !self.engine.is_accessing() && !self.engine.is_idling() {
+            self.stash_at_rest = stash_blocks;
+        }
         let (rows_used, rows_reserved) = self.rows.usage();
         *self.status.lock().expect("nobody panics with this lock") = Status {
             epoch: self.epoch,
@@ -590,6 +717,7 @@ impl<U: VaultStore> Session<U> {
             emergencies: self.engine.scheme.emergencies(),
             stash_blocks,
             stash_peak: self.stash_peak,
+            stash_at_rest: self.stash_at_rest,
             trusted_bytes: self.engine.scheme.trusted_bytes() as u64
                 + 12 * self.header.parameters.scheme.layout().buckets(),
             journal_bytes: self.journal_bytes,
@@ -601,7 +729,15 @@ impl<U: VaultStore> Session<U> {
             old_versions: self.garbage.len() as u64,
             rows_used,
             rows_reserved,
+            pace: self.pacer.as_ref().map(Pacer::figures),
         };
+    }
+}
+
+async fn sleep_until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -634,17 +770,16 @@ pub(crate) fn state_name(header: &VaultHeader) -> Vec<u8> {
     [header.vault.0.as_slice(), b"state"].concat()
 }
 
-/// Seals a checkpoint and commits it to the trusted disk, which empties the journal; returns its bytes.
-pub(crate) fn store_checkpoint(
-    disk: &TrustedDisk,
+/// Seals a checkpoint for the trusted disk. Zeros fill it up to `least` bytes of plaintext.
+pub(crate) fn seal_checkpoint(
     header: &VaultHeader,
     master: &MasterKey,
     checkpoint: &Checkpoint,
     salt: Salt,
-) -> Result<u64, VaultError> {
-    let text = borsh::to_vec(checkpoint).map_err(|error| VaultError::Damaged(error.to_string()))?;
+    least: u64,
+) -> Result<Vec<u8>, VaultError> {
+    let mut text = borsh::to_vec(checkpoint).map_err(|error| VaultError::Damaged(error.to_string()))?;
+    text.resize(text.len().max(least as usize), 0);
     let cipher = header.parameters.cipher()?;
-    let sealed = blob::seal(master, Purpose::CHECKPOINT, &state_name(header), cipher, salt, &text);
-    disk.commit_checkpoint(&sealed)?;
-    Ok(sealed.len() as u64)
+    Ok(blob::seal(master, Purpose::CHECKPOINT, &state_name(header), cipher, salt, &text))
 }

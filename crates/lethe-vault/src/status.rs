@@ -1,5 +1,7 @@
 //! What the owner may know of a vault in service. Some of it the provider does not see: it is for the owner alone.
 
+use crate::pace::PaceFigures;
+
 /// A vault's figures at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
@@ -13,6 +15,8 @@ pub struct Status {
     pub emergencies: u64,
     /// Blocks on the trusted side (stash and tree top). For the owner alone.
     pub stash_blocks: u64,
+    /// The same when last nothing was in flight: what counts against the stash's bound. For the owner alone.
+    pub stash_at_rest: u64,
     /// The most blocks that there were since the vault was opened. For the owner alone.
     pub stash_peak: u64,
     /// Bytes of trusted memory: position map, stash and tree top, metadata, versions.
@@ -35,4 +39,6 @@ pub struct Status {
     pub rows_used: u64,
     /// Bytes of rows reserved.
     pub rows_reserved: u64,
+    /// How the pace was kept, if there is one. How much was asked for is for the owner alone.
+    pub pace: Option<PaceFigures>,
 }

@@ -6,6 +6,7 @@ use crate::checkpoint::Receipt;
 use crate::engine::Answers;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
+use crate::fair_queue::Flow;
 use crate::header::{VaultHeader, VaultParameters};
 use crate::record::Call;
 use crate::recovery::{self, Setup};
@@ -142,15 +143,33 @@ impl Vault {
         self.shared.ended.lock().expect("nobody panics with this lock").clone()
     }
 
-    /// Carries out calls in order; a write is durable when this returns. Answers a block for each read. Calls of
-    /// many callers share batches. More than one batch is carried out batch by batch.
+    /// Carries out calls in order; a write is durable when this returns, and may be before. Answers a block for each
+    /// read. No other call comes between those of one batch, and a batch is durable as a whole or not at all; more than
+    /// one batch is carried out batch by batch. See [`access_in`](Self::access_in) for how callers take turns.
+    ///
+    /// # Errors
+    /// As [`access_in`](Self::access_in).
+    pub async fn access(&self, calls: Vec<Call>) -> Result<Answers, VaultError> {
+        self.carry_out(None, calls).await
+    }
+
+    /// Carries out calls as a part of a flow, in the order in which the flow asks for them; a write is durable when this
+    /// returns, and may be before.
+    ///
+    /// Calls of many flows share batches, and the flows take turns, one call each: with n flows waiting, a call that is
+    /// next in its flow is carried out with the next n calls, however much the others ask for. So an access may be spread
+    /// over several batches. An access of no flow takes its turn whole.
     ///
     /// A caller that drops this future half-way tears nothing: the access is carried out all the same.
     ///
     /// # Errors
     /// [`VaultError::OutOfRange`] and [`VaultError::WrongLength`] before anything is shown; otherwise why the
     /// vault has stopped.
-    pub async fn access(&self, calls: Vec<Call>) -> Result<Answers, VaultError> {
+    pub async fn access_in(&self, flow: Flow, calls: Vec<Call>) -> Result<Answers, VaultError> {
+        self.carry_out(Some(flow), calls).await
+    }
+
+    async fn carry_out(&self, flow: Option<Flow>, calls: Vec<Call>) -> Result<Answers, VaultError> {
         for call in &calls {
             self.check_call(call)?;
         }
@@ -158,7 +177,7 @@ impl Vault {
         let mut calls = calls.into_iter().peekable();
         while calls.peek().is_some() {
             let batch: Vec<Call> = calls.by_ref().take(self.max_batch()).collect();
-            answers.extend(self.ask(|reply| Command::Access(batch, reply)).await?);
+            answers.extend(self.ask(|reply| Command::Access(flow, batch, reply)).await?);
         }
         Ok(answers)
     }

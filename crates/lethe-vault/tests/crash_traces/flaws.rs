@@ -1,7 +1,7 @@
 //! Deliberately broken vaults, which the tests must catch.
 
-use crate::recorder::{Recorded, Recorder, Request};
 use crate::support::fragile_disk::FragileDisk;
+use crate::support::recorder::{Recorded, Recorder, Request};
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use lethe_core::words::Bytes;

@@ -1,10 +1,10 @@
 //! The life of a vault: opened, used and killed, again and again.
 
 use crate::flaws::{Flaw, Flawed};
-use crate::recorder::{Moment, Recorder, Timed};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::network::{Network, Wire};
+use crate::support::recorder::{Moment, Recorder, Timed};
 use crate::support::{header, setup};
 use lethe_core::testing::Operation;
 use lethe_store::VersionedMemory;

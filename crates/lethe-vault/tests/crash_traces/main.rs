@@ -23,8 +23,6 @@ mod support;
 
 mod flaws;
 mod life;
-mod recorder;
-mod shape;
 mod transcript;
 
 use flaws::Flaw;
@@ -34,9 +32,9 @@ use lethe_core::testing::oblivious::{ALARM_LOG2, Adversary, Finding, Judgement, 
 use lethe_core::words::BlockId;
 use lethe_vault::{SchemeParameters, VaultParameters};
 use life::{Public, live};
-use shape::{Shape, shape};
 use std::time::Duration;
 use support::chance::Chance;
+use support::shape::{Shape, shape};
 use transcript::{Transcript, transcribe};
 
 const MAX_BATCH: u32 = 4;

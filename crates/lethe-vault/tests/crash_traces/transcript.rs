@@ -6,7 +6,7 @@
 //! other, that of off-line work two slots of one bucket. (Before every bucket was written that need not be so: there
 //! the client waits until all is quiet, and the access's read comes first.)
 
-use crate::recorder::{Moment, Request, Timed};
+use crate::support::recorder::{Moment, Request, Timed};
 use lethe_core::store::{BucketVersion, Place};
 use lethe_core::testing::{Event, TraceEntry, Work};
 use lethe_core::words::{Bucket, Version};

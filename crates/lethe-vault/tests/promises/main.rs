@@ -6,4 +6,5 @@
 mod support;
 
 mod desk;
+mod orphans;
 mod tampering;

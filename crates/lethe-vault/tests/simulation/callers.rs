@@ -9,7 +9,7 @@ use crate::watcher::Watcher;
 use bytes::Bytes;
 use lethe_core::words::BlockId;
 use lethe_store::Blobs;
-use lethe_vault::{Call, Receipt, RowChange, Status, Vault, VaultError};
+use lethe_vault::{Call, Flow, Receipt, RowChange, Status, Vault, VaultError};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -100,11 +100,15 @@ impl Caller {
         let (calls, sent) = self.draw_calls();
         let from = self.known.0.borrow_mut().registers.tick();
         diary::note(|| format!("  {from} asks {calls:?}"));
-        let answers = self.vault.access(calls.clone()).await?;
+        let flow = self.chance.percent(30).then(|| Flow(self.chance.below(3)));
+        let answers = match flow {
+            Some(flow) => self.vault.access_in(flow, calls.clone()).await?,
+            None => self.vault.access(calls.clone()).await?,
+        };
         diary::note(|| format!("  {from} is answered"));
         assert_eq!(answers.len(), calls.len(), "an answer for each call");
         let mut contents = self.known.0.borrow_mut();
-        // Nothing comes between the calls of one request, as far as they fit a batch.
+        // Nothing comes between the calls of one request, as far as they fit a batch and are of no flow.
         let mut own: BTreeMap<(usize, BlockId), &[u8]> = BTreeMap::new();
         for (nth, (call, answer)) in calls.iter().zip(&answers).enumerate() {
             let batch = nth / self.vault.max_batch();
@@ -113,7 +117,7 @@ impl Caller {
                     contents.registers.read(block.0, from, bytes);
                     let own = own.get(&(batch, *block));
                     assert!(
-                        own.is_none_or(|own| *own == &bytes[..]),
+                        flow.is_some() || own.is_none_or(|own| *own == &bytes[..]),
                         "{block} was written in the same request"
                     );
                 }

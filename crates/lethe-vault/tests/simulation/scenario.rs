@@ -5,7 +5,7 @@ use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_store::{FaultRates, RetryPolicy};
-use lethe_vault::{SchemeParameters, VaultParameters};
+use lethe_vault::{Pace, SchemeParameters, VaultParameters};
 use std::time::Duration;
 
 /// See the module.
@@ -22,6 +22,7 @@ pub struct Scenario {
     pub requests: u64,
     /// Openings, in a hundred, that end before the vault is open.
     pub crashes_in_recovery: u64,
+    pub pace: Option<Pace>,
 }
 
 impl Scenario {
@@ -77,6 +78,10 @@ impl Scenario {
             openings: chance.within(2..=6),
             requests: chance.magnitude(4..=40),
             crashes_in_recovery: chance.one_of(&[0, 20, 60]),
+            pace: chance.percent(30).then(|| {
+                let turn = Duration::from_millis(chance.magnitude(8..=1000));
+                Pace::every(turn).expect("it is in range")
+            }),
         }
     }
 }

@@ -238,7 +238,8 @@ impl Run {
             Err(_) if self.disk.has_failed() => return Opened::Crashed,
             Err(error) => return Opened::Refused(error),
         };
-        let setup = setup(&disk, self.store(is_faulty), self.chance.seed());
+        let mut setup = setup(&disk, self.store(is_faulty), self.chance.seed());
+        setup.pace = self.scenario.pace;
         match Mortal::new(Vault::start(setup), self.disk.clone(), waits).await {
             None => Opened::Crashed,
             Some(Err(error)) => {

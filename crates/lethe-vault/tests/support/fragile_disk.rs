@@ -4,10 +4,12 @@
 //! keeps any part of that, sector by sector, in any order.
 
 use super::chance::Chance;
+use futures::FutureExt;
 use lethe_vault::{TrustedDisk, VaultError};
 use redb::{Database, DatabaseError, StorageBackend};
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// What a disk writes in one piece.
 const SECTOR: usize = 512;
@@ -33,6 +35,8 @@ struct Platter {
     space_left: Option<u64>,
     lies: bool,
     changes: u64,
+    /// How long a sync takes, and how much longer for each byte, in tokio's time.
+    sync_takes: Option<(Duration, Duration)>,
 }
 
 #[derive(Clone, Debug)]
@@ -129,9 +133,24 @@ impl FragileDisk {
         self.platter().lies = true;
     }
 
+    /// A sync takes a while from now on, and longer for more bytes. Nobody else runs meanwhile. Under tokio's paused
+    /// time only.
+    pub fn take_time(&self, sync: Duration, byte: Duration) {
+        self.platter().sync_takes = Some((sync, byte));
+    }
+
     /// Changes so far.
     pub fn changes(&self) -> u64 {
         self.platter().changes
+    }
+}
+
+impl Change {
+    fn bytes(&self) -> usize {
+        match self {
+            Change::Write(_, data) => data.len(),
+            Change::Resize(_) => 0,
+        }
     }
 }
 
@@ -229,6 +248,11 @@ impl StorageBackend for Mount {
         platter.changes += 1;
         // Where the power fails in a sync, it fails before it or after it.
         let before = platter.power_left == Some(1) && platter.changes.is_multiple_of(2);
+        let bytes: usize = platter.unsynced.iter().map(Change::bytes).sum();
+        if let Some((sync, byte)) = platter.sync_takes {
+            // Its first poll sets the clock; what is left of it only gives way to others.
+            let _ = tokio::time::advance(sync + byte * bytes as u32).now_or_never();
+        }
         if !before && !platter.lies {
             let Platter { durable, unsynced, .. } = &mut *platter;
             unsynced.drain(..).for_each(|change| apply(durable, &change));

@@ -4,6 +4,8 @@
 pub mod chance;
 pub mod fragile_disk;
 pub mod network;
+pub mod recorder;
+pub mod shape;
 pub mod shipped;
 
 use lethe_core::schemes::path::PathParameters;
@@ -44,6 +46,7 @@ pub fn setup<U>(disk: &TrustedDisk, store: U, seed: u64) -> Setup<U> {
         master: master(),
         entropy: Entropy::of(ChaCha20Rng::seed_from_u64(seed)),
         workers: Workers::single(),
+        pace: None,
     }
 }
 

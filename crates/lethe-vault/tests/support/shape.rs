@@ -1,6 +1,6 @@
 //! The public shape of a trace: all of it but which leaf and which slot.
 
-use crate::recorder::{Moment, Request, Timed};
+use super::recorder::{Moment, Request, Timed};
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::words::{Bucket, Level};
 use std::time::Duration;

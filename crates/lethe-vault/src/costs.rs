@@ -1,0 +1,90 @@
+//! What full batches cost in requests and bytes, expected: what an idle vault costs that is paced.
+
+use crate::header::VaultParameters;
+use crate::scheme::SchemeParameters;
+use lethe_core::schemes::path::PathParameters;
+use lethe_core::schemes::ring::{RingBucket, RingParameters};
+use lethe_seal::blob;
+use lethe_store::Usage;
+
+/// Requests and slots of one full batch, expected.
+struct Batch {
+    gets: f64,
+    slots_read: f64,
+    buckets_written: f64,
+    slots_written: f64,
+}
+
+impl VaultParameters {
+    /// What so many full batches make of requests and bytes: accesses, evictions, checkpoints, and the deletion of
+    /// what was replaced. Every bucket was written before; what is stored is left out.
+    pub fn usage_of(&self, full_batches: f64) -> Usage {
+        let batch = match &self.scheme {
+            SchemeParameters::Ring(ring) => of_ring(ring),
+            SchemeParameters::Path(path) => of_path(path),
+            SchemeParameters::Trivial(trivial) => {
+                let blocks = trivial.capacity as f64;
+                Batch { gets: blocks, slots_read: blocks, buckets_written: blocks, slots_written: blocks }
+            }
+        };
+        let layout = self.layout();
+        // All slots of a scheme have one length.
+        let slot_bytes = layout.bytes().0 as f64 / layout.slots() as f64;
+        let accesses = full_batches * f64::from(self.scheme.max_batch());
+        let checkpoints = accesses / self.checkpoint_every as f64;
+        let shipped = checkpoints / self.ship_every as f64;
+        let shipped_bytes = shipped * blob::sealed_bytes(self.shipped_bytes() as usize) as f64;
+        let whole = |count: f64| count.round() as u64;
+        Usage {
+            slot_reads: whole(full_batches * batch.gets),
+            bucket_writes: whole(full_batches * batch.buckets_written),
+            bucket_deletes: whole(full_batches * batch.buckets_written),
+            blob_writes: whole(shipped),
+            blob_deletes: whole(shipped),
+            // Before a checkpoint is shipped and before something is deleted, the claims are listed.
+            lists: whole(2.0 * shipped + checkpoints),
+            bytes_up: whole(full_batches * batch.slots_written * slot_bytes + shipped_bytes),
+            bytes_down: whole(full_batches * batch.slots_read * slot_bytes),
+            ..Usage::default()
+        }
+    }
+}
+
+fn of_ring(ring: &RingParameters) -> Batch {
+    let accesses = f64::from(ring.max_batch);
+    let (rate, inner) = (f64::from(ring.eviction_rate), f64::from(ring.leaf_level - ring.top));
+    let per_path =
+        |of: fn(&RingParameters, RingBucket) -> f64| inner * of(ring, ring.inner) + of(ring, ring.leaf);
+    // Evictions, and the reshuffles that come early beside them.
+    let rewritten = ring.slots_written_per_access() * rate / per_path(|_, bucket| f64::from(bucket.slots));
+    let evictions = accesses / rate * rewritten;
+    let on_line = accesses * (inner + 1.0);
+    Batch {
+        gets: on_line + evictions * per_path(runs),
+        slots_read: on_line + evictions * per_path(fetched),
+        buckets_written: evictions * (inner + 1.0),
+        slots_written: accesses * ring.slots_written_per_access(),
+    }
+}
+
+/// Slots that an eviction fetches of a bucket.
+fn fetched(ring: &RingParameters, bucket: RingBucket) -> f64 {
+    f64::from(bucket.blocks).min((f64::from(bucket.slots) - f64::from(ring.eviction_rate)).max(0.0))
+}
+
+/// Requests that fetch them: each run of adjacent slots is one. So many runs has a random choice on average.
+fn runs(ring: &RingParameters, bucket: RingBucket) -> f64 {
+    let (fetched, slots) = (fetched(ring, bucket), f64::from(bucket.slots));
+    fetched * (slots - fetched + 1.0) / slots
+}
+
+/// The paths of a batch share buckets near the root.
+fn of_path(path: &PathParameters) -> Batch {
+    let buckets: f64 = (path.top.0..=path.leaf_level.0)
+        .map(|level| {
+            let width = f64::from(level).exp2();
+            width * (1.0 - (1.0 - 1.0 / width).powf(f64::from(path.max_batch)))
+        })
+        .sum();
+    Batch { gets: buckets, slots_read: buckets, buckets_written: buckets, slots_written: buckets }
+}

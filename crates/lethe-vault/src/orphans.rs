@@ -1,0 +1,244 @@
+//! What lies in the store below a vault's prefix and is no part of its newest state: found without opening the vault.
+//!
+//! The trusted disk names what is needed: the checkpoint's buckets, the older ones that a recovery or a restore may
+//! still read, and whatever the journal has announced since. A bucket version that it does not name is dead if its name
+//! is one that this vault may have given: a bucket of its tree, and a version no newer than the newest that it knows.
+//! The watcher sees lists, and deletions of what it could have named itself.
+
+use crate::check::Beside;
+use crate::checkpoint::{Shipped, blob_order};
+use crate::disk::TrustedDisk;
+use crate::error::VaultError;
+use crate::header::VaultHeader;
+use crate::ownership::{self, Claims};
+use crate::record::{Effect, Record};
+use crate::recovery::{
+    self, RESTORING, UNFINISHED, agree_on_header, newest_known, read_checkpoint, read_journal,
+};
+use crate::session::{HEADER, SHIPPED, VaultStore};
+use lethe_core::store::{BucketVersion, Untrusted};
+use lethe_core::words::Version;
+use lethe_seal::blob;
+use lethe_seal::derive::Purpose;
+use lethe_seal::master_key::MasterKey;
+use lethe_store::{BlobError, Blobs};
+use std::collections::BTreeSet;
+
+/// Bucket versions that are deleted between two looks at the claims.
+const AT_ONCE: usize = 1000;
+
+/// So many objects of so many bytes together, as the store tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// One object more.
+    pub fn add(&mut self, bytes: u64) {
+        self.objects += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// What the store holds, by what it is to the vault.
+#[derive(Debug)]
+pub struct Orphans {
+    /// The newest state: buckets, header, claims, the shipped checkpoint.
+    pub in_use: Tally,
+    /// Replaced buckets that a recovery or a restore may still read; the vault deletes them when their time has come.
+    pub kept: Tally,
+    /// Buckets of this vault's names that nothing needs any more.
+    pub dead_buckets: Tally,
+    /// Checkpoints before the newest.
+    pub dead_checkpoints: Tally,
+    /// Newer than the newest state: another gateway's, or planted. Never removed.
+    pub newer: Vec<String>,
+    /// Names that this vault has never given. Never removed.
+    pub foreign: Vec<String>,
+    vault: VaultHeader,
+    epoch: u32,
+    buckets: Vec<BucketVersion>,
+    checkpoints: Vec<String>,
+}
+
+/// What was removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Bucket versions.
+    pub buckets: u64,
+    /// Checkpoints.
+    pub checkpoints: u64,
+    /// What interrupted writes had left under no name of their own.
+    pub unfinished: u64,
+    /// What bears the name of an older checkpoint and does not open with this vault's key: left where it is.
+    pub not_ours: u64,
+}
+
+/// Looks through the store. The vault must not be open anywhere.
+///
+/// # Errors
+/// [`VaultError::Displaced`] if another gateway has the vault; [`VaultError::NoVault`], [`VaultError::Damaged`], and
+/// those of the store.
+pub async fn find_orphans<U: VaultStore>(
+    disk: &TrustedDisk,
+    store: &U,
+    master: &MasterKey,
+) -> Result<Orphans, VaultError> {
+    let header = recovery::read_header(disk, master)?;
+    if disk.meta(RESTORING)?.is_some_and(|flag| flag == UNFINISHED) {
+        return Err(VaultError::RestoreUnfinished);
+    }
+    agree_on_header(disk, store, master, &header).await?;
+    let checkpoint = read_checkpoint(disk, &header, master)?;
+    let (records, _) = read_journal(disk, &header, master, checkpoint.sequence)?;
+    let known = newest_known(&checkpoint, &records);
+    let claims = Claims { blobs: store, master, vault: header.vault };
+    let epoch = claims.newest(known.epoch).await?;
+    if epoch > known.epoch && !ownership::is_noted(disk, epoch)? {
+        return Err(VaultError::Displaced { ours: known.epoch, theirs: epoch });
+    }
+    let shipped = match disk.meta(SHIPPED)? {
+        Some(note) => {
+            let note: (Shipped, Vec<(u64, [u8; 32])>) =
+                borsh::from_slice(&note).map_err(|error| VaultError::Damaged(error.to_string()))?;
+            note.0
+        }
+        None => Shipped::default(),
+    };
+    let mut needed: BTreeSet<BucketVersion> = checkpoint.versions.live().collect();
+    needed.extend(records.iter().flat_map(written));
+    let kept: BTreeSet<BucketVersion> = checkpoint.garbage.iter().map(|garbage| garbage.written()).collect();
+    let mut found = Orphans {
+        in_use: Tally::default(),
+        kept: Tally::default(),
+        dead_buckets: Tally::default(),
+        dead_checkpoints: Tally::default(),
+        newer: Vec::new(),
+        foreign: Vec::new(),
+        vault: header,
+        epoch,
+        buckets: Vec::new(),
+        checkpoints: Vec::new(),
+    };
+    let buckets = found.vault.parameters.layout().buckets();
+    store
+        .list_bucket_versions(&mut |of, bytes| {
+            let name = || format!("{} {}", of.bucket, of.version);
+            if needed.contains(&of) {
+                found.in_use.add(bytes.0);
+            } else if kept.contains(&of) {
+                found.kept.add(bytes.0);
+            } else if of.bucket.0 >= buckets {
+                found.foreign.push(name());
+            } else if of.version > known {
+                found.newer.push(name());
+            } else {
+                found.dead_buckets.add(bytes.0);
+                found.buckets.push(of);
+            }
+        })
+        .await?;
+    found.buckets.sort_unstable();
+    for blob in store.list("").await? {
+        found.sort_blob(blob.name, blob.size.0, &shipped);
+    }
+    Ok(found)
+}
+
+/// The bucket versions that a record has announced.
+fn written(record: &Record) -> impl Iterator<Item = BucketVersion> + '_ {
+    record.announced.iter().flat_map(|announced| {
+        let written: &[(_, Version)] = match &announced.effect {
+            Effect::Write(written) => written,
+            Effect::Read(_) => &[],
+        };
+        written.iter().map(|(bucket, version)| BucketVersion { bucket: *bucket, version: *version })
+    })
+}
+
+impl Orphans {
+    fn sort_blob(&mut self, name: String, bytes: u64, shipped: &Shipped) {
+        let newest = (shipped.epoch, shipped.number);
+        let claim = ownership::number(&name).filter(|epoch| ownership::name(*epoch) == name);
+        match (blob_order(&name), claim) {
+            _ if name == HEADER => self.in_use.add(bytes),
+            (Some(order), _) if order == newest && shipped.number > 0 => self.in_use.add(bytes),
+            (Some(order), _) if order < newest => {
+                self.dead_checkpoints.add(bytes);
+                self.checkpoints.push(name);
+            }
+            (_, Some(epoch)) if epoch <= self.epoch => self.in_use.add(bytes),
+            (Some(_), _) | (_, Some(_)) => self.newer.push(name),
+            _ => self.foreign.push(name),
+        }
+    }
+
+    /// What can be removed.
+    pub fn dead(&self) -> Tally {
+        let (buckets, checkpoints) = (self.dead_buckets, self.dead_checkpoints);
+        Tally { objects: buckets.objects + checkpoints.objects, bytes: buckets.bytes + checkpoints.bytes }
+    }
+
+    /// Removes what is dead. May be cut off anywhere and run again.
+    ///
+    /// # Errors
+    /// [`VaultError::Displaced`] if another gateway has opened the vault since, and those of the store.
+    pub async fn remove<U: VaultStore>(self, store: &U, master: &MasterKey) -> Result<Removed, VaultError> {
+        let claims = Claims { blobs: store, master, vault: self.vault.vault };
+        let mut removed = Removed::default();
+        for some in self.buckets.chunks(AT_ONCE) {
+            // Whoever has taken over may need what is dead for us.
+            claims.check(self.epoch).await?;
+            Untrusted::delete(store, some).await?;
+            removed.buckets += some.len() as u64;
+        }
+        for name in &self.checkpoints {
+            if self.is_ours(name, store, master).await? {
+                claims.check(self.epoch).await?;
+                Blobs::remove(store, name).await?;
+                removed.checkpoints += 1;
+            } else {
+                removed.not_ours += 1;
+            }
+        }
+        claims.check(self.epoch).await?;
+        removed.unfinished = store.sweep_unfinished().await?;
+        Ok(removed)
+    }
+
+    /// Whether what bears a checkpoint's name was sealed with this vault's key.
+    async fn is_ours<U: VaultStore>(
+        &self,
+        name: &str,
+        store: &U,
+        master: &MasterKey,
+    ) -> Result<bool, VaultError> {
+        match store.get(name, Beside::most(&self.vault.parameters)).await {
+            Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),
+            Ok(Some(sealed)) => {
+                let context = [self.vault.vault.0.as_slice(), name.as_bytes()].concat();
+                Ok(blob::open(master, Purpose::CHECKPOINT, &context, &sealed).is_ok())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::blob_name;
+
+    #[test]
+    fn only_a_name_as_the_vault_gives_it_is_a_checkpoints() {
+        let name = blob_name(3, 18);
+        assert_eq!(blob_order(&name), Some((3, 18)));
+        for other in ["checkpoint/3-12", "checkpoint/00000003-+000000000000012", "checkpoint/00000003-12"] {
+            assert_eq!(blob_order(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The times of a paced vault: they follow from the count of turns and from the store's answers, and from nothing else.
+//!
+//! Every turn begins a full batch, whether or not anybody asked. Requests leave at *instants* only, eight to a turn. So
+//! what happens between two instants on this machine (how long a record takes to become durable, how many names a
+//! checkpoint holds) does not show, as long as it fits. What does not fit gets twice the time, and keeps it: so much
+//! that a watcher learns how slow this machine has been, to a power of two, and not what it was busy with.
+//!
+//! Pure arithmetic: the clock is the caller's.
+
+use crate::error::VaultError;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Instants in a turn.
+const INSTANTS: u32 = 8;
+/// How often a batch is sent: the length of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace(Duration);
+
+impl Pace {
+    /// The shortest turn. An instant is a millisecond then, and timers have no finer grain.
+    pub const LEAST: Duration = Duration::from_millis(8);
+    /// The longest turn.
+    pub const MOST: Duration = Duration::from_secs(3600);
+
+    /// A turn every `turn`.
+    ///
+    /// # Errors
+    /// [`VaultError::Parameters`] for less than 8 milliseconds, and for more than an hour.
+    pub fn every(turn: Duration) -> Result<Self, VaultError> {
+        let (least, most) = (Self::LEAST, Self::MOST);
+        if (least..=most).contains(&turn) {
+            return Ok(Pace(turn));
+        }
+        Err(VaultError::Parameters(format!("a pace of {turn:?}: choose from {least:?} to {most:?}")))
+    }
+
+    /// The length of a turn.
+    pub fn turn(self) -> Duration {
+        self.0
+    }
+}
+
+/// How a paced vault fared since it was opened. How many accesses were asked for is for the owner alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PaceFigures {
+    /// The length of a turn.
+    pub turn: Duration,
+    /// Turns so far, each a full batch.
+    pub turns: u64,
+    /// Accesses that somebody asked for.
+    pub asked: u64,
+    /// Accesses that filled batches up.
+    pub dummies: u64,
+    /// Turns that began an eighth of a turn or more after they were due: the store was not done with the last one, or a
+    /// checkpoint came between.
+    pub late: u64,
+    /// Turns that were due while another was late, and were left out.
+    pub left_out: u64,
+    /// How late all turns were, together.
+    pub lateness: Duration,
+    /// How late the latest was.
+    pub latest: Duration,
+    /// The time that a record has to become durable, now; grown if this machine once was slower.
+    pub lead: Duration,
+}
+
+/// Work on this machine whose duration must not show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Local {
+    /// A step of the scheme, and its record's way to the disk.
+    Step,
+    /// A checkpoint on the disk.
+    Checkpoint,
+    /// A checkpoint on the disk that is sealed for the store as well, with all rows.
+    Shipment,
+}
+
+/// The moments at which requests may leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Instants {
+    origin: Instant,
+    turn: Duration,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    instants: Instants,
+    /// When the next turn begins.
+    due: Instant,
+    /// Nothing begins before.
+    hush: Instant,
+    /// Instants that each kind of work gets.
+    leads: [u32; 3],
+    figures: PaceFigures,
+}
+
+impl Pacer {
+    /// For a vault whose opening began at `origin`, before its first request; it is open `now`. How long that took on
+    /// this machine shows to a power of two of turns.
+    pub(crate) fn new(pace: Pace, origin: Instant, now: Instant) -> Self {
+        let turns = (now - origin).as_nanos() / pace.0.as_nanos() + 1;
+        let first = u32::try_from(turns.next_power_of_two()).unwrap_or(u32::MAX);
+        let due = origin + pace.0 * first;
+        let figures = PaceFigures { turn: pace.0, lead: pace.0 / INSTANTS, ..PaceFigures::default() };
+        let instants = Instants { origin, turn: pace.0 };
+        Pacer { instants, due, hush: due, leads: [1; 3], figures }
+    }
+
+    pub(crate) fn instants(&self) -> Instants {
+        self.instants
+    }
+
+    /// Whether nothing may begin yet.
+    pub(crate) fn is_hushed(&self, now: Instant) -> bool {
+        now < self.hush
+    }
+
+    /// Whether a turn is to begin as soon as it can.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        now >= self.due
+    }
+
+    /// A turn begins, with so many accesses that were asked for.
+    pub(crate) fn begins(&mut self, now: Instant, asked: u64, dummies: u64) {
+        let late = now.saturating_duration_since(self.due);
+        let turn = self.figures.turn;
+        let left_out = u32::try_from(late.as_nanos() / turn.as_nanos()).unwrap_or(u32::MAX - 1);
+        self.due += turn * (left_out + 1);
+        let figures = &mut self.figures;
+        figures.turns += 1;
+        figures.asked += asked;
+        figures.dummies += dummies;
+        if late >= turn / INSTANTS {
+            figures.late += 1;
+            figures.left_out += u64::from(left_out);
+            figures.lateness += late;
+            figures.latest = figures.latest.max(late);
+        }
+    }
+
+    /// When the requests may leave that follow from work which began at `began` and is done `now`.
+    pub(crate) fn leaves(&mut self, local: Local, began: Instant, now: Instant) -> Instant {
+        let mut at = self.instants.after(began, self.leads[local as usize]);
+        // A step gets a turn at most: what stalls a disk once should not slow the vault down for good.
+        while at < now && (local != Local::Step || self.leads[Local::Step as usize] < INSTANTS) {
+            let lead = &mut self.leads[local as usize];
+            *lead = lead.saturating_mul(2);
+            let lead = *lead;
+            at = self.instants.after(began, lead);
+            tracing::debug!(?local, lead, "this machine is slower than the pace: it gets more time");
+        }
+        if at < now {
+            at = self.instants.after(now, 1);
+        }
+        if local != Local::Step {
+            self.hush = at;
+        }
+        at.max(self.hush)
+    }
+
+    /// The moment at which something is to be done next, of those after `now`.
+    pub(crate) fn wakes(&self, now: Instant, leaves: Option<Instant>) -> Option<Instant> {
+        [Some(self.due), Some(self.hush), leaves].into_iter().flatten().filter(|at| *at > now).min()
+    }
+
+    pub(crate) fn figures(&self) -> PaceFigures {
+        let lead = self.figures.turn * self.leads[Local::Step as usize] / INSTANTS;
+        PaceFigures { lead, ..self.figures }
+    }
+}
+
+impl Instants {
+    /// The nth instant after a moment.
+    fn after(self, moment: Instant, nth: u32) -> Instant {
+        let turn = self.turn;
+        let since = moment - self.origin;
+        let turns = u32::try_from(since.as_nanos() / turn.as_nanos()).unwrap_or(u32::MAX);
+        let within = since - turn * turns;
+        // Instants are reckoned from the turn's begin, so that no remainder of the division adds up.
+        let passed = (within.as_nanos() * u128::from(INSTANTS) / turn.as_nanos()) as u32;
+        let instants = passed.saturating_add(nth);
+        let (more, left) = (instants / INSTANTS, instants % INSTANTS);
+        // Rounded up, so that a moment that is an instant lies before the next one.
+        let within = (turn * left + Duration::from_nanos(u64::from(INSTANTS) - 1)) / INSTANTS;
+        self.origin + turn * turns.saturating_add(more) + within
+    }
+}
+
+/// Waits for the next instant, under a pace.
+pub(crate) async fn next_instant(instants: Option<Instants>) {
+    if let Some(instants) = instants {
+        tokio::time::sleep_until(instants.after(Instant::now(), 1)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TURN: Duration = Duration::from_millis(80);
+
+    fn ms(since: u64) -> Duration {
+        Duration::from_millis(since)
+    }
+
+    /// A pacer whose first turn is due at 80 ms.
+    fn pacer() -> (Pacer, Instant) {
+        let origin = Instant::now();
+        (Pacer::new(Pace(TURN), origin, origin + ms(20)), origin)
+    }
+
+    #[test]
+    fn turns_are_due_at_multiples_of_the_pace_since_the_opening_began() {
+        let (mut pacer, origin) = pacer();
+        assert!(!pacer.is_due(origin + ms(79)));
+        assert!(pacer.is_due(origin + ms(80)));
+        pacer.begins(origin + ms(80), 3, 5);
+        assert!(!pacer.is_due(origin + ms(159)));
+        // Late by more than a turn: one is left out, and the next is due when it would have been.
+        pacer.begins(origin + ms(250), 0, 8);
+        assert!(!pacer.is_due(origin + ms(319)) && pacer.is_due(origin + ms(320)));
+        let expected = PaceFigures {
+            turn: TURN,
+            turns: 2,
+            asked: 3,
+            dummies: 13,
+            late: 1,
+            left_out: 1,
+            lateness: ms(90),
+            latest: ms(90),
+            lead: ms(10),
+        };
+        assert_eq!(pacer.figures(), expected);
+    }
+
+    #[test]
+    fn how_long_an_opening_took_shows_to_a_power_of_two_of_turns() {
+        let origin = Instant::now();
+        for (took, turns) in [(0, 1), (79, 1), (80, 2), (170, 4), (250, 4), (330, 8), (600, 8)] {
+            let pacer = Pacer::new(Pace(TURN), origin, origin + ms(took));
+            assert!(pacer.is_hushed(origin + TURN * turns - ms(1)), "{took}");
+            assert_eq!(pacer.wakes(origin + ms(took), None), Some(origin + TURN * turns), "{took}");
+        }
+    }
+
+    #[test]
+    fn requests_leave_at_instants_whatever_the_work_before_took() {
+        let (mut pacer, origin) = pacer();
+        for (began, done) in [(80, 80), (80, 81), (80, 90), (83, 89), (89, 89)] {
+            let leaves = pacer.leaves(Local::Step, origin + ms(began), origin + ms(done));
+            assert_eq!(leaves, origin + ms(90), "{began} to {done}");
+        }
+        assert_eq!(pacer.leaves(Local::Step, origin + ms(158), origin + ms(160)), origin + ms(160));
+    }
+
+    #[test]
+    fn work_that_does_not_fit_gets_twice_the_time_from_then_on() {
+        let (mut pacer, origin) = pacer();
+        let leaves =
+            |pacer: &mut Pacer, began, done| pacer.leaves(Local::Step, origin + ms(began), origin + ms(done));
+        assert_eq!(leaves(&mut pacer, 80, 111), origin + ms(120));
+        assert_eq!(leaves(&mut pacer, 160, 160), origin + ms(200));
+        assert_eq!(pacer.figures().lead, ms(40));
+        // A turn at most, however long a disk was stalled.
+        assert_eq!(leaves(&mut pacer, 320, 1001), origin + ms(1010));
+        assert_eq!(leaves(&mut pacer, 1040, 1040), origin + ms(1120));
+        assert_eq!(pacer.figures().lead, TURN);
+    }
+
+    #[test]
+    fn nothing_begins_or_leaves_before_a_checkpoint_has_had_its_time() {
+        let (mut pacer, origin) = pacer();
+        let at = pacer.leaves(Local::Checkpoint, origin + ms(85), origin + ms(105));
+        assert_eq!(at, origin + ms(120));
+        assert!(pacer.is_hushed(origin + ms(119)) && !pacer.is_hushed(at));
+        assert_eq!(pacer.leaves(Local::Step, origin + ms(105), origin + ms(105)), at);
+        // The same kind of work has the same time when it is quicker.
+        let again = pacer.leaves(Local::Checkpoint, origin + ms(165), origin + ms(165));
+        assert_eq!(again, origin + ms(200));
+        // Another kind has its own.
+        assert_eq!(pacer.leaves(Local::Shipment, origin + ms(245), origin + ms(246)), origin + ms(250));
+    }
+
+    #[test]
+    fn instants_do_not_drift_where_a_turn_is_no_multiple_of_eight() {
+        let origin = Instant::now();
+        let turn = Duration::from_nanos(10_000_003);
+        let pacer = Pacer::new(Pace(turn), origin, origin);
+        let mut at = origin;
+        for _ in 0..8 * 1000 {
+            at = pacer.instants.after(at, 1);
+        }
+        assert_eq!(at, origin + turn * 1000);
+    }
+
+    #[test]
+    fn a_pace_out_of_range_is_refused() {
+        for turn in [Duration::ZERO, ms(7), Pace::MOST + ms(1)] {
+            assert!(matches!(Pace::every(turn), Err(VaultError::Parameters(_))), "{turn:?}");
+        }
+        assert_eq!(Pace::every(ms(8)).map(Pace::turn).ok(), Some(ms(8)));
+    }
+}
