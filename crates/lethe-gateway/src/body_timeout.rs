@@ -7,24 +7,28 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
-/// The body of a request as it comes from the network. The clock runs only while somebody waits for it.
-pub(crate) struct ImpatientBody {
+/// The body of a request as it comes from the network. It fails when the next piece of it does not come in time; the
+/// clock runs only while somebody waits for it.
+#[derive(Debug)]
+pub struct RequestBody {
     body: Incoming,
     patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl ImpatientBody {
+impl RequestBody {
     pub(crate) fn new(body: Incoming, patience: Duration) -> Self {
-        ImpatientBody { body, patience, waiting: None }
+        RequestBody { body, patience, waiting: None }
     }
 }
 
 /// Why a body ended early.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BodyError {
+pub enum BodyError {
+    /// The client went silent.
     #[error("{TOO_LATE}")]
     TooLate,
+    /// The connection failed, or its bytes are no HTTP.
     #[error(transparent)]
     Connection(#[from] hyper::Error),
 }
@@ -32,7 +36,7 @@ pub(crate) enum BodyError {
 /// The text of [`BodyError::TooLate`]: s3s wraps the error, and hands on no more than its text.
 pub(crate) const TOO_LATE: &str = "the next piece of the body did not come in time";
 
-impl Body for ImpatientBody {
+impl Body for RequestBody {
     type Data = Bytes;
     type Error = BodyError;
 

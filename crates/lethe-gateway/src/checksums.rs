@@ -2,46 +2,59 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use borsh::{BorshDeserialize, BorshSerialize};
+use borsh::BorshDeserialize;
 use crc_fast::CrcAlgorithm;
 use md5::Md5;
+use minicbor::{Decode, Encode};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 /// A checksum algorithm of S3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshDeserialize, Encode, Decode)]
 #[borsh(use_discriminant = false)]
+#[cbor(index_only)]
 pub enum Algorithm {
     /// CRC-32 (ISO-HDLC).
+    #[n(0)]
     Crc32,
     /// CRC-32C (Castagnoli).
+    #[n(1)]
     Crc32c,
     /// CRC-64/NVME.
+    #[n(2)]
     Crc64Nvme,
     /// SHA-1.
+    #[n(3)]
     Sha1,
     /// SHA-256.
+    #[n(4)]
     Sha256,
 }
 
 /// What a checksum of an object in parts was computed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshDeserialize, Encode, Decode)]
 #[borsh(use_discriminant = false)]
+#[cbor(index_only)]
 pub enum Coverage {
     /// All bytes of the object.
+    #[n(0)]
     FullObject,
     /// The checksums of its parts, one after the other.
+    #[n(1)]
     Composite,
 }
 
 /// A checksum as S3 writes it: base64, with `-N` after it if it is one of N parts' checksums.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshDeserialize, Encode, Decode)]
 pub struct Checksum {
     /// By which algorithm.
+    #[n(0)]
     pub algorithm: Algorithm,
     /// Over what.
+    #[n(1)]
     pub coverage: Coverage,
     /// Base64 text.
+    #[n(2)]
     pub value: String,
 }
 
@@ -51,6 +64,16 @@ impl Algorithm {
         match self {
             Algorithm::Crc64Nvme => Coverage::FullObject,
             _ => Coverage::Composite,
+        }
+    }
+
+    /// Bytes of a checksum.
+    pub fn bytes(self) -> usize {
+        match self {
+            Algorithm::Crc32 | Algorithm::Crc32c => 4,
+            Algorithm::Crc64Nvme => 8,
+            Algorithm::Sha1 => 20,
+            Algorithm::Sha256 => 32,
         }
     }
 

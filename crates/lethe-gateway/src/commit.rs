@@ -53,8 +53,7 @@ impl<D: Device> Inner<D> {
         }
         match self.device.commit_rows(forth).await {
             Ok(()) => {
-                let mut catalogue = self.catalogue.write();
-                changes.into_iter().for_each(|change| catalogue.apply(change));
+                self.catalogue.write().apply(changes);
                 Ok(outcome)
             }
             Err(refusal @ (DeviceError::Full | DeviceError::RowsFull)) => Err(refusal.into()),

@@ -1,7 +1,6 @@
 //! The connections that a server has: never more than a limit, and an idle one makes room for a new one.
 
-use hyper_util::server::graceful::GracefulConnection;
-use std::pin::pin;
+use crate::admission::Place;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -21,43 +20,81 @@ pub(crate) struct Presence {
 
 #[derive(Clone, Copy, Debug)]
 enum Doing {
-    /// It waits for the head of a request, or its client takes an answer, since then.
+    /// Since then it agrees on TLS, or waits for the head of its first request: nothing was ever answered.
+    Arriving(Instant),
+    /// It waits for the head of another request, since then.
     Idle(Instant),
+    /// A request is being answered, or its client is taking the answer.
     Answering,
     /// It was told to end; a request that is under way is finished before.
     Leaving,
+    /// It was told to end before it had answered anything.
+    Unwanted,
 }
 
 impl Presence {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Presence { doing: Mutex::new(Doing::Idle(Instant::now())), leave: Notify::new() })
+        Arc::new(Presence { doing: Mutex::new(Doing::Arriving(Instant::now())), leave: Notify::new() })
     }
 
-    pub(crate) fn answering(&self) {
+    /// A request has come; until the answer is dropped, it is being answered.
+    pub(crate) fn answering(self: &Arc<Self>) -> Answering {
         self.set(Doing::Answering);
-    }
-
-    pub(crate) fn idle(&self) {
-        self.set(Doing::Idle(Instant::now()));
+        Answering { presence: Arc::clone(self), place: None }
     }
 
     fn set(&self, next: Doing) {
-        let mut doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner);
-        if !matches!(*doing, Doing::Leaving) {
+        let mut doing = self.lock();
+        if !matches!(*doing, Doing::Leaving | Doing::Unwanted) {
             *doing = next;
         }
     }
 
+    fn lock(&self) -> std::sync::MutexGuard<'_, Doing> {
+        self.doing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn idle_since(&self) -> Option<Instant> {
-        match *self.doing.lock().unwrap_or_else(PoisonError::into_inner) {
-            Doing::Idle(since) => Some(since),
-            Doing::Answering | Doing::Leaving => None,
+        match *self.lock() {
+            Doing::Arriving(since) | Doing::Idle(since) => Some(since),
+            Doing::Answering | Doing::Leaving | Doing::Unwanted => None,
         }
     }
 
     fn end(&self) {
-        *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = Doing::Leaving;
+        let mut doing = self.lock();
+        *doing = match *doing {
+            Doing::Arriving(_) | Doing::Unwanted => Doing::Unwanted,
+            Doing::Idle(_) | Doing::Answering | Doing::Leaving => Doing::Leaving,
+        };
         self.leave.notify_one();
+    }
+
+    /// Returns when it is told to end: `true` if it may do so at once, since nobody waits for an answer.
+    pub(crate) async fn told_to_end(&self) -> bool {
+        self.leave.notified().await;
+        matches!(*self.lock(), Doing::Unwanted)
+    }
+}
+
+/// A request that is being answered. Dropped when its answer was handed over, or given up.
+#[derive(Debug)]
+pub(crate) struct Answering {
+    presence: Arc<Presence>,
+    place: Option<Place>,
+}
+
+impl Answering {
+    /// It is at work, and holds a place among the requests that are.
+    pub(crate) fn with(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.presence.set(Doing::Idle(Instant::now()));
     }
 }
 
@@ -104,29 +141,18 @@ impl Connections {
         longest.inspect(|(_, presence)| presence.end()).is_some()
     }
 
-    /// Serves a connection to its end.
-    pub(crate) fn serve<C>(&mut self, connection: C, presence: Arc<Presence>)
-    where
-        C: GracefulConnection<Error = hyper::Error> + Send + 'static,
-    {
+    /// Serves a connection to its end. It ends by itself when its presence is told to.
+    pub(crate) fn serve(
+        &mut self,
+        presence: &Arc<Presence>,
+        connection: impl Future<Output = ()> + Send + 'static,
+    ) {
         self.present.retain(|presence| presence.strong_count() > 0);
-        self.present.push(Arc::downgrade(&presence));
-        self.tasks.spawn(async move {
-            let mut connection = pin!(connection);
-            let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = presence.leave.notified() => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
-            if let Err(error) = ended {
-                tracing::debug!(%error, "a connection ended early");
-            }
-        });
+        self.present.push(Arc::downgrade(presence));
+        self.tasks.spawn(connection);
     }
 
-    /// Ends all of them: the idle ones at once, the others when their request is answered, or when the time is over.
+    /// Ends all of them: the idle ones at once, the others when their answer was taken, or when the time is over.
     pub(crate) async fn end(mut self, grace: Duration) {
         self.present.iter().filter_map(Weak::upgrade).for_each(|presence| presence.end());
         let all_ended = async { while self.tasks.join_next().await.is_some() {} };

@@ -9,6 +9,11 @@ pub type Row = (Vec<u8>, Vec<u8>);
 /// One change of a row: the key, and its new value or `None` to remove it.
 pub type RowChange = (Vec<u8>, Option<Vec<u8>>);
 
+/// Names what belongs together, such as the batches of one transfer. A device serves flows in turns, a block each, so
+/// that a long transfer does not keep short ones waiting, and the calls of one flow in the order in which they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flow(pub u64);
+
 /// A durable block device whose accesses teach its watcher nothing but how many there are, with a small table of
 /// rows beside it that the watcher does not see at all.
 ///
@@ -24,12 +29,23 @@ pub trait Device: Send + Sync + 'static {
     /// The most blocks of one `read` or `write`: a public parameter, at least 1.
     fn max_batch(&self) -> usize;
 
+    /// Bytes of room for rows: keys and values together.
+    fn rows_bytes(&self) -> u64;
+
     /// Reads blocks in the order asked, each exactly one block long. A block never written reads as zeros.
-    fn read(&self, blocks: Vec<u64>) -> impl Future<Output = Result<Vec<Bytes>, DeviceError>> + Send;
+    fn read(
+        &self,
+        flow: Flow,
+        blocks: Vec<u64>,
+    ) -> impl Future<Output = Result<Vec<Bytes>, DeviceError>> + Send;
 
     /// Replaces whole blocks; they are durable when this returns. After an error some may be replaced and others
     /// not, but none is replaced later on.
-    fn write(&self, writes: Vec<(u64, Bytes)>) -> impl Future<Output = Result<(), DeviceError>> + Send;
+    fn write(
+        &self,
+        flow: Flow,
+        writes: Vec<(u64, Bytes)>,
+    ) -> impl Future<Output = Result<(), DeviceError>> + Send;
 
     /// All rows, in any order. Shows nothing to the watcher.
     fn load_rows(&self) -> impl Future<Output = Result<Vec<Row>, DeviceError>> + Send;
@@ -71,11 +87,22 @@ impl<D: Device> Device for std::sync::Arc<D> {
     fn max_batch(&self) -> usize {
         (**self).max_batch()
     }
-    fn read(&self, blocks: Vec<u64>) -> impl Future<Output = Result<Vec<Bytes>, DeviceError>> + Send {
-        (**self).read(blocks)
+    fn rows_bytes(&self) -> u64 {
+        (**self).rows_bytes()
     }
-    fn write(&self, writes: Vec<(u64, Bytes)>) -> impl Future<Output = Result<(), DeviceError>> + Send {
-        (**self).write(writes)
+    fn read(
+        &self,
+        flow: Flow,
+        blocks: Vec<u64>,
+    ) -> impl Future<Output = Result<Vec<Bytes>, DeviceError>> + Send {
+        (**self).read(flow, blocks)
+    }
+    fn write(
+        &self,
+        flow: Flow,
+        writes: Vec<(u64, Bytes)>,
+    ) -> impl Future<Output = Result<(), DeviceError>> + Send {
+        (**self).write(flow, writes)
     }
     fn load_rows(&self) -> impl Future<Output = Result<Vec<Row>, DeviceError>> + Send {
         (**self).load_rows()

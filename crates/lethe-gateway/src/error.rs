@@ -1,4 +1,4 @@
-//! What can go wrong with an object, a bucket or an upload.
+//! What can go wrong with an object, a container or an upload.
 
 use crate::device::DeviceError;
 use crate::padding::PaddingError;
@@ -6,26 +6,22 @@ use crate::padding::PaddingError;
 /// Why a request was refused or failed. No text of it holds a name.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no bucket of this name.
-    #[error("the bucket does not exist")]
-    NoSuchBucket,
-    /// There is a bucket of this name already.
-    #[error("the bucket exists already")]
-    BucketExists,
-    /// The bucket still holds objects or unfinished uploads.
-    #[error(
-        "the bucket still holds {objects} objects and {uploads} unfinished multipart uploads: delete or abort them first"
-    )]
-    BucketNotEmpty {
+    /// There is no container of this name.
+    #[error("the container does not exist")]
+    NoSuchContainer,
+    /// There is a container of this name already.
+    #[error("the container exists already")]
+    ContainerExists,
+    /// The container still holds objects.
+    #[error("the container still holds {objects} objects: delete them first")]
+    ContainerNotEmpty {
         /// Objects in it.
         objects: usize,
-        /// Multipart uploads neither completed nor aborted.
-        uploads: usize,
     },
     /// There is no object under this key.
     #[error("the key does not exist")]
     NoSuchKey,
-    /// There is no such multipart upload for this bucket and key.
+    /// There is no such multipart upload for this container and key.
     #[error("the multipart upload does not exist: it may have been completed or aborted")]
     NoSuchUpload,
     /// A part number outside of `1..=10000`.
@@ -62,6 +58,15 @@ pub enum Error {
         /// The object's size in bytes.
         bytes: u64,
     },
+    /// The object would be more than a container or its account may hold. Nothing was changed.
+    #[error("the upload exceeds the quota of {0}")]
+    OverQuota(&'static str),
+    /// The container that old versions shall go to is not there. Nothing was changed.
+    #[error("the container for old versions does not exist: make it, or set another one")]
+    NoArchive,
+    /// Metadata that is not kept.
+    #[error("{0}")]
+    Metadata(String),
     /// More user metadata than S3 takes. Nothing was changed.
     #[error("the user metadata has {bytes} bytes, names and values together: at most {most} are taken")]
     MetadataTooLarge {
@@ -94,6 +99,9 @@ pub enum Error {
         /// Blocks that are free.
         free: u64,
     },
+    /// So many transfers are under way that their memory is taken. Nothing was begun.
+    #[error("too many transfers are under way: ask again in a moment")]
+    Busy,
     /// The device refused or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -126,6 +134,17 @@ pub enum OpenError {
         /// The number found.
         found: u32,
         /// The number known.
+        known: u32,
+    },
+    /// The catalogue is of a format that an older version wrote.
+    #[error(
+        "the catalogue is of format {found}, this version works with format {known}: `lethe upgrade` rewrites it, once; \
+         older versions cannot open the vault afterwards"
+    )]
+    OlderFormat {
+        /// The number found.
+        found: u32,
+        /// The number worked with.
         known: u32,
     },
     /// The catalogue was written for blocks of another size.

@@ -1,9 +1,7 @@
-//! Listing the keys of a bucket: prefix, delimiter, paging.
+//! Listing names: prefix, delimiter, paging, either way round.
 
-use crate::catalogue::{Bucket, Object};
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
 
 /// What to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,8 +10,13 @@ pub struct ListRequest {
     pub prefix: String,
     /// Keys that hold this after the prefix are listed as one, up to and with it. Empty means none.
     pub delimiter: String,
-    /// Only what comes after this, in the order of UTF-8 bytes. A group that ends here counts as listed.
+    /// Only what comes after this in the order of the listing, which is that of UTF-8 bytes. A group that ends here
+    /// counts as listed. Empty means from the beginning.
     pub after: String,
+    /// Only keys that come before this in the order of the listing. Empty means to the end.
+    pub until: String,
+    /// The last key first.
+    pub reverse: bool,
     /// The most keys and groups together.
     pub limit: usize,
 }
@@ -29,48 +32,88 @@ pub struct Listing<T> {
     pub next: Option<String>,
 }
 
-pub(crate) fn list(bucket: &Bucket, request: &ListRequest) -> Listing<Arc<Object>> {
-    list_map(&bucket.objects, request)
-}
-
-/// Lists any map by name. Each group costs one search, however many keys it holds.
-pub(crate) fn list_map<T: Clone>(map: &BTreeMap<String, T>, request: &ListRequest) -> Listing<T> {
+/// Lists the visible entries of any map by name. Each group costs one search, however many keys it holds.
+pub(crate) fn list_map<V, T>(
+    map: &BTreeMap<String, V>,
+    request: &ListRequest,
+    visible: impl Fn(&V) -> bool,
+    entry: impl Fn(&V) -> T,
+) -> Listing<T> {
     let mut page = Listing { entries: Vec::new(), prefixes: Vec::new(), next: None };
-    let mut from = start(request);
+    let (mut low, mut high) = bounds(request);
     let mut last = None;
-    loop {
-        let Some((key, value)) = map.range::<str, _>((as_str(&from), Bound::Unbounded)).next() else {
-            return page;
+    while !is_empty(&low, &high) {
+        let mut range = map.range::<str, _>((as_str(&low), as_str(&high)));
+        let Some((key, value)) = (if request.reverse { range.next_back() } else { range.next() }) else {
+            break;
         };
-        if !key.starts_with(&request.prefix) {
-            return page;
-        }
-        if page.entries.len() + page.prefixes.len() == request.limit {
-            page.next = last;
-            return page;
-        }
-        match group(key, request) {
-            Some(group) => {
-                page.prefixes.push(group.to_owned());
-                last = Some(group.to_owned());
-                match successor(group) {
-                    Some(next) => from = Bound::Included(next),
-                    None => return page,
-                }
+        let group = if visible(value) { group(key, request) } else { None };
+        // A whole group is passed over at once, in either direction.
+        let (from, to) = match group {
+            Some(group) => (successor(group).map(Bound::Included), Bound::Excluded(group.to_owned())),
+            None => (Some(Bound::Excluded(key.clone())), Bound::Excluded(key.clone())),
+        };
+        if visible(value) {
+            if page.entries.len() + page.prefixes.len() == request.limit {
+                page.next = last;
+                break;
             }
-            None => {
-                page.entries.push((key.clone(), value.clone()));
-                last = Some(key.clone());
-                from = Bound::Excluded(key.clone());
+            last = Some(group.unwrap_or(key).to_owned());
+            match group {
+                Some(group) => page.prefixes.push(group.to_owned()),
+                None => page.entries.push((key.clone(), entry(value))),
             }
         }
+        match (request.reverse, from) {
+            (true, _) => high = to,
+            (false, Some(from)) => low = from,
+            (false, None) => break,
+        }
+    }
+    page
+}
+
+/// Between which keys the request looks.
+fn bounds(request: &ListRequest) -> (Bound<String>, Bound<String>) {
+    let excluded = |text: &String| (!text.is_empty()).then(|| Bound::Excluded(text.clone()));
+    let (low, high) = if request.reverse {
+        (excluded(&request.until), excluded(&request.after))
+    } else {
+        ((!request.after.is_empty()).then(|| start(request)), excluded(&request.until))
+    };
+    let first = Bound::Included(request.prefix.clone());
+    let behind = successor(&request.prefix).map_or(Bound::Unbounded, Bound::Excluded);
+    (later(low.unwrap_or(Bound::Unbounded), first), earlier(high.unwrap_or(Bound::Unbounded), behind))
+}
+
+/// The lower bound that lets less through.
+fn later(one: Bound<String>, included: Bound<String>) -> Bound<String> {
+    match (&one, &included) {
+        (Bound::Unbounded, _) => included,
+        (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b)) if a < b => included,
+        _ => one,
     }
 }
 
-fn start(request: &ListRequest) -> Bound<String> {
-    if request.after < request.prefix {
-        return Bound::Included(request.prefix.clone());
+/// The upper bound that lets less through; both exclude if they bound.
+fn earlier(one: Bound<String>, other: Bound<String>) -> Bound<String> {
+    match (&one, &other) {
+        (Bound::Unbounded, _) => other,
+        (Bound::Excluded(a), Bound::Excluded(b)) if b < a => other,
+        _ => one,
     }
+}
+
+/// Whether nothing can lie between the bounds; such a range must not be asked for.
+fn is_empty(low: &Bound<String>, high: &Bound<String>) -> bool {
+    match (low, high) {
+        (Bound::Included(low) | Bound::Excluded(low), Bound::Excluded(high)) => low >= high,
+        _ => false,
+    }
+}
+
+/// Where a listing begins that goes on after `request.after`.
+fn start(request: &ListRequest) -> Bound<String> {
     match group(&request.after, request) {
         Some(group) if group == request.after => match successor(group) {
             Some(next) => Bound::Included(next),
@@ -91,7 +134,7 @@ pub(crate) fn group<'a>(key: &'a str, request: &ListRequest) -> Option<&'a str> 
 }
 
 /// The least text that is greater than every text beginning with `prefix`.
-fn successor(prefix: &str) -> Option<String> {
+pub(crate) fn successor(prefix: &str) -> Option<String> {
     let mut text = prefix.to_owned();
     while let Some(last) = text.pop() {
         let next = match u32::from(last) + 1 {
@@ -124,7 +167,18 @@ mod tests {
     fn plain(keys: &BTreeSet<String>, request: &ListRequest) -> (Vec<String>, Vec<String>) {
         let mut entries = Vec::new();
         let mut prefixes = Vec::new();
-        for key in keys.iter().filter(|key| key.starts_with(&request.prefix) && **key > request.after) {
+        let is_after = |key: &str| match (request.after.as_str(), request.reverse) {
+            ("", _) => true,
+            (after, false) => key > after,
+            (after, true) => key < after,
+        };
+        let is_before_end = |key: &str| match (request.until.as_str(), request.reverse) {
+            ("", _) => true,
+            (until, false) => key < until,
+            (until, true) => key > until,
+        };
+        let wanted = |key: &&String| key.starts_with(&request.prefix) && is_after(key) && is_before_end(key);
+        for key in keys.iter().filter(wanted).filter(|key| !hidden(key)) {
             match group(key, request) {
                 Some(group) => prefixes.push(group.to_owned()),
                 None => entries.push(key.clone()),
@@ -132,7 +186,20 @@ mod tests {
         }
         prefixes.dedup();
         prefixes.retain(|prefix| *prefix != request.after);
+        if request.reverse {
+            entries.reverse();
+            prefixes.reverse();
+        }
         (entries, prefixes)
+    }
+
+    /// Some keys are not to be seen.
+    fn hidden(key: &str) -> bool {
+        key.ends_with('b')
+    }
+
+    fn list(map: &BTreeMap<String, bool>, request: &ListRequest) -> Listing<()> {
+        list_map(map, request, |visible| *visible, |_| ())
     }
 
     proptest! {
@@ -142,14 +209,16 @@ mod tests {
             prefix in "[ab/]{0,2}",
             delimiter in "(/|a|/b|)",
             after in "[ab/]{0,3}",
+            until in "[ab/]{0,3}",
+            reverse in any::<bool>(),
             limit in 1usize..5,
         ) {
-            let map: BTreeMap<String, ()> = keys.iter().map(|key| (key.clone(), ())).collect();
-            let mut request = ListRequest { prefix, delimiter, after, limit };
+            let map: BTreeMap<String, bool> = keys.iter().map(|key| (key.clone(), !hidden(key))).collect();
+            let mut request = ListRequest { prefix, delimiter, after, until, reverse, limit };
             let expected = plain(&keys, &request);
             let (mut entries, mut prefixes) = (Vec::new(), Vec::new());
             loop {
-                let page = list_map(&map, &request);
+                let page = list(&map, &request);
                 prop_assert!(page.entries.len() + page.prefixes.len() <= limit);
                 entries.extend(page.entries.into_iter().map(|(key, ())| key));
                 prefixes.extend(page.prefixes);
@@ -166,10 +235,10 @@ mod tests {
 
     #[test]
     fn a_full_page_with_nothing_after_it_is_the_last() {
-        let map = BTreeMap::from([("a".to_owned(), ()), ("b".to_owned(), ())]);
+        let map = BTreeMap::from([("a".to_owned(), true), ("b".to_owned(), true)]);
         let request = |limit| ListRequest { limit, ..ListRequest::default() };
-        assert_eq!(list_map(&map, &request(2)).next, None);
-        assert_eq!(list_map(&map, &request(1)).next.as_deref(), Some("a"));
-        assert_eq!(list_map(&map, &request(0)).next, None);
+        assert_eq!(list(&map, &request(2)).next, None);
+        assert_eq!(list(&map, &request(1)).next.as_deref(), Some("a"));
+        assert_eq!(list(&map, &request(0)).next, None);
     }
 }

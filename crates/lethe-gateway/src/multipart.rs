@@ -1,12 +1,14 @@
 //! Uploads in parts. Each part is a durable object of its own without a name; completing moves no block.
 
+use crate::account::Account;
+use crate::archive;
 use crate::catalogue::{Change, Details, Moment, Object, Part, Upload, UploadId};
 use crate::checksums::{self, Algorithm, Checksum, Coverage, hex};
 use crate::conditions::WriteConditions;
 use crate::device::{Device, DeviceError};
 use crate::error::Error;
-use crate::gateway::Gateway;
 use crate::listing::{self, ListRequest};
+use crate::quota;
 use crate::writer::Written;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -50,14 +52,14 @@ pub struct UploadListing {
     pub next: Option<(String, Option<UploadId>)>,
 }
 
-impl<D: Device> Gateway<D> {
+impl<D: Device> Account<D> {
     /// Begins an upload. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchBucket`]; [`Error::Device`].
+    /// [`Error::NoSuchContainer`]; [`Error::Device`].
     pub async fn begin_upload(
         &self,
-        bucket: &str,
+        container: &str,
         key: &str,
         details: Details,
         checksum: Option<(Algorithm, Coverage)>,
@@ -67,16 +69,18 @@ impl<D: Device> Gateway<D> {
             .map_err(|error| DeviceError::Unavailable(format!("the system gave no randomness: {error}")))?;
         let id = UploadId(id);
         let upload = Box::new(Upload {
-            bucket: bucket.to_owned(),
+            account: self.name.to_string(),
+            container: container.to_owned(),
             key: key.to_owned(),
             details,
             checksum,
-            started: Moment::now(),
+            started: self.gateway.inner.now(),
             parts: BTreeMap::new(),
         });
-        self.inner
+        self.gateway
+            .inner
             .change(move |catalogue| {
-                catalogue.bucket(&upload.bucket)?;
+                catalogue.container(&upload.account, &upload.container)?;
                 Ok((vec![Change::AddUpload { id, upload }], id))
             })
             .await
@@ -85,18 +89,18 @@ impl<D: Device> Gateway<D> {
     /// The upload of this name as it stands. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchBucket`]; [`Error::NoSuchUpload`].
-    pub fn upload(&self, bucket: &str, key: &str, id: UploadId) -> Result<Upload, Error> {
-        self.inner.catalogue.read().upload(bucket, key, id).cloned()
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`].
+    pub fn upload(&self, container: &str, key: &str, id: UploadId) -> Result<Upload, Error> {
+        self.gateway.inner.catalogue.read().upload(&self.name, container, key, id).cloned()
     }
 
     /// Makes what was written a part of an upload, in place of the part of this number if there is one.
     ///
     /// # Errors
-    /// [`Error::PartNumber`]; [`Error::NoSuchBucket`]; [`Error::NoSuchUpload`]; [`Error::Device`].
+    /// [`Error::PartNumber`]; [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::Device`].
     pub async fn link_part(
         &self,
-        bucket: &str,
+        container: &str,
         key: &str,
         id: UploadId,
         number: u16,
@@ -105,15 +109,16 @@ impl<D: Device> Gateway<D> {
         if !(1..=MAX_PART).contains(&number) {
             return Err(Error::PartNumber(number.into()));
         }
-        let (bucket, key) = (bucket.to_owned(), key.to_owned());
-        self.inner
+        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        self.gateway
+            .inner
             .change(move |catalogue| {
-                catalogue.upload(&bucket, &key, id)?;
+                catalogue.upload(&at.account, &at.container, &at.key, id)?;
                 let part = Arc::new(Part {
                     segment: written.segment,
                     md5: written.md5,
                     checksum: written.checksum,
-                    modified: Moment::now(),
+                    modified: now,
                 });
                 let change = Change::PutPart { id, number, part: Arc::clone(&part) };
                 Ok((vec![change], part))
@@ -124,29 +129,29 @@ impl<D: Device> Gateway<D> {
     /// Makes the key stand for the parts named, one after the other, and frees the others. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchBucket`]; [`Error::NoSuchUpload`]; [`Error::NoParts`]; [`Error::InvalidPartOrder`];
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::NoParts`]; [`Error::InvalidPartOrder`];
     /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::BadDigest`]; [`Error::WrongLength`]; those of the
     /// conditions; [`Error::Device`]. The upload stands then.
     pub async fn complete_upload(
         &self,
-        bucket: &str,
+        container: &str,
         key: &str,
         id: UploadId,
         named: Vec<NamedPart>,
         expected: Expected,
         conditions: WriteConditions,
     ) -> Result<Arc<Object>, Error> {
-        let (bucket, key) = (bucket.to_owned(), key.to_owned());
-        self.inner
+        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        self.gateway
+            .inner
             .change(move |catalogue| {
-                let upload = catalogue.upload(&bucket, &key, id)?;
-                let current = catalogue.bucket(&bucket)?.objects.get(&key);
+                let upload = catalogue.upload(&at.account, &at.container, &at.key, id)?;
+                let current = catalogue.container(&at.account, &at.container)?.object(&at.key, now);
                 conditions.check(current.map(|object| &**object))?;
-                let object = Arc::new(assemble(upload, &named, &expected)?);
-                let changes = vec![
-                    Change::DropUpload { id },
-                    Change::PutObject { bucket, key, object: Arc::clone(&object) },
-                ];
+                let object = Arc::new(assemble(upload, &named, &expected, now)?);
+                quota::check(catalogue, &at, object.bytes())?;
+                let mut changes = vec![Change::DropUpload { id }];
+                changes.extend(archive::put(catalogue, at, Arc::clone(&object), now)?);
                 Ok((changes, object))
             })
             .await
@@ -155,35 +160,37 @@ impl<D: Device> Gateway<D> {
     /// Ends an upload and frees its parts. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchBucket`]; [`Error::NoSuchUpload`]; [`Error::Device`].
-    pub async fn abort_upload(&self, bucket: &str, key: &str, id: UploadId) -> Result<(), Error> {
-        let (bucket, key) = (bucket.to_owned(), key.to_owned());
-        self.inner
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::Device`].
+    pub async fn abort_upload(&self, container: &str, key: &str, id: UploadId) -> Result<(), Error> {
+        let at = self.at(container, key);
+        self.gateway
+            .inner
             .change(move |catalogue| {
-                catalogue.upload(&bucket, &key, id)?;
+                catalogue.upload(&at.account, &at.container, &at.key, id)?;
                 Ok((vec![Change::DropUpload { id }], ()))
             })
             .await
     }
 
-    /// Lists the unfinished uploads of a bucket by key, those of one key by their names. Touches no block.
+    /// Lists the unfinished uploads of a container by key, those of one key by their names. Touches no block.
     ///
     /// With `after_id`, uploads of the key `request.after` that come after that one are listed too.
     ///
     /// # Errors
-    /// [`Error::NoSuchBucket`].
+    /// [`Error::NoSuchContainer`].
     pub fn list_uploads(
         &self,
-        bucket: &str,
+        container: &str,
         request: &ListRequest,
         after_id: Option<UploadId>,
     ) -> Result<UploadListing, Error> {
-        let catalogue = self.inner.catalogue.read();
-        catalogue.bucket(bucket)?;
+        let catalogue = self.gateway.inner.catalogue.read();
+        catalogue.container(&self.name, container)?;
         let mut ours: Vec<(&str, UploadId, &Upload)> = catalogue
             .uploads
             .iter()
-            .filter(|(_, upload)| upload.bucket == bucket && upload.key.starts_with(&request.prefix))
+            .filter(|(_, upload)| upload.account == *self.name && upload.container == container)
+            .filter(|(_, upload)| upload.key.starts_with(&request.prefix))
             .map(|(id, upload)| (&*upload.key, *id, upload))
             .collect();
         ours.sort_unstable_by_key(|&(key, id, _)| (key, id));
@@ -219,7 +226,7 @@ impl<D: Device> Gateway<D> {
     }
 }
 
-fn assemble(upload: &Upload, named: &[NamedPart], expected: &Expected) -> Result<Object, Error> {
+fn assemble(upload: &Upload, named: &[NamedPart], expected: &Expected, now: Moment) -> Result<Object, Error> {
     let Some(last) = named.last() else { return Err(Error::NoParts) };
     if !named.windows(2).all(|pair| pair[0].number < pair[1].number) {
         return Err(Error::InvalidPartOrder);
@@ -262,7 +269,7 @@ fn assemble(upload: &Upload, named: &[NamedPart], expected: &Expected) -> Result
         details: upload.details.clone(),
         etag: format!("{}-{}", hex(&etag), parts.len()),
         checksum,
-        modified: Moment::now(),
+        modified: now,
         segments: parts.iter().map(|part| Arc::clone(&part.segment)).collect(),
     })
 }

@@ -1,92 +1,72 @@
-//! Buckets and objects: what the verbs of every face come down to.
+//! Objects of an account: what the verbs of every face come down to.
 
-use crate::catalogue::{Change, Details, Moment, Object};
+use crate::account::Account;
+use crate::archive;
+use crate::catalogue::{Catalogue, Change, Details, Moment, Object, ObjectName};
 use crate::checksums::hex;
 use crate::conditions::WriteConditions;
 use crate::device::Device;
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::listing::{self, ListRequest, Listing};
+use crate::quota;
 use crate::writer::Written;
 use futures::StreamExt;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-impl<D: Device> Gateway<D> {
-    /// Makes a bucket.
-    ///
-    /// # Errors
-    /// [`Error::BucketExists`]; [`Error::Device`].
-    pub async fn create_bucket(&self, name: &str) -> Result<(), Error> {
-        let name = name.to_owned();
-        self.inner
-            .change(move |catalogue| {
-                if catalogue.buckets.contains_key(&name) {
-                    return Err(Error::BucketExists);
-                }
-                let created = Moment::now();
-                Ok((vec![Change::AddBucket { name, created }], ()))
-            })
-            .await
+impl Catalogue {
+    /// What a key stands for now.
+    fn object(&self, at: &ObjectName, now: Moment) -> Result<&Arc<Object>, Error> {
+        self.container(&at.account, &at.container)?.object(&at.key, now).ok_or(Error::NoSuchKey)
     }
+}
 
-    /// Removes an empty bucket.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchBucket`]; [`Error::BucketNotEmpty`], also for unfinished uploads; [`Error::Device`].
-    pub async fn delete_bucket(&self, name: &str) -> Result<(), Error> {
-        let name = name.to_owned();
-        self.inner
-            .change(move |catalogue| {
-                let objects = catalogue.bucket(&name)?.objects.len();
-                let uploads = catalogue.uploads.values().filter(|upload| upload.bucket == name).count();
-                if objects + uploads > 0 {
-                    return Err(Error::BucketNotEmpty { objects, uploads });
-                }
-                Ok((vec![Change::DropBucket { name }], ()))
-            })
-            .await
+impl Change {
+    pub(crate) fn drop_object(account: &str, container: &str, key: String) -> Self {
+        let (account, container) = (account.to_owned(), container.to_owned());
+        Change::DropObject { at: ObjectName { account, container, key } }
     }
+}
 
-    /// When a bucket was made. Touches no block.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchBucket`].
-    pub fn bucket(&self, name: &str) -> Result<Moment, Error> {
-        Ok(self.inner.catalogue.read().bucket(name)?.created)
-    }
-
-    /// All buckets by name, and when they were made. Touches no block.
-    pub fn buckets(&self) -> Vec<(String, Moment)> {
-        let catalogue = self.inner.catalogue.read();
-        let buckets = catalogue.buckets.iter();
-        buckets.map(|(name, bucket)| (name.clone(), bucket.created)).collect()
+impl<D: Device> Account<D> {
+    pub(crate) fn at(&self, container: &str, key: &str) -> ObjectName {
+        let (account, container) = (self.name.to_string(), container.to_owned());
+        ObjectName { account, container, key: key.to_owned() }
     }
 
     /// What a key stands for now. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchBucket`]; [`Error::NoSuchKey`].
-    pub fn object(&self, bucket: &str, key: &str) -> Result<Arc<Object>, Error> {
-        self.inner.catalogue.read().object(bucket, key).cloned()
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`], also if the object's time is over.
+    pub fn object(&self, container: &str, key: &str) -> Result<Arc<Object>, Error> {
+        let inner = &self.gateway.inner;
+        if let Some(asked) = &inner.options.asked {
+            asked.name(&self.name, container, key, false);
+        }
+        inner.catalogue.read().object(&self.at(container, key), inner.now()).cloned()
     }
 
-    /// Lists keys of a bucket. Touches no block.
+    /// Lists keys of a container. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchBucket`].
-    pub fn list(&self, bucket: &str, request: &ListRequest) -> Result<Listing<Arc<Object>>, Error> {
-        let catalogue = self.inner.catalogue.read();
-        Ok(listing::list(catalogue.bucket(bucket)?, request))
+    /// [`Error::NoSuchContainer`].
+    pub fn list(&self, container: &str, request: &ListRequest) -> Result<Listing<Arc<Object>>, Error> {
+        let inner = &self.gateway.inner;
+        let (catalogue, now) = (inner.catalogue.read(), inner.now());
+        let objects = &catalogue.container(&self.name, container)?.objects;
+        Ok(listing::list_map(objects, request, |object| !object.has_expired(now), Arc::clone))
     }
 
     /// Checks whether a put could be linked now: worth asking before the body is written.
     ///
     /// # Errors
-    /// Those of [`Gateway::link`] that need no device.
-    pub fn check_put(&self, bucket: &str, key: &str, conditions: &WriteConditions) -> Result<(), Error> {
-        let catalogue = self.inner.catalogue.read();
-        let current = catalogue.bucket(bucket)?.objects.get(key);
+    /// Those of [`Account::link`] that need no device.
+    pub fn check_put(&self, container: &str, key: &str, conditions: &WriteConditions) -> Result<(), Error> {
+        let inner = &self.gateway.inner;
+        let catalogue = inner.catalogue.read();
+        let current = catalogue.container(&self.name, container)?.object(key, inner.now());
         conditions.check(current.map(|object| &**object))
     }
 
@@ -94,63 +74,103 @@ impl<D: Device> Gateway<D> {
     /// one, and who is reading the old one reads it to its end.
     ///
     /// # Errors
-    /// [`Error::NoSuchBucket`]; those of the conditions; [`Error::Device`]. The old object is untouched then.
+    /// [`Error::NoSuchContainer`]; those of the conditions; [`Error::OverQuota`]; [`Error::NoArchive`];
+    /// [`Error::Device`]. The old object is untouched then.
     pub async fn link(
         &self,
-        bucket: &str,
+        container: &str,
         key: &str,
         written: Written,
         details: Details,
         conditions: WriteConditions,
     ) -> Result<Arc<Object>, Error> {
-        let (bucket, key) = (bucket.to_owned(), key.to_owned());
-        self.inner
+        if let Some(asked) = &self.gateway.inner.options.asked {
+            asked.name(&self.name, container, key, true);
+        }
+        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        self.gateway
+            .inner
             .change(move |catalogue| {
-                let current = catalogue.bucket(&bucket)?.objects.get(&key);
+                let current = catalogue.container(&at.account, &at.container)?.object(&at.key, now);
                 conditions.check(current.map(|object| &**object))?;
                 let object = Arc::new(Object {
                     details,
                     etag: hex(&written.md5),
                     checksum: written.checksum,
-                    modified: Moment::now(),
+                    modified: now,
                     segments: vec![written.segment],
                 });
-                let change = Change::PutObject { bucket, key, object: Arc::clone(&object) };
-                Ok((vec![change], object))
+                quota::check(catalogue, &at, object.bytes())?;
+                Ok((archive::put(catalogue, at, Arc::clone(&object), now)?, object))
             })
             .await
     }
 
-    /// Deletes keys, all in one commit, and says of each how that went; a key that stands for nothing is no error.
-    /// Touches no block: the blocks are merely free afterwards.
+    /// Changes what is said about an object, and nothing of its bytes: `change` gets the details as they stand.
+    /// Touches no block. `touch` dates the object anew.
     ///
     /// # Errors
-    /// [`Error::NoSuchBucket`]; [`Error::Device`]. Nothing is deleted then.
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; what `change` returns; [`Error::Device`]. Nothing is changed
+    /// then.
+    pub async fn update_object(
+        &self,
+        container: &str,
+        key: &str,
+        touch: bool,
+        change: impl FnOnce(&mut Details) -> Result<(), Error> + Send + 'static,
+    ) -> Result<Arc<Object>, Error> {
+        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        self.gateway
+            .inner
+            .change(move |catalogue| {
+                let mut object = Object::clone(catalogue.object(&at, now)?);
+                change(&mut object.details)?;
+                if touch {
+                    object.modified = now;
+                }
+                let object = Arc::new(object);
+                Ok((vec![Change::PutObject { at, object: Arc::clone(&object) }], object))
+            })
+            .await
+    }
+
+    /// Deletes keys, all in one commit, and says of each how that went: `true` if it stood for an object. Touches no
+    /// block: the blocks are merely free afterwards.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. Nothing is deleted then.
     pub async fn delete(
         &self,
-        bucket: &str,
+        container: &str,
         keys: Vec<(String, WriteConditions)>,
-    ) -> Result<Vec<Result<(), Error>>, Error> {
-        let bucket = bucket.to_owned();
-        self.inner
+    ) -> Result<Vec<Result<bool, Error>>, Error> {
+        let (account, container) = (self.name.to_string(), container.to_owned());
+        let now = self.gateway.inner.now();
+        self.gateway
+            .inner
             .change(move |catalogue| {
-                let objects = &catalogue.bucket(&bucket)?.objects;
+                let holder = catalogue.container(&account, &container)?;
                 let mut changes = Vec::new();
                 let mut outcomes = Vec::new();
+                let mut seen = BTreeSet::new();
                 for (key, conditions) in keys {
-                    let current = objects.get(&key);
+                    // What is named twice is gone the second time.
+                    let current = if seen.contains(&key) { None } else { holder.object(&key, now) };
                     let allowed = conditions.check(current.map(|object| &**object));
-                    if allowed.is_ok() && current.is_some() {
-                        let bucket = bucket.clone();
-                        changes.push(Change::DropObject { bucket, key });
+                    if allowed.is_ok() && holder.objects.contains_key(&key) && seen.insert(key.clone()) {
+                        let (account, container) = (account.clone(), container.clone());
+                        let at = ObjectName { account, container, key };
+                        changes.extend(archive::delete(catalogue, at, now)?);
                     }
-                    outcomes.push(allowed);
+                    outcomes.push(allowed.map(|()| current.is_some()));
                 }
                 Ok((changes, outcomes))
             })
             .await
     }
+}
 
+impl<D: Device> Gateway<D> {
     /// Reads an object, or a range of it, and writes the same bytes into blocks of their own: the accesses of a get
     /// and a put. The checksum is of the algorithm asked for, else of the source's.
     ///
@@ -173,5 +193,27 @@ impl<D: Device> Gateway<D> {
             writer.push(piece?).await?;
         }
         writer.finish().await
+    }
+
+    /// Removes the objects whose time is over, at most `most` of them, and says how many there were. They are gone
+    /// for readers before that; this gives their blocks and rows back. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub async fn sweep_expired(&self, most: usize) -> Result<usize, Error> {
+        let now = self.inner.now();
+        self.inner
+            .change(move |catalogue| {
+                let due = catalogue.expiring.iter().take_while(|(moment, _)| *moment <= now).take(most);
+                let changes: Vec<Change> = due.map(|(_, at)| Change::DropObject { at: at.clone() }).collect();
+                let count = changes.len();
+                Ok((changes, count))
+            })
+            .await
+    }
+
+    /// When the next object goes by itself, if one does.
+    pub fn next_expiry(&self) -> Option<Moment> {
+        self.inner.catalogue.read().expiring.first().map(|(moment, _)| *moment)
     }
 }

@@ -1,33 +1,49 @@
-//! Serving S3 over HTTP/1.1: bounded connections, time-outs, and an end that finishes what was begun.
+//! Serving a door over HTTP/1.1: bounded connections, bounded work, time-outs, and an end that finishes what was begun.
 //!
 //! Logs name the verb, the status, the request's number and its duration; never a bucket, a key or a credential.
 
-use crate::body_timeout::ImpatientBody;
-use crate::connections::{Connections, Presence};
-use crate::device::Device;
-use crate::gateway::Gateway;
-use crate::s3::{self, Credentials, Verb};
+use crate::admission::Admission;
+use crate::answer_body::{AnswerBody, Unanswered};
+use crate::body_timeout::RequestBody;
+use crate::connections::{Answering, Connections, Presence};
+use crate::door::{Door, RequestId, Verb, Visit};
+use crate::tls::Tls;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulConnection;
-use s3s::service::S3Service;
-use s3s::{Body, HttpError};
+use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_io_timeout::TimeoutStream;
-use tracing::instrument::WithSubscriber;
-use tracing::subscriber::NoSubscriber;
+
+/// The most bytes that a connection holds of what comes in and is not read yet, and of what goes out and was not
+/// taken yet, each. A head must fit as well.
+const BUFFER: usize = 64 << 10;
+
+/// How a listener treats its clients.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What a client may take.
+    pub limits: Limits,
+    /// Places for requests at work. Listeners of one process share them by cloning.
+    pub admission: Admission,
+    /// What protects the connections on their way; plain HTTP without it.
+    pub tls: Option<Tls>,
+}
 
 /// What a client may take of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at a time. A new one beyond them ends the one that has been idle for longest, or waits if none is.
     pub connections: usize,
+    /// How long a client may take to agree on TLS.
+    pub handshake: Duration,
     /// How long the head of a request may take, and how long a connection may be idle.
     pub head: Duration,
     /// How long the next piece of a body may take to arrive.
@@ -42,6 +58,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             connections: 256,
+            handshake: Duration::from_secs(10),
             head: Duration::from_secs(60),
             body: Duration::from_secs(60),
             send: Duration::from_secs(60),
@@ -50,25 +67,24 @@ impl Default for Limits {
     }
 }
 
-/// Serves a gateway until `shutdown` is ready; then accepts no more, waits for the requests under way (at most
-/// [`Limits::grace`]), and for every write and commit that was begun.
+/// Serves a door until `shutdown` is ready; then accepts no more, and waits for the requests under way (at most
+/// [`Limits::grace`]). A connection that has not sent a whole request by then is ended at once.
+///
+/// A request that was cut off may have begun a write or a commit: call [`Gateway::settle`](crate::Gateway::settle) when
+/// all doors of a gateway have ended.
 ///
 /// # Errors
 /// None while it runs: a connection that cannot be accepted is logged and the next one awaited.
-pub async fn serve<D: Device>(
+pub async fn serve<D: Door>(
     listener: TcpListener,
-    gateway: Gateway<D>,
-    credentials: Credentials,
-    limits: Limits,
+    door: D,
+    options: Options,
     shutdown: impl Future<Output = ()>,
 ) {
-    let server = Arc::new(Server {
-        service: s3::service(gateway.clone(), credentials),
-        limits,
-        requests: AtomicU64::new(first_number()),
-    });
+    let limits = options.limits;
+    let server = Arc::new(Server { door, options, requests: AtomicU64::new(first_number()) });
     let mut connections = Connections::new(limits.connections);
-    let mut shutdown = std::pin::pin!(shutdown);
+    let mut shutdown = pin!(shutdown);
     loop {
         let accepted = tokio::select! {
             () = &mut shutdown => break,
@@ -88,11 +104,10 @@ pub async fn serve<D: Device>(
             () = connections.room() => {}
         }
         let presence = Presence::new();
-        connections.serve(server.connection(stream, &presence), presence);
+        connections.serve(&presence, Arc::clone(&server).connection(stream, Arc::clone(&presence)));
     }
     drop(listener);
     connections.end(limits.grace).await;
-    gateway.settle().await;
 }
 
 /// Whether a connection must end with the answer of a request, and say so in it.
@@ -129,74 +144,97 @@ async fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-struct Server {
-    service: S3Service,
-    limits: Limits,
+struct Server<D> {
+    door: D,
+    options: Options,
     requests: AtomicU64,
 }
 
-impl Server {
-    fn connection(
-        self: &Arc<Self>,
-        stream: TcpStream,
-        presence: &Arc<Presence>,
-    ) -> impl GracefulConnection<Error = hyper::Error> + Send + 'static {
+impl<D: Door> Server<D> {
+    async fn connection(self: Arc<Self>, stream: TcpStream, presence: Arc<Presence>) {
+        let peer = stream.peer_addr().ok().map(|address| address.ip());
         let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(self.limits.send));
-        let (server, presence) = (Arc::clone(self), Arc::clone(presence));
-        http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(self.limits.head).serve_connection(
-            TokioIo::new(Box::pin(stream)),
-            service_fn(move |request| {
-                let (server, presence) = (Arc::clone(&server), Arc::clone(&presence));
-                async move {
-                    presence.answering();
-                    let answer = server.answer(request).await;
-                    presence.idle();
-                    answer
-                }
-            }),
-        )
+        stream.set_write_timeout(Some(self.options.limits.send));
+        let stream = Box::pin(stream);
+        let Some(tls) = &self.options.tls else {
+            return self.converse(stream, peer, &presence).await;
+        };
+        let secured = tokio::select! {
+            secured = tokio::time::timeout(self.options.limits.handshake, tls.accept(stream)) => secured,
+            _ = presence.told_to_end() => return,
+        };
+        match secured {
+            Ok(Ok(stream)) => self.converse(stream, peer, &presence).await,
+            Ok(Err(error)) => tracing::debug!(%error, "TLS was not agreed on"),
+            Err(_) => tracing::debug!("TLS was not agreed on in time"),
+        }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, HttpError> {
-        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+    /// Answers requests until the client has no more, or the connection is told to end.
+    async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+        self: &Arc<Self>,
+        stream: S,
+        peer: Option<IpAddr>,
+        presence: &Arc<Presence>,
+    ) {
+        let answer = |request| {
+            let (server, presence) = (Arc::clone(self), Arc::clone(presence));
+            async move { server.answer(request, peer, presence.answering()).await }
+        };
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(self.options.limits.head).max_buf_size(BUFFER);
+        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service_fn(answer)));
+        let ended = tokio::select! {
+            // First, so that a request that is there already counts as one.
+            biased;
+            ended = connection.as_mut() => ended,
+            at_once = presence.told_to_end() => {
+                if at_once {
+                    return;
+                }
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: Option<IpAddr>,
+        answering: Answering,
+    ) -> Result<Response<AnswerBody<D::Body>>, Unanswered> {
+        let id = RequestId(self.requests.fetch_add(1, Ordering::Relaxed));
         let begun = Instant::now();
         let method = request.method().clone();
-        let verb = Verb::default();
+        let visit = Visit { id, peer, verb: Verb::default() };
+        let verb = visit.verb.clone();
         let last = LastAnswer::of(&request);
-        let outcome = self.dispatch(request, verb.clone()).await;
+        let (answering, outcome) = match self.options.admission.enter() {
+            Some(place) => {
+                let request = request.map(|body| RequestBody::new(body, self.options.limits.body));
+                (answering.with(place), self.door.answer(request, visit).await)
+            }
+            None => (answering, Ok(self.door.busy(&visit))),
+        };
         let milliseconds = begun.elapsed().as_millis() as u64;
-        let verb = verb.0.get().map_or("none", String::as_str);
+        let verb = verb.as_str();
         match outcome {
             Ok(mut response) => {
-                let id = format!("{number:016x}");
                 let status = response.status().as_u16();
-                tracing::info!(%method, verb, status, request = id, milliseconds, "answered");
-                if let Ok(id) = HeaderValue::from_str(&id) {
-                    response.headers_mut().insert("x-amz-request-id", id);
-                }
+                tracing::info!(%method, verb, status, request = %id, milliseconds, "answered");
                 if last.is(response.status()) {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                Ok(response)
+                Ok(response.map(|body| AnswerBody::new(body, answering)))
             }
             Err(error) => {
-                tracing::warn!(%method, verb, request = format!("{number:016x}"), milliseconds, "not answered");
-                Err(error)
+                tracing::warn!(%method, verb, request = %id, milliseconds, "not answered");
+                Err(Unanswered(error))
             }
         }
-    }
-
-    async fn dispatch(&self, request: Request<Incoming>, verb: Verb) -> Result<Response<Body>, HttpError> {
-        let refusal = s3::refuse_unsigned_forms(request.method(), request.uri(), request.headers());
-        if let Some(refusal) = refusal {
-            return refusal.to_http_response().map_err(|error| HttpError::new(Box::new(error)));
-        }
-        let mut request =
-            request.map(|body| Body::http_body_unsync(ImpatientBody::new(body, self.limits.body)));
-        request.extensions_mut().insert(verb);
-        // s3s logs keys, headers and signatures; none of that may reach a log.
-        let response = self.service.call(request).with_subscriber(NoSubscriber::default()).await?;
-        Ok(s3::complete(response))
     }
 }

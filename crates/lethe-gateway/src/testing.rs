@@ -1,6 +1,6 @@
 //! A device in memory, for tests: it counts what it is asked, and fails when told to.
 
-use crate::device::{Device, DeviceError, Row, RowChange};
+use crate::device::{Device, DeviceError, Flow, Row, RowChange};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -142,7 +142,11 @@ impl Device for MemoryDevice {
         self.max_batch
     }
 
-    async fn read(&self, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
+    fn rows_bytes(&self) -> u64 {
+        u64::MAX
+    }
+
+    async fn read(&self, _: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         tokio::task::yield_now().await;
         self.check_batch(&blocks)?;
         let mut state = self.state.lock();
@@ -156,7 +160,7 @@ impl Device for MemoryDevice {
         Ok(answer)
     }
 
-    async fn write(&self, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
+    async fn write(&self, _: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
         let _allowed = self.writing.read().await;
         tokio::task::yield_now().await;
         let blocks: Vec<u64> = writes.iter().map(|(block, _)| *block).collect();

@@ -1,11 +1,12 @@
 //! Bytes to blocks: a stream is cut into blocks and written in batches, a bounded number of them at a time.
 
 use crate::allocate::Lease;
-use crate::catalogue::Segment;
+use crate::catalogue::{Place, Segment};
 use crate::checksums::{Algorithm, Checksum, Digests};
-use crate::device::{Device, DeviceError};
+use crate::device::{Device, DeviceError, Flow};
 use crate::error::Error;
 use crate::gateway::{Gateway, Inner};
+use crate::memory::Share;
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,6 +16,9 @@ use tokio::task::JoinHandle;
 /// dropped before that, its blocks are free again as soon as the device is done with them.
 pub struct Writer<D> {
     inner: Arc<Inner<D>>,
+    flow: Flow,
+    /// Of what came and is not written yet.
+    share: Share,
     declared: Option<u64>,
     /// Every block taken so far. A write under way holds the leases too, so that no block of it is given away.
     leases: Vec<Arc<Lease>>,
@@ -25,6 +29,8 @@ pub struct Writer<D> {
     flights: VecDeque<JoinHandle<Result<(), DeviceError>>>,
     bytes: u64,
     digests: Digests,
+    /// Blocks that were not free when the writer was made, and may be made free.
+    missing: u64,
     /// A push failed or was given up: bytes are missing, and the rest is worth nothing.
     torn: bool,
 }
@@ -59,10 +65,14 @@ impl<D: Device> Gateway<D> {
     /// checksum to compute beside the MD5.
     ///
     /// # Errors
-    /// [`Error::Full`] if there are too few free blocks for `declared` bytes.
+    /// [`Error::Full`] if there are too few free blocks for `declared` bytes; [`Error::Busy`].
     pub fn writer(&self, declared: Option<u64>, algorithm: Option<Algorithm>) -> Result<Writer<D>, Error> {
+        let blocks =
+            declared.map(|bytes| self.inner.options.padding.blocks(bytes, self.inner.device.block_bytes()));
         let mut writer = Writer {
             inner: Arc::clone(&self.inner),
+            flow: self.inner.flow(),
+            share: self.inner.memory.take(blocks.unwrap_or(u64::MAX))?,
             declared,
             leases: Vec::new(),
             unused: VecDeque::new(),
@@ -71,11 +81,17 @@ impl<D: Device> Gateway<D> {
             flights: VecDeque::new(),
             bytes: 0,
             digests: Digests::new(algorithm),
+            missing: 0,
             torn: false,
         };
-        if let Some(bytes) = declared {
-            let blocks = self.inner.options.padding.blocks(bytes, self.inner.device.block_bytes());
-            writer.take(blocks)?;
+        if let Some(blocks) = blocks
+            && !declared.is_some_and(|bytes| self.inner.is_fragment(bytes))
+        {
+            match writer.take(blocks) {
+                // What small objects left behind is looked through as soon as there is time to wait for it.
+                Err(Error::Full { .. }) if self.inner.can_reclaim(blocks) => writer.missing = blocks,
+                outcome => outcome?,
+            }
         }
         Ok(writer)
     }
@@ -89,6 +105,7 @@ impl<D: Device> Writer<D> {
     /// error, or when the future was dropped before its end, the writer cannot be finished.
     pub async fn push(&mut self, bytes: Bytes) -> Result<(), Error> {
         self.torn = true;
+        self.make_room().await?;
         self.cut(bytes).await?;
         self.torn = false;
         Ok(())
@@ -134,7 +151,14 @@ impl<D: Device> Writer<D> {
         {
             return Err(Error::WrongLength { declared, got: self.bytes });
         }
+        self.make_room().await?;
         let block_bytes = self.inner.device.block_bytes();
+        if self.inner.is_fragment(self.bytes) {
+            // A copy, for the buffer has room for a block.
+            let bytes = Bytes::copy_from_slice(&self.partial);
+            let fragment = self.inner.new_fragment(bytes).await;
+            return Ok(self.written(Place::Fragment(fragment)));
+        }
         if !self.partial.is_empty() {
             self.partial.resize(block_bytes, 0);
             let block = self.partial.split().freeze();
@@ -149,8 +173,23 @@ impl<D: Device> Writer<D> {
         while let Some(flight) = self.flights.pop_front() {
             land(flight).await?;
         }
+        let leases = std::mem::take(&mut self.leases);
+        Ok(self.written(Place::Blocks(leases)))
+    }
+
+    fn written(self, place: Place) -> Written {
         let (md5, checksum) = self.digests.finish();
-        Ok(Written { segment: Arc::new(Segment { bytes: self.bytes, leases: self.leases }), md5, checksum })
+        Written { segment: Arc::new(Segment { bytes: self.bytes, place }), md5, checksum }
+    }
+
+    /// Takes the blocks that were missing, once what can be freed is.
+    async fn make_room(&mut self) -> Result<(), Error> {
+        let missing = std::mem::take(&mut self.missing);
+        if missing > 0 {
+            self.inner.reclaim(missing).await;
+            self.take(missing)?;
+        }
+        Ok(())
     }
 
     async fn block(&mut self, block: Bytes) -> Result<(), Error> {
@@ -176,9 +215,10 @@ impl<D: Device> Writer<D> {
             land(flight).await?;
         }
         let inner = Arc::clone(&self.inner);
-        let held = self.leases.clone();
+        let held = (self.leases.clone(), self.share.clone());
+        let flow = self.flow;
         self.flights.push_back(self.inner.tasks.spawn(async move {
-            let outcome = inner.device.write(batch).await;
+            let outcome = inner.device.write(flow, batch).await;
             if let Err(failure) = &outcome {
                 tracing::error!(error = %failure, "writing blocks failed");
             }
@@ -195,6 +235,13 @@ impl<D: Device> Writer<D> {
             self.leases.push(lease);
         }
         Ok(())
+    }
+}
+
+impl<D: Device> Inner<D> {
+    /// Whether so many bytes written in one go share a block with others.
+    fn is_fragment(&self, bytes: u64) -> bool {
+        bytes > 0 && self.most_fragment_bytes.is_some_and(|most| bytes <= most)
     }
 }
 

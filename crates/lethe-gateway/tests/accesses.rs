@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use futures::StreamExt;
-use lethe_gateway::catalogue::{Details, Object};
+use lethe_gateway::catalogue::{ContainerSettings, Details, Object};
 use lethe_gateway::conditions::WriteConditions;
 use lethe_gateway::listing::ListRequest;
 use lethe_gateway::multipart::{Expected, NamedPart};
 use lethe_gateway::testing::{Event, MemoryDevice};
-use lethe_gateway::{Gateway, Options, Padding, Written};
+use lethe_gateway::{FIRST_ACCOUNT, Gateway, Options, Padding, Written};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,8 +18,14 @@ type Tested = Gateway<Arc<MemoryDevice>>;
 
 async fn open(padding: Padding) -> (Arc<MemoryDevice>, Tested) {
     let device = Arc::new(MemoryDevice::new(BLOCK, 1000, BATCH));
-    let gateway = Gateway::open(Arc::clone(&device), Options { padding, window: 2 }).await.expect("opened");
-    gateway.create_bucket("bucket").await.expect("made");
+    let gateway = Gateway::open(Arc::clone(&device), Options { padding, pack: false, ..Options::default() })
+        .await
+        .expect("opened");
+    gateway
+        .account(FIRST_ACCOUNT)
+        .create_container("container", ContainerSettings::default())
+        .await
+        .expect("made");
     device.take_log();
     (device, gateway)
 }
@@ -33,7 +39,8 @@ async fn write(gateway: &Tested, bytes: usize) -> Written {
 async fn put(gateway: &Tested, key: &str, bytes: usize) -> Arc<Object> {
     let written = write(gateway, bytes).await;
     gateway
-        .link("bucket", key, written, Details::default(), WriteConditions::default())
+        .account(FIRST_ACCOUNT)
+        .link("container", key, written, Details::default(), WriteConditions::default())
         .await
         .expect("linked")
 }
@@ -120,7 +127,8 @@ async fn a_copy_takes_a_get_and_a_put() {
             device.take_log();
             let written = gateway.copy_blocks(&source, None, None).await.expect("copied");
             gateway
-                .link("bucket", "copy", written, Details::default(), WriteConditions::default())
+                .account(FIRST_ACCOUNT)
+                .link("container", "copy", written, Details::default(), WriteConditions::default())
                 .await
                 .expect("linked");
             assert_eq!(device.take_accesses(), (padded, padded), "copy of {size} bytes, {padding:?}");
@@ -132,22 +140,32 @@ async fn a_copy_takes_a_get_and_a_put() {
 async fn parts_take_their_padded_sizes_and_completing_takes_nothing() {
     for padding in paddings() {
         let (device, gateway) = open(padding.clone()).await;
-        let id = gateway.begin_upload("bucket", "key", Details::default(), None).await.expect("begun");
+        let id = gateway
+            .account(FIRST_ACCOUNT)
+            .begin_upload("container", "key", Details::default(), None)
+            .await
+            .expect("begun");
         assert_eq!(device.take_accesses(), (0, 0));
         let sizes = [300usize, 5, 64];
         let padded = sizes.map(|size| padding.blocks(size as u64, BLOCK));
         for (number, size) in (1..).zip(sizes) {
             let written = write(&gateway, size).await;
-            gateway.link_part("bucket", "key", id, number, written).await.expect("linked");
+            gateway
+                .account(FIRST_ACCOUNT)
+                .link_part("container", "key", id, number, written)
+                .await
+                .expect("linked");
             assert_eq!(device.take_accesses(), (0, padded[usize::from(number) - 1]));
         }
         gateway
-            .list_uploads("bucket", &ListRequest { limit: 9, ..Default::default() }, None)
+            .account(FIRST_ACCOUNT)
+            .list_uploads("container", &ListRequest { limit: 9, ..Default::default() }, None)
             .expect("listed");
         let named = [1, 2, 3].map(|number| NamedPart { number, ..NamedPart::default() });
         let object = gateway
+            .account(FIRST_ACCOUNT)
             .complete_upload(
-                "bucket",
+                "container",
                 "key",
                 id,
                 named.to_vec(),
@@ -172,15 +190,22 @@ async fn looking_listing_and_deleting_take_nothing() {
         put(&gateway, key, 100).await;
     }
     device.take_log();
-    gateway.object("bucket", "a").expect("there");
-    gateway.object("bucket", "none").expect_err("not there");
-    gateway.list("bucket", &ListRequest { limit: 2, ..Default::default() }).expect("listed");
-    gateway.buckets();
+    gateway.account(FIRST_ACCOUNT).object("container", "a").expect("there");
+    gateway.account(FIRST_ACCOUNT).object("container", "none").expect_err("not there");
+    gateway
+        .account(FIRST_ACCOUNT)
+        .list("container", &ListRequest { limit: 2, ..Default::default() })
+        .expect("listed");
+    gateway.account(FIRST_ACCOUNT).containers(&ListRequest { limit: 9, ..Default::default() });
     gateway.usage();
     let keys = ["a", "b", "c", "d"].map(|key| (key.to_owned(), WriteConditions::default()));
-    gateway.delete("bucket", keys.to_vec()).await.expect("deleted");
-    let id = gateway.begin_upload("bucket", "key", Details::default(), None).await.expect("begun");
-    gateway.abort_upload("bucket", "key", id).await.expect("aborted");
-    gateway.delete_bucket("bucket").await.expect("empty");
+    gateway.account(FIRST_ACCOUNT).delete("container", keys.to_vec()).await.expect("deleted");
+    let id = gateway
+        .account(FIRST_ACCOUNT)
+        .begin_upload("container", "key", Details::default(), None)
+        .await
+        .expect("begun");
+    gateway.account(FIRST_ACCOUNT).abort_upload("container", "key", id).await.expect("aborted");
+    gateway.account(FIRST_ACCOUNT).delete_container("container").await.expect("empty");
     assert_eq!(device.take_accesses(), (0, 0));
 }

@@ -2,26 +2,35 @@
 
 use bytes::Bytes;
 use futures::StreamExt;
-use lethe_gateway::catalogue::{Details, Object};
+use lethe_gateway::catalogue::{ContainerSettings, Details, Object};
 use lethe_gateway::conditions::{TagMatch, WriteConditions};
 use lethe_gateway::multipart::{Expected, NamedPart};
 use lethe_gateway::testing::{CommitFault, Faults, MemoryDevice};
-use lethe_gateway::{DeviceError, Error, Gateway, OpenError, Options, Reader};
+use lethe_gateway::{DeviceError, Error, FIRST_ACCOUNT, Gateway, OpenError, Options, Reader};
 use std::sync::Arc;
 
 const BLOCK: usize = 32;
 const BLOCKS: u64 = 100;
 
+/// Blocks are counted here: small objects do not share any.
+fn blocks_of_their_own() -> Options {
+    Options { pack: false, ..Options::default() }
+}
+
 type Tested = Gateway<Arc<MemoryDevice>>;
 
 async fn open(device: &Arc<MemoryDevice>) -> Tested {
-    Gateway::open(Arc::clone(device), Options::default()).await.expect("opened")
+    Gateway::open(Arc::clone(device), blocks_of_their_own()).await.expect("opened")
 }
 
 async fn fresh() -> (Arc<MemoryDevice>, Tested) {
     let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, 4));
     let gateway = open(&device).await;
-    gateway.create_bucket("bucket").await.expect("made");
+    gateway
+        .account(FIRST_ACCOUNT)
+        .create_container("container", ContainerSettings::default())
+        .await
+        .expect("made");
     (device, gateway)
 }
 
@@ -29,7 +38,10 @@ async fn put(gateway: &Tested, key: &str, body: &[u8]) -> Result<Arc<Object>, Er
     let mut writer = gateway.writer(Some(body.len() as u64), None)?;
     writer.push(Bytes::copy_from_slice(body)).await?;
     let written = writer.finish().await?;
-    gateway.link("bucket", key, written, Details::default(), WriteConditions::default()).await
+    gateway
+        .account(FIRST_ACCOUNT)
+        .link("container", key, written, Details::default(), WriteConditions::default())
+        .await
 }
 
 async fn drain(mut reader: Reader) -> Result<Vec<u8>, Error> {
@@ -41,7 +53,7 @@ async fn drain(mut reader: Reader) -> Result<Vec<u8>, Error> {
 }
 
 async fn get(gateway: &Tested, key: &str) -> Result<Vec<u8>, Error> {
-    let object = gateway.object("bucket", key)?;
+    let object = gateway.account(FIRST_ACCOUNT).object("container", key)?;
     drain(gateway.read(&object, None).await?).await
 }
 
@@ -59,7 +71,7 @@ async fn a_reader_gets_the_version_it_began_with_and_holds_its_blocks() {
     let (_, gateway) = fresh().await;
     let old = vec![1; 30 * BLOCK];
     put(&gateway, "key", &old).await.expect("put");
-    let object = gateway.object("bucket", "key").expect("there");
+    let object = gateway.account(FIRST_ACCOUNT).object("container", "key").expect("there");
     let mut reader = gateway.read(&object, None).await.expect("read");
     drop(object);
     let mut got = reader.next().await.expect("a piece").expect("read").to_vec();
@@ -77,8 +89,15 @@ async fn a_reader_gets_the_version_it_began_with_and_holds_its_blocks() {
 async fn a_deleted_object_is_read_to_its_end() {
     let (_, gateway) = fresh().await;
     put(&gateway, "key", &[5; 1000]).await.expect("put");
-    let reader = gateway.read(&gateway.object("bucket", "key").expect("there"), None).await.expect("read");
-    gateway.delete("bucket", vec![("key".into(), WriteConditions::default())]).await.expect("deleted");
+    let reader = gateway
+        .read(&gateway.account(FIRST_ACCOUNT).object("container", "key").expect("there"), None)
+        .await
+        .expect("read");
+    gateway
+        .account(FIRST_ACCOUNT)
+        .delete("container", vec![("key".into(), WriteConditions::default())])
+        .await
+        .expect("deleted");
     assert_eq!(drain(reader).await.expect("read"), vec![5; 1000]);
     assert_eq!(free(&gateway).await, BLOCKS);
 }
@@ -147,17 +166,22 @@ async fn a_commit_of_unknown_outcome_is_settled_before_the_next() {
     for commits in [CommitFault::Before, CommitFault::After] {
         let (device, gateway) = fresh().await;
         put(&gateway, "key", b"old").await.expect("put");
-        let id = gateway.begin_upload("bucket", "parts", Details::default(), None).await.expect("begun");
+        let id = gateway
+            .account(FIRST_ACCOUNT)
+            .begin_upload("container", "parts", Details::default(), None)
+            .await
+            .expect("begun");
         let mut writer = gateway.writer(Some(4), None).expect("room");
         writer.push(Bytes::from_static(b"part")).await.expect("pushed");
         let part = writer.finish().await.expect("written");
-        gateway.link_part("bucket", "parts", id, 1, part).await.expect("linked");
+        gateway.account(FIRST_ACCOUNT).link_part("container", "parts", id, 1, part).await.expect("linked");
 
         faults(&device, Faults { commits, ..Faults::default() });
         let named = vec![NamedPart { number: 1, ..NamedPart::default() }];
         let conditions = WriteConditions::default;
         gateway
-            .complete_upload("bucket", "parts", id, named, Expected::default(), conditions())
+            .account(FIRST_ACCOUNT)
+            .complete_upload("container", "parts", id, named, Expected::default(), conditions())
             .await
             .expect_err("told to fail");
         put(&gateway, "key", b"not acknowledged").await.expect_err("still uncertain");
@@ -166,14 +190,21 @@ async fn a_commit_of_unknown_outcome_is_settled_before_the_next() {
         open(&device).await;
 
         faults(&device, Faults::default());
-        gateway.abort_upload("bucket", "parts", id).await.expect("aborted: it was never completed");
+        gateway
+            .account(FIRST_ACCOUNT)
+            .abort_upload("container", "parts", id)
+            .await
+            .expect("aborted: it was never completed");
         for key in ["one", "two", "three"] {
             put(&gateway, key, &[3; 30 * BLOCK]).await.expect("put");
         }
         let reloaded = open(&device).await;
         assert_eq!(reloaded.usage(), gateway.usage());
         assert_eq!(get(&reloaded, "key").await.expect("read"), b"old");
-        assert!(matches!(reloaded.object("bucket", "parts"), Err(Error::NoSuchKey)));
+        assert!(matches!(
+            reloaded.account(FIRST_ACCOUNT).object("container", "parts"),
+            Err(Error::NoSuchKey)
+        ));
         assert_eq!(free(&reloaded).await, BLOCKS - 91);
     }
 }
@@ -203,7 +234,7 @@ async fn a_caller_that_goes_away_leaves_no_half_written_object_and_no_held_block
             Err(other) => panic!("{other}"),
         }
     }
-    gateway.object("bucket", "key").expect("the last attempts had time enough");
+    gateway.account(FIRST_ACCOUNT).object("container", "key").expect("the last attempts had time enough");
 }
 
 #[tokio::test]
@@ -230,7 +261,7 @@ async fn of_two_writers_who_both_want_to_be_first_one_is() {
             writer.push(Bytes::from_static(body)).await?;
             let written = writer.finish().await?;
             let absent = WriteConditions { if_match: None, if_none_match: Some(TagMatch::Any) };
-            gateway.link("bucket", "key", written, Details::default(), absent).await
+            gateway.account(FIRST_ACCOUNT).link("container", "key", written, Details::default(), absent).await
         }
     };
     let (one, two) = tokio::join!(attempt(b"one"), attempt(b"two"));
@@ -243,16 +274,16 @@ async fn corrupt_rows_are_an_error_that_says_which() {
     let (device, gateway) = fresh().await;
     put(&gateway, "key", b"body").await.expect("put");
     device.edit_rows(|rows| {
-        let object = rows.iter_mut().find(|(key, _)| key.first() == Some(&b'2')).expect("a row");
+        let object = rows.iter_mut().find(|(key, _)| key.first() == Some(&b'4')).expect("a row");
         object.1.pop();
     });
-    let failed = Gateway::open(Arc::clone(&device), Options::default()).await.map(|_| ());
+    let failed = Gateway::open(Arc::clone(&device), blocks_of_their_own()).await.map(|_| ());
     let Err(error @ OpenError::Corrupt { row: 3, rows: 3, kind: "an object", .. }) = failed else {
         panic!("{failed:?}");
     };
     assert!(!error.to_string().contains("key"), "the error names the object: {error}");
     device.edit_rows(|rows| rows.retain(|key, _| key.first() != Some(&b'0')));
-    let failed = Gateway::open(Arc::clone(&device), Options::default()).await.map(|_| ());
+    let failed = Gateway::open(Arc::clone(&device), blocks_of_their_own()).await.map(|_| ());
     assert!(matches!(failed, Err(OpenError::Corrupt { row: 1, .. })), "{failed:?}");
 }
 
@@ -262,7 +293,7 @@ async fn a_catalogue_of_other_blocks_is_refused() {
     let rows = lethe_gateway::Device::load_rows(&device).await.expect("rows");
     let other = Arc::new(MemoryDevice::new(2 * BLOCK, BLOCKS, 4));
     other.edit_rows(|there| there.extend(rows));
-    let failed = Gateway::open(other, Options::default()).await.map(|_| ());
+    let failed = Gateway::open(other, blocks_of_their_own()).await.map(|_| ());
     assert!(matches!(failed, Err(OpenError::BlockBytes { found: 32, block_bytes: 64 })), "{failed:?}");
 }
 

@@ -3,12 +3,12 @@
 
 use bytes::Bytes;
 use futures::StreamExt;
-use lethe_gateway::catalogue::{Details, UploadId};
+use lethe_gateway::catalogue::{ContainerSettings, Details, UploadId};
 use lethe_gateway::conditions::{TagMatch, WriteConditions};
 use lethe_gateway::listing::ListRequest;
 use lethe_gateway::multipart::{Expected, NamedPart};
 use lethe_gateway::testing::MemoryDevice;
-use lethe_gateway::{Error, Gateway, Options, Padding, Written};
+use lethe_gateway::{Account, Error, Gateway, Options, Padding, Written};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,50 +18,54 @@ const BLOCK: usize = 16;
 const BLOCKS: u64 = 64;
 const BATCH: usize = 3;
 
-type Model = BTreeMap<String, BTreeMap<String, (Vec<u8>, String)>>;
+/// Bodies and ETags by container and key.
+type Model = BTreeMap<u8, BTreeMap<String, (Vec<u8>, String)>>;
 
 #[derive(Clone, Debug)]
 enum Step {
-    CreateBucket(u8),
-    DeleteBucket(u8),
-    Put { bucket: u8, key: u8, body: Vec<u8>, announce: bool },
-    PutIfAbsent { bucket: u8, key: u8, body: Vec<u8> },
-    Get { bucket: u8, key: u8 },
-    GetRange { bucket: u8, key: u8, start: u64, length: u64 },
-    Delete { bucket: u8, keys: Vec<u8> },
+    CreateContainer(u8),
+    DeleteContainer(u8),
+    Put { container: u8, key: u8, body: Vec<u8>, announce: bool },
+    PutIfAbsent { container: u8, key: u8, body: Vec<u8> },
+    Get { container: u8, key: u8 },
+    GetRange { container: u8, key: u8, start: u64, length: u64 },
+    Delete { container: u8, keys: Vec<u8> },
     Copy { from: (u8, u8), to: (u8, u8) },
-    Multipart { bucket: u8, key: u8, parts: Vec<Vec<u8>>, skip: u8, complete: bool },
-    List { bucket: u8, limit: usize },
+    Multipart { container: u8, key: u8, parts: Vec<Vec<u8>>, skip: u8, complete: bool },
+    List { container: u8, limit: usize },
     Reload,
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let bucket = 0u8..3;
+    let container = 0u8..3;
     let key = 0u8..5;
-    let body = prop::collection::vec(any::<u8>(), 0..150);
+    // Half of the bodies are small enough to share a block.
+    let body =
+        prop_oneof![prop::collection::vec(any::<u8>(), 0..9), prop::collection::vec(any::<u8>(), 0..150),];
     prop_oneof![
-        1 => bucket.clone().prop_map(Step::CreateBucket),
-        1 => bucket.clone().prop_map(Step::DeleteBucket),
-        6 => (bucket.clone(), key.clone(), body.clone(), any::<bool>())
-            .prop_map(|(bucket, key, body, announce)| Step::Put { bucket, key, body, announce }),
-        1 => (bucket.clone(), key.clone(), body.clone())
-            .prop_map(|(bucket, key, body)| Step::PutIfAbsent { bucket, key, body }),
-        3 => (bucket.clone(), key.clone()).prop_map(|(bucket, key)| Step::Get { bucket, key }),
-        3 => (bucket.clone(), key.clone(), 0u64..160, 0u64..160)
-            .prop_map(|(bucket, key, start, length)| Step::GetRange { bucket, key, start, length }),
-        2 => (bucket.clone(), prop::collection::vec(key.clone(), 1..4))
-            .prop_map(|(bucket, keys)| Step::Delete { bucket, keys }),
-        2 => ((bucket.clone(), key.clone()), (bucket.clone(), key.clone()))
+        1 => container.clone().prop_map(Step::CreateContainer),
+        1 => container.clone().prop_map(Step::DeleteContainer),
+        6 => (container.clone(), key.clone(), body.clone(), any::<bool>())
+            .prop_map(|(container, key, body, announce)| Step::Put { container, key, body, announce }),
+        1 => (container.clone(), key.clone(), body.clone())
+            .prop_map(|(container, key, body)| Step::PutIfAbsent { container, key, body }),
+        3 => (container.clone(), key.clone()).prop_map(|(container, key)| Step::Get { container, key }),
+        3 => (container.clone(), key.clone(), 0u64..160, 0u64..160)
+            .prop_map(|(container, key, start, length)| Step::GetRange { container, key, start, length }),
+        2 => (container.clone(), prop::collection::vec(key.clone(), 1..4))
+            .prop_map(|(container, keys)| Step::Delete { container, keys }),
+        2 => ((container.clone(), key.clone()), (container.clone(), key.clone()))
             .prop_map(|(from, to)| Step::Copy { from, to }),
-        2 => (bucket.clone(), key, prop::collection::vec(body, 1..4), 0u8..4, any::<bool>())
-            .prop_map(|(bucket, key, parts, skip, complete)| Step::Multipart { bucket, key, parts, skip, complete }),
-        2 => (bucket, 1usize..4).prop_map(|(bucket, limit)| Step::List { bucket, limit }),
+        2 => (container.clone(), key, prop::collection::vec(body, 1..4), 0u8..4, any::<bool>())
+            .prop_map(|(container, key, parts, skip, complete)| Step::Multipart { container, key, parts, skip, complete }),
+        2 => (container, 1usize..4).prop_map(|(container, limit)| Step::List { container, limit }),
         1 => Just(Step::Reload),
     ]
 }
 
-fn bucket_name(bucket: u8) -> String {
-    format!("bucket-{bucket}")
+/// Where a container is: two accounts have one of the same name.
+fn place(container: u8) -> (&'static str, &'static str) {
+    [("a", "container"), ("a", "other"), ("b", "container")][usize::from(container)]
 }
 
 fn key_name(key: u8) -> String {
@@ -99,10 +103,10 @@ async fn write(gateway: &Gateway<Arc<MemoryDevice>>, body: &[u8], announce: bool
 /// The errors that the model foresees; every other one fails the test.
 fn kind(error: &Error) -> &'static str {
     match error {
-        Error::NoSuchBucket => "no bucket",
+        Error::NoSuchContainer => "no container",
         Error::NoSuchKey => "no key",
-        Error::BucketExists => "exists",
-        Error::BucketNotEmpty { .. } => "not empty",
+        Error::ContainerExists => "exists",
+        Error::ContainerNotEmpty { .. } => "not empty",
         Error::PreconditionFailed(_) => "condition",
         Error::RangeNotSatisfiable { .. } => "range",
         Error::Full { .. } => "full",
@@ -118,12 +122,17 @@ struct World {
 }
 
 impl World {
+    fn account(&self, container: u8) -> (Account<Arc<MemoryDevice>>, &'static str) {
+        let (account, name) = place(container);
+        (self.gateway.account(account), name)
+    }
+
     async fn step(&mut self, step: Step) {
         match step {
-            Step::CreateBucket(bucket) => {
-                let name = bucket_name(bucket);
-                let outcome = self.gateway.create_bucket(&name).await;
-                match self.model.entry(name) {
+            Step::CreateContainer(container) => {
+                let (account, name) = self.account(container);
+                let outcome = account.create_container(name, ContainerSettings::default()).await;
+                match self.model.entry(container) {
                     Entry::Occupied(_) => assert_eq!(outcome.map_err(|e| kind(&e)), Err("exists")),
                     Entry::Vacant(entry) => {
                         outcome.expect("made");
@@ -131,34 +140,34 @@ impl World {
                     }
                 }
             }
-            Step::DeleteBucket(bucket) => {
-                let name = bucket_name(bucket);
-                let outcome = self.gateway.delete_bucket(&name).await.map_err(|e| kind(&e));
-                let expected = match self.model.get(&name) {
-                    None => Err("no bucket"),
+            Step::DeleteContainer(container) => {
+                let (account, name) = self.account(container);
+                let outcome = account.delete_container(name).await.map_err(|e| kind(&e));
+                let expected = match self.model.get(&container) {
+                    None => Err("no container"),
                     Some(objects) if !objects.is_empty() => Err("not empty"),
                     Some(_) => Ok(()),
                 };
                 assert_eq!(outcome, expected);
                 if expected.is_ok() {
-                    self.model.remove(&name);
+                    self.model.remove(&container);
                 }
             }
-            Step::Put { bucket, key, body, announce } => {
-                self.put(bucket, key, body, announce, WriteConditions::default()).await;
+            Step::Put { container, key, body, announce } => {
+                self.put(container, key, body, announce, WriteConditions::default()).await;
             }
-            Step::PutIfAbsent { bucket, key, body } => {
+            Step::PutIfAbsent { container, key, body } => {
                 let absent = WriteConditions { if_match: None, if_none_match: Some(TagMatch::Any) };
-                self.put(bucket, key, body, true, absent).await;
+                self.put(container, key, body, true, absent).await;
             }
-            Step::Get { bucket, key } => match self.find(bucket, key) {
+            Step::Get { container, key } => match self.find(container, key) {
                 Ok((object, body)) => {
                     assert_eq!(read_all(&self.gateway, &object, None).await.expect("read"), body);
                 }
-                Err(agreed) => assert!(["no key", "no bucket"].contains(&agreed)),
+                Err(agreed) => assert!(["no key", "no container"].contains(&agreed)),
             },
-            Step::GetRange { bucket, key, start, length } => {
-                let Ok((object, body)) = self.find(bucket, key) else { return };
+            Step::GetRange { container, key, start, length } => {
+                let Ok((object, body)) = self.find(container, key) else { return };
                 let end = start + length;
                 let outcome = read_all(&self.gateway, &object, Some(start..end)).await;
                 if length == 0 || end > body.len() as u64 {
@@ -167,12 +176,12 @@ impl World {
                     assert_eq!(outcome.expect("read"), body[start as usize..end as usize]);
                 }
             }
-            Step::Delete { bucket, keys } => {
-                let name = bucket_name(bucket);
+            Step::Delete { container, keys } => {
+                let (account, name) = self.account(container);
                 let wanted = keys.iter().map(|&key| (key_name(key), WriteConditions::default()));
-                let outcome = self.gateway.delete(&name, wanted.collect()).await;
-                match self.model.get_mut(&name) {
-                    None => assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no bucket")),
+                let outcome = account.delete(name, wanted.collect()).await;
+                match self.model.get_mut(&container) {
+                    None => assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container")),
                     Some(objects) => {
                         assert!(outcome.expect("deleted").iter().all(Result::is_ok));
                         for key in keys {
@@ -182,10 +191,10 @@ impl World {
                 }
             }
             Step::Copy { from, to } => self.copy(from, to).await,
-            Step::Multipart { bucket, key, parts, skip, complete } => {
-                self.multipart(bucket, key, parts, skip, complete).await;
+            Step::Multipart { container, key, parts, skip, complete } => {
+                self.multipart(container, key, parts, skip, complete).await;
             }
-            Step::List { bucket, limit } => self.list(bucket, limit),
+            Step::List { container, limit } => self.list(container, limit),
             Step::Reload => {
                 self.gateway.settle().await;
                 let before = self.gateway.usage();
@@ -198,32 +207,40 @@ impl World {
 
     fn find(
         &self,
-        bucket: u8,
+        container: u8,
         key: u8,
     ) -> Result<(Arc<lethe_gateway::catalogue::Object>, Vec<u8>), &'static str> {
-        let found = self.gateway.object(&bucket_name(bucket), &key_name(key));
-        let known = self.model.get(&bucket_name(bucket)).map(|objects| objects.get(&key_name(key)));
+        let (account, name) = self.account(container);
+        let found = account.object(name, &key_name(key));
+        let known = self.model.get(&container).map(|objects| objects.get(&key_name(key)));
         match (found, known) {
             (Ok(object), Some(Some((body, etag)))) => {
                 assert_eq!((object.bytes(), &object.etag), (body.len() as u64, etag));
                 Ok((object, body.clone()))
             }
             (Err(Error::NoSuchKey), Some(None)) => Err("no key"),
-            (Err(Error::NoSuchBucket), None) => Err("no bucket"),
+            (Err(Error::NoSuchContainer), None) => Err("no container"),
             (found, known) => panic!("the gateway says {found:?}, the model says {known:?}"),
         }
     }
 
-    async fn put(&mut self, bucket: u8, key: u8, body: Vec<u8>, announce: bool, conditions: WriteConditions) {
-        let (bucket, key) = (bucket_name(bucket), key_name(key));
+    async fn put(
+        &mut self,
+        container: u8,
+        key: u8,
+        body: Vec<u8>,
+        announce: bool,
+        conditions: WriteConditions,
+    ) {
+        let ((account, name), key) = (self.account(container), key_name(key));
         let written = match write(&self.gateway, &body, announce).await {
             Ok(written) => written,
             Err(error) => return assert_eq!(kind(&error), "full"),
         };
         let absent = conditions.if_none_match.is_some();
-        let outcome = self.gateway.link(&bucket, &key, written, Details::default(), conditions).await;
-        match self.model.get_mut(&bucket) {
-            None => assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no bucket")),
+        let outcome = account.link(name, &key, written, Details::default(), conditions).await;
+        match self.model.get_mut(&container) {
+            None => assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container")),
             Some(objects) if absent && objects.contains_key(&key) => {
                 assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("condition"));
             }
@@ -239,22 +256,22 @@ impl World {
             Ok(written) => written,
             Err(error) => return assert_eq!(kind(&error), "full"),
         };
-        let (bucket, key) = (bucket_name(to.0), key_name(to.1));
+        let ((account, name), key) = (self.account(to.0), key_name(to.1));
         let conditions = WriteConditions::default();
-        let outcome = self.gateway.link(&bucket, &key, written, source.details.clone(), conditions).await;
-        match self.model.get_mut(&bucket) {
-            None => assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no bucket")),
+        let outcome = account.link(name, &key, written, source.details.clone(), conditions).await;
+        match self.model.get_mut(&to.0) {
+            None => assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container")),
             Some(objects) => {
                 objects.insert(key, (body, outcome.expect("linked").etag.clone()));
             }
         }
     }
 
-    async fn multipart(&mut self, bucket: u8, key: u8, parts: Vec<Vec<u8>>, skip: u8, complete: bool) {
-        let (bucket, key) = (bucket_name(bucket), key_name(key));
-        let begun = self.gateway.begin_upload(&bucket, &key, Details::default(), None).await;
-        let Some(objects) = self.model.get_mut(&bucket) else {
-            return assert_eq!(begun.map(|_| ()).map_err(|e| kind(&e)), Err("no bucket"));
+    async fn multipart(&mut self, container: u8, key: u8, parts: Vec<Vec<u8>>, skip: u8, complete: bool) {
+        let ((account, name), key) = (self.account(container), key_name(key));
+        let begun = account.begin_upload(name, &key, Details::default(), None).await;
+        let Some(objects) = self.model.get_mut(&container) else {
+            return assert_eq!(begun.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
         };
         let id: UploadId = begun.expect("begun");
         let mut named = Vec::new();
@@ -267,7 +284,7 @@ impl World {
                     break;
                 }
             };
-            let linked = self.gateway.link_part(&bucket, &key, id, number, written).await.expect("linked");
+            let linked = account.link_part(name, &key, id, number, written).await.expect("linked");
             assert_eq!(linked.segment.bytes(), part.len() as u64);
             if number != u16::from(skip) {
                 named.push(NamedPart { number, etag: None, checksum: None });
@@ -275,25 +292,24 @@ impl World {
             }
         }
         if complete && !named.is_empty() {
-            let object = self
-                .gateway
-                .complete_upload(&bucket, &key, id, named, Expected::default(), WriteConditions::default())
+            let object = account
+                .complete_upload(name, &key, id, named, Expected::default(), WriteConditions::default())
                 .await
                 .expect("completed");
             objects.insert(key, (whole, object.etag.clone()));
         } else {
-            self.gateway.abort_upload(&bucket, &key, id).await.expect("aborted");
+            account.abort_upload(name, &key, id).await.expect("aborted");
         }
     }
 
-    fn list(&self, bucket: u8, limit: usize) {
-        let name = bucket_name(bucket);
+    fn list(&self, container: u8, limit: usize) {
+        let (account, name) = self.account(container);
         let mut request = ListRequest { limit, ..ListRequest::default() };
         let mut listed = Vec::new();
         loop {
-            let page = match (self.gateway.list(&name, &request), self.model.contains_key(&name)) {
+            let page = match (account.list(name, &request), self.model.contains_key(&container)) {
                 (Ok(page), true) => page,
-                (Err(Error::NoSuchBucket), false) => return,
+                (Err(Error::NoSuchContainer), false) => return,
                 (outcome, known) => panic!("the gateway says {outcome:?}, known to the model: {known}"),
             };
             listed.extend(page.entries.into_iter().map(|(key, object)| (key, object.etag.clone())));
@@ -302,7 +318,7 @@ impl World {
                 None => break,
             }
         }
-        let known = self.model[&name].iter().map(|(key, (_, etag))| (key.clone(), etag.clone()));
+        let known = self.model[&container].iter().map(|(key, (_, etag))| (key.clone(), etag.clone()));
         assert_eq!(listed, known.collect::<Vec<_>>());
     }
 
@@ -310,15 +326,17 @@ impl World {
     async fn check(&self) {
         self.gateway.settle().await;
         let mut held = 0;
-        for (bucket, objects) in &self.model {
+        for (&container, objects) in &self.model {
+            let (account, name) = self.account(container);
             for (key, (body, _)) in objects {
-                let object = self.gateway.object(bucket, key).expect("there");
+                let object = account.object(name, key).expect("there");
                 assert_eq!(&read_all(&self.gateway, &object, None).await.expect("read"), body);
                 held += object.blocks();
             }
         }
         self.gateway.settle().await;
-        assert_eq!(self.gateway.usage().free_blocks, BLOCKS - held);
+        let usage = self.gateway.usage();
+        assert_eq!(usage.free_blocks, BLOCKS - held - usage.packed.blocks);
     }
 }
 
@@ -333,14 +351,15 @@ proptest! {
             Just(Padding::PowersOfTwo),
             Just(Padding::Classes(vec![20, 64, 100])),
         ],
+        pack in any::<bool>(),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
         runtime.block_on(async {
             let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, BATCH));
-            let options = Options { padding, window: 2 };
+            let options = Options { padding, pack, ..Options::default() };
             let gateway = Gateway::open(Arc::clone(&device), options.clone()).await.expect("opened");
             let mut world = World { device, options, gateway, model: Model::new() };
-            world.step(Step::CreateBucket(0)).await;
+            world.step(Step::CreateContainer(0)).await;
             for step in steps {
                 world.step(step).await;
             }

@@ -1,9 +1,11 @@
 //! What reaches the logs: verbs and statuses, and no name, credential or signature, at any level.
 
-use lethe_gateway::s3::Credentials;
-use lethe_gateway::server::{Limits, serve};
+use lethe_gateway::catalogue::ContainerSettings;
+use lethe_gateway::identity::{AccessKey, User, Users};
+use lethe_gateway::s3::S3Door;
+use lethe_gateway::server::{self, serve};
 use lethe_gateway::testing::MemoryDevice;
-use lethe_gateway::{Gateway, Options};
+use lethe_gateway::{FIRST_ACCOUNT, Gateway, Options};
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
@@ -49,14 +51,20 @@ fn logs_hold_verbs_and_no_names() {
         runtime.spawn(async move {
             let gateway =
                 Gateway::open(MemoryDevice::new(512, 100, 4), Options::default()).await.expect("opened");
-            gateway.create_bucket("hush-bucket").await.expect("made");
+            gateway
+                .account(FIRST_ACCOUNT)
+                .create_container("hush-bucket", ContainerSettings::default())
+                .await
+                .expect("made");
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
             addresses.send(listener.local_addr().expect("bound")).expect("awaited");
-            let credentials = Credentials::new("hush-access", "hush-secret");
+            let users = vec![User::first(AccessKey::new("hush-access", "hush-secret"))];
+            let users = Arc::new(Users::new(users).expect("one user"));
             let stopped = async {
                 let _ = stopped.await;
             };
-            serve(listener, gateway, credentials, Limits::default(), stopped).await;
+            let door = S3Door::new(gateway, users);
+            serve(listener, door, server::Options::default(), stopped).await;
         });
         (address.recv().expect("bound"), stop)
     };

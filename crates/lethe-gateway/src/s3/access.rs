@@ -1,95 +1,245 @@
-//! Who may ask, and what is refused because it would not be kept.
+//! Who asks, of which account's bucket, whether he may, and what is refused because it would not be kept.
 
-use super::Credentials;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, Method, Uri};
+use super::checksums;
+use super::values::owner_id;
+use crate::account::{Account, FIRST_ACCOUNT};
+use crate::device::Device;
+use crate::door::Verb;
+use crate::gateway::Gateway;
+use crate::identity::{Caller, Users};
+use crate::rights::{self, Asker, Wish};
+use http::header::{AUTHORIZATION, REFERER};
+use http::{Extensions, HeaderMap, Uri};
 use s3s::access::{S3Access, S3AccessContext};
-use s3s::auth::{S3Auth, SecretKey};
+use s3s::auth::{Credentials, S3Auth, SecretKey};
+use s3s::path::S3Path;
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// What buckets and objects name as their owner.
-pub(super) const OWNER: &str = "lethe";
-
-/// Knows one pair of keys.
-pub(super) struct OnePair {
-    credentials: Credentials,
-}
-
-impl OnePair {
-    pub(super) fn new(credentials: Credentials) -> Self {
-        OnePair { credentials }
-    }
+/// Knows the keys of all users.
+pub(super) struct Keys {
+    pub(super) users: Arc<Users>,
 }
 
 #[async_trait::async_trait]
-impl S3Auth for OnePair {
+impl S3Auth for Keys {
     async fn get_secret_key(&self, access_key: &str) -> S3Result<SecretKey> {
-        let known = self.credentials.access_key.as_bytes();
-        if bool::from(known.ct_eq(access_key.as_bytes())) {
-            Ok(SecretKey::from(self.credentials.secret_key.as_str()))
-        } else {
-            Err(s3_error!(
-                InvalidAccessKeyId,
-                "The access key is not the one that this gateway was started with."
-            ))
+        match self.users.by_access_key(access_key) {
+            Some((_, secret)) => Ok(SecretKey::from(secret.as_str())),
+            None => Err(s3_error!(InvalidAccessKeyId)),
         }
     }
 }
 
-/// Where the server finds the name of the verb that a request turned out to be.
-#[derive(Clone, Default)]
-pub(crate) struct Verb(pub(crate) Arc<OnceLock<String>>);
+/// Who asks. Verbs find it in the extensions of a request.
+#[derive(Clone)]
+pub(super) struct Requester {
+    caller: Option<Caller>,
+    referrer: Option<String>,
+    users: Arc<Users>,
+}
+
+impl Requester {
+    /// Who has signed with these credentials, whose signature was found right; nobody without them.
+    ///
+    /// # Errors
+    /// The keys are no longer known.
+    pub(super) fn new(
+        users: &Arc<Users>,
+        credentials: Option<&Credentials>,
+        headers: &HeaderMap,
+    ) -> S3Result<Self> {
+        let caller = match credentials {
+            None => None,
+            Some(credentials) => {
+                let signed_with = credentials.secret_key.expose();
+                // The users may have been replaced since the signature was looked at.
+                let found = users
+                    .by_access_key(&credentials.access_key)
+                    .filter(|(_, secret)| bool::from(secret.as_bytes().ct_eq(signed_with.as_bytes())));
+                Some(found.ok_or_else(|| s3_error!(InvalidAccessKeyId))?.0)
+            }
+        };
+        let referrer = headers.get(REFERER).and_then(|page| page.to_str().ok()).map(str::to_owned);
+        Ok(Requester { caller, referrer, users: Arc::clone(users) })
+    }
+
+    fn asker(&self) -> Asker<'_> {
+        Asker { caller: self.caller.as_ref(), referrer: self.referrer.as_deref() }
+    }
+
+    fn caller(&self) -> Option<&Caller> {
+        self.caller.as_ref()
+    }
+
+    /// Whether nobody has signed.
+    pub(super) fn is_nobody(&self) -> bool {
+        self.caller.is_none()
+    }
+
+    /// Whether everything in an account is his.
+    pub(super) fn owns(&self, account: &str) -> bool {
+        rights::owns(self.caller(), account)
+    }
+
+    /// Whether there are users of such an account.
+    pub(super) fn knows_account(&self, name: &str) -> bool {
+        self.users.has_account(name)
+    }
+
+    /// The account whose bucket is meant: the asker's own, or the first one, where others may be let in.
+    ///
+    /// # Errors
+    /// `AccessDenied`. A bucket that lets the asker do nothing at all is to him as if it were not there.
+    pub(super) fn admit<D: Device>(
+        &self,
+        gateway: &Gateway<D>,
+        wish: Wish,
+        bucket: &str,
+        key: Option<&str>,
+    ) -> S3Result<Account<D>> {
+        let own = self.caller().map(|caller| gateway.account(caller.account.as_str()));
+        let first = gateway.account(FIRST_ACCOUNT);
+        for account in own.iter().chain([&first]) {
+            let Ok(view) = account.container(bucket) else { continue };
+            let may = match key {
+                None => rights::may(self.asker(), account.name(), &view.settings, wish),
+                Some(key) => {
+                    let object = account.object(bucket, key).ok();
+                    let details = object.as_ref().map(|object| &object.details);
+                    rights::may_with(self.asker(), account.name(), &view.settings, details, wish)
+                }
+            };
+            if may {
+                return Ok(account.clone());
+            }
+            let is_own = own.as_ref().is_some_and(|own| own.name() == account.name());
+            if is_own || rights::is_known_to(self.asker(), account.name(), &view.settings) {
+                return Err(self.denied());
+            }
+        }
+        self.own(gateway)
+    }
+
+    /// The asker's own account.
+    ///
+    /// # Errors
+    /// `AccessDenied` if he does not own it.
+    fn own<D: Device>(&self, gateway: &Gateway<D>) -> S3Result<Account<D>> {
+        let own = self.caller().map(|caller| gateway.account(caller.account.as_str()));
+        own.filter(|own| self.owns(own.name())).ok_or_else(|| self.denied())
+    }
+
+    fn denied(&self) -> S3Error {
+        if self.is_nobody() {
+            return S3Error::with_message(S3ErrorCode::AccessDenied, UNSIGNED);
+        }
+        s3_error!(AccessDenied)
+    }
+}
+
+/// Who asks.
+///
+/// # Errors
+/// `AccessDenied` if nobody has looked: then nobody has let the request in either.
+pub(super) fn requester(extensions: &Extensions) -> S3Result<&Requester> {
+    extensions.get().ok_or_else(|| s3_error!(AccessDenied))
+}
+
+/// The name of the account that a request was let into.
+#[derive(Clone)]
+struct Target(Arc<str>);
+
+/// The account that a request was let into.
+///
+/// # Errors
+/// `AccessDenied` if nobody has let it in.
+pub(super) fn target<D: Device>(gateway: &Gateway<D>, extensions: &Extensions) -> S3Result<Account<D>> {
+    let Target(name) = extensions.get().ok_or_else(|| s3_error!(AccessDenied))?;
+    Ok(gateway.account(name))
+}
+
+/// What a verb needs. One that is not listed, or that s3s learns later, is the owner's.
+fn wish(verb: &str) -> Wish {
+    match verb {
+        "HeadBucket"
+        | "GetBucketLocation"
+        | "ListObjects"
+        | "ListObjectsV2"
+        | "ListObjectVersions"
+        | "ListMultipartUploads" => Wish::List,
+        "GetObject" | "HeadObject" | "GetObjectAttributes" => Wish::Read,
+        "PutObject"
+        | "CopyObject"
+        | "CreateMultipartUpload"
+        | "UploadPart"
+        | "UploadPartCopy"
+        | "ListParts"
+        | "CompleteMultipartUpload"
+        | "AbortMultipartUpload"
+        | "DeleteObject"
+        | "DeleteObjects" => Wish::Write,
+        "GetBucketAcl" | "GetObjectAcl" => Wish::ReadGrants,
+        "PutBucketAcl" | "PutObjectAcl" => Wish::WriteGrants,
+        _ => Wish::Own,
+    }
+}
 
 /// What a request without a signature is told.
 pub(super) const UNSIGNED: &str =
-    "The request is not signed; sign it (version 4) with the keys that this gateway was started with.";
+    "The request is not signed; sign it (version 4) with a pair of keys that this gateway knows.";
 
-/// Refuses requests that ask for what would not be kept, and those without a signature.
-pub(super) struct Refusals {
-    /// Whether somebody else has checked the signature and taken it away.
+/// Lets requests in, and refuses those that ask for what would not be kept.
+pub(super) struct Access<D> {
+    pub(super) gateway: Gateway<D>,
+    pub(super) users: Arc<Users>,
+    /// Whether somebody else has checked the signature, taken it away, and left the [`Requester`].
     pub(super) verified: bool,
 }
 
 #[async_trait::async_trait]
-impl S3Access for Refusals {
+impl<D: Device> S3Access for Access<D> {
     async fn check(&self, context: &mut S3AccessContext<'_>) -> S3Result<()> {
         let verb = context.s3_op().name().to_owned();
         if let Some(slot) = context.extensions_mut().get::<Verb>() {
-            // Set once: a request is one verb.
-            let _ = slot.0.set(verb);
+            slot.name(&*verb);
         }
-        if !self.verified && context.credentials().is_none() {
-            return Err(S3Error::with_message(S3ErrorCode::AccessDenied, UNSIGNED));
+        let asker = if self.verified {
+            requester(context.extensions_mut())?.clone()
+        } else {
+            Requester::new(&self.users, context.credentials(), context.headers())?
+        };
+        let account = match context.s3_path() {
+            S3Path::Root => asker.own(&self.gateway)?,
+            // Made in the asker's own account, whatever others have.
+            S3Path::Bucket { .. } if verb == "CreateBucket" => asker.own(&self.gateway)?,
+            S3Path::Bucket { bucket } => asker.admit(&self.gateway, wish(&verb), bucket, None)?,
+            S3Path::Object { bucket, key } => asker.admit(&self.gateway, wish(&verb), bucket, Some(key))?,
+        };
+        if asker.is_nobody() && is_in_chunks(context.headers()) {
+            return Err(s3_error!(
+                NotImplemented,
+                "A body in chunks (aws-chunked) is read of signed requests only. Send it as it is."
+            ));
         }
-        refuse(context.headers())
+        refuse(context.headers(), account.name())?;
+        context.extensions_mut().insert(asker);
+        context.extensions_mut().insert(Target(account.name().into()));
+        Ok(())
     }
 }
 
-fn refuse(headers: &HeaderMap) -> S3Result<()> {
+fn refuse(headers: &HeaderMap, account: &str) -> S3Result<()> {
     for (name, value) in headers {
         let value = value.as_bytes();
         match name.as_str() {
-            "x-amz-acl" if !matches!(value, b"private" | b"bucket-owner-full-control") => {
-                return Err(s3_error!(
-                    AccessControlListNotSupported,
-                    "There is one owner and no one else to let in: only the ACLs private and bucket-owner-full-control \
-                     are known."
-                ));
-            }
-            "x-amz-expected-bucket-owner" | "x-amz-source-expected-bucket-owner"
-                if value != OWNER.as_bytes() =>
-            {
-                return Err(s3_error!(
-                    AccessDenied,
-                    "The bucket's owner is not the one expected; every bucket's owner is \"{OWNER}\"."
-                ));
+            "x-amz-expected-bucket-owner" if value != owner_id(account).as_bytes() => {
+                return Err(s3_error!(AccessDenied));
             }
             "x-amz-server-side-encryption" if value != b"AES256" => {
                 return Err(not_kept("keys of a key service: everything is sealed with the vault's key"));
             }
-            "x-amz-tagging" => return Err(not_kept("tags: use metadata")),
             "x-amz-bucket-object-lock-enabled" if value == b"true" => {
                 return Err(not_kept("object lock"));
             }
@@ -97,8 +247,11 @@ fn refuse(headers: &HeaderMap) -> S3Result<()> {
             "x-amz-storage-class" if value != b"STANDARD" => {
                 return Err(s3_error!(InvalidStorageClass, "There is one storage class, STANDARD."));
             }
-            name if name.starts_with("x-amz-grant-") => {
-                return Err(not_kept("grants: there is one owner"));
+            name if name.starts_with("x-amz-checksum-") && !is_known_checksum(name) => {
+                return Err(s3_error!(
+                    InvalidRequest,
+                    "The algorithm type you specified in x-amz-checksum- header is invalid."
+                ));
             }
             name if name.starts_with("x-amz-object-lock-") => return Err(not_kept("object lock")),
             name if name.contains("server-side-encryption-customer-") => {
@@ -110,6 +263,23 @@ fn refuse(headers: &HeaderMap) -> S3Result<()> {
     Ok(())
 }
 
+/// Whether a body comes in chunks that s3s takes apart, which it does for who has signed.
+fn is_in_chunks(headers: &HeaderMap) -> bool {
+    let streams = |value: &http::HeaderValue| value.as_bytes().starts_with(b"STREAMING-");
+    let encoding =
+        headers.get_all(http::header::CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    headers.get("x-amz-content-sha256").is_some_and(streams)
+        || headers.contains_key("x-amz-decoded-content-length")
+        || encoding
+            .flat_map(|value| value.split(','))
+            .any(|value| value.trim().eq_ignore_ascii_case("aws-chunked"))
+}
+
+fn is_known_checksum(name: &str) -> bool {
+    let others = ["x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"];
+    checksums::HEADERS.iter().any(|(known, _)| *known == name) || others.contains(&name)
+}
+
 fn not_kept(what: &str) -> S3Error {
     S3Error::with_message(
         S3ErrorCode::NotImplemented,
@@ -117,25 +287,18 @@ fn not_kept(what: &str) -> S3Error {
     )
 }
 
-/// Refuses signatures of version 2 and forms: version 2 signs with SHA-1 and is not compared in constant time.
-pub(crate) fn refuse_unsigned_forms(method: &Method, uri: &Uri, headers: &HeaderMap) -> Option<S3Error> {
+/// Refuses signatures of version 2, which sign with SHA-1 and are not compared in constant time.
+pub(super) fn refuse_version_2(uri: &Uri, headers: &HeaderMap) -> Option<S3Error> {
     let query = uri.query().unwrap_or_default();
-    let names = || query.split('&').map(|pair| pair.split('=').next());
-    let header = |name| headers.get(name).map_or(&b""[..], |value| value.as_bytes());
+    let mut names = query.split('&').filter_map(|pair| pair.split('=').next());
+    let authorization = headers.get(AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
     // A name may come percent-encoded; a query that s3s would decode to `Signature` must not slip through.
-    let version_2 = header(AUTHORIZATION).starts_with(b"AWS ")
-        || names().flatten().any(|name| percent_encoding::percent_decode_str(name).eq("Signature".bytes()));
-    if version_2 {
-        return Some(s3_error!(
-            InvalidRequest,
-            "Signatures of version 2 are not accepted. Sign the request with version 4 (AWS4-HMAC-SHA256)."
-        ));
-    }
-    let form = header(CONTENT_TYPE).to_ascii_lowercase().starts_with(b"multipart/form-data");
-    (*method == Method::POST && form).then(|| {
+    let version_2 = authorization.starts_with(b"AWS ")
+        || names.any(|name| percent_encoding::percent_decode_str(name).eq("Signature".bytes()));
+    version_2.then(|| {
         s3_error!(
-            NotImplemented,
-            "Uploads by form are not accepted. Use PUT, with a signature in the header or in the URL."
+            InvalidRequest,
+            "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
         )
     })
 }
@@ -144,7 +307,7 @@ pub(crate) fn refuse_unsigned_forms(method: &Method, uri: &Uri, headers: &Header
 mod tests {
     use super::*;
 
-    fn refused(method: Method, uri: &'static str, headers: &[(&'static str, &'static str)]) -> bool {
+    fn refused(uri: &'static str, headers: &[(&'static str, &'static str)]) -> bool {
         let headers = headers
             .iter()
             .map(|(name, value)| {
@@ -152,21 +315,15 @@ mod tests {
                 (name, http::HeaderValue::from_static(value))
             })
             .collect();
-        refuse_unsigned_forms(&method, &Uri::from_static(uri), &headers).is_some()
+        refuse_version_2(&Uri::from_static(uri), &headers).is_some()
     }
 
     #[test]
-    fn signatures_of_version_2_and_forms_do_not_get_through() {
-        assert!(refused(Method::GET, "/b/k?AWSAccessKeyId=a&Signature=b", &[]));
-        assert!(refused(Method::GET, "/b/k?%53ignature=b", &[]));
-        assert!(refused(Method::GET, "/b/k", &[("authorization", "AWS a:b")]));
-        let form = ("content-type", "Multipart/form-data; boundary=x");
-        assert!(refused(Method::POST, "/b", &[form]));
-        assert!(!refused(Method::PUT, "/b/k", &[form]));
-        assert!(!refused(
-            Method::GET,
-            "/b/k?X-Amz-Signature=b",
-            &[("authorization", "AWS4-HMAC-SHA256 Credential=a")]
-        ));
+    fn signatures_of_version_2_do_not_get_through() {
+        assert!(refused("/b/k?AWSAccessKeyId=a&Signature=b", &[]));
+        assert!(refused("/b/k?%53ignature=b", &[]));
+        assert!(refused("/b/k", &[("authorization", "AWS a:b")]));
+        let header = ("authorization", "AWS4-HMAC-SHA256 Credential=a");
+        assert!(!refused("/b/k?X-Amz-Signature=b", &[header]));
     }
 }

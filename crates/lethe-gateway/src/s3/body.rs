@@ -1,22 +1,25 @@
 //! Receiving a body: into blocks, with every digest that came with it checked.
 
-use super::checksums::HEADERS;
+use super::checksums::{self, HEADERS, bad_digest, check_headers};
+use super::lenient::Trailers;
+use crate::account::Account;
 use crate::checksums::Algorithm;
 use crate::device::Device;
 use crate::error::Error;
-use crate::gateway::Gateway;
 use crate::writer::Written;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::StreamExt;
-use http::HeaderMap;
+use http::{Extensions, HeaderMap};
 use s3s::dto::StreamingBlob;
-use s3s::{S3Result, TrailingHeaders, s3_error};
+use s3s::{S3Error, S3ErrorCode, S3Result, TrailingHeaders, s3_error};
 
 /// A body and what was said about it.
 pub(super) struct Incoming<'a> {
     pub(super) body: Option<StreamingBlob>,
     pub(super) length: Option<i64>,
+    /// Whether it may have a length that nobody knows before its end.
+    pub(super) length_unknown: bool,
     /// `Content-MD5`, in base64.
     pub(super) md5: Option<String>,
     /// The checksum in the header.
@@ -27,16 +30,21 @@ pub(super) struct Incoming<'a> {
     pub(super) trailers: Option<TrailingHeaders>,
 }
 
-pub(super) async fn receive<D: Device>(gateway: &Gateway<D>, incoming: Incoming<'_>) -> S3Result<Written> {
+pub(super) async fn receive<D: Device>(account: &Account<D>, incoming: Incoming<'_>) -> S3Result<Written> {
+    // Over TLS, clients send a body in chunks without Content-Length, and say how long it is without them.
     let length = incoming
         .length
         .and_then(|length| u64::try_from(length).ok())
-        .ok_or_else(|| s3_error!(MissingContentLength, "The length of the body must be announced."))?;
+        .or_else(|| incoming.headers.get("x-amz-decoded-content-length")?.to_str().ok()?.parse().ok());
+    if length.is_none() && !incoming.length_unknown {
+        return Err(s3_error!(MissingContentLength));
+    }
+    check_headers(incoming.headers)?;
     let md5 = incoming.md5.as_deref().map(parse_md5).transpose()?;
     let announced = announced(incoming.headers);
     let algorithm =
         incoming.given.as_ref().map(|(algorithm, _)| *algorithm).or(announced).or(incoming.algorithm);
-    let mut writer = gateway.writer(Some(length), algorithm)?;
+    let mut writer = account.gateway().writer(length, algorithm)?;
     if let Some(mut body) = incoming.body {
         while let Some(piece) = body.next().await {
             writer.push(piece.map_err(Error::Body)?).await?;
@@ -49,23 +57,41 @@ pub(super) async fn receive<D: Device>(gateway: &Gateway<D>, incoming: Incoming<
     let value = match (incoming.given, announced) {
         (Some((_, value)), _) => Some(value),
         (None, Some(_)) => Some(
-            trailer(incoming.trailers)
-                .ok_or_else(|| s3_error!(InvalidRequest, "The announced trailer holds no checksum."))?,
+            trailer(incoming.trailers).ok_or_else(|| {
+                let code = S3ErrorCode::Custom("MalformedTrailerError".into());
+                let mut error = S3Error::with_message(
+                    code,
+                    "The request contained trailing data that was not well-formed or did not conform to our published \
+                     schema.",
+                );
+                error.set_status_code(http::StatusCode::BAD_REQUEST);
+                error
+            })?,
         ),
         (None, None) => None,
     };
     let actual = written.checksum().map(|checksum| &checksum.value);
-    if value.is_some_and(|value| actual != Some(&value)) {
-        return Err(Error::BadDigest("checksum").into());
+    if let (Some(value), Some(algorithm)) = (&value, announced) {
+        checksums::check_value("trailing header", algorithm, value.as_bytes())?;
+    }
+    if let (Some(value), Some(algorithm)) = (value, algorithm)
+        && actual != Some(&value)
+    {
+        return Err(bad_digest(algorithm));
     }
     Ok(written)
+}
+
+/// The trailers of a request, also of one that was handed on.
+pub(super) fn trailers(own: Option<TrailingHeaders>, extensions: &Extensions) -> Option<TrailingHeaders> {
+    own.or_else(|| extensions.get::<Trailers>().map(|Trailers(trailers)| trailers.clone()))
 }
 
 fn parse_md5(text: &str) -> S3Result<[u8; 16]> {
     let bytes = BASE64.decode(text).ok();
     bytes
         .and_then(|bytes| bytes.try_into().ok())
-        .ok_or_else(|| s3_error!(InvalidDigest, "Content-MD5 is not the base64 text of 16 bytes."))
+        .ok_or_else(|| s3_error!(InvalidDigest, "The Content-MD5 you specified is not valid."))
 }
 
 /// The algorithm of the checksum that the trailer will hold.

@@ -1,8 +1,14 @@
 //! Checksums in the headers, trailers and fields where S3 puts them.
 
 use crate::checksums::{Algorithm, Coverage};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::HeaderMap;
 use s3s::dto::{ChecksumAlgorithm, ChecksumType};
-use s3s::{S3Result, s3_error};
+use s3s::{S3Error, S3Result, s3_error};
+
+/// What an object gets if its put asks for none.
+pub(super) const DEFAULT: Algorithm = Algorithm::Crc64Nvme;
 
 pub(super) const HEADERS: [(&str, Algorithm); 5] = [
     ("x-amz-checksum-crc32", Algorithm::Crc32),
@@ -45,6 +51,72 @@ macro_rules! set {
     };
 }
 pub(super) use set;
+
+/// Checks what the headers say of checksums, before the body is looked at.
+///
+/// # Errors
+/// `InvalidRequest`: more than one checksum, one that is none, one of an algorithm that is not here, or an algorithm
+/// with nothing of it.
+pub(super) fn check_headers(headers: &HeaderMap) -> S3Result<()> {
+    let trailers = headers.get("x-amz-trailer").map(|names| names.to_str().unwrap_or_default());
+    let trailers: Vec<String> = trailers
+        .into_iter()
+        .flat_map(|names| names.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    if trailers.iter().any(|name| HEADERS.iter().all(|(known, _)| known != name)) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The value specified in the x-amz-trailer header is not supported"
+        ));
+    }
+    let values =
+        HEADERS.iter().filter_map(|(name, algorithm)| Some((*name, *algorithm, headers.get(*name)?)));
+    let values: Vec<_> = values.collect();
+    if values.len() + trailers.len() > 1 {
+        return Err(s3_error!(
+            InvalidRequest,
+            "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
+        ));
+    }
+    for &(_, algorithm, value) in &values {
+        check_value("header", algorithm, value.as_bytes())?;
+    }
+    let Some(asked) = headers.get("x-amz-sdk-checksum-algorithm") else { return Ok(()) };
+    let asked = algorithm(asked.to_str().ok().map(|name| ChecksumAlgorithm::from(name.to_owned())).as_ref())?;
+    let given = values.iter().map(|(_, algorithm, _)| *algorithm);
+    let given =
+        given.chain(trailers.iter().filter_map(|name| {
+            HEADERS.iter().find(|(known, _)| known == name).map(|(_, algorithm)| *algorithm)
+        }));
+    match given.last() {
+        None => Err(s3_error!(
+            InvalidRequest,
+            "x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers \
+             were found."
+        )),
+        Some(given) if Some(given) != asked => {
+            Err(s3_error!(InvalidRequest, "Value for x-amz-sdk-checksum-algorithm header is invalid."))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Checks that a value is the text of a checksum of this algorithm.
+pub(super) fn check_value(place: &str, algorithm: Algorithm, value: &[u8]) -> S3Result<()> {
+    let bytes = BASE64.decode(value).ok();
+    if bytes.is_some_and(|bytes| bytes.len() == algorithm.bytes()) {
+        return Ok(());
+    }
+    let name = HEADERS.iter().find(|(_, known)| *known == algorithm).map_or("", |(name, _)| name);
+    Err(s3_error!(InvalidRequest, "Value for {name} {place} is invalid."))
+}
+
+/// What a checksum is told that does not match the body.
+pub(super) fn bad_digest(algorithm: Algorithm) -> S3Error {
+    let name = algorithm_name(algorithm);
+    s3_error!(BadDigest, "The {} you specified did not match the calculated checksum.", name.as_str())
+}
 
 pub(super) fn algorithm(name: Option<&ChecksumAlgorithm>) -> S3Result<Option<Algorithm>> {
     let Some(name) = name else {

@@ -1,24 +1,31 @@
 //! Copying: of an object to another name, and of a range of one into a part.
 
-use super::checksums;
+use super::access::requester;
 use super::multipart::part_number;
-use super::values::{details, etag, moment, only_version, tag_match, timestamp, upload_id};
+use super::values::{details, etag, moment, only_version, owner_id, tag_match, timestamp, upload_id};
+use super::{acl, checksums, tagging};
+use crate::account::Account;
 use crate::catalogue::{Details, Object};
 use crate::checksums::hex;
 use crate::conditions::{ReadConditions, WriteConditions};
 use crate::device::Device;
 use crate::error::Error;
-use crate::gateway::Gateway;
+use crate::rights::Wish;
 use s3s::dto::*;
-use s3s::{S3Request, S3Response, S3Result, s3_error};
+use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use std::collections::BTreeMap;
 use std::ops;
 use std::sync::Arc;
 
 /// The object to copy from, once its conditions hold.
 macro_rules! source {
-    ($gateway:expr, $input:expr) => {{
+    ($account:expr, $input:expr, $extensions:expr) => {{
         let (bucket, key) = place(&$input.copy_source)?;
-        let object = $gateway.object(bucket, key)?;
+        let from = requester($extensions)?.admit($account.gateway(), Wish::Read, bucket, Some(key))?;
+        if $input.expected_source_bucket_owner.as_ref().is_some_and(|owner| owner != owner_id(from.name())) {
+            return Err(s3_error!(AccessDenied));
+        }
+        let object = from.object(bucket, key)?;
         let conditions = ReadConditions {
             if_match: tag_match($input.copy_source_if_match.take()),
             if_none_match: tag_match($input.copy_source_if_none_match.take()),
@@ -51,27 +58,38 @@ fn check(conditions: &ReadConditions, object: &Object) -> Result<(), Error> {
 }
 
 pub(super) async fn copy_object<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<CopyObjectInput>,
 ) -> S3Result<S3Response<CopyObjectOutput>> {
     let mut input = request.input;
-    let replace = replaces(input.metadata_directive.as_ref())?;
-    if let (Ok((bucket, key)), false) = (place(&input.copy_source), replace)
+    let directive = input.metadata_directive.as_ref().map(MetadataDirective::as_str);
+    let replace = replaces(directive, "Unknown metadata directive.")?;
+    let directive = input.tagging_directive.as_ref().map(TaggingDirective::as_str);
+    let replace_tags = replaces(directive, "Unknown tagging directive.")?;
+    if let (Ok((bucket, key)), false) = (place(&input.copy_source), replace || replace_tags)
         && bucket == input.bucket
         && key == input.key
     {
         return Err(s3_error!(
             InvalidRequest,
-            "A copy onto itself must replace the metadata (x-amz-metadata-directive: REPLACE)."
+            "This copy request is illegal because it is trying to copy an object to itself without changing the \
+             object's metadata, storage class, website redirect location or encryption attributes."
         ));
     }
-    let source: Arc<Object> = source!(gateway, input);
+    let source: Arc<Object> = source!(account, input, &request.extensions);
     let none = WriteConditions::default();
-    gateway.check_put(&input.bucket, &input.key, &none)?;
-    let details: Details = if replace { details!(input)? } else { source.details.clone() };
+    account.check_put(&input.bucket, &input.key, &none)?;
+    let mut details: Details =
+        if replace { details!(input)? } else { Details { tags: BTreeMap::new(), ..source.details.clone() } };
+    let tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
+    details.tags = if replace_tags { tags } else { source.details.tags.clone() };
+    // A list is never copied: the copy's own counts.
+    details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
     let algorithm = checksums::algorithm(input.checksum_algorithm.as_ref())?;
-    let written = gateway.copy_blocks(&source, None, algorithm).await?;
-    let object = gateway.link(&input.bucket, &input.key, written, details, none).await?;
+    let of_source = source.checksum.as_ref().map(|checksum| checksum.algorithm);
+    let algorithm = algorithm.or(of_source).or(Some(checksums::DEFAULT));
+    let written = account.gateway().copy_blocks(&source, None, algorithm).await?;
+    let object = account.link(&input.bucket, &input.key, written, details, none).await?;
     let mut result = CopyObjectResult {
         e_tag: Some(etag(&object)),
         last_modified: Some(timestamp(object.modified)),
@@ -81,28 +99,29 @@ pub(super) async fn copy_object<D: Device>(
     Ok(S3Response::new(CopyObjectOutput { copy_object_result: Some(result), ..CopyObjectOutput::default() }))
 }
 
-fn replaces(directive: Option<&MetadataDirective>) -> S3Result<bool> {
-    match directive.map(MetadataDirective::as_str) {
-        None | Some(MetadataDirective::COPY) => Ok(false),
-        Some(MetadataDirective::REPLACE) => Ok(true),
-        Some(_) => Err(s3_error!(InvalidArgument, "The metadata directives are COPY and REPLACE.")),
+fn replaces(directive: Option<&str>, unknown: &'static str) -> S3Result<bool> {
+    match directive {
+        None | Some("COPY") => Ok(false),
+        Some("REPLACE") => Ok(true),
+        Some(_) => Err(S3Error::with_message(S3ErrorCode::InvalidArgument, unknown)),
     }
 }
 
 pub(super) async fn upload_part_copy<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<UploadPartCopyInput>,
 ) -> S3Result<S3Response<UploadPartCopyOutput>> {
     let mut input = request.input;
-    let id = upload_id(&input.upload_id)?;
+    account.container(&input.bucket)?;
     let number = part_number(input.part_number)?;
-    let upload = gateway.upload(&input.bucket, &input.key, id)?;
-    let source: Arc<Object> = source!(gateway, input);
+    let id = upload_id(&input.upload_id)?;
+    let upload = account.upload(&input.bucket, &input.key, id)?;
+    let source: Arc<Object> = source!(account, input, &request.extensions);
     let range =
         input.copy_source_range.as_deref().map(|text| copy_range(text, source.bytes())).transpose()?;
     let algorithm = upload.checksum.map(|(algorithm, _)| algorithm);
-    let written = gateway.copy_blocks(&source, range, algorithm).await?;
-    let part = gateway.link_part(&input.bucket, &input.key, id, number, written).await?;
+    let written = account.gateway().copy_blocks(&source, range, algorithm).await?;
+    let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut result = CopyPartResult {
         e_tag: Some(ETag::Strong(hex(&part.md5))),
         last_modified: Some(timestamp(part.modified)),
@@ -118,13 +137,20 @@ pub(super) async fn upload_part_copy<D: Device>(
 /// `bytes=first-last`, both given and within the source.
 fn copy_range(text: &str, bytes: u64) -> S3Result<ops::Range<u64>> {
     let range = match Range::parse(text) {
-        Ok(Range::Int { first, last: Some(last) }) => first..last + 1,
+        Ok(Range::Int { first, last: Some(last) }) => first..last.saturating_add(1),
         _ => {
-            return Err(s3_error!(InvalidArgument, "x-amz-copy-source-range must read bytes=first-last."));
+            return Err(s3_error!(
+                InvalidArgument,
+                "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the \
+                 zero-based offsets of the first and last bytes to copy"
+            ));
         }
     };
     if range.end > bytes {
-        return Err(Error::RangeNotSatisfiable { bytes }.into());
+        return Err(s3_error!(
+            InvalidArgument,
+            "Range specified is not valid for source object of size: {bytes}"
+        ));
     }
     Ok(range)
 }

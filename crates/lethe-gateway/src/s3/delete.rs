@@ -1,14 +1,14 @@
 //! Deleting objects, one or many.
 
 use super::values::{only_version, tag_match};
+use crate::account::Account;
 use crate::conditions::{TagMatch, WriteConditions};
 use crate::device::Device;
-use crate::gateway::Gateway;
 use s3s::dto::*;
 use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
 pub(super) async fn delete_object<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<DeleteObjectInput>,
 ) -> S3Result<S3Response<DeleteObjectOutput>> {
     let input = request.input;
@@ -17,7 +17,7 @@ pub(super) async fn delete_object<D: Device>(
         return Err(s3_error!(NotImplemented, "Of the conditions on deletes only If-Match is known."));
     }
     let conditions = WriteConditions { if_match: tag_match(input.if_match), if_none_match: None };
-    let outcomes = gateway.delete(&input.bucket, vec![(input.key, conditions)]).await?;
+    let outcomes = account.delete(&input.bucket, vec![(input.key, conditions)]).await?;
     for outcome in outcomes {
         outcome?;
     }
@@ -25,7 +25,7 @@ pub(super) async fn delete_object<D: Device>(
 }
 
 pub(super) async fn delete_objects<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<DeleteObjectsInput>,
 ) -> S3Result<S3Response<DeleteObjectsOutput>> {
     let input = request.input;
@@ -46,13 +46,13 @@ pub(super) async fn delete_objects<D: Device>(
         let conditions = WriteConditions { if_match, if_none_match: None };
         keys.push((object.key.clone(), conditions));
     }
-    let outcomes = gateway.delete(&input.bucket, keys).await?;
+    let outcomes = account.delete(&input.bucket, keys).await?;
     let quiet = input.delete.quiet.unwrap_or(false);
     let (mut deleted, mut errors) = (Vec::new(), Vec::new());
     for (object, outcome) in wanted.into_iter().zip(outcomes) {
         match outcome {
-            Ok(()) if quiet => {}
-            Ok(()) => deleted.push(DeletedObject { key: Some(object.key), ..DeletedObject::default() }),
+            Ok(_) if quiet => {}
+            Ok(_) => deleted.push(DeletedObject { key: Some(object.key), ..DeletedObject::default() }),
             Err(error) => {
                 let error = S3Error::from(error);
                 errors.push(Error {

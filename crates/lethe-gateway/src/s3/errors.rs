@@ -1,19 +1,24 @@
 //! Errors of the gateway in the words of S3.
 
+use super::{form, sentences};
 use crate::device::DeviceError;
 use crate::error::Error;
-use http::header::{CONTENT_RANGE, CONTENT_TYPE};
+use http::header::{CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use s3s::{S3Error, S3ErrorCode};
+use std::borrow::Cow;
 
 impl From<Error> for S3Error {
     fn from(error: Error) -> Self {
-        let text = error.to_string();
+        let text = sentence(&error).map_or_else(|| error.to_string(), str::to_owned);
         let code = match error {
-            Error::NoSuchBucket => S3ErrorCode::NoSuchBucket,
-            Error::BucketExists => S3ErrorCode::BucketAlreadyOwnedByYou,
-            Error::BucketNotEmpty { .. } => S3ErrorCode::BucketNotEmpty,
+            Error::NoSuchContainer => S3ErrorCode::NoSuchBucket,
+            Error::ContainerExists => S3ErrorCode::BucketAlreadyOwnedByYou,
+            Error::ContainerNotEmpty { .. } => S3ErrorCode::BucketNotEmpty,
             Error::NoSuchKey => S3ErrorCode::NoSuchKey,
+            Error::OverQuota(_) => S3ErrorCode::EntityTooLarge,
+            Error::NoArchive => S3ErrorCode::InvalidRequest,
+            Error::Metadata(_) => S3ErrorCode::InvalidArgument,
             Error::NoSuchUpload => S3ErrorCode::NoSuchUpload,
             Error::PartNumber(_) => S3ErrorCode::InvalidArgument,
             Error::InvalidPart(_) => S3ErrorCode::InvalidPart,
@@ -33,6 +38,7 @@ impl From<Error> for S3Error {
                 answer.set_status_code(StatusCode::INSUFFICIENT_STORAGE);
                 return answer;
             }
+            Error::Busy => return slow_down("Too many transfers are under way. Ask again in a moment."),
             Error::Device(DeviceError::Unavailable(_) | DeviceError::Closed) => {
                 S3ErrorCode::ServiceUnavailable
             }
@@ -40,6 +46,50 @@ impl From<Error> for S3Error {
         };
         S3Error::with_message(code, text)
     }
+}
+
+/// A refusal for want of room, which is over soon.
+pub(super) fn slow_down(text: impl Into<Cow<'static, str>>) -> S3Error {
+    let mut answer = S3Error::with_message(S3ErrorCode::SlowDown, text);
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    headers.insert(RETRY_AFTER, HeaderValue::from_static(crate::door::RETRY_AFTER));
+    answer.set_headers(headers);
+    answer
+}
+
+/// S3's own sentence, where it has one: clients show it, and some look for it.
+fn sentence(error: &Error) -> Option<&'static str> {
+    Some(match error {
+        Error::NoSuchContainer => "The specified bucket does not exist.",
+        Error::ContainerExists => {
+            "Your previous request to create the named bucket succeeded and you already own it."
+        }
+        Error::ContainerNotEmpty { .. } => "The bucket you tried to delete is not empty.",
+        Error::NoSuchKey => "The specified key does not exist.",
+        Error::NoSuchUpload => {
+            "The specified multipart upload does not exist. The upload ID may be invalid, or the upload may have been \
+             aborted or completed."
+        }
+        Error::PartNumber(_) => "Part number must be an integer between 1 and 10000, inclusive.",
+        Error::NoParts => sentences::MALFORMED_XML,
+        Error::InvalidPartOrder => {
+            "The list of parts was not in ascending order. Parts must be ordered by part number."
+        }
+        Error::PreconditionFailed(_) => "At least one of the pre-conditions you specified did not hold.",
+        Error::RangeNotSatisfiable { .. } => "The requested range is not satisfiable",
+        Error::WrongLength { .. } => {
+            "You did not provide the number of bytes specified by the Content-Length HTTP header"
+        }
+        Error::BadDigest("Content-MD5") => "The Content-MD5 you specified did not match what we received.",
+        Error::InvalidPart(_) => {
+            "One or more of the specified parts could not be found.  The part may not have been uploaded, or the \
+             specified entity tag may not match the part's entity tag."
+        }
+        Error::PartTooSmall { .. } => "Your proposed upload is smaller than the minimum allowed size",
+        Error::MetadataTooLarge { .. } => "Your metadata headers exceed the maximum allowed metadata size",
+        _ => return None,
+    })
 }
 
 fn range(bytes: u64, text: String) -> S3Error {
@@ -63,13 +113,14 @@ fn body(source: &(dyn std::error::Error + Send + Sync)) -> S3Error {
         )
     } else if text.contains("SignatureMismatch") {
         (S3ErrorCode::SignatureDoesNotMatch, "The signature of a chunk or of the trailer does not match.")
+    } else if text.contains(form::TOO_LARGE) {
+        (S3ErrorCode::EntityTooLarge, "Your proposed upload exceeds the maximum allowed size")
+    } else if text.contains(form::TOO_SMALL) {
+        (S3ErrorCode::EntityTooSmall, "Your proposed upload is smaller than the minimum allowed size")
     } else if text.contains(crate::body_timeout::TOO_LATE) {
         (S3ErrorCode::RequestTimeout, "No byte of the body came within the time allowed.")
     } else {
-        (
-            S3ErrorCode::IncompleteBody,
-            "The body ended early, is longer than announced, or is not in the announced encoding.",
-        )
+        (S3ErrorCode::IncompleteBody, "The request body terminated unexpectedly")
     };
     let mut answer = S3Error::with_message(code, message);
     if answer.status_code().is_none() {

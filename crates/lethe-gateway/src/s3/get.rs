@@ -1,12 +1,15 @@
 //! Getting an object, or what is known about it.
 
+use super::access::requester;
 use super::checksums::{self, coverage_name};
+use super::door::Status;
+use super::multipart::part_number;
 use super::values::{content_type, etag, moment, only_version, page_limit, size, tag_match, timestamp};
+use crate::account::Account;
 use crate::catalogue::Object;
 use crate::conditions::ReadConditions;
 use crate::device::Device;
 use crate::error::Error;
-use crate::gateway::Gateway;
 use http::header::{ETAG, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use s3s::dto::*;
@@ -21,6 +24,24 @@ macro_rules! conditions {
             if_none_match: tag_match($input.if_none_match.take()),
             if_modified_since: $input.if_modified_since.as_ref().map(moment),
             if_unmodified_since: $input.if_unmodified_since.as_ref().map(moment),
+        }
+    };
+}
+
+/// Only who signs may have an object given out under other headers.
+macro_rules! check_overrides {
+    ($input:expr, $extensions:expr) => {
+        let asked = $input.response_cache_control.is_some()
+            || $input.response_content_disposition.is_some()
+            || $input.response_content_encoding.is_some()
+            || $input.response_content_language.is_some()
+            || $input.response_content_type.is_some()
+            || $input.response_expires.is_some();
+        if asked && requester($extensions)?.is_nobody() {
+            return Err(s3_error!(
+                InvalidRequest,
+                "Request specific response headers cannot be used for anonymous GET requests."
+            ));
         }
     };
 }
@@ -59,39 +80,61 @@ macro_rules! describe {
 }
 
 pub(super) async fn get_object<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<GetObjectInput>,
 ) -> S3Result<S3Response<GetObjectOutput>> {
     let mut input = request.input;
     only_version(input.version_id.as_deref())?;
-    let object = gateway.object(&input.bucket, &input.key)?;
+    check_part_number(input.part_number)?;
+    check_overrides!(input, &request.extensions);
+    let object = account.object(&input.bucket, &input.key)?;
     check(&conditions!(input), &object)?;
     let range = wanted(&object, input.range.as_ref(), input.part_number)?;
     let with_checksum = input.checksum_mode.is_some();
     let mut output = describe!(GetObjectOutput, &object, range.clone(), with_checksum);
     output.parts_count = parts_count(&object, input.part_number);
-    let reader = gateway.read(&object, range).await?;
+    output.tag_count = tag_count(&object);
+    let reader = account.gateway().read(&object, range).await?;
     output.body = Some(StreamingBlob::wrap(reader));
     Ok(S3Response::new(output))
 }
 
 pub(super) async fn head_object<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<HeadObjectInput>,
 ) -> S3Result<S3Response<HeadObjectOutput>> {
     let mut input = request.input;
     only_version(input.version_id.as_deref())?;
-    let object = gateway.object(&input.bucket, &input.key)?;
+    check_part_number(input.part_number)?;
+    check_overrides!(input, &request.extensions);
+    let object = account.object(&input.bucket, &input.key)?;
     check(&conditions!(input), &object)?;
     let range = wanted(&object, input.range.as_ref(), input.part_number)?;
     let with_checksum = input.checksum_mode.is_some();
     let mut output = describe!(HeadObjectOutput, &object, range.clone(), with_checksum);
+    // s3s does this for gets.
+    replace(&mut output.cache_control, input.response_cache_control);
+    replace(&mut output.content_disposition, input.response_content_disposition);
+    replace(&mut output.content_encoding, input.response_content_encoding);
+    replace(&mut output.content_language, input.response_content_language);
+    replace(&mut output.content_type, input.response_content_type);
+    replace(&mut output.expires, input.response_expires);
     output.parts_count = parts_count(&object, input.part_number);
     let mut response = S3Response::new(output);
     if range.is_some() {
-        response.status = Some(StatusCode::PARTIAL_CONTENT);
+        response.extensions.insert(Status(StatusCode::PARTIAL_CONTENT));
     }
     Ok(response)
+}
+
+fn replace<T>(said: &mut Option<T>, asked: Option<T>) {
+    if asked.is_some() {
+        *said = asked;
+    }
+}
+
+fn check_part_number(number: Option<i32>) -> S3Result<()> {
+    number.map_or(Ok(()), |number| part_number(number).map(drop))
 }
 
 /// A 304 carries what the client needs to go on trusting its copy.
@@ -124,12 +167,18 @@ fn wanted(object: &Object, range: Option<&Range>, part: Option<i32>) -> S3Result
     match (range, part) {
         (None, None) => Ok(None),
         (Some(range), None) => {
-            // Of an object without bytes there is no last one to name in the answer.
+            match range {
+                // All of nothing is nothing, and there is no last byte to name (RFC 9110, section 14.1.2).
+                Range::Suffix { length } if bytes == 0 && *length > 0 => return Ok(None),
+                _ => {}
+            }
             let inside = range.check(bytes).ok().filter(|inside| !inside.is_empty());
             inside.map(Some).ok_or_else(|| Error::RangeNotSatisfiable { bytes }.into())
         }
         (None, Some(number)) => part_range(object, number),
-        (Some(_), Some(_)) => Err(s3_error!(InvalidRequest, "Give a range or a part number, not both.")),
+        (Some(_), Some(_)) => {
+            Err(s3_error!(InvalidRequest, "Cannot specify both Range header and partNumber query parameter"))
+        }
     }
 }
 
@@ -141,7 +190,7 @@ fn part_range(object: &Object, number: i32) -> S3Result<Option<ops::Range<u64>>>
         .ok_or_else(no_such_part)?;
     let start: u64 = object.segments[..index].iter().map(|segment| segment.bytes()).sum();
     let length = object.segments.get(index).map_or(0, |segment| segment.bytes());
-    if length == object.bytes() {
+    if object.bytes() == 0 {
         return Ok(None);
     }
     if length == 0 {
@@ -152,9 +201,13 @@ fn part_range(object: &Object, number: i32) -> S3Result<Option<ops::Range<u64>>>
 
 fn no_such_part() -> S3Error {
     let code = S3ErrorCode::Custom("InvalidPartNumber".into());
-    let mut answer = S3Error::with_message(code, "The object has no part of this number.");
+    let mut answer = S3Error::with_message(code, "The requested partnumber is not satisfiable.");
     answer.set_status_code(StatusCode::RANGE_NOT_SATISFIABLE);
     answer
+}
+
+fn tag_count(object: &Object) -> Option<i32> {
+    i32::try_from(object.details.tags.len()).ok().filter(|&count| count > 0)
 }
 
 fn parts_count(object: &Object, asked: Option<i32>) -> Option<i32> {
@@ -162,18 +215,36 @@ fn parts_count(object: &Object, asked: Option<i32>) -> Option<i32> {
     object.parts().and_then(|parts| i32::try_from(parts).ok())
 }
 
+const ATTRIBUTES: [&str; 5] = [
+    ObjectAttributes::ETAG,
+    ObjectAttributes::CHECKSUM,
+    ObjectAttributes::OBJECT_PARTS,
+    ObjectAttributes::STORAGE_CLASS,
+    ObjectAttributes::OBJECT_SIZE,
+];
+
 pub(super) async fn get_object_attributes<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<GetObjectAttributesInput>,
 ) -> S3Result<S3Response<GetObjectAttributesOutput>> {
     let input = request.input;
     only_version(input.version_id.as_deref())?;
-    let object = gateway.object(&input.bucket, &input.key)?;
+    account.container(&input.bucket)?;
     // The header is a list with commas, of which s3s makes one text.
-    let asked = |name: &str| {
-        let texts = input.object_attributes.iter().map(ObjectAttributes::as_str);
-        texts.flat_map(|text| text.split(',')).any(|asked| asked.trim() == name)
-    };
+    let texts = input.object_attributes.iter().map(ObjectAttributes::as_str);
+    let names: Vec<&str> =
+        texts.flat_map(|text| text.split(',')).map(str::trim).filter(|name| !name.is_empty()).collect();
+    if names.is_empty() {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The x-amz-object-attributes header specifying the attributes to be retrieved is either missing or empty"
+        ));
+    }
+    if names.iter().any(|name| !ATTRIBUTES.contains(name)) {
+        return Err(s3_error!(InvalidArgument, "Invalid attribute name specified."));
+    }
+    let asked = |name: &str| names.contains(&name);
+    let object = account.object(&input.bucket, &input.key)?;
     let mut output = GetObjectAttributesOutput {
         last_modified: Some(timestamp(object.modified)),
         ..GetObjectAttributesOutput::default()
@@ -222,13 +293,4 @@ fn parts(object: &Object, limit: Option<i32>, after: Option<i32>) -> S3Result<Ge
         parts: Some(page),
         total_parts_count: i32::try_from(object.segments.len()).ok(),
     })
-}
-
-pub(super) async fn get_object_tagging<D: Device>(
-    gateway: &Gateway<D>,
-    request: S3Request<GetObjectTaggingInput>,
-) -> S3Result<S3Response<GetObjectTaggingOutput>> {
-    only_version(request.input.version_id.as_deref())?;
-    gateway.object(&request.input.bucket, &request.input.key)?;
-    Ok(S3Response::new(GetObjectTaggingOutput::default()))
 }

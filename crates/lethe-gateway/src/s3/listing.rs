@@ -2,9 +2,9 @@
 
 use super::checksums::{algorithm_name, coverage_name};
 use super::values::{Encoding, etag, owner, page_limit, size, timestamp};
+use crate::account::Account;
 use crate::catalogue;
 use crate::device::Device;
-use crate::gateway::Gateway;
 use crate::listing::ListRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -13,7 +13,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 use std::sync::Arc;
 
 pub(super) async fn list_objects<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<ListObjectsInput>,
 ) -> S3Result<S3Response<ListObjectsOutput>> {
     let input = request.input;
@@ -24,15 +24,16 @@ pub(super) async fn list_objects<D: Device>(
         delimiter: input.delimiter.clone().unwrap_or_default(),
         after: input.marker.clone().unwrap_or_default(),
         limit,
+        ..ListRequest::default()
     };
-    let page = gateway.list(&input.bucket, &wanted)?;
+    let page = account.list(&input.bucket, &wanted)?;
     Ok(S3Response::new(ListObjectsOutput {
         name: Some(input.bucket),
         prefix: Some(encoding.name(wanted.prefix)),
         marker: Some(encoding.name(wanted.after)),
         max_keys: i32::try_from(limit).ok(),
         is_truncated: Some(page.next.is_some()),
-        contents: Some(contents(page.entries, encoding, true)),
+        contents: Some(contents(page.entries, encoding, Some(account.name()))),
         common_prefixes: encoding.prefixes(page.prefixes),
         delimiter: input.delimiter.map(|text| encoding.name(text)),
         next_marker: page.next.map(|text| encoding.name(text)),
@@ -42,7 +43,7 @@ pub(super) async fn list_objects<D: Device>(
 }
 
 pub(super) async fn list_objects_v2<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<ListObjectsV2Input>,
 ) -> S3Result<S3Response<ListObjectsV2Output>> {
     let input = request.input;
@@ -57,8 +58,9 @@ pub(super) async fn list_objects_v2<D: Device>(
         delimiter: input.delimiter.clone().unwrap_or_default(),
         after,
         limit,
+        ..ListRequest::default()
     };
-    let page = gateway.list(&input.bucket, &wanted)?;
+    let page = account.list(&input.bucket, &wanted)?;
     let count = page.entries.len() + page.prefixes.len();
     let with_owner = input.fetch_owner.unwrap_or(false);
     Ok(S3Response::new(ListObjectsV2Output {
@@ -69,7 +71,7 @@ pub(super) async fn list_objects_v2<D: Device>(
         continuation_token: input.continuation_token,
         is_truncated: Some(page.next.is_some()),
         next_continuation_token: page.next.map(|next| BASE64.encode(next)),
-        contents: Some(contents(page.entries, encoding, with_owner)),
+        contents: Some(contents(page.entries, encoding, with_owner.then(|| account.name()))),
         common_prefixes: encoding.prefixes(page.prefixes),
         delimiter: input.delimiter.map(|text| encoding.name(text)),
         encoding_type: input.encoding_type,
@@ -84,10 +86,56 @@ fn read_token(token: &str) -> S3Result<String> {
     })
 }
 
+/// Every object has one version, whose name is `null`.
+pub(super) async fn list_object_versions<D: Device>(
+    account: &Account<D>,
+    request: S3Request<ListObjectVersionsInput>,
+) -> S3Result<S3Response<ListObjectVersionsOutput>> {
+    let input = request.input;
+    let encoding = Encoding::new(input.encoding_type.as_ref())?;
+    let limit = page_limit(input.max_keys, "max-keys")?;
+    let wanted = ListRequest {
+        prefix: input.prefix.clone().unwrap_or_default(),
+        delimiter: input.delimiter.clone().unwrap_or_default(),
+        after: input.key_marker.clone().unwrap_or_default(),
+        limit,
+        ..ListRequest::default()
+    };
+    let page = account.list(&input.bucket, &wanted)?;
+    let version = |(key, object): (String, Arc<catalogue::Object>)| ObjectVersion {
+        e_tag: Some(etag(&object)),
+        is_latest: Some(true),
+        key: Some(encoding.name(key)),
+        last_modified: Some(timestamp(object.modified)),
+        owner: Some(owner(account.name())),
+        size: Some(size(object.bytes())),
+        storage_class: Some(ObjectVersionStorageClass::from_static(ObjectVersionStorageClass::STANDARD)),
+        version_id: Some("null".into()),
+        checksum_algorithm: object.checksum.as_ref().map(|checksum| vec![algorithm_name(checksum.algorithm)]),
+        checksum_type: object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage)),
+        ..ObjectVersion::default()
+    };
+    let truncated = page.next.is_some();
+    Ok(S3Response::new(ListObjectVersionsOutput {
+        name: Some(input.bucket),
+        prefix: Some(encoding.name(wanted.prefix)),
+        key_marker: Some(encoding.name(wanted.after)),
+        max_keys: i32::try_from(limit).ok(),
+        is_truncated: Some(truncated),
+        versions: Some(page.entries.into_iter().map(version).collect()),
+        common_prefixes: encoding.prefixes(page.prefixes),
+        delimiter: input.delimiter.map(|text| encoding.name(text)),
+        next_key_marker: page.next.map(|text| encoding.name(text)),
+        next_version_id_marker: truncated.then(|| "null".into()),
+        encoding_type: input.encoding_type,
+        ..ListObjectVersionsOutput::default()
+    }))
+}
+
 fn contents(
     entries: Vec<(String, Arc<catalogue::Object>)>,
     encoding: Encoding,
-    with_owner: bool,
+    of: Option<&str>,
 ) -> Vec<Object> {
     let describe = |(key, object): (String, Arc<catalogue::Object>)| Object {
         checksum_algorithm: object.checksum.as_ref().map(|checksum| vec![algorithm_name(checksum.algorithm)]),
@@ -95,7 +143,7 @@ fn contents(
         e_tag: Some(etag(&object)),
         key: Some(encoding.name(key)),
         last_modified: Some(timestamp(object.modified)),
-        owner: with_owner.then(owner),
+        owner: of.map(owner),
         restore_status: None,
         size: Some(size(object.bytes())),
         storage_class: Some(ObjectStorageClass::from_static(ObjectStorageClass::STANDARD)),

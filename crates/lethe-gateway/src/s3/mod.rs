@@ -1,70 +1,65 @@
 //! S3 for the gateway: [`s3s`] reads requests and checks their signatures, this module gives the verbs their meaning.
 //!
-//! Known and done: buckets (create, head, delete, list, location, versioning: never on), objects (put, get, head,
-//! delete, delete many, copy, attributes, tags: always none), listing (v1, v2), uploads in parts (begin, part, part by
-//! copy, complete, abort, list parts, list uploads). Signatures are of version 4: in the header and in the URL, compared
-//! in constant time; and chunk by chunk in a body, which s3s compares like any text, once the request's own signature
-//! was found right. Requests that ask for something that would not be kept (an ACL that lets others in, a customer's key,
-//! object lock, tags) are refused, not ignored.
+//! Signatures are of version 4: in the header, in the URL and in a form, compared in constant time; and chunk by chunk
+//! in a body, which s3s compares like any text, once the request's own signature was found right. What they must cover is
+//! looked at here. Each verb needs a right in a bucket or an object, which the owner has and access control lists give to
+//! others; a verb that nobody has thought of needs the owner. Requests that ask for something that would not be kept are
+//! refused, not ignored.
 
+mod absent;
 mod access;
+mod acl;
 mod body;
 mod buckets;
 mod checksums;
 mod copy;
 mod delete;
+mod door;
 mod errors;
+mod form;
 mod get;
+mod lenient;
 mod listing;
 mod multipart;
+mod ownership;
 mod put;
-mod range;
 mod sentences;
+mod signature;
+mod tagging;
 mod values;
 
-pub(crate) use access::{Verb, refuse_unsigned_forms};
-pub(crate) use sentences::complete;
+pub use door::S3Door;
+use sentences::complete;
 
 use crate::device::Device;
 use crate::gateway::Gateway;
+use crate::identity::Users;
 use s3s::dto::*;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3, S3Request, S3Response, S3Result};
-use zeroize::Zeroizing;
+use std::sync::Arc;
 
-/// The one pair of keys that may do everything. Never printed, wiped when dropped.
-#[derive(Clone)]
-pub struct Credentials {
-    access_key: String,
-    secret_key: Zeroizing<String>,
-}
-
-impl Credentials {
-    /// A pair of keys. The access key is public and names the secret one.
-    pub fn new(access_key: impl Into<String>, secret_key: impl Into<String>) -> Self {
-        Credentials { access_key: access_key.into(), secret_key: Zeroizing::new(secret_key.into()) }
-    }
-}
-
-impl std::fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Credentials(..)")
-    }
-}
-
-/// The S3 service of a gateway. [`server::serve`](crate::server::serve) serves it; s3s logs names and signatures at
+/// The S3 service of a gateway. [`S3Door`] makes a door of it; s3s logs names and signatures at
 /// levels as high as `error`, so whoever serves it otherwise must switch the logs of `s3s` off.
-pub fn service<D: Device>(gateway: Gateway<D>, credentials: Credentials) -> S3Service {
+///
+/// Who signed is looked up in `users`; verbs find the [`Caller`](crate::identity::Caller) in a request's extensions.
+pub fn service<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> S3Service {
+    services(gateway, users).0
+}
+
+/// The S3 service of a gateway, and the one behind it that asks for no signature: nothing may reach that but requests
+/// whose signer was found out, with the [`Requester`](access::Requester) in their extensions.
+fn services<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> (S3Service, S3Service) {
     let build = |verified| {
         let mut builder = S3ServiceBuilder::new(Face { gateway: gateway.clone() });
-        builder.set_auth(access::OnePair::new(credentials.clone()));
-        builder.set_access(access::Refusals { verified });
+        builder.set_auth(access::Keys { users: Arc::clone(&users) });
+        builder.set_access(access::Access { gateway: gateway.clone(), users: Arc::clone(&users), verified });
         builder
     };
     let inner = build(true).build();
     let mut outer = build(false);
-    outer.set_route(range::Lenient { inner });
-    outer.build()
+    outer.set_route(lenient::Lenient { users: Arc::clone(&users), inner: inner.clone() });
+    (outer.build(), inner)
 }
 
 /// The verbs of S3 over a gateway.
@@ -77,7 +72,8 @@ macro_rules! verbs {
         #[async_trait::async_trait]
         impl<D: Device> S3 for Face<D> {
             $(async fn $verb(&self, request: S3Request<$input>) -> S3Result<S3Response<$output>> {
-                $module::$verb(&self.gateway, request).await
+                let account = access::target(&self.gateway, &request.extensions)?;
+                $module::$verb(&account, request).await
             })*
         }
     };
@@ -94,17 +90,68 @@ verbs! {
     get_object: GetObjectInput -> GetObjectOutput in get;
     head_object: HeadObjectInput -> HeadObjectOutput in get;
     get_object_attributes: GetObjectAttributesInput -> GetObjectAttributesOutput in get;
-    get_object_tagging: GetObjectTaggingInput -> GetObjectTaggingOutput in get;
     delete_object: DeleteObjectInput -> DeleteObjectOutput in delete;
     delete_objects: DeleteObjectsInput -> DeleteObjectsOutput in delete;
     copy_object: CopyObjectInput -> CopyObjectOutput in copy;
     upload_part_copy: UploadPartCopyInput -> UploadPartCopyOutput in copy;
     list_objects: ListObjectsInput -> ListObjectsOutput in listing;
     list_objects_v2: ListObjectsV2Input -> ListObjectsV2Output in listing;
+    list_object_versions: ListObjectVersionsInput -> ListObjectVersionsOutput in listing;
     create_multipart_upload: CreateMultipartUploadInput -> CreateMultipartUploadOutput in multipart;
     upload_part: UploadPartInput -> UploadPartOutput in multipart;
     complete_multipart_upload: CompleteMultipartUploadInput -> CompleteMultipartUploadOutput in multipart;
     abort_multipart_upload: AbortMultipartUploadInput -> AbortMultipartUploadOutput in multipart;
     list_parts: ListPartsInput -> ListPartsOutput in multipart;
     list_multipart_uploads: ListMultipartUploadsInput -> ListMultipartUploadsOutput in multipart;
+    get_bucket_acl: GetBucketAclInput -> GetBucketAclOutput in acl;
+    put_bucket_acl: PutBucketAclInput -> PutBucketAclOutput in acl;
+    get_object_acl: GetObjectAclInput -> GetObjectAclOutput in acl;
+    put_object_acl: PutObjectAclInput -> PutObjectAclOutput in acl;
+    get_bucket_ownership_controls:
+        GetBucketOwnershipControlsInput -> GetBucketOwnershipControlsOutput in ownership;
+    put_bucket_ownership_controls:
+        PutBucketOwnershipControlsInput -> PutBucketOwnershipControlsOutput in ownership;
+    delete_bucket_ownership_controls:
+        DeleteBucketOwnershipControlsInput -> DeleteBucketOwnershipControlsOutput in ownership;
+    get_bucket_tagging: GetBucketTaggingInput -> GetBucketTaggingOutput in tagging;
+    put_bucket_tagging: PutBucketTaggingInput -> PutBucketTaggingOutput in tagging;
+    delete_bucket_tagging: DeleteBucketTaggingInput -> DeleteBucketTaggingOutput in tagging;
+    get_object_tagging: GetObjectTaggingInput -> GetObjectTaggingOutput in tagging;
+    put_object_tagging: PutObjectTaggingInput -> PutObjectTaggingOutput in tagging;
+    delete_object_tagging: DeleteObjectTaggingInput -> DeleteObjectTaggingOutput in tagging;
+    get_bucket_accelerate_configuration:
+        GetBucketAccelerateConfigurationInput -> GetBucketAccelerateConfigurationOutput in absent;
+    get_bucket_logging:
+        GetBucketLoggingInput -> GetBucketLoggingOutput in absent;
+    get_bucket_notification_configuration:
+        GetBucketNotificationConfigurationInput -> GetBucketNotificationConfigurationOutput in absent;
+    get_bucket_cors:
+        GetBucketCorsInput -> GetBucketCorsOutput in absent;
+    get_bucket_encryption:
+        GetBucketEncryptionInput -> GetBucketEncryptionOutput in absent;
+    get_bucket_lifecycle_configuration:
+        GetBucketLifecycleConfigurationInput -> GetBucketLifecycleConfigurationOutput in absent;
+    get_bucket_policy:
+        GetBucketPolicyInput -> GetBucketPolicyOutput in absent;
+    get_bucket_policy_status:
+        GetBucketPolicyStatusInput -> GetBucketPolicyStatusOutput in absent;
+    get_bucket_replication:
+        GetBucketReplicationInput -> GetBucketReplicationOutput in absent;
+    get_bucket_request_payment:
+        GetBucketRequestPaymentInput -> GetBucketRequestPaymentOutput in absent;
+    get_bucket_website:
+        GetBucketWebsiteInput -> GetBucketWebsiteOutput in absent;
+    delete_bucket_cors: DeleteBucketCorsInput -> DeleteBucketCorsOutput in absent;
+    delete_bucket_encryption: DeleteBucketEncryptionInput -> DeleteBucketEncryptionOutput in absent;
+    delete_bucket_lifecycle: DeleteBucketLifecycleInput -> DeleteBucketLifecycleOutput in absent;
+    delete_bucket_policy: DeleteBucketPolicyInput -> DeleteBucketPolicyOutput in absent;
+    delete_bucket_replication: DeleteBucketReplicationInput -> DeleteBucketReplicationOutput in absent;
+    delete_bucket_website: DeleteBucketWebsiteInput -> DeleteBucketWebsiteOutput in absent;
+    get_public_access_block: GetPublicAccessBlockInput -> GetPublicAccessBlockOutput in absent;
+    delete_public_access_block: DeletePublicAccessBlockInput -> DeletePublicAccessBlockOutput in absent;
+    get_object_lock_configuration:
+        GetObjectLockConfigurationInput -> GetObjectLockConfigurationOutput in absent;
+    get_object_retention: GetObjectRetentionInput -> GetObjectRetentionOutput in absent;
+    get_object_legal_hold: GetObjectLegalHoldInput -> GetObjectLegalHoldOutput in absent;
+    put_bucket_versioning: PutBucketVersioningInput -> PutBucketVersioningOutput in absent;
 }

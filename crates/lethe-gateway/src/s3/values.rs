@@ -1,6 +1,5 @@
 //! Between the values of S3's requests and answers and those of the gateway.
 
-use super::access::OWNER;
 use crate::catalogue::{Details, Moment, Object, UploadId};
 use crate::checksums::hex;
 use crate::conditions::TagMatch;
@@ -35,12 +34,17 @@ pub(super) fn size(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-pub(super) fn owner() -> dto::Owner {
-    dto::Owner { display_name: Some(OWNER.into()), id: Some(OWNER.into()) }
+/// How S3 names an account: by its own name.
+pub(super) fn owner_id(account: &str) -> &str {
+    account
 }
 
-pub(super) fn initiator() -> dto::Initiator {
-    dto::Initiator { display_name: Some(OWNER.into()), id: Some(OWNER.into()) }
+pub(super) fn owner(account: &str) -> dto::Owner {
+    dto::Owner { display_name: Some(account.into()), id: Some(owner_id(account).into()) }
+}
+
+pub(super) fn initiator(account: &str) -> dto::Initiator {
+    dto::Initiator { display_name: Some(account.into()), id: Some(owner_id(account).into()) }
 }
 
 /// Details from the headers of any verb that has them.
@@ -54,6 +58,7 @@ macro_rules! details {
             content_language: $input.content_language.take(),
             expires: $input.expires.as_ref().map($crate::s3::values::moment),
             metadata: $input.metadata.take().unwrap_or_default().into_iter().collect(),
+            ..$crate::catalogue::Details::default()
         })
     };
 }
@@ -110,7 +115,7 @@ fn parse_hex(text: &str) -> Option<[u8; 16]> {
 pub(super) fn only_version(version: Option<&str>) -> S3Result<()> {
     match version {
         None | Some("null" | "") => Ok(()),
-        Some(_) => Err(s3_error!(NoSuchVersion, "Objects have no versions here; leave the version out.")),
+        Some(_) => Err(s3_error!(NoSuchVersion, "The specified version does not exist.")),
     }
 }
 

@@ -1,23 +1,38 @@
-//! `Range` headers that s3s refuses and RFC 9110 says to ignore (section 14.2): of another unit, of several ranges, or
-//! that are no ranges at all. The whole object is the answer, as S3 gives it.
+//! Headers that s3s refuses and S3 takes: ranges that RFC 9110 says to ignore (section 14.2), which are of another unit,
+//! several at once, or none at all, so that the whole object is the answer; and ETags without their quotes.
 //!
-//! The header may be among those that were signed, so it can be taken away only after s3s has checked the signature:
-//! in a route, which hands the request to a second service that checks none.
+//! The header may be among those that were signed, so it can be changed only after s3s has checked the signature: in a
+//! route, which hands the request to a second service that checks none.
 
-use super::access::UNSIGNED;
-use http::header::{AUTHORIZATION, RANGE};
+use super::access::Requester;
+use crate::identity::Users;
+use http::header::{AUTHORIZATION, HeaderName, IF_MATCH, IF_NONE_MATCH, RANGE};
 use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Uri};
 use s3s::dto::Range;
 use s3s::route::S3Route;
 use s3s::service::S3Service;
-use s3s::{Body, S3Error, S3ErrorCode, S3Request, S3Response, S3Result};
+use s3s::{Body, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, TrailingHeaders};
+use std::sync::Arc;
 
-/// Answers gets whose range s3s would refuse.
+/// Answers requests with headers that s3s would refuse.
 pub(super) struct Lenient {
+    pub(super) users: Arc<Users>,
     /// Asks for no signature: nothing may reach it but what comes out of [`S3Route::call`].
     pub(super) inner: S3Service,
 }
+
+/// The trailers of a body whose request was handed on: they are there when the body is at its end.
+#[derive(Clone)]
+pub(super) struct Trailers(pub(super) TrailingHeaders);
+
+/// The headers that hold ETags.
+const TAGS: [HeaderName; 4] = [
+    IF_MATCH,
+    IF_NONE_MATCH,
+    HeaderName::from_static("x-amz-copy-source-if-match"),
+    HeaderName::from_static("x-amz-copy-source-if-none-match"),
+];
 
 #[async_trait::async_trait]
 impl S3Route for Lenient {
@@ -25,32 +40,42 @@ impl S3Route for Lenient {
         let is_get = *method == Method::GET || *method == Method::HEAD;
         let mut ranges = headers.get_all(RANGE).iter();
         let first = ranges.next();
-        is_get && first.is_some_and(|first| ranges.next().is_some() || !is_understood(first))
+        let odd_range = is_get && first.is_some_and(|first| ranges.next().is_some() || !is_understood(first));
+        odd_range || TAGS.iter().any(|name| headers.get(name).is_some_and(|tag| quoted(tag).is_some()))
     }
 
     async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
-        match request.credentials {
-            Some(_) => Ok(()),
-            None => Err(S3Error::with_message(S3ErrorCode::AccessDenied, UNSIGNED)),
-        }
+        let requester = Requester::new(&self.users, request.credentials.as_ref(), &request.headers)?;
+        request.extensions.insert(requester);
+        Ok(())
     }
 
     async fn call(&self, request: S3Request<Body>) -> S3Result<S3Response<Body>> {
         let mut headers = request.headers;
-        let range = {
-            let mut ranges = headers.get_all(RANGE).iter();
-            ranges.next().filter(|_| ranges.next().is_none()).and_then(in_bounds)
-        };
-        match range {
-            Some(range) => drop(headers.insert(RANGE, range)),
-            None => drop(headers.remove(RANGE)),
+        if request.method == Method::GET || request.method == Method::HEAD {
+            let range = {
+                let mut ranges = headers.get_all(RANGE).iter();
+                ranges.next().filter(|_| ranges.next().is_none()).and_then(in_bounds)
+            };
+            match range {
+                Some(range) => drop(headers.insert(RANGE, range)),
+                None => drop(headers.remove(RANGE)),
+            }
+        }
+        for name in TAGS {
+            if let Some(tag) = headers.get(&name).and_then(quoted) {
+                headers.insert(name, tag);
+            }
         }
         headers.remove(AUTHORIZATION);
-        let mut verified = http::Request::new(Body::empty());
+        let mut verified = http::Request::new(request.input);
         *verified.method_mut() = request.method;
         *verified.uri_mut() = without_signature(&request.uri);
         *verified.headers_mut() = headers;
         *verified.extensions_mut() = request.extensions;
+        if let Some(trailers) = request.trailing_headers {
+            verified.extensions_mut().insert(Trailers(trailers));
+        }
         let answer = self.inner.call(verified).await;
         let (parts, body) = answer.map_err(|_| S3Error::new(S3ErrorCode::InternalError))?.into_parts();
         let mut response = S3Response::new(body);
@@ -59,6 +84,13 @@ impl S3Route for Lenient {
         response.extensions = parts.extensions;
         Ok(response)
     }
+}
+
+/// An ETag that came without quotes, in quotes; `None` for anything else.
+fn quoted(tag: &HeaderValue) -> Option<HeaderValue> {
+    let tag = tag.to_str().ok()?.trim();
+    let is_bare = !tag.is_empty() && tag != "*" && !tag.contains(['"', ',']);
+    is_bare.then(|| HeaderValue::try_from(format!("\"{tag}\"")).ok())?
 }
 
 fn is_understood(range: &HeaderValue) -> bool {
@@ -124,6 +156,15 @@ mod tests {
         assert_eq!(read("bytes=99999999999999999999-"), Some(format!("bytes={}-", i64::MAX)));
         assert_eq!(read("bytes=-99999999999999999999"), Some(format!("bytes=-{}", i64::MAX)));
         assert_eq!(read("Bytes=0-4"), Some("bytes=0-4".into()));
+    }
+
+    #[test]
+    fn an_etag_without_quotes_gets_them() {
+        let quote = |tag: &'static str| quoted(&HeaderValue::from_static(tag));
+        assert_eq!(quote("abc-2").expect("quoted"), "\"abc-2\"");
+        for tag in ["*", "", "\"abc\"", "W/\"abc\"", "a, b"] {
+            assert_eq!(quote(tag), None, "{tag}");
+        }
     }
 
     #[test]

@@ -1,0 +1,165 @@
+//! Accounts and containers: what their owners have set, and what they hold.
+
+use super::grant::Grant;
+use super::moment::Moment;
+use super::object::Object;
+use minicbor::{Decode, Encode};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What an account's owner has set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct AccountSettings {
+    /// When it was first used.
+    #[n(0)]
+    pub created: Moment,
+    /// Metadata, by names in lower case. Features are switched on by names of their own, such as `temp-url-key`.
+    #[n(1)]
+    #[cbor(default)]
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// What a container's owner has set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct ContainerSettings {
+    /// When it was made.
+    #[n(0)]
+    pub created: Moment,
+    /// Metadata, by names in lower case. Features are switched on by names of their own, such as `quota-bytes`.
+    #[n(1)]
+    #[cbor(default)]
+    pub metadata: BTreeMap<String, String>,
+    /// Who may read, as Swift writes it.
+    #[n(2)]
+    #[cbor(default)]
+    pub read_acl: String,
+    /// Who may write, as Swift writes it.
+    #[n(3)]
+    #[cbor(default)]
+    pub write_acl: String,
+    /// Whom the owner lets in, as S3 has it.
+    #[n(4)]
+    #[cbor(default)]
+    pub grants: Vec<Grant>,
+    /// Where objects go when they are replaced or deleted.
+    #[n(5)]
+    pub archive: Option<Archive>,
+    /// Tags, by name.
+    #[n(6)]
+    #[cbor(default)]
+    pub tags: BTreeMap<String, String>,
+    /// Whether grants count, as S3 has it. Without a word they do not.
+    #[n(7)]
+    pub ownership: Option<Ownership>,
+}
+
+/// Whether grants of a container and of its objects count. The objects are the container's owner's in both cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Ownership {
+    /// They do not: the owner lets nobody in.
+    #[n(0)]
+    Enforced,
+    /// They do.
+    #[n(1)]
+    Preferred,
+}
+
+/// Where a container's objects go when they are replaced or deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Archive {
+    /// The container that gets them, of the same account.
+    #[n(0)]
+    pub container: String,
+    /// What a delete does.
+    #[n(1)]
+    pub on_delete: OnDelete,
+}
+
+/// What the delete of an archived object does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum OnDelete {
+    /// The newest archived one comes back (`X-Versions-Location`).
+    #[n(0)]
+    Restore,
+    /// It is archived too, with a marker after it (`X-History-Location`).
+    #[n(1)]
+    Keep,
+}
+
+/// How much something holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Objects, the expired ones too until they are swept away.
+    pub objects: u64,
+    /// Their bytes, without padding.
+    pub bytes: u64,
+}
+
+impl Totals {
+    pub(crate) fn add(&mut self, object: &Object) {
+        self.objects += 1;
+        self.bytes += object.bytes();
+    }
+
+    pub(crate) fn remove(&mut self, object: &Object) {
+        self.objects -= 1;
+        self.bytes -= object.bytes();
+    }
+}
+
+/// A container as its owner sees it.
+#[derive(Clone, Debug, Default)]
+pub struct ContainerView {
+    /// What is set.
+    pub settings: Arc<ContainerSettings>,
+    /// What it holds.
+    pub totals: Totals,
+}
+
+/// An account as its owner sees it.
+#[derive(Clone, Debug, Default)]
+pub struct AccountView {
+    /// What is set.
+    pub settings: Arc<AccountSettings>,
+    /// Its containers.
+    pub containers: u64,
+    /// What all of them hold.
+    pub totals: Totals,
+}
+
+/// A container and the objects in it.
+#[derive(Debug)]
+pub(crate) struct Container {
+    pub(crate) settings: Arc<ContainerSettings>,
+    pub(crate) objects: BTreeMap<String, Arc<Object>>,
+    pub(crate) totals: Totals,
+}
+
+impl Container {
+    pub(crate) fn new(settings: Arc<ContainerSettings>) -> Self {
+        Container { settings, objects: BTreeMap::new(), totals: Totals::default() }
+    }
+
+    /// What the key stands for, unless its time is over.
+    pub(crate) fn object(&self, key: &str, now: Moment) -> Option<&Arc<Object>> {
+        self.objects.get(key).filter(|object| !object.has_expired(now))
+    }
+
+    pub(crate) fn put(&mut self, key: String, object: Arc<Object>) -> Option<Arc<Object>> {
+        self.totals.add(&object);
+        let old = self.objects.insert(key, object);
+        old.inspect(|old| self.totals.remove(old))
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Arc<Object>> {
+        self.objects.remove(key).inspect(|old| self.totals.remove(old))
+    }
+
+    pub(crate) fn view(&self) -> ContainerView {
+        ContainerView { settings: Arc::clone(&self.settings), totals: self.totals }
+    }
+}

@@ -1,0 +1,237 @@
+//! Names and what they stand for, in memory; [`rows`](crate::rows) says how the same is kept durably.
+
+mod container;
+mod grant;
+mod moment;
+mod object;
+mod upload;
+
+pub(crate) use container::Container;
+pub use container::{
+    AccountSettings, AccountView, Archive, ContainerSettings, ContainerView, OnDelete, Ownership, Totals,
+};
+pub use grant::{Grant, Grantee, Permission};
+pub use moment::{Clock, Moment};
+pub(crate) use object::Place;
+pub use object::{Details, Manifest, Object, Segment};
+pub use upload::{Part, Upload, UploadId};
+
+use crate::error::Error;
+use crate::packing::{Fragment, FragmentId, Location, Shelf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// All names.
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue {
+    pub(crate) accounts: BTreeMap<String, AccountEntry>,
+    pub(crate) uploads: BTreeMap<UploadId, Upload>,
+    /// The objects that go by themselves, the next one first.
+    pub(crate) expiring: BTreeSet<(Moment, ObjectName)>,
+    /// The fragments that objects and parts are made of.
+    pub(crate) shelf: Shelf,
+}
+
+/// An account and its containers.
+#[derive(Debug, Default)]
+pub(crate) struct AccountEntry {
+    pub(crate) settings: Arc<AccountSettings>,
+    pub(crate) containers: BTreeMap<String, Container>,
+}
+
+/// Where an object is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ObjectName {
+    pub(crate) account: String,
+    pub(crate) container: String,
+    pub(crate) key: String,
+}
+
+/// One change of the catalogue. Several of them are committed as one.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// Makes an account, or changes what is set.
+    PutAccount {
+        name: String,
+        settings: Arc<AccountSettings>,
+    },
+    /// Makes a container, or changes what is set.
+    PutContainer {
+        account: String,
+        name: String,
+        settings: Arc<ContainerSettings>,
+    },
+    /// With nothing in it.
+    DropContainer {
+        account: String,
+        name: String,
+    },
+    PutObject {
+        at: ObjectName,
+        object: Arc<Object>,
+    },
+    DropObject {
+        at: ObjectName,
+    },
+    AddUpload {
+        id: UploadId,
+        upload: Box<Upload>,
+    },
+    /// With its parts.
+    DropUpload {
+        id: UploadId,
+    },
+    PutPart {
+        id: UploadId,
+        number: u16,
+        part: Arc<Part>,
+    },
+    /// Small objects' bytes are elsewhere now.
+    MoveFragments {
+        moves: Vec<(FragmentId, Location)>,
+    },
+}
+
+/// Fragments that changes bring in and those that they leave without a name.
+#[derive(Debug, Default)]
+pub(crate) struct FragmentChanges {
+    pub(crate) added: BTreeMap<FragmentId, Arc<Fragment>>,
+    pub(crate) dropped: BTreeSet<FragmentId>,
+}
+
+impl FragmentChanges {
+    fn add<'a>(&mut self, segments: impl IntoIterator<Item = &'a Arc<Segment>>) {
+        let fragments = segments.into_iter().filter_map(|segment| segment.fragment());
+        self.added.extend(fragments.map(|fragment| (fragment.id(), Arc::clone(fragment))));
+    }
+
+    fn drop<'a>(&mut self, segments: impl IntoIterator<Item = &'a Arc<Segment>>) {
+        let fragments = segments.into_iter().filter_map(|segment| segment.fragment());
+        self.dropped.extend(fragments.map(|fragment| fragment.id()));
+    }
+}
+
+impl Catalogue {
+    pub(crate) fn container(&self, account: &str, name: &str) -> Result<&Container, Error> {
+        self.accounts
+            .get(account)
+            .and_then(|account| account.containers.get(name))
+            .ok_or(Error::NoSuchContainer)
+    }
+
+    /// The upload of this name, if it is one for this container and key.
+    pub(crate) fn upload(
+        &self,
+        account: &str,
+        container: &str,
+        key: &str,
+        id: UploadId,
+    ) -> Result<&Upload, Error> {
+        self.container(account, container)?;
+        self.uploads
+            .get(&id)
+            .filter(|upload| upload.account == account && upload.container == container && upload.key == key)
+            .ok_or(Error::NoSuchUpload)
+    }
+
+    /// What these changes mean for fragments. One that goes from one name to another is among the added.
+    pub(crate) fn fragment_changes(&self, changes: &[Change]) -> FragmentChanges {
+        let mut fragments = FragmentChanges::default();
+        let current = |at: &ObjectName| {
+            let container = self.container(&at.account, &at.container).ok()?;
+            container.objects.get(&at.key)
+        };
+        for change in changes {
+            match change {
+                Change::PutObject { at, object } => {
+                    fragments.add(&object.segments);
+                    fragments.drop(current(at).into_iter().flat_map(|old| &old.segments));
+                }
+                Change::DropObject { at } => {
+                    fragments.drop(current(at).into_iter().flat_map(|old| &old.segments));
+                }
+                Change::PutPart { id, number, part } => {
+                    fragments.add([&part.segment]);
+                    let old = self.uploads.get(id).and_then(|upload| upload.parts.get(number));
+                    fragments.drop(old.map(|old| &old.segment));
+                }
+                Change::DropUpload { id } => {
+                    let parts = self.uploads.get(id).into_iter().flat_map(|upload| upload.parts.values());
+                    fragments.drop(parts.map(|part| &part.segment));
+                }
+                _ => {}
+            }
+        }
+        fragments.dropped.retain(|id| !fragments.added.contains_key(id));
+        fragments
+    }
+
+    /// Applies committed changes. What they replace is dropped, and with its last reader its blocks become free.
+    pub(crate) fn apply(&mut self, changes: Vec<Change>) {
+        let fragments = self.fragment_changes(&changes);
+        changes.into_iter().for_each(|change| self.apply_one(change));
+        fragments.dropped.into_iter().for_each(|id| self.shelf.remove(id));
+        fragments.added.values().for_each(|fragment| self.shelf.add(fragment));
+    }
+
+    fn apply_one(&mut self, change: Change) {
+        match change {
+            Change::PutAccount { name, settings } => {
+                self.accounts.entry(name).or_default().settings = settings;
+            }
+            Change::PutContainer { account, name, settings } => {
+                let containers = &mut self.accounts.entry(account).or_default().containers;
+                match containers.get_mut(&name) {
+                    Some(container) => container.settings = settings,
+                    None => drop(containers.insert(name, Container::new(settings))),
+                }
+            }
+            Change::DropContainer { account, name } => {
+                if let Some(account) = self.accounts.get_mut(&account) {
+                    account.containers.remove(&name);
+                }
+            }
+            Change::PutObject { at, object } => self.put_object(at, object),
+            Change::DropObject { at } => {
+                if let Some(container) = self.container_mut(&at)
+                    && let Some(old) = container.remove(&at.key)
+                {
+                    self.forget_expiry(&old, at);
+                }
+            }
+            Change::AddUpload { id, upload } => {
+                self.uploads.insert(id, *upload);
+            }
+            Change::DropUpload { id } => {
+                self.uploads.remove(&id);
+            }
+            Change::PutPart { id, number, part } => {
+                if let Some(upload) = self.uploads.get_mut(&id) {
+                    upload.parts.insert(number, part);
+                }
+            }
+            Change::MoveFragments { moves } => self.shelf.relocate(moves),
+        }
+    }
+
+    fn put_object(&mut self, at: ObjectName, object: Arc<Object>) {
+        let Some(container) = self.container_mut(&at) else { return };
+        let gone_at = object.details.delete_at;
+        if let Some(old) = container.put(at.key.clone(), object) {
+            self.forget_expiry(&old, at.clone());
+        }
+        if let Some(moment) = gone_at {
+            self.expiring.insert((moment, at));
+        }
+    }
+
+    fn forget_expiry(&mut self, object: &Object, at: ObjectName) {
+        if let Some(moment) = object.details.delete_at {
+            self.expiring.remove(&(moment, at));
+        }
+    }
+
+    fn container_mut(&mut self, at: &ObjectName) -> Option<&mut Container> {
+        self.accounts.get_mut(&at.account)?.containers.get_mut(&at.container)
+    }
+}

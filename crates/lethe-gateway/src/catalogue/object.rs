@@ -1,0 +1,177 @@
+//! Objects: what a client says of them, and the blocks that hold their bytes.
+
+use super::grant::Grant;
+use super::moment::Moment;
+use crate::allocate::{Lease, Run};
+use crate::checksums::Checksum;
+use crate::packing::Fragment;
+use minicbor::{Decode, Encode};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a client says about an object and gets back with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Details {
+    /// `Content-Type`.
+    #[n(0)]
+    pub content_type: Option<String>,
+    /// `Cache-Control`.
+    #[n(1)]
+    pub cache_control: Option<String>,
+    /// `Content-Disposition`.
+    #[n(2)]
+    pub content_disposition: Option<String>,
+    /// `Content-Encoding`.
+    #[n(3)]
+    pub content_encoding: Option<String>,
+    /// `Content-Language`.
+    #[n(4)]
+    pub content_language: Option<String>,
+    /// `Expires`: for caches, and of no meaning here.
+    #[n(5)]
+    pub expires: Option<Moment>,
+    /// The user's own metadata, by names in lower case.
+    #[n(6)]
+    #[cbor(default)]
+    pub metadata: BTreeMap<String, String>,
+    /// From when on the object is gone (`X-Delete-At`).
+    #[n(7)]
+    pub delete_at: Option<Moment>,
+    /// What the object stands for if not for its own bytes.
+    #[n(8)]
+    pub manifest: Option<Manifest>,
+    /// Tags, by name.
+    #[n(9)]
+    #[cbor(default)]
+    pub tags: BTreeMap<String, String>,
+    /// Whom the owner lets in.
+    #[n(10)]
+    #[cbor(default)]
+    pub grants: Vec<Grant>,
+}
+
+/// A large object: other objects, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Manifest {
+    /// All objects of a container of the same account whose keys begin so, in order.
+    #[n(0)]
+    Dynamic {
+        /// The container.
+        #[n(0)]
+        container: String,
+        /// What the keys begin with.
+        #[n(1)]
+        prefix: String,
+    },
+    /// The objects that the object's own bytes list.
+    #[n(1)]
+    Static {
+        /// Bytes of all of them together.
+        #[n(0)]
+        bytes: u64,
+        /// The ETag of the whole, without quotes.
+        #[n(1)]
+        etag: String,
+    },
+}
+
+/// Bytes written in one go, and what holds them until the last user of them is gone.
+#[derive(Debug)]
+pub struct Segment {
+    pub(crate) bytes: u64,
+    pub(crate) place: Place,
+}
+
+/// What holds the bytes of a segment.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// Blocks of its own.
+    Blocks(Vec<Arc<Lease>>),
+    /// A part of a block.
+    Fragment(Arc<Fragment>),
+}
+
+impl Segment {
+    /// Blocks of its own, padding included: none if it shares one.
+    pub fn blocks(&self) -> u64 {
+        self.leases().iter().map(|lease| lease.len()).sum()
+    }
+
+    /// Accesses that reading all of it takes.
+    pub fn accesses(&self) -> u64 {
+        match &self.place {
+            Place::Blocks(_) => self.blocks(),
+            Place::Fragment(_) => 1,
+        }
+    }
+
+    /// Its bytes, without padding.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn fragment(&self) -> Option<&Arc<Fragment>> {
+        match &self.place {
+            Place::Blocks(_) => None,
+            Place::Fragment(fragment) => Some(fragment),
+        }
+    }
+
+    fn leases(&self) -> &[Arc<Lease>] {
+        match &self.place {
+            Place::Blocks(leases) => leases,
+            Place::Fragment(_) => &[],
+        }
+    }
+
+    pub(crate) fn block_numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.leases().iter().flat_map(|lease| lease.blocks())
+    }
+
+    pub(crate) fn runs(&self) -> impl Iterator<Item = Run> + '_ {
+        self.leases().iter().flat_map(|lease| lease.runs().iter().copied())
+    }
+}
+
+/// One version of an object. Whoever holds it can read it, even after its name stands for another.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// What the client said about it.
+    pub details: Details,
+    /// Without quotes.
+    pub etag: String,
+    /// The checksum that came with it, if one did.
+    pub checksum: Option<Checksum>,
+    /// When its name came to stand for it, or its details were changed.
+    pub modified: Moment,
+    /// Its bytes, one piece after the other: one, or those of its parts.
+    pub segments: Vec<Arc<Segment>>,
+}
+
+impl Object {
+    /// Its size in bytes, without padding. Of a large object those of its list, not of what it stands for.
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// Blocks of its own, padding included.
+    pub fn blocks(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.blocks()).sum()
+    }
+
+    /// Accesses that reading all of it takes.
+    pub fn accesses(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.accesses()).sum()
+    }
+
+    /// The number of parts if it was uploaded in parts.
+    pub fn parts(&self) -> Option<usize> {
+        self.etag.contains('-').then_some(self.segments.len())
+    }
+
+    /// Whether its time is over.
+    pub fn has_expired(&self, now: Moment) -> bool {
+        self.details.delete_at.is_some_and(|gone| gone <= now)
+    }
+}

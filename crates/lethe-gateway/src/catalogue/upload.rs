@@ -1,0 +1,43 @@
+//! Uploads in parts that are neither completed nor aborted.
+
+use super::moment::Moment;
+use super::object::{Details, Segment};
+use crate::checksums::{Algorithm, Checksum, Coverage};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The name of a multipart upload: random, and unique in a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UploadId(pub [u8; 16]);
+
+/// A multipart upload that is neither completed nor aborted.
+#[derive(Clone, Debug)]
+pub struct Upload {
+    /// Whose it is.
+    pub account: String,
+    /// Where the object will be.
+    pub container: String,
+    /// Under which key.
+    pub key: String,
+    /// What the client said about the object to be.
+    pub details: Details,
+    /// The checksum that the object shall have.
+    pub checksum: Option<(Algorithm, Coverage)>,
+    /// When it was begun.
+    pub started: Moment,
+    /// The parts uploaded so far, by number.
+    pub parts: BTreeMap<u16, Arc<Part>>,
+}
+
+/// An uploaded part: a durable piece of an object to be.
+#[derive(Debug)]
+pub struct Part {
+    /// Its bytes.
+    pub segment: Arc<Segment>,
+    /// MD5 of its bytes.
+    pub md5: [u8; 16],
+    /// The checksum that came with it, if one did.
+    pub checksum: Option<Checksum>,
+    /// When it was uploaded.
+    pub modified: Moment,
+}

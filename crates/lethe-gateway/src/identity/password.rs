@@ -1,0 +1,142 @@
+//! Passwords, kept as Argon2id hashes.
+
+use argon2::password_hash::{self, PasswordHasher, PasswordVerifier, SaltString};
+use argon2::{Algorithm, Argon2, Params, Version};
+use std::fmt;
+use std::str::FromStr;
+
+/// Memory of one hash in KiB, passes and lanes: what OWASP's password cheat sheet asks for at least.
+const MEMORY_KIB: u32 = 19 * 1024;
+const PASSES: u32 = 2;
+const LANES: u32 = 1;
+/// Hashes that others have made may cost more, up to this: a file must not make a login take all memory.
+const MOST_MEMORY_KIB: u32 = 256 * 1024;
+const MOST_PASSES: u32 = 16;
+
+/// Why a hash cannot be made or used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PasswordError {
+    /// It is no PHC string of Argon2id.
+    #[error("this is no Argon2id hash in PHC form (`$argon2id$v=19$m=...,t=...,p=...$salt$hash`)")]
+    NotAHash,
+    /// It asks for more than a login may take.
+    #[error(
+        "this Argon2id hash asks for {memory_kib} KiB and {passes} passes: at most {MOST_MEMORY_KIB} KiB and {MOST_PASSES} \
+         passes are accepted"
+    )]
+    TooCostly {
+        /// Memory in KiB.
+        memory_kib: u32,
+        /// Passes.
+        passes: u32,
+    },
+    /// The system gave no random numbers for a salt.
+    #[error("the system gave no random numbers for a salt")]
+    NoRandomness,
+    /// A password longer than Argon2 takes.
+    #[error("the password is too long")]
+    TooLong,
+}
+
+/// An Argon2id hash of a password, with its salt and costs, as a PHC string. Secret: it allows guessing.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(Box<str>);
+
+impl PasswordHash {
+    /// Hashes a password under a fresh salt. Takes 19 MiB of memory and some ten milliseconds.
+    ///
+    /// # Errors
+    /// [`PasswordError::NoRandomness`]; [`PasswordError::TooLong`].
+    pub fn of(password: &[u8]) -> Result<Self, PasswordError> {
+        let mut salt = [0; 16];
+        getrandom::fill(&mut salt).map_err(|_| PasswordError::NoRandomness)?;
+        let salt = SaltString::encode_b64(&salt).map_err(|_| PasswordError::NoRandomness)?;
+        let params = Params::new(MEMORY_KIB, PASSES, LANES, None).map_err(|_| PasswordError::NotAHash)?;
+        let hash = Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+            .hash_password(password, &salt)
+            .map_err(|_| PasswordError::TooLong)?;
+        Ok(PasswordHash(hash.to_string().into()))
+    }
+
+    /// The PHC string.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is the password. Takes as long whether it is or not; compares in constant time.
+    pub(super) fn fits(&self, password: &[u8]) -> bool {
+        // The costs are those of the hash; `FromStr` has bounded them.
+        password_hash::PasswordHash::new(&self.0)
+            .is_ok_and(|hash| Argon2::default().verify_password(password, &hash).is_ok())
+    }
+}
+
+impl FromStr for PasswordHash {
+    type Err = PasswordError;
+
+    fn from_str(text: &str) -> Result<Self, PasswordError> {
+        let hash = password_hash::PasswordHash::new(text).map_err(|_| PasswordError::NotAHash)?;
+        if hash.algorithm != argon2::ARGON2ID_IDENT || hash.hash.is_none() || hash.salt.is_none() {
+            return Err(PasswordError::NotAHash);
+        }
+        let params = Params::try_from(&hash).map_err(|_| PasswordError::NotAHash)?;
+        let (memory_kib, passes) = (params.m_cost(), params.t_cost());
+        if memory_kib > MOST_MEMORY_KIB || passes > MOST_PASSES {
+            return Err(PasswordError::TooCostly { memory_kib, passes });
+        }
+        Ok(PasswordHash(text.into()))
+    }
+}
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PasswordHash(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_fits_its_hash_and_no_other_does() {
+        let hash = PasswordHash::of(b"correct horse").unwrap();
+        assert!(hash.fits(b"correct horse"));
+        assert!(!hash.fits(b"correct horsf"));
+        assert!(!hash.fits(b""));
+        let read: PasswordHash = hash.as_str().parse().unwrap();
+        assert!(read.fits(b"correct horse"));
+    }
+
+    #[test]
+    fn one_password_has_two_hashes() {
+        assert_ne!(PasswordHash::of(b"x").unwrap(), PasswordHash::of(b"x").unwrap());
+    }
+
+    #[test]
+    fn the_hash_is_argon2id_with_the_costs_that_the_documentation_gives() {
+        let hash = PasswordHash::of(b"x").unwrap();
+        assert!(hash.as_str().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{}", hash.as_str());
+    }
+
+    #[test]
+    fn what_is_no_argon2id_hash_or_costs_too_much_is_refused() {
+        for text in [
+            "",
+            "secret",
+            "$argon2i$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+            "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA",
+            "$argon2id$v=19$m=19456,t=2,p=1",
+        ] {
+            assert_eq!(text.parse::<PasswordHash>(), Err(PasswordError::NotAHash), "{text}");
+        }
+        let costly = "$argon2id$v=19$m=1000000,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+        assert!(matches!(costly.parse::<PasswordHash>(), Err(PasswordError::TooCostly { .. })));
+    }
+
+    #[test]
+    fn the_hash_is_not_in_the_debug_output() {
+        let hash = PasswordHash::of(b"x").unwrap();
+        assert!(!format!("{hash:?}").contains("argon2"));
+    }
+}

@@ -1,0 +1,337 @@
+//! All users, and the two ways to prove to be one of them: a key that signs requests, and a password.
+
+use super::{AccountName, Caller, PasswordError, PasswordHash, Role, UserName};
+use parking_lot::RwLock;
+use std::collections::HashMap;
+use std::sync::Arc;
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use tokio::sync::Semaphore;
+use zeroize::Zeroizing;
+
+/// Passwords that are looked at side by side. Each takes the memory of one hash (19 MiB unless the file says more);
+/// others wait, and are no more than there are connections.
+const LOGINS_AT_A_TIME: usize = 4;
+
+/// A pair of keys that signs S3 requests.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AccessKey {
+    /// Public: stands in every request.
+    pub id: String,
+    /// Signs.
+    pub secret: Zeroizing<String>,
+}
+
+impl AccessKey {
+    /// A pair of keys.
+    pub fn new(id: impl Into<String>, secret: impl Into<String>) -> Self {
+        AccessKey { id: id.into(), secret: Zeroizing::new(secret.into()) }
+    }
+}
+
+impl std::fmt::Debug for AccessKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AccessKey(..)")
+    }
+}
+
+/// A user and all that proves to be this user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Account, name and role.
+    pub caller: Caller,
+    /// The hash of the password, if the user may log in with one.
+    pub password: Option<PasswordHash>,
+    /// The keys that sign S3 requests in the account's name; none if the user may not use S3.
+    pub keys: Vec<AccessKey>,
+}
+
+impl User {
+    /// The owner of the first account, with this pair of S3 keys and no password.
+    pub fn first(key: AccessKey) -> Self {
+        let caller = Caller { account: AccountName::first(), user: UserName::first(), role: Role::Owner };
+        User { caller, password: None, keys: vec![key] }
+    }
+}
+
+/// Users that contradict one another.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UsersError {
+    /// Two users of one account have the same name.
+    #[error("user number {second} has the account and the name of user number {first}: give each user once")]
+    Twice {
+        /// Which one, from 1.
+        first: usize,
+        /// Which one, from 1.
+        second: usize,
+    },
+    /// One access key stands for two users.
+    #[error("user number {0} has an access key that another key has already: each needs its own")]
+    SharedKey(usize),
+    /// The hash that unknown users are compared with could not be made.
+    #[error(transparent)]
+    Password(#[from] PasswordError),
+}
+
+/// All users of a gateway. They can be replaced while it runs.
+pub struct Users {
+    table: RwLock<Arc<Table>>,
+    logins: Arc<Semaphore>,
+    /// What the password of an unknown user is compared with, so that it takes as long as that of a known one.
+    decoy: PasswordHash,
+}
+
+impl std::fmt::Debug for Users {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Users(..)")
+    }
+}
+
+struct Table {
+    users: Vec<User>,
+    by_name: HashMap<(AccountName, UserName), usize>,
+    keys: Vec<(AccessKey, usize)>,
+}
+
+impl Table {
+    fn new(users: Vec<User>) -> Result<Self, UsersError> {
+        let mut by_name = HashMap::new();
+        let mut keys: Vec<(AccessKey, usize)> = Vec::new();
+        for (index, user) in users.iter().enumerate() {
+            let name = (user.caller.account.clone(), user.caller.user.clone());
+            if let Some(first) = by_name.insert(name, index) {
+                return Err(UsersError::Twice { first: first + 1, second: index + 1 });
+            }
+            for key in &user.keys {
+                if keys.iter().any(|(known, _)| known.id == key.id) {
+                    return Err(UsersError::SharedKey(index + 1));
+                }
+                keys.push((key.clone(), index));
+            }
+        }
+        Ok(Table { users, by_name, keys })
+    }
+
+    fn user(&self, account: &AccountName, user: &UserName) -> Option<&User> {
+        self.by_name.get(&(account.clone(), user.clone())).map(|&index| &self.users[index])
+    }
+}
+
+impl Users {
+    /// These users.
+    ///
+    /// # Errors
+    /// [`UsersError`] if two of them are one.
+    pub fn new(users: Vec<User>) -> Result<Self, UsersError> {
+        Ok(Users {
+            table: RwLock::new(Arc::new(Table::new(users)?)),
+            logins: Arc::new(Semaphore::new(LOGINS_AT_A_TIME)),
+            decoy: PasswordHash::of(b"")?,
+        })
+    }
+
+    /// These users from now on. Requests that were let in go on.
+    ///
+    /// # Errors
+    /// [`UsersError`] if two of them are one; then those of before stay.
+    pub fn replace(&self, users: Vec<User>) -> Result<(), UsersError> {
+        let table = Arc::new(Table::new(users)?);
+        *self.table.write() = table;
+        Ok(())
+    }
+
+    fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.table.read())
+    }
+
+    /// Whose access key this is, and the secret that its requests must be signed with. Every known key is compared, in
+    /// constant time, so that the time tells at most how many there are.
+    pub fn by_access_key(&self, id: &str) -> Option<(Caller, Zeroizing<String>)> {
+        let table = self.table();
+        let mut found = Choice::from(0);
+        let mut at = 0u64;
+        for (index, (key, _)) in table.keys.iter().enumerate() {
+            let is_it = key.id.as_bytes().ct_eq(id.as_bytes());
+            at = u64::conditional_select(&at, &(index as u64), is_it);
+            found |= is_it;
+        }
+        if !bool::from(found) {
+            return None;
+        }
+        let (key, user) = table.keys.get(at as usize)?;
+        Some((table.users[*user].caller.clone(), key.secret.clone()))
+    }
+
+    /// Who this is, if the password is right. A user who is unknown or has no password costs the same time as a wrong
+    /// password; only a few passwords are looked at side by side.
+    pub async fn by_password(
+        &self,
+        account: &str,
+        user: &str,
+        password: Zeroizing<Vec<u8>>,
+    ) -> Option<Caller> {
+        let known = match (account.parse(), user.parse()) {
+            (Ok(account), Ok(user)) => {
+                let table = self.table();
+                table.user(&account, &user).map(|user| (user.caller.clone(), user.password.clone()))
+            }
+            _ => None,
+        };
+        let (caller, hash) = match known {
+            Some((caller, Some(hash))) => (Some(caller), hash),
+            _ => (None, self.decoy.clone()),
+        };
+        let turn = Arc::clone(&self.logins).acquire_owned().await.ok()?;
+        let fits = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            hash.fits(&password)
+        });
+        match fits.await {
+            Ok(true) => caller,
+            _ => None,
+        }
+    }
+
+    /// The user with this [id](Caller::id).
+    pub fn by_id(&self, id: &str) -> Option<Caller> {
+        let table = self.table();
+        table.users.iter().map(|user| &user.caller).find(|caller| caller.id() == id).cloned()
+    }
+
+    /// Account and name of a user who may have given the account apart (`account`), with the name (`account:user`), or
+    /// not at all, where the name must be of one account only. Names that are nobody's if it cannot be told.
+    pub fn full_name(&self, account: Option<&str>, name: &str) -> (String, String) {
+        if let Some(account) = account {
+            return (account.to_owned(), name.to_owned());
+        }
+        if let Some((account, name)) = name.split_once(':') {
+            return (account.to_owned(), name.to_owned());
+        }
+        let table = self.table();
+        let mut so_called = table.users.iter().filter(|user| user.caller.user.as_str() == name);
+        match (so_called.next(), so_called.next()) {
+            (Some(user), None) => (user.caller.account.as_str().to_owned(), name.to_owned()),
+            _ => (String::new(), String::new()),
+        }
+    }
+
+    /// Whether there are users of an account of this name.
+    pub fn has_account(&self, name: &str) -> bool {
+        self.table().users.iter().any(|user| user.caller.account.as_str() == name)
+    }
+
+    /// The user of this name as it is now.
+    pub fn user(&self, account: &AccountName, user: &UserName) -> Option<User> {
+        self.table().user(account, user).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(account: &str, name: &str, key: &str, password: Option<&str>) -> User {
+        User {
+            caller: Caller {
+                account: account.parse().unwrap(),
+                user: name.parse().unwrap(),
+                role: Role::Owner,
+            },
+            password: password.map(|password| PasswordHash::of(password.as_bytes()).unwrap()),
+            keys: vec![AccessKey::new(key, format!("secret of {key}"))],
+        }
+    }
+
+    fn password(text: &str) -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn each_access_key_leads_to_its_own_user_and_secret() {
+        let users =
+            vec![user("a", "one", "k1", None), user("a", "two", "k2", None), user("b", "one", "k3", None)];
+        let known = Users::new(users.clone()).unwrap();
+        for user in users {
+            let (caller, secret) = known.by_access_key(&user.keys[0].id).expect("known");
+            assert_eq!((caller, secret), (user.caller, user.keys[0].secret.clone()));
+        }
+        for id in ["", "k", "k4", "K1", "k11"] {
+            assert!(known.by_access_key(id).is_none(), "{id}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_password_is_good_for_its_own_user_of_its_own_account_only() {
+        let users = vec![
+            user("a", "one", "k1", Some("first")),
+            user("b", "one", "k2", Some("second")),
+            user("a", "two", "k3", None),
+        ];
+        let known = Users::new(users.clone()).unwrap();
+        let caller = known.by_password("a", "one", password("first")).await;
+        assert_eq!(caller.as_ref(), Some(&users[0].caller));
+        for (account, name, word) in [
+            ("a", "one", "second"),
+            ("b", "one", "first"),
+            ("a", "two", ""),
+            ("a", "two", "first"),
+            ("a", "three", ""),
+            ("", "one", "first"),
+            ("a", "one:", "first"),
+        ] {
+            assert_eq!(
+                known.by_password(account, name, password(word)).await,
+                None,
+                "{account}:{name} {word}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn users_who_are_replaced_are_gone_and_a_bad_list_changes_nothing() {
+        let known = Users::new(vec![user("a", "one", "k1", Some("first"))]).unwrap();
+        let twice = vec![user("a", "two", "k2", None), user("a", "two", "k3", None)];
+        assert_eq!(known.replace(twice), Err(UsersError::Twice { first: 1, second: 2 }));
+        let shared = vec![user("a", "two", "k2", None), user("a", "three", "k2", None)];
+        assert_eq!(known.replace(shared), Err(UsersError::SharedKey(2)));
+        assert!(known.by_access_key("k1").is_some());
+        known.replace(vec![user("a", "two", "k2", None)]).unwrap();
+        assert!(known.by_access_key("k1").is_none() && known.by_access_key("k2").is_some());
+        assert_eq!(known.by_password("a", "one", password("first")).await, None);
+    }
+
+    #[test]
+    fn a_user_is_found_by_id_and_by_a_name_that_is_of_one_account_only() {
+        let users =
+            vec![user("a", "one", "k1", None), user("b", "one", "k2", None), user("a", "two", "k3", None)];
+        let known = Users::new(users.clone()).unwrap();
+        for user in &users {
+            assert_eq!(known.by_id(&user.caller.id()).as_ref(), Some(&user.caller));
+        }
+        assert_eq!(known.by_id("a"), None);
+        let full = |account, name| known.full_name(account, name);
+        assert_eq!(full(None, "two"), ("a".into(), "two".into()));
+        assert_eq!(full(None, "one"), (String::new(), String::new()));
+        assert_eq!(full(None, "b:one"), ("b".into(), "one".into()));
+        assert_eq!(full(Some("b"), "one"), ("b".into(), "one".into()));
+        assert_eq!(full(None, "three"), (String::new(), String::new()));
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_logins_takes_its_turn() {
+        let known = Arc::new(Users::new(vec![user("a", "one", "k1", Some("first"))]).unwrap());
+        let turns = Arc::clone(&known.logins).acquire_many_owned(LOGINS_AT_A_TIME as u32).await.unwrap();
+        let mut login = Box::pin(known.by_password("a", "one", password("first")));
+        assert!(futures::poll!(&mut login).is_pending());
+        // All turns are taken: it waits for one, and has begun nothing.
+        assert_eq!(known.logins.available_permits(), 0);
+        drop(turns);
+        assert!(login.await.is_some());
+    }
+
+    #[test]
+    fn secrets_are_not_in_the_debug_output() {
+        let user = user("a", "one", "k1", Some("first"));
+        let shown = format!("{user:?} {:?}", Users::new(vec![user.clone()]).unwrap());
+        assert!(!shown.contains("secret of") && !shown.contains("argon2"), "{shown}");
+    }
+}

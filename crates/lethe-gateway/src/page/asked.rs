@@ -1,0 +1,219 @@
+//! What the applications ask for: counters of blocks and of names, and how long blocks take.
+
+use super::told::Row;
+use crate::device::{Device, DeviceError, Flow, Row as DeviceRow, RowChange};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Cells of a row.
+const CELLS: usize = 64;
+/// Batches whose times are kept for the figures of latency.
+const TIMES: usize = 1024;
+
+/// What was asked for, in counters that only grow. As secret as the pattern: for the owner's page alone.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    counters: Arc<Counters>,
+}
+
+#[derive(Debug)]
+struct Counters {
+    blocks: u64,
+    block_cells: [Cell; CELLS],
+    name_cells: [Cell; CELLS],
+    /// Blocks read and blocks written.
+    sums: Cell,
+    times: Mutex<VecDeque<Duration>>,
+}
+
+#[derive(Debug, Default)]
+struct Cell {
+    reads: AtomicU64,
+    writes: AtomicU64,
+}
+
+impl Cell {
+    fn add(&self, write: bool) {
+        let counter = if write { &self.writes } else { &self.reads };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The counters of blocks and of names at one moment.
+#[derive(Clone, Debug, Serialize)]
+pub struct AskedCells {
+    /// Blocks, from the first to the last.
+    pub blocks: Row,
+    /// Names of objects, spread over the cells by their hash: what is asked for again lights up the same cell.
+    pub names: Row,
+}
+
+impl Asked {
+    /// Counters of a device of so many blocks.
+    pub fn new(blocks: u64) -> Self {
+        let cells = || std::array::from_fn(|_| Cell::default());
+        Asked {
+            counters: Arc::new(Counters {
+                blocks: blocks.max(1),
+                block_cells: cells(),
+                name_cells: cells(),
+                sums: Cell::default(),
+                times: Mutex::default(),
+            }),
+        }
+    }
+
+    fn block(&self, block: u64, write: bool) {
+        let cell = u128::from(block) * CELLS as u128 / u128::from(self.counters.blocks);
+        if let Some(cell) = self.counters.block_cells.get(cell as usize) {
+            cell.add(write);
+        }
+        self.counters.sums.add(write);
+    }
+
+    /// Notes that an object was asked for or written.
+    pub(crate) fn name(&self, account: &str, container: &str, key: &str, write: bool) {
+        let mut hash = Sha256::new();
+        for part in [account, "\0", container, "\0", key] {
+            hash.update(part);
+        }
+        let first = hash.finalize()[0];
+        self.counters.name_cells[usize::from(first) % CELLS].add(write);
+    }
+
+    fn time(&self, taken: Duration) {
+        let mut times = self.counters.times.lock();
+        if times.len() == TIMES {
+            times.pop_front();
+        }
+        times.push_back(taken);
+    }
+
+    /// The counters now.
+    pub fn cells(&self) -> AskedCells {
+        let row = |cells: &[Cell; CELLS], buckets| Row {
+            buckets,
+            reads: cells.iter().map(|cell| cell.reads.load(Ordering::Relaxed)).collect(),
+            writes: cells.iter().map(|cell| cell.writes.load(Ordering::Relaxed)).collect(),
+        };
+        AskedCells {
+            blocks: row(&self.counters.block_cells, self.counters.blocks),
+            names: row(&self.counters.name_cells, 0),
+        }
+    }
+
+    /// Blocks read and blocks written so far.
+    pub fn blocks(&self) -> (u64, u64) {
+        let sums = &self.counters.sums;
+        (sums.reads.load(Ordering::Relaxed), sums.writes.load(Ordering::Relaxed))
+    }
+
+    /// Within how many milliseconds this share of the last batches was served; `None` if there were none.
+    pub fn latency(&self, share: f64) -> Option<f64> {
+        let mut times: Vec<Duration> = self.counters.times.lock().iter().copied().collect();
+        times.sort_unstable();
+        let last = times.len().checked_sub(1)?;
+        Some(times[(last as f64 * share).round() as usize].as_secs_f64() * 1000.0)
+    }
+}
+
+/// A device whose blocks are counted.
+#[derive(Clone, Debug)]
+pub struct Watched<D> {
+    inner: D,
+    asked: Asked,
+}
+
+impl<D: Device> Watched<D> {
+    /// Counts what `inner` is asked for.
+    pub fn new(inner: D) -> Self {
+        let asked = Asked::new(inner.blocks());
+        Watched { inner, asked }
+    }
+
+    /// The counters.
+    pub fn asked(&self) -> Asked {
+        self.asked.clone()
+    }
+}
+
+impl<D: Device> Device for Watched<D> {
+    fn block_bytes(&self) -> usize {
+        self.inner.block_bytes()
+    }
+
+    fn blocks(&self) -> u64 {
+        self.inner.blocks()
+    }
+
+    fn max_batch(&self) -> usize {
+        self.inner.max_batch()
+    }
+
+    fn rows_bytes(&self) -> u64 {
+        self.inner.rows_bytes()
+    }
+
+    async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
+        blocks.iter().for_each(|&block| self.asked.block(block, false));
+        let begun = Instant::now();
+        let answer = self.inner.read(flow, blocks).await;
+        self.asked.time(begun.elapsed());
+        answer
+    }
+
+    async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
+        writes.iter().for_each(|(block, _)| self.asked.block(*block, true));
+        let begun = Instant::now();
+        let answer = self.inner.write(flow, writes).await;
+        self.asked.time(begun.elapsed());
+        answer
+    }
+
+    async fn load_rows(&self) -> Result<Vec<DeviceRow>, DeviceError> {
+        self.inner.load_rows().await
+    }
+
+    async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
+        self.inner.commit_rows(changes).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::MemoryDevice;
+
+    #[tokio::test]
+    async fn each_block_counts_in_its_cell_as_what_was_done_with_it() {
+        let device = Watched::new(MemoryDevice::new(16, 640, 8));
+        device.read(Flow(0), vec![0, 9, 639]).await.expect("read");
+        device.write(Flow(0), vec![(10, Bytes::from(vec![0; 16]))]).await.expect("written");
+        let cells = device.asked().cells().blocks;
+        assert_eq!((cells.reads[0], cells.reads[63], cells.writes[1]), (2, 1, 1));
+        assert_eq!(device.asked().blocks(), (3, 1));
+    }
+
+    #[test]
+    fn a_name_has_one_cell_for_ever() {
+        let asked = Asked::new(1);
+        (0..5).for_each(|_| asked.name("account", "container", "key", false));
+        let names = asked.cells().names;
+        assert!(names.reads.contains(&5) && names.reads.iter().sum::<u64>() == 5);
+    }
+
+    #[test]
+    fn latency_is_that_of_the_last_batches() {
+        let asked = Asked::new(1);
+        assert_eq!(asked.latency(0.5), None);
+        (1..=2000).for_each(|at| asked.time(Duration::from_millis(at)));
+        assert_eq!(asked.latency(0.0), Some(977.0));
+        assert_eq!(asked.latency(1.0), Some(2000.0));
+    }
+}

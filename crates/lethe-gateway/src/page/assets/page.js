@@ -1,0 +1,176 @@
+// Draws what the server tells twice a second: counters that only grow. What is shown is how much they grew.
+
+import { Heat } from "/page/heat.js";
+import { drawTree } from "/page/tree.js";
+import { bytes, count, dollars, milliseconds } from "/page/units.js";
+
+const element = (id) => document.getElementById(id);
+const view = { asked: "blocks", seen: "time", paused: false };
+const heat = { blocks: new Heat(), names: new Heat(), seen: new Heat() };
+let last = null;
+let levels = [];
+
+function growth(now, before) {
+  const grown = (name) => now[name].map((value, cell) => value - (before?.[name][cell] ?? value));
+  return { reads: grown("reads"), writes: grown("writes") };
+}
+
+function take(told) {
+  if (view.paused) return;
+  heat.blocks.push(growth(told.asked.blocks, last?.asked.blocks));
+  heat.names.push(growth(told.asked.names, last?.asked.names));
+  heat.seen.push(growth(told.seen.whole, last?.seen.whole));
+  levels = told.seen.levels.map((level, at) => ({
+    buckets: level.buckets,
+    ...growth(level, last?.seen.levels.length === told.seen.levels.length ? last.seen.levels[at] : undefined),
+  }));
+  showFigures(told, last);
+  showDemonstration(told.demonstration);
+  last = told;
+  draw();
+}
+
+function draw() {
+  heat[view.asked].draw(element("asked"));
+  if (view.seen === "time") heat.seen.draw(element("seen"));
+  else drawTree(element("seen"), levels);
+}
+
+function showFigures(told, before) {
+  const { figures, without } = told;
+  const seconds = before ? (told.moment - before.moment) / 1000 : 0;
+  const rate = (name) => (seconds > 0 ? bytes((figures[name] - before.figures[name]) / seconds) + "/s" : "–");
+  const money = (sum) => (sum === null ? "no prices" : dollars(sum));
+  rows(element("costs"), [
+    ["Requests", count(figures.requests), count(without.requests)],
+    ["Bytes moved", bytes(figures.bytes_up + figures.bytes_down), bytes(without.bytes)],
+    ["Dollars", money(figures.dollars), money(without.dollars)],
+  ]);
+  definitions(element("figures"), [
+    ["Applications", rate("asked_bytes")],
+    ["Provider, up", rate("bytes_up")],
+    ["Provider, down", rate("bytes_down")],
+    ["Latency, half below", milliseconds(figures.latency_p50)],
+    ["Latency, 99 % below", milliseconds(figures.latency_p99)],
+    ["Accesses", count(figures.accesses)],
+    ["In the stash", `${count(figures.stash)} (most ${count(figures.stash_peak)})`],
+    ["Trusted memory", bytes(figures.trusted_bytes)],
+    ["Stored there", bytes(figures.stored_bytes)],
+  ]);
+}
+
+function rows(body, lines) {
+  body.replaceChildren(
+    ...lines.map(([name, ...values]) => {
+      const row = document.createElement("tr");
+      const head = document.createElement("th");
+      head.scope = "row";
+      head.textContent = name;
+      row.append(head, ...values.map((value) => Object.assign(document.createElement("td"), { textContent: value })));
+      return row;
+    }),
+  );
+}
+
+function definitions(list, lines) {
+  list.replaceChildren(
+    ...lines.map(([name, value]) => {
+      const pair = document.createElement("div");
+      pair.append(
+        Object.assign(document.createElement("dt"), { textContent: name }),
+        Object.assign(document.createElement("dd"), { textContent: value }),
+      );
+      return pair;
+    }),
+  );
+}
+
+function showDemonstration(demonstration) {
+  const there = demonstration !== null;
+  element("demonstration").hidden = !there;
+  element("switch-key").hidden = !there;
+  if (there) element("oblivious").checked = demonstration.oblivious;
+}
+
+async function setOblivious(oblivious) {
+  const answer = await fetch("/page/oblivious", { method: "POST", body: String(oblivious) });
+  if (!answer.ok) state("the switch was refused", true);
+}
+
+function state(text, alarm = false) {
+  element("state").textContent = text;
+  element("state").classList.toggle("alarm", alarm);
+}
+
+function press(button, pressed) {
+  element(button).setAttribute("aria-pressed", String(pressed));
+}
+
+function showBy(asked) {
+  view.asked = asked;
+  press("by-blocks", asked === "blocks");
+  press("by-names", asked === "names");
+  element("asked-rows").textContent = asked === "blocks" ? "first block at the top" : "a row for each 64th of all names";
+  draw();
+}
+
+function showSeen(seen) {
+  view.seen = seen;
+  press("by-time", seen === "time");
+  press("by-tree", seen === "tree");
+  element("seen-rows").textContent = seen === "time" ? "first slot at the top" : "root at the top";
+  element("seen-columns").textContent = seen === "time" ? "a minute ago → now" : "the last half second";
+  const shape = seen === "time" ? "over time of the slots" : "in the shape of the tree of the slots";
+  element("seen").setAttribute("aria-label", `Heat map ${shape} that were touched`);
+  draw();
+}
+
+function pause(paused) {
+  view.paused = paused;
+  press("pause", paused);
+  state(paused ? "paused" : "live");
+}
+
+function theme(dark) {
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  element("theme").textContent = dark ? "Light" : "Dark";
+  draw();
+}
+
+const isDark = () => {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+};
+
+element("by-blocks").addEventListener("click", () => showBy("blocks"));
+element("by-names").addEventListener("click", () => showBy("names"));
+element("by-time").addEventListener("click", () => showSeen("time"));
+element("by-tree").addEventListener("click", () => showSeen("tree"));
+element("pause").addEventListener("click", () => pause(!view.paused));
+element("theme").addEventListener("click", () => theme(!isDark()));
+element("oblivious").addEventListener("change", (event) => setOblivious(event.target.checked));
+addEventListener("resize", draw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  // A key that operates the control that has the focus is left to it.
+  if (event.key === " " && event.target !== document.body) return;
+  const keys = {
+    " ": () => pause(!view.paused),
+    b: () => showBy(view.asked === "blocks" ? "names" : "blocks"),
+    v: () => showSeen(view.seen === "time" ? "tree" : "time"),
+    t: () => theme(!isDark()),
+    o: () => !element("demonstration").hidden && element("oblivious").click(),
+  };
+  const act = keys[event.key.toLowerCase()];
+  if (act) {
+    event.preventDefault();
+    act();
+  }
+});
+
+element("theme").textContent = isDark() ? "Light" : "Dark";
+const stream = new EventSource("/page/stream");
+stream.addEventListener("open", () => state("live"));
+stream.addEventListener("message", (event) => take(JSON.parse(event.data)));
+stream.addEventListener("error", () => state("the gateway does not answer", true));

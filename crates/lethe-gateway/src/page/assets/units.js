@@ -1,0 +1,29 @@
+// Numbers for people.
+
+const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/** Bytes, with three digits or so. */
+export function bytes(amount) {
+  let unit = 0;
+  while (amount >= 1024 && unit < BYTES.length - 1) {
+    amount /= 1024;
+    unit += 1;
+  }
+  return `${amount.toLocaleString("en", { maximumFractionDigits: unit && amount < 100 ? 1 : 0 })} ${BYTES[unit]}`;
+}
+
+/** A whole number. */
+export function count(number) {
+  return number.toLocaleString("en");
+}
+
+/** US dollars, with enough digits for small sums. */
+export function dollars(sum) {
+  const digits = sum !== 0 && sum < 1 ? 5 : 2;
+  return `$${sum.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+}
+
+/** A duration; none if there was nothing to measure. */
+export function milliseconds(duration) {
+  return duration === null ? "–" : `${duration.toLocaleString("en", { maximumFractionDigits: duration < 10 ? 1 : 0 })} ms`;
+}

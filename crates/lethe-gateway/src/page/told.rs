@@ -1,0 +1,88 @@
+//! What the page is told: counters that only grow, and figures of the moment.
+
+use super::asked::AskedCells;
+use serde::Serialize;
+
+/// Everything that the page shows, at one moment.
+#[derive(Clone, Debug, Serialize)]
+pub struct Told {
+    /// Milliseconds since the Unix epoch.
+    pub moment: u64,
+    /// What the applications asked for.
+    pub asked: AskedCells,
+    /// What the provider saw.
+    pub seen: Seen,
+    /// Sums and gauges.
+    pub figures: Figures,
+    /// What the same blocks would have cost without an ORAM: a request each, of a block's bytes.
+    pub without: Costs,
+    /// Of a demonstration vault, how it stands.
+    pub demonstration: Option<Demonstration>,
+}
+
+/// A row of cells, from the first thing that they stand for to the last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// How many things the cells stand for.
+    pub buckets: u64,
+    /// Reads, by cell.
+    pub reads: Vec<u64>,
+    /// Writes, by cell.
+    pub writes: Vec<u64>,
+}
+
+/// Slots that were touched.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Seen {
+    /// The whole store in one row.
+    pub whole: Row,
+    /// A row for each level of the tree, the root's first.
+    pub levels: Vec<Row>,
+}
+
+/// Sums since the vault was opened, and gauges.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Figures {
+    /// Bytes of the blocks that were asked for.
+    pub asked_bytes: u64,
+    /// Accesses, dummies included.
+    pub accesses: u64,
+    /// Requests to the store.
+    pub requests: u64,
+    /// Bytes sent to the store.
+    pub bytes_up: u64,
+    /// Bytes received from it.
+    pub bytes_down: u64,
+    /// Bytes stored there now.
+    pub stored_bytes: u64,
+    /// Blocks in the stash.
+    pub stash: u64,
+    /// The most that there were.
+    pub stash_peak: u64,
+    /// Bytes of trusted memory.
+    pub trusted_bytes: u64,
+    /// Milliseconds within which half of the batches of the last minutes were served, if there were any.
+    pub latency_p50: Option<f64>,
+    /// The same for 99 of 100.
+    pub latency_p99: Option<f64>,
+    /// US dollars for requests and traffic, if prices are known.
+    pub dollars: Option<f64>,
+}
+
+/// What something costs.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Costs {
+    /// Requests.
+    pub requests: u64,
+    /// Bytes both ways.
+    pub bytes: u64,
+    /// US dollars, if prices are known.
+    pub dollars: Option<f64>,
+}
+
+/// How a demonstration vault stands.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Demonstration {
+    /// Whether the ORAM is on.
+    pub oblivious: bool,
+}

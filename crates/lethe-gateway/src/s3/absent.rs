@@ -1,0 +1,131 @@
+//! What S3 buckets can have and those of this gateway never do. Reading it says that there is none, in S3's words, and
+//! removing it succeeds, as with any bucket that has none; setting it is refused with `NotImplemented` by s3s, which
+//! answers so for every verb that [`Face`](super::Face) leaves out.
+
+use super::values::only_version;
+use crate::account::Account;
+use crate::device::Device;
+use s3s::dto::*;
+use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+
+fn not_found(code: S3ErrorCode, sentence: &'static str) -> S3Error {
+    let mut error = S3Error::with_message(code, sentence);
+    error.set_status_code(http::StatusCode::NOT_FOUND);
+    error
+}
+
+/// Verbs that find the bucket and then say that it has none of it.
+macro_rules! not_found {
+    ($($verb:ident: $input:ident -> $output:ident = $code:ident, $sentence:literal;)*) => {
+        $(pub(super) async fn $verb<D: Device>(
+            account: &Account<D>,
+            request: S3Request<$input>,
+        ) -> S3Result<S3Response<$output>> {
+            account.container(&request.input.bucket)?;
+            Err(not_found(S3ErrorCode::$code, $sentence))
+        })*
+    };
+}
+
+/// Verbs that find the bucket and then have nothing to do or to tell.
+macro_rules! nothing {
+    ($($verb:ident: $input:ident -> $output:ident;)*) => {
+        $(pub(super) async fn $verb<D: Device>(
+            account: &Account<D>,
+            request: S3Request<$input>,
+        ) -> S3Result<S3Response<$output>> {
+            account.container(&request.input.bucket)?;
+            Ok(S3Response::new($output::default()))
+        })*
+    };
+}
+
+not_found! {
+    get_bucket_cors: GetBucketCorsInput -> GetBucketCorsOutput
+        = NoSuchCORSConfiguration, "The CORS configuration does not exist";
+    get_bucket_encryption: GetBucketEncryptionInput -> GetBucketEncryptionOutput
+        = ServerSideEncryptionConfigurationNotFoundError,
+        "The server side encryption configuration was not found";
+    get_bucket_lifecycle_configuration: GetBucketLifecycleConfigurationInput -> GetBucketLifecycleConfigurationOutput
+        = NoSuchLifecycleConfiguration, "The lifecycle configuration does not exist";
+    get_bucket_policy: GetBucketPolicyInput -> GetBucketPolicyOutput
+        = NoSuchBucketPolicy, "The bucket policy does not exist.";
+    get_bucket_policy_status: GetBucketPolicyStatusInput -> GetBucketPolicyStatusOutput
+        = NoSuchBucketPolicy, "The bucket policy does not exist.";
+    get_bucket_replication: GetBucketReplicationInput -> GetBucketReplicationOutput
+        = ReplicationConfigurationNotFoundError, "The replication configuration was not found";
+    get_bucket_website: GetBucketWebsiteInput -> GetBucketWebsiteOutput
+        = NoSuchWebsiteConfiguration, "The specified bucket does not have a website configuration";
+    get_object_lock_configuration: GetObjectLockConfigurationInput -> GetObjectLockConfigurationOutput
+        = ObjectLockConfigurationNotFoundError, "Object Lock configuration does not exist for this bucket.";
+}
+
+nothing! {
+    get_bucket_accelerate_configuration:
+        GetBucketAccelerateConfigurationInput -> GetBucketAccelerateConfigurationOutput;
+    get_bucket_logging: GetBucketLoggingInput -> GetBucketLoggingOutput;
+    get_bucket_notification_configuration:
+        GetBucketNotificationConfigurationInput -> GetBucketNotificationConfigurationOutput;
+    delete_bucket_cors: DeleteBucketCorsInput -> DeleteBucketCorsOutput;
+    delete_bucket_encryption: DeleteBucketEncryptionInput -> DeleteBucketEncryptionOutput;
+    delete_bucket_lifecycle: DeleteBucketLifecycleInput -> DeleteBucketLifecycleOutput;
+    delete_bucket_policy: DeleteBucketPolicyInput -> DeleteBucketPolicyOutput;
+    delete_bucket_replication: DeleteBucketReplicationInput -> DeleteBucketReplicationOutput;
+    delete_bucket_website: DeleteBucketWebsiteInput -> DeleteBucketWebsiteOutput;
+    delete_public_access_block: DeletePublicAccessBlockInput -> DeletePublicAccessBlockOutput;
+}
+
+pub(super) async fn get_public_access_block<D: Device>(
+    account: &Account<D>,
+    request: S3Request<GetPublicAccessBlockInput>,
+) -> S3Result<S3Response<GetPublicAccessBlockOutput>> {
+    account.container(&request.input.bucket)?;
+    let code = S3ErrorCode::Custom("NoSuchPublicAccessBlockConfiguration".into());
+    Err(not_found(code, "The public access block configuration was not found"))
+}
+
+pub(super) async fn get_bucket_request_payment<D: Device>(
+    account: &Account<D>,
+    request: S3Request<GetBucketRequestPaymentInput>,
+) -> S3Result<S3Response<GetBucketRequestPaymentOutput>> {
+    account.container(&request.input.bucket)?;
+    let payer = Some(Payer::from_static(Payer::BUCKET_OWNER));
+    Ok(S3Response::new(GetBucketRequestPaymentOutput { payer }))
+}
+
+fn no_lock() -> S3Error {
+    s3_error!(InvalidRequest, "Bucket is missing Object Lock Configuration")
+}
+
+pub(super) async fn get_object_retention<D: Device>(
+    account: &Account<D>,
+    request: S3Request<GetObjectRetentionInput>,
+) -> S3Result<S3Response<GetObjectRetentionOutput>> {
+    only_version(request.input.version_id.as_deref())?;
+    account.object(&request.input.bucket, &request.input.key)?;
+    Err(no_lock())
+}
+
+pub(super) async fn get_object_legal_hold<D: Device>(
+    account: &Account<D>,
+    request: S3Request<GetObjectLegalHoldInput>,
+) -> S3Result<S3Response<GetObjectLegalHoldOutput>> {
+    only_version(request.input.version_id.as_deref())?;
+    account.object(&request.input.bucket, &request.input.key)?;
+    Err(no_lock())
+}
+
+/// Versioning was never on, and stays so.
+pub(super) async fn put_bucket_versioning<D: Device>(
+    account: &Account<D>,
+    request: S3Request<PutBucketVersioningInput>,
+) -> S3Result<S3Response<PutBucketVersioningOutput>> {
+    account.container(&request.input.bucket)?;
+    match request.input.versioning_configuration.status.as_ref().map(BucketVersioningStatus::as_str) {
+        Some(BucketVersioningStatus::ENABLED | BucketVersioningStatus::SUSPENDED) => Err(s3_error!(
+            NotImplemented,
+            "Objects have one version here, and versioning can be neither enabled nor suspended."
+        )),
+        _ => Err(s3_error!(MalformedXML)),
+    }
+}

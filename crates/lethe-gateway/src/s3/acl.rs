@@ -1,0 +1,338 @@
+//! Access control lists of buckets and objects: canned ones, grants in headers and in XML, and what is shown of them.
+//!
+//! The objects of a bucket are its owner's, whoever put them. The owner has full control whatever a list says, and every
+//! list that is shown says so.
+
+use super::access::{Requester, requester};
+use super::values::{only_version, owner};
+use crate::account::Account;
+use crate::catalogue::{ContainerSettings, Grant, Grantee, Ownership, Permission};
+use crate::device::Device;
+use crate::error::Error;
+use http::{Extensions, HeaderMap};
+use s3s::dto::{self, *};
+use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+
+const EVERYBODY: &str = "http://acs.amazonaws.com/groups/global/AllUsers";
+const AUTHENTICATED: &str = "http://acs.amazonaws.com/groups/global/AuthenticatedUsers";
+
+/// The headers that grant, and what each of them grants.
+const HEADERS: [(&str, Permission); 5] = [
+    ("x-amz-grant-full-control", Permission::FullControl),
+    ("x-amz-grant-read", Permission::Read),
+    ("x-amz-grant-write", Permission::Write),
+    ("x-amz-grant-read-acp", Permission::ReadGrants),
+    ("x-amz-grant-write-acp", Permission::WriteGrants),
+];
+
+const PERMISSIONS: [(&str, Permission); 5] = [
+    (dto::Permission::FULL_CONTROL, Permission::FullControl),
+    (dto::Permission::READ, Permission::Read),
+    (dto::Permission::WRITE, Permission::Write),
+    (dto::Permission::READ_ACP, Permission::ReadGrants),
+    (dto::Permission::WRITE_ACP, Permission::WriteGrants),
+];
+
+/// The most grants of one list, as in S3. They are kept in rows, whose room is limited.
+const MOST_GRANTS: usize = 100;
+
+/// Whom a request's headers let in beside the owner; `None` if they say nothing of it.
+///
+/// # Errors
+/// What cannot be kept is refused: unknown names, groups of other houses, addresses of letters.
+pub(super) fn in_headers(
+    headers: &HeaderMap,
+    owner: &str,
+    requester: &Requester,
+) -> S3Result<Option<Vec<Grant>>> {
+    let canned = headers.get("x-amz-acl").map(|value| value.to_str().unwrap_or_default());
+    if canned.is_some() && HEADERS.iter().any(|(name, _)| headers.contains_key(*name)) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "Specifying both Canned ACLs and Header Grants is not allowed."
+        ));
+    }
+    if let Some(canned) = canned {
+        return read_canned(canned).map(Some);
+    }
+    let mut listed = Vec::new();
+    for (name, permission) in HEADERS {
+        for value in headers.get_all(name) {
+            for grantee in value.to_str().unwrap_or_default().split(',') {
+                listed.push((read_grantee(grantee, requester)?, permission));
+            }
+        }
+    }
+    if listed.is_empty() { Ok(None) } else { kept(listed, owner).map(Some) }
+}
+
+fn read_canned(name: &str) -> S3Result<Vec<Grant>> {
+    let grant = |grantee, permission| Grant { grantee, permission };
+    Ok(match name {
+        "private" | "bucket-owner-read" | "bucket-owner-full-control" => vec![],
+        "public-read" => vec![grant(Grantee::Everybody, Permission::Read)],
+        "public-read-write" => {
+            let permissions = [Permission::Read, Permission::Write];
+            permissions.map(|permission| grant(Grantee::Everybody, permission)).to_vec()
+        }
+        "authenticated-read" => vec![grant(Grantee::Authenticated, Permission::Read)],
+        "aws-exec-read" | "log-delivery-write" => {
+            return Err(s3_error!(NotImplemented, "This canned ACL lets in services that are not here."));
+        }
+        _ => {
+            return Err(s3_error!(
+                InvalidArgument,
+                "The canned ACLs are private, public-read, public-read-write, authenticated-read, bucket-owner-read and \
+                 bucket-owner-full-control."
+            ));
+        }
+    })
+}
+
+/// `id="…"` or `uri="…"`.
+fn read_grantee(text: &str, requester: &Requester) -> S3Result<Grantee> {
+    let (kind, value) = text.trim().split_once('=').unwrap_or(("", ""));
+    let value = value.trim().trim_matches('"');
+    match kind.trim() {
+        "id" => account(value, requester),
+        "uri" => group(value),
+        "emailAddress" => Err(no_address()),
+        _ => Err(s3_error!(
+            InvalidArgument,
+            "A grantee in a header reads id=\"account\" or uri=\"group\"; several of them are parted by commas."
+        )),
+    }
+}
+
+fn no_address() -> S3Error {
+    s3_error!(
+        UnresolvableGrantByEmailAddress,
+        "Accounts have no e-mail address here. Name the account by its id."
+    )
+}
+
+fn account(id: &str, requester: &Requester) -> S3Result<Grantee> {
+    if requester.knows_account(id) {
+        Ok(Grantee::Account(id.to_owned()))
+    } else {
+        Err(s3_error!(InvalidArgument, "Invalid id"))
+    }
+}
+
+fn group(uri: &str) -> S3Result<Grantee> {
+    match uri {
+        EVERYBODY => Ok(Grantee::Everybody),
+        AUTHENTICATED => Ok(Grantee::Authenticated),
+        _ => Err(s3_error!(
+            InvalidArgument,
+            "Invalid group uri: the groups are AllUsers and AuthenticatedUsers."
+        )),
+    }
+}
+
+/// Each grant once, without those that the owner has anyway.
+fn kept(listed: Vec<(Grantee, Permission)>, owner: &str) -> S3Result<Vec<Grant>> {
+    let grants = listed.into_iter().map(|(grantee, permission)| Grant { grantee, permission });
+    let mut grants: Vec<Grant> =
+        grants.filter(|grant| !matches!(&grant.grantee, Grantee::Account(name) if name == owner)).collect();
+    grants.sort();
+    grants.dedup();
+    if grants.len() > MOST_GRANTS {
+        return Err(malformed());
+    }
+    Ok(grants)
+}
+
+fn malformed() -> S3Error {
+    s3_error!(
+        MalformedACLError,
+        "The XML you provided was not well-formed or did not validate against our published schema."
+    )
+}
+
+/// Whom an XML list lets in beside the owner.
+fn in_xml(policy: AccessControlPolicy, owner: &str, requester: &Requester) -> S3Result<Vec<Grant>> {
+    let named = policy.owner.and_then(|owner| owner.id).filter(|id| !id.is_empty()).ok_or_else(malformed)?;
+    if named != owner {
+        return Err(s3_error!(InvalidArgument, "Invalid id"));
+    }
+    let mut shapes = Vec::new();
+    for grant in policy.grants.unwrap_or_default() {
+        let grantee = grant.grantee.ok_or_else(malformed)?;
+        let name = grant.permission.ok_or_else(malformed)?;
+        let permission =
+            PERMISSIONS.iter().find(|(known, _)| *known == name.as_str()).ok_or_else(malformed)?.1;
+        let named = match grantee.type_.as_str() {
+            dto::Type::CANONICAL_USER => grantee.id,
+            dto::Type::GROUP => grantee.uri,
+            dto::Type::AMAZON_CUSTOMER_BY_EMAIL => grantee.email_address,
+            _ => None,
+        };
+        let named = named.filter(|name| !name.is_empty()).ok_or_else(malformed)?;
+        shapes.push((grantee.type_, named, permission));
+    }
+    // What is no list is told so before anybody is looked for.
+    let mut listed = Vec::with_capacity(shapes.len());
+    for (kind, named, permission) in shapes {
+        let grantee = match kind.as_str() {
+            dto::Type::CANONICAL_USER => account(&named, requester)?,
+            dto::Type::GROUP => group(&named)?,
+            _ => return Err(no_address()),
+        };
+        listed.push((grantee, permission));
+    }
+    kept(listed, owner)
+}
+
+/// A list as S3 shows it: the owner's own right first.
+fn shown(owner: &str, grants: &[Grant]) -> Vec<dto::Grant> {
+    let whole = Grant { grantee: Grantee::Account(owner.to_owned()), permission: Permission::FullControl };
+    std::iter::once(&whole).chain(grants).map(show).collect()
+}
+
+fn show(grant: &Grant) -> dto::Grant {
+    let (kind, id, uri) = match &grant.grantee {
+        Grantee::Account(name) => (dto::Type::CANONICAL_USER, Some(name.clone()), None),
+        Grantee::Authenticated => (dto::Type::GROUP, None, Some(AUTHENTICATED)),
+        Grantee::Everybody => (dto::Type::GROUP, None, Some(EVERYBODY)),
+    };
+    let permission = PERMISSIONS.iter().find(|(_, permission)| *permission == grant.permission);
+    dto::Grant {
+        grantee: Some(dto::Grantee {
+            display_name: id.clone(),
+            email_address: None,
+            id,
+            type_: dto::Type::from_static(kind),
+            uri: uri.map(str::to_owned),
+        }),
+        permission: permission.map(|(name, _)| dto::Permission::from_static(name)),
+    }
+}
+
+/// Refuses grants where the bucket lets none count.
+///
+/// # Errors
+/// `AccessControlListNotSupported`.
+fn check_ownership(settings: &ContainerSettings, grants: &[Grant]) -> S3Result<()> {
+    if grants.is_empty() || settings.ownership == Some(Ownership::Preferred) {
+        return Ok(());
+    }
+    Err(S3Error::with_message(S3ErrorCode::AccessControlListNotSupported, "The bucket does not allow ACLs."))
+}
+
+/// The grants that a put, a copy or an upload in parts sets for its object. Who may only write must leave the object to
+/// its owner.
+///
+/// # Errors
+/// Those of the headers; `AccessControlListNotSupported`; `AccessDenied`.
+pub(super) fn for_new_object<D: Device>(
+    account: &Account<D>,
+    bucket: &str,
+    headers: &HeaderMap,
+    extensions: &Extensions,
+) -> S3Result<Vec<Grant>> {
+    let requester = requester(extensions)?;
+    let Some(grants) = in_headers(headers, account.name(), requester)? else {
+        return Ok(vec![]);
+    };
+    check_ownership(&account.container(bucket)?.settings, &grants)?;
+    if !grants.is_empty() && !requester.owns(account.name()) {
+        return Err(s3_error!(AccessDenied, "Only the bucket's owner may let others in."));
+    }
+    Ok(grants)
+}
+
+pub(super) async fn get_bucket_acl<D: Device>(
+    account: &Account<D>,
+    request: S3Request<GetBucketAclInput>,
+) -> S3Result<S3Response<GetBucketAclOutput>> {
+    let view = account.container(&request.input.bucket)?;
+    let grants = Some(shown(account.name(), &view.settings.grants));
+    Ok(S3Response::new(GetBucketAclOutput { grants, owner: Some(owner(account.name())) }))
+}
+
+/// What a request to set a list asks for: in the headers or in the body, not in both.
+fn asked(
+    owner: &str,
+    headers: &HeaderMap,
+    requester: &Requester,
+    policy: Option<AccessControlPolicy>,
+) -> S3Result<Vec<Grant>> {
+    let in_head =
+        headers.contains_key("x-amz-acl") || HEADERS.iter().any(|(name, _)| headers.contains_key(*name));
+    match policy {
+        Some(_) if in_head => Err(s3_error!(UnexpectedContent, "This request does not support content.")),
+        Some(policy) => in_xml(policy, owner, requester),
+        None => in_headers(headers, owner, requester)?
+            .ok_or_else(|| s3_error!(MissingSecurityHeader, "Your request was missing a required header.")),
+    }
+}
+
+/// Whether a request names grants at all: where they do not count, it is refused before they are looked at.
+fn names_grants(headers: &HeaderMap, policy: Option<&AccessControlPolicy>) -> bool {
+    let quiet = ["private", "bucket-owner-read", "bucket-owner-full-control"];
+    let canned = headers.get("x-amz-acl");
+    canned.is_some_and(|name| !quiet.iter().any(|quiet| name == *quiet))
+        || HEADERS.iter().any(|(name, _)| headers.contains_key(*name))
+        || policy.is_some()
+}
+
+pub(super) async fn put_bucket_acl<D: Device>(
+    account: &Account<D>,
+    request: S3Request<PutBucketAclInput>,
+) -> S3Result<S3Response<PutBucketAclOutput>> {
+    let requester = requester(&request.extensions)?.clone();
+    let S3Request { input, headers, .. } = request;
+    let settings = account.container(&input.bucket)?.settings;
+    if settings.ownership != Some(Ownership::Preferred)
+        && names_grants(&headers, input.access_control_policy.as_ref())
+    {
+        return Err(s3_error!(AccessControlListNotSupported, "The bucket does not allow ACLs."));
+    }
+    let grants = asked(account.name(), &headers, &requester, input.access_control_policy)?;
+    account
+        .update_container(&input.bucket, move |settings| {
+            settings.grants = grants;
+            Ok(())
+        })
+        .await?;
+    Ok(S3Response::new(PutBucketAclOutput::default()))
+}
+
+pub(super) async fn get_object_acl<D: Device>(
+    account: &Account<D>,
+    request: S3Request<GetObjectAclInput>,
+) -> S3Result<S3Response<GetObjectAclOutput>> {
+    let input = request.input;
+    only_version(input.version_id.as_deref())?;
+    let object = account.object(&input.bucket, &input.key)?;
+    Ok(S3Response::new(GetObjectAclOutput {
+        grants: Some(shown(account.name(), &object.details.grants)),
+        owner: Some(owner(account.name())),
+        request_charged: None,
+    }))
+}
+
+pub(super) async fn put_object_acl<D: Device>(
+    account: &Account<D>,
+    request: S3Request<PutObjectAclInput>,
+) -> S3Result<S3Response<PutObjectAclOutput>> {
+    let requester = requester(&request.extensions)?.clone();
+    let S3Request { input, headers, .. } = request;
+    only_version(input.version_id.as_deref())?;
+    let settings = account.container(&input.bucket)?.settings;
+    account.object(&input.bucket, &input.key)?;
+    if settings.ownership != Some(Ownership::Preferred)
+        && names_grants(&headers, input.access_control_policy.as_ref())
+    {
+        return Err(s3_error!(AccessControlListNotSupported, "The bucket does not allow ACLs."));
+    }
+    let grants = asked(account.name(), &headers, &requester, input.access_control_policy)?;
+    account
+        .update_object(&input.bucket, &input.key, false, move |details| {
+            details.grants = grants;
+            Ok::<(), Error>(())
+        })
+        .await?;
+    Ok(S3Response::new(PutObjectAclOutput::default()))
+}

@@ -1,0 +1,115 @@
+//! S3 as a door.
+
+use super::{access, complete, errors, form, services, signature};
+use crate::body_timeout::RequestBody;
+use crate::catalogue::Clock;
+use crate::device::Device;
+use crate::door::{BoxError, Door, Visit};
+use crate::gateway::Gateway;
+use crate::identity::Users;
+use crate::memory::Memory;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use hyper::body::Body as _;
+use s3s::service::S3Service;
+use s3s::{Body, S3Error};
+use std::sync::Arc;
+use tracing::instrument::WithSubscriber;
+use tracing::subscriber::NoSubscriber;
+
+/// What s3s takes at most.
+const MOST_XML: u64 = 20 << 20;
+
+/// Stands in the extensions of an answer whose status is not the one that s3s gives it.
+#[derive(Clone, Copy)]
+pub(super) struct Status(pub(super) StatusCode);
+
+/// Answers clients of S3.
+pub struct S3Door {
+    service: S3Service,
+    /// Asks for no signature.
+    behind: S3Service,
+    users: Arc<Users>,
+    clock: Clock,
+    memory: Arc<Memory>,
+}
+
+impl S3Door {
+    /// A door to a gateway, for its users.
+    pub fn new<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> Self {
+        let clock = gateway.inner.options.clock.clone();
+        let memory = Arc::clone(&gateway.inner.memory);
+        let (service, behind) = services(gateway, Arc::clone(&users));
+        S3Door { service, behind, users, clock, memory }
+    }
+
+    async fn dispatch(
+        &self,
+        mut request: Request<RequestBody>,
+        visit: &Visit,
+    ) -> Result<Response<Body>, BoxError> {
+        if let Some(refusal) = access::refuse_version_2(request.uri(), request.headers()) {
+            return Ok(refusal.to_http_response()?);
+        }
+        if let Err(refusal) = signature::check(request.uri(), request.headers()) {
+            return Ok(refusal.to_http_response()?);
+        }
+        request.extensions_mut().insert(visit.verb.clone());
+        if form::is_form(request.method(), request.headers()) {
+            let answer = form::answer(request, &self.users, self.clock.now(), &self.behind).await;
+            return answer.or_else(|refusal| Ok(refusal.to_http_response()?));
+        }
+        let _held = match held_whole(&request).map(|bytes| self.memory.take_bytes(bytes)).transpose() {
+            Ok(share) => share,
+            Err(busy) => return Ok(S3Error::from(busy).to_http_response()?),
+        };
+        Ok(self.service.call(request.map(Body::http_body_unsync)).await?)
+    }
+}
+
+/// Bytes of a body that s3s reads whole before anybody sees it: XML, at most [`MOST_XML`].
+fn held_whole(request: &Request<RequestBody>) -> Option<u64> {
+    let length = request.body().size_hint().exact().unwrap_or(MOST_XML);
+    let is_xml = match *request.method() {
+        Method::POST => true,
+        Method::PUT => sets_something(request.uri()),
+        _ => false,
+    };
+    (is_xml && length > 0).then_some(length.min(MOST_XML))
+}
+
+/// Whether a put is none of an object: of a bucket, or of what is said about an object.
+fn sets_something(uri: &Uri) -> bool {
+    let is_object = uri.path().trim_start_matches('/').contains('/');
+    let names = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());
+    // A name may come percent-encoded, as s3s reads it.
+    let mut names = names.map(|name| percent_encoding::percent_decode_str(name).decode_utf8_lossy());
+    !is_object || names.any(|name| ["acl", "tagging", "retention", "legal-hold"].contains(&&*name))
+}
+
+fn numbered(mut response: Response<Body>, visit: &Visit) -> Response<Body> {
+    if let Ok(id) = HeaderValue::from_str(&visit.id.to_string()) {
+        response.headers_mut().insert("x-amz-request-id", id);
+    }
+    response
+}
+
+impl Door for S3Door {
+    type Body = Body;
+
+    async fn answer(&self, request: Request<RequestBody>, visit: Visit) -> Result<Response<Body>, BoxError> {
+        // s3s logs keys, headers and signatures; none of that may reach a log.
+        let answer = self.dispatch(request, &visit).with_subscriber(NoSubscriber::default());
+        let mut response = complete(answer.await?);
+        if let Some(Status(status)) = response.extensions_mut().remove() {
+            *response.status_mut() = status;
+        }
+        Ok(numbered(response, &visit))
+    }
+
+    fn busy(&self, visit: &Visit) -> Response<Body> {
+        let refusal = errors::slow_down("Too many requests are at work. Ask again in a moment.");
+        let mut answer = refusal.to_http_response().unwrap_or_default();
+        *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        numbered(answer, visit)
+    }
+}

@@ -1,0 +1,103 @@
+//! The fields of a form that come before its file.
+
+use super::malformed;
+use bytes::Bytes;
+use futures::Stream;
+use multer::{Field, Multipart};
+use s3s::{S3Error, S3Result, s3_error};
+
+/// The most bytes of all fields before the file, names and values together: as in S3.
+const MOST_BYTES: usize = 20 << 10;
+/// The most fields.
+const MOST_FIELDS: usize = 200;
+
+/// The fields of a form, by names in lower case, in the order in which they came.
+pub(super) struct Fields {
+    fields: Vec<(String, String)>,
+    file_name: String,
+}
+
+impl Fields {
+    /// What a field holds.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.fields.iter().map(|(name, value)| (&**name, &**value))
+    }
+
+    /// The key of the object: `${filename}` stands for the name that the file has with its sender.
+    pub(super) fn key(&self) -> S3Result<String> {
+        let key = self.get("key").unwrap_or_default().replace("${filename}", &self.file_name);
+        if key.is_empty() {
+            return Err(s3_error!(InvalidArgument, "Bucket POST must contain a field named 'key'."));
+        }
+        if !s3s::path::check_key(&key) {
+            return Err(s3_error!(KeyTooLongError));
+        }
+        Ok(key)
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(fields: &[(&str, &str)]) -> Self {
+        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Fields { fields: fields.collect(), file_name: String::new() }
+    }
+}
+
+/// Reads a form up to its file, of which nothing is read yet.
+pub(super) async fn read<E>(
+    body: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+    boundary: String,
+) -> S3Result<(Fields, Field<'static>)>
+where
+    E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
+{
+    let mut form = Multipart::new(body, boundary);
+    let mut fields: Vec<(String, String)> = Vec::new();
+    let mut bytes = 0;
+    while let Some(mut field) = form.next_field().await.map_err(broken)? {
+        let name = field.name().ok_or_else(malformed)?.to_ascii_lowercase();
+        if name == "file" {
+            // Some send a whole path; the name is behind its last slash.
+            let path = field.file_name().unwrap_or_default();
+            let file_name = path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+            return Ok((Fields { fields, file_name }, field));
+        }
+        bytes += name.len();
+        let mut value = Vec::new();
+        while let Some(piece) = field.chunk().await.map_err(broken)? {
+            bytes += piece.len();
+            if bytes > MOST_BYTES {
+                return Err(too_long());
+            }
+            value.extend_from_slice(&piece);
+        }
+        if bytes > MOST_BYTES || fields.len() == MOST_FIELDS {
+            return Err(too_long());
+        }
+        let value = String::from_utf8(value).map_err(|_| malformed())?;
+        if fields.iter().any(|(known, _)| *known == name) {
+            return Err(s3_error!(InvalidArgument, "A field of the form is there twice."));
+        }
+        fields.push((name, value));
+    }
+    Err(s3_error!(InvalidArgument, "POST requires exactly one file upload per request."))
+}
+
+fn too_long() -> S3Error {
+    s3_error!(
+        MaxPostPreDataLengthExceededError,
+        "Your POST request fields preceding the upload file were too large."
+    )
+}
+
+/// Fields that are no form, or that came too slowly.
+fn broken(error: multer::Error) -> S3Error {
+    let below = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+    if below.contains(crate::body_timeout::TOO_LATE) {
+        return s3_error!(RequestTimeout, "No byte of the body came within the time allowed.");
+    }
+    malformed()
+}

@@ -1,0 +1,277 @@
+//! Uploads by HTML form (`POST` to a bucket), signed by the policy in the form.
+//!
+//! The form is read up to its file, judged, and becomes a put of an object: that has a length to the end of the file
+//! only. Nothing of the file is read before the form was found right, and no more than a few pieces of it are in memory.
+
+mod fields;
+mod policy;
+mod signature;
+
+use super::access::Requester;
+use super::sentences::MALFORMED_POST;
+use crate::body_timeout::RequestBody;
+use crate::catalogue::Moment;
+use crate::door::Verb;
+use crate::identity::Users;
+use bytes::Bytes;
+use fields::Fields;
+use futures::{Stream, StreamExt};
+use http::header::{CONTENT_TYPE, ETAG, HOST, HeaderName, LOCATION};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body::Body as _;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use policy::Policy;
+use s3s::dto::{PostResponse, StreamingBlob, Tagging};
+use s3s::service::S3Service;
+use s3s::xml::{self, Deserialize as _};
+use s3s::{Body, S3Error, S3ErrorCode, S3Result, s3_error};
+use std::ops::RangeInclusive;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// Stands in the extensions of a put whose length nobody knows before its end.
+#[derive(Clone, Copy)]
+pub(super) struct LengthUnknown;
+
+/// What a body is refused with that is longer than its policy allows; s3s hands on no more than its text.
+pub(super) const TOO_LARGE: &str = "the file of the form is larger than its policy allows";
+/// What a body is refused with that is shorter than its policy allows.
+pub(super) const TOO_SMALL: &str = "the file of the form is smaller than its policy allows";
+
+const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
+
+const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+
+/// Whether a request is a form.
+pub(super) fn is_form(method: &Method, headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes()).to_ascii_lowercase();
+    *method == Method::POST && kind.starts_with(b"multipart/form-data")
+}
+
+/// Receives a form. `puts` asks for no signature, and is handed the put that the form stands for.
+pub(super) async fn answer(
+    request: Request<RequestBody>,
+    users: &Arc<Users>,
+    now: Moment,
+    puts: &S3Service,
+) -> S3Result<Response<Body>> {
+    let (parts, body) = request.into_parts();
+    if let Some(verb) = parts.extensions.get::<Verb>() {
+        verb.name("PostObject");
+    }
+    let bucket = bucket(&parts.uri)?;
+    let boundary = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let boundary = boundary.and_then(|kind| multer::parse_boundary(kind).ok()).ok_or_else(malformed)?;
+    let (fields, file) = fields::read(pieces(body), boundary).await?;
+    let key = fields.key()?;
+    let (requester, allowed) = match signature::signed(&fields, users, &parts.headers, now)? {
+        None => (Requester::new(users, None, &parts.headers)?, 0..=u64::MAX),
+        Some(requester) => {
+            let policy = Policy::read(fields.get("policy").unwrap_or_default(), now)?;
+            policy.check(&fields, &bucket)?;
+            (requester, policy.bytes())
+        }
+    };
+    let ending = Ending::new(&fields)?;
+    let mut put = Request::new(Body::from(StreamingBlob::wrap(limited(file, allowed))));
+    *put.method_mut() = Method::PUT;
+    let target = format!("/{bucket}/{}", utf8_percent_encode(&key, IN_PATH));
+    *put.uri_mut() = target.parse().map_err(|_| s3_error!(InvalidURI))?;
+    *put.headers_mut() = headers(&fields)?;
+    *put.extensions_mut() = parts.extensions;
+    put.extensions_mut().insert(requester);
+    put.extensions_mut().insert(LengthUnknown);
+    let answer = puts.call(put).await.map_err(|_| s3_error!(InternalError))?;
+    if !answer.status().is_success() {
+        return Ok(answer);
+    }
+    ending.answer(answer, &bucket, &key, parts.headers.get(HOST))
+}
+
+fn malformed() -> S3Error {
+    S3Error::with_message(S3ErrorCode::MalformedPOSTRequest, MALFORMED_POST)
+}
+
+/// The bucket that a form is sent to.
+fn bucket(uri: &Uri) -> S3Result<String> {
+    let path = uri.path().trim_start_matches('/').trim_end_matches('/');
+    let bucket =
+        percent_encoding::percent_decode_str(path).decode_utf8().map_err(|_| s3_error!(InvalidURI))?;
+    if bucket.is_empty() || bucket.contains('/') {
+        return Err(s3_error!(MethodNotAllowed, "A form is sent to a bucket: POST /bucket."));
+    }
+    if !s3s::path::check_bucket_name(&bucket) {
+        return Err(s3_error!(InvalidBucketName));
+    }
+    Ok(bucket.into_owned())
+}
+
+/// The bytes of a body, without its trailers.
+fn pieces(mut body: RequestBody) -> impl Stream<Item = Result<Bytes, crate::body_timeout::BodyError>> + Send {
+    futures::stream::poll_fn(move |context| {
+        loop {
+            let frame = std::task::ready!(Pin::new(&mut body).poll_frame(context));
+            match frame.map(|frame| frame.map(|frame| frame.into_data())) {
+                Some(Ok(Ok(data))) => return Some(Ok(data)).into(),
+                Some(Ok(Err(_))) => {}
+                Some(Err(error)) => return Some(Err(error)).into(),
+                None => return None.into(),
+            }
+        }
+    })
+}
+
+/// Why a file is not taken.
+#[derive(Debug, thiserror::Error)]
+enum FileError {
+    #[error("{TOO_LARGE}")]
+    TooLarge,
+    #[error("{TOO_SMALL}")]
+    TooSmall,
+    // multer keeps what went wrong below it to itself.
+    #[error("{}", std::error::Error::source(.0).map_or_else(|| .0.to_string(), ToString::to_string))]
+    Form(multer::Error),
+}
+
+/// The file, which fails as soon as it is too large, and at its end if it is too small.
+fn limited(
+    file: multer::Field<'static>,
+    allowed: RangeInclusive<u64>,
+) -> impl Stream<Item = Result<Bytes, FileError>> + Send + Sync + 'static {
+    let state = (file, 0u64, false);
+    futures::stream::unfold(state, move |(mut file, mut bytes, ended)| {
+        let (least, most) = (*allowed.start(), *allowed.end());
+        async move {
+            if ended {
+                return None;
+            }
+            let (piece, ended) = match file.next().await {
+                Some(Ok(piece)) => {
+                    bytes = bytes.saturating_add(piece.len() as u64);
+                    if bytes > most { (Err(FileError::TooLarge), true) } else { (Ok(piece), false) }
+                }
+                Some(Err(error)) => (Err(FileError::Form(error)), true),
+                None if bytes < least => (Err(FileError::TooSmall), true),
+                None => return None,
+            };
+            Some((piece, (file, bytes, ended)))
+        }
+    })
+}
+
+/// The headers of a put that say what the fields say.
+fn headers(fields: &Fields) -> S3Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in fields.iter() {
+        let (header, value) = match name {
+            "acl" => ("x-amz-acl", value.to_owned()),
+            "tagging" => ("x-amz-tagging", tagging(value)?),
+            "cache-control" | "content-type" | "content-disposition" | "content-encoding" | "expires" => {
+                (name, value.to_owned())
+            }
+            "x-amz-algorithm" | "x-amz-credential" | "x-amz-date" | "x-amz-signature" => continue,
+            // What a put understands it keeps, and what it does not keep it refuses.
+            name if [
+                "x-amz-meta-",
+                "x-amz-checksum-",
+                "x-amz-object-lock-",
+                "x-amz-server-side-encryption",
+            ]
+            .iter()
+            .any(|known| name.starts_with(known)) =>
+            {
+                (name, value.to_owned())
+            }
+            "x-amz-storage-class" | "x-amz-website-redirect-location" | "x-amz-sdk-checksum-algorithm" => {
+                (name, value.to_owned())
+            }
+            name if name.starts_with("x-amz-") => {
+                return Err(s3_error!(
+                    NotImplemented,
+                    "A field of the form asks for what this gateway does not have."
+                ));
+            }
+            _ => continue,
+        };
+        let bad = || s3_error!(InvalidArgument, "A field of the form cannot be the value of a header.");
+        let header = HeaderName::try_from(header).map_err(|_| bad())?;
+        headers.append(header, HeaderValue::try_from(value).map_err(|_| bad())?);
+    }
+    Ok(headers)
+}
+
+/// The tags of a form are XML; those of a put are a query.
+fn tagging(text: &str) -> S3Result<String> {
+    let mut reader = xml::Deserializer::new(text.as_bytes());
+    let tagging = Tagging::deserialize(&mut reader).map_err(|_| s3_error!(MalformedXML))?;
+    let encode = |text: Option<String>| {
+        utf8_percent_encode(text.unwrap_or_default().as_str(), NON_ALPHANUMERIC).to_string()
+    };
+    let pairs = tagging.tag_set.into_iter().map(|tag| format!("{}={}", encode(tag.key), encode(tag.value)));
+    Ok(pairs.collect::<Vec<_>>().join("&"))
+}
+
+/// How a form wants to be answered once its object is there.
+enum Ending {
+    /// Go on to this address.
+    Redirect(String),
+    Status(StatusCode),
+}
+
+impl Ending {
+    fn new(fields: &Fields) -> S3Result<Self> {
+        let redirect = fields.get("success_action_redirect").or_else(|| fields.get("redirect"));
+        if let Some(address) = redirect.filter(|address| !address.is_empty()) {
+            let uri = address.parse::<Uri>().ok();
+            let is_web =
+                uri.and_then(|uri| uri.scheme_str().map(|scheme| matches!(scheme, "http" | "https")));
+            // S3 ignores one that it cannot read.
+            if is_web == Some(true) && HeaderValue::try_from(address).is_ok() {
+                return Ok(Ending::Redirect(address.to_owned()));
+            }
+        }
+        Ok(Ending::Status(match fields.get("success_action_status") {
+            Some("200") => StatusCode::OK,
+            Some("201") => StatusCode::CREATED,
+            _ => StatusCode::NO_CONTENT,
+        }))
+    }
+
+    fn answer(
+        self,
+        put: Response<Body>,
+        bucket: &str,
+        key: &str,
+        host: Option<&HeaderValue>,
+    ) -> S3Result<Response<Body>> {
+        let (mut parts, _) = put.into_parts();
+        let etag = parts.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).unwrap_or_default().to_owned();
+        let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let path = utf8_percent_encode(key, IN_PATH);
+        let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let place = format!("http://{host}/{bucket}/{path}");
+        let (status, location, body) = match self {
+            Ending::Redirect(address) => {
+                let joint = if address.contains('?') { '&' } else { '?' };
+                let query = format!("bucket={}&key={}&etag={}", encode(bucket), encode(key), encode(&etag));
+                (StatusCode::SEE_OTHER, format!("{address}{joint}{query}"), Body::empty())
+            }
+            Ending::Status(StatusCode::CREATED) => {
+                parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+                let said = PostResponse { location: &place, bucket, key, etag: &etag };
+                let mut text = Vec::new();
+                let mut writer = xml::Serializer::new(&mut text);
+                let written =
+                    writer.decl().and_then(|()| writer.content_with_ns("PostResponse", NAMESPACE, &said));
+                written.map_err(|_| s3_error!(InternalError))?;
+                (StatusCode::CREATED, place, Body::from(text))
+            }
+            Ending::Status(status) => (status, place, Body::empty()),
+        };
+        parts.status = status;
+        if let Ok(location) = HeaderValue::try_from(location) {
+            parts.headers.insert(LOCATION, location);
+        }
+        Ok(Response::from_parts(parts, body))
+    }
+}

@@ -1,0 +1,149 @@
+//! The policy of a form: what its signer allows.
+
+use super::fields::Fields;
+use crate::catalogue::Moment;
+use crate::s3::values::moment;
+use s3s::post_policy::{PostPolicy, PostPolicyCondition};
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
+use std::ops::RangeInclusive;
+
+/// A policy that has not expired.
+pub(super) struct Policy {
+    policy: PostPolicy,
+}
+
+impl Policy {
+    /// Reads one from base64 and JSON.
+    ///
+    /// # Errors
+    /// `InvalidPolicyDocument`; `AccessDenied` if it has expired.
+    pub(super) fn read(text: &str, now: Moment) -> S3Result<Self> {
+        let policy = PostPolicy::from_base64(text)
+            .map_err(|_| s3_error!(InvalidPolicyDocument, "Invalid Policy: Invalid JSON or Base64."))?;
+        if moment(&policy.expiration) <= now {
+            return Err(refused("Policy expired."));
+        }
+        Ok(Policy { policy })
+    }
+
+    /// Checks that every condition holds, and that nothing is in the form that no condition speaks of.
+    ///
+    /// # Errors
+    /// `AccessDenied`.
+    pub(super) fn check(&self, fields: &Fields, bucket: &str) -> S3Result<()> {
+        if fields.get("bucket").is_some_and(|named| named != bucket) {
+            return Err(refused("The bucket of the form is not the one that it was sent to."));
+        }
+        // Beside its fields, a form has the bucket that it was sent to.
+        let value = |name: &str| if name == "bucket" { Some(bucket) } else { fields.get(name) };
+        for condition in &self.policy.conditions {
+            let holds = match condition {
+                PostPolicyCondition::Eq { field, value: wanted } => value(field) == Some(wanted),
+                PostPolicyCondition::StartsWith { field, prefix } => starts_with(field, value(field), prefix),
+                PostPolicyCondition::ContentLengthRange { .. } => true,
+            };
+            if !holds {
+                return Err(refused("A condition of the policy does not hold."));
+            }
+        }
+        let names = fields.iter().map(|(name, _)| name).chain(["bucket"]);
+        for name in names.filter(|name| !is_free(name)) {
+            if !self.speaks_of(name) {
+                return Err(refused("Extra input fields: every field must be in a condition of the policy."));
+            }
+        }
+        Ok(())
+    }
+
+    fn speaks_of(&self, name: &str) -> bool {
+        self.policy.conditions.iter().any(|condition| match condition {
+            PostPolicyCondition::Eq { field, .. } | PostPolicyCondition::StartsWith { field, .. } => {
+                field == name
+            }
+            PostPolicyCondition::ContentLengthRange { .. } => false,
+        })
+    }
+
+    /// How many bytes the file may have: all ranges at once.
+    pub(super) fn bytes(&self) -> RangeInclusive<u64> {
+        let ranges = self.policy.conditions.iter().filter_map(|condition| match condition {
+            PostPolicyCondition::ContentLengthRange { min, max } => Some((*min, *max)),
+            _ => None,
+        });
+        let (least, most) =
+            ranges.fold((0, u64::MAX), |(least, most), (min, max)| (least.max(min), most.min(max)));
+        least..=most
+    }
+}
+
+/// A content type may be a list, of which each part must begin so.
+fn starts_with(field: &str, value: Option<&str>, prefix: &str) -> bool {
+    let Some(value) = value else { return false };
+    if field == "content-type" {
+        return value.split(',').all(|part| part.trim().starts_with(prefix));
+    }
+    value.starts_with(prefix)
+}
+
+/// Fields that no condition need speak of.
+fn is_free(name: &str) -> bool {
+    matches!(name, "policy" | "x-amz-signature" | "file" | "submit") || name.starts_with("x-ignore-")
+}
+
+fn refused(why: &'static str) -> S3Error {
+    S3Error::with_message(S3ErrorCode::AccessDenied, format!("Invalid according to Policy: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD as BASE64;
+
+    fn policy(conditions: &str) -> S3Result<Policy> {
+        let text = format!(r#"{{"expiration": "1970-01-01T00:00:10.000Z", "conditions": [{conditions}]}}"#);
+        Policy::read(&BASE64.encode(text), Moment(9_999))
+    }
+
+    fn allows(conditions: &str, fields: &[(&str, &str)]) -> bool {
+        policy(conditions).expect("a policy").check(&Fields::of(fields), "photos").is_ok()
+    }
+
+    #[test]
+    fn a_policy_ends_at_its_moment() {
+        let text = BASE64.encode(r#"{"expiration": "1970-01-01T00:00:10.000Z", "conditions": []}"#);
+        assert!(Policy::read(&text, Moment(9_999)).is_ok());
+        let late = Policy::read(&text, Moment(10_000)).err().expect("too late");
+        assert_eq!(late.code().as_str(), "AccessDenied");
+        let nonsense = Policy::read("e30x", Moment(0)).err().expect("nonsense");
+        assert_eq!(nonsense.code().as_str(), "InvalidPolicyDocument");
+    }
+
+    #[test]
+    fn every_field_needs_a_condition_and_every_condition_must_hold() {
+        let bucket = r#"{"bucket": "photos"}"#;
+        let key = r#"["starts-with", "$key", "user/"]"#;
+        let both = format!("{bucket}, {key}");
+        assert!(allows(&both, &[("key", "user/1")]));
+        assert!(allows(&both, &[("key", "user/1"), ("x-ignore-this", "1"), ("submit", "go")]));
+        assert!(!allows(&both, &[("key", "other/1")]));
+        assert!(!allows(&both, &[("key", "user/1"), ("acl", "public-read")]), "the acl is in no condition");
+        assert!(!allows(&both, &[("key", "user/1"), ("x-amz-server-side-encryption", "AES256")]));
+        assert!(!allows(key, &[("key", "user/1")]), "the bucket is in no condition");
+        assert!(!allows(&format!(r#"{{"bucket": "other"}}, {key}"#), &[("key", "user/1")]));
+        assert!(!allows(&both, &[("key", "user/1"), ("bucket", "other")]));
+        let status = format!(r#"{both}, ["eq", "$success_action_status", "201"]"#);
+        assert!(!allows(&status, &[("key", "user/1")]), "the field is missing");
+        assert!(allows(&status, &[("key", "user/1"), ("success_action_status", "201")]));
+        let kind = format!(r#"{both}, ["starts-with", "$Content-Type", "image/"]"#);
+        assert!(allows(&kind, &[("key", "user/1"), ("content-type", "image/png, image/gif")]));
+        assert!(!allows(&kind, &[("key", "user/1"), ("content-type", "image/png, text/html")]));
+    }
+
+    #[test]
+    fn all_ranges_of_length_count() {
+        let two = r#"["content-length-range", 2, 10], ["content-length-range", 1, 5]"#;
+        assert_eq!(policy(two).expect("a policy").bytes(), 2..=5);
+        assert_eq!(policy("").expect("a policy").bytes(), 0..=u64::MAX);
+    }
+}

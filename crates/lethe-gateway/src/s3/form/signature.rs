@@ -1,0 +1,99 @@
+//! The signature of a form: version 4, over the policy as it stands in the form.
+
+use super::fields::Fields;
+use crate::catalogue::Moment;
+use crate::checksums::hex;
+use crate::identity::Users;
+use crate::s3::access::Requester;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use http::HeaderMap;
+use s3s::auth::{Credentials, SecretKey};
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
+use sha2::Sha256;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+use time::format_description::BorrowedFormatItem;
+use time::macros::format_description;
+use zeroize::Zeroizing;
+
+const FIELDS: [&str; 5] = ["policy", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature"];
+
+/// How a moment is written in a signature.
+const DATE: &[BorrowedFormatItem<'_>] = format_description!("[year][month][day]T[hour][minute][second]Z");
+
+/// The most milliseconds that a form may be dated ahead of the clock here.
+const MOST_AHEAD: u64 = 15 * 60 * 1000;
+
+/// Who signed a form; nobody if it has none of the fields of a signature.
+///
+/// # Errors
+/// Those that S3 has for a signature that is not right.
+pub(super) fn signed(
+    fields: &Fields,
+    users: &Arc<Users>,
+    headers: &HeaderMap,
+    now: Moment,
+) -> S3Result<Option<Requester>> {
+    if fields.get("signature").is_some() || fields.get("awsaccesskeyid").is_some() {
+        return Err(s3_error!(
+            InvalidRequest,
+            "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
+        ));
+    }
+    if FIELDS.iter().all(|name| fields.get(name).is_none()) {
+        return Ok(None);
+    }
+    let field = |name: &str| {
+        fields.get(name).ok_or_else(|| {
+            let message = format!("Bucket POST must contain a field named '{name}'.  If it is specified, please check the order of the fields.");
+            S3Error::with_message(S3ErrorCode::InvalidArgument, message)
+        })
+    };
+    let policy = field("policy")?;
+    let signature = field("x-amz-signature")?;
+    let credential = field("x-amz-credential")?;
+    let date = field("x-amz-date")?;
+    if field("x-amz-algorithm")? != "AWS4-HMAC-SHA256" {
+        return Err(s3_error!(InvalidArgument, "Only AWS4-HMAC-SHA256 is supported"));
+    }
+    let dated = time::PrimitiveDateTime::parse(date, DATE)
+        .map_err(|_| s3_error!(InvalidArgument, "X-Amz-Date must be formated via ISO8601 Long format"))?;
+    let parts: Vec<&str> = credential.split('/').collect();
+    let &[access_key, day, region, service, terminal] = &parts[..] else { return Err(bad_credential()) };
+    if service != "s3" || terminal != "aws4_request" || !date.starts_with(day) || day.len() != 8 {
+        return Err(bad_credential());
+    }
+    let ahead = dated.assume_utc().unix_timestamp_nanos() / 1_000_000 - i128::from(now.0);
+    if ahead > i128::from(MOST_AHEAD) {
+        return Err(s3_error!(
+            RequestTimeTooSkewed,
+            "The difference between the request time and the current time is too large."
+        ));
+    }
+    let (_, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
+    let key = [day, region, service, terminal]
+        .iter()
+        .fold(Zeroizing::new(format!("AWS4{}", &*secret).into_bytes()), |key, text| {
+            Zeroizing::new(mac(&key, text.as_bytes()))
+        });
+    let right = hex(&mac(&key, policy.as_bytes()));
+    if !bool::from(right.as_bytes().ct_eq(signature.as_bytes())) {
+        return Err(s3_error!(SignatureDoesNotMatch));
+    }
+    let credentials =
+        Credentials { access_key: access_key.to_owned(), secret_key: SecretKey::from(secret.as_str()) };
+    Requester::new(users, Some(&credentials), headers).map(Some)
+}
+
+fn bad_credential() -> S3Error {
+    s3_error!(
+        InvalidArgument,
+        "the Credential is mal-formed; expecting \"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request\"."
+    )
+}
+
+fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+    mac.update(text);
+    mac.finalize().into_bytes().to_vec()
+}

@@ -1,0 +1,88 @@
+//! Whether grants of a bucket count (`OwnershipControls`). In a new bucket they do not, as in S3.
+
+use crate::account::Account;
+use crate::catalogue::Ownership;
+use crate::device::Device;
+use s3s::dto::*;
+use s3s::{S3Request, S3Response, S3Result, s3_error};
+
+/// What a request to make a bucket asks for.
+///
+/// # Errors
+/// `InvalidArgument`; `NotImplemented` for what cannot be kept.
+pub(super) fn asked(name: &str) -> S3Result<Ownership> {
+    match name {
+        ObjectOwnership::BUCKET_OWNER_ENFORCED => Ok(Ownership::Enforced),
+        ObjectOwnership::BUCKET_OWNER_PREFERRED => Ok(Ownership::Preferred),
+        ObjectOwnership::OBJECT_WRITER => Err(s3_error!(
+            NotImplemented,
+            "Objects are always the bucket owner's: the ownerships are BucketOwnerEnforced and BucketOwnerPreferred."
+        )),
+        _ => Err(s3_error!(InvalidArgument, "Invalid x-amz-object-ownership header: {name}")),
+    }
+}
+
+pub(super) async fn get_bucket_ownership_controls<D: Device>(
+    account: &Account<D>,
+    request: S3Request<GetBucketOwnershipControlsInput>,
+) -> S3Result<S3Response<GetBucketOwnershipControlsOutput>> {
+    let view = account.container(&request.input.bucket)?;
+    let name = match view.settings.ownership {
+        Some(Ownership::Enforced) => ObjectOwnership::BUCKET_OWNER_ENFORCED,
+        Some(Ownership::Preferred) => ObjectOwnership::BUCKET_OWNER_PREFERRED,
+        None => {
+            return Err(s3_error!(
+                OwnershipControlsNotFoundError,
+                "The bucket ownership controls were not found."
+            ));
+        }
+    };
+    let rule = OwnershipControlsRule { object_ownership: ObjectOwnership::from_static(name) };
+    let ownership_controls = Some(OwnershipControls { rules: vec![rule] });
+    Ok(S3Response::new(GetBucketOwnershipControlsOutput { ownership_controls }))
+}
+
+pub(super) async fn put_bucket_ownership_controls<D: Device>(
+    account: &Account<D>,
+    request: S3Request<PutBucketOwnershipControlsInput>,
+) -> S3Result<S3Response<PutBucketOwnershipControlsOutput>> {
+    let input = request.input;
+    let settings = account.container(&input.bucket)?.settings;
+    let [rule] = &input.ownership_controls.rules[..] else { return Err(malformed()) };
+    let ownership = match rule.object_ownership.as_str() {
+        ObjectOwnership::OBJECT_WRITER
+        | ObjectOwnership::BUCKET_OWNER_ENFORCED
+        | ObjectOwnership::BUCKET_OWNER_PREFERRED => asked(rule.object_ownership.as_str())?,
+        _ => return Err(malformed()),
+    };
+    if ownership == Ownership::Enforced && !settings.grants.is_empty() {
+        return Err(s3_error!(
+            InvalidBucketAclWithObjectOwnership,
+            "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting"
+        ));
+    }
+    set(account, &input.bucket, Some(ownership)).await?;
+    Ok(S3Response::new(PutBucketOwnershipControlsOutput::default()))
+}
+
+fn malformed() -> s3s::S3Error {
+    s3_error!(MalformedXML)
+}
+
+pub(super) async fn delete_bucket_ownership_controls<D: Device>(
+    account: &Account<D>,
+    request: S3Request<DeleteBucketOwnershipControlsInput>,
+) -> S3Result<S3Response<DeleteBucketOwnershipControlsOutput>> {
+    set(account, &request.input.bucket, None).await?;
+    Ok(S3Response::new(DeleteBucketOwnershipControlsOutput::default()))
+}
+
+async fn set<D: Device>(account: &Account<D>, bucket: &str, ownership: Option<Ownership>) -> S3Result<()> {
+    account
+        .update_container(bucket, move |settings| {
+            settings.ownership = ownership;
+            Ok(())
+        })
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! Tags of buckets and objects.
+
+use super::access::requester;
+use super::door::Status;
+use super::values::only_version;
+use crate::account::Account;
+use crate::device::Device;
+use http::Extensions;
+use percent_encoding::percent_decode_str;
+use s3s::dto::*;
+use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use std::collections::BTreeMap;
+
+/// S3's most tags of an object.
+const MOST_OF_OBJECT: usize = 10;
+/// S3's most tags of a bucket.
+const MOST_OF_BUCKET: usize = 50;
+/// S3's longest key of a tag, in characters.
+const LONGEST_KEY: usize = 128;
+/// S3's longest value of a tag, in characters.
+const LONGEST_VALUE: usize = 256;
+
+type Tags = BTreeMap<String, String>;
+
+fn is_allowed(text: &str) -> bool {
+    text.chars().all(|letter| letter.is_alphanumeric() || letter == ' ' || "+-=._:/@".contains(letter))
+}
+
+fn add(tags: &mut Tags, key: String, value: String) -> S3Result<()> {
+    let length = key.chars().count();
+    if length == 0 || length > LONGEST_KEY || !is_allowed(&key) || key.starts_with("aws:") {
+        return Err(s3_error!(InvalidTag, "The TagKey you have provided is invalid"));
+    }
+    if value.chars().count() > LONGEST_VALUE || !is_allowed(&value) {
+        return Err(s3_error!(InvalidTag, "The TagValue you have provided is invalid"));
+    }
+    if tags.insert(key, value).is_some() {
+        return Err(s3_error!(InvalidTag, "Cannot provide multiple Tags with the same key"));
+    }
+    Ok(())
+}
+
+fn too_many(message: &'static str) -> S3Error {
+    let mut error = S3Error::with_message(S3ErrorCode::Custom("BadRequest".into()), message);
+    error.set_status_code(http::StatusCode::BAD_REQUEST);
+    error
+}
+
+fn of_object(tags: Tags) -> S3Result<Tags> {
+    if tags.len() > MOST_OF_OBJECT {
+        return Err(too_many("Object tags cannot be greater than 10"));
+    }
+    Ok(tags)
+}
+
+/// The tags of a bucket.
+///
+/// # Errors
+/// `InvalidTag`; `BadRequest` for too many.
+pub(super) fn of_bucket(set: Vec<Tag>) -> S3Result<Tags> {
+    if set.len() > MOST_OF_BUCKET {
+        return Err(too_many("Bucket tag count cannot be greater than 50"));
+    }
+    in_xml(set)
+}
+
+fn in_xml(set: Vec<Tag>) -> S3Result<Tags> {
+    let mut tags = Tags::new();
+    for tag in set {
+        add(&mut tags, tag.key.unwrap_or_default(), tag.value.unwrap_or_default())?;
+    }
+    Ok(tags)
+}
+
+/// `x-amz-tagging`: names and values as in the query of a URL.
+///
+/// # Errors
+/// `InvalidArgument` if it is something else; `InvalidTag`; `BadRequest` for too many.
+pub(super) fn in_header(text: Option<&str>) -> S3Result<Tags> {
+    let mut tags = Tags::new();
+    for pair in text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (key, value) = (decode(key)?, decode(value)?);
+        if key.is_empty() || tags.contains_key(&key) {
+            return Err(not_encoded());
+        }
+        add(&mut tags, key, value)?;
+    }
+    of_object(tags)
+}
+
+fn not_encoded() -> S3Error {
+    s3_error!(
+        InvalidArgument,
+        "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters without tag name \
+         duplicates."
+    )
+}
+
+fn decode(text: &str) -> S3Result<String> {
+    let bytes = text.as_bytes();
+    let is_encoded = (0..bytes.len())
+        .filter(|&at| bytes[at] == b'%')
+        .all(|at| bytes.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)));
+    let spaced = text.replace('+', " ");
+    let decoded = percent_decode_str(&spaced).decode_utf8().ok().filter(|_| is_encoded);
+    decoded.map(Into::into).ok_or_else(not_encoded)
+}
+
+/// The tags that a put, a copy or an upload in parts sets for its object.
+///
+/// # Errors
+/// Those of the header; `AccessDenied` for who may only write.
+pub(super) fn for_new_object<D: Device>(
+    account: &Account<D>,
+    extensions: &Extensions,
+    header: Option<&str>,
+) -> S3Result<Tags> {
+    let tags = in_header(header)?;
+    if !tags.is_empty() && !requester(extensions)?.owns(account.name()) {
+        return Err(s3_error!(AccessDenied, "Only the bucket's owner may tag objects."));
+    }
+    Ok(tags)
+}
+
+fn shown(tags: &Tags) -> TagSet {
+    let tags = tags.iter();
+    tags.map(|(key, value)| Tag { key: Some(key.clone()), value: Some(value.clone()) }).collect()
+}
+
+pub(super) async fn get_object_tagging<D: Device>(
+    account: &Account<D>,
+    request: S3Request<GetObjectTaggingInput>,
+) -> S3Result<S3Response<GetObjectTaggingOutput>> {
+    let input = request.input;
+    only_version(input.version_id.as_deref())?;
+    let object = account.object(&input.bucket, &input.key)?;
+    let tag_set = shown(&object.details.tags);
+    Ok(S3Response::new(GetObjectTaggingOutput { tag_set, ..GetObjectTaggingOutput::default() }))
+}
+
+pub(super) async fn put_object_tagging<D: Device>(
+    account: &Account<D>,
+    request: S3Request<PutObjectTaggingInput>,
+) -> S3Result<S3Response<PutObjectTaggingOutput>> {
+    let input = request.input;
+    only_version(input.version_id.as_deref())?;
+    account.object(&input.bucket, &input.key)?;
+    if input.tagging.tag_set.len() > MOST_OF_OBJECT {
+        return Err(too_many("Object tags cannot be greater than 10"));
+    }
+    let tags = in_xml(input.tagging.tag_set)?;
+    set_of_object(account, &input.bucket, &input.key, tags).await?;
+    Ok(S3Response::new(PutObjectTaggingOutput::default()))
+}
+
+pub(super) async fn delete_object_tagging<D: Device>(
+    account: &Account<D>,
+    request: S3Request<DeleteObjectTaggingInput>,
+) -> S3Result<S3Response<DeleteObjectTaggingOutput>> {
+    let input = request.input;
+    only_version(input.version_id.as_deref())?;
+    set_of_object(account, &input.bucket, &input.key, Tags::new()).await?;
+    Ok(S3Response::new(DeleteObjectTaggingOutput::default()))
+}
+
+async fn set_of_object<D: Device>(account: &Account<D>, bucket: &str, key: &str, tags: Tags) -> S3Result<()> {
+    account
+        .update_object(bucket, key, false, move |details| {
+            details.tags = tags;
+            Ok(())
+        })
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn get_bucket_tagging<D: Device>(
+    account: &Account<D>,
+    request: S3Request<GetBucketTaggingInput>,
+) -> S3Result<S3Response<GetBucketTaggingOutput>> {
+    let view = account.container(&request.input.bucket)?;
+    if view.settings.tags.is_empty() {
+        return Err(s3_error!(NoSuchTagSet, "The TagSet does not exist."));
+    }
+    Ok(S3Response::new(GetBucketTaggingOutput { tag_set: shown(&view.settings.tags) }))
+}
+
+pub(super) async fn put_bucket_tagging<D: Device>(
+    account: &Account<D>,
+    request: S3Request<PutBucketTaggingInput>,
+) -> S3Result<S3Response<PutBucketTaggingOutput>> {
+    let input = request.input;
+    account.container(&input.bucket)?;
+    set_of_bucket(account, &input.bucket, of_bucket(input.tagging.tag_set)?).await?;
+    let mut response = S3Response::new(PutBucketTaggingOutput::default());
+    response.extensions.insert(Status(http::StatusCode::NO_CONTENT));
+    Ok(response)
+}
+
+pub(super) async fn delete_bucket_tagging<D: Device>(
+    account: &Account<D>,
+    request: S3Request<DeleteBucketTaggingInput>,
+) -> S3Result<S3Response<DeleteBucketTaggingOutput>> {
+    set_of_bucket(account, &request.input.bucket, Tags::new()).await?;
+    Ok(S3Response::new(DeleteBucketTaggingOutput::default()))
+}
+
+async fn set_of_bucket<D: Device>(account: &Account<D>, bucket: &str, tags: Tags) -> S3Result<()> {
+    account
+        .update_container(bucket, move |settings| {
+            settings.tags = tags;
+            Ok(())
+        })
+        .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<(String, String)>, String> {
+        let tags = in_header(Some(text)).map_err(|error| error.code().as_str().to_owned())?;
+        Ok(tags.into_iter().collect())
+    }
+
+    #[test]
+    fn a_header_of_tags_is_read_as_a_query() {
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(read(""), Ok(vec![]));
+        assert_eq!(read("&&"), Ok(vec![]));
+        assert_eq!(read("a=1&b"), Ok(vec![pair("a", "1"), pair("b", "")]));
+        assert_eq!(read("a+b%2F=c%20d%2B"), Ok(vec![pair("a b/", "c d+")]));
+        assert_eq!(read("é=%C3%A9"), Ok(vec![pair("é", "é")]));
+    }
+
+    #[test]
+    fn tags_that_s3_does_not_take_are_refused() {
+        for text in ["=", "a%", "a%zz=1", "a%FF=1", "a=1&a=1"] {
+            assert_eq!(read(text), Err("InvalidArgument".into()), "{text}");
+        }
+        let long = format!("{}=1", "k".repeat(LONGEST_KEY + 1));
+        let long_value = format!("k={}", "v".repeat(LONGEST_VALUE + 1));
+        for text in ["a!=1", "a=1*", "aws:a=1", &long, &long_value] {
+            assert_eq!(read(text), Err("InvalidTag".into()), "{text}");
+        }
+        let eleven: Vec<String> = (0..11).map(|number| format!("k{number}=v")).collect();
+        assert_eq!(read(&eleven[..10].join("&")).map(|tags| tags.len()), Ok(10));
+        assert_eq!(read(&eleven.join("&")), Err("BadRequest".into()));
+    }
+}

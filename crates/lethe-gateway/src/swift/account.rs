@@ -1,0 +1,136 @@
+//! The verbs of accounts.
+
+use super::asked::Asked;
+use super::dates::{iso, timestamp};
+use super::listing::{self, Entry, Fact, Form, Holder};
+use super::metadata::{self, Kind, put};
+use super::refusal::{Outcome, Refusal};
+use super::rights::{self, Right};
+use super::route::empty;
+use super::target::PREFIX;
+use super::{At, Swift, info};
+use crate::catalogue::{AccountView, ContainerView};
+use crate::device::Device;
+use crate::door::Verb;
+use axum::body::Body;
+use http::header::{ACCEPT_RANGES, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+
+impl<D: Device> Swift<D> {
+    pub(super) async fn on_account(
+        &self,
+        asked: &Asked,
+        at: &At<'_, D>,
+        verb: &Verb,
+    ) -> Outcome<Response<Body>> {
+        let check = || self.check(asked, at.visitor, &at.target.account, None, Right::Own);
+        match asked.method.as_str() {
+            "GET" => {
+                verb.name("ListAccount");
+                check()?;
+                list(asked, at)
+            }
+            "HEAD" => {
+                verb.name("HeadAccount");
+                check()?;
+                let mut answer = empty(StatusCode::NO_CONTENT);
+                describe(answer.headers_mut(), at, &at.account.view());
+                answer
+                    .headers_mut()
+                    .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+                Ok(answer)
+            }
+            "POST" => {
+                verb.name("ChangeAccount");
+                check()?;
+                change(asked, at).await
+            }
+            // Accounts come with their users.
+            "PUT" | "DELETE" => {
+                check()?;
+                Err(Refusal::forbidden("Accounts come and go with their users, not by this verb."))
+            }
+            _ => Err(Refusal::no_such_method()),
+        }
+    }
+}
+
+async fn change<D: Device>(asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    let mut changes = metadata::changes(&asked.headers, Kind::Account)?;
+    // Newer clients set quotas by headers of their own.
+    for quota in rights::ACCOUNT_QUOTAS {
+        if asked.headers.contains_key(format!("x-remove-account-{quota}")) {
+            changes.entry(quota.to_owned()).or_insert(None);
+        }
+        if let Some(value) = metadata::header(&asked.headers, &format!("x-account-{quota}"))? {
+            changes.insert(quota.to_owned(), (!value.is_empty()).then_some(value));
+        }
+    }
+    rights::check_quotas(at.visitor, &changes)?;
+    for quota in rights::ACCOUNT_QUOTAS {
+        if let Some(Some(value)) = changes.get(quota)
+            && value.parse::<u64>().is_err()
+        {
+            return Err(Refusal::bad_request("A quota is a number."));
+        }
+    }
+    at.account.update(move |settings| metadata::apply(&mut settings.metadata, changes)).await?;
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+fn list<D: Device>(asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    let form = Form::asked(&asked.query, &asked.headers)?;
+    let wanted = listing::wanted(&asked.query)?;
+    let page = at.account.containers(&wanted.request);
+    let items = page.entries.into_iter().map(|(name, view)| entry(name, &view)).collect();
+    let entries = listing::merge(items, page.prefixes, wanted.request.reverse);
+    let name = format!("{PREFIX}{}", at.target.account);
+    let holder = Holder { element: "account", item: "container", name: &name };
+    let mut answer = listed(form, listing::write(form, holder, &entries));
+    describe(answer.headers_mut(), at, &at.account.view());
+    Ok(answer)
+}
+
+fn entry(name: String, view: &ContainerView) -> Entry {
+    Entry::Item(vec![
+        ("name", Fact::Text(name)),
+        ("count", Fact::Number(view.totals.objects)),
+        ("bytes", Fact::Number(view.totals.bytes)),
+        ("last_modified", Fact::Text(iso(view.settings.created))),
+    ])
+}
+
+/// An answer with a listing; a plain one without entries has no body at all.
+pub(super) fn listed(form: Form, text: String) -> Response<Body> {
+    let is_empty = text.is_empty();
+    let mut answer = Response::new(Body::from(text));
+    if is_empty {
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+    }
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(form.content_type()));
+    answer
+}
+
+fn describe<D>(headers: &mut HeaderMap, at: &At<'_, D>, view: &AccountView) {
+    headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    let policy = info::POLICY.to_ascii_lowercase();
+    for (name, number) in [
+        ("container-count", view.containers),
+        ("object-count", view.totals.objects),
+        ("bytes-used", view.totals.bytes),
+    ] {
+        put(headers, &format!("x-account-{name}"), &number.to_string());
+        put(headers, &format!("x-account-storage-policy-{policy}-{name}"), &number.to_string());
+    }
+    put(headers, "x-timestamp", &timestamp(view.settings.created));
+    let settings = &view.settings.metadata;
+    let owner = at.is_owner();
+    metadata::show(headers, Kind::Account, settings, |name| {
+        name == "quota-count" || !owner && rights::is_private(name)
+    });
+    for quota in rights::ACCOUNT_QUOTAS {
+        if let Some(value) = settings.get(quota) {
+            put(headers, &format!("x-account-{quota}"), value);
+        }
+    }
+}

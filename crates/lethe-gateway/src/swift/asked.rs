@@ -1,0 +1,87 @@
+//! A request as the verbs see it.
+
+use super::Address;
+use super::auth::catalogue::Base;
+use super::query::Query;
+use super::refusal::Outcome;
+use super::target::decode;
+use crate::catalogue::Moment;
+use http::request::Parts;
+use http::{HeaderMap, Method};
+use std::net::IpAddr;
+
+/// The head of a request.
+pub(super) struct Asked {
+    pub(super) method: Method,
+    /// Decoded.
+    pub(super) path: String,
+    pub(super) query: Query,
+    pub(super) headers: HeaderMap,
+    /// Where the client believes that it has come to.
+    pub(super) base: Base,
+    pub(super) now: Moment,
+    /// The other end of the connection, if it is known.
+    pub(super) peer: Option<IpAddr>,
+}
+
+impl Asked {
+    /// Reads the head of a request that came to this address.
+    ///
+    /// # Errors
+    /// 412 for a path or a parameter that is no text.
+    pub(super) fn read(parts: Parts, address: &Address, peer: Option<IpAddr>, now: Moment) -> Outcome<Asked> {
+        let Parts { method, uri, headers, .. } = parts;
+        let base = match address {
+            Address::Named(url) => url.trim_end_matches('/').to_owned(),
+            Address::OfHost { tls } => {
+                let host = headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
+                let scheme = if *tls { "https" } else { "http" };
+                format!("{scheme}://{}", host.or(uri.host()).unwrap_or("localhost"))
+            }
+        };
+        Ok(Asked {
+            path: decode(uri.path())?,
+            query: Query::parse(uri.query())?,
+            method,
+            headers,
+            base: Base(base),
+            now,
+            peer,
+        })
+    }
+
+    /// The value of a header, if it is one of plain ASCII.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Whether a header says yes.
+    pub(super) fn says(&self, name: &str) -> bool {
+        self.header(name).is_some_and(super::query::is_true)
+    }
+
+    /// The token that the request comes with.
+    pub(super) fn token(&self) -> Option<&str> {
+        self.header("x-auth-token")
+            .or_else(|| self.header("x-storage-token"))
+            .filter(|token| !token.is_empty())
+    }
+
+    /// The token that the request is about.
+    pub(super) fn subject_token(&self) -> Option<&str> {
+        self.header("x-subject-token")
+    }
+
+    /// Bytes that the body is said to have.
+    pub(super) fn length(&self) -> Option<u64> {
+        self.header("content-length")?.parse().ok()
+    }
+
+    pub(super) fn is_chunked(&self) -> bool {
+        self.header("transfer-encoding").is_some_and(|coding| coding.eq_ignore_ascii_case("chunked"))
+    }
+
+    pub(super) fn is_head(&self) -> bool {
+        self.method == Method::HEAD
+    }
+}

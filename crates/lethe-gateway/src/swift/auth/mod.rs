@@ -1,0 +1,57 @@
+//! Logging in: three versions of it, one kind of token.
+
+pub(super) mod catalogue;
+pub(super) mod discovery;
+pub(super) mod v1;
+pub(super) mod v2;
+pub(super) mod v3;
+
+use super::Swift;
+use super::refusal::{Outcome, Refusal};
+use crate::catalogue::Moment;
+use crate::device::Device;
+use crate::identity::{Caller, Issued, Token};
+use http::StatusCode;
+use zeroize::Zeroizing;
+
+/// Who wants to log in, as the request has it.
+pub(super) struct Login {
+    pub(super) account: String,
+    pub(super) user: String,
+    pub(super) password: Zeroizing<Vec<u8>>,
+}
+
+/// What everybody is told whose login is not good, whatever is wrong with it.
+pub(super) fn refused() -> Refusal {
+    Refusal::unauthorized("The account, the user or the password is wrong.")
+}
+
+impl<D: Device> Swift<D> {
+    /// Logs in with a password.
+    ///
+    /// # Errors
+    /// 401 for whatever is wrong.
+    pub(super) async fn log_in(&self, login: Login, now: Moment) -> Outcome<(Token, Issued)> {
+        let Login { account, user, password } = login;
+        let caller = self.users.by_password(&account, &user, password).await.ok_or_else(refused)?;
+        self.issue(&caller, now)
+    }
+
+    fn issue(&self, caller: &Caller, now: Moment) -> Outcome<(Token, Issued)> {
+        self.tokens.issue(&self.users, caller, now).ok_or_else(no_token)
+    }
+
+    /// A new token for who has one already. It ends when that one does.
+    ///
+    /// # Errors
+    /// 401 if the old one is worth nothing.
+    pub(super) fn exchange(&self, token: &str, now: Moment) -> Outcome<(Token, Issued)> {
+        let old = self.tokens.look_up(&self.users, token, now).ok_or_else(refused)?;
+        let new = self.tokens.issue_until(&self.users, &old.caller, now, old.expires);
+        new.ok_or_else(no_token)
+    }
+}
+
+fn no_token() -> Refusal {
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "No token can be made now.")
+}

@@ -1,0 +1,87 @@
+//! Version 2 of Keystone: a tenant, a name and a password, or an old token.
+
+use super::super::Swift;
+use super::super::asked::Asked;
+use super::super::dates::iso_utc;
+use super::super::refusal::{Outcome, Refusal};
+use super::{Login, catalogue, refused};
+use crate::catalogue::Moment;
+use crate::device::Device;
+use crate::identity::{Issued, Token};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+#[derive(Deserialize)]
+struct Request {
+    auth: Auth,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Auth {
+    password_credentials: Option<Credentials>,
+    token: Option<OldToken>,
+    tenant_name: Option<String>,
+    tenant_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Credentials {
+    username: String,
+    password: Zeroizing<String>,
+}
+
+#[derive(Deserialize)]
+struct OldToken {
+    id: String,
+}
+
+pub(in super::super) async fn log_in<D: Device>(
+    swift: &Swift<D>,
+    asked: &Asked,
+    body: &[u8],
+) -> Outcome<Value> {
+    let request: Request = serde_json::from_slice(body)
+        .map_err(|_| Refusal::bad_request("The body is no login of version 2."))?;
+    let Auth { password_credentials, token, tenant_name, tenant_id } = request.auth;
+    let tenant = tenant_name.or(tenant_id);
+    let (token, issued) = match (password_credentials, token) {
+        (Some(Credentials { username, password }), _) => {
+            let (account, user) = swift.users.full_name(tenant.as_deref(), &username);
+            let password = Zeroizing::new(password.as_bytes().to_vec());
+            swift.log_in(Login { account, user, password }, asked.now).await?
+        }
+        (None, Some(OldToken { id })) => {
+            let known = swift.tokens.look_up(&swift.users, &id, asked.now).ok_or_else(refused)?;
+            if tenant.is_some_and(|tenant| tenant != known.caller.account.as_str()) {
+                return Err(refused());
+            }
+            swift.exchange(&id, asked.now)?
+        }
+        (None, None) => return Err(Refusal::bad_request("The login holds neither a password nor a token.")),
+    };
+    Ok(answer(asked, &token, &issued))
+}
+
+fn answer(asked: &Asked, token: &Token, issued: &Issued) -> Value {
+    let Issued { caller, issued: since, expires } = issued;
+    let (account, user, role) = (caller.account.as_str(), caller.user.as_str(), caller.role.name());
+    json!({"access": {
+        "token": {
+            "id": token.as_str(),
+            "issued_at": iso_utc(*since),
+            "expires": iso_utc(Moment(expires.0)),
+            "tenant": {"id": account, "name": account, "enabled": true, "description": ""},
+        },
+        "user": {
+            "id": caller.id(),
+            "name": user,
+            "username": user,
+            "roles": [{"id": catalogue::id(&["role", role]), "name": role}],
+            "roles_links": [],
+        },
+        "serviceCatalog": asked.base.v2(&caller.account),
+        "metadata": {"is_admin": 0, "roles": [catalogue::id(&["role", role])]},
+    }})
+}

@@ -1,0 +1,211 @@
+//! Version 3 of Keystone: passwords and tokens, scoped to a project, with a service catalogue.
+//!
+//! An account is a project, of the one domain that there is (`default`). A user has a name within the account and an id
+//! of its own ([`Caller::id`](crate::identity::Caller::id)).
+
+use super::super::Swift;
+use super::super::asked::Asked;
+use super::super::dates::iso_utc;
+use super::super::refusal::{Outcome, Refusal};
+use super::{Login, catalogue, refused};
+use crate::device::Device;
+use crate::identity::{Issued, Role, Token};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+#[derive(Deserialize)]
+struct Request {
+    auth: Auth,
+}
+
+#[derive(Deserialize)]
+struct Auth {
+    identity: Identity,
+    scope: Option<Scope>,
+}
+
+#[derive(Deserialize)]
+struct Identity {
+    methods: Vec<String>,
+    password: Option<Password>,
+    token: Option<OldToken>,
+}
+
+#[derive(Deserialize)]
+struct Password {
+    user: User,
+}
+
+#[derive(Deserialize)]
+struct User {
+    id: Option<String>,
+    name: Option<String>,
+    domain: Option<Domain>,
+    password: Zeroizing<String>,
+}
+
+#[derive(Deserialize)]
+struct OldToken {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct Domain {
+    id: Option<String>,
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scope {
+    /// `"unscoped"`
+    Word(String),
+    Of(ScopeOf),
+}
+
+#[derive(Deserialize)]
+struct ScopeOf {
+    project: Option<Project>,
+}
+
+#[derive(Deserialize)]
+struct Project {
+    id: Option<String>,
+    name: Option<String>,
+    domain: Option<Domain>,
+}
+
+impl Domain {
+    fn is_known(&self) -> bool {
+        let id = self.id.as_deref().is_none_or(|id| id == "default");
+        id && self.name.as_deref().is_none_or(|name| name.eq_ignore_ascii_case("default"))
+    }
+}
+
+/// What is asked for beside a token.
+enum Wanted {
+    /// Nothing is said: the user's own project.
+    Own,
+    /// No project at all.
+    Unscoped,
+    Project(String),
+}
+
+fn wanted(scope: Option<Scope>) -> Outcome<Wanted> {
+    match scope {
+        None => Ok(Wanted::Own),
+        Some(Scope::Word(word)) if word == "unscoped" => Ok(Wanted::Unscoped),
+        Some(Scope::Of(ScopeOf { project: Some(Project { id, name, domain }) })) => {
+            if !domain.is_none_or(|domain| domain.is_known()) {
+                return Err(refused());
+            }
+            id.or(name)
+                .map(Wanted::Project)
+                .ok_or_else(|| Refusal::bad_request("The scope names no project."))
+        }
+        // Of a domain, of the system: nobody has a role there.
+        Some(_) => Err(refused()),
+    }
+}
+
+/// Logs in; the token is for a header of the answer.
+pub(in super::super) async fn log_in<D: Device>(
+    swift: &Swift<D>,
+    asked: &Asked,
+    body: &[u8],
+) -> Outcome<(Token, Value)> {
+    let request: Request = serde_json::from_slice(body)
+        .map_err(|_| Refusal::bad_request("The body is no login of version 3."))?;
+    let Auth { identity, scope } = request.auth;
+    let wanted = wanted(scope)?;
+    let is = |method: &str| identity.methods.iter().any(|known| known == method);
+    let (method, (token, issued)) = match (identity.password, identity.token) {
+        (Some(Password { user }), _) if is("password") => {
+            let project = match &wanted {
+                Wanted::Project(project) => Some(project.as_str()),
+                Wanted::Own | Wanted::Unscoped => None,
+            };
+            let login = login(swift, user, project);
+            ("password", swift.log_in(login, asked.now).await?)
+        }
+        (_, Some(OldToken { id })) if is("token") => {
+            let known = swift.tokens.look_up(&swift.users, &id, asked.now).ok_or_else(refused)?;
+            if let Wanted::Project(project) = &wanted
+                && project != known.caller.account.as_str()
+            {
+                return Err(refused());
+            }
+            ("token", swift.exchange(&id, asked.now)?)
+        }
+        _ => return Err(Refusal::bad_request("Log in by the method `password` or `token`.")),
+    };
+    let scoped = !matches!(wanted, Wanted::Unscoped);
+    Ok((token, describe(asked, &issued, &[method], scoped)))
+}
+
+/// A name that is none leads to a user who is not there, and so costs the same time.
+fn login<D: Device>(swift: &Swift<D>, user: User, project: Option<&str>) -> Login {
+    let User { id, name, domain, password } = user;
+    let domain_is_known = domain.is_none_or(|domain| domain.is_known());
+    let (account, user) = match (id, name) {
+        (Some(id), _) => match swift.users.by_id(&id) {
+            Some(caller) if project.is_none_or(|project| project == caller.account.as_str()) => {
+                (caller.account.as_str().to_owned(), caller.user.as_str().to_owned())
+            }
+            _ => (String::new(), String::new()),
+        },
+        (None, Some(name)) if domain_is_known => swift.users.full_name(project, &name),
+        _ => (String::new(), String::new()),
+    };
+    Login { account, user, password: Zeroizing::new(password.as_bytes().to_vec()) }
+}
+
+fn describe(asked: &Asked, issued: &Issued, methods: &[&str], scoped: bool) -> Value {
+    let Issued { caller, issued: since, expires } = issued;
+    let (account, user, role) = (caller.account.as_str(), caller.user.as_str(), caller.role.name());
+    let domain = json!({"id": "default", "name": "Default"});
+    let mut token = json!({
+        "methods": methods,
+        "user": {"id": caller.id(), "name": user, "domain": domain, "password_expires_at": null},
+        "audit_ids": [catalogue::id(&[&caller.id(), &since.0.to_string()])],
+        "issued_at": iso_utc(*since),
+        "expires_at": iso_utc(*expires),
+    });
+    if scoped && let Some(fields) = token.as_object_mut() {
+        fields.insert("project".into(), json!({"id": account, "name": account, "domain": domain}));
+        fields.insert("is_domain".into(), false.into());
+        fields.insert("roles".into(), json!([{"id": catalogue::id(&["role", role]), "name": role}]));
+        if !asked.query.has("nocatalog") {
+            fields.insert("catalog".into(), asked.base.v3(&caller.account));
+        }
+    }
+    json!({"token": token})
+}
+
+/// What a token stands for, for its own user and for an admin.
+pub(in super::super) fn show<D: Device>(swift: &Swift<D>, asked: &Asked) -> Outcome<Value> {
+    let subject = subject(swift, asked)?;
+    Ok(describe(asked, &subject, &["password"], true))
+}
+
+/// Ends a token.
+pub(in super::super) fn revoke<D: Device>(swift: &Swift<D>, asked: &Asked) -> Outcome<()> {
+    subject(swift, asked)?;
+    if let Some(token) = asked.subject_token() {
+        swift.tokens.revoke(token);
+    }
+    Ok(())
+}
+
+fn subject<D: Device>(swift: &Swift<D>, asked: &Asked) -> Outcome<Issued> {
+    let look_up = |token: Option<&str>| swift.tokens.look_up(&swift.users, token?, asked.now);
+    let caller = look_up(asked.token()).ok_or_else(refused)?.caller;
+    let subject = look_up(asked.subject_token()).ok_or_else(Refusal::not_found)?;
+    if subject.caller == caller || caller.role == Role::Admin {
+        Ok(subject)
+    } else {
+        // As for a token that is worth nothing: whose it is, is nobody else's business.
+        Err(Refusal::not_found())
+    }
+}

@@ -1,0 +1,310 @@
+//! Many objects in one request: bulk delete, and archives that are taken apart.
+//!
+//! Such a request is answered with 200 as soon as its own form is right; how each object went stands in the body.
+
+use super::asked::Asked;
+use super::describe::guess_type;
+use super::listing::Form;
+use super::refusal::{Outcome, Refusal};
+use super::rights::Right;
+use super::route::{empty, whole};
+use super::target::Target;
+use super::{At, Swift, put};
+use crate::catalogue::{ContainerSettings, Details};
+use crate::conditions::WriteConditions;
+use crate::device::Device;
+use crate::error::Error;
+use async_compression::tokio::bufread::GzipDecoder;
+use axum::body::Body;
+use futures::{StreamExt, TryStreamExt};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::json;
+use std::io;
+use tokio::io::{AsyncBufRead, AsyncRead};
+use tokio_tar::{Archive, EntryType};
+use tokio_util::io::{ReaderStream, StreamReader};
+
+/// The most names of a bulk delete.
+pub(super) const MOST_DELETES: usize = 10_000;
+/// The most files of an archive that may fail before the rest is given up.
+const MOST_FAILURES: usize = 1000;
+/// The most bytes of a list of names.
+const MOST_LIST_BYTES: usize = 8 << 20;
+/// Names that are deleted in one commit.
+const AT_A_TIME: usize = 500;
+
+/// What became of a bulk request.
+#[derive(Debug, Default)]
+struct Tally {
+    /// How many went well, and what they are called.
+    done: u64,
+    not_found: u64,
+    /// Encoded names with the status of each.
+    errors: Vec<(String, StatusCode)>,
+    /// A status that stands for all of it.
+    failed: Option<(StatusCode, String)>,
+}
+
+impl Tally {
+    fn fail(&mut self, name: &str, refusal: &Refusal) {
+        self.errors.push((name.to_owned(), refusal.status()));
+    }
+
+    /// The answer. `counted` is what the number of those that went well is called.
+    fn answer(self, asked: &Asked, counted: &str, deletes: bool) -> Response<Body> {
+        let status = match (&self.failed, self.errors.is_empty()) {
+            (Some((status, _)), _) => *status,
+            (None, false) => StatusCode::BAD_REQUEST,
+            (None, true) if counted == "Number Files Created" => StatusCode::CREATED,
+            (None, true) => StatusCode::OK,
+        };
+        let text = self.failed.map(|(_, text)| text).unwrap_or_default();
+        let errors: Vec<(String, String)> =
+            self.errors.into_iter().map(|(name, status)| (name, status.to_string())).collect();
+        let form = Form::asked(&asked.query, &asked.headers).unwrap_or(Form::Plain);
+        let body = if form == Form::Json {
+            let mut fields = json!({
+                "Response Status": status.to_string(),
+                "Response Body": text,
+                counted: self.done,
+                "Errors": errors,
+            });
+            if deletes && let Some(fields) = fields.as_object_mut() {
+                fields.insert("Number Not Found".into(), self.not_found.into());
+            }
+            fields.to_string()
+        } else {
+            let mut lines = format!("{counted}: {}\n", self.done);
+            if deletes {
+                lines += &format!("Number Not Found: {}\n", self.not_found);
+            }
+            lines += &format!("Response Body: {text}\nResponse Status: {status}\nErrors:\n");
+            errors.iter().for_each(|(name, status)| lines += &format!("{name}, {status}\n"));
+            lines
+        };
+        let mut answer = empty(StatusCode::OK);
+        let kind = if form == Form::Json { Form::Json } else { Form::Plain };
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind.content_type()));
+        *answer.body_mut() = Body::from(body);
+        answer
+    }
+}
+
+/// Deletes the objects and containers that the body names, one a line, encoded.
+pub(super) async fn delete<D: Device>(
+    swift: &Swift<D>,
+    asked: &Asked,
+    at: &At<'_, D>,
+    body: Body,
+) -> Outcome<Response<Body>> {
+    swift.check(asked, at.visitor, at.account.name(), None, Right::Own)?;
+    let text = whole(body, MOST_LIST_BYTES).await?;
+    let text = std::str::from_utf8(&text)
+        .map_err(|_| Refusal::new(StatusCode::PRECONDITION_FAILED, "The list of names is not UTF-8."))?;
+    let names: Vec<String> =
+        text.lines().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    if names.len() > MOST_DELETES {
+        return Err(Refusal::too_large(format!("Maximum Bulk Deletes: {MOST_DELETES} per request")));
+    }
+    delete_all(swift, asked, at, names).await
+}
+
+/// Deletes what these encoded names name.
+pub(super) async fn delete_all<D: Device>(
+    swift: &Swift<D>,
+    asked: &Asked,
+    at: &At<'_, D>,
+    names: Vec<String>,
+) -> Outcome<Response<Body>> {
+    let mut tally = Tally::default();
+    let mut together: Vec<(String, String)> = Vec::new();
+    let mut holder = String::new();
+    for name in names {
+        let target = match Target::read_within(at.account.name(), &name) {
+            Ok(target) => target,
+            Err(refusal) => {
+                tally.fail(&name, &refusal);
+                continue;
+            }
+        };
+        let container = target.container.unwrap_or_default();
+        if container != holder || target.object.is_none() || together.len() == AT_A_TIME {
+            delete_objects(swift, asked, at, &holder, std::mem::take(&mut together), &mut tally).await?;
+            holder.clone_from(&container);
+        }
+        match target.object {
+            Some(object) => together.push((name, object)),
+            None => delete_container(swift, asked, at, &name, &container, &mut tally).await?,
+        }
+    }
+    delete_objects(swift, asked, at, &holder, together, &mut tally).await?;
+    Ok(tally.answer(asked, "Number Deleted", true))
+}
+
+async fn delete_objects<D: Device>(
+    swift: &Swift<D>,
+    asked: &Asked,
+    at: &At<'_, D>,
+    container: &str,
+    objects: Vec<(String, String)>,
+    tally: &mut Tally,
+) -> Outcome<()> {
+    if objects.is_empty() {
+        return Ok(());
+    }
+    if let Err(refusal) = swift.check(asked, at.visitor, at.account.name(), Some(container), Right::Write) {
+        objects.iter().for_each(|(name, _)| tally.fail(name, &refusal));
+        return Ok(());
+    }
+    let (names, keys): (Vec<String>, Vec<String>) = objects.into_iter().unzip();
+    let keys = keys.into_iter().map(|key| (key, WriteConditions::default())).collect();
+    let outcomes = match at.account.delete(container, keys).await {
+        Ok(outcomes) => outcomes,
+        Err(Error::NoSuchContainer) => {
+            tally.not_found += names.len() as u64;
+            return Ok(());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    for (name, outcome) in names.iter().zip(outcomes) {
+        match outcome {
+            Ok(true) => tally.done += 1,
+            Ok(false) => tally.not_found += 1,
+            Err(error) => tally.fail(name, &error.into()),
+        }
+    }
+    Ok(())
+}
+
+async fn delete_container<D: Device>(
+    swift: &Swift<D>,
+    asked: &Asked,
+    at: &At<'_, D>,
+    name: &str,
+    container: &str,
+    tally: &mut Tally,
+) -> Outcome<()> {
+    if let Err(refusal) = swift.check(asked, at.visitor, at.account.name(), Some(container), Right::Own) {
+        tally.fail(name, &refusal);
+        return Ok(());
+    }
+    match at.account.delete_container(container).await {
+        Ok(()) => tally.done += 1,
+        Err(Error::NoSuchContainer) => tally.not_found += 1,
+        Err(error @ Error::Device(_)) => return Err(error.into()),
+        Err(error) => tally.fail(name, &error.into()),
+    }
+    Ok(())
+}
+
+/// Takes an archive apart: each file of it becomes an object. Below an account, the first folder is the container.
+pub(super) async fn extract<D: Device>(
+    swift: &Swift<D>,
+    asked: &Asked,
+    at: &At<'_, D>,
+    body: Body,
+) -> Outcome<Response<Body>> {
+    swift.check(asked, at.visitor, at.account.name(), None, Right::Own)?;
+    let bytes = body.into_data_stream().map_err(|error| io::Error::other(Box::new(error)));
+    let reader = StreamReader::new(bytes);
+    let tally = match asked.query.get("extract-archive") {
+        Some("tar") => unpack(swift, asked, at, reader).await?,
+        Some("tar.gz") => unpack(swift, asked, at, gunzip(reader)).await?,
+        _ => return Err(Refusal::bad_request("Unsupported archive format: tar and tar.gz are known")),
+    };
+    Ok(tally.answer(asked, "Number Files Created", false))
+}
+
+fn gunzip(reader: impl AsyncBufRead + Unpin + Send + 'static) -> impl AsyncRead + Unpin + Send {
+    let mut decoder = GzipDecoder::new(reader);
+    decoder.multiple_members(true);
+    decoder
+}
+
+async fn unpack<D: Device>(
+    swift: &Swift<D>,
+    asked: &Asked,
+    at: &At<'_, D>,
+    reader: impl AsyncRead + Unpin + Send + 'static,
+) -> Outcome<Tally> {
+    let mut tally = Tally::default();
+    let unreadable = || (StatusCode::BAD_REQUEST, "Invalid Tar File".to_owned());
+    let mut archive = Archive::new(reader);
+    let Ok(mut entries) = archive.entries() else {
+        tally.failed = Some(unreadable());
+        return Ok(tally);
+    };
+    while let Some(entry) = entries.next().await {
+        let Ok(entry) = entry else {
+            tally.failed = Some(unreadable());
+            break;
+        };
+        let path = entry.path_bytes().map(std::borrow::Cow::into_owned).unwrap_or_default();
+        let kind = entry.header().entry_type();
+        let size = entry.effective_size();
+        if !matches!(kind, EntryType::Regular | EntryType::Continuous) {
+            continue;
+        }
+        let name = String::from_utf8_lossy(&path).into_owned();
+        let outcome = match std::str::from_utf8(&path) {
+            Ok(path) => store(swift, asked, at, path, size, entry).await,
+            Err(_) => Err(Refusal::new(StatusCode::PRECONDITION_FAILED, "The name is not UTF-8.")),
+        };
+        match outcome {
+            Ok(()) => tally.done += 1,
+            Err(refusal) => {
+                tally.fail(&super::describe::encoded(&name), &refusal);
+                // What goes wrong for want of room or of the store goes wrong for all that follow.
+                if refusal.status().is_server_error() || tally.errors.len() == MOST_FAILURES {
+                    tally.failed = Some((refusal.status(), refusal.text().to_owned()));
+                    break;
+                }
+            }
+        }
+    }
+    if tally.done == 0 && tally.errors.is_empty() && tally.failed.is_none() {
+        tally.failed = Some((StatusCode::BAD_REQUEST, "Invalid Tar File: No Valid Files".into()));
+    }
+    Ok(tally)
+}
+
+async fn store<D: Device>(
+    swift: &Swift<D>,
+    asked: &Asked,
+    at: &At<'_, D>,
+    path: &str,
+    size: u64,
+    bytes: impl AsyncRead + Unpin + Send + 'static,
+) -> Outcome<()> {
+    let path = path.trim_start_matches("./").trim_start_matches('/');
+    let before = [
+        at.target.container.as_deref(),
+        at.target.object.as_deref().map(|object| object.trim_end_matches('/')),
+    ];
+    let full: Vec<&str> = before.into_iter().flatten().chain([path]).collect();
+    let full = full.join("/");
+    let (container, key) = full.split_once('/').filter(|(_, key)| !key.is_empty()).ok_or_else(|| {
+        Refusal::bad_request("A file of an archive needs a folder, which names the container.")
+    })?;
+    let target = Target {
+        account: at.account.name().to_owned(),
+        container: Some(container.to_owned()),
+        object: Some(key.to_owned()),
+    };
+    target.check_lengths()?;
+    if matches!(at.account.container(container), Err(Error::NoSuchContainer)) {
+        swift.check(asked, at.visitor, at.account.name(), Some(container), Right::Own)?;
+        match at.account.create_container(container, ContainerSettings::default()).await {
+            Ok(()) | Err(Error::ContainerExists) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    swift.check(asked, at.visitor, at.account.name(), Some(container), Right::Write)?;
+    at.account.check_room(container, key, Some(size))?;
+    let body = Body::from_stream(ReaderStream::new(bytes));
+    let written = put::receive(at.account, body, Some(size)).await?;
+    let details = Details { content_type: Some(guess_type(key)), ..Details::default() };
+    at.account.link(container, key, written, details, WriteConditions::default()).await?;
+    Ok(())
+}

@@ -1,0 +1,269 @@
+//! The verbs of containers.
+
+use super::account::listed;
+use super::asked::Asked;
+use super::dates::{http_date, iso, timestamp};
+use super::listing::{self, Entry, Fact, Form, Holder};
+use super::metadata::{self, Kind, put};
+use super::refusal::{Outcome, Refusal};
+use super::rights::{self, Right};
+use super::route::empty;
+use super::target::{PREFIX, Target, decode};
+use super::{At, Swift, form_post, info};
+use crate::catalogue::{Archive, ContainerSettings, ContainerView, Manifest, Object, OnDelete};
+use crate::device::Device;
+use crate::door::Verb;
+use crate::error::Error;
+use crate::rights::{Acl, For};
+use axum::body::Body;
+use http::header::{ACCEPT_RANGES, CONTENT_TYPE, LAST_MODIFIED};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use std::sync::Arc;
+
+impl<D: Device> Swift<D> {
+    pub(super) async fn on_container(
+        &self,
+        asked: &Asked,
+        at: &At<'_, D>,
+        body: Body,
+        verb: &Verb,
+    ) -> Outcome<Response<Body>> {
+        let check = |right| self.check(asked, at.visitor, &at.target.account, Some(at.container()), right);
+        match asked.method.as_str() {
+            "GET" => {
+                verb.name("ListContainer");
+                check(Right::List)?;
+                self.list(asked, at)
+            }
+            "HEAD" => {
+                verb.name("HeadContainer");
+                check(Right::List)?;
+                let view = at.account.container(at.container())?;
+                let mut answer = empty(StatusCode::NO_CONTENT);
+                describe(answer.headers_mut(), at, &view);
+                answer
+                    .headers_mut()
+                    .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+                Ok(answer)
+            }
+            "PUT" => {
+                verb.name("PutContainer");
+                check(Right::Own)?;
+                make(asked, at).await
+            }
+            "POST" if form_post::is_one(&asked.headers) => {
+                verb.name("FormPost");
+                self.form_post(asked, at, body).await
+            }
+            "POST" => {
+                verb.name("ChangeContainer");
+                check(Right::Own)?;
+                let changes = Changes::read(&asked.headers, at.target)?;
+                at.account.update_container(at.container(), move |settings| changes.apply(settings)).await?;
+                Ok(empty(StatusCode::NO_CONTENT))
+            }
+            "DELETE" => {
+                verb.name("DeleteContainer");
+                check(Right::Own)?;
+                at.account.delete_container(at.container()).await?;
+                Ok(empty(StatusCode::NO_CONTENT))
+            }
+            _ => Err(Refusal::no_such_method()),
+        }
+    }
+
+    fn list(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
+        let view = at.account.container(at.container())?;
+        let form = Form::asked(&asked.query, &asked.headers)?;
+        let wanted = listing::wanted(&asked.query)?;
+        let page = at.account.list(at.container(), &wanted.request)?;
+        let items = page.entries.into_iter();
+        let items = items.filter(|(name, _)| wanted.path.as_ref() != Some(name));
+        let items = items.map(|(name, object)| entry(name, &object)).collect();
+        let groups = match &wanted.path {
+            // What ends with the slash stands for the folder itself; what lies deeper is left out.
+            Some(_) => return self.list_path(at, form, &wanted, &view, items, page.prefixes),
+            None => page.prefixes,
+        };
+        let entries = listing::merge(items, groups, wanted.request.reverse);
+        Ok(answer(at, form, &view, &entries))
+    }
+
+    fn list_path(
+        &self,
+        at: &At<'_, D>,
+        form: Form,
+        wanted: &listing::Wanted,
+        view: &ContainerView,
+        mut items: Vec<Entry>,
+        groups: Vec<String>,
+    ) -> Outcome<Response<Body>> {
+        for group in groups {
+            match at.account.object(at.container(), &group) {
+                Ok(object) => items.push(entry(group, &object)),
+                Err(Error::NoSuchKey) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(answer(at, form, view, &listing::merge(items, Vec::new(), wanted.request.reverse)))
+    }
+}
+
+fn answer<D>(at: &At<'_, D>, form: Form, view: &ContainerView, entries: &[Entry]) -> Response<Body> {
+    let holder = Holder { element: "container", item: "object", name: at.container() };
+    let mut answer = listed(form, listing::write(form, holder, entries));
+    describe(answer.headers_mut(), at, view);
+    answer
+}
+
+async fn make<D: Device>(asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    at.target.check_lengths()?;
+    if let Some(policy) = asked.header("x-storage-policy")
+        && !policy.eq_ignore_ascii_case(info::POLICY)
+    {
+        return Err(Refusal::bad_request("There is one storage policy: see /info."));
+    }
+    let changes = Changes::read(&asked.headers, at.target)?;
+    let mut settings = ContainerSettings::default();
+    changes.clone().apply(&mut settings)?;
+    match at.account.create_container(at.container(), settings).await {
+        Ok(()) => Ok(empty(StatusCode::CREATED)),
+        Err(Error::ContainerExists) => {
+            at.account.update_container(at.container(), move |settings| changes.apply(settings)).await?;
+            Ok(empty(StatusCode::ACCEPTED))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What the headers of a request change of a container.
+#[derive(Clone)]
+struct Changes {
+    metadata: metadata::Changes,
+    read_acl: Option<String>,
+    write_acl: Option<String>,
+    archive: Option<Option<Archive>>,
+}
+
+impl Changes {
+    fn read(headers: &HeaderMap, target: &Target) -> Outcome<Changes> {
+        let metadata = metadata::changes(headers, Kind::Container)?;
+        for quota in ["quota-bytes", "quota-count"] {
+            if let Some(Some(value)) = metadata.get(quota)
+                && value.parse::<u64>().is_err()
+            {
+                return Err(Refusal::bad_request("A quota is a number."));
+            }
+        }
+        Ok(Changes {
+            metadata,
+            read_acl: acl(headers, "x-container-read", "x-remove-container-read", For::Reading)?,
+            write_acl: acl(headers, "x-container-write", "x-remove-container-write", For::Writing)?,
+            archive: archive(headers, target)?,
+        })
+    }
+
+    fn apply(self, settings: &mut ContainerSettings) -> Result<(), Error> {
+        metadata::apply(&mut settings.metadata, self.metadata)?;
+        if let Some(acl) = self.read_acl {
+            settings.read_acl = acl;
+        }
+        if let Some(acl) = self.write_acl {
+            settings.write_acl = acl;
+        }
+        if let Some(archive) = self.archive {
+            settings.archive = archive;
+        }
+        Ok(())
+    }
+}
+
+fn acl(headers: &HeaderMap, set: &str, remove: &str, purpose: For) -> Outcome<Option<String>> {
+    match metadata::header(headers, set)? {
+        Some(text) => match Acl::parse(&text, purpose) {
+            Ok(acl) => Ok(Some(acl.to_string())),
+            Err(error) => Err(Refusal::bad_request(error.to_string())),
+        },
+        None => Ok(headers.contains_key(remove).then(String::new)),
+    }
+}
+
+fn archive(headers: &HeaderMap, target: &Target) -> Outcome<Option<Option<Archive>>> {
+    let named = |name: &str| -> Outcome<Option<String>> {
+        match metadata::header(headers, name)? {
+            Some(text) => Ok(Some(decode(text.trim())?)),
+            None => Ok(None),
+        }
+    };
+    let removed = ["x-remove-versions-location", "x-remove-history-location"];
+    let (container, on_delete) = match (named("x-versions-location")?, named("x-history-location")?) {
+        (Some(_), Some(_)) => {
+            return Err(Refusal::bad_request(
+                "Only one of X-Versions-Location and X-History-Location can be set.",
+            ));
+        }
+        (Some(container), None) => (container, OnDelete::Restore),
+        (None, Some(container)) => (container, OnDelete::Keep),
+        (None, None) => return Ok(removed.iter().any(|name| headers.contains_key(*name)).then_some(None)),
+    };
+    if container.is_empty() {
+        return Ok(Some(None));
+    }
+    if container.contains('/') || Some(&container) == target.container.as_ref() {
+        return Err(Refusal::bad_request(
+            "Old versions go to another container of the same account, named without a slash.",
+        ));
+    }
+    Ok(Some(Some(Archive { container, on_delete })))
+}
+
+fn entry(name: String, object: &Arc<Object>) -> Entry {
+    let bytes = match &object.details.manifest {
+        Some(Manifest::Static { bytes, .. }) => *bytes,
+        _ => object.bytes(),
+    };
+    let mut facts = vec![
+        ("name", Fact::Text(name)),
+        ("hash", Fact::Text(object.etag.clone())),
+        ("bytes", Fact::Number(bytes)),
+        ("content_type", Fact::Text(super::describe::content_type(object).to_owned())),
+        ("last_modified", Fact::Text(iso(object.modified))),
+    ];
+    if let Some(Manifest::Static { etag, .. }) = &object.details.manifest {
+        facts.push(("slo_etag", Fact::Text(format!("\"{etag}\""))));
+    }
+    Entry::Item(facts)
+}
+
+fn describe<D>(headers: &mut HeaderMap, at: &At<'_, D>, view: &ContainerView) {
+    let ContainerView { settings, totals } = view;
+    headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+    put(headers, "x-container-object-count", &totals.objects.to_string());
+    put(headers, "x-container-bytes-used", &totals.bytes.to_string());
+    put(headers, "x-timestamp", &timestamp(settings.created));
+    put(headers, LAST_MODIFIED.as_str(), &http_date(settings.created));
+    put(headers, "x-storage-policy", info::POLICY);
+    if let Some(archive) = &settings.archive {
+        let name = match archive.on_delete {
+            OnDelete::Restore => "x-versions-location",
+            OnDelete::Keep => "x-history-location",
+        };
+        put(headers, name, &archive.container);
+    }
+    let owner = at.is_owner();
+    if owner {
+        for (name, acl) in
+            [("x-container-read", &settings.read_acl), ("x-container-write", &settings.write_acl)]
+        {
+            if !acl.is_empty() {
+                put(headers, name, acl);
+            }
+        }
+    }
+    metadata::show(headers, Kind::Container, &settings.metadata, |name| !owner && rights::is_private(name));
+}
+
+/// The path of an object, as it stands in URLs, but for its encoding.
+pub(super) fn path_of(account: &str, container: &str, object: &str) -> String {
+    format!("/v1/{PREFIX}{account}/{container}/{object}")
+}

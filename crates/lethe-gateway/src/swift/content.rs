@@ -1,0 +1,126 @@
+//! The bytes behind an object: its own, or those of the objects that it is made of, one after the other.
+
+use crate::catalogue::Object;
+use crate::device::Device;
+use crate::error::Error;
+use crate::gateway::Gateway;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A piece of an object: what is read in one go.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub(super) object: Arc<Object>,
+    /// Within the object; never beyond it.
+    pub(super) range: Range<u64>,
+}
+
+impl Piece {
+    /// All of an object.
+    pub(super) fn whole(object: &Arc<Object>) -> Piece {
+        Piece { object: Arc::clone(object), range: 0..object.bytes() }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
+    fn is_whole(&self) -> bool {
+        self.range == (0..self.object.bytes())
+    }
+}
+
+/// What an object stands for.
+#[derive(Clone, Debug)]
+pub(super) struct Content {
+    pub(super) pieces: Vec<Piece>,
+    /// The ETag of the whole as it stands in headers: in quotes if it is not that of the bytes.
+    pub(super) etag: String,
+}
+
+impl Content {
+    /// An object's own bytes.
+    pub(super) fn plain(object: &Arc<Object>) -> Content {
+        Content { pieces: vec![Piece::whole(object)], etag: object.etag.clone() }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.pieces.iter().map(Piece::bytes).sum()
+    }
+
+    /// The pieces that hold these bytes of it.
+    pub(super) fn cut(&self, wanted: &Range<u64>) -> Vec<Piece> {
+        cut(&self.pieces, wanted)
+    }
+}
+
+pub(super) fn cut(pieces: &[Piece], wanted: &Range<u64>) -> Vec<Piece> {
+    let mut at = 0;
+    let mut found = Vec::new();
+    for piece in pieces {
+        let (start, end) = (at, at + piece.bytes());
+        at = end;
+        let (from, to) = (wanted.start.max(start), wanted.end.min(end));
+        if from < to {
+            let range = piece.range.start + (from - start)..piece.range.start + (to - start);
+            found.push(Piece { object: Arc::clone(&piece.object), range });
+        }
+    }
+    found
+}
+
+/// Reads pieces one after the other. The next one is begun when the last byte of the one before is there, so that as
+/// many accesses are under way as for one object.
+pub(super) fn read<D: Device>(
+    gateway: &Gateway<D>,
+    pieces: Vec<Piece>,
+) -> BoxStream<'static, Result<Bytes, Error>> {
+    let gateway = gateway.clone();
+    stream::iter(pieces)
+        .then(move |piece| {
+            let gateway = gateway.clone();
+            async move {
+                // A whole object is read with its padding, an empty one too.
+                let range = (!piece.is_whole()).then_some(piece.range);
+                gateway.read(&piece.object, range).await
+            }
+        })
+        .try_flatten()
+        .boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{Details, Moment, Place, Segment};
+
+    fn object(bytes: u64) -> Arc<Object> {
+        Arc::new(Object {
+            details: Details::default(),
+            etag: String::new(),
+            checksum: None,
+            modified: Moment(0),
+            segments: vec![Arc::new(Segment { bytes, place: Place::Blocks(vec![]) })],
+        })
+    }
+
+    #[test]
+    fn a_range_across_pieces_is_cut_out_of_each() {
+        let pieces = [
+            Piece::whole(&object(10)),
+            Piece { object: object(10), range: 2..5 },
+            Piece::whole(&object(0)),
+            Piece::whole(&object(4)),
+        ];
+        let ranges = |wanted: Range<u64>| -> Vec<(u64, u64)> {
+            cut(&pieces, &wanted).into_iter().map(|piece| (piece.range.start, piece.range.end)).collect()
+        };
+        assert_eq!(ranges(0..17), [(0, 10), (2, 5), (0, 4)]);
+        assert_eq!(ranges(9..14), [(9, 10), (2, 5), (0, 1)]);
+        assert_eq!(ranges(11..12), [(3, 4)]);
+        assert_eq!(ranges(16..17), [(3, 4)]);
+        assert_eq!(ranges(3..3), []);
+    }
+}

@@ -1,0 +1,156 @@
+//! Copying an object, by `COPY` with a destination or by `PUT` with a source.
+
+use super::asked::Asked;
+use super::conditions;
+use super::content::{self, Content};
+use super::dates::http_date;
+use super::describe::{details, encoded};
+use super::large;
+use super::metadata::{self, Kind, put as put_header};
+use super::put::created;
+use super::refusal::{Outcome, Refusal};
+use super::rights::Right;
+use super::target::{PREFIX, Target, decode};
+use super::{At, Swift};
+use crate::catalogue::{Details, Manifest, Object};
+use crate::device::Device;
+use crate::writer::Written;
+use axum::body::Body;
+use futures::StreamExt;
+use http::{Response, StatusCode};
+
+impl<D: Device> Swift<D> {
+    /// `COPY`: the object named by the URL goes to `Destination`.
+    pub(super) async fn copy(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
+        let account = other_account(asked, "destination-account", at)?;
+        let to = destination(asked, &account)?;
+        self.copy_between(asked, at, at.target, &to).await
+    }
+
+    /// `PUT` with `X-Copy-From`: the object named there comes to the URL.
+    pub(super) async fn copy_from(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
+        if asked.length().is_some_and(|length| length > 0) {
+            return Err(Refusal::bad_request("Copy requests require a zero byte body"));
+        }
+        let account = other_account(asked, "x-copy-from-account", at)?;
+        let path = metadata::header(&asked.headers, "x-copy-from")?.unwrap_or_default();
+        let path = path.split('?').next().unwrap_or_default();
+        let from = complete(Target::read_within(&account, path)?, "X-Copy-From")?;
+        self.copy_between(asked, at, &from, at.target).await
+    }
+
+    async fn copy_between(
+        &self,
+        asked: &Asked,
+        at: &At<'_, D>,
+        from: &Target,
+        to: &Target,
+    ) -> Outcome<Response<Body>> {
+        self.check(asked, at.visitor, &from.account, from.container.as_deref(), Right::Read)?;
+        self.check(asked, at.visitor, &to.account, to.container.as_deref(), Right::Write)?;
+        to.check_lengths()?;
+        let source_account = self.account_of(from).ok_or_else(Refusal::not_found)?;
+        let account = self.account_of(to).ok_or_else(Refusal::not_found)?;
+        let source = At { account: &source_account, target: from, visitor: at.visitor };
+        let target = At { account: &account, target: to, visitor: at.visitor };
+        let object = source_account.object(source.container(), source.object())?;
+        let conditions = conditions::of_put(&asked.headers)?;
+        let details = copied_details(asked, &object)?;
+        account.check_put(target.container(), target.object(), &conditions)?;
+        let as_manifest = details.manifest.is_some();
+        let content = match as_manifest {
+            true => Content::plain(&object),
+            false => self.content(asked, &source, &object).await?,
+        };
+        account.check_room(target.container(), target.object(), Some(content.bytes()))?;
+        let written = self.copy_content(content).await?;
+        let copy = account.link(target.container(), target.object(), written, details, conditions).await?;
+        let mut answer = created(&copy);
+        let headers = answer.headers_mut();
+        put_header(
+            headers,
+            "x-copied-from",
+            &encoded(&format!("{}/{}", source.container(), source.object())),
+        );
+        put_header(headers, "x-copied-from-account", &format!("{PREFIX}{}", from.account));
+        put_header(headers, "x-copied-from-last-modified", &http_date(object.modified));
+        metadata::show(headers, Kind::Object, &copy.details.metadata, |_| false);
+        Ok(answer)
+    }
+
+    /// Reads everything and writes it again, as a get and a put do.
+    async fn copy_content(&self, content: Content) -> Outcome<Written> {
+        let mut writer = self.gateway.writer(Some(content.bytes()), None)?;
+        let mut pieces = content::read(&self.gateway, content.pieces);
+        while let Some(piece) = pieces.next().await {
+            writer.push(piece?).await?;
+        }
+        Ok(writer.finish().await?)
+    }
+}
+
+/// What is said of the copy: what is said of the source, and over it what the request says.
+fn copied_details(asked: &Asked, source: &Object) -> Outcome<Details> {
+    let given = details(asked)?;
+    let keeps_manifest = asked.query.get("multipart-manifest") == Some("get") && large::is_large(source);
+    if asked.says("x-fresh-metadata") {
+        let manifest = given.manifest.or_else(|| kept_manifest(source, keeps_manifest));
+        let content_type = given.content_type.or_else(|| source.details.content_type.clone());
+        return Ok(Details { manifest, content_type, ..given });
+    }
+    let mut copied = Details {
+        manifest: given.manifest.or_else(|| kept_manifest(source, keeps_manifest)),
+        // Who else may see the source was said of the source.
+        grants: Vec::new(),
+        ..source.details.clone()
+    };
+    copied.metadata.extend(given.metadata);
+    metadata::check(copied.metadata.iter())?;
+    macro_rules! over {
+        ($($field:ident),*) => { $(if given.$field.is_some() { copied.$field = given.$field; })* };
+    }
+    over!(
+        content_type,
+        cache_control,
+        content_disposition,
+        content_encoding,
+        content_language,
+        expires,
+        delete_at
+    );
+    Ok(copied)
+}
+
+fn kept_manifest(source: &Object, keeps: bool) -> Option<Manifest> {
+    if keeps { source.details.manifest.clone() } else { None }
+}
+
+/// The account that a header names, or else the URL's.
+fn other_account<D: Device>(asked: &Asked, header: &str, at: &At<'_, D>) -> Outcome<String> {
+    match asked.header(header) {
+        None => Ok(at.target.account.clone()),
+        Some(name) => {
+            let name = decode(name)?;
+            let name = name.strip_prefix(PREFIX).ok_or_else(|| {
+                Refusal::new(StatusCode::PRECONDITION_FAILED, "The account's name begins with AUTH_.")
+            })?;
+            Ok(name.to_owned())
+        }
+    }
+}
+
+fn destination(asked: &Asked, account: &str) -> Outcome<Target> {
+    let path = metadata::header(&asked.headers, "destination")?;
+    let path = path.ok_or_else(|| {
+        Refusal::new(StatusCode::PRECONDITION_FAILED, "Destination header required: container/object")
+    })?;
+    complete(Target::read_within(account, &path)?, "Destination")
+}
+
+fn complete(target: Target, header: &str) -> Outcome<Target> {
+    if target.object.is_none() {
+        let text = format!("{header} header must be of the form <container name>/<object name>");
+        return Err(Refusal::new(StatusCode::PRECONDITION_FAILED, text));
+    }
+    Ok(target)
+}

@@ -1,0 +1,81 @@
+//! Times as Swift writes them.
+
+use crate::catalogue::Moment;
+use std::time::SystemTime;
+use time::OffsetDateTime;
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT`, rounded up as Swift does, so that nothing is newer than it says.
+pub(super) fn http_date(moment: Moment) -> String {
+    httpdate::fmt_http_date(Moment(moment.0.next_multiple_of(1000)).into())
+}
+
+/// Reads a date of HTTP in any of its three forms.
+pub(super) fn read_http_date(text: &str) -> Option<Moment> {
+    let since = httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(Moment(u64::try_from(since.as_millis()).ok()?))
+}
+
+/// `1389727543.65372`: seconds.
+pub(super) fn timestamp(moment: Moment) -> String {
+    format!("{}.{:03}00", moment.0 / 1000, moment.0 % 1000)
+}
+
+/// `2014-01-14T19:25:43.653000`, as listings have it.
+pub(super) fn iso(moment: Moment) -> String {
+    let time = OffsetDateTime::from(SystemTime::from(moment));
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}000",
+        time.year(),
+        u8::from(time.month()),
+        time.day(),
+        time.hour(),
+        time.minute(),
+        time.second(),
+        time.millisecond()
+    )
+}
+
+/// `2014-01-14T19:25:43.653000Z`, as Keystone has it.
+pub(super) fn iso_utc(moment: Moment) -> String {
+    format!("{}Z", iso(moment))
+}
+
+/// Reads seconds since 1970, or `2014-01-14T19:25:43Z`.
+pub(super) fn read_seconds_or_iso(text: &str) -> Option<u64> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().ok();
+    }
+    let format = &time::format_description::well_known::Iso8601::PARSING;
+    let time = OffsetDateTime::parse(text, format).ok()?;
+    u64::try_from(time.unix_timestamp()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_swift_writes_them() {
+        let moment = Moment(1_389_727_543_653);
+        assert_eq!(timestamp(moment), "1389727543.65300");
+        assert_eq!(iso(moment), "2014-01-14T19:25:43.653000");
+        assert_eq!(http_date(moment), "Tue, 14 Jan 2014 19:25:44 GMT");
+        assert_eq!(http_date(Moment(1_389_727_543_000)), "Tue, 14 Jan 2014 19:25:43 GMT");
+    }
+
+    #[test]
+    fn times_are_read_in_every_form() {
+        for text in
+            ["Tue, 14 Jan 2014 19:25:43 GMT", "Tuesday, 14-Jan-14 19:25:43 GMT", "Tue Jan 14 19:25:43 2014"]
+        {
+            assert_eq!(read_http_date(text), Some(Moment(1_389_727_543_000)), "{text}");
+        }
+        assert_eq!(read_http_date("soon"), None);
+        for text in ["1389727543", "2014-01-14T19:25:43Z"] {
+            assert_eq!(read_seconds_or_iso(text), Some(1_389_727_543), "{text}");
+        }
+        for text in ["", "-5", "1e3", "99999999999999999999", "2014-01-14"] {
+            assert_eq!(read_seconds_or_iso(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What is said about an object: from the headers of a request, and into those of an answer.
+
+use super::asked::Asked;
+use super::dates::{http_date, read_http_date, timestamp};
+use super::metadata::{self, Kind, put};
+use super::refusal::{Outcome, Refusal};
+use super::rights::Visitor;
+use super::target::decode;
+use super::temp_url;
+use crate::catalogue::{Details, Manifest, Moment, Object};
+use http::HeaderMap;
+use http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE,
+    ETAG, EXPIRES, LAST_MODIFIED,
+};
+
+/// What an object is that nobody has said anything of.
+const UNKNOWN: &str = "application/octet-stream";
+
+/// The type of an object.
+pub(super) fn content_type(object: &Object) -> &str {
+    object.details.content_type.as_deref().unwrap_or(UNKNOWN)
+}
+
+/// The type that a name suggests.
+pub(super) fn guess_type(name: &str) -> String {
+    mime_guess::from_path(name).first_raw().unwrap_or(UNKNOWN).to_owned()
+}
+
+/// What the headers of a put or a post say about an object.
+///
+/// # Errors
+/// A header makes no sense, or there is too much metadata.
+pub(super) fn details(asked: &Asked) -> Outcome<Details> {
+    let headers = &asked.headers;
+    let text = |name: &str| -> Outcome<Option<String>> {
+        Ok(metadata::header(headers, name)?.filter(|text| !text.is_empty()))
+    };
+    let changes = metadata::changes(headers, Kind::Object)?;
+    let metadata = changes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    Ok(Details {
+        content_type: text("content-type")?,
+        cache_control: text("cache-control")?,
+        content_disposition: text("content-disposition")?,
+        content_encoding: text("content-encoding")?,
+        content_language: text("content-language")?,
+        expires: asked.header("expires").and_then(read_http_date),
+        metadata,
+        delete_at: delete_at(asked)?,
+        manifest: dynamic_manifest(headers)?,
+        ..Details::default()
+    })
+}
+
+/// When an object shall go by itself.
+pub(super) fn delete_at(asked: &Asked) -> Outcome<Option<Moment>> {
+    let number = |name: &str| -> Outcome<Option<u64>> {
+        let Some(text) = asked.header(name).map(str::trim).filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
+        let number = text.parse().map_err(|_| Refusal::bad_request(format!("Non-integer {name}")))?;
+        Ok(Some(number))
+    };
+    let now = asked.now.seconds();
+    let at = match (number("x-delete-after")?, number("x-delete-at")?) {
+        (Some(after), _) => now.checked_add(after),
+        (None, Some(at)) => Some(at),
+        (None, None) => return Ok(None),
+    };
+    let moment = at.filter(|at| *at > now).and_then(|at| at.checked_mul(1000)).map(Moment);
+    moment
+        .map(Some)
+        .ok_or_else(|| Refusal::bad_request("X-Delete-At in past, or further away than time goes"))
+}
+
+fn dynamic_manifest(headers: &HeaderMap) -> Outcome<Option<Manifest>> {
+    let Some(text) = metadata::header(headers, "x-object-manifest")?.filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let path = decode(text.trim_start_matches('/'))?;
+    match path.split_once('/') {
+        Some((container, prefix))
+            if !container.is_empty() && !prefix.is_empty() && !text.contains(['?', '&']) =>
+        {
+            Ok(Some(Manifest::Dynamic { container: container.to_owned(), prefix: prefix.to_owned() }))
+        }
+        _ => Err(Refusal::bad_request("X-Object-Manifest must be in the format container/prefix")),
+    }
+}
+
+/// What answers to `GET` and `HEAD` say about an object, but for its length. `etag` is that of what is read.
+pub(super) fn describe(
+    headers: &mut HeaderMap,
+    object: &Object,
+    etag: &str,
+    asked: &Asked,
+    visitor: &Visitor,
+) {
+    let details = &object.details;
+    for (name, value) in [
+        (CACHE_CONTROL, &details.cache_control),
+        (CONTENT_DISPOSITION, &details.content_disposition),
+        (CONTENT_ENCODING, &details.content_encoding),
+        (CONTENT_LANGUAGE, &details.content_language),
+    ] {
+        if let Some(value) = value {
+            put(headers, name.as_str(), value);
+        }
+    }
+    if let Some(expires) = details.expires {
+        put(headers, EXPIRES.as_str(), &http_date(expires));
+    }
+    put(headers, CONTENT_TYPE.as_str(), content_type(object));
+    put(headers, ACCEPT_RANGES.as_str(), "bytes");
+    put(headers, LAST_MODIFIED.as_str(), &http_date(object.modified));
+    put(headers, "x-timestamp", &timestamp(object.modified));
+    put(headers, ETAG.as_str(), etag);
+    if let Some(moment) = details.delete_at {
+        put(headers, "x-delete-at", &moment.seconds().to_string());
+    }
+    match &details.manifest {
+        Some(Manifest::Dynamic { container, prefix }) => {
+            put(headers, "x-object-manifest", &encoded(&format!("{container}/{prefix}")));
+        }
+        Some(Manifest::Static { .. }) => put(headers, "x-static-large-object", "True"),
+        None => {}
+    }
+    match visitor.link() {
+        // A link shows of the metadata what the owner has marked as public.
+        Some(link) => {
+            metadata::show(headers, Kind::Object, &details.metadata, |name| !name.starts_with("public-"));
+            let named = asked.query.has("inline") || asked.query.has("filename");
+            if named || details.content_disposition.is_none() {
+                let object = asked.path.as_str();
+                put(headers, CONTENT_DISPOSITION.as_str(), &temp_url::disposition(&asked.query, object));
+            }
+            put(headers, EXPIRES.as_str(), &http_date(link.grant.expires));
+        }
+        None => metadata::show(headers, Kind::Object, &details.metadata, |_| false),
+    }
+}
+
+/// A path as headers have it: encoded, but for slashes.
+pub(super) fn encoded(path: &str) -> String {
+    const KEPT: &percent_encoding::AsciiSet =
+        &percent_encoding::NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    percent_encoding::utf8_percent_encode(path, KEPT).to_string()
+}

@@ -1,0 +1,109 @@
+//! Swift as a door.
+
+use super::Swift;
+use super::asked::Asked;
+use super::cors;
+use super::metadata::put;
+use super::refusal::{Outcome, Refusal};
+use crate::body_timeout::RequestBody;
+use crate::catalogue::Moment;
+use crate::device::Device;
+use crate::door::{self, BoxError, Door, Visit};
+use crate::gateway::Gateway;
+use crate::identity::{Tokens, Users};
+use axum::body::Body;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use std::sync::Arc;
+
+/// The address of a server, as its catalogues name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// This one: `https://swift.example.org`.
+    Named(String),
+    /// What each request's `Host` says.
+    OfHost {
+        /// Whether clients speak TLS.
+        tls: bool,
+    },
+}
+
+/// Answers clients of Swift.
+pub struct SwiftDoor<D> {
+    swift: Swift<D>,
+}
+
+impl<D: Device> SwiftDoor<D> {
+    /// A door to a gateway, for its users. Clients reach it at this address.
+    pub fn new(gateway: Gateway<D>, users: Arc<Users>, address: Address) -> Self {
+        SwiftDoor { swift: Swift { gateway, users, tokens: Tokens::default(), address } }
+    }
+
+    async fn dispatch(&self, request: Request<RequestBody>, visit: &Visit) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let (method, now) = (parts.method.clone(), self.swift.gateway.inner.now());
+        let origin = cors::Origin::of(&parts.headers);
+        let path = parts.uri.path().to_owned();
+        let mut answer = match Asked::read(parts, &self.swift.address, visit.peer, now) {
+            Ok(asked) => self.answer_asked(&asked, Body::new(body), visit).await,
+            Err(refusal) => Err(refusal),
+        }
+        .unwrap_or_else(|refusal| refusal.into_response(&method));
+        if let Some(origin) = origin {
+            self.swift.allow_origin(&origin, &path, &mut answer);
+        }
+        numbered(&mut answer, visit, now);
+        answer
+    }
+
+    async fn answer_asked(&self, asked: &Asked, body: Body, visit: &Visit) -> Outcome<Response<Body>> {
+        let mut answer = self.swift.route(asked, body, &visit.verb).await?;
+        complete(asked, &mut answer);
+        Ok(answer)
+    }
+}
+
+/// Fills in what every answer has.
+fn complete(asked: &Asked, answer: &mut Response<Body>) {
+    use http_body::Body as _;
+    let has_no_length =
+        answer.status() == StatusCode::NO_CONTENT || answer.status() == StatusCode::NOT_MODIFIED;
+    let exact = answer.body().size_hint().exact();
+    let headers = answer.headers_mut();
+    if !headers.contains_key(CONTENT_TYPE) {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=UTF-8"));
+    }
+    if !headers.contains_key(CONTENT_LENGTH)
+        && !has_no_length
+        && let Some(length) = exact
+    {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    if asked.is_head() {
+        *answer.body_mut() = Body::empty();
+    }
+}
+
+/// `tx`, 21 hexadecimal digits, the time: the form that clients look for.
+fn numbered(answer: &mut Response<Body>, visit: &Visit, now: Moment) {
+    let id = format!("tx00000{}-{:010x}", visit.id, now.seconds());
+    put(answer.headers_mut(), "x-trans-id", &id);
+    put(answer.headers_mut(), "x-openstack-request-id", &id);
+}
+
+impl<D: Device> Door for SwiftDoor<D> {
+    type Body = Body;
+
+    async fn answer(&self, request: Request<RequestBody>, visit: Visit) -> Result<Response<Body>, BoxError> {
+        Ok(self.dispatch(request, &visit).await)
+    }
+
+    fn busy(&self, visit: &Visit) -> Response<Body> {
+        let text = "Too many requests are at work. Ask again in a moment.";
+        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
+            .with(RETRY_AFTER, HeaderValue::from_static(door::RETRY_AFTER));
+        let mut answer = refusal.into_response(&Method::GET);
+        numbered(&mut answer, visit, self.swift.gateway.inner.now());
+        answer
+    }
+}

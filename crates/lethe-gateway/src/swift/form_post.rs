@@ -1,0 +1,221 @@
+//! Uploads by a browser's form, which the owner has signed with a key for temporary URLs.
+
+use super::asked::Asked;
+use super::container::path_of;
+use super::describe::guess_type;
+use super::refusal::{Outcome, Refusal};
+use super::route::empty;
+use super::signature::Signature;
+use super::target::Target;
+use super::temp_url::KEYS;
+use super::{At, Swift};
+use crate::catalogue::{Details, Moment};
+use crate::conditions::WriteConditions;
+use crate::device::Device;
+use crate::error::Error;
+use axum::body::Body;
+use http::header::{CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use multer::{Constraints, Field, Multipart, SizeLimit};
+use std::collections::BTreeMap;
+
+/// The most bytes of a field that is no file.
+const MOST_FIELD_BYTES: u64 = 8 << 10;
+/// The most fields beside files.
+const MOST_FIELDS: usize = 50;
+
+/// Whether a request is a form.
+pub(super) fn is_one(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data")
+}
+
+/// What the fields before the first file say.
+struct Form {
+    redirect: String,
+    most_bytes: u64,
+    most_files: usize,
+    delete_at: Option<Moment>,
+}
+
+impl<D: Device> Swift<D> {
+    pub(super) async fn form_post(
+        &self,
+        asked: &Asked,
+        at: &At<'_, D>,
+        body: Body,
+    ) -> Outcome<Response<Body>> {
+        let kind = asked.header("content-type").unwrap_or_default();
+        let boundary = multer::parse_boundary(kind)
+            .map_err(|_| Refusal::bad_request("FormPost: invalid starting boundary"))?;
+        let limits = SizeLimit::new();
+        let constraints = Constraints::new().size_limit(limits);
+        let mut parts = Multipart::with_constraints(body.into_data_stream(), boundary, constraints);
+        let mut fields = BTreeMap::new();
+        let mut form = None;
+        let mut files = 0;
+        while let Some(mut part) = parts.next_field().await.map_err(unreadable)? {
+            if part.file_name().is_none() {
+                let name = part.name().unwrap_or_default().to_ascii_lowercase();
+                if fields.len() == MOST_FIELDS {
+                    return Err(Refusal::bad_request("FormPost: too many fields"));
+                }
+                let value = text(&mut part).await?;
+                fields.insert(name, value);
+                continue;
+            }
+            if form.is_none() {
+                form = Some(self.check_form(asked, at, &fields)?);
+            }
+            let Some(form) = &form else { continue };
+            // A file field that was left empty.
+            let name = part.file_name().unwrap_or_default().to_owned();
+            if name.is_empty() {
+                continue;
+            }
+            files += 1;
+            if files > form.most_files {
+                return Err(Refusal::bad_request("max_file_count exceeded"));
+            }
+            self.keep_file(asked, at, form, &name, part).await?;
+        }
+        // A form without files is checked all the same: it must not tell a stranger anything else.
+        let form = match form {
+            Some(form) => form,
+            None => self.check_form(asked, at, &fields)?,
+        };
+        if files == 0 {
+            return Ok(answer(&form.redirect, StatusCode::BAD_REQUEST, "no files to process"));
+        }
+        Ok(answer(&form.redirect, StatusCode::CREATED, ""))
+    }
+
+    fn check_form(&self, asked: &Asked, at: &At<'_, D>, fields: &BTreeMap<String, String>) -> Outcome<Form> {
+        let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
+        let number = |name: &str| {
+            let text = field(name);
+            text.parse::<u64>().map_err(|_| Refusal::bad_request(format!("FormPost: {name} not an integer")))
+        };
+        let (expires, most_bytes, most_files) =
+            (number("expires")?, number("max_file_size")?, number("max_file_count")?);
+        if expires <= asked.now.seconds() {
+            return Err(Refusal::unauthorized("FormPost: Form Expired"));
+        }
+        let invalid = || Refusal::unauthorized("FormPost: Invalid Signature");
+        let path = path_of(at.account.name(), at.container(), at.object());
+        let path = if at.target.object.is_none() { path.trim_end_matches('/').to_owned() } else { path };
+        // The path was signed as the form's address has it.
+        let asked_path = asked.path.as_str();
+        let signed = |path: &str| {
+            let [redirect, size, count, until] =
+                ["redirect", "max_file_size", "max_file_count", "expires"].map(field);
+            format!("{path}\n{redirect}\n{size}\n{count}\n{until}")
+        };
+        let signature = Signature::parse(field("signature")).ok_or_else(invalid)?;
+        let of_account = at.account.view();
+        let of_container = at.account.container(at.container()).ok();
+        let metadata =
+            [Some(&of_account.settings.metadata), of_container.as_ref().map(|view| &view.settings.metadata)];
+        let mut fits = false;
+        for key in
+            metadata.into_iter().flatten().flat_map(|known| KEYS.iter().filter_map(|name| known.get(*name)))
+        {
+            for path in [path.as_str(), asked_path] {
+                fits |= !key.is_empty() && signature.fits(key, &signed(path));
+            }
+        }
+        if !fits {
+            return Err(invalid());
+        }
+        let delete_at = match (field("x_delete_after"), field("x_delete_at")) {
+            ("", "") => None,
+            ("", _) => Some(number("x_delete_at")?),
+            _ => Some(asked.now.seconds().saturating_add(number("x_delete_after")?)),
+        };
+        if delete_at.is_some_and(|at| at <= asked.now.seconds()) {
+            return Err(Refusal::bad_request("FormPost: x_delete_at is in the past"));
+        }
+        Ok(Form {
+            redirect: field("redirect").to_owned(),
+            most_bytes,
+            most_files: usize::try_from(most_files).unwrap_or(usize::MAX),
+            delete_at: delete_at.map(|seconds| Moment(seconds.saturating_mul(1000))),
+        })
+    }
+
+    async fn keep_file(
+        &self,
+        _: &Asked,
+        at: &At<'_, D>,
+        form: &Form,
+        name: &str,
+        mut part: Field<'_>,
+    ) -> Outcome<()> {
+        // The form's path is what the names begin with.
+        let key = format!("{}{name}", at.object());
+        let target = Target {
+            account: at.account.name().to_owned(),
+            container: at.target.container.clone(),
+            object: Some(key.clone()),
+        };
+        target.check_lengths()?;
+        let content_type = part.content_type().map(ToString::to_string).unwrap_or_else(|| guess_type(&key));
+        at.account.check_put(at.container(), &key, &WriteConditions::default())?;
+        at.account.check_room(at.container(), &key, None)?;
+        let mut writer = self.gateway.writer(None, None)?;
+        let mut bytes = 0;
+        while let Some(piece) = part.chunk().await.map_err(unreadable)? {
+            bytes += piece.len() as u64;
+            if bytes > form.most_bytes {
+                return Err(Refusal::too_large("max_file_size exceeded"));
+            }
+            writer.push(piece).await?;
+        }
+        let written = writer.finish().await?;
+        let details =
+            Details { content_type: Some(content_type), delete_at: form.delete_at, ..Details::default() };
+        at.account.link(at.container(), &key, written, details, WriteConditions::default()).await?;
+        Ok(())
+    }
+}
+
+async fn text(part: &mut Field<'_>) -> Outcome<String> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = part.chunk().await.map_err(unreadable)? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() as u64 > MOST_FIELD_BYTES {
+            return Err(Refusal::bad_request("FormPost: a field is too long"));
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| Refusal::bad_request("FormPost: a field is not UTF-8"))
+}
+
+fn unreadable(error: multer::Error) -> Refusal {
+    match error {
+        // The connection, or a client that has gone silent.
+        multer::Error::StreamReadFailed(error) => Error::Body(error).into(),
+        _ => Refusal::bad_request("FormPost: the form cannot be read"),
+    }
+}
+
+/// Where the browser goes next, or what it shows.
+fn answer(redirect: &str, status: StatusCode, message: &str) -> Response<Body> {
+    if redirect.is_empty() {
+        let mut answer = empty(status);
+        *answer.body_mut() = Body::from(message.to_owned());
+        return answer;
+    }
+    let mark = if redirect.contains('?') { '&' } else { '?' };
+    let message = percent_encoding::utf8_percent_encode(message, percent_encoding::NON_ALPHANUMERIC);
+    let place = format!("{redirect}{mark}status={}&message={message}", status.as_u16());
+    match HeaderValue::try_from(place) {
+        Ok(place) => {
+            let mut answer = empty(StatusCode::SEE_OTHER);
+            answer.headers_mut().insert(LOCATION, place);
+            answer
+        }
+        Err(_) => {
+            Refusal::bad_request("FormPost: the redirect is no address").into_response(&http::Method::POST)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `/info`: what is on, and how much of it there may be.
+
+use super::signature::DIGESTS;
+use super::{Swift, bulk, large, listing, metadata, target};
+use crate::device::Device;
+use serde_json::{Value, json};
+
+/// The one storage policy: all containers are in one vault.
+pub(super) const POLICY: &str = "Policy-0";
+
+/// The policy for plug-ins of browsers: they let no other site in.
+pub(super) const CROSS_DOMAIN: &str = "<?xml version=\"1.0\"?>\n<!DOCTYPE cross-domain-policy SYSTEM \
+    \"http://www.adobe.com/xml/dtds/cross-domain-policy.dtd\" >\n<cross-domain-policy>\n\
+    <site-control permitted-cross-domain-policies=\"none\"/>\n</cross-domain-policy>";
+
+impl<D: Device> Swift<D> {
+    pub(super) fn info(&self) -> Value {
+        let device = self.gateway.device();
+        let capacity = device.blocks().saturating_mul(device.block_bytes() as u64);
+        json!({
+            "swift": {
+                "version": "2.35.0",
+                "policies": [{"name": POLICY, "aliases": POLICY, "default": true}],
+                "max_file_size": capacity,
+                "max_container_name_length": target::MOST_CONTAINER_BYTES,
+                "max_object_name_length": target::MOST_OBJECT_BYTES,
+                "max_account_name_length": crate::identity::MOST_NAME_BYTES + target::PREFIX.len(),
+                "max_meta_name_length": metadata::MOST_NAME_BYTES,
+                "max_meta_value_length": metadata::MOST_VALUE_BYTES,
+                "max_meta_count": metadata::MOST_ITEMS,
+                "max_meta_overall_size": metadata::MOST_BYTES,
+                "account_listing_limit": listing::MOST_ENTRIES,
+                "container_listing_limit": listing::MOST_ENTRIES,
+                "account_autocreate": true,
+                "allow_account_management": false,
+                "strict_cors_mode": true,
+                "extra_header_count": 0,
+            },
+            "tempauth": {"account_acls": false},
+            "slo": {
+                "max_manifest_segments": large::MOST_SEGMENTS,
+                "max_manifest_size": large::MOST_LIST_BYTES,
+                "min_segment_size": 1,
+            },
+            "dlo": {"max_segments": listing::MOST_ENTRIES},
+            "bulk_delete": {"max_deletes_per_request": bulk::MOST_DELETES, "max_failed_deletes": bulk::MOST_DELETES},
+            "bulk_upload": {"max_containers_per_extraction": 10_000, "max_failed_extractions": 1000},
+            "tempurl": {
+                "methods": ["GET", "HEAD", "PUT", "POST", "DELETE"],
+                "allowed_digests": DIGESTS,
+                "incoming_remove_headers": ["x-timestamp"],
+                "incoming_allow_headers": [],
+                "outgoing_remove_headers": ["x-object-meta-*"],
+                "outgoing_allow_headers": ["x-object-meta-public-*"],
+            },
+            "formpost": {"allowed_digests": DIGESTS},
+            "container_quotas": {},
+            "account_quotas": {},
+            "versioned_writes": {"allowed_flags": ["x-versions-location", "x-history-location"]},
+            "crossdomain": {},
+        })
+    }
+}

@@ -1,0 +1,267 @@
+//! Listings: what a request asks for, and the three forms of the answer.
+
+use super::query::Query;
+use super::refusal::{Outcome, Refusal};
+use crate::listing::ListRequest;
+use http::header::ACCEPT;
+use http::{HeaderMap, StatusCode};
+use quick_xml::escape::escape;
+use serde_json::{Map, Value};
+
+/// The most entries of a page.
+pub(super) const MOST_ENTRIES: usize = 10_000;
+
+/// How a listing is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Plain,
+    Json,
+    Xml,
+}
+
+impl Form {
+    /// The form that is asked for by parameter, or else by the `Accept` header.
+    ///
+    /// # Errors
+    /// 406 if none of the three is wanted.
+    pub(super) fn asked(query: &Query, headers: &HeaderMap) -> Outcome<Form> {
+        match query.get("format") {
+            Some("json") => return Ok(Form::Json),
+            Some("xml") => return Ok(Form::Xml),
+            Some(_) => return Ok(Form::Plain),
+            None => {}
+        }
+        let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        // The first type that is known is taken, the others being of no interest to clients that know Swift.
+        let kinds: Vec<&str> =
+            accept.split(',').filter_map(|item| item.split(';').next()).map(str::trim).collect();
+        for kind in &kinds {
+            match *kind {
+                "text/plain" | "text/*" | "*/*" | "" => return Ok(Form::Plain),
+                "application/json" | "application/*" => return Ok(Form::Json),
+                "application/xml" | "text/xml" => return Ok(Form::Xml),
+                _ => {}
+            }
+        }
+        Err(Refusal::new(
+            StatusCode::NOT_ACCEPTABLE,
+            "A listing is text/plain, application/json or application/xml.",
+        ))
+    }
+
+    pub(super) fn content_type(self) -> &'static str {
+        match self {
+            Form::Plain => "text/plain; charset=utf-8",
+            Form::Json => "application/json; charset=utf-8",
+            Form::Xml => "application/xml; charset=utf-8",
+        }
+    }
+}
+
+/// What a listing is to show.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) request: ListRequest,
+    /// With `path`, groups are left out, and so is the path itself.
+    pub(super) path: Option<String>,
+}
+
+/// Reads the parameters of a listing.
+///
+/// # Errors
+/// 412 for a limit that is none or too large.
+pub(super) fn wanted(query: &Query) -> Outcome<Wanted> {
+    let limit = match query.get("limit").filter(|limit| !limit.is_empty()) {
+        None => MOST_ENTRIES,
+        Some(limit) => limit.parse().ok().filter(|limit| *limit <= MOST_ENTRIES).ok_or_else(|| {
+            Refusal::new(
+                StatusCode::PRECONDITION_FAILED,
+                format!("Maximum limit is {MOST_ENTRIES}, and a limit is a number"),
+            )
+        })?,
+    };
+    let text = |name: &str| query.get(name).unwrap_or_default().to_owned();
+    let mut request = ListRequest {
+        prefix: text("prefix"),
+        delimiter: text("delimiter"),
+        after: text("marker"),
+        until: text("end_marker"),
+        reverse: query.is_true("reverse"),
+        limit,
+    };
+    let path = query.get("path").map(|path| match path.trim_end_matches('/') {
+        "" => String::new(),
+        path => format!("{path}/"),
+    });
+    if let Some(path) = &path {
+        request.prefix.clone_from(path);
+        request.delimiter = "/".into();
+    }
+    Ok(Wanted { request, path })
+}
+
+/// One line of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// An object or a container, with its facts by name, `name` among them.
+    Item(Vec<(&'static str, Fact)>),
+    /// A group of names.
+    Group(String),
+}
+
+/// A fact of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fact {
+    Text(String),
+    Number(u64),
+}
+
+impl Entry {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Entry::Group(name) => name,
+            Entry::Item(facts) => facts
+                .iter()
+                .find_map(|(name, fact)| match fact {
+                    Fact::Text(text) if *name == "name" => Some(text.as_str()),
+                    _ => None,
+                })
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// What is listed, for XML.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Holder<'a> {
+    /// `account` or `container`.
+    pub(super) element: &'static str,
+    /// What an entry is.
+    pub(super) item: &'static str,
+    pub(super) name: &'a str,
+}
+
+/// Writes a listing. Entries are in their order already.
+pub(super) fn write(form: Form, holder: Holder<'_>, entries: &[Entry]) -> String {
+    match form {
+        Form::Plain => entries.iter().map(|entry| format!("{}\n", entry.name())).collect(),
+        Form::Json => Value::Array(entries.iter().map(json).collect()).to_string(),
+        Form::Xml => xml(holder, entries),
+    }
+}
+
+fn json(entry: &Entry) -> Value {
+    let value = |fact: &Fact| match fact {
+        Fact::Text(text) => Value::from(text.as_str()),
+        Fact::Number(number) => Value::from(*number),
+    };
+    let facts: Map<String, Value> = match entry {
+        Entry::Group(name) => [("subdir".to_owned(), Value::from(name.as_str()))].into_iter().collect(),
+        Entry::Item(facts) => facts.iter().map(|(name, fact)| ((*name).to_owned(), value(fact))).collect(),
+    };
+    Value::Object(facts)
+}
+
+fn xml(holder: Holder<'_>, entries: &[Entry]) -> String {
+    let Holder { element, item, name } = holder;
+    let mut text =
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<{element} name=\"{}\">", escape(name));
+    for entry in entries {
+        match entry {
+            Entry::Group(name) => {
+                let name = escape(name.as_str());
+                text += &format!("<subdir name=\"{name}\"><name>{name}</name></subdir>");
+            }
+            Entry::Item(facts) => {
+                text += &format!("<{item}>");
+                for (name, fact) in facts {
+                    let value = match fact {
+                        Fact::Text(text) => escape(text.as_str()).into_owned(),
+                        Fact::Number(number) => number.to_string(),
+                    };
+                    text += &format!("<{name}>{value}</{name}>");
+                }
+                text += &format!("</{item}>");
+            }
+        }
+    }
+    text + &format!("</{element}>")
+}
+
+/// Entries and groups of a page, in one order.
+pub(super) fn merge(mut items: Vec<Entry>, groups: Vec<String>, reverse: bool) -> Vec<Entry> {
+    items.extend(groups.into_iter().map(Entry::Group));
+    items.sort_by(|one, other| one.name().cmp(other.name()));
+    if reverse {
+        items.reverse();
+    }
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn item(name: &str, bytes: u64) -> Entry {
+        Entry::Item(vec![("name", Fact::Text(name.into())), ("bytes", Fact::Number(bytes))])
+    }
+
+    fn query(text: &str) -> Query {
+        Query::parse(Some(text)).unwrap()
+    }
+
+    #[test]
+    fn the_three_forms_say_the_same() {
+        let entries = [item("a&b", 5), Entry::Group("c/<\"".into())];
+        let holder = Holder { element: "container", item: "object", name: "x'y" };
+        assert_eq!(write(Form::Plain, holder, &entries), "a&b\nc/<\"\n");
+        assert_eq!(write(Form::Json, holder, &entries), r#"[{"bytes":5,"name":"a&b"},{"subdir":"c/<\""}]"#);
+        assert_eq!(
+            write(Form::Xml, holder, &entries),
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<container name=\"x&apos;y\"><object><name>a&amp;b</name>\
+             <bytes>5</bytes></object><subdir name=\"c/&lt;&quot;\"><name>c/&lt;&quot;</name></subdir></container>"
+        );
+        assert_eq!(write(Form::Json, holder, &[]), "[]");
+    }
+
+    #[test]
+    fn the_form_is_asked_for_by_parameter_or_header() {
+        let form = |text: &str, accept: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, HeaderValue::try_from(accept).unwrap());
+            Form::asked(&query(text), &headers).ok()
+        };
+        assert_eq!(form("format=json", "application/xml"), Some(Form::Json));
+        assert_eq!(form("", "application/xml;q=0.9, text/plain"), Some(Form::Xml));
+        assert_eq!(form("", "application/json"), Some(Form::Json));
+        assert_eq!(form("", "image/png, */*"), Some(Form::Plain));
+        assert_eq!(form("", "image/png"), None);
+        assert_eq!(Form::asked(&query(""), &HeaderMap::new()).ok(), Some(Form::Plain));
+    }
+
+    #[test]
+    fn a_limit_is_at_most_ten_thousand() {
+        assert_eq!(wanted(&query("limit=10000")).unwrap().request.limit, 10_000);
+        assert_eq!(wanted(&query("")).unwrap().request.limit, 10_000);
+        for bad in ["limit=10001", "limit=x", "limit=-1"] {
+            assert_eq!(wanted(&query(bad)).unwrap_err().status(), StatusCode::PRECONDITION_FAILED, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_a_prefix_up_to_the_next_slash() {
+        let asked = wanted(&query("path=a/b/&prefix=x&delimiter=y")).unwrap();
+        assert_eq!((asked.request.prefix.as_str(), asked.request.delimiter.as_str()), ("a/b/", "/"));
+        assert_eq!(asked.path.as_deref(), Some("a/b/"));
+        assert_eq!(wanted(&query("path=")).unwrap().path.as_deref(), Some(""));
+    }
+
+    #[test]
+    fn groups_stand_between_items() {
+        let merged = merge(vec![item("a", 1), item("c", 1)], vec!["b/".into()], false);
+        assert_eq!(merged.iter().map(Entry::name).collect::<Vec<_>>(), ["a", "b/", "c"]);
+        let merged = merge(vec![item("c", 1), item("a", 1)], vec!["b/".into()], true);
+        assert_eq!(merged.iter().map(Entry::name).collect::<Vec<_>>(), ["c", "b/", "a"]);
+    }
+}

@@ -1,0 +1,189 @@
+//! Metadata in headers: what is set, what is removed, and how much of it there may be.
+
+use crate::error::Error;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use std::collections::BTreeMap;
+
+/// The most bytes of a name.
+pub(super) const MOST_NAME_BYTES: usize = 128;
+/// The most bytes of a value.
+pub(super) const MOST_VALUE_BYTES: usize = 256;
+/// The most names.
+pub(super) const MOST_ITEMS: usize = 90;
+/// The most bytes of all names and values together.
+pub(super) const MOST_BYTES: usize = 4096;
+
+/// What a request says of metadata: a name and its value, or `None` to remove it.
+pub(super) type Changes = BTreeMap<String, Option<String>>;
+
+/// What metadata belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Account,
+    Container,
+    Object,
+}
+
+impl Kind {
+    fn prefixes(self) -> (&'static str, &'static str) {
+        match self {
+            Kind::Account => ("x-account-meta-", "x-remove-account-meta-"),
+            Kind::Container => ("x-container-meta-", "x-remove-container-meta-"),
+            Kind::Object => ("x-object-meta-", "x-remove-object-meta-"),
+        }
+    }
+}
+
+/// The value of a header as text.
+pub(super) fn text(value: &HeaderValue) -> Result<String, Error> {
+    let text = std::str::from_utf8(value.as_bytes());
+    text.map(str::to_owned).map_err(|_| Error::Metadata("A header's value is not UTF-8.".into()))
+}
+
+/// The value of the header of this name as text.
+pub(super) fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, Error> {
+    headers.get(name).map(text).transpose()
+}
+
+/// What the headers of a request say of metadata of this kind.
+///
+/// An empty value removes, but for objects, where it is kept. `_` in a name becomes `-`, as proxies make it.
+///
+/// # Errors
+/// A name or a value is too long, or there are too many.
+pub(super) fn changes(headers: &HeaderMap, kind: Kind) -> Result<Changes, Error> {
+    let (set, remove) = kind.prefixes();
+    let mut changes = Changes::new();
+    for (header, value) in headers {
+        let header = header.as_str().replace('_', "-");
+        if let Some(name) = header.strip_prefix(remove) {
+            changes.entry(name.to_owned()).or_insert(None);
+        } else if let Some(name) = header.strip_prefix(set) {
+            let value = text(value)?;
+            let is_removal = value.is_empty() && kind != Kind::Object;
+            changes.insert(name.to_owned(), (!is_removal).then_some(value));
+        }
+    }
+    check(changes.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))))?;
+    Ok(changes)
+}
+
+/// Makes the changes.
+///
+/// # Errors
+/// There would be too much metadata.
+pub(super) fn apply(metadata: &mut BTreeMap<String, String>, changes: Changes) -> Result<(), Error> {
+    for (name, value) in changes {
+        match value {
+            Some(value) => metadata.insert(name, value),
+            None => metadata.remove(&name),
+        };
+    }
+    check(metadata.iter())
+}
+
+/// # Errors
+/// A name or a value is too long, or there are too many.
+pub(super) fn check<'a>(metadata: impl Iterator<Item = (&'a String, &'a String)>) -> Result<(), Error> {
+    let (mut items, mut bytes) = (0, 0);
+    for (name, value) in metadata {
+        if name.is_empty() {
+            return Err(Error::Metadata("Metadata name cannot be empty".into()));
+        }
+        if name.len() > MOST_NAME_BYTES {
+            return Err(Error::Metadata(format!(
+                "Metadata name too long: it has {} bytes, at most {MOST_NAME_BYTES} are taken",
+                name.len()
+            )));
+        }
+        if value.len() > MOST_VALUE_BYTES {
+            return Err(Error::Metadata(format!("Metadata value longer than {MOST_VALUE_BYTES}")));
+        }
+        items += 1;
+        bytes += name.len() + value.len();
+    }
+    if items > MOST_ITEMS {
+        return Err(Error::Metadata(format!("Too many metadata items; max {MOST_ITEMS}")));
+    }
+    if bytes > MOST_BYTES {
+        return Err(Error::Metadata(format!("Total metadata too large; max {MOST_BYTES}")));
+    }
+    Ok(())
+}
+
+/// Puts metadata into the headers of an answer, but for names that `hidden` holds for.
+pub(super) fn show(
+    answer: &mut HeaderMap,
+    kind: Kind,
+    metadata: &BTreeMap<String, String>,
+    hidden: impl Fn(&str) -> bool,
+) {
+    let (prefix, _) = kind.prefixes();
+    for (name, value) in metadata.iter().filter(|(name, _)| !hidden(name)) {
+        put(answer, &format!("{prefix}{name}"), value);
+    }
+}
+
+/// Puts a header into an answer. What no header can hold is left out: it came by another door.
+pub(super) fn put(answer: &mut HeaderMap, name: &str, value: &str) {
+    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value.as_bytes())) {
+        answer.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(list: &[(&str, &str)]) -> HeaderMap {
+        let pair = |&(name, value): &(&str, &str)| {
+            (name.parse::<HeaderName>().unwrap(), HeaderValue::from_bytes(value.as_bytes()).unwrap())
+        };
+        list.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn an_empty_value_removes_from_containers_and_is_kept_on_objects() {
+        let given = headers(&[
+            ("x-container-meta-a_b", "1"),
+            ("x-container-meta-c", ""),
+            ("x-remove-container-meta-d", "x"),
+            ("x-object-meta-e", ""),
+            ("x-object-meta-f", "\u{e9}"),
+        ]);
+        let mut metadata: BTreeMap<String, String> =
+            ["c", "d", "e"].map(|name| (name.to_owned(), "old".to_owned())).into();
+        apply(&mut metadata, changes(&given, Kind::Container).unwrap()).unwrap();
+        assert_eq!(metadata, [("a-b", "1"), ("e", "old")].map(|(n, v)| (n.to_owned(), v.to_owned())).into());
+        let object = changes(&given, Kind::Object).unwrap();
+        assert_eq!(object["e"], Some(String::new()));
+        assert_eq!(object["f"], Some("\u{e9}".to_owned()));
+    }
+
+    #[test]
+    fn what_is_set_wins_over_what_is_removed_in_one_request() {
+        let given = headers(&[("x-remove-account-meta-a", "x"), ("x-account-meta-a", "1")]);
+        assert_eq!(changes(&given, Kind::Account).unwrap()["a"], Some("1".into()));
+        let given = headers(&[("x-account-meta-a", "1"), ("x-remove-account-meta-a", "x")]);
+        assert_eq!(changes(&given, Kind::Account).unwrap()["a"], Some("1".into()));
+    }
+
+    #[test]
+    fn metadata_is_bounded_in_names_values_number_and_sum() {
+        let check = |items: Vec<(String, String)>| {
+            let map: BTreeMap<String, String> = items.into_iter().collect();
+            super::check(map.iter()).map_err(|error| error.to_string())
+        };
+        let item = |name: usize, value: usize| vec![("n".repeat(name), "v".repeat(value))];
+        assert_eq!(check(item(128, 256)), Ok(()));
+        assert!(check(item(129, 1)).unwrap_err().starts_with("Metadata name too long"));
+        assert_eq!(check(item(1, 257)), Err("Metadata value longer than 256".into()));
+        let many = |count: usize, bytes: usize| {
+            (0..count).map(|index| (format!("{index:04}"), "v".repeat(bytes))).collect::<Vec<_>>()
+        };
+        assert_eq!(check(many(90, 1)), Ok(()));
+        assert_eq!(check(many(91, 1)), Err("Too many metadata items; max 90".into()));
+        assert_eq!(check(many(16, 252)), Ok(()));
+        assert_eq!(check(many(17, 252)), Err("Total metadata too large; max 4096".into()));
+    }
+}

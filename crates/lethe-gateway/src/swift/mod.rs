@@ -1,0 +1,84 @@
+//! OpenStack Swift for the gateway: accounts, containers and objects, and the logins that lead to them.
+//!
+//! Everything that clients, keystoneauth and Tempest ask for is answered here, identity included. What each verb costs
+//! in accesses is in `docs/reference/swift.md`, and counted by a test.
+
+mod account;
+mod asked;
+mod auth;
+mod bulk;
+mod byteranges;
+mod conditions;
+mod container;
+mod content;
+mod copy;
+mod cors;
+mod dates;
+mod describe;
+mod door;
+mod form_post;
+mod info;
+mod large;
+mod listing;
+mod metadata;
+mod object;
+mod put;
+mod query;
+mod range;
+mod read;
+mod refusal;
+mod rights;
+mod route;
+mod signature;
+mod target;
+mod temp_url;
+
+pub use door::{Address, SwiftDoor};
+
+use crate::account::Account;
+use crate::device::Device;
+use crate::gateway::Gateway;
+use crate::identity::{AccountName, Tokens, Users};
+use std::sync::Arc;
+use target::Target;
+
+/// What all verbs work with.
+struct Swift<D> {
+    gateway: Gateway<D>,
+    users: Arc<Users>,
+    tokens: Tokens,
+    /// Where clients reach this server.
+    address: Address,
+}
+
+impl<D: Device> Swift<D> {
+    /// The account that a target names; `None` if that is no account's name.
+    fn account_of(&self, target: &Target) -> Option<Account<D>> {
+        let name: AccountName = target.account.parse().ok()?;
+        Some(self.gateway.account(name.as_str()))
+    }
+}
+
+/// Where a verb is at work, and for whom.
+struct At<'a, D> {
+    account: &'a Account<D>,
+    target: &'a Target,
+    visitor: &'a rights::Visitor,
+}
+
+impl<D> At<'_, D> {
+    /// The container's name; the verbs of containers and objects have one.
+    fn container(&self) -> &str {
+        self.target.container.as_deref().unwrap_or_default()
+    }
+
+    /// The object's name; the verbs of objects have one.
+    fn object(&self) -> &str {
+        self.target.object.as_deref().unwrap_or_default()
+    }
+
+    /// Whether everything of the account may be shown.
+    fn is_owner(&self) -> bool {
+        self.visitor.owns(&self.target.account)
+    }
+}

@@ -1,0 +1,82 @@
+//! Putting an object.
+
+use super::asked::Asked;
+use super::conditions;
+use super::dates::http_date;
+use super::describe::{details, guess_type};
+use super::large;
+use super::metadata::put as put_header;
+use super::refusal::{Outcome, Refusal};
+use super::rights::Right;
+use super::route::empty;
+use super::{At, Swift};
+use crate::account::Account;
+use crate::catalogue::Object;
+use crate::checksums::hex;
+use crate::device::Device;
+use crate::error::Error;
+use crate::writer::Written;
+use axum::body::Body;
+use futures::StreamExt;
+use http::header::{ETAG, LAST_MODIFIED};
+use http::{Response, StatusCode};
+
+impl<D: Device> Swift<D> {
+    pub(super) async fn put(&self, asked: &Asked, at: &At<'_, D>, body: Body) -> Outcome<Response<Body>> {
+        self.check(asked, at.visitor, &at.target.account, Some(at.container()), Right::Write)?;
+        at.target.check_lengths()?;
+        if asked.headers.contains_key("x-copy-from") {
+            return self.copy_from(asked, at).await;
+        }
+        if asked.query.get("multipart-manifest") == Some("put") {
+            return self.put_large(asked, at, body).await;
+        }
+        let length = asked.length();
+        if length.is_none() && !asked.is_chunked() {
+            return Err(Refusal::new(
+                StatusCode::LENGTH_REQUIRED,
+                "The length of the body must be announced.",
+            ));
+        }
+        // What is refused for its head moves no block.
+        let conditions = conditions::of_put(&asked.headers)?;
+        let mut details = details(asked)?;
+        details.content_type.get_or_insert_with(|| guess_type(at.object()));
+        at.account.check_put(at.container(), at.object(), &conditions)?;
+        at.account.check_room(at.container(), at.object(), length)?;
+        let written = receive(at.account, body, length).await?;
+        if let Some(etag) = asked.header("etag")
+            && !conditions::bare(etag).eq_ignore_ascii_case(&hex(written.md5()))
+        {
+            return Err(Error::BadDigest("ETag").into());
+        }
+        let object = at.account.link(at.container(), at.object(), written, details, conditions).await?;
+        Ok(created(&object))
+    }
+}
+
+/// Writes a body into blocks.
+pub(super) async fn receive<D: Device>(
+    account: &Account<D>,
+    body: Body,
+    length: Option<u64>,
+) -> Outcome<Written> {
+    let mut writer = account.gateway().writer(length, None)?;
+    let mut pieces = body.into_data_stream();
+    while let Some(piece) = pieces.next().await {
+        writer.push(piece.map_err(|error| Error::Body(error.into()))?).await?;
+    }
+    Ok(writer.finish().await?)
+}
+
+/// The answer to who has put an object.
+pub(super) fn created(object: &Object) -> Response<Body> {
+    let mut answer = empty(StatusCode::CREATED);
+    let etag = match large::known_size(object) {
+        Some((_, etag)) => etag,
+        None => object.etag.clone(),
+    };
+    put_header(answer.headers_mut(), ETAG.as_str(), &etag);
+    put_header(answer.headers_mut(), LAST_MODIFIED.as_str(), &http_date(object.modified));
+    answer
+}

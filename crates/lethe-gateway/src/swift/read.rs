@@ -1,0 +1,147 @@
+//! Getting an object, or what is known about it.
+
+use super::asked::Asked;
+use super::byteranges::Frame;
+use super::conditions::{self, Verdict};
+use super::content::{self, Content};
+use super::describe::{content_type, describe};
+use super::large;
+use super::metadata::put;
+use super::range::{self, Wanted};
+use super::refusal::{Outcome, unsatisfiable};
+use super::route::empty;
+use super::{At, Swift};
+use crate::device::Device;
+use crate::error::Error;
+use axum::body::Body;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream, Stream, StreamExt};
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE};
+use http::{HeaderValue, Response, StatusCode};
+use std::ops::Range;
+
+impl<D: Device> Swift<D> {
+    /// `GET` and `HEAD` of an object.
+    pub(super) async fn read(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
+        self.check_read(asked, at.visitor, &at.target.account, at.container(), at.object())?;
+        let object = at.account.object(at.container(), at.object())?;
+        if asked.query.get("multipart-manifest") == Some("get") {
+            if large::is_static(&object) {
+                return self.show_manifest(asked, at, &object).await;
+            }
+            let content = Content::plain(&object);
+            return self.answer(asked, at, &object, content).await;
+        }
+        // What is known of a static large object stands in the catalogue: looking at it reads nothing.
+        if asked.is_head()
+            && let Some((bytes, etag)) = large::known_size(&object)
+        {
+            return Ok(head(asked, at, &object, bytes, &etag));
+        }
+        let content = self.content(asked, at, &object).await?;
+        self.answer(asked, at, &object, content).await
+    }
+
+    async fn answer(
+        &self,
+        asked: &Asked,
+        at: &At<'_, D>,
+        object: &crate::catalogue::Object,
+        content: Content,
+    ) -> Outcome<Response<Body>> {
+        let bytes = content.bytes();
+        let mut answer = head(asked, at, object, bytes, &content.etag);
+        if asked.is_head() || answer.status() != StatusCode::OK {
+            return Ok(answer);
+        }
+        let body = match range::wanted(&asked.headers, bytes) {
+            Wanted::Nothing => return Err(unsatisfiable(bytes)),
+            Wanted::All => content::read(&self.gateway, content.pieces),
+            Wanted::Ranges(ranges) => {
+                *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
+                match ranges.as_slice() {
+                    [range] => {
+                        let (first, last) = (range.start, range.end - 1);
+                        put(
+                            answer.headers_mut(),
+                            CONTENT_RANGE.as_str(),
+                            &format!("bytes {first}-{last}/{bytes}"),
+                        );
+                        answer
+                            .headers_mut()
+                            .insert(CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
+                        content::read(&self.gateway, content.cut(range))
+                    }
+                    ranges => {
+                        let frame = Frame::new(boundary()?, content_type(object).to_owned(), bytes);
+                        put(answer.headers_mut(), CONTENT_TYPE.as_str(), &frame.content_type());
+                        answer.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(frame.length(ranges)));
+                        self.framed(&frame, ranges, &content)
+                    }
+                }
+            }
+        };
+        *answer.body_mut() = begun(body).await?;
+        Ok(answer)
+    }
+
+    /// Several ranges, each between its frame's lines.
+    fn framed(
+        &self,
+        frame: &Frame,
+        ranges: &[Range<u64>],
+        content: &Content,
+    ) -> BoxStream<'static, Result<Bytes, Error>> {
+        let mut parts: Vec<BoxStream<'static, Result<Bytes, Error>>> = Vec::new();
+        let line = |bytes: Bytes| stream::once(async move { Ok(bytes) }).boxed();
+        for range in ranges {
+            parts.push(line(frame.before(range)));
+            parts.push(content::read(&self.gateway, content.cut(range)));
+            parts.push(line(frame.after()));
+        }
+        parts.push(line(frame.end()));
+        stream::iter(parts).flatten().boxed()
+    }
+}
+
+/// The head of an answer, with the whole length, or with 304 or 412 if a condition says so.
+fn head<D>(
+    asked: &Asked,
+    at: &At<'_, D>,
+    object: &crate::catalogue::Object,
+    bytes: u64,
+    etag: &str,
+) -> Response<Body> {
+    let verdict = conditions::check(&asked.headers, conditions::bare(etag), object.modified);
+    if let Verdict::Failed(condition) = verdict {
+        return conditions::failed(condition).into_response(&asked.method);
+    }
+    let mut answer = empty(StatusCode::OK);
+    describe(answer.headers_mut(), object, etag, asked, at.visitor);
+    if let Verdict::NotModified = verdict {
+        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+        return answer;
+    }
+    answer.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(bytes));
+    answer
+}
+
+/// A body whose first bytes are there: what fails before them is a status, what fails later ends the connection.
+pub(super) async fn begun(
+    mut body: impl Stream<Item = Result<Bytes, Error>> + Send + Unpin + 'static,
+) -> Outcome<Body> {
+    let first = match body.next().await {
+        Some(first) => first?,
+        None => return Ok(Body::empty()),
+    };
+    Ok(Body::from_stream(stream::once(async move { Ok(first) }).chain(body)))
+}
+
+/// A line that occurs in no object but by chance: 128 random bits.
+fn boundary() -> Outcome<String> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|_| {
+        super::refusal::Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "The system gave no random numbers.")
+    })?;
+    Ok(crate::checksums::hex(&random))
+}

@@ -1,0 +1,167 @@
+//! From the path and the method of a request to its verb.
+
+use super::asked::Asked;
+use super::auth::{discovery, v1, v2, v3};
+use super::refusal::{Outcome, Refusal};
+use super::target::Target;
+use super::{Swift, bulk, info};
+use crate::device::Device;
+use crate::door::Verb;
+use axum::body::Body;
+use bytes::Bytes;
+use futures::StreamExt;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+/// The most bytes of a login.
+const MOST_LOGIN_BYTES: usize = 64 << 10;
+
+impl<D: Device> Swift<D> {
+    /// Does what is asked, and names it for the log.
+    pub(super) async fn route(&self, asked: &Asked, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
+        let path = asked.path.trim_end_matches('/');
+        let looks = matches!(asked.method, Method::GET | Method::HEAD);
+        match path {
+            "/info" if looks => {
+                verb.name("Info");
+                Ok(with_json(StatusCode::OK, &self.info()))
+            }
+            "/healthcheck" if looks => {
+                verb.name("HealthCheck");
+                Ok(text("text/plain", "OK"))
+            }
+            "/crossdomain.xml" if looks => {
+                verb.name("CrossDomain");
+                Ok(text("application/xml", info::CROSS_DOMAIN))
+            }
+            "/auth/v1.0" | "/auth/v1" | "/v1.0" | "/auth" if looks => {
+                verb.name("LogInV1");
+                v1::log_in(self, asked).await
+            }
+            "" if looks => {
+                verb.name("Versions");
+                let versions =
+                    json!({"versions": {"values": [discovery::v3(&asked.base), discovery::v2(&asked.base)]}});
+                Ok(with_json(StatusCode::MULTIPLE_CHOICES, &versions))
+            }
+            "/v2.0" if looks => {
+                verb.name("Versions");
+                Ok(with_json(StatusCode::OK, &json!({"version": discovery::v2(&asked.base)})))
+            }
+            "/v3" if looks => {
+                verb.name("Versions");
+                Ok(with_json(StatusCode::OK, &json!({"version": discovery::v3(&asked.base)})))
+            }
+            "/v2.0/tokens" if asked.method == Method::POST => {
+                verb.name("LogInV2");
+                let body = whole(body, MOST_LOGIN_BYTES).await?;
+                Ok(with_json(StatusCode::OK, &v2::log_in(self, asked, &body).await?))
+            }
+            "/v3/auth/tokens" => self.route_v3(asked, body, verb).await,
+            _ => self.route_storage(asked, body, verb).await,
+        }
+    }
+
+    async fn route_v3(&self, asked: &Asked, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
+        match asked.method.as_str() {
+            "POST" => {
+                verb.name("LogInV3");
+                let body = whole(body, MOST_LOGIN_BYTES).await?;
+                let (token, described) = v3::log_in(self, asked, &body).await?;
+                let mut answer = with_json(StatusCode::CREATED, &described);
+                if let Ok(mut value) = HeaderValue::try_from(token.as_str()) {
+                    value.set_sensitive(true);
+                    answer.headers_mut().insert("x-subject-token", value);
+                }
+                answer.headers_mut().insert("vary", HeaderValue::from_static("X-Auth-Token"));
+                Ok(answer)
+            }
+            "GET" | "HEAD" => {
+                verb.name("ShowToken");
+                let mut answer = with_json(StatusCode::OK, &v3::show(self, asked)?);
+                if let Some(subject) = asked.headers.get("x-subject-token") {
+                    answer.headers_mut().insert("x-subject-token", subject.clone());
+                }
+                Ok(answer)
+            }
+            "DELETE" => {
+                verb.name("RevokeToken");
+                v3::revoke(self, asked)?;
+                Ok(empty(StatusCode::NO_CONTENT))
+            }
+            _ => Err(Refusal::no_such_method()),
+        }
+    }
+
+    async fn route_storage(&self, asked: &Asked, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
+        let Some(target) = Target::read(&asked.path) else {
+            // A path of the storage kind says no more than that somebody must be known first.
+            return Err(if asked.path.starts_with("/v1/") && asked.token().is_none() {
+                Refusal::unauthorized("This server could not verify that you are authorized.")
+            } else {
+                Refusal::not_found()
+            });
+        };
+        let method = asked.method.as_str();
+        if method == "OPTIONS" {
+            verb.name("Preflight");
+            return self.preflight(asked, &target);
+        }
+        let visitor = self.visitor(asked, &target)?;
+        // Names that are none are nobody's.
+        let account = self.account_of(&target).ok_or_else(|| visitor.turned_away())?;
+        let at = super::At { account: &account, target: &target, visitor: &visitor };
+        if target.container.is_none() && asked.query.has("bulk-delete") && matches!(method, "DELETE" | "POST")
+        {
+            verb.name("BulkDelete");
+            return bulk::delete(self, asked, &at, body).await;
+        }
+        if asked.query.has("extract-archive") && method == "PUT" {
+            verb.name("ExtractArchive");
+            return bulk::extract(self, asked, &at, body).await;
+        }
+        match (&target.container, &target.object) {
+            (None, _) => self.on_account(asked, &at, verb).await,
+            (Some(_), None) => self.on_container(asked, &at, body, verb).await,
+            (Some(_), Some(_)) => self.on_object(asked, &at, body, verb).await,
+        }
+    }
+}
+
+/// An answer without a body.
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
+    let mut answer = Response::new(Body::empty());
+    *answer.status_mut() = status;
+    answer
+}
+
+pub(super) fn with_json(status: StatusCode, value: &Value) -> Response<Body> {
+    let mut answer = Response::new(Body::from(value.to_string()));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+fn text(kind: &'static str, text: &'static str) -> Response<Body> {
+    let mut answer = Response::new(Body::from(text));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
+
+/// All of a body that has at most this many bytes.
+///
+/// # Errors
+/// 413 for a longer one; those of reading it.
+pub(super) async fn whole(body: Body, most: usize) -> Outcome<Bytes> {
+    let mut pieces = body.into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| crate::Error::Body(error.into()))?;
+        if bytes.len() + piece.len() > most {
+            return Err(Refusal::too_large(format!("The body may have at most {most} bytes.")));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes.into())
+}

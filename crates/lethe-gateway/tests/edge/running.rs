@@ -1,0 +1,155 @@
+//! A server on loopback over a device in memory, and clients of it.
+
+use bytes::Bytes;
+use lethe_gateway::catalogue::{ContainerSettings, Details};
+use lethe_gateway::conditions::WriteConditions;
+use lethe_gateway::identity::{AccessKey, User, Users};
+use lethe_gateway::s3::S3Door;
+use lethe_gateway::server::{self, serve};
+use lethe_gateway::testing::MemoryDevice;
+use lethe_gateway::{FIRST_ACCOUNT, Gateway, Options};
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::path::Path;
+use object_store::signer::Signer;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+pub(crate) const BLOCK: usize = 4096;
+const BLOCKS: u64 = 8192;
+pub(crate) const BATCH: usize = 8;
+
+/// Nothing here takes so long; a promise that is broken by never ending is seen after it.
+pub(crate) const EVER: Duration = Duration::from_secs(60);
+
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) gateway: Gateway<Arc<MemoryDevice>>,
+    end: oneshot::Sender<()>,
+    server: JoinHandle<()>,
+    scheme: &'static str,
+}
+
+pub(crate) async fn start(serving: server::Options) -> Running {
+    start_with(Options::default(), serving).await
+}
+
+pub(crate) async fn start_with(options: Options, serving: server::Options) -> Running {
+    let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, BATCH));
+    let gateway = Gateway::open(device, options).await.expect("opened");
+    let account = gateway.account(FIRST_ACCOUNT);
+    account.create_container("bucket", ContainerSettings::default()).await.expect("made");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    let address = listener.local_addr().expect("bound");
+    let (end, ended) = oneshot::channel();
+    let scheme = if serving.tls.is_some() { "https" } else { "http" };
+    let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]).expect("a user");
+    let door = S3Door::new(gateway.clone(), Arc::new(users));
+    let server = tokio::spawn(async move {
+        let ended = async {
+            let _ = ended.await;
+        };
+        serve(listener, door, serving, ended).await;
+    });
+    Running { address, gateway, end, server, scheme }
+}
+
+impl Running {
+    pub(crate) fn builder(&self) -> AmazonS3Builder {
+        AmazonS3Builder::new()
+            .with_endpoint(format!("{}://{}", self.scheme, self.address))
+            .with_allow_http(true)
+            .with_region("us-east-1")
+            .with_bucket_name("bucket")
+            .with_access_key_id("access")
+            .with_secret_access_key("secret")
+            .with_retry(object_store::RetryConfig { max_retries: 0, ..Default::default() })
+    }
+
+    pub(crate) fn client(&self) -> AmazonS3 {
+        self.builder().build().expect("a client")
+    }
+
+    /// Puts an object without a client.
+    pub(crate) async fn put(&self, key: &str, body: &Bytes) {
+        let mut writer = self.gateway.writer(Some(body.len() as u64), None).expect("room");
+        writer.push(body.clone()).await.expect("written");
+        let written = writer.finish().await.expect("written");
+        let account = self.gateway.account(FIRST_ACCOUNT);
+        let linked =
+            account.link("bucket", key, written, Details::default(), WriteConditions::default()).await;
+        linked.expect("linked");
+    }
+
+    /// The head of a signed request; `headers` are not signed.
+    pub(crate) async fn head(&self, method: http::Method, key: &str, headers: &str) -> String {
+        let signed = self.client().signed_url(method.clone(), &Path::from(key), EVER).await.expect("signed");
+        let target = format!("{}?{}", signed.path(), signed.query().expect("signed"));
+        format!("{method} {target} HTTP/1.1\r\nhost: {}\r\n{headers}\r\n", self.address)
+    }
+
+    /// A connection on which a head was sent.
+    pub(crate) async fn send(&self, head: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).await.expect("connected");
+        stream.write_all(head.as_bytes()).await.expect("sent");
+        stream
+    }
+
+    /// Waits until no transfer holds memory and no block is set aside beside what objects hold.
+    pub(crate) async fn until_at_rest(&self, free_blocks: u64) {
+        let memory = Options::default().memory;
+        let is_at_rest =
+            || self.gateway.free_memory() == memory && self.gateway.usage().free_blocks == free_blocks;
+        let waiting = async {
+            while !is_at_rest() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(EVER, waiting).await.expect("everything that was taken is given back");
+    }
+
+    /// Tells the server to end; what comes back is ready when it has.
+    pub(crate) fn end(self) -> JoinHandle<()> {
+        self.end.send(()).expect("it still runs");
+        self.server
+    }
+
+    pub(crate) async fn stop(self) {
+        let gateway = self.gateway.clone();
+        within(self.end()).await.expect("a gentle end");
+        within(gateway.settle()).await;
+    }
+}
+
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(EVER, future).await.expect("not for ever")
+}
+
+/// The head of an answer, and what of its body came with it.
+pub(crate) async fn answer_head(stream: &mut TcpStream) -> (u16, String, Vec<u8>) {
+    let mut answer = Vec::new();
+    let end = loop {
+        let read = within(stream.read_buf(&mut answer)).await.expect("an answer");
+        assert!(read > 0, "the connection ended: {}", String::from_utf8_lossy(&answer));
+        if let Some(end) = answer.windows(4).position(|four| four == b"\r\n\r\n") {
+            break end + 4;
+        }
+    };
+    let body = answer.split_off(end);
+    let head = String::from_utf8(answer).expect("a head is text").to_ascii_lowercase();
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    (status, head, body)
+}
+
+pub(crate) fn body(bytes: usize) -> Bytes {
+    let mut state = 12345u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..bytes).map(|_| next()).collect::<Vec<u8>>().into()
+}

@@ -1,0 +1,179 @@
+//! A gateway in memory with several users, and requests to it as they go over the wire.
+
+use super::signer::Signer;
+use lethe_gateway::identity::{AccessKey, Caller, Role, User, Users};
+use lethe_gateway::s3::S3Door;
+use lethe_gateway::server::{Options as ServerOptions, serve};
+use lethe_gateway::testing::MemoryDevice;
+use lethe_gateway::{Account, Gateway, Options};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use time::OffsetDateTime;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+pub(crate) const BLOCK: usize = 4096;
+
+/// Who asks. Every secret is the access key with `-secret` behind it.
+pub(crate) mod keys {
+    /// The owner of the first account.
+    pub(crate) const OWNER: &str = "owner";
+    /// The owner of another account.
+    pub(crate) const STRANGER: &str = "stranger";
+    /// A user of the first account who owns nothing.
+    pub(crate) const MEMBER: &str = "member";
+}
+
+pub(crate) struct Server {
+    address: SocketAddr,
+    pub(crate) device: Arc<MemoryDevice>,
+    pub(crate) gateway: Gateway<Arc<MemoryDevice>>,
+    end: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+}
+
+/// What came back.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The first element of this name in the body.
+    pub(crate) fn element(&self, name: &str) -> Option<&str> {
+        let after = self.body.split_once(&format!("<{name}>"))?.1;
+        Some(after.split_once(&format!("</{name}>"))?.0)
+    }
+
+    /// Status and code, such as `403 AccessDenied`; only the status of an answer without a body.
+    pub(crate) fn verdict(&self) -> String {
+        match self.element("Code") {
+            Some(code) if self.status >= 400 => format!("{} {code}", self.status),
+            _ => self.status.to_string(),
+        }
+    }
+}
+
+/// The present, as a signature has it.
+pub(crate) fn now() -> String {
+    at(OffsetDateTime::now_utc())
+}
+
+pub(crate) fn at(moment: OffsetDateTime) -> String {
+    let (date, time) = (moment.date(), moment.time());
+    let month = u8::from(date.month());
+    format!(
+        "{:04}{month:02}{:02}T{:02}{:02}{:02}Z",
+        date.year(),
+        date.day(),
+        time.hour(),
+        time.minute(),
+        time.second()
+    )
+}
+
+fn user(account: &str, name: &str, role: Role, key: &str) -> User {
+    let (account, user) = (account.parse().expect("a name"), name.parse().expect("a name"));
+    let key = AccessKey::new(key, format!("{key}-secret"));
+    User { caller: Caller { account, user, role }, password: None, keys: vec![key] }
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        let device = Arc::new(MemoryDevice::new(BLOCK, 4096, 8));
+        let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = listener.local_addr().expect("bound");
+        let (end, ended) = oneshot::channel();
+        let users = vec![
+            user("lethe", "owner", Role::Owner, keys::OWNER),
+            user("lethe", "member", Role::Member, keys::MEMBER),
+            user("elsewhere", "owner", Role::Owner, keys::STRANGER),
+        ];
+        let door = S3Door::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
+        let serving = tokio::spawn(async move {
+            let ended = async {
+                let _ = ended.await;
+            };
+            serve(listener, door, ServerOptions::default(), ended).await;
+        });
+        Server { address, device, gateway, end, serving }
+    }
+
+    pub(crate) async fn stop(self) {
+        self.end.send(()).expect("it still runs");
+        self.serving.await.expect("a gentle end");
+    }
+
+    pub(crate) fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    pub(crate) fn account(&self, name: &str) -> Account<Arc<MemoryDevice>> {
+        self.gateway.account(name)
+    }
+
+    /// Sends these bytes as they are.
+    pub(crate) async fn raw(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(String, String)],
+        body: &[u8],
+    ) -> Answer {
+        let mut stream = TcpStream::connect(self.address).await.expect("connected");
+        let mut head = format!("{method} {target} HTTP/1.1\r\nconnection: close\r\n");
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        if !headers.iter().any(|(name, _)| name == "host") {
+            head += &format!("host: {}\r\n", self.address);
+        }
+        head += &format!("content-length: {}\r\n\r\n", body.len());
+        stream.write_all(head.as_bytes()).await.expect("sent");
+        // A refusal may come, and the connection end, before all of the body was sent.
+        let _ = stream.write_all(body).await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (head, body) = answer.split_once("\r\n\r\n").expect("an answer");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        Answer { status, head: head.to_owned(), body: body.to_owned() }
+    }
+
+    /// Sends a request that this key signs.
+    pub(crate) async fn send(
+        &self,
+        key: &str,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
+        let (date, secret) = (now(), format!("{key}-secret"));
+        let signer = Signer { access_key: key, secret: &secret, date: &date };
+        let headers = signer.headers(method, target, &self.host(), headers, body);
+        self.raw(method, target, &headers, body).await
+    }
+
+    /// Sends a request that nobody signs.
+    pub(crate) async fn unsigned(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
+        let headers: Vec<(String, String)> =
+            headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        self.raw(method, target, &headers, body).await
+    }
+}

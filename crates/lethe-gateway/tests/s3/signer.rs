@@ -1,0 +1,129 @@
+//! Signatures of version 4, computed apart from the crate under test.
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
+
+/// A pair of keys, and the moment at which they sign.
+#[derive(Clone, Copy)]
+pub(crate) struct Signer<'a> {
+    pub(crate) access_key: &'a str,
+    pub(crate) secret: &'a str,
+    /// `20261122T080000Z`.
+    pub(crate) date: &'a str,
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length");
+    mac.update(text);
+    mac.finalize().into_bytes().to_vec()
+}
+
+/// As version 4 wants names and values of a query: all but letters, digits and `-_.~`.
+pub(crate) fn encode(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+impl Signer<'_> {
+    pub(crate) fn scope(&self) -> String {
+        format!("{}/us-east-1/s3/aws4_request", &self.date[..8])
+    }
+
+    /// The signature of any text.
+    pub(crate) fn sign(&self, text: &str) -> String {
+        let first = format!("AWS4{}", self.secret).into_bytes();
+        let key = [&self.date[..8], "us-east-1", "s3", "aws4_request"]
+            .iter()
+            .fold(first, |key, part| mac(&key, part.as_bytes()));
+        hex(&mac(&key, text.as_bytes()))
+    }
+
+    /// The signature of a request: of all its headers, which must be sorted, and of the digest of its body.
+    fn request(&self, method: &str, target: &str, headers: &[(String, String)], digest: &str) -> String {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let mut pairs: Vec<String> = query
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+            .map(|pair| if pair.contains('=') { pair.to_owned() } else { format!("{pair}=") })
+            .collect();
+        pairs.sort();
+        let lines: String = headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
+        let canonical =
+            format!("{method}\n{path}\n{}\n{lines}\n{}\n{digest}", pairs.join("&"), names(headers));
+        self.sign(&format!(
+            "AWS4-HMAC-SHA256\n{}\n{}\n{}",
+            self.date,
+            self.scope(),
+            sha256(canonical.as_bytes())
+        ))
+    }
+
+    /// The headers of a request with a signature of them among them.
+    pub(crate) fn headers(
+        &self,
+        method: &str,
+        target: &str,
+        host: &str,
+        more: &[(&str, &str)],
+        body: &[u8],
+    ) -> Vec<(String, String)> {
+        let digest = sha256(body);
+        let mut headers: Vec<(String, String)> =
+            [("host", host), ("x-amz-content-sha256", &digest), ("x-amz-date", self.date)]
+                .iter()
+                .chain(more)
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+        headers.sort();
+        let signature = self.request(method, target, &headers, &digest);
+        let authorization = format!(
+            "AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={}, Signature={signature}",
+            self.access_key,
+            self.scope(),
+            names(&headers)
+        );
+        headers.push(("authorization".into(), authorization));
+        headers
+    }
+
+    /// A target with a signature in it that is good for so many seconds, for these headers.
+    pub(crate) fn presign(
+        &self,
+        method: &str,
+        target: &str,
+        host: &str,
+        more: &[(&str, &str)],
+        seconds: u32,
+    ) -> String {
+        let mut headers: Vec<(String, String)> = [("host", host)]
+            .iter()
+            .chain(more)
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        headers.sort();
+        let joint = if target.contains('?') { '&' } else { '?' };
+        let unsigned = format!(
+            "{target}{joint}X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={}&X-Amz-Date={}&X-Amz-Expires={seconds}&\
+             X-Amz-SignedHeaders={}",
+            encode(&format!("{}/{}", self.access_key, self.scope())),
+            self.date,
+            encode(&names(&headers))
+        );
+        let signature = self.request(method, &unsigned, &headers, "UNSIGNED-PAYLOAD");
+        format!("{unsigned}&X-Amz-Signature={signature}")
+    }
+}
+
+fn names(headers: &[(String, String)]) -> String {
+    headers.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(";")
+}
