@@ -1,10 +1,12 @@
 //! What `lethe serve` and `lethe init` say about a vault.
 
-use crate::credentials::Credentials;
 use crate::size::Size;
+use lethe_gateway::identity::User;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
+use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::path::Path;
 
 /// A vault in the figures that its owner wants to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +35,26 @@ pub struct VaultSummary {
     pub trusted: Size,
     /// What storing costs, in US dollars a month, if a table of prices was given.
     pub dollars_per_month: Option<f64>,
+    /// The pace that it is served at, if there is one.
+    #[serde(default)]
+    pub pace: Option<PaceSummary>,
+}
+
+/// What a pace costs, whether or not anybody asks for anything.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PaceSummary {
+    /// The length of a turn, as it was written.
+    pub turn: String,
+    /// Accesses of a turn.
+    pub batch: u32,
+    /// Bytes that can be read or written in a second.
+    pub per_second: Size,
+    /// Requests of a day.
+    pub requests: u64,
+    /// Bytes that move in a day, both ways together.
+    pub bytes: Size,
+    /// US dollars of a day, if a table of prices was given.
+    pub dollars: Option<f64>,
 }
 
 impl VaultSummary {
@@ -54,44 +76,121 @@ impl VaultSummary {
         if let Some(dollars) = self.dollars_per_month {
             line("storage costs", format!("${dollars:.2} a month when full; requests and traffic apart"));
         }
+        if let Some(pace) = &self.pace {
+            let PaceSummary { turn, batch, per_second, requests, bytes, dollars } = pace;
+            line("pace", format!("a batch of {batch} every {turn}: at most {per_second} a second"));
+            let dollars = dollars.map(|dollars| format!(", ${dollars:.2}")).unwrap_or_default();
+            line("a day of it", format!("about {requests} requests, {bytes}{dollars}; used or not"));
+        }
         text
     }
 }
 
-/// Everything that `lethe serve` prints before it serves.
-pub fn serving(
-    vault: &VaultSummary,
-    listen: SocketAddr,
-    admin: SocketAddr,
-    credentials: &Credentials,
-) -> String {
+/// Where a gateway listens.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses<'a> {
+    /// Whether clients must speak TLS.
+    pub tls: bool,
+    /// For clients of S3.
+    pub s3: SocketAddr,
+    /// For clients of Swift, if they may come.
+    pub swift: Option<SocketAddr>,
+    /// The address that clients of Swift use, if it is another one.
+    pub swift_url: Option<&'a str>,
+    /// For health and metrics.
+    pub admin: SocketAddr,
+}
+
+impl Addresses<'_> {
+    fn url(&self, listen: SocketAddr) -> String {
+        format!("{}://{listen}", if self.tls { "https" } else { "http" })
+    }
+
+    fn swift_url(&self) -> Option<String> {
+        let listen = self.swift?;
+        Some(self.swift_url.map_or_else(|| self.url(listen), |url| url.trim_end_matches('/').to_owned()))
+    }
+}
+
+/// Everything that `lethe serve` prints before it serves. `password` is the first user's, if it was made just now.
+pub fn serving(vault: &VaultSummary, at: &Addresses<'_>, users: &[User], password: Option<&str>) -> String {
     let opened = if vault.fresh { "A new vault" } else { "The vault of before" };
+    let vault = vault.render();
+    let also = at.swift_url().map_or(String::new(), |url| format!(", Swift on {url}"));
+    let s3_url = at.url(at.s3);
+    let (s3, swift) = (s3(&s3_url, users), swift(at, users, password));
     format!(
         "\
 {opened}
 {vault}
-Serving S3 on http://{listen}, health and metrics on http://{admin}
+Serving S3 on {s3_url}{also}, health and metrics on http://{admin}
 
-  export AWS_ACCESS_KEY_ID={id}
+{s3}{swift}
+Ctrl-C stops.
+",
+        admin = at.admin,
+    )
+}
+
+/// Where the owner's page is. The link goes to a terminal only: elsewhere it would stay in a log.
+pub fn page(link: &str, file: &Path) -> String {
+    if std::io::stdout().is_terminal() {
+        format!("What applications ask beside what the provider sees, for your eyes alone:\n  {link}")
+    } else {
+        format!("The link to the owner's page is in {}.", file.display())
+    }
+}
+
+/// How to use S3, with the keys of the first user who has some.
+fn s3(endpoint: &str, users: &[User]) -> String {
+    let Some(key) = users.iter().find_map(|user| user.keys.first()) else {
+        return "No user has S3 keys: `lethe user keys ACCOUNT:USER` makes some.\n".to_owned();
+    };
+    format!(
+        "  export AWS_ACCESS_KEY_ID={id}
   export AWS_SECRET_ACCESS_KEY={secret}
-  export AWS_DEFAULT_REGION=us-east-1 AWS_ENDPOINT_URL=http://{listen}
+  export AWS_DEFAULT_REGION=us-east-1 AWS_ENDPOINT_URL={endpoint}
 
 With these set, try:
 
   aws s3 mb s3://first
   aws s3 cp README.md s3://first/
-
-Ctrl-C stops.
 ",
-        vault = vault.render(),
-        id = credentials.access_key_id,
-        secret = credentials.secret_access_key,
+        id = key.id,
+        secret = *key.secret,
+    )
+}
+
+/// How to use Swift, as the first user who has a password.
+fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>) -> String {
+    let Some(url) = at.swift_url() else { return String::new() };
+    let Some(user) = users.iter().find(|user| user.password.is_some()) else {
+        return "\nNo user has a password for Swift: `lethe user password ACCOUNT:USER` makes one.\n"
+            .to_owned();
+    };
+    let name = format!("{}:{}", user.caller.account.as_str(), user.caller.user.as_str());
+    let (key, hint) = match password {
+        Some(password) => (password, "The password is shown this once.".to_owned()),
+        None => ("...", format!("The password was shown once; `lethe user password {name}` makes another.")),
+    };
+    format!(
+        "
+  export ST_AUTH={url}/auth/v1.0 ST_USER={name} ST_KEY={key}
+
+With these set, try:
+
+  swift upload first README.md
+  swift list first
+
+{hint}
+"
     )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lethe_gateway::identity::AccessKey;
 
     fn summary() -> VaultSummary {
         VaultSummary {
@@ -106,6 +205,7 @@ mod tests {
             trusted_usual: Size(40 << 20),
             trusted: Size(96 << 20),
             dollars_per_month: None,
+            pace: None,
         }
     }
 
@@ -125,19 +225,55 @@ mod tests {
         assert!(!text.contains('$'));
         let priced = VaultSummary { dollars_per_month: Some(0.069), ..summary() };
         assert!(priced.render().contains("$0.07 a month"));
+        let pace = PaceSummary {
+            turn: "1s".into(),
+            batch: 16,
+            per_second: Size(1 << 20),
+            requests: 7654321,
+            bytes: Size(5 << 40),
+            dollars: Some(2.345),
+        };
+        let text = VaultSummary { pace: Some(pace), ..summary() }.render();
+        for part in ["a batch of 16 every 1s: at most 1 MiB a second", "7654321 requests, 5 TiB, $2.35"] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
     }
 
     #[test]
     fn the_commands_to_try_can_be_pasted() {
-        let folder = tempfile::tempdir().unwrap();
-        let credentials = Credentials::make(&folder.path().join("c.toml")).unwrap();
-        let listen = "127.0.0.1:9317".parse().unwrap();
-        let admin = "127.0.0.1:9318".parse().unwrap();
-        let text = serving(&summary(), listen, admin, &credentials);
+        let users = [User::first(AccessKey::new("LTHEID", "hush"))];
+        let at = addresses();
+        let text = serving(&summary(), &at, &users, None);
         assert!(text.contains("AWS_ENDPOINT_URL=http://127.0.0.1:9317\n"));
-        assert!(text.contains(&format!("AWS_ACCESS_KEY_ID={}\n", credentials.access_key_id)));
-        assert!(text.contains(&format!("AWS_SECRET_ACCESS_KEY={}\n", credentials.secret_access_key)));
+        assert!(text.contains("AWS_ACCESS_KEY_ID=LTHEID\n"));
+        assert!(text.contains("AWS_SECRET_ACCESS_KEY=hush\n"));
         assert!(text.contains("aws s3 mb s3://first\n"));
         assert_eq!(text.lines().filter(|line| line.contains("aws s3 ")).count(), 2);
+    }
+
+    fn addresses() -> Addresses<'static> {
+        let [s3, swift, admin] =
+            ["127.0.0.1:9317", "127.0.0.1:9319", "127.0.0.1:9318"].map(|address| address.parse().unwrap());
+        Addresses { tls: false, s3, swift: Some(swift), swift_url: None, admin }
+    }
+
+    #[test]
+    fn the_password_is_shown_when_it_was_made_and_never_again() {
+        let hash = crate::users_file::hash("open sesame").unwrap();
+        let users = [User { password: Some(hash), ..User::first(AccessKey::new("LTHEID", "hush")) }];
+        let first = serving(&summary(), &addresses(), &users, Some("open sesame"));
+        let line = "ST_AUTH=http://127.0.0.1:9319/auth/v1.0 ST_USER=lethe:owner ST_KEY=open sesame\n";
+        assert!(first.contains(line), "{first}");
+        let later = serving(&summary(), &addresses(), &users, None);
+        assert!(!later.contains("sesame") && later.contains("lethe user password lethe:owner"), "{later}");
+        let without = serving(&summary(), &addresses(), &[User::first(AccessKey::new("A", "b"))], None);
+        assert!(without.contains("No user has a password"), "{without}");
+        let off = serving(&summary(), &Addresses { swift: None, ..addresses() }, &users, None);
+        assert!(!off.contains("ST_AUTH") && !off.contains("Swift"), "{off}");
+        let secure = serving(&summary(), &Addresses { tls: true, ..addresses() }, &users, None);
+        assert!(secure.contains("ST_AUTH=https://127.0.0.1:9319/auth/v1.0 "), "{secure}");
+        let named = Addresses { swift_url: Some("https://s.example.org/"), ..addresses() };
+        let text = serving(&summary(), &named, &users, None);
+        assert!(text.contains("ST_AUTH=https://s.example.org/auth/v1.0 "), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use lethe_core::words::BlockId;
 use lethe_gateway::device::RowChange;
-use lethe_gateway::{Device, DeviceError};
+use lethe_gateway::{Device, DeviceError, Flow};
 use lethe_vault::{Call, Vault, VaultError};
 
 /// See the module.
@@ -23,14 +23,25 @@ impl Device for VaultDevice {
         self.0.max_batch()
     }
 
-    async fn read(&self, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
-        let calls = blocks.into_iter().map(|block| Call::Read(BlockId(block))).collect();
-        Ok(self.0.access(calls).await.map_err(failure)?.into_iter().flatten().collect())
+    fn rows_bytes(&self) -> u64 {
+        self.0.header().parameters.rows_bytes
     }
 
-    async fn write(&self, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
+    async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
+        let calls = blocks.into_iter().map(|block| Call::Read(BlockId(block))).collect();
+        Ok(self
+            .0
+            .access_in(lethe_vault::Flow(flow.0), calls)
+            .await
+            .map_err(failure)?
+            .into_iter()
+            .flatten()
+            .collect())
+    }
+
+    async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
         let calls = writes.into_iter().map(|(block, payload)| Call::Write(BlockId(block), payload.into()));
-        self.0.access(calls.collect()).await.map(drop).map_err(failure)
+        self.0.access_in(lethe_vault::Flow(flow.0), calls.collect()).await.map(drop).map_err(failure)
     }
 
     async fn load_rows(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, DeviceError> {

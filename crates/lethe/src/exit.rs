@@ -1,11 +1,12 @@
 //! Exit codes: what a script may rely on.
 
+use crate::commands::UserError;
 use crate::config::{ConfigError, SettingsError};
 use crate::interrupt::Interrupted;
 use crate::listen::ListenError;
 use crate::logging::LoggingError;
 use lethe_core::store::UntrustedError;
-use lethe_gateway::DeviceError;
+use lethe_gateway::{DeviceError, TlsError};
 use lethe_seal::key_file::KeyFileError;
 use lethe_store::{OpenError, PriceError};
 use lethe_vault::VaultError;
@@ -48,7 +49,11 @@ impl Exit {
 }
 
 fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
-    if cause.is::<ConfigError>() || cause.is::<SettingsError>() || cause.is::<PriceError>() {
+    if cause.is::<ConfigError>()
+        || cause.is::<SettingsError>()
+        || cause.is::<PriceError>()
+        || cause.is::<TlsError>()
+    {
         return Some(Exit::Usage);
     }
     if cause.is::<Interrupted>() {
@@ -100,6 +105,12 @@ fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
         return Some(match error {
             KeyFileError::Io { doing: "create", .. } => Exit::Failure,
             // What was named as the key is none, or not there.
+            _ => Exit::Usage,
+        });
+    }
+    if let Some(error) = cause.downcast_ref::<UserError>() {
+        return Some(match error {
+            UserError::File(_) => Exit::Failure,
             _ => Exit::Usage,
         });
     }

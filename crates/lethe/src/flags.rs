@@ -2,8 +2,9 @@
 
 use crate::config::{
     Cipher, Config, KeyConfig, KeySource, LogConfig, LogFormat, Padding, PricesConfig, Scheme, ServeConfig,
-    StoreConfig, StoreOptions, VaultConfig,
+    StoreConfig, StoreOptions, SwiftListen, TlsConfig, VaultConfig,
 };
+use crate::interval::Interval;
 use crate::size::Size;
 use clap::Args;
 use std::net::SocketAddr;
@@ -103,9 +104,36 @@ pub struct ServeFlags {
     /// Where health and metrics are asked for [default: 127.0.0.1:9318]
     #[arg(long, value_name = "ADDRESS")]
     pub admin: Option<SocketAddr>,
+    /// Where clients of Swift connect, or off [default: 127.0.0.1:9319]
+    #[arg(long, value_name = "ADDRESS|off")]
+    pub swift: Option<SwiftListen>,
+    /// The address that the Swift server's catalogues name [default: what each request's Host says]
+    #[arg(long, value_name = "URL")]
+    pub swift_url: Option<String>,
     /// What the sizes of objects are padded to [default: none]
     #[arg(long, value_name = "CLASSES")]
     pub padding: Option<Padding>,
+    /// The certificate for TLS, in PEM, with those that vouch for it; plain HTTP without
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's key, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// Requests at work at a time; more are told to come again [default: 128]
+    #[arg(long, value_name = "N")]
+    pub requests: Option<u32>,
+    /// Memory for the objects under way, such as 1GiB; more are told to come again [default: 256MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub transfer_memory: Option<Size>,
+}
+
+/// When batches are sent.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Gateway")]
+pub struct PaceFlags {
+    /// Send a full batch this often, such as 500ms, whether or not anybody asks: hides when clients are active
+    #[arg(long, value_name = "TIME")]
+    pub pace: Option<Interval>,
 }
 
 /// What the provider charges.
@@ -192,7 +220,27 @@ impl ServeFlags {
     /// These flags over `config`.
     pub fn over(self, config: Config) -> Config {
         config.overlaid(Config {
-            serve: ServeConfig { listen: self.listen, admin: self.admin, padding: self.padding },
+            serve: ServeConfig {
+                listen: self.listen,
+                admin: self.admin,
+                swift: self.swift,
+                swift_url: self.swift_url,
+                padding: self.padding,
+                tls: TlsConfig { cert: self.tls_cert, key: self.tls_key },
+                requests: self.requests,
+                transfer_memory: self.transfer_memory,
+                pace: None,
+            },
+            ..Config::default()
+        })
+    }
+}
+
+impl PaceFlags {
+    /// These flags over `config`.
+    pub fn over(self, config: Config) -> Config {
+        config.overlaid(Config {
+            serve: ServeConfig { pace: self.pace, ..ServeConfig::default() },
             ..Config::default()
         })
     }
@@ -224,6 +272,8 @@ mod tests {
         #[command(flatten)]
         serve: ServeFlags,
         #[command(flatten)]
+        pace: PaceFlags,
+        #[command(flatten)]
         prices: PriceFlags,
     }
 
@@ -232,7 +282,7 @@ mod tests {
             .map_err(|error| error.to_string())?;
         let config = Config::parse(file, "lethe.toml".as_ref()).map_err(|error| error.to_string())?;
         let config = all.global.over(all.vault.over(all.store.over(config)));
-        let config = all.key.over(all.serve.over(all.prices.over(config)));
+        let config = all.key.over(all.serve.over(all.pace.over(all.prices.over(config))));
         Settings::resolve(config).map_err(|error| error.to_string())
     }
 
@@ -241,14 +291,15 @@ mod tests {
         let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme path --z 5 \
             --max-batch 8 --tree-top 1MiB --pad-batches --cipher chacha20-poly1305 --store s3://b/p \
             --endpoint http://127.0.0.1:1 --store-option region=r --key-env K --listen 127.0.0.1:1 \
-            --admin 127.0.0.1:2 --padding power2 --prices /p.toml";
+            --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --padding power2 --pace 250ms --prices /p.toml \
+            --tls-cert /c.pem --tls-key /k.pem --requests 7 --transfer-memory 1GiB";
         let file = r#"
             data = "/d"
             log = { level = "debug", format = "json" }
             vault = { capacity = "2GiB", block_size = "4KiB", scheme = "path", z = 5, max_batch = 8, tree_top = "1MiB", pad_batches = true, cipher = "chacha20-poly1305" }
             store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
             key = { source = "env", variable = "K" }
-            serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", padding = "power2" }
+            serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", padding = "power2", pace = "250ms", tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }
             prices = { file = "/p.toml" }
         "#;
         assert_eq!(settings(flags, "").unwrap(), settings("", file).unwrap());

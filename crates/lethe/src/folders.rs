@@ -41,7 +41,7 @@ impl DataFolder {
         self.root.join("master.key")
     }
 
-    /// The S3 credentials of the gateway.
+    /// The users of the gateway.
     pub fn credentials(&self) -> PathBuf {
         self.trusted().join("credentials.toml")
     }

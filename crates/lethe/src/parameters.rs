@@ -1,10 +1,11 @@
 //! From settings to the parameters of a vault, and from those to what its owner wants to know.
 
-use crate::banner::VaultSummary;
+use crate::banner::{PaceSummary, VaultSummary};
 use crate::config::origins::{
     A, BLOCK_SIZE, CAPACITY, CIPHER, MAX_BATCH, Name, PAD_BATCHES, S, SCHEME, TREE_TOP, Z,
 };
 use crate::config::{Cipher, Scheme, Settings, SettingsError, VaultConfig};
+use crate::interval::Interval;
 use crate::size::Size;
 use crate::trusted_memory::TrustedMemory;
 use clap::ValueEnum;
@@ -13,7 +14,7 @@ use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_seal::cipher;
 use lethe_store::{Prices, Usage};
-use lethe_vault::{SchemeParameters, VaultParameters};
+use lethe_vault::{Pace, SchemeParameters, VaultParameters};
 
 /// The largest batch when nothing else is said: enough that sixteen clients share every round trip.
 const DEFAULT_BATCH: u32 = 16;
@@ -162,6 +163,7 @@ pub fn summary(
     store: String,
     fresh: bool,
     prices: Option<&Prices>,
+    pace: Option<Pace>,
 ) -> VaultSummary {
     let scheme = &parameters.scheme;
     let block = u64::from(scheme.block_bytes());
@@ -180,6 +182,22 @@ pub fn summary(
         trusted_usual: Size(trusted.usual),
         trusted: Size(trusted.most),
         dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),
+        pace: pace.map(|pace| pace_summary(parameters, pace, prices)),
+    }
+}
+
+fn pace_summary(parameters: &VaultParameters, pace: Pace, prices: Option<&Prices>) -> PaceSummary {
+    const DAY: f64 = 86_400.0;
+    let (batch, turn) = (parameters.scheme.max_batch(), pace.turn().as_secs_f64());
+    let day = parameters.usage_of(DAY / turn);
+    let per_second = f64::from(batch) * f64::from(parameters.scheme.block_bytes()) / turn;
+    PaceSummary {
+        turn: Interval(pace.turn()).to_string(),
+        batch,
+        per_second: Size(per_second as u64),
+        requests: day.requests(),
+        bytes: Size(day.bytes_up + day.bytes_down),
+        dollars: prices.map(|prices| prices.bill(&day).spent()),
     }
 }
 

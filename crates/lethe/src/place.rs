@@ -18,17 +18,18 @@ use lethe_seal::parallel::Workers;
 use lethe_seal::passphrase::PassphraseHeader;
 use lethe_store::{
     Meter, MeterReader, Objects, OpenError, OpenOptions, PriceError, PriceTable, Prices, Retry, RetryPolicy,
+    Touched, Touches,
 };
 use lethe_vault::{
-    Entropy, Setup, TrustedDisk, Vault, VaultError, VaultHeader, VaultParameters, draw_header, raw_header,
-    read_header,
+    Entropy, Pace, Setup, TrustedDisk, Vault, VaultError, VaultHeader, VaultParameters, draw_header,
+    raw_header, read_header,
 };
 use rand_core::{OsRng, RngCore, TryRngCore};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 
 /// The store of a vault in service: every attempt is metered, and one that fails for now is made again.
-pub type Store = Retry<Meter<Objects>>;
+pub type Store = Retry<Meter<Touched<Objects>>>;
 
 const DATABASE: &str = "vault.redb";
 
@@ -46,9 +47,37 @@ pub struct Opening {
     pub header: VaultHeader,
     setup: Setup<Store>,
     meter: MeterReader,
+    objects: Objects,
+    touches: Touches,
 }
 
 impl Opening {
+    /// What is needed to open it.
+    pub fn setup(&self) -> &Setup<Store> {
+        &self.setup
+    }
+
+    /// Counts what is asked of its store.
+    pub fn meter(&self) -> &MeterReader {
+        &self.meter
+    }
+
+    /// Its store as the provider has it.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// Has a batch sent at this pace while it is open.
+    pub fn paced(mut self, pace: Option<Pace>) -> Self {
+        self.setup.pace = pace;
+        self
+    }
+
+    /// Where its store is touched: for the owner's page.
+    pub fn touches(&self) -> Touches {
+        self.touches.clone()
+    }
+
     /// Opens it.
     ///
     /// # Errors
@@ -274,11 +303,13 @@ impl<'a> Place<'a> {
         ))
     }
 
-    /// The store in service, and its meter.
-    pub fn wrapped(&self, objects: &Objects, layout: Layout) -> (Store, MeterReader) {
-        let meter = Meter::new(objects.with_layout(layout));
+    /// The store in service, its meter, and where it is touched.
+    pub fn wrapped(&self, objects: &Objects, layout: Layout) -> (Store, MeterReader, Touches) {
+        let touched = Touched::new(objects.with_layout(layout));
+        let touches = touched.touches();
+        let meter = Meter::new(touched);
         let reader = meter.reader();
-        (Retry::new(meter, RetryPolicy::default(), OsRng.unwrap_err().next_u64()), reader)
+        (Retry::new(meter, RetryPolicy::default(), OsRng.unwrap_err().next_u64()), reader, touches)
     }
 
     /// What is needed to make or open a vault.
@@ -288,7 +319,7 @@ impl<'a> Place<'a> {
     pub fn setup(&self, disk: TrustedDisk, store: Store, master: MasterKey) -> Result<Setup<Store>> {
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         let workers = Workers::threads(threads)?;
-        Ok(Setup { disk, store, master, entropy: Entropy::system(), workers })
+        Ok(Setup { disk, store, master, entropy: Entropy::system(), workers, pace: None })
     }
 
     /// Makes a vault.
@@ -338,10 +369,10 @@ impl<'a> Place<'a> {
             None => self.make_key(made)?,
         };
         let header = draw_header(&mut Entropy::system(), parameters, derivation);
-        let (store, meter) = self.wrapped(&objects, header.parameters.layout());
+        let (store, meter, touches) = self.wrapped(&objects, header.parameters.layout());
         let mut setup = self.setup(disk, store, master)?;
         Vault::create(&mut setup, &header).await?;
-        Ok(Opening { header, setup, meter })
+        Ok(Opening { header, setup, meter, touches, objects })
     }
 
     /// Finds the vault and its key. Nothing is touched.
@@ -361,8 +392,8 @@ impl<'a> Place<'a> {
             }
             _ => error,
         })?;
-        let (store, meter) = self.wrapped(&objects, header.parameters.layout());
-        Ok(Opening { header, setup: self.setup(disk, store, master)?, meter })
+        let (store, meter, touches) = self.wrapped(&objects, header.parameters.layout());
+        Ok(Opening { header, setup: self.setup(disk, store, master)?, meter, touches, objects })
     }
 
     /// Opens the vault.

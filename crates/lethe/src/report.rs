@@ -6,11 +6,11 @@ use crate::folders::DataFolder;
 use crate::size::Size;
 use anyhow::{Context, Result};
 use lethe_store::{Prices, Usage};
-use lethe_vault::Status;
+use lethe_vault::{PaceFigures, Status};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The figures of one moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,16 +28,66 @@ pub struct Report {
     rows_reserved: u64,
     since_shipped: u64,
     receipt: Option<String>,
+    /// What to do something about, a sentence each.
+    #[serde(default)]
+    warnings: Vec<String>,
+    /// How the pace was kept since the last opening.
+    #[serde(default)]
+    pace: Option<Turns>,
     objects: Option<Objects>,
     /// Since the vault was made.
     usage: Usage,
     vault: VaultSummary,
 }
 
+/// How a pace was kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Turns {
+    turns: u64,
+    asked: u64,
+    dummies: u64,
+    late: u64,
+    left_out: u64,
+    lateness_ms: f64,
+    latest_ms: f64,
+    lead_ms: f64,
+}
+
+impl Turns {
+    fn of(figures: &PaceFigures) -> Self {
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+        Turns {
+            turns: figures.turns,
+            asked: figures.asked,
+            dummies: figures.dummies,
+            late: figures.late,
+            left_out: figures.left_out,
+            lateness_ms: ms(figures.lateness),
+            latest_ms: ms(figures.latest),
+            lead_ms: ms(figures.lead),
+        }
+    }
+
+    /// The lines of `status`.
+    fn lines(&self) -> [(&'static str, String); 3] {
+        let all = self.asked + self.dummies;
+        let useful = if all == 0 { 0.0 } else { 100.0 * self.asked as f64 / all as f64 };
+        let mean = if self.late == 0 { 0.0 } else { self.lateness_ms / self.late as f64 };
+        [
+            ("turns", format!("{} since it was opened, {} left out", self.turns, self.left_out)),
+            ("useful", format!("{useful:.1} %: {} accesses asked for, {} dummies", self.asked, self.dummies)),
+            (
+                "late turns",
+                format!("{}, by {mean:.1} ms on average and {:.1} ms at most", self.late, self.latest_ms),
+            ),
+        ]
+    }
+}
+
 /// What the gateway holds.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Objects {
-    /// S3 buckets.
+    /// S3 buckets, or Swift's containers.
     pub buckets: u64,
     /// Objects in them.
     pub objects: u64,
@@ -47,6 +97,15 @@ pub struct Objects {
     pub free_blocks: u64,
     /// Blocks in all.
     pub blocks: u64,
+    /// Blocks that small objects share.
+    #[serde(default)]
+    pub packed_blocks: u64,
+    /// Bytes of small objects in them.
+    #[serde(default)]
+    pub packed_bytes: u64,
+    /// Bytes of small objects that wait for a block.
+    #[serde(default)]
+    pub waiting_bytes: u64,
 }
 
 impl Report {
@@ -72,10 +131,17 @@ impl Report {
             rows_reserved: status.rows_reserved,
             since_shipped: status.accesses_since_checkpoint,
             receipt: status.receipt.clone(),
+            warnings: Vec::new(),
+            pace: status.pace.as_ref().map(Turns::of),
             objects,
             usage: usage.after(earlier),
             vault: VaultSummary { fresh: false, ..vault.clone() },
         }
+    }
+
+    /// The same with these warnings.
+    pub fn with_warnings(self, warnings: Vec<String>) -> Self {
+        Report { warnings, ..self }
     }
 
     fn file(data: &DataFolder) -> PathBuf {
@@ -128,6 +194,14 @@ impl Report {
                 format!("{} in {} buckets, {}", objects.objects, objects.buckets, Size(objects.bytes)),
             );
             line("blocks used", format!("{used} of {}", objects.blocks));
+            if objects.packed_blocks > 0 || objects.waiting_bytes > 0 {
+                let (shared, live) = (objects.packed_blocks, Size(objects.packed_bytes));
+                let waiting = Size(objects.waiting_bytes);
+                line(
+                    "small objects",
+                    format!("{live} in {shared} of these blocks, {waiting} waiting for one"),
+                );
+            }
         }
         // A vault that was made or restored, and not open since, has left no more than its shape and its receipt.
         let was_open = self.trusted_bytes > 0;
@@ -142,6 +216,9 @@ impl Report {
         line("emergencies", self.emergencies.to_string());
         line("epoch", self.epoch.to_string());
         line("old versions", self.old_versions.to_string());
+        for (name, value) in self.pace.iter().flat_map(Turns::lines) {
+            line(name, value);
+        }
         let usage = &self.usage;
         let kinds = [
             ("get", usage.gets()),
@@ -162,6 +239,9 @@ impl Report {
         line("receipt", self.receipt.clone().unwrap_or_else(|| "none yet".into()));
         let age = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs()) - self.taken_at;
         line("as of", format!("{age} s ago"));
+        for warning in &self.warnings {
+            line("WARNING", warning.clone());
+        }
         text
     }
 }

@@ -15,6 +15,8 @@ pub struct TrustedMemory {
     /// As a rule, once the vault is full and at work: the maps, the stash with the tree top at its mean, a batch, and
     /// what an eviction has read.
     pub usual: u64,
+    /// Blocks in the stash as a rule when nothing is in flight.
+    pub resting_blocks: u64,
     /// What `lethe status` never shows more than: the maps, and the room that a stash at its hard bound has taken, with
     /// the blocks of the evictions in flight and the buffers of paths.
     pub most: u64,
@@ -32,18 +34,25 @@ impl TrustedMemory {
             SchemeParameters::Path(path) => of_path(path),
             SchemeParameters::Trivial(trivial) => {
                 let chunk = u64::from(trivial.chunk_blocks) * entry;
-                Held { usual_blocks: 0, most_blocks: 0, usual_buffers: chunk, most_buffers: chunk }
+                Held {
+                    resting_blocks: 0,
+                    usual_blocks: 0,
+                    most_blocks: 0,
+                    usual_buffers: chunk,
+                    most_buffers: chunk,
+                }
             }
         };
         let most =
             maps + (held.most_blocks + (held.most_blocks / 8).max(LEAST_GROWTH)) * entry + held.most_buffers;
         let usual = maps + held.usual_blocks * entry + held.usual_buffers;
-        TrustedMemory { usual: usual.min(most), most }
+        TrustedMemory { usual: usual.min(most), resting_blocks: held.resting_blocks, most }
     }
 }
 
 /// What a scheme holds beside its maps: blocks in its stash, bytes in its buffers.
 struct Held {
+    resting_blocks: u64,
     usual_blocks: u64,
     most_blocks: u64,
     usual_buffers: u64,
@@ -57,6 +66,7 @@ fn of_ring(ring: &RingParameters) -> Held {
     // A/2 wait for each subtree; a batch comes, and so does what an eviction has read.
     let waiting = subtrees * u64::from(ring.eviction_rate) / 2;
     Held {
+        resting_blocks: waiting + u64::from(ring.max_batch),
         usual_blocks: waiting + u64::from(ring.max_batch) + path,
         // Blocks read for an eviction, and those that wait until the one before is written, stand beside the bound.
         most_blocks: u64::from(ring.stash_bound) + 2 * path,
@@ -74,6 +84,7 @@ fn of_path(path: &PathParameters) -> Held {
     };
     Held {
         // Measured (see `PathParameters::for_capacity`), and so are the blocks on a path.
+        resting_blocks: subtrees * 23 / 20,
         usual_blocks: subtrees * 23 / 20 + batch * (2 + buckets * 7 / 5),
         most_blocks: path.stash_bound.into(),
         usual_buffers: 2 * buckets_of(batch) + 4 * subtrees,
@@ -124,7 +135,7 @@ mod tests {
     #[test]
     fn the_default_vault_takes_less_as_a_rule_than_its_bound_and_more_than_its_tree_top() {
         let parameters = vault_parameters(&settings("ring", Path::new("/d"))).unwrap();
-        let TrustedMemory { usual, most } = TrustedMemory::of(&parameters);
+        let TrustedMemory { usual, most, .. } = TrustedMemory::of(&parameters);
         let SchemeParameters::Ring(ring) = &parameters.scheme else { panic!("ring was asked for") };
         let tree_top = (u64::from(ring.eviction_rate) << ring.top) / 2 * 4096;
         assert!((tree_top..most).contains(&usual), "{tree_top} {usual} {most}");

@@ -1,11 +1,14 @@
 //! `lethe bench`
 
+use crate::device::VaultDevice;
 use crate::exit::Exit;
 use crate::progress;
+use crate::size::Size;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use lethe_lab::bench::files::{self, FilesOptions};
+use lethe_lab::bench::gateway::{self, GatewayOptions};
 use lethe_lab::bench::link::{self, LinkOptions};
 use lethe_lab::bench::memory::{self, MemoryOptions};
 use lethe_lab::bench::{Progress, Report};
@@ -14,20 +17,28 @@ use lethe_seal::cipher::Cipher;
 #[derive(Args)]
 #[command(
     after_help = "Each figure stands beside a bare baseline of the same run. Machines are noisy: compare ratios \
-and medians. The benches use a temporary folder of up to 3 GiB and take some minutes.
+and medians. The benches use a temporary folder of up to 3 GiB and take some minutes; \
+gateway takes 8 GiB of memory and a quarter of an hour.
 
 Examples:
   lethe bench
   lethe bench memory-64 memory-4096 --aegis
-  lethe bench files --json > figures.json"
+  lethe bench files --json > figures.json
+  lethe bench gateway --sizes 16MiB --clients 1"
 )]
 pub(super) struct Arguments {
-    /// Which benches; all of them if none is named
+    /// Which benches; all of them but `gateway` if none is named
     #[arg(value_enum)]
     benches: Vec<Bench>,
     /// Seal with AEGIS-128L instead of AES-256-GCM (memory benches)
     #[arg(long)]
     aegis: bool,
+    /// Sizes of objects, such as 64KiB,16MiB (gateway bench) [default: 4KiB,64KiB,1MiB,16MiB]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',')]
+    sizes: Vec<Size>,
+    /// Clients at a time, such as 1,64 (gateway bench) [default: 1,16,64]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    clients: Vec<usize>,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
@@ -45,6 +56,8 @@ enum Bench {
     Files,
     /// The same vault behind 23.6 ms and 510 Mbit/s: throughput, latency
     Link,
+    /// Clients of S3 on such a link, with the ORAM and without; a quarter of an hour, and only when it is named
+    Gateway,
 }
 
 /// A progress bar for whatever stage the bench is in.
@@ -64,7 +77,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let mut reports = Vec::new();
     for bench in chosen {
         let bar = progress::steps("", 0);
-        let report = measure(bench, arguments.aegis, &Shown(bar.clone()));
+        let report = measure(bench, &arguments, &Shown(bar.clone()));
         bar.finish_and_clear();
         let report = report?;
         if !arguments.json {
@@ -79,9 +92,9 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     Ok(if met { Exit::Success } else { Exit::Failure })
 }
 
-fn measure(bench: Bench, aegis: bool, progress: &dyn Progress) -> Result<Report> {
+fn measure(bench: Bench, arguments: &Arguments, progress: &dyn Progress) -> Result<Report> {
     let memory = |options: MemoryOptions| {
-        let cipher = if aegis { Cipher::Aegis128L } else { options.cipher };
+        let cipher = if arguments.aegis { Cipher::Aegis128L } else { options.cipher };
         memory::run(&MemoryOptions { cipher, ..options }, progress)
     };
     Ok(match bench {
@@ -89,5 +102,15 @@ fn measure(bench: Bench, aegis: bool, progress: &dyn Progress) -> Result<Report>
         Bench::Memory4096 => memory(MemoryOptions::pages())?,
         Bench::Files => files::run(&FilesOptions::standard(), progress)?,
         Bench::Link => link::run(&LinkOptions::standard(), progress)?,
+        Bench::Gateway => {
+            let mut options = GatewayOptions::standard();
+            if !arguments.sizes.is_empty() {
+                options.sizes = arguments.sizes.iter().map(|size| size.0 as usize).collect();
+            }
+            if !arguments.clients.is_empty() {
+                options.clients = arguments.clients.clone();
+            }
+            gateway::run(&options, VaultDevice, progress)?
+        }
     })
 }

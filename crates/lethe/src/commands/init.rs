@@ -2,7 +2,7 @@
 
 use crate::config::{Config, KeySettings, Settings};
 use crate::exit::Exit;
-use crate::flags::{KeyFlags, PriceFlags, StoreFlags, VaultFlags};
+use crate::flags::{KeyFlags, PaceFlags, PriceFlags, StoreFlags, VaultFlags};
 use crate::parameters::summary;
 use crate::place::Place;
 use crate::report::Report;
@@ -24,12 +24,14 @@ pub(super) struct Arguments {
     #[command(flatten)]
     key: KeyFlags,
     #[command(flatten)]
+    pace: PaceFlags,
+    #[command(flatten)]
     prices: PriceFlags,
 }
 
 impl Arguments {
     pub(super) fn over(self, config: Config) -> Config {
-        self.vault.over(self.store.over(self.key.over(self.prices.over(config))))
+        self.vault.over(self.store.over(self.key.over(self.pace.over(self.prices.over(config)))))
     }
 }
 
@@ -38,7 +40,7 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let prices = place.prices()?;
     let (vault, _interrupts) = place.make().await?;
     let header = vault.header;
-    let summary = summary(&header.parameters, place.store_name(), true, prices.as_ref());
+    let summary = summary(&header.parameters, place.store_name(), true, prices.as_ref(), settings.serve.pace);
     let (none, status) = (Usage::default(), Status::default());
     Report::now(&summary, &status, &none, &none, None).leave(&settings.data)?;
     println!("A new vault\n{}", summary.render());

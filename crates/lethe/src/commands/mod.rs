@@ -6,11 +6,14 @@ mod bench;
 
 mod check;
 mod init;
+mod orphans;
 #[cfg(target_os = "linux")]
 mod page;
 mod restore;
 mod serve;
 mod status;
+mod upgrade;
+mod user;
 
 use crate::config::{Config, Settings};
 use crate::exit::{self, Exit};
@@ -18,6 +21,7 @@ use crate::flags::GlobalFlags;
 use crate::logging;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+pub use user::UserError;
 
 /// Storage that learns nothing of what you touch
 #[derive(Parser)]
@@ -39,10 +43,16 @@ enum Command {
     Status(status::Arguments),
     /// Read and verify a whole vault
     Check(check::Arguments),
+    /// Find what is in the store and nobody needs, and remove it
+    Orphans(orphans::Arguments),
     /// Ship a sealed checkpoint to the store and print its receipt
     Backup(backup::Arguments),
     /// Bring a vault back from its store and key
     Restore(restore::Arguments),
+    /// Rewrite the catalogue of a vault that an older version has served
+    Upgrade(upgrade::Arguments),
+    /// Say who may use a vault: accounts, users, passwords, S3 keys
+    User(user::Arguments),
     /// Measure Lethe on this machine
     Bench(bench::Arguments),
     /// Run programs whose heap is paged through an oblivious RAM
@@ -74,7 +84,13 @@ pub fn run(cli: Cli) -> Result<Exit> {
         }
         Command::Status(arguments) => runtime.block_on(status::run(settle(arguments.over(config))?)),
         Command::Check(arguments) => runtime.block_on(check::run(settle(arguments.over(config))?)),
+        Command::Orphans(arguments) => {
+            let removes = arguments.removes();
+            runtime.block_on(orphans::run(settle(arguments.over(config))?, removes))
+        }
         Command::Backup(arguments) => runtime.block_on(backup::run(settle(arguments.over(config))?)),
+        Command::Upgrade(arguments) => runtime.block_on(upgrade::run(settle(arguments.over(config))?)),
+        Command::User(arguments) => user::run(&settle(config)?, arguments),
         Command::Bench(arguments) => {
             settle(config)?;
             bench::run(arguments)

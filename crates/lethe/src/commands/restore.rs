@@ -71,7 +71,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         clear(&folder)?;
         let options = OpenOptions { create: true, ..OpenOptions::default() };
         let copy = Objects::open(&folder.display().to_string(), &options).await?.with_layout(layout.clone());
-        let (store, meter) = place.wrapped(&objects, layout);
+        let (store, meter, _) = place.wrapped(&objects, layout);
         let bar = progress::steps("", 0);
         let shown = bar.clone();
         let progress = move |stage: &'static str, done, all| {
@@ -98,7 +98,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     };
     println!("The vault is restored. To serve it:\n\n  {}\n\nReceipt of its new state:", place.serve_line());
     println!("{receipt}");
-    let summary = summary(&parameters, place.store_name(), false, None);
+    let summary = summary(&parameters, place.store_name(), false, None, None);
     let batch = u64::from(parameters.scheme.max_batch());
     let written = parameters.scheme.capacity();
     let status = Status {

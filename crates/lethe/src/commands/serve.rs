@@ -1,38 +1,59 @@
 //! `lethe serve`
 
-use crate::banner;
-use crate::config::origins::{ADMIN, LISTEN};
+use crate::banner::{self, Addresses};
+use crate::config::origins::{ADMIN, LISTEN, SWIFT};
 use crate::config::{Config, Padding, Settings, VaultConfig};
-use crate::credentials::Credentials;
 use crate::device::VaultDevice;
 use crate::exit::Exit;
-use crate::flags::{KeyFlags, PriceFlags, ServeFlags, StoreFlags, VaultFlags};
+use crate::flags::{KeyFlags, PaceFlags, PriceFlags, ServeFlags, StoreFlags, VaultFlags};
 use crate::interrupt::Interrupts;
 use crate::listen::listen;
+use crate::page::{Sources, leave_link};
 use crate::parameters::summary;
 use crate::place::Place;
 use crate::public_figures::figures;
 use crate::report::{Objects, Report};
+use crate::tls_watch;
+use crate::users_file::UsersFile;
+use crate::users_watch;
+use crate::warnings::{Figures, Watch, free_bytes};
 use anyhow::{Context, Result};
+use axum::Router;
 use clap::Args;
-use lethe_gateway::server::Limits;
-use lethe_gateway::{Gateway, Options, admin, s3, server};
+use lethe_gateway::identity::Users;
+use lethe_gateway::page::{self, Guard, Page, Watched};
+use lethe_gateway::s3::S3Door;
+use lethe_gateway::server::{self, Limits};
+use lethe_gateway::swift::{Address, SwiftDoor};
+use lethe_gateway::{Admission, Gateway, Options, Tls, admin};
 use lethe_vault::Vault;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// How often the figures of `lethe status` are left in the trusted folder.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
+/// How long the administrative listener may take to end.
+const ADMIN_GRACE: Duration = Duration::from_secs(1);
+/// How often objects whose time is over are swept away. They are gone for readers before that.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
+/// How many of them go in one commit.
+const SWEEP_AT_A_TIME: usize = 500;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
   lethe serve
   lethe serve --capacity 10GiB --store s3://my-bucket/lethe
-  lethe serve --config lethe.toml --listen 127.0.0.1:9000")]
+  lethe serve --config lethe.toml --listen 127.0.0.1:9000
+  lethe serve --pace 500ms --prices s3-standard")]
 pub(super) struct Arguments {
     #[command(flatten)]
     serve: ServeFlags,
+    #[command(flatten)]
+    pace: PaceFlags,
     #[command(flatten)]
     vault: VaultFlags,
     #[command(flatten)]
@@ -45,21 +66,30 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn over(self, config: Config) -> Config {
-        let config = self.prices.over(config);
+        let config = self.pace.over(self.prices.over(config));
         self.serve.over(self.vault.over(self.store.over(self.key.over(config))))
     }
 }
 
 pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit> {
-    // Both addresses first: a port that is taken should not cost the time of opening a vault.
+    let tls = settings.serve.tls.as_ref().map(|files| Tls::load(&files.cert, &files.key)).transpose()?;
+    // The addresses first: a port that is taken should not cost the time of opening a vault.
     let clients = listen(settings.serve.listen, settings.origins.name(LISTEN))?;
     let administration = listen(settings.serve.admin, settings.origins.name(ADMIN))?;
-    let (listen_at, admin_at) = (clients.local_addr()?, administration.local_addr()?);
+    let swift =
+        settings.serve.swift.map(|address| listen(address, settings.origins.name(SWIFT))).transpose()?;
     let place = Place::new(&settings);
     let prices = place.prices()?;
+    let addresses = Addresses {
+        tls: tls.is_some(),
+        s3: clients.local_addr()?,
+        swift: swift.as_ref().map(|listener| listener.local_addr()).transpose()?,
+        swift_url: settings.serve.swift_url.as_deref(),
+        admin: administration.local_addr()?,
+    };
     // Those that cannot be used are refused before anything is claimed in the store.
-    let file = settings.data.credentials();
-    let known = Credentials::load(&file)?;
+    let file = UsersFile::new(settings.data.credentials());
+    let known = file.load()?;
     let fresh = !place.has_vault()?;
     let (opening, mut interrupts) = if fresh {
         place.make().await?
@@ -68,22 +98,43 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
         (place.find(asked).await?, Interrupts::listen()?)
     };
     let parameters = opening.header.parameters.clone();
+    let opening = opening.paced(settings.serve.pace);
+    let versioning = interrupts.cut_off(async { Ok(opening.objects().versioning().await) }).await?;
+    let touches = opening.touches();
     // An opening that is cut off is repeated by the next one.
     let (vault, meter) = interrupts.cut_off(opening.open()).await?;
-    let credentials = known.map_or_else(|| Credentials::make(&file), Ok)?;
-    let options = Options { padding: padding(&settings.serve.padding), ..Options::default() };
-    let gateway = Gateway::open(VaultDevice(vault.clone()), options).await?;
+    let (known, password) = match known {
+        Some(known) => (known, None),
+        None => file.make_first().map(|(known, password)| (known, Some(password)))?,
+    };
+    let options = Options {
+        padding: padding(&settings.serve.padding),
+        memory: settings.serve.transfer_memory.0,
+        ..Options::default()
+    };
+    let device = Watched::new(VaultDevice(vault.clone()));
+    let asked = device.asked();
+    let options = Options { asked: Some(asked.clone()), ..options };
+    let gateway = Gateway::open(device, options).await?;
 
-    let summary = summary(&parameters, place.store_name(), fresh, prices.as_ref());
-    println!("{}", banner::serving(&summary, listen_at, admin_at, &credentials));
+    let summary = summary(&parameters, place.store_name(), fresh, prices.as_ref(), settings.serve.pace);
+    println!("{}", banner::serving(&summary, &addresses, &known, password.as_deref().map(String::as_str)));
+    drop(password);
+    let mut watch = Watch::new(&parameters, versioning);
+    for warning in watch.look(&looked_at(&vault, &settings)) {
+        println!("WARNING: {warning}\n");
+    }
+    let watch = Arc::new(Mutex::new(watch));
 
     let earlier = Report::load(&settings.data)?.map(|report| report.usage()).unwrap_or_default();
     let leave = {
-        let (vault, gateway, meter, data) =
-            (vault.clone(), gateway.clone(), meter.clone(), settings.data.clone());
+        let (vault, gateway, meter, settings) =
+            (vault.clone(), gateway.clone(), meter.clone(), settings.clone());
         move || {
+            let warnings = watch.lock().expect("nobody panics with it").look(&looked_at(&vault, &settings));
             Report::now(&summary, &vault.status(), &meter.usage(), &earlier, Some(objects(&gateway)))
-                .leave(&data)
+                .with_warnings(warnings)
+                .leave(&settings.data)
         }
     };
     leave()?;
@@ -104,12 +155,48 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
     };
     let (healthy, shown) = (vault.clone(), vault.clone());
     let health = move || healthy.failure().is_none();
+    let open_pages = CancellationToken::new();
+    // Its secrets go over plain HTTP: not beyond this machine.
+    let page = if addresses.admin.ip().is_loopback() {
+        let (vault, meter, prices) = (vault.clone(), meter.clone(), prices.clone());
+        let sources = Sources { vault, meter, touches, asked, prices };
+        let guard = Guard::draw(addresses.admin)?;
+        let link = guard.link(addresses.admin);
+        let file = leave_link(&settings.data, &link)?;
+        println!("{}", banner::page(&link, &file));
+        let page =
+            Page { tell: Arc::new(move || sources.tell()), set_oblivious: None, ended: open_pages.clone() };
+        page::router(page, guard)
+    } else {
+        Router::new()
+    };
     let router = admin::router(health, move || figures(&shown.status(), &meter.usage(), prices.as_ref()));
+    let router = router.merge(page);
     let administration = TcpListener::from_std(administration)?;
-    let admin = tokio::spawn(admin::serve(administration, router, until(stopped.clone())));
-    let pair = s3::Credentials::new(&credentials.access_key_id, &credentials.secret_access_key);
+    let mut admin = tokio::spawn(admin::serve(administration, router, until(stopped.clone())));
+    let users = Arc::new(Users::new(known)?);
+    let watching = tokio::spawn(users_watch::watch(file, Arc::clone(&users)));
     let clients = TcpListener::from_std(clients)?;
-    let serving = tokio::spawn(server::serve(clients, gateway, pair, Limits::default(), until(stopped)));
+    let renewing = settings.serve.tls.zip(tls.clone());
+    let renewing = renewing.map(|(files, tls)| tokio::spawn(tls_watch::watch(files, tls)));
+    // Requests of all doors share the places.
+    let admission = Admission::new(settings.serve.requests as usize);
+    let address = match settings.serve.swift_url {
+        Some(url) => Address::Named(url),
+        None => Address::OfHost { tls: tls.is_some() },
+    };
+    let serving = server::Options { limits: Limits::default(), admission, tls };
+    let swift = match swift {
+        Some(swift) => {
+            let door = SwiftDoor::new(gateway.clone(), Arc::clone(&users), address);
+            let swift = TcpListener::from_std(swift)?;
+            Some(tokio::spawn(server::serve(swift, door, serving.clone(), until(stopped.clone()))))
+        }
+        None => None,
+    };
+    let door = S3Door::new(gateway.clone(), users);
+    let serving = tokio::spawn(server::serve(clients, door, serving, until(stopped)));
+    let sweeping = tokio::spawn(sweep(gateway.clone()));
 
     let failed = wait(&vault, &mut interrupts).await;
     if failed {
@@ -121,9 +208,22 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
     }
     let stopping = async {
         let _ = stop.send(());
-        serving.await.context("the server")?;
-        admin.await.context("the administrative listener")??;
+        open_pages.cancel();
+        serving.await.context("the S3 server")?;
+        if let Some(swift) = swift {
+            swift.await.context("the Swift server")?;
+        }
+        sweeping.abort();
+        // Cut-off requests may have begun a write.
+        gateway.settle().await;
+        // Its answers are there at once: who still holds a connection only holds it.
+        match tokio::time::timeout(ADMIN_GRACE, &mut admin).await {
+            Ok(ended) => ended.context("the administrative listener")??,
+            Err(_) => admin.abort(),
+        }
         leaving.abort();
+        watching.abort();
+        renewing.inspect(JoinHandle::abort);
         if let Some(failure) = vault.failure() {
             return Err(failure.into());
         }
@@ -149,14 +249,40 @@ async fn wait(vault: &Vault, interrupts: &mut Interrupts) -> bool {
     }
 }
 
-fn objects(gateway: &Gateway<VaultDevice>) -> Objects {
+/// What warnings follow from.
+fn looked_at(vault: &Vault, settings: &Settings) -> Figures {
+    let free_bytes = free_bytes(&settings.data.trusted());
+    Figures { free_bytes, stash_blocks: vault.status().stash_at_rest }
+}
+
+/// Gives back the rows and blocks of objects whose time is over, again and again. Makes no access.
+async fn sweep(gateway: Gateway<Watched<VaultDevice>>) {
+    loop {
+        tokio::time::sleep(SWEEP_EVERY).await;
+        loop {
+            match gateway.sweep_expired(SWEEP_AT_A_TIME).await {
+                Ok(SWEEP_AT_A_TIME) => {}
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "objects whose time is over could not be swept away");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+fn objects(gateway: &Gateway<Watched<VaultDevice>>) -> Objects {
     let usage = gateway.usage();
     Objects {
-        buckets: usage.buckets,
+        buckets: usage.containers,
         objects: usage.objects,
         bytes: usage.bytes,
         free_blocks: usage.free_blocks,
         blocks: usage.blocks,
+        packed_blocks: usage.packed.blocks,
+        packed_bytes: usage.packed.live_bytes,
+        waiting_bytes: usage.packed.waiting_bytes,
     }
 }
 

@@ -14,6 +14,13 @@ pub(super) const LOG_LEVEL: &str = "info";
 /// Loopback only: whoever reaches the endpoint sees names and contents.
 pub(super) const LISTEN: SocketAddr = loopback(9317);
 pub(super) const ADMIN: SocketAddr = loopback(9318);
+pub(super) const SWIFT: SocketAddr = loopback(9319);
+
+/// More at work than there are cores only wait for each other; these many keep a slow link busy.
+pub(super) const REQUESTS: u32 = 128;
+pub(super) const MOST_REQUESTS: u32 = 65536;
+/// What 85 transfers of a default vault hold, three batches of 1 MiB each.
+pub(super) const TRANSFER_MEMORY: Size = Size(256 << 20);
 
 /// Below, a slot is mostly overhead; above, one access takes seconds on an ordinary link.
 pub(super) const LEAST_BLOCK: Size = Size(64);

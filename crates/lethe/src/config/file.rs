@@ -3,6 +3,7 @@
 use super::defaults;
 use super::locate::{self, ConfigError};
 use super::origins::{self, Name, Origins};
+use crate::interval::Interval;
 use crate::size::Size;
 use clap::ValueEnum;
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// The whole file, or what the flags of one command say.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -148,8 +150,62 @@ pub struct ServeConfig {
     pub listen: Option<SocketAddr>,
     /// Where health and metrics are asked for.
     pub admin: Option<SocketAddr>,
+    /// Where clients of Swift connect.
+    pub swift: Option<SwiftListen>,
+    /// The address that the Swift server's catalogues name.
+    pub swift_url: Option<String>,
     /// What the sizes of objects are padded to.
     pub padding: Option<Padding>,
+    /// How often a batch is sent, whether or not anybody asks.
+    pub pace: Option<Interval>,
+    /// The certificate that clients are served with, and its key.
+    pub tls: TlsConfig,
+    /// Requests at work at a time.
+    pub requests: Option<u32>,
+    /// Bytes of objects that all transfers hold in memory together.
+    pub transfer_memory: Option<Size>,
+}
+
+/// `[serve.tls]`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TlsConfig {
+    /// The certificate's file, in PEM, with those that vouch for it.
+    pub cert: Option<PathBuf>,
+    /// The key's file, in PEM.
+    pub key: Option<PathBuf>,
+}
+
+/// Where clients of Swift connect, if they may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum SwiftListen {
+    /// Nowhere.
+    Off,
+    /// At this address.
+    At(SocketAddr),
+}
+
+impl FromStr for SwiftListen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(SwiftListen::Off),
+            text => text
+                .parse()
+                .map(SwiftListen::At)
+                .map_err(|_| format!("`{text}` is no address: write one such as 127.0.0.1:9319, or off")),
+        }
+    }
+}
+
+impl TryFrom<String> for SwiftListen {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
 }
 
 /// Classes that the sizes of objects are padded to, so that an access shows less of a size.
@@ -212,8 +268,10 @@ impl Config {
     pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigError> {
         let mut config: Config = locate::deserialize(text, path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        for written in [&mut config.data, &mut config.key.file, &mut config.prices.file].into_iter().flatten()
-        {
+        let Config { data, key, serve, prices, .. } = &mut config;
+        let tls = &mut serve.tls;
+        let paths = [data, &mut key.file, &mut tls.cert, &mut tls.key, &mut prices.file];
+        for written in paths.into_iter().flatten() {
             *written = folder.join(&*written);
         }
         config.origins = Origins::of(&config, path);
@@ -244,7 +302,14 @@ impl Config {
             (origins::KEY_ENV, key.source.is_some() || key.variable.is_some()),
             (origins::LISTEN, serve.listen.is_some()),
             (origins::ADMIN, serve.admin.is_some()),
+            (origins::SWIFT, serve.swift.is_some()),
+            (origins::SWIFT_URL, serve.swift_url.is_some()),
             (origins::PADDING, serve.padding.is_some()),
+            (origins::PACE, serve.pace.is_some()),
+            (origins::TLS_CERT, serve.tls.cert.is_some()),
+            (origins::TLS_KEY, serve.tls.key.is_some()),
+            (origins::REQUESTS, serve.requests.is_some()),
+            (origins::TRANSFER_MEMORY, serve.transfer_memory.is_some()),
             (origins::PRICES, prices.file.is_some()),
             (origins::LOG, log.level.is_some()),
             (origins::LOG_FORMAT, log.format.is_some()),
@@ -283,7 +348,16 @@ impl Config {
             serve: ServeConfig {
                 listen: over.serve.listen.or(self.serve.listen),
                 admin: over.serve.admin.or(self.serve.admin),
+                swift: over.serve.swift.or(self.serve.swift),
+                swift_url: over.serve.swift_url.or(self.serve.swift_url),
                 padding: over.serve.padding.or(self.serve.padding),
+                pace: over.serve.pace.or(self.serve.pace),
+                tls: TlsConfig {
+                    cert: over.serve.tls.cert.or(self.serve.tls.cert),
+                    key: over.serve.tls.key.or(self.serve.tls.key),
+                },
+                requests: over.serve.requests.or(self.serve.requests),
+                transfer_memory: over.serve.transfer_memory.or(self.serve.transfer_memory),
             },
             prices: PricesConfig { file: over.prices.file.or(self.prices.file) },
             log: LogConfig {
@@ -298,6 +372,7 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn parse(text: &str) -> Result<Config, String> {
         Config::parse(text, Path::new("conf/lethe.toml")).map_err(|error| error.to_string())
@@ -334,7 +409,13 @@ mod tests {
             [serve]
             listen = "127.0.0.1:80"
             admin = "[::1]:81"
+            swift = "127.0.0.1:82"
+            swift_url = "https://swift.example.org"
             padding = "power2"
+            pace = "50ms"
+            tls = { cert = "cert.pem", key = "/etc/key.pem" }
+            requests = 7
+            transfer_memory = "1GiB"
             [prices]
             file = "prices.toml"
             [log]
@@ -350,6 +431,13 @@ mod tests {
         assert_eq!(config.store.options.0["region"], "eu-north-1");
         assert_eq!(config.key.file, Some("/etc/lethe.key".into()));
         assert_eq!(config.serve.padding, Some(Padding::Power2));
+        assert_eq!(config.serve.pace, Some(Interval(Duration::from_millis(50))));
+        assert_eq!(config.serve.tls.cert, Some("conf/cert.pem".into()));
+        assert_eq!(config.serve.tls.key, Some("/etc/key.pem".into()));
+        assert_eq!((config.serve.requests, config.serve.transfer_memory), (Some(7), Some(Size(1 << 30))));
+        assert_eq!(config.serve.swift, Some(SwiftListen::At("127.0.0.1:82".parse().unwrap())));
+        assert_eq!(config.serve.swift_url.as_deref(), Some("https://swift.example.org"));
+        assert_eq!(parse("[serve]\nswift = \"off\"").unwrap().serve.swift, Some(SwiftListen::Off));
         assert_eq!(config.prices.file, Some("conf/prices.toml".into()));
         assert_eq!(config.log.format, Some(LogFormat::Json));
     }

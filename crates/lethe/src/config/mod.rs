@@ -8,8 +8,10 @@ mod settings;
 
 pub use file::{
     Cipher, Config, KeyConfig, KeySource, LogConfig, LogFormat, Padding, PricesConfig, Scheme, ServeConfig,
-    StoreConfig, StoreOptions, VaultConfig,
+    StoreConfig, StoreOptions, SwiftListen, TlsConfig, VaultConfig,
 };
 pub use locate::ConfigError;
 pub use origins::Origins;
-pub use settings::{KeySettings, SchemeSettings, ServeSettings, Settings, SettingsError, StoreSettings};
+pub use settings::{
+    KeySettings, SchemeSettings, ServeSettings, Settings, SettingsError, StoreSettings, TlsSettings,
+};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// One value, by its two names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
-    flag: &'static str,
+    pub(super) flag: &'static str,
     key: &'static str,
 }
 
@@ -56,8 +56,22 @@ names! {
     LISTEN: "--listen", "serve.listen";
     /// Where health and metrics are asked for.
     ADMIN: "--admin", "serve.admin";
+    /// Where clients of Swift connect.
+    SWIFT: "--swift", "serve.swift";
+    /// The address that the Swift server's catalogues name.
+    SWIFT_URL: "--swift-url", "serve.swift_url";
     /// Size classes of objects.
     PADDING: "--padding", "serve.padding";
+    /// How often a batch is sent.
+    PACE: "--pace", "serve.pace";
+    /// The certificate that clients are served with.
+    TLS_CERT: "--tls-cert", "serve.tls.cert";
+    /// Its key.
+    TLS_KEY: "--tls-key", "serve.tls.key";
+    /// Requests at work at a time.
+    REQUESTS: "--requests", "serve.requests";
+    /// Bytes of objects that all transfers hold in memory together.
+    TRANSFER_MEMORY: "--transfer-memory", "serve.transfer_memory";
     /// What the provider charges.
     PRICES: "--prices", "prices.file";
     /// How much is logged.

@@ -2,14 +2,17 @@
 
 use super::defaults;
 use super::file::{
-    Cipher, Config, KeyConfig, KeySource, LogFormat, Padding, Scheme, StoreOptions, VaultConfig,
+    Cipher, Config, KeyConfig, KeySource, LogFormat, Padding, Scheme, ServeConfig, StoreOptions, SwiftListen,
+    VaultConfig,
 };
 use super::origins::{
-    A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, Origins, S, STORE,
-    TREE_TOP, Z,
+    A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, Origins, PACE,
+    REQUESTS, S, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, Z,
 };
 use crate::folders::DataFolder;
+use crate::interval::Interval;
 use crate::size::Size;
+use lethe_vault::Pace;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -90,8 +93,29 @@ pub struct ServeSettings {
     pub listen: SocketAddr,
     /// Where health and metrics are asked for.
     pub admin: SocketAddr,
+    /// Where clients of Swift connect; nowhere if nothing.
+    pub swift: Option<SocketAddr>,
+    /// The address that the Swift server's catalogues name, if it is not that of each request's `Host`.
+    pub swift_url: Option<String>,
     /// What the sizes of objects are padded to.
     pub padding: Padding,
+    /// How often a batch is sent, whether or not anybody asks; `None` sends one when somebody does.
+    pub pace: Option<Pace>,
+    /// The certificate that clients are served with, and its key.
+    pub tls: Option<TlsSettings>,
+    /// Requests at work at a time.
+    pub requests: u32,
+    /// Bytes of objects that all transfers hold in memory together.
+    pub transfer_memory: Size,
+}
+
+/// The files of a certificate and its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// The certificate, with those that vouch for it.
+    pub cert: PathBuf,
+    /// The key.
+    pub key: PathBuf,
 }
 
 /// Settings that contradict one another, or that no vault can have. Each names the flag, or the key and its file, that
@@ -121,6 +145,18 @@ pub enum SettingsError {
         least: u64,
         /// The most that works.
         most: u64,
+    },
+    /// A length of time outside of its range.
+    #[error("{name} is {value}: choose from {least} to {most}")]
+    Interval {
+        /// The setting.
+        name: String,
+        /// What was asked for.
+        value: Interval,
+        /// The shortest that works.
+        least: Interval,
+        /// The longest that works.
+        most: Interval,
     },
     /// A capacity that no vault of this block size can have.
     #[error(
@@ -187,15 +223,31 @@ pub enum SettingsError {
         /// The source.
         source_name: &'static str,
     },
-    /// Both listeners on one address.
-    #[error("{listen} and {admin} are both {address}: clients and metrics need an address each")]
+    /// One of two settings that need each other.
+    #[error("{given} is given without {missing}: give both, or neither")]
+    Alone {
+        /// The one.
+        given: String,
+        /// The flag of the other.
+        missing: &'static str,
+    },
+    /// Two listeners on one address.
+    #[error("{one} and {other} are both {address}: clients of each kind and metrics need an address each")]
     SameAddress {
-        /// The name of the clients' address.
-        listen: String,
-        /// The name of the administrative address.
-        admin: String,
+        /// The name of one.
+        one: String,
+        /// The name of the other.
+        other: String,
         /// Both.
         address: SocketAddr,
+    },
+    /// An address for catalogues that is none.
+    #[error("{name} is `{url}`, which clients cannot use: write http://HOST:PORT or https://HOST")]
+    SwiftUrl {
+        /// The setting.
+        name: String,
+        /// What was written.
+        url: String,
     },
     /// A store that is no URL.
     #[error(
@@ -235,22 +287,13 @@ impl Settings {
         let data = DataFolder::new(config.data.unwrap_or_else(|| defaults::DATA.into()));
         let origins = config.origins;
         let (capacity, block_size) = sizes(&config.vault, &origins)?;
-        let listen = config.serve.listen.unwrap_or(defaults::LISTEN);
-        let admin = config.serve.admin.unwrap_or(defaults::ADMIN);
-        if listen == admin && listen.port() != 0 {
-            return Err(SettingsError::SameAddress {
-                listen: origins.name(LISTEN),
-                admin: origins.name(ADMIN),
-                address: listen,
-            });
-        }
         Ok(Settings {
             capacity,
             block_size,
             scheme: scheme(&config.vault, capacity, &origins)?,
             store: store(config.store.url, config.store.endpoint, config.store.options, &origins)?,
             key: key(config.key, &data, &origins)?,
-            serve: ServeSettings { listen, admin, padding: config.serve.padding.unwrap_or(Padding::None) },
+            serve: serve(config.serve, &origins)?,
             prices: config.prices.file,
             log_level: config.log.level.unwrap_or_else(|| defaults::LOG_LEVEL.into()),
             log_format: config.log.format.unwrap_or(LogFormat::Text),
@@ -263,6 +306,18 @@ impl Settings {
     pub fn blocks(&self) -> u64 {
         self.capacity.0 / self.block_size.0
     }
+}
+
+fn refuse_same_addresses(all: &[(Name, Option<SocketAddr>)], origins: &Origins) -> Result<(), SettingsError> {
+    for (index, (one, address)) in all.iter().enumerate() {
+        // Port 0 is any free one.
+        let Some(address) = address.filter(|address| address.port() != 0) else { continue };
+        if let Some((other, _)) = all[index + 1..].iter().find(|(_, other)| *other == Some(address)) {
+            let (one, other) = (origins.name(*one), origins.name(*other));
+            return Err(SettingsError::SameAddress { one, other, address });
+        }
+    }
+    Ok(())
 }
 
 /// Capacity and block size; a capacity that is not whole blocks is rounded down to them.
@@ -325,6 +380,40 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
     })
 }
 
+fn serve(config: ServeConfig, origins: &Origins) -> Result<ServeSettings, SettingsError> {
+    let listen = config.listen.unwrap_or(defaults::LISTEN);
+    let admin = config.admin.unwrap_or(defaults::ADMIN);
+    let swift = match config.swift {
+        None => Some(defaults::SWIFT),
+        Some(SwiftListen::At(address)) => Some(address),
+        Some(SwiftListen::Off) => None,
+    };
+    refuse_same_addresses(&[(LISTEN, Some(listen)), (ADMIN, Some(admin)), (SWIFT, swift)], origins)?;
+    let swift_url = config.swift_url;
+    if let Some(url) = &swift_url
+        && !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme) && url.len() > scheme.len())
+    {
+        return Err(SettingsError::SwiftUrl { name: origins.name(SWIFT_URL), url: url.clone() });
+    }
+    let tls = match (config.tls.cert, config.tls.key) {
+        (Some(cert), Some(key)) => Some(TlsSettings { cert, key }),
+        (None, None) => None,
+        (cert, _) => {
+            let (given, missing) = if cert.is_some() { (TLS_CERT, TLS_KEY) } else { (TLS_KEY, TLS_CERT) };
+            return Err(SettingsError::Alone { given: origins.name(given), missing: missing.flag });
+        }
+    };
+    let requests = config.requests.unwrap_or(defaults::REQUESTS);
+    if !(1..=defaults::MOST_REQUESTS).contains(&requests) {
+        let (value, most) = (requests.into(), defaults::MOST_REQUESTS.into());
+        return Err(SettingsError::Number { name: origins.name(REQUESTS), value, least: 1, most });
+    }
+    let padding = config.padding.unwrap_or(Padding::None);
+    let transfer_memory = config.transfer_memory.unwrap_or(defaults::TRANSFER_MEMORY);
+    let pace = config.pace.map(|turn| pace(turn, origins)).transpose()?;
+    Ok(ServeSettings { listen, admin, swift, swift_url, padding, pace, tls, requests, transfer_memory })
+}
+
 fn store(
     url: Option<String>,
     endpoint: Option<String>,
@@ -339,6 +428,16 @@ fn store(
         _ => {}
     }
     Ok(StoreSettings { url, endpoint, options })
+}
+
+fn pace(turn: Interval, origins: &Origins) -> Result<Pace, SettingsError> {
+    let (least, most) = (Interval(Pace::LEAST), Interval(Pace::MOST));
+    Pace::every(turn.0).map_err(|_| SettingsError::Interval {
+        name: origins.name(PACE),
+        value: turn,
+        least,
+        most,
+    })
 }
 
 fn key(key: KeyConfig, data: &DataFolder, origins: &Origins) -> Result<KeySettings, SettingsError> {
@@ -364,6 +463,22 @@ mod tests {
 
     fn settings(text: &str) -> Result<Settings, SettingsError> {
         Settings::resolve(Config::parse(text, Path::new("lethe.toml")).unwrap())
+    }
+
+    #[test]
+    fn a_certificate_needs_its_key() {
+        let error = refused("[serve]\ntls.cert = \"c.pem\"");
+        assert_eq!(error, "`serve.tls.cert` in lethe.toml is given without --tls-key: give both, or neither");
+        let error = refused("[serve.tls]\nkey = \"k.pem\"");
+        assert_eq!(error, "`serve.tls.key` in lethe.toml is given without --tls-cert: give both, or neither");
+    }
+
+    #[test]
+    fn requests_at_work_are_counted_from_one() {
+        assert_eq!(
+            refused("[serve]\nrequests = 0"),
+            "`serve.requests` in lethe.toml is 0: choose from 1 to 65536"
+        );
     }
 
     fn refused(text: &str) -> String {
@@ -413,6 +528,7 @@ mod tests {
                 "[vault]\nscheme = \"path\"\ns = 4",
                 "`vault.s` in lethe.toml is given, and the path scheme has no such parameter: leave it out",
             ),
+            ("[serve]\npace = \"5ms\"", "`serve.pace` in lethe.toml is 5ms: choose from 8ms to 1h"),
             ("[vault]\nmax_batch = 0", "`vault.max_batch` in lethe.toml is 0: choose from 1 to 1024"),
             (
                 "[vault]\ntree_top = \"2GiB\"",
@@ -420,8 +536,8 @@ mod tests {
             ),
             (
                 "[serve]\nadmin = \"127.0.0.1:9317\"",
-                "--listen and `serve.admin` in lethe.toml are both 127.0.0.1:9317: clients and metrics need an address \
-                 each",
+                "--listen and `serve.admin` in lethe.toml are both 127.0.0.1:9317: clients of each kind \
+                 and metrics need an address each",
             ),
         ] {
             assert_eq!(refused(text), expected);

@@ -14,7 +14,7 @@ fn a_store_that_is_not_there_leaves_nothing() {
         "--store s3://b --endpoint http://{closed} --store-option access_key_id=a --store-option secret_access_key=b"
     );
     for store in ["--store file:///no/such/folder", &s3] {
-        for command in ["init", "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0"] {
+        for command in ["init", "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0"] {
             let error = desk.fail(&format!("{command} {store}"), 5);
             assert!(error.contains("--store"), "{error}");
             assert!(desk.contents().is_empty(), "{:?}", desk.contents().keys());
@@ -144,8 +144,10 @@ fn an_interrupted_init_leaves_nothing_and_an_interrupted_start_loses_nothing() {
 
     desk.succeed("init --capacity 1MiB");
     for milliseconds in [0, 10, 30, 60, 100] {
-        let child =
-            desk.command("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0").spawn().expect("it starts");
+        let child = desk
+            .command("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0")
+            .spawn()
+            .expect("it starts");
         std::thread::sleep(Duration::from_millis(milliseconds));
         interrupt(&child);
         finish(child);
@@ -158,8 +160,10 @@ fn an_interrupted_init_leaves_nothing_and_an_interrupted_start_loses_nothing() {
 fn one_ctrl_c_that_arrives_twice_still_stops_cleanly() {
     let desk = Desk::new();
     desk.succeed("init --capacity 1MiB");
-    let mut child =
-        desk.command("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0").spawn().expect("it starts");
+    let mut child = desk
+        .command("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0")
+        .spawn()
+        .expect("it starts");
     let mut said = String::new();
     let mut output = std::io::BufReader::new(child.stdout.take().expect("piped"));
     while !said.contains("Ctrl-C stops.") {

@@ -4,3 +4,4 @@ mod desk;
 mod leftovers;
 mod openings;
 mod usage;
+mod users;

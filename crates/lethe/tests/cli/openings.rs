@@ -13,7 +13,7 @@ fn vault() -> Desk {
 /// Every command that opens a vault is refused with this code; returns the errors.
 fn refused(desk: &Desk, code: i32) -> Vec<String> {
     let before = desk.contents();
-    let serve = "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0";
+    let serve = "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0";
     let errors = ["check", "backup", serve].map(|command| desk.fail(command, code));
     assert_eq!(desk.contents(), before, "a refusal changed something");
     errors.to_vec()
@@ -41,16 +41,16 @@ fn a_wrong_key_opens_nothing() {
 }
 
 #[test]
-fn credentials_that_cannot_be_used_are_refused_before_an_opening_is_claimed() {
+fn users_that_cannot_be_used_are_refused_before_an_opening_is_claimed() {
     let desk = vault();
-    let serve = "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0";
+    let serve = "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0";
     std::fs::write(desk.path("lethe-data/trusted/credentials.toml"), "none").expect("written");
     let before = desk.contents();
     let error = desk.fail(serve, 1);
     assert!(error.contains("credentials.toml") && error.contains("chmod 600"), "{error}");
     close(&desk, "lethe-data/trusted/credentials.toml");
     let error = desk.fail(serve, 1);
-    assert!(error.contains("holds no credentials"), "{error}");
+    assert!(error.contains("holds no users"), "{error}");
     assert_eq!(desk.contents(), before, "a refusal changed something");
 }
 

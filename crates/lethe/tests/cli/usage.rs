@@ -104,7 +104,8 @@ fn vault_flags_that_contradict_the_vault_are_refused_before_it_is_opened() {
         ("--scheme path", "--scheme is path and the vault has ring"),
         ("--cipher aegis-256 --max-batch 3", "--max-batch is 3 and the vault has 16, --cipher"),
     ] {
-        let error = desk.fail(&format!("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 {line}"), 2);
+        let error = desk
+            .fail(&format!("serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0 {line}"), 2);
         assert!(error.contains(part), "{error}");
         assert_eq!(desk.contents(), before, "{line} changed something");
     }

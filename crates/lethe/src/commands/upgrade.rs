@@ -1,0 +1,48 @@
+//! `lethe upgrade`
+
+use crate::config::{Config, Settings};
+use crate::device::VaultDevice;
+use crate::exit::Exit;
+use crate::flags::{KeyFlags, StoreFlags};
+use crate::place::Place;
+use anyhow::Result;
+use clap::Args;
+use lethe_gateway::{FIRST_ACCOUNT, Gateway};
+
+#[derive(Args)]
+#[command(
+    after_help = "The rows of the catalogue are rewritten in one step: all of them or none. No block is touched, and the \
+store sees a vault that is opened, ships a checkpoint and is closed. Older versions of lethe cannot serve the vault \
+afterwards: `lethe backup` with the older version first, if in doubt.
+
+Examples:
+  lethe upgrade
+  lethe upgrade --store s3://my-bucket/lethe"
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    store: StoreFlags,
+    #[command(flatten)]
+    key: KeyFlags,
+}
+
+impl Arguments {
+    pub(super) fn over(self, config: Config) -> Config {
+        self.store.over(self.key.over(config))
+    }
+}
+
+pub(super) async fn run(settings: Settings) -> Result<Exit> {
+    let (vault, _) = Place::new(&settings).open().await?;
+    let upgraded = Gateway::upgrade(&VaultDevice(vault.clone()), FIRST_ACCOUNT).await;
+    let closed = vault.close().await;
+    if upgraded? {
+        println!(
+            "The catalogue is of the present format now; what it held belongs to the account {FIRST_ACCOUNT}."
+        );
+    } else {
+        println!("Nothing to do: the catalogue is of the present format.");
+    }
+    println!("Receipt of the last checkpoint in the store:\n  {}", closed?);
+    Ok(Exit::Success)
+}

@@ -1,0 +1,90 @@
+//! What the live page is told of a vault in service, and where its link lies.
+
+use crate::folders::DataFolder;
+use anyhow::{Context, Result};
+use lethe_gateway::catalogue::Moment;
+use lethe_gateway::page::{Asked, Costs, Figures, Row, Seen, Told};
+use lethe_store::{MeterReader, Prices, TouchedRow, Touches, Usage};
+use lethe_vault::Vault;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Everything that the page shows comes from here.
+pub struct Sources {
+    /// The vault.
+    pub vault: Vault,
+    /// What its store is asked.
+    pub meter: MeterReader,
+    /// Where its store is touched.
+    pub touches: Touches,
+    /// What the applications ask for.
+    pub asked: Asked,
+    /// What the provider charges.
+    pub prices: Option<Prices>,
+}
+
+impl Sources {
+    /// The counters and figures of this moment.
+    pub fn tell(&self) -> Told {
+        let (status, usage) = (self.vault.status(), self.meter.usage());
+        let block_bytes = self.vault.block_bytes() as u64;
+        let (read, written) = self.asked.blocks();
+        let dollars = |usage: &Usage| self.prices.as_ref().map(|prices| prices.bill(usage).spent());
+        let bare = Usage {
+            slot_reads: read,
+            bucket_writes: written,
+            bytes_down: read * block_bytes,
+            bytes_up: written * block_bytes,
+            ..Usage::default()
+        };
+        Told {
+            moment: Moment::now().0,
+            asked: self.asked.cells(),
+            seen: Seen {
+                whole: row(self.touches.whole()),
+                levels: self.touches.levels().into_iter().map(row).collect(),
+            },
+            figures: Figures {
+                asked_bytes: (read + written) * block_bytes,
+                accesses: status.accesses,
+                requests: usage.requests(),
+                bytes_up: usage.bytes_up,
+                bytes_down: usage.bytes_down,
+                stored_bytes: usage.stored_bytes,
+                stash: status.stash_blocks,
+                stash_peak: status.stash_peak,
+                trusted_bytes: status.trusted_bytes,
+                latency_p50: self.asked.latency(0.5),
+                latency_p99: self.asked.latency(0.99),
+                dollars: dollars(&usage),
+            },
+            without: Costs {
+                requests: bare.requests(),
+                bytes: bare.bytes_up + bare.bytes_down,
+                dollars: dollars(&bare),
+            },
+            demonstration: None,
+        }
+    }
+}
+
+fn row(touched: TouchedRow) -> Row {
+    Row { buckets: touched.buckets, reads: touched.reads, writes: touched.writes }
+}
+
+/// Leaves the page's link where only the vault's owner can read it, for those who start `serve` without a terminal.
+///
+/// # Errors
+/// The trusted folder cannot be written.
+pub fn leave_link(data: &DataFolder, link: &str) -> Result<PathBuf> {
+    let path = data.trusted().join("page-link");
+    let write = || -> std::io::Result<()> {
+        // Readable by its owner alone from the first moment.
+        let mut file = tempfile::NamedTempFile::new_in(data.trusted())?;
+        writeln!(file, "{link}")?;
+        file.persist(&path)?;
+        Ok(())
+    };
+    write().context("leaving the page's link in the trusted folder")?;
+    Ok(path)
+}

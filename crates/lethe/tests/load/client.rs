@@ -1,0 +1,223 @@
+//! A client that knows what its objects must hold, and asks in every way there is.
+
+use crate::content::{Content, Dice};
+use futures::TryStreamExt;
+use object_store::aws::AmazonS3;
+use object_store::path::Path;
+use object_store::signer::Signer;
+use object_store::{ObjectStore, ObjectStoreExt, WriteMultipart};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// How many there are.
+pub(crate) const VERBS: usize = 9;
+/// Objects of a client, at most.
+const KEYS: u64 = 6;
+/// S3's least part and a bit.
+const LARGE: usize = (5 << 20) + 12_345;
+
+/// What was asked, and how often.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) verbs: BTreeMap<&'static str, u64>,
+    bytes: u64,
+    slowest: Duration,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, other: &Tally) {
+        for (verb, count) in &other.verbs {
+            *self.verbs.entry(verb).or_default() += count;
+        }
+        self.bytes += other.bytes;
+        self.slowest = self.slowest.max(other.slowest);
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.verbs.values().sum()
+    }
+
+    pub(crate) fn print(&self, time: Duration) {
+        let counts: Vec<String> =
+            self.verbs.iter().map(|(verb, count)| format!("{count} × {verb}")).collect();
+        println!("{} requests in {} s: {}", self.requests(), time.as_secs(), counts.join(", "));
+        println!(
+            "{:.1} MiB moved, the slowest request took {:.2} s; errors: 0, or this would not be printed",
+            self.bytes as f64 / f64::from(1 << 20),
+            self.slowest.as_secs_f64()
+        );
+    }
+}
+
+pub(crate) struct Client {
+    number: u64,
+    dice: Dice,
+    store: AmazonS3,
+    address: String,
+    objects: BTreeMap<u64, Content>,
+    puts: u64,
+    pub(crate) tally: Tally,
+}
+
+impl Client {
+    pub(crate) fn new(number: u64, seed: u64, store: AmazonS3, address: &str) -> Self {
+        let dice = Dice::new(seed.wrapping_mul(1000).wrapping_add(number));
+        let (objects, tally) = (BTreeMap::new(), Tally::default());
+        Client { number, dice, store, address: address.to_owned(), objects, puts: 0, tally }
+    }
+
+    pub(crate) async fn run(mut self, until: Instant) -> Self {
+        while Instant::now() < until {
+            let begun = Instant::now();
+            let verb = match self.dice.below(100) {
+                0..30 => self.put().await,
+                30..55 => self.get().await,
+                55..65 => self.get_range().await,
+                65..72 => self.list().await,
+                72..80 => self.delete().await,
+                80..88 => self.copy().await,
+                88..90 => self.put_in_parts().await,
+                90..95 => self.hang_up_in_a_get().await,
+                _ => self.hang_up_in_a_put().await,
+            };
+            self.tally.slowest = self.tally.slowest.max(begun.elapsed());
+            *self.tally.verbs.entry(verb).or_default() += 1;
+        }
+        self
+    }
+
+    /// Reads all of its objects, and lists them; returns how many there are.
+    pub(crate) async fn verify(&self) -> usize {
+        self.verify_list().await;
+        for (key, content) in &self.objects {
+            let got = self.store.get(&self.path(*key)).await.expect("there").bytes().await.expect("read");
+            assert!(got == content.bytes(), "an object of client {} holds something else", self.number);
+        }
+        self.objects.len()
+    }
+
+    fn path(&self, key: u64) -> Path {
+        Path::from(format!("client {}/{key}", self.number))
+    }
+
+    fn content(&mut self) -> Content {
+        self.puts += 1;
+        let length = match self.dice.below(4) {
+            0 => self.dice.below(4_000),
+            1 => self.dice.below(20_000),
+            2 => 16384 * self.dice.below(4),
+            _ => self.dice.below(300_000),
+        };
+        Content { number: self.number << 32 | self.puts, length: length as usize }
+    }
+
+    fn an_object(&mut self) -> Option<(u64, Content)> {
+        let nth = self.dice.next() as usize % self.objects.len().max(1);
+        self.objects.iter().nth(nth).map(|(key, content)| (*key, *content))
+    }
+
+    async fn put(&mut self) -> &'static str {
+        let (key, content) = (self.dice.below(KEYS), self.content());
+        self.store.put(&self.path(key), content.bytes().into()).await.expect("put");
+        self.objects.insert(key, content);
+        self.tally.bytes += content.length as u64;
+        "put"
+    }
+
+    async fn get(&mut self) -> &'static str {
+        let Some((key, content)) = self.an_object() else { return self.put().await };
+        let got = self.store.get(&self.path(key)).await.expect("there").bytes().await.expect("read");
+        assert!(got == content.bytes(), "an object of client {} holds something else", self.number);
+        self.tally.bytes += content.length as u64;
+        "get"
+    }
+
+    async fn get_range(&mut self) -> &'static str {
+        let Some((key, content)) = self.an_object().filter(|(_, content)| content.length > 0) else {
+            return self.put().await;
+        };
+        let start = self.dice.below(content.length as u64);
+        let end = start + 1 + self.dice.below(content.length as u64 - start);
+        let got = self.store.get_range(&self.path(key), start..end).await.expect("read");
+        assert!(got == content.bytes()[start as usize..end as usize], "a range holds something else");
+        self.tally.bytes += end - start;
+        "get a range"
+    }
+
+    async fn list(&mut self) -> &'static str {
+        self.verify_list().await;
+        "list"
+    }
+
+    async fn verify_list(&self) {
+        let prefix = Path::from(format!("client {}", self.number));
+        let listed = self.store.list(Some(&prefix)).map_ok(|object| (object.location, object.size));
+        let listed: BTreeSet<_> = listed.try_collect().await.expect("listed");
+        let expected = self.objects.iter().map(|(key, content)| (self.path(*key), content.length as u64));
+        assert_eq!(listed, expected.collect());
+    }
+
+    async fn delete(&mut self) -> &'static str {
+        let Some((key, _)) = self.an_object() else { return self.put().await };
+        self.store.delete(&self.path(key)).await.expect("deleted");
+        self.objects.remove(&key);
+        "delete"
+    }
+
+    async fn copy(&mut self) -> &'static str {
+        let Some((from, content)) = self.an_object().filter(|(key, _)| *key != KEYS) else {
+            return self.put().await;
+        };
+        // S3 copies nothing onto itself.
+        let to = (from + 1 + self.dice.below(KEYS - 1)) % KEYS;
+        self.store.copy(&self.path(from), &self.path(to)).await.expect("copied");
+        self.objects.insert(to, content);
+        self.tally.bytes += 2 * content.length as u64;
+        "copy"
+    }
+
+    /// One key is for large objects, lest they fill the vault.
+    async fn put_in_parts(&mut self) -> &'static str {
+        if !self.number.is_multiple_of(8) {
+            return self.put().await;
+        }
+        self.puts += 1;
+        let content = Content { number: self.number << 32 | self.puts, length: LARGE };
+        let upload = self.store.put_multipart(&self.path(KEYS)).await.expect("begun");
+        let mut writer = WriteMultipart::new_with_chunk_size(upload, 5 << 20);
+        writer.write(&content.bytes());
+        writer.finish().await.expect("completed");
+        self.objects.insert(KEYS, content);
+        self.tally.bytes += content.length as u64;
+        "put in parts"
+    }
+
+    async fn raw(&self, method: http::Method, key: u64, headers: &str) -> TcpStream {
+        let minute = Duration::from_secs(60);
+        let url = self.store.signed_url(method.clone(), &self.path(key), minute).await.expect("signed");
+        let (path, query) = (url.path(), url.query().expect("signed"));
+        let head = format!("{method} {path}?{query} HTTP/1.1\r\nhost: {}\r\n{headers}\r\n", self.address);
+        let mut stream = TcpStream::connect(&self.address).await.expect("connected");
+        stream.write_all(head.as_bytes()).await.expect("sent");
+        stream
+    }
+
+    async fn hang_up_in_a_get(&mut self) -> &'static str {
+        let Some((key, _)) = self.an_object() else { return self.put().await };
+        let mut stream = self.raw(http::Method::GET, key, "").await;
+        let mut some = [0; 100];
+        stream.read_exact(&mut some).await.expect("the head at least");
+        "hang up in a get"
+    }
+
+    /// What stood there stays: not all of the body comes.
+    async fn hang_up_in_a_put(&mut self) -> &'static str {
+        let (key, content) = (self.dice.below(KEYS), self.content().bytes());
+        let length = format!("content-length: {}\r\n", content.len() + 1);
+        let mut stream = self.raw(http::Method::PUT, key, &length).await;
+        stream.write_all(&content).await.expect("sent");
+        "hang up in a put"
+    }
+}

@@ -1,0 +1,123 @@
+//! `lethe serve` over a folder, as its users run it.
+
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::{ClientOptions, RetryConfig};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+pub(crate) const BUCKET: &str = "load";
+
+pub(crate) struct Server {
+    folder: TempDir,
+    process: Child,
+    address: String,
+    access_key: String,
+    secret_key: String,
+}
+
+/// Bytes of memory that the process has, and the most that it had.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub(crate) resident: u64,
+    pub(crate) peak: u64,
+}
+
+fn lethe(folder: &TempDir) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lethe"));
+    command.current_dir(folder.path()).stdin(Stdio::null());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LETHE_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = lethe(&folder);
+        command.args(["serve", "--capacity", "512MiB", "--block-size", "16KiB", "--log", "warn"]);
+        command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--swift", "127.0.0.1:0"]);
+        let mut process = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut said = BufReader::new(process.stdout.take().expect("piped")).lines();
+        let mut after = |what: &str| loop {
+            let line = said.next().expect("it goes on").expect("text");
+            if let Some((_, rest)) = line.split_once(what) {
+                let end = rest.find([' ', ',', '\n']).unwrap_or(rest.len());
+                break rest[..end].to_owned();
+            }
+        };
+        let address = after("Serving S3 on http://");
+        let access_key = after("AWS_ACCESS_KEY_ID=");
+        let secret_key = after("AWS_SECRET_ACCESS_KEY=");
+        // What it says later must find a reader.
+        std::thread::spawn(move || said.for_each(drop));
+        let server = Server { folder, process, address, access_key, secret_key };
+        server.make_bucket().await;
+        server
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// A client that hides no failure behind a retry.
+    pub(crate) fn store(&self) -> AmazonS3 {
+        AmazonS3Builder::new()
+            .with_endpoint(format!("http://{}", self.address))
+            .with_allow_http(true)
+            .with_bucket_name(BUCKET)
+            .with_access_key_id(&self.access_key)
+            .with_secret_access_key(&self.secret_key)
+            .with_client_options(ClientOptions::new().with_allow_http(true).with_timeout_disabled())
+            .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
+            .build()
+            .expect("a client")
+    }
+
+    async fn make_bucket(&self) {
+        use object_store::path::Path;
+        use object_store::signer::Signer;
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let minute = std::time::Duration::from_secs(60);
+        let url = self.store().signed_url(http::Method::PUT, &Path::from(""), minute).await.expect("signed");
+        let (path, query) = (url.path(), url.query().expect("signed"));
+        let head = format!(
+            "PUT {path}?{query} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+            self.address
+        );
+        let mut stream = tokio::net::TcpStream::connect(&self.address).await.expect("connected");
+        stream.write_all(head.as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
+    pub(crate) fn memory(&self) -> Memory {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
+        let status = status.expect("it runs");
+        let of = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("Linux says so");
+            let kibibytes: u64 = line.trim_end_matches(" kB").trim().parse().expect("a number");
+            kibibytes << 10
+        };
+        Memory { resident: of("VmRSS:"), peak: of("VmHWM:") }
+    }
+
+    /// Stops it as Ctrl-C does, and has everything in the store read and authenticated.
+    pub(crate) fn stop_and_check(mut self) {
+        kill_process(Pid::from_child(&self.process), Signal::INT).expect("it runs");
+        assert!(self.process.wait().expect("it ends").success());
+        let checked = lethe(&self.folder).arg("check").output().expect("it starts");
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A test that has failed leaves nothing running.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
