@@ -1,9 +1,15 @@
 //! Each bench runs to its end at the smallest size. Nothing is asked of its times.
 
+use bytes::Bytes;
+use lethe_core::words::BlockId;
+use lethe_gateway::device::{Row, RowChange};
+use lethe_gateway::{Device, DeviceError, Flow};
 use lethe_lab::bench::files::{self, FilesOptions};
+use lethe_lab::bench::gateway::{self, GatewayOptions};
 use lethe_lab::bench::link::{self, LinkOptions};
 use lethe_lab::bench::memory::{self, MemoryOptions, MemoryScheme};
 use lethe_lab::bench::{Silent, VaultOptions};
+use lethe_vault::{Call, Vault, VaultError};
 use std::time::Duration;
 
 fn small() -> VaultOptions {
@@ -58,4 +64,65 @@ fn the_link_bench_runs() {
         ..LinkOptions::standard()
     };
     assert!(link::run(&options, &Silent).unwrap().rows.len() >= 5);
+}
+
+/// The gateway's device over a vault, as the command line has it.
+struct VaultDevice(Vault);
+
+impl Device for VaultDevice {
+    fn block_bytes(&self) -> usize {
+        self.0.block_bytes()
+    }
+    fn blocks(&self) -> u64 {
+        self.0.capacity()
+    }
+    fn max_batch(&self) -> usize {
+        self.0.max_batch()
+    }
+    fn rows_bytes(&self) -> u64 {
+        self.0.header().parameters.rows_bytes
+    }
+    async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
+        let calls = blocks.into_iter().map(|block| Call::Read(BlockId(block))).collect();
+        let answers = self.0.access_in(lethe_vault::Flow(flow.0), calls).await;
+        Ok(answers.map_err(failure)?.into_iter().flatten().collect())
+    }
+    async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
+        let calls = writes.into_iter().map(|(block, bytes)| Call::Write(BlockId(block), bytes.into()));
+        self.0.access_in(lethe_vault::Flow(flow.0), calls.collect()).await.map(drop).map_err(failure)
+    }
+    async fn load_rows(&self) -> Result<Vec<Row>, DeviceError> {
+        self.0.load_rows().await.map_err(failure)
+    }
+    async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
+        self.0.commit_rows(changes).await.map_err(failure)
+    }
+}
+
+fn failure(error: VaultError) -> DeviceError {
+    DeviceError::Unavailable(error.to_string())
+}
+
+#[test]
+fn the_gateway_bench_runs_with_and_without_the_oram() {
+    let vault =
+        VaultOptions { capacity: 512, block_bytes: 4096, trusted_blocks: 128, filled: 512, ..small() };
+    let options = GatewayOptions {
+        vault,
+        sizes: vec![1000, 20_000],
+        clients: vec![1, 3],
+        time: Duration::from_millis(200),
+        most_bytes: 40_000,
+        ..GatewayOptions::standard()
+    };
+    let report = gateway::run(&options, VaultDevice, &Silent).unwrap();
+    let grid = report.grid.unwrap();
+    assert_eq!(grid.lines.len(), 2 * 2 * 2);
+    for (name, figures) in &grid.lines {
+        assert_eq!(figures.len() + 1, grid.columns.len());
+        let [vault, p50, .., bare] = figures[..6] else { panic!("{name}") };
+        assert!(vault > 0.0 && p50 > 0.0 && bare > 0.0, "{name}: {figures:?}");
+    }
+    let too_small = GatewayOptions { sizes: vec![1 << 20], ..options };
+    assert!(gateway::run(&too_small, VaultDevice, &Silent).is_err());
 }

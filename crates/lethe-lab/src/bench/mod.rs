@@ -5,11 +5,13 @@
 //! | [`memory`] | accesses a second over sealed memory, one thread | the same accesses on a plain array |
 //! | [`files`] | bytes moved and requests made by a vault over a folder | the same blocks as plain files |
 //! | [`link`] | throughput and latency of a vault over a link | the same reads with no ORAM |
+//! | [`gateway`] | puts and gets of many clients over HTTP and a link | the same server with no ORAM |
 //!
 //! Rates are medians over repetitions, in which what is measured and its baselines take turns: a machine that is busy
 //! with something else slows all of them.
 
 pub mod files;
+pub mod gateway;
 pub mod link;
 pub mod memory;
 
@@ -21,7 +23,7 @@ mod sample;
 mod service;
 
 pub use progress::{Progress, Silent};
-pub use report::{Bound, Report, Row, TrustedMemory};
+pub use report::{Bound, Grid, Report, Row, TrustedMemory};
 pub use sample::Sample;
 pub use service::VaultOptions;
 

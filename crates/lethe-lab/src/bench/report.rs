@@ -63,6 +63,42 @@ pub struct Row {
     pub trusted: Option<TrustedMemory>,
 }
 
+/// Figures that stand in columns: a line of them for each thing that was measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Grid {
+    /// What stands in each column; the first one names what was measured.
+    pub columns: Vec<&'static str>,
+    /// The names, and a figure for each other column.
+    pub lines: Vec<(String, Vec<f64>)>,
+}
+
+impl Grid {
+    pub(crate) fn new(columns: &[&'static str]) -> Self {
+        Grid { columns: columns.to_vec(), lines: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, name: String, figures: &[f64]) {
+        self.lines.push((name, figures.to_vec()));
+    }
+}
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new();
+        table.load_style(NOTHING);
+        table.set_header(&self.columns);
+        for (name, figures) in &self.lines {
+            let figures =
+                figures.iter().map(|figure| Cell::new(number(*figure)).set_alignment(CellAlignment::Right));
+            table.add_row(std::iter::once(Cell::new(name)).chain(figures));
+        }
+        for line in table.lines() {
+            writeln!(f, "  {}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
 /// What a bench found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
@@ -72,14 +108,21 @@ pub struct Report {
     pub setup: Vec<(String, String)>,
     /// The figures, baselines among them.
     pub rows: Vec<Row>,
+    /// Figures that stand in columns.
+    pub grid: Option<Grid>,
     /// What else should be known to read them.
     pub notes: Vec<String>,
 }
 
 impl Report {
     pub(crate) fn new(bench: impl Into<String>) -> Self {
-        let mut report =
-            Report { bench: bench.into(), setup: Vec::new(), rows: Vec::new(), notes: Vec::new() };
+        let mut report = Report {
+            bench: bench.into(),
+            setup: Vec::new(),
+            rows: Vec::new(),
+            grid: None,
+            notes: Vec::new(),
+        };
         if cfg!(debug_assertions) {
             report.notes.push("built without optimisation: build with --release to measure".into());
         }
@@ -149,6 +192,9 @@ impl fmt::Display for Report {
         }
         for line in table.lines() {
             writeln!(f, "  {}", line.trim_end())?;
+        }
+        if let Some(grid) = &self.grid {
+            write!(f, "{grid}")?;
         }
         for note in &self.notes {
             writeln!(f, "  {note}")?;

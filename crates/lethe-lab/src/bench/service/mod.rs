@@ -150,6 +150,7 @@ impl Place {
             master: self.master.clone(),
             entropy: Entropy::system(),
             workers: Workers::threads(threads).map_err(BenchError::failed)?,
+            pace: None,
         })
     }
 
@@ -172,7 +173,8 @@ impl Place {
     pub(super) fn describe(&self, report: &mut Report) {
         let parameters = &self.header.parameters;
         report.set("scheme", format!("Ring ORAM, {:?}", self.ring));
-        report.set("expected", format!("{:.2} slots an access, up and down", self.ring.slots_per_access()));
+        let (all, up) = (self.ring.slots_per_access(), self.ring.slots_written_per_access());
+        report.set("expected", format!("{all:.2} slots an access: {:.2} down, {up:.2} up", all - up));
         report.set("position map", "flat, on the trusted side");
         report.set("sealing", Cipher::from_number(parameters.cipher).unwrap_or_default());
         report.set(

@@ -1,0 +1,293 @@
+//! The gateway over a link, beside the same server with the ORAM off.
+//!
+//! Real HTTP over loopback, in real time: clients of S3 (`object_store`), the gateway's own server, and below it either
+//! a vault or a [`plain`] device, each behind a link of its own. The store beneath is memory, so that the link is what
+//! is slow; the trusted disk is a real one, and synced.
+
+mod cell;
+mod plain;
+
+use super::report::{Bound, Grid, Report, bytes};
+use super::sample::Sample;
+use super::service::{Place, Uniform, VaultOptions, fill};
+use super::{BenchError, Progress};
+use cell::{Cell, Measured, Verb};
+use lethe_gateway::catalogue::ContainerSettings;
+use lethe_gateway::identity::{AccessKey, User, Users};
+use lethe_gateway::s3::S3Door;
+use lethe_gateway::{Device, FIRST_ACCOUNT, Gateway, Options, server};
+use lethe_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
+use lethe_vault::Vault;
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::{ClientOptions, RetryConfig};
+use plain::PlainDevice;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// How the bench is run.
+#[derive(Clone, Debug)]
+pub struct GatewayOptions {
+    /// Which vault. It is written to wholly before anything is measured.
+    pub vault: VaultOptions,
+    /// The link.
+    pub speed: LinkSpeed,
+    /// Bytes of objects.
+    pub sizes: Vec<usize>,
+    /// Clients at a time, each with one request after the other.
+    pub clients: Vec<usize>,
+    /// How long clients begin requests, for each figure; each has at least one.
+    pub time: Duration,
+    /// Bytes that one figure may move at most in objects that are there at once: more clients get what others got.
+    pub most_bytes: u64,
+    /// What is asked of a lone get of the largest object, in multiples of the bare time.
+    pub asked_get: Option<f64>,
+    /// What is asked of gets of 64 KiB by the most clients, in parts of a sixteenth of the link.
+    pub asked_share: Option<f64>,
+}
+
+impl GatewayOptions {
+    /// A vault of 20480 blocks of 64 KiB as `lethe serve` makes it, behind 23.6 ms and 510 Mbit/s each way.
+    pub fn standard() -> Self {
+        let capacity = 20_480;
+        GatewayOptions {
+            vault: VaultOptions {
+                capacity,
+                trusted_blocks: capacity / 16,
+                filled: capacity,
+                ..VaultOptions::standard()
+            },
+            speed: LinkSpeed {
+                round_trip: Duration::from_micros(23_600),
+                up: BitsPerSecond::mega(510),
+                down: BitsPerSecond::mega(510),
+            },
+            sizes: vec![4 << 10, 64 << 10, 1 << 20, 16 << 20],
+            clients: vec![1, 16, 64],
+            time: Duration::from_secs(5),
+            most_bytes: 128 << 20,
+            asked_get: Some(8.0),
+            asked_share: Some(0.6),
+        }
+    }
+
+    fn check(&self) -> Result<(), BenchError> {
+        let is_empty = self.sizes.is_empty() || self.clients.is_empty() || self.clients.contains(&0);
+        if is_empty || self.sizes.contains(&0) || self.time.is_zero() {
+            return Err(BenchError::Options("give at least one size, one client and some time".into()));
+        }
+        let (most, clients) = (self.sizes.iter().max(), self.clients.iter().max());
+        let (most, clients) = (*most.unwrap_or(&0) as u64, *clients.unwrap_or(&0) as u64);
+        let needed = most * clients + self.most_bytes;
+        let there = self.vault.capacity * u64::from(self.vault.block_bytes);
+        if needed > there {
+            let (needed, there) = (bytes(needed), bytes(there));
+            return Err(BenchError::Options(format!(
+                "puts under way and objects take up to {needed}, and the vault has {there}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
+const SHARE: f64 = 16.0;
+const BUCKET: &str = "bench";
+
+/// Runs the bench. `device` makes the gateway's device of a vault. Not to be called from within an asynchronous
+/// runtime.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn run<D: Device>(
+    options: &GatewayOptions,
+    device: impl Fn(Vault) -> D,
+    progress: &dyn Progress,
+) -> Result<Report, BenchError> {
+    options.check()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(BenchError::failed)?.block_on(measure(options, device, progress))
+}
+
+/// A gateway that serves S3 on loopback.
+struct Serving {
+    address: SocketAddr,
+    end: oneshot::Sender<()>,
+    server: JoinHandle<()>,
+}
+
+impl Serving {
+    async fn start<D: Device>(device: D) -> Result<Self, BenchError> {
+        let gateway = Gateway::open(device, Options::default()).await.map_err(BenchError::failed)?;
+        let account = gateway.account(FIRST_ACCOUNT);
+        let made = account.create_container(BUCKET, ContainerSettings::default()).await;
+        made.map_err(BenchError::failed)?;
+        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(BenchError::failed)?;
+        let address = listener.local_addr().map_err(BenchError::failed)?;
+        let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]);
+        let users = users.map_err(BenchError::failed)?;
+        let (end, ended) = oneshot::channel();
+        let server = tokio::spawn(async move {
+            let door = S3Door::new(gateway.clone(), Arc::new(users));
+            let ended = async {
+                let _ = ended.await;
+            };
+            server::serve(listener, door, server::Options::default(), ended).await;
+            gateway.settle().await;
+        });
+        Ok(Serving { address, end, server })
+    }
+
+    fn client(&self) -> Result<AmazonS3, BenchError> {
+        AmazonS3Builder::new()
+            .with_endpoint(format!("http://{}", self.address))
+            .with_allow_http(true)
+            .with_bucket_name(BUCKET)
+            .with_access_key_id("access")
+            .with_secret_access_key("secret")
+            .with_client_options(ClientOptions::new().with_allow_http(true).with_timeout_disabled())
+            .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
+            .build()
+            .map_err(BenchError::failed)
+    }
+
+    async fn stop(self) {
+        let _ = self.end.send(());
+        let _ = self.server.await;
+    }
+}
+
+async fn measure<D: Device>(
+    options: &GatewayOptions,
+    device: impl Fn(Vault) -> D,
+    progress: &dyn Progress,
+) -> Result<Report, BenchError> {
+    let place = Place::new(&options.vault)?;
+    let memory = VersionedMemory::new(place.parameters().layout());
+    warm_up(place.create(memory.clone()).await?, &place, options, progress).await?;
+    let vault = place.open(Link::new(memory, options.speed).precise()).await?;
+    let with = Serving::start(device(vault.clone())).await?;
+    let bare = Serving::start(PlainDevice::new(&options.vault, options.speed, place.path())?).await?;
+    let (with_client, bare_client) = (with.client()?, bare.client()?);
+
+    let mut found = Vec::new();
+    let cells = cells(options);
+    for (nth, cell) in cells.iter().enumerate() {
+        progress.at(&cell.name(), nth as u64, cells.len() as u64);
+        let bare = cell.measure(&bare_client, options, None).await?;
+        let with = cell.measure(&with_client, options, Some(&vault)).await?;
+        found.push((*cell, with, bare));
+    }
+    let report = report(options, &place, &vault, &found);
+    with.stop().await;
+    bare.stop().await;
+    vault.close().await.map_err(BenchError::failed)?;
+    Ok(report)
+}
+
+fn cells(options: &GatewayOptions) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for verb in [Verb::Put, Verb::Get] {
+        for &size in &options.sizes {
+            cells.extend(options.clients.iter().map(|&clients| Cell { verb, size, clients }));
+        }
+    }
+    cells
+}
+
+/// Fills the vault and lets every path be evicted once, with no link before the store.
+async fn warm_up(
+    vault: Vault,
+    place: &Place,
+    options: &GatewayOptions,
+    progress: &dyn Progress,
+) -> Result<(), BenchError> {
+    fill(&vault, options.vault.filled, progress).await?;
+    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level;
+    let batch = vault.max_batch();
+    let mut load = Uniform::new(1, options.vault.filled, vault.block_bytes());
+    for done in (0..round).step_by(batch) {
+        progress.at("warming up", done, round);
+        vault.access(load.calls(batch)).await.map_err(BenchError::failed)?;
+    }
+    vault.close().await.map_err(BenchError::failed)?;
+    Ok(())
+}
+
+fn report(
+    options: &GatewayOptions,
+    place: &Place,
+    vault: &Vault,
+    found: &[(Cell, Measured, Measured)],
+) -> Report {
+    let LinkSpeed { round_trip, up, down } = options.speed;
+    let mut report = Report::new(format!(
+        "gateway: a vault of {} blocks of {} behind {:.1} ms, {} Mbit/s up and {} down; real HTTP, real time",
+        options.vault.capacity,
+        bytes(options.vault.block_bytes.into()),
+        1000.0 * round_trip.as_secs_f64(),
+        up.0 / 1_000_000,
+        down.0 / 1_000_000
+    ));
+    place.describe(&mut report);
+    report.set("clients", "each has one request after the other, on objects of its own as far as they fit");
+    report.set("bare", "the same server over one sealed object for each block, behind a link as fast");
+    report.set("each figure", format!("{} s, and a request of each client at least", options.time.as_secs()));
+    let status = vault.status();
+    report.set("emergency evictions", status.emergencies);
+    let trusted = Some(place.trusted(&status));
+    let largest = options.sizes.iter().max().copied().unwrap_or(0);
+    let fewest = options.clients.iter().min().copied().unwrap_or(0);
+    let most = options.clients.iter().max().copied().unwrap_or(0);
+    for (cell, with, bare) in found.iter().filter(|(cell, ..)| cell.verb == Verb::Get) {
+        if (cell.size, cell.clients) == (largest, fewest) {
+            let ratios: Vec<f64> = with.seconds.iter().map(|time| time / bare.quantile(0.5)).collect();
+            let figure = format!("{}, against the bare time", cell.name());
+            report.row(figure, "×", Sample::of(&ratios), options.asked_get.map(Bound::AtMost), trusted);
+            let figure = "  evictions owed when the last one was answered";
+            report.row(figure, "", Sample::once(with.owed as f64), None, None);
+        }
+        if (cell.size, cell.clients) == (64 << 10, most) {
+            let sixteenth = down.0.min(up.0) as f64 / 1e6 / SHARE;
+            let share = Sample::once(with.megabits / sixteenth);
+            let figure = format!("{}, against a sixteenth of the link", cell.name());
+            report.row(figure, "×", share, options.asked_share.map(Bound::AtLeast), trusted);
+        }
+    }
+    let mut grid = Grid::new(&[
+        "",
+        "vault Mbit/s",
+        "p50 ms",
+        "p99 ms",
+        "owed",
+        "bare Mbit/s",
+        "p50 ms",
+        "p99 ms",
+        "ratio of p50",
+        "of throughput",
+    ]);
+    for (cell, with, bare) in found {
+        let figures = [
+            with.megabits,
+            1000.0 * with.quantile(0.5),
+            1000.0 * with.quantile(0.99),
+            with.owed as f64,
+            bare.megabits,
+            1000.0 * bare.quantile(0.5),
+            1000.0 * bare.quantile(0.99),
+            with.quantile(0.5) / bare.quantile(0.5),
+            bare.megabits / with.megabits,
+        ];
+        grid.row(cell.name(), &figures);
+    }
+    report.grid = Some(grid);
+    report.notes.push(
+        "owed: scheduled evictions that were not done when the last request of the figure was answered; the next figure \
+         begins when they are"
+            .into(),
+    );
+    report
+}
