@@ -44,8 +44,8 @@ class Endpoint:
     secret_key: str
     region: str = "us-east-1"
 
-    def client(self, **config):
-        """A boto3 client that does not hide a failure behind a retry."""
+    def client(self, verify: str | None = None, **config):
+        """A boto3 client that does not hide a failure behind a retry; over TLS it trusts the authorities in `verify`."""
         settings = {
             "signature_version": "s3v4",
             "s3": {"addressing_style": "path"},
@@ -58,6 +58,7 @@ class Endpoint:
             aws_access_key_id=self.access_key,
             aws_secret_access_key=self.secret_key,
             region_name=self.region,
+            verify=verify,
             config=Config(**settings | config),
         )
 
@@ -87,6 +88,35 @@ class Endpoint:
             RCLONE_RETRIES="1",
             RCLONE_LOW_LEVEL_RETRIES="1",
         )
+
+
+@dataclass(frozen=True)
+class SwiftLogin:
+    """A Swift server and a user of it."""
+
+    url: str
+    account: str
+    user: str
+    password: str
+
+    def connection(self, version: str = "1"):
+        """A connection of python-swiftclient that does not hide a failure behind a retry."""
+        import swiftclient
+
+        common = {"key": self.password, "retries": 0, "auth_version": version}
+        if version == "1":
+            name = f"{self.account}:{self.user}"
+            return swiftclient.Connection(authurl=f"{self.url}/auth/v1.0", user=name, **common)
+        options = {"user_domain_id": "default", "project_domain_id": "default"} if version == "3" else {}
+        path = {"2": "/v2.0", "3": "/v3"}[version]
+        return swiftclient.Connection(
+            authurl=self.url + path, user=self.user, tenant_name=self.account, os_options=options, **common
+        )
+
+    def environment(self) -> dict[str, str]:
+        """What the swift command needs to reach it."""
+        name = f"{self.account}:{self.user}"
+        return environment(ST_AUTH=f"{self.url}/auth/v1.0", ST_USER=name, ST_KEY=self.password)
 
 
 class Program:
@@ -141,6 +171,8 @@ class UntrustedSide:
     def __init__(self, binary: Path, folder: Path):
         self.binary = binary
         self.folder = folder / "provider"
+        self.versions = folder / "versions"
+        self.versions.mkdir()
         self.log = folder / "versitygw.log"
         self.folder.mkdir()
         self.endpoint = Endpoint(f"http://127.0.0.1:{free_port()}", "provider", "provider-secret")
@@ -151,8 +183,15 @@ class UntrustedSide:
         """Starts it on the port that it always has."""
         command = [str(self.binary), "--quiet", "--port", self.endpoint.url.removeprefix("http://")]
         command += ["--access", self.endpoint.access_key, "--secret", self.endpoint.secret_key]
-        self.program = Program([*command, "posix", str(self.folder)], self.log)
+        command += ["posix", "--versioning-dir", str(self.versions), str(self.folder)]
+        self.program = Program(command, self.log)
         self.program.wait_for(self.endpoint.url)
+
+    def set_versioning(self, status: str) -> None:
+        """Switches the versioning of its S3 bucket: Enabled or Suspended."""
+        self.endpoint.client().put_bucket_versioning(
+            Bucket=self.BUCKET, VersioningConfiguration={"Status": status}
+        )
 
     def close(self) -> None:
         """Ends it."""
@@ -176,9 +215,12 @@ class Gateway:
         self.untrusted = untrusted
         self.vault = vault
         self.capacity = "128MiB"
+        self.tls: tuple[Path, Path] | None = None
         self.port = free_port()
         self.admin_port = free_port()
+        self.swift_port = free_port()
         self.program: Program | None = None
+        self.serve_flags: list[str] = []
 
     def vault_flags(self) -> list[str]:
         """What every command needs to find the vault."""
@@ -197,10 +239,13 @@ class Gateway:
 
     def serve_command(self) -> list[str]:
         """The command that serves the vault, made at the first time."""
+        tls = ["--tls-cert", str(self.tls[0]), "--tls-key", str(self.tls[1])] if self.tls else []
         return [
-            *[str(self.binary), "serve", *self.vault_flags()],
+            *[str(self.binary), "serve", *self.vault_flags(), *tls],
             *["--capacity", self.capacity, "--block-size", str(self.BLOCK)],
             *["--listen", f"127.0.0.1:{self.port}", "--admin", f"127.0.0.1:{self.admin_port}"],
+            *self.serve_flags,
+            *["--swift", f"127.0.0.1:{self.swift_port}"],
         ]
 
     def start(self) -> None:
@@ -243,5 +288,19 @@ class Gateway:
     @property
     def endpoint(self) -> Endpoint:
         """Where clients connect, with the credentials that the gateway made."""
-        made = tomllib.loads((self.data / "trusted" / "credentials.toml").read_text())
-        return Endpoint(f"http://127.0.0.1:{self.port}", made["access_key_id"], made["secret_access_key"])
+        made = tomllib.loads((self.data / "trusted" / "credentials.toml").read_text())["users"][0]["keys"][0]
+        scheme = "https" if self.tls else "http"
+        return Endpoint(f"{scheme}://127.0.0.1:{self.port}", made["access_key_id"], made["secret_access_key"])
+
+    @property
+    def swift(self) -> SwiftLogin:
+        """Where clients of Swift log in, with the password that the first start has shown."""
+        shown = next(line for line in self.log.read_text().splitlines() if "ST_KEY=" in line)
+        return SwiftLogin(f"http://127.0.0.1:{self.swift_port}", "lethe", "owner", shown.rpartition("ST_KEY=")[2])
+
+    def add_user(self, account: str, user: str, role: str) -> SwiftLogin:
+        """Makes a user of Swift, while the gateway runs."""
+        command = [str(self.binary), "user", "add", f"{account}:{user}", "--role", role, "--data", str(self.data)]
+        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
+        password = next(line.split()[1] for line in said.splitlines() if line.strip().startswith("password"))
+        return SwiftLogin(f"http://127.0.0.1:{self.swift_port}", account, user, password)

@@ -115,7 +115,8 @@ def test_a_range_that_is_none_is_ignored(s3, bucket, asked):
 
 def test_a_name_that_s3_does_not_allow_is_refused_with_a_sentence(s3, bucket):
     assert refusal(s3.put_object, Bucket=bucket, Key="k" * 1025, Body=b"") == (400, "KeyTooLongError")
-    assert refusal(s3.get_bucket_policy, Bucket=bucket) == (501, "NotImplemented")
+    assert refusal(s3.get_bucket_policy, Bucket=bucket) == (404, "NoSuchBucketPolicy")
+    assert refusal(s3.put_bucket_policy, Bucket=bucket, Policy="{}") == (501, "NotImplemented")
 
 
 def test_a_deleted_object_is_gone_and_may_be_deleted_again(s3, bucket):

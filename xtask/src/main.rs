@@ -27,6 +27,8 @@ enum Chore {
     Test(TestArgs),
     /// Fetches what the tests need into .test-env, and runs nothing
     Setup,
+    /// Runs 64 clients at once against an optimised build, and prints requests and memory
+    Load(LoadArgs),
     /// Asks the RustSec database for known faults in the dependencies (needs to reach that database)
     Advisories,
 }
@@ -45,6 +47,13 @@ struct TestArgs {
     /// Seconds that each fuzz target runs
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
     fuzz_seconds: u64,
+}
+
+#[derive(Args)]
+struct LoadArgs {
+    /// Seconds that the clients ask
+    #[arg(long, default_value_t = 120, value_name = "SECONDS")]
+    seconds: u64,
 }
 
 fn main() -> Result<()> {
@@ -68,9 +77,15 @@ fn main() -> Result<()> {
         Chore::Setup => {
             setup::check_all(&Step::ALL)?;
             setup::python()?;
+            setup::tempest()?;
             setup::versitygw()?;
             setup::rclone()
         }
+        Chore::Load(args) => tool::run(
+            tool::cargo()
+                .args(["test", "--release", "--package", "lethe", "--test", "load", "--", "--nocapture"])
+                .env("LETHE_LOAD_SECONDS", args.seconds.to_string()),
+        ),
         Chore::Advisories => {
             setup::check_all(&[Step::Deny])?;
             setup::python()?;

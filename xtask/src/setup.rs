@@ -31,7 +31,7 @@ pub fn check_all(chosen: &[Step]) -> Result<()> {
     let missing: Vec<Missing> =
         [python_is_missing(), go_is_missing(), rclone_is_missing(), freestanding_toolchain_is_missing()]
             .into_iter()
-            .chain(PAGED_PROGRAMS.map(paged_program_is_missing))
+            .chain(PROGRAMS.map(program_is_missing))
             .flatten()
             .filter(|missing| missing.steps.iter().any(|step| chosen.contains(step)))
             .collect();
@@ -57,7 +57,7 @@ fn python_is_missing() -> Option<Missing> {
     let probe = "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))";
     (!succeeds(command("python3").args(["-c", probe]))).then(|| Missing {
         what: "Python 3.9 or newer with its venv module is missing".into(),
-        steps: &[Step::Deny, Step::Clients],
+        steps: &[Step::Deny, Step::Clients, Step::Compatibility, Step::Tempest],
         remedy: "on Debian and Ubuntu: apt-get install python3 python3-venv".into(),
     })
 }
@@ -76,7 +76,7 @@ fn go_is_missing() -> Option<Missing> {
     };
     Some(Missing {
         what,
-        steps: &[Step::Clients],
+        steps: &[Step::Clients, Step::Compatibility],
         remedy: "install Go from your distribution or from go.dev; it builds versitygw, the S3 server of the tests".into(),
     })
 }
@@ -93,15 +93,19 @@ fn go_release(version: &str) -> Option<(u32, u32)> {
     Some((major, minor.parse().ok()?))
 }
 
-/// Programs that are run with a paged heap, with the packages that have them and the steps that need them.
-const PAGED_PROGRAMS: [(&str, &str, &[Step]); 3] = [
+/// Programs that tests run, with the packages that have them and the steps that need them.
+const PROGRAMS: [(&str, &str, &[Step]); 6] = [
     ("picosat", "apt-get install picosat", &[Step::Unit, Step::Pager]),
     ("sqlite3", "apt-get install sqlite3", &[Step::Pager]),
     ("redis-server", "apt-get install redis-server", &[Step::Pager]),
+    ("restic", "apt-get install restic", &[Step::Clients]),
+    ("chromium", "apt-get install chromium", &[Step::Clients]),
+    ("psql", "apt-get install postgresql", &[Step::Clients]),
 ];
 
-fn paged_program_is_missing((program, how, steps): (&str, &str, &'static [Step])) -> Option<Missing> {
-    (!succeeds(command(program).arg("--version"))).then(|| Missing {
+fn program_is_missing((program, how, steps): (&str, &str, &'static [Step])) -> Option<Missing> {
+    let answers = ["--version", "version"].iter().any(|asked| succeeds(command(program).arg(asked)));
+    (!answers).then(|| Missing {
         what: format!("{program} is missing"),
         steps,
         remedy: format!("on Debian and Ubuntu: {how}"),
@@ -131,19 +135,28 @@ fn rclone_is_missing() -> Option<Missing> {
 
 /// The Python environment, made anew when a requirement changed.
 pub fn python() -> Result<()> {
+    environment("python", &REQUIREMENTS)
+}
+
+/// A Python environment of its own for Tempest, which asks for many packages.
+pub fn tempest() -> Result<()> {
+    environment("tempest", &["tests/tempest/requirements.txt"])
+}
+
+fn environment(name: &str, requirements: &[&str]) -> Result<()> {
     let mut wanted = String::new();
-    for file in REQUIREMENTS {
+    for file in requirements {
         wanted += &fs::read_to_string(file).with_context(|| format!("{file} cannot be read"))?;
     }
-    let home = Path::new(TEST_ENV).join("python");
+    let home = Path::new(TEST_ENV).join(name);
     let stamp = home.join("installed.txt");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
     run(command("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
-    let mut pip = command(in_python("python"));
+    let mut pip = command(home.join("bin/python"));
     pip.args(["-m", "pip", "install", "--quiet", "--no-input"]);
-    for file in REQUIREMENTS {
+    for file in requirements {
         pip.args(["--requirement", file]);
     }
     run(&mut pip)?;
@@ -154,6 +167,11 @@ pub fn python() -> Result<()> {
 /// A program of the Python environment.
 pub fn in_python(program: &str) -> PathBuf {
     Path::new(TEST_ENV).join("python/bin").join(program)
+}
+
+/// A program of Tempest's environment.
+pub fn in_tempest(program: &str) -> PathBuf {
+    Path::new(TEST_ENV).join("tempest/bin").join(program)
 }
 
 /// Builds versitygw, once a version.

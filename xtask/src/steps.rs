@@ -29,13 +29,17 @@ pub enum Step {
     Fuzz,
     /// Real client programs against a running gateway
     Clients,
+    /// A public suite of S3 tests against a running gateway
+    Compatibility,
+    /// OpenStack's own tests of Swift
+    Tempest,
     /// Real programs with a paged heap
     Pager,
 }
 
 impl Step {
     /// All of them, in order.
-    pub const ALL: [Step; 10] = [
+    pub const ALL: [Step; 12] = [
         Step::Fmt,
         Step::Clippy,
         Step::Deny,
@@ -45,6 +49,8 @@ impl Step {
         Step::NoStd,
         Step::Fuzz,
         Step::Clients,
+        Step::Compatibility,
+        Step::Tempest,
         Step::Pager,
     ];
 
@@ -60,6 +66,8 @@ impl Step {
             Step::NoStd => "no-std",
             Step::Fuzz => "fuzz",
             Step::Clients => "clients",
+            Step::Compatibility => "compatibility",
+            Step::Tempest => "tempest",
             Step::Pager => "pager",
         }
     }
@@ -78,6 +86,12 @@ impl Step {
             }
             Step::Fuzz => "no fuzz target finds a fault in a few seconds each",
             Step::Clients => "boto3, the AWS command line and rclone work against `lethe serve`",
+            Step::Compatibility => {
+                "versitygw's S3 tests pass against `lethe serve`, but for those that are listed with a reason"
+            }
+            Step::Tempest => {
+                "all of Tempest's object-storage tests pass against `lethe serve`, but for a list of skips"
+            }
             Step::Pager => {
                 "sqlite3, picosat, redis-server and Python answer as unpaged under `lethe page run`"
             }
@@ -98,6 +112,8 @@ impl Step {
             Step::NoStd => no_std(),
             Step::Fuzz => fuzz(fuzz_seconds),
             Step::Clients => clients(),
+            Step::Compatibility => compatibility(),
+            Step::Tempest => tempest(),
             Step::Pager => pager(),
         }
     }
@@ -132,7 +148,7 @@ pub fn run_all(steps: &[Step], fuzz_seconds: u64) -> Result<()> {
 fn summary(times: &[(Step, Duration)]) {
     println!();
     for (step, time) in times {
-        println!("{:<9} {:>7.1} s", step.name(), time.as_secs_f64());
+        println!("{:<13} {:>7.1} s", step.name(), time.as_secs_f64());
     }
 }
 
@@ -219,6 +235,25 @@ fn pager() -> Result<()> {
         .args(["-m", "pytest", "tests/pager"])
         .env("LETHE_BIN", built.join("lethe"))
         .env("LETHE_PROGRAMS_BIN", built.join("lethe-programs")))
+}
+
+fn compatibility() -> Result<()> {
+    setup::python()?;
+    setup::versitygw()?;
+    run(cargo().args(["build", "--package", "lethe"]))?;
+    run(command(setup::in_python("python"))
+        .args(["-m", "pytest", "--quiet", "tests/compatibility"])
+        .env("LETHE_BIN", target(&std::env::current_dir()?).join("debug/lethe"))
+        .env("LETHE_TEST_VERSITYGW", setup::versitygw_path()?))
+}
+
+fn tempest() -> Result<()> {
+    setup::tempest()?;
+    run(cargo().args(["build", "--package", "lethe"]))?;
+    let built = target(&std::env::current_dir()?).join("debug");
+    run(command(setup::in_tempest("python"))
+        .arg("tests/tempest/run.py")
+        .env("LETHE_BIN", built.join("lethe")))
 }
 
 fn clients() -> Result<()> {

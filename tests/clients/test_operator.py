@@ -1,0 +1,93 @@
+"""What an operator is told, and what an operator does."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+from content import content
+from programs import Gateway, environment
+
+VERSIONING = "versioning on"
+
+
+def status(gateway: Gateway) -> str:
+    """What `lethe status` says."""
+    command = [str(gateway.binary), "status", "--data", str(gateway.data)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), check=True).stdout
+
+
+def test_versioning_at_the_provider_is_warned_of(new_gateway):
+    gateway: Gateway = new_gateway()
+    for switched, warned in [(None, False), ("Enabled", True), ("Suspended", False)]:
+        if switched:
+            gateway.untrusted.set_versioning(switched)
+        gateway.log.unlink(missing_ok=True)
+        gateway.start()
+        assert (VERSIONING in status(gateway)) == warned, switched
+        gateway.stop()
+        log = gateway.log.read_text()
+        assert (f"WARNING: the provider's bucket has {VERSIONING}" in log) == warned, log
+        # In the log itself once, however often the figures are looked at.
+        assert len(re.findall(f" WARN .*{VERSIONING}", log)) == int(warned), log
+
+
+def test_orphans_are_found_and_removed_and_the_vault_is_whole(new_gateway):
+    gateway: Gateway = new_gateway()
+    gateway.start()
+    s3 = gateway.endpoint.client()
+    s3.create_bucket(Bucket="first")
+    for number in range(30):
+        s3.put_object(Bucket="first", Key=str(number), Body=content(200_000, number))
+    gateway.stop()
+    provider = gateway.untrusted.endpoint.client()
+    where, prefix = gateway.untrusted.BUCKET, f"{gateway.vault}/"
+    pages = provider.get_paginator("list_objects_v2").paginate(Bucket=where, Prefix=f"{prefix}buckets/")
+    held = [entry["Key"] for page in pages for entry in page["Contents"]]
+    # As if a bucket's version had been left that no state knows any more.
+    orphan = re.sub(r"-[0-9a-f]{8}-[0-9a-f]{16}$", f"-{0:08x}-{1:016x}", held[0])
+    assert orphan not in held
+    for name in [orphan, f"{prefix}notes.txt", f"{prefix}buckets/notes"]:
+        provider.put_object(Bucket=where, Key=name, Body=b"left behind")
+    found = gateway.run("orphans")
+    assert found.returncode == 0, found.stderr
+    assert "dead buckets    1 objects, 11 B" in found.stdout, found.stdout
+    assert "foreign         2 objects" in found.stdout and '"notes.txt"' in found.stdout, found.stdout
+    assert "takes 1 deletions" in found.stdout, found.stdout
+    removed = gateway.run("orphans", "--remove")
+    assert removed.returncode == 0 and "Removed 1 buckets" in removed.stdout, removed.stdout + removed.stderr
+    listed = provider.list_objects_v2(Bucket=where, Prefix=f"{prefix}buckets/notes")
+    assert listed["KeyCount"] == 1, "what is foreign stays"
+    assert "dead buckets    0 objects" in gateway.run("orphans").stdout
+    gateway.start()
+    s3 = gateway.endpoint.client()
+    for number in range(30):
+        assert s3.get_object(Bucket="first", Key=str(number))["Body"].read() == content(200_000, number)
+    gateway.stop()
+    # An open vault cannot be looked through.
+    gateway.start()
+    assert gateway.run("orphans").returncode == 4
+    gateway.stop()
+
+
+def test_a_paced_gateway_serves_and_says_how_much_of_it_was_useful(new_gateway):
+    gateway: Gateway = new_gateway()
+    gateway.serve_flags = ["--pace", "100ms"]
+    gateway.start()
+    s3 = gateway.endpoint.client()
+    s3.create_bucket(Bucket="first")
+    body = content(500_000, 7)
+    s3.put_object(Bucket="first", Key="k", Body=body)
+    assert s3.get_object(Bucket="first", Key="k")["Body"].read() == body
+    gateway.stop()
+    told = status(gateway)
+    asked, dummies = map(int, re.search(r"(\d+) accesses asked for, (\d+) dummies", told).groups())
+    turns = int(re.search(r"turns +(\d+) since", told).group(1))
+    # Eight blocks each way, and then idle turns until the end.
+    assert asked >= 16 and turns * 16 == asked + dummies, told
+    # It is a property of the start, not of the vault.
+    gateway.serve_flags = []
+    gateway.start()
+    assert gateway.endpoint.client().get_object(Bucket="first", Key="k")["Body"].read() == body
+    gateway.stop()
+    assert "turns" not in status(gateway)

@@ -1,0 +1,153 @@
+"""The owner's page in a real browser: what it shows, in both themes and at both widths, and who cannot open it."""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.error
+import urllib.request
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+from programs import Gateway
+
+WIDE = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium, driven by Playwright."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium"),
+            # Root has no sandbox of Chromium's, and a container may have no /dev/shm to speak of.
+            args=["--no-sandbox", "--disable-dev-shm-usage"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def gateway(shared_gateway: Gateway) -> Gateway:
+    """A gateway that runs."""
+    return shared_gateway
+
+
+def link(gateway: Gateway) -> str:
+    return (gateway.data / "trusted" / "page-link").read_text().strip()
+
+
+def opened(browser, gateway: Gateway, viewport=WIDE, scheme="light") -> Page:
+    context = browser.new_context(viewport=viewport, color_scheme=scheme)
+    page = context.new_page()
+    page.problems = []
+    page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    page.on("request", lambda request: page.problems.append(request.url) if not _own(request.url, gateway) else None)
+    page.goto(link(gateway))
+    expect(page.locator("#state")).to_have_text("live")
+    return page
+
+
+def _own(url: str, gateway: Gateway) -> bool:
+    return url.startswith((f"http://127.0.0.1:{gateway.admin_port}/", "data:"))
+
+
+INK = """canvas => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let count = 0;
+    for (let at = 3; at < data.length; at += 4) count += data[at] > 0;
+    return count;
+}"""
+"""Pixels of a canvas that something was painted on."""
+
+
+def work(gateway: Gateway, bucket: str) -> None:
+    s3 = gateway.endpoint.client()
+    for number in range(4):
+        s3.put_object(Bucket=bucket, Key=f"key {number}", Body=os.urandom(300_000))
+        s3.get_object(Bucket=bucket, Key=f"key {number}")["Body"].read()
+
+
+def test_what_is_asked_and_what_is_seen_appear_side_by_side(browser, gateway, bucket):
+    page = opened(browser, gateway)
+    assert "token" not in page.url
+    before = page.locator("#figures dd").all_inner_texts()
+    work(gateway, bucket)
+    page.wait_for_function("() => document.querySelector('#costs td').textContent !== '0'")
+    page.wait_for_function(f"() => ({INK})(document.querySelector('#asked')) > 0")
+    page.wait_for_function(f"() => ({INK})(document.querySelector('#seen')) > 0")
+    page.locator("#by-tree").click()
+    page.locator("#by-names").click()
+    page.wait_for_function(f"() => ({INK})(document.querySelector('#asked')) > 0")
+    # Every cell of the tree has an outline at least.
+    page.wait_for_function(f"() => ({INK})(document.querySelector('#seen')) > 1000")
+    assert page.locator("#figures dd").all_inner_texts() != before
+    with_lethe, without = (
+        int(re.sub(r"\D", "", cell)) for cell in page.locator("#costs tr").first.locator("td").all_inner_texts()
+    )
+    assert with_lethe > 0 and without > 0
+    assert page.problems == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+def test_it_fits_in_both_themes_and_at_both_widths(browser, gateway, bucket, scheme, viewport, tmp_path):
+    page = opened(browser, gateway, viewport, scheme)
+    work(gateway, bucket)
+    page.wait_for_timeout(1500)
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow <= 0, "the page is wider than the screen"
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    light = sum(int(part) for part in re.findall(r"\d+", ground)[:3]) > 382
+    assert light == (scheme == "light")
+    kept = os.environ.get("LETHE_TEST_SCREENSHOTS")
+    width = "phone" if viewport is PHONE else "wide"
+    page.screenshot(path=f"{kept or tmp_path}/page-{width}-{scheme}.png", full_page=True)
+    assert page.problems == []
+
+
+def test_the_keyboard_does_what_the_buttons_do(browser, gateway):
+    page = opened(browser, gateway)
+    page.keyboard.press("Space")
+    expect(page.locator("#state")).to_have_text("paused")
+    page.keyboard.press("Space")
+    expect(page.locator("#state")).to_have_text("live")
+    page.keyboard.press("v")
+    expect(page.locator("#by-tree")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("b")
+    expect(page.locator("#by-names")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("t")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    reached = []
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id"))
+    assert reached == ["pause", "theme", "by-blocks", "by-names", "by-time", "by-tree"]
+    page.keyboard.press("Enter")
+    expect(page.locator("#by-tree")).to_have_attribute("aria-pressed", "true")
+    assert page.problems == []
+
+
+def test_scripts_cannot_read_the_cookie_and_strangers_see_nothing(browser, gateway):
+    page = opened(browser, gateway)
+    assert page.evaluate("document.cookie") == ""
+    stranger = browser.new_context().new_page()
+    answer = stranger.goto(f"http://127.0.0.1:{gateway.admin_port}/page/")
+    assert answer.status == 401
+    # The public figures need no token, and say nothing that the provider does not see.
+    public = urllib.request.urlopen(f"http://127.0.0.1:{gateway.admin_port}/metrics").read().decode()
+    assert "trusted" not in public and "name" not in public
+    renamed = urllib.request.Request(link(gateway), headers={"Host": f"evil.example:{gateway.admin_port}"})
+    with pytest.raises(urllib.error.HTTPError) as refusal:
+        urllib.request.urlopen(renamed)
+    assert refusal.value.code == 421
+
+
+def test_a_page_that_is_open_says_that_the_gateway_is_gone_and_does_not_keep_it(browser, new_gateway):
+    gateway = new_gateway()
+    gateway.start()
+    page = opened(browser, gateway)
+    gateway.stop()
+    expect(page.locator("#state")).to_have_text("the gateway does not answer")

@@ -1,0 +1,91 @@
+"""Clients over TLS, with a certificate that only they are told to trust."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+import pytest
+import trustme
+from botocore.exceptions import SSLError
+from content import content
+from programs import READY_WITHIN, Gateway
+
+BUCKET = "secured"
+
+
+def write_pair(gateway: Gateway, authority: trustme.CA) -> None:
+    """Writes a certificate of an authority, and its key, where the gateway looks for them."""
+    issued = authority.issue_cert("127.0.0.1")
+    cert, key = gateway.tls
+    cert.write_bytes(b"".join(part.bytes() for part in issued.cert_chain_pems))
+    key.touch(mode=0o600)
+    key.write_bytes(issued.private_key_pem.bytes())
+
+
+@pytest.fixture
+def authority() -> trustme.CA:
+    """Vouches for the gateway's certificate."""
+    return trustme.CA()
+
+
+@pytest.fixture
+def secured(new_gateway, authority, tmp_path) -> Gateway:
+    """A gateway that serves over TLS."""
+    gateway = new_gateway()
+    gateway.tls = (tmp_path / "cert.pem", tmp_path / "key.pem")
+    write_pair(gateway, authority)
+    gateway.start()
+    return gateway
+
+
+def trusting(gateway: Gateway, authority: trustme.CA, tmp_path):
+    """A boto3 client that trusts an authority, and nobody else."""
+    file = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(file)
+    return gateway.endpoint.client(verify=str(file))
+
+
+def test_boto3_is_served_when_it_trusts_the_certificate_and_not_otherwise(secured, authority, tmp_path):
+    s3 = trusting(secured, authority, tmp_path)
+    s3.create_bucket(Bucket=BUCKET)
+    s3.put_object(Bucket=BUCKET, Key="k", Body=content(3_000_000))
+    assert s3.get_object(Bucket=BUCKET, Key="k")["Body"].read() == content(3_000_000)
+    with pytest.raises(SSLError):
+        trusting(secured, trustme.CA(), tmp_path).list_buckets()
+    secured.stop()
+
+
+def test_a_renewed_certificate_is_taken_over(secured, authority, tmp_path):
+    trusting(secured, authority, tmp_path).create_bucket(Bucket=BUCKET)
+    other = trustme.CA()
+    write_pair(secured, other)
+    give_up = time.monotonic() + READY_WITHIN
+    while True:
+        try:
+            names = [bucket["Name"] for bucket in trusting(secured, other, tmp_path).list_buckets()["Buckets"]]
+            break
+        except SSLError:
+            assert time.monotonic() < give_up, "the new certificate is not served"
+            time.sleep(0.2)
+    assert names == [BUCKET]
+
+
+def test_rclone_is_served(secured, authority, rclone_program, tmp_path):
+    trusting(secured, authority, tmp_path).create_bucket(Bucket=BUCKET)
+    (tmp_path / "file").write_bytes(content(200_000))
+    rclone = [str(rclone_program), "--ca-cert", str(tmp_path / "ca.pem")]
+    environment = secured.endpoint.rclone_environment()
+    copy = [*rclone, "copy", str(tmp_path / "file"), f"lethe:{BUCKET}"]
+    subprocess.run(copy, env=environment, check=True, timeout=240)
+    cat = [*rclone, "cat", f"lethe:{BUCKET}/file"]
+    got = subprocess.run(cat, env=environment, check=True, timeout=240, capture_output=True)
+    assert got.stdout == content(200_000)
+
+
+def test_a_key_that_everybody_may_read_is_refused(secured):
+    secured.stop()
+    secured.tls[1].chmod(0o644)
+    ended = secured.run("serve", "--tls-cert", str(secured.tls[0]), "--tls-key", str(secured.tls[1]))
+    assert ended.returncode == 2
+    assert "has mode 0644" in ended.stderr

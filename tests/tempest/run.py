@@ -1,0 +1,250 @@
+"""OpenStack's Tempest, all of its object-storage tests, against a running `lethe serve`.
+
+`cargo xtask test --only tempest` sets up what is needed and runs this. By hand:
+
+LETHE_BIN       the program under test
+python tests/tempest/run.py [PART_OF_A_NAME ...]
+
+Every test must pass, but for those that `skips.toml` names, which must be skipped: one that is skipped without being
+named there is a failure, and so is one that is named there and passes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import unittest
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+WORKERS = 2
+"""Processes that run tests side by side: most tests wait for the gateway, and two wait for an object to expire."""
+READY_WITHIN = 60.0
+"""Seconds after which a gateway that does not answer counts as broken."""
+TESTS_WITHIN = 600.0
+"""Seconds after which tests that have not ended count as hung."""
+USERS = [(f"tempest-{number}", "someone", "owner") for number in range(1, 2 * WORKERS + 1)]
+USERS += [(f"operators-{number}", "admin", "admin") for number in range(1, WORKERS + 1)]
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Gateway:
+    """`lethe serve` over a folder."""
+
+    def __init__(self, binary: str, folder: Path):
+        self.binary = binary
+        self.data = folder / "data"
+        self.log = folder / "lethe.log"
+        self.swift = free_port()
+        self.lethe("init", "--capacity", "256MiB", "--block-size", "16KiB")
+
+    def lethe(self, *arguments: str) -> str:
+        """Runs a command to its end and returns what it printed."""
+        command = [self.binary, *arguments, "--data", str(self.data)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def add_user(self, account: str, user: str, role: str) -> str:
+        """Makes a user and returns the password."""
+        said = self.lethe("user", "add", f"{account}:{user}", "--role", role)
+        return next(line.split()[1] for line in said.splitlines() if line.strip().startswith("password"))
+
+    def start(self) -> None:
+        """Serves, and returns when it does."""
+        command = [self.binary, "serve", "--data", str(self.data), "--swift", f"127.0.0.1:{self.swift}"]
+        command += ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        give_up = time.monotonic() + READY_WITHIN
+        while time.monotonic() < give_up and self.process.poll() is None:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{self.swift}/healthcheck", timeout=5).close()
+                return
+            except OSError:
+                time.sleep(0.05)
+        raise SystemExit(f"the gateway does not come up:\n{self.log.read_text()}")
+
+    def stop(self) -> int:
+        """Asks it to end, as Ctrl-C does, and returns its exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=READY_WITHIN)
+
+
+def configure(folder: Path, gateway: Gateway) -> None:
+    """Writes what Tempest needs to know; nothing but the gateway is named in it."""
+    accounts = ""
+    for account, user, role in USERS:
+        password = gateway.add_user(account, user, role)
+        accounts += f"- {{username: {user}, project_name: {account}, password: '{password}', roles: [{role}]}}\n"
+    (folder / "accounts.yaml").write_text(accounts)
+    # What the gateway says that it does is tested, and nothing else is expected.
+    with urllib.request.urlopen(f"http://127.0.0.1:{gateway.swift}/info") as answer:
+        features = ",".join(json.load(answer))
+    (folder / "tempest.conf").write_text(f"""
+[DEFAULT]
+log_file = {folder}/tempest.log
+[oslo_concurrency]
+lock_path = {folder}/locks
+[auth]
+use_dynamic_credentials = False
+test_accounts_file = {folder}/accounts.yaml
+[identity]
+auth_version = v3
+uri_v3 = http://127.0.0.1:{gateway.swift}/v3
+region = RegionOne
+[service_available]
+swift = True
+nova = False
+neutron = False
+cinder = False
+glance = False
+[object-storage-feature-enabled]
+discoverable_apis = {features}
+container_sync = False
+[object-storage]
+operator_role = owner
+reseller_admin_role = admin
+""")
+
+
+class Record(unittest.TestResult):
+    """Writes how each test went, a line each."""
+
+    def __init__(self, output):
+        super().__init__()
+        self.output = output
+        self.told = set()
+
+    def tell(self, test, outcome: str, text: str = "") -> None:
+        name = test.id().split("[")[0] if hasattr(test, "id") else str(test)
+        if (name, outcome) not in self.told:
+            self.told.add((name, outcome))
+            print(json.dumps([name, outcome, text]), file=self.output, flush=True)
+
+    def addSuccess(self, test, details=None):  # noqa: N802
+        self.tell(test, "passed")
+
+    def addSkip(self, test, reason=None, details=None):  # noqa: N802
+        self.tell(test, "skipped", reason or str(details and details.get("reason").as_text()))
+
+    def addFailure(self, test, err=None, details=None):  # noqa: N802
+        self.tell(test, "failed", self.text(test, err, details))
+
+    addError = addFailure
+
+    def text(self, test, err, details) -> str:
+        if err is not None:
+            return self._exc_info_to_string(err, test)
+        return "\n".join(content.as_text() for content in (details or {}).values())
+
+
+def tests_of(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
+    """The tests of a suite and of those in it."""
+    for entry in suite:
+        if isinstance(entry, unittest.TestSuite):
+            yield from tests_of(entry)
+        else:
+            yield entry
+
+
+def find(wanted: list[str]) -> list[unittest.TestSuite]:
+    """All tests of objects whose names hold one of these, a suite for each class."""
+    import tempest.api.object_storage as package
+
+    classes: dict[type, unittest.TestSuite] = {}
+    for path in sorted(Path(package.__file__).parent.glob("test_*.py")):
+        found = unittest.TestLoader().loadTestsFromName(f"tempest.api.object_storage.{path.stem}")
+        for test in tests_of(found):
+            if not wanted or any(part in test.id() for part in wanted):
+                classes.setdefault(type(test), unittest.TestSuite()).addTest(test)
+    return list(classes.values())
+
+
+def work(number: int, wanted: list[str], output: Path) -> None:
+    """Runs every `WORKERS`-th class of tests. Its fixtures are made once a class, so classes stay whole."""
+    with output.open("w") as lines:
+        record = Record(lines)
+        unittest.TestSuite(find(wanted)[number::WORKERS]).run(record)
+
+
+def judge(outcomes: list[list[str]], partial: bool) -> int:
+    """Says what went otherwise than it should, and returns the exit code."""
+    known = tomllib.loads((HERE / "skips.toml").read_text())
+    skips = {entry["test"] for entry in known["skip"] if entry["reason"]}
+    named: dict[str, set[str]] = {"passed": set(), "skipped": set(), "failed": set()}
+    wrong = []
+    for name, outcome, text in outcomes:
+        named[outcome].add(name)
+        if outcome == "failed":
+            wrong.append(f"FAILED {name}\n{text}")
+        elif outcome == "skipped" and name not in skips:
+            wrong.append(f"skipped, and not in skips.toml: {name}: {text}")
+    if not partial:
+        wrong += [f"in skips.toml, and not skipped: {name}" for name in sorted(skips - named["skipped"])]
+        least = known["least_passed"]
+        if len(named["passed"]) < least:
+            wrong.append(f"{len(named['passed'])} tests passed: there should be {least} at least")
+    print("\n\n".join(wrong))
+    counts = ", ".join(f"{len(names)} {outcome}" for outcome, names in named.items())
+    print(f"Tempest: {counts}")
+    return 1 if wrong else 0
+
+
+def main() -> int:
+    """Starts a gateway, runs the tests, stops it."""
+    if sys.argv[1:2] == ["--worker"]:
+        work(int(sys.argv[2]), sys.argv[4:], Path(sys.argv[3]))
+        return 0
+    wanted = sys.argv[1:]
+    folder = Path(tempfile.mkdtemp(prefix="lethe-tempest-"))
+    gateway = Gateway(os.environ["LETHE_BIN"], folder)
+    gateway.start()
+    configure(folder, gateway)
+    environment = os.environ | {"TEMPEST_CONFIG_DIR": str(folder), "TEMPEST_CONFIG": "tempest.conf"}
+    workers = []
+    try:
+        for number in range(WORKERS):
+            command = [sys.executable, __file__, "--worker", str(number), str(folder / f"{number}.json"), *wanted]
+            with (folder / f"{number}.log").open("w") as log:
+                workers.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+        give_up = time.monotonic() + TESTS_WITHIN
+        codes = [worker.wait(timeout=max(1, give_up - time.monotonic())) for worker in workers]
+        if any(codes):
+            logs = "\n".join((folder / f"{number}.log").read_text()[-4000:] for number in range(WORKERS))
+            raise SystemExit(f"a worker ended with {codes}:\n{logs}")
+    finally:
+        for worker in workers:
+            worker.kill()
+        code = gateway.stop()
+    outcomes = []
+    for number in range(WORKERS):
+        outcomes += [json.loads(line) for line in (folder / f"{number}.json").read_text().splitlines()]
+    verdict = judge(outcomes, bool(wanted))
+    if code != 0:
+        print(f"the gateway ended with {code}:\n{gateway.log.read_text()[-4000:]}")
+        verdict = 1
+    if verdict == 0:
+        shutil.rmtree(folder)
+    else:
+        print(f"what the programs wrote is in {folder}")
+    return verdict
+
+
+if __name__ == "__main__":
+    sys.exit(main())
