@@ -1,0 +1,19 @@
+//! Both doors over one vault, as their clients have them: over HTTP.
+//!
+//! `histories`: whatever is asked through either door, and whenever the gateway dies, the answers are those of a map of
+//! names. `watched`: what the store sees of it tells nothing of what was asked, by requests or by times.
+
+#![allow(unreachable_pub, reason = "a test binary has no outside")]
+
+#[path = "../../../lethe-vault/tests/support/mod.rs"]
+mod support;
+
+#[path = "../../../lethe-gateway/tests/s3/signer.rs"]
+#[allow(dead_code, reason = "forms and links are the gateway's own tests")]
+mod signer;
+
+mod client;
+mod flawed;
+mod histories;
+mod watched;
+mod world;
