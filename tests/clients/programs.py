@@ -12,6 +12,7 @@ import tomllib
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import boto3
@@ -113,10 +114,25 @@ class SwiftLogin:
             authurl=self.url + path, user=self.user, tenant_name=self.account, os_options=options, **common
         )
 
+    def is_good(self) -> bool:
+        """Whether the gateway takes it."""
+        import swiftclient
+
+        try:
+            self.connection().get_auth()
+            return True
+        except swiftclient.ClientException:
+            return False
+
     def environment(self) -> dict[str, str]:
         """What the swift command needs to reach it."""
         name = f"{self.account}:{self.user}"
         return environment(ST_AUTH=f"{self.url}/auth/v1.0", ST_USER=name, ST_KEY=self.password)
+
+
+def password_in(said: str) -> str:
+    """The password that `lethe user` has shown."""
+    return next(line.split()[1] for line in said.splitlines() if line.strip().startswith("password"))
 
 
 class Program:
@@ -292,15 +308,20 @@ class Gateway:
         scheme = "https" if self.tls else "http"
         return Endpoint(f"{scheme}://127.0.0.1:{self.port}", made["access_key_id"], made["secret_access_key"])
 
-    @property
+    @cached_property
     def swift(self) -> SwiftLogin:
-        """Where clients of Swift log in, with the password that the first start has shown."""
-        shown = next(line for line in self.log.read_text().splitlines() if "ST_KEY=" in line)
-        return SwiftLogin(f"http://127.0.0.1:{self.swift_port}", "lethe", "owner", shown.rpartition("ST_KEY=")[2])
+        """Where clients of Swift log in, with a password made for it: the first one is shown at terminals only."""
+        command = [str(self.binary), "user", "password", "lethe:owner", "--data", str(self.data)]
+        said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
+        login = SwiftLogin(f"http://127.0.0.1:{self.swift_port}", "lethe", "owner", password_in(said))
+        give_up = time.monotonic() + 30
+        while not login.is_good():
+            assert time.monotonic() < give_up, "the gateway does not take the new password over"
+            time.sleep(0.1)
+        return login
 
     def add_user(self, account: str, user: str, role: str) -> SwiftLogin:
         """Makes a user of Swift, while the gateway runs."""
         command = [str(self.binary), "user", "add", f"{account}:{user}", "--role", role, "--data", str(self.data)]
         said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
-        password = next(line.split()[1] for line in said.splitlines() if line.strip().startswith("password"))
-        return SwiftLogin(f"http://127.0.0.1:{self.swift_port}", account, user, password)
+        return SwiftLogin(f"http://127.0.0.1:{self.swift_port}", account, user, password_in(said))

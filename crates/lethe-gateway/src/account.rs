@@ -1,7 +1,7 @@
 //! The gateway as one account sees it: its settings and its containers.
 
 use crate::catalogue::{
-    AccountEntry, AccountSettings, AccountView, Change, ContainerSettings, ContainerView, Totals,
+    AccountEntry, AccountSettings, AccountView, Change, ContainerSettings, ContainerView, ObjectName, Totals,
 };
 use crate::device::Device;
 use crate::error::Error;
@@ -129,7 +129,8 @@ impl<D: Device> Account<D> {
                 let ours =
                     uploads.filter(|(_, upload)| upload.account == account && upload.container == name);
                 let mut changes: Vec<Change> = ours.map(|(&id, _)| Change::DropUpload { id }).collect();
-                changes.extend(expired.into_iter().map(|key| Change::drop_object(&account, &name, key)));
+                let drop = |key| Change::DropObject { at: ObjectName::new(&account, &name, key) };
+                changes.extend(expired.into_iter().map(drop));
                 changes.push(Change::DropContainer { account, name });
                 Ok((changes, ()))
             })

@@ -49,11 +49,7 @@ pub(crate) fn delete(catalogue: &Catalogue, at: ObjectName, now: Moment) -> Resu
             let Some((key, newest)) = newest(holder, &at.key, now) else {
                 return Ok(vec![Change::DropObject { at }]);
             };
-            let from = ObjectName {
-                account: at.account.clone(),
-                container: archive.container.clone(),
-                key: key.to_owned(),
-            };
+            let from = ObjectName::new(&at.account, &archive.container, key);
             let back = Change::PutObject { at, object: Arc::clone(newest) };
             Ok(vec![Change::DropObject { at: from }, back])
         }
@@ -109,8 +105,7 @@ fn place(
         // Two versions of one millisecond differ in what a clock of Swift's would show after it.
         let key = format!("{}{:010}.{:05}", prefix(&at.key), hundredths / 100_000, hundredths % 100_000);
         if !holder.objects.contains_key(&key) && taken != Some(key.as_str()) {
-            let (account, container) = (at.account.clone(), archive.container.clone());
-            return Ok(ObjectName { account, container, key });
+            return Ok(ObjectName::new(&at.account, &archive.container, key));
         }
         hundredths += 1;
     }

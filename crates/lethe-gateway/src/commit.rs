@@ -42,18 +42,19 @@ impl<D: Device> Inner<D> {
             tracing::info!("the catalogue's rows are certain again");
             *uncertain = None;
         }
-        let (changes, outcome, forth, back) = {
+        let (changes, fragments, outcome, forth, back) = {
             let catalogue = self.catalogue.read();
             let (changes, outcome) = plan(&catalogue)?;
-            let (forth, back) = catalogue.rows_of(&changes);
-            (changes, outcome, forth, back)
+            let fragments = catalogue.fragment_changes(&changes);
+            let (forth, back) = catalogue.rows_of(&changes, &fragments);
+            (changes, fragments, outcome, forth, back)
         };
         if changes.is_empty() {
             return Ok(outcome);
         }
         match self.device.commit_rows(forth).await {
             Ok(()) => {
-                self.catalogue.write().apply(changes);
+                self.catalogue.write().apply(changes, fragments);
                 Ok(outcome)
             }
             Err(refusal @ (DeviceError::Full | DeviceError::RowsFull)) => Err(refusal.into()),

@@ -23,17 +23,9 @@ impl Catalogue {
     }
 }
 
-impl Change {
-    pub(crate) fn drop_object(account: &str, container: &str, key: String) -> Self {
-        let (account, container) = (account.to_owned(), container.to_owned());
-        Change::DropObject { at: ObjectName { account, container, key } }
-    }
-}
-
 impl<D: Device> Account<D> {
     pub(crate) fn at(&self, container: &str, key: &str) -> ObjectName {
-        let (account, container) = (self.name.to_string(), container.to_owned());
-        ObjectName { account, container, key: key.to_owned() }
+        ObjectName::new(&self.name, container, key)
     }
 
     /// What a key stands for now. Touches no block.
@@ -158,8 +150,7 @@ impl<D: Device> Account<D> {
                     let current = if seen.contains(&key) { None } else { holder.object(&key, now) };
                     let allowed = conditions.check(current.map(|object| &**object));
                     if allowed.is_ok() && holder.objects.contains_key(&key) && seen.insert(key.clone()) {
-                        let (account, container) = (account.clone(), container.clone());
-                        let at = ObjectName { account, container, key };
+                        let at = ObjectName::new(&account, &container, key);
                         changes.extend(archive::delete(catalogue, at, now)?);
                     }
                     outcomes.push(allowed.map(|()| current.is_some()));

@@ -112,13 +112,35 @@ impl Addresses<'_> {
     }
 }
 
+/// Who reads what is printed.
+#[derive(Clone, Copy, Debug)]
+pub enum Reader<'a> {
+    /// Somebody at a terminal, who may see secrets.
+    Terminal,
+    /// A log, which would keep them: it is told the file that they are in.
+    Log(&'a Path),
+}
+
+impl<'a> Reader<'a> {
+    /// Who reads standard output.
+    pub fn of_output(credentials: &'a Path) -> Self {
+        if std::io::stdout().is_terminal() { Reader::Terminal } else { Reader::Log(credentials) }
+    }
+}
+
 /// Everything that `lethe serve` prints before it serves. `password` is the first user's, if it was made just now.
-pub fn serving(vault: &VaultSummary, at: &Addresses<'_>, users: &[User], password: Option<&str>) -> String {
+pub fn serving(
+    vault: &VaultSummary,
+    at: &Addresses<'_>,
+    users: &[User],
+    password: Option<&str>,
+    reader: Reader<'_>,
+) -> String {
     let opened = if vault.fresh { "A new vault" } else { "The vault of before" };
     let vault = vault.render();
     let also = at.swift_url().map_or(String::new(), |url| format!(", Swift on {url}"));
     let s3_url = at.url(at.s3);
-    let (s3, swift) = (s3(&s3_url, users), swift(at, users, password));
+    let (s3, swift) = (s3(&s3_url, users, reader), swift(at, users, password, reader));
     format!(
         "\
 {opened}
@@ -132,20 +154,24 @@ Ctrl-C stops.
     )
 }
 
-/// Where the owner's page is. The link goes to a terminal only: elsewhere it would stay in a log.
-pub fn page(link: &str, file: &Path) -> String {
-    if std::io::stdout().is_terminal() {
-        format!("What applications ask beside what the provider sees, for your eyes alone:\n  {link}")
-    } else {
-        format!("The link to the owner's page is in {}.", file.display())
+/// Where the owner's page is; a log is told the file that holds the link.
+pub fn page(link: &str, reader: Reader<'_>) -> String {
+    match reader {
+        Reader::Terminal => {
+            format!("What applications ask beside what the provider sees, for your eyes alone:\n  {link}")
+        }
+        Reader::Log(file) => format!("The link to the owner's page is in {}.", file.display()),
     }
 }
 
 /// How to use S3, with the keys of the first user who has some.
-fn s3(endpoint: &str, users: &[User]) -> String {
+fn s3(endpoint: &str, users: &[User], reader: Reader<'_>) -> String {
     let Some(key) = users.iter().find_map(|user| user.keys.first()) else {
         return "No user has S3 keys: `lethe user keys ACCOUNT:USER` makes some.\n".to_owned();
     };
+    if let Reader::Log(file) = reader {
+        return format!("The secret of the S3 key {} is in {}.\n", key.id, file.display());
+    }
     format!(
         "  export AWS_ACCESS_KEY_ID={id}
   export AWS_SECRET_ACCESS_KEY={secret}
@@ -162,13 +188,18 @@ With these set, try:
 }
 
 /// How to use Swift, as the first user who has a password.
-fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>) -> String {
+fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>, reader: Reader<'_>) -> String {
     let Some(url) = at.swift_url() else { return String::new() };
     let Some(user) = users.iter().find(|user| user.password.is_some()) else {
         return "\nNo user has a password for Swift: `lethe user password ACCOUNT:USER` makes one.\n"
             .to_owned();
     };
     let name = format!("{}:{}", user.caller.account.as_str(), user.caller.user.as_str());
+    if let (Some(_), Reader::Log(_)) = (password, reader) {
+        return format!(
+            "\nThe password of {name} is shown at terminals only: `lethe user password {name}` makes another.\n"
+        );
+    }
     let (key, hint) = match password {
         Some(password) => (password, "The password is shown this once.".to_owned()),
         None => ("...", format!("The password was shown once; `lethe user password {name}` makes another.")),
@@ -243,7 +274,7 @@ mod tests {
     fn the_commands_to_try_can_be_pasted() {
         let users = [User::first(AccessKey::new("LTHEID", "hush"))];
         let at = addresses();
-        let text = serving(&summary(), &at, &users, None);
+        let text = serving(&summary(), &at, &users, None, Reader::Terminal);
         assert!(text.contains("AWS_ENDPOINT_URL=http://127.0.0.1:9317\n"));
         assert!(text.contains("AWS_ACCESS_KEY_ID=LTHEID\n"));
         assert!(text.contains("AWS_SECRET_ACCESS_KEY=hush\n"));
@@ -261,19 +292,32 @@ mod tests {
     fn the_password_is_shown_when_it_was_made_and_never_again() {
         let hash = crate::users_file::hash("open sesame").unwrap();
         let users = [User { password: Some(hash), ..User::first(AccessKey::new("LTHEID", "hush")) }];
-        let first = serving(&summary(), &addresses(), &users, Some("open sesame"));
+        let first = serving(&summary(), &addresses(), &users, Some("open sesame"), Reader::Terminal);
         let line = "ST_AUTH=http://127.0.0.1:9319/auth/v1.0 ST_USER=lethe:owner ST_KEY=open sesame\n";
         assert!(first.contains(line), "{first}");
-        let later = serving(&summary(), &addresses(), &users, None);
+        let later = serving(&summary(), &addresses(), &users, None, Reader::Terminal);
         assert!(!later.contains("sesame") && later.contains("lethe user password lethe:owner"), "{later}");
-        let without = serving(&summary(), &addresses(), &[User::first(AccessKey::new("A", "b"))], None);
+        let without = serving(
+            &summary(),
+            &addresses(),
+            &[User::first(AccessKey::new("A", "b"))],
+            None,
+            Reader::Terminal,
+        );
         assert!(without.contains("No user has a password"), "{without}");
-        let off = serving(&summary(), &Addresses { swift: None, ..addresses() }, &users, None);
+        let off =
+            serving(&summary(), &Addresses { swift: None, ..addresses() }, &users, None, Reader::Terminal);
         assert!(!off.contains("ST_AUTH") && !off.contains("Swift"), "{off}");
-        let secure = serving(&summary(), &Addresses { tls: true, ..addresses() }, &users, None);
+        let secure =
+            serving(&summary(), &Addresses { tls: true, ..addresses() }, &users, None, Reader::Terminal);
         assert!(secure.contains("ST_AUTH=https://127.0.0.1:9319/auth/v1.0 "), "{secure}");
+        let log = Reader::Log(Path::new("trusted/credentials.toml"));
+        let logged = serving(&summary(), &addresses(), &users, Some("open sesame"), log);
+        assert!(!logged.contains("sesame") && !logged.contains("hush"), "{logged}");
+        assert!(logged.contains("LTHEID is in trusted/credentials.toml"), "{logged}");
+        assert!(logged.contains("lethe user password lethe:owner"), "{logged}");
         let named = Addresses { swift_url: Some("https://s.example.org/"), ..addresses() };
-        let text = serving(&summary(), &named, &users, None);
+        let text = serving(&summary(), &named, &users, None, Reader::Terminal);
         assert!(text.contains("ST_AUTH=https://s.example.org/auth/v1.0 "), "{text}");
     }
 }

@@ -47,6 +47,12 @@ pub(crate) struct ObjectName {
     pub(crate) key: String,
 }
 
+impl ObjectName {
+    pub(crate) fn new(account: &str, container: &str, key: impl Into<String>) -> Self {
+        ObjectName { account: account.to_owned(), container: container.to_owned(), key: key.into() }
+    }
+}
+
 /// One change of the catalogue. Several of them are committed as one.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
@@ -166,12 +172,19 @@ impl Catalogue {
         fragments
     }
 
-    /// Applies committed changes. What they replace is dropped, and with its last reader its blocks become free.
-    pub(crate) fn apply(&mut self, changes: Vec<Change>) {
-        let fragments = self.fragment_changes(&changes);
+    /// Applies committed changes, of which [`fragment_changes`](Self::fragment_changes) said what they mean for
+    /// fragments. What they replace is dropped, and with its last reader its blocks become free.
+    pub(crate) fn apply(&mut self, changes: Vec<Change>, fragments: FragmentChanges) {
         changes.into_iter().for_each(|change| self.apply_one(change));
         fragments.dropped.into_iter().for_each(|id| self.shelf.remove(id));
         fragments.added.values().for_each(|fragment| self.shelf.add(fragment));
+    }
+
+    /// Applies the change that a stored row stands for.
+    pub(crate) fn apply_stored(&mut self, change: Change) {
+        let changes = vec![change];
+        let fragments = self.fragment_changes(&changes);
+        self.apply(changes, fragments);
     }
 
     fn apply_one(&mut self, change: Change) {

@@ -17,7 +17,7 @@ mod format_1;
 
 use crate::allocate::{Allocator, Run};
 use crate::catalogue::{
-    Catalogue, Change, Container, Object, ObjectName, Part, Place, Segment, Upload, UploadId,
+    Catalogue, Change, Container, FragmentChanges, Object, ObjectName, Part, Place, Segment, Upload, UploadId,
 };
 use crate::device::{Row, RowChange};
 use crate::error::OpenError;
@@ -150,7 +150,11 @@ impl Catalogue {
         }
     }
 
-    fn changed_rows(&self, changes: &[Change]) -> BTreeMap<RowKey, Option<Vec<u8>>> {
+    fn changed_rows(
+        &self,
+        changes: &[Change],
+        fragments: &FragmentChanges,
+    ) -> BTreeMap<RowKey, Option<Vec<u8>>> {
         let mut rows = BTreeMap::new();
         for change in changes {
             match change {
@@ -192,9 +196,8 @@ impl Catalogue {
                 }
             }
         }
-        let fragments = self.fragment_changes(changes);
-        rows.extend(fragments.dropped.into_iter().map(|id| (RowKey::Fragment(id), None)));
-        for (id, fragment) in fragments.added {
+        rows.extend(fragments.dropped.iter().map(|&id| (RowKey::Fragment(id), None)));
+        for (&id, fragment) in &fragments.added {
             let row = encoding::fragment(fragment.bytes(), &fragment.location());
             rows.insert(RowKey::Fragment(id), Some(row));
         }
@@ -202,8 +205,12 @@ impl Catalogue {
     }
 
     /// The rows to commit for these changes, and the rows that would take them back.
-    pub(crate) fn rows_of(&self, changes: &[Change]) -> (Vec<RowChange>, Vec<RowChange>) {
-        let rows = self.changed_rows(changes);
+    pub(crate) fn rows_of(
+        &self,
+        changes: &[Change],
+        fragments: &FragmentChanges,
+    ) -> (Vec<RowChange>, Vec<RowChange>) {
+        let rows = self.changed_rows(changes, fragments);
         let back = rows.keys().map(|key| (key.bytes(), self.row(key))).collect();
         let forth = rows.into_iter().map(|(key, value)| (key.bytes(), value)).collect();
         (forth, back)
@@ -315,9 +322,8 @@ impl Loader<'_> {
                 if catalogue.container(account, container).is_err() {
                     return Err("belongs to a container that does not exist");
                 }
-                let at =
-                    ObjectName { account: account.clone(), container: container.clone(), key: key.clone() };
-                catalogue.apply(vec![Change::PutObject { at, object: Arc::new(object) }]);
+                let at = ObjectName::new(account, container, key);
+                catalogue.apply_stored(Change::PutObject { at, object: Arc::new(object) });
             }
             RowKey::Upload(id) => {
                 let row: UploadRow = read(value)?;
@@ -346,7 +352,7 @@ impl Loader<'_> {
                 if !catalogue.uploads.contains_key(id) {
                     return Err("belongs to an upload that does not exist");
                 }
-                catalogue.apply(vec![Change::PutPart { id: *id, number: *number, part: Arc::new(part) }]);
+                catalogue.apply_stored(Change::PutPart { id: *id, number: *number, part: Arc::new(part) });
             }
         }
         Ok(())
@@ -405,7 +411,7 @@ mod tests {
     const ACCOUNT: &str = "a";
 
     fn at(key: &str) -> ObjectName {
-        ObjectName { account: ACCOUNT.into(), container: "c".into(), key: key.into() }
+        ObjectName::new(ACCOUNT, "c", key)
     }
 
     proptest! {
@@ -444,7 +450,7 @@ mod tests {
                 Change::PutObject { at: at("one"), object: object(3) },
                 Change::PutObject { at: at("two"), object: object(5) },
             ];
-            let (forth, _) = Catalogue::default().rows_of(&changes);
+            let (forth, _) = Catalogue::default().rows_of(&changes, &Catalogue::default().fragment_changes(&changes));
             let mut rows: Vec<_> = first_rows(16).into_iter().chain(forth)
                 .map(|(key, value)| (key, value.expect("added"))).collect();
             let total: usize = rows.iter().map(|(_, value)| value.len()).sum();

@@ -1,11 +1,10 @@
 //! Listing the objects of a bucket, versions 1 and 2 of the verb.
 
 use super::checksums::{algorithm_name, coverage_name};
-use super::values::{Encoding, etag, owner, page_limit, size, timestamp};
+use super::values::{Encoding, etag, list_request, owner, page_limit, size, timestamp};
 use crate::account::Account;
 use crate::catalogue;
 use crate::device::Device;
-use crate::listing::ListRequest;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use s3s::dto::*;
@@ -19,13 +18,7 @@ pub(super) async fn list_objects<D: Device>(
     let input = request.input;
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_keys, "max-keys")?;
-    let wanted = ListRequest {
-        prefix: input.prefix.clone().unwrap_or_default(),
-        delimiter: input.delimiter.clone().unwrap_or_default(),
-        after: input.marker.clone().unwrap_or_default(),
-        limit,
-        ..ListRequest::default()
-    };
+    let wanted = list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.marker.clone(), limit);
     let page = account.list(&input.bucket, &wanted)?;
     Ok(S3Response::new(ListObjectsOutput {
         name: Some(input.bucket),
@@ -50,16 +43,10 @@ pub(super) async fn list_objects_v2<D: Device>(
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_keys, "max-keys")?;
     let after = match &input.continuation_token {
-        Some(token) => read_token(token)?,
-        None => input.start_after.clone().unwrap_or_default(),
+        Some(token) => Some(read_token(token)?),
+        None => input.start_after.clone(),
     };
-    let wanted = ListRequest {
-        prefix: input.prefix.clone().unwrap_or_default(),
-        delimiter: input.delimiter.clone().unwrap_or_default(),
-        after,
-        limit,
-        ..ListRequest::default()
-    };
+    let wanted = list_request(input.prefix.as_ref(), input.delimiter.as_ref(), after, limit);
     let page = account.list(&input.bucket, &wanted)?;
     let count = page.entries.len() + page.prefixes.len();
     let with_owner = input.fetch_owner.unwrap_or(false);
@@ -94,13 +81,8 @@ pub(super) async fn list_object_versions<D: Device>(
     let input = request.input;
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_keys, "max-keys")?;
-    let wanted = ListRequest {
-        prefix: input.prefix.clone().unwrap_or_default(),
-        delimiter: input.delimiter.clone().unwrap_or_default(),
-        after: input.key_marker.clone().unwrap_or_default(),
-        limit,
-        ..ListRequest::default()
-    };
+    let wanted =
+        list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.key_marker.clone(), limit);
     let page = account.list(&input.bucket, &wanted)?;
     let version = |(key, object): (String, Arc<catalogue::Object>)| ObjectVersion {
         e_tag: Some(etag(&object)),

@@ -3,8 +3,8 @@
 use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, algorithm_name, coverage, coverage_name};
 use super::values::{
-    Encoding, details, etag, initiator, moment, owner, page_limit, size, tag_match, timestamp, upload_id,
-    upload_text,
+    Encoding, details, etag, initiator, list_request, moment, owner, page_limit, size, tag_match, timestamp,
+    upload_id, upload_text,
 };
 use super::{acl, tagging};
 use crate::account::Account;
@@ -12,7 +12,6 @@ use crate::checksums::hex;
 use crate::conditions::WriteConditions;
 use crate::device::Device;
 use crate::error::Error;
-use crate::listing::ListRequest;
 use crate::multipart::{Expected, LEAST_PART, MAX_PART, NamedPart};
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
@@ -215,13 +214,8 @@ pub(super) async fn list_multipart_uploads<D: Device>(
     let input = request.input;
     let encoding = Encoding::new(input.encoding_type.as_ref())?;
     let limit = page_limit(input.max_uploads, "max-uploads")?;
-    let wanted = ListRequest {
-        prefix: input.prefix.clone().unwrap_or_default(),
-        delimiter: input.delimiter.clone().unwrap_or_default(),
-        after: input.key_marker.clone().unwrap_or_default(),
-        limit,
-        ..ListRequest::default()
-    };
+    let wanted =
+        list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.key_marker.clone(), limit);
     let after_id = match input.upload_id_marker.as_deref() {
         None | Some("") => None,
         // Without a key to go on from, S3 ignores it.

@@ -4,6 +4,7 @@ use crate::catalogue::{Details, Moment, Object, UploadId};
 use crate::checksums::hex;
 use crate::conditions::TagMatch;
 use crate::error::Error;
+use crate::listing::ListRequest;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{self, ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
@@ -126,6 +127,22 @@ pub(super) fn page_limit(asked: Option<i32>, name: &str) -> S3Result<usize> {
         Some(asked) => usize::try_from(asked).map(|limit| limit.min(1000)).map_err(|_| {
             S3Error::with_message(S3ErrorCode::InvalidArgument, format!("{name} must not be negative"))
         }),
+    }
+}
+
+/// What a listing asks for, from the headers of whichever verb: a page that begins after a name.
+pub(super) fn list_request(
+    prefix: Option<&String>,
+    delimiter: Option<&String>,
+    after: Option<String>,
+    limit: usize,
+) -> ListRequest {
+    ListRequest {
+        prefix: prefix.cloned().unwrap_or_default(),
+        delimiter: delimiter.cloned().unwrap_or_default(),
+        after: after.unwrap_or_default(),
+        limit,
+        ..ListRequest::default()
     }
 }
 

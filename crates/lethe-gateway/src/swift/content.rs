@@ -71,20 +71,36 @@ pub(super) fn cut(pieces: &[Piece], wanted: &Range<u64>) -> Vec<Piece> {
     found
 }
 
+/// Which pieces wait for memory if there is none. Those that do not are refused with [`Error::Busy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// None: for who holds memory already, and would wait for somebody who waits.
+    Never,
+    /// All but the first: what an answer has begun, it ends.
+    AfterTheFirst,
+    /// Every one: for the rest of an answer.
+    Always,
+}
+
 /// Reads pieces one after the other. The next one is begun when the last byte of the one before is there, so that as
 /// many accesses are under way as for one object.
 pub(super) fn read<D: Device>(
     gateway: &Gateway<D>,
     pieces: Vec<Piece>,
+    waiting: Waiting,
 ) -> BoxStream<'static, Result<Bytes, Error>> {
     let gateway = gateway.clone();
-    stream::iter(pieces)
-        .then(move |piece| {
+    stream::iter(pieces.into_iter().enumerate())
+        .then(move |(number, piece)| {
             let gateway = gateway.clone();
             async move {
                 // A whole object is read with its padding, an empty one too.
                 let range = (!piece.is_whole()).then_some(piece.range);
-                gateway.read(&piece.object, range).await
+                let waits = waiting == Waiting::Always || waiting == Waiting::AfterTheFirst && number > 0;
+                match waits {
+                    true => gateway.read_on(&piece.object, range).await,
+                    false => gateway.read(&piece.object, range).await,
+                }
             }
         })
         .try_flatten()

@@ -2,7 +2,7 @@
 
 use super::asked::Asked;
 use super::conditions;
-use super::content::{self, Content};
+use super::content::{self, Content, Waiting};
 use super::dates::http_date;
 use super::describe::{details, encoded};
 use super::large;
@@ -81,7 +81,7 @@ impl<D: Device> Swift<D> {
     /// Reads everything and writes it again, as a get and a put do.
     async fn copy_content(&self, content: Content) -> Outcome<Written> {
         let mut writer = self.gateway.writer(Some(content.bytes()), None)?;
-        let mut pieces = content::read(&self.gateway, content.pieces);
+        let mut pieces = content::read(&self.gateway, content.pieces, Waiting::Never);
         while let Some(piece) = pieces.next().await {
             writer.push(piece?).await?;
         }

@@ -17,6 +17,8 @@ mod dates;
 mod describe;
 mod door;
 mod form_post;
+#[cfg(test)]
+mod fuzz;
 mod info;
 mod large;
 mod listing;

@@ -3,7 +3,7 @@
 use super::asked::Asked;
 use super::byteranges::Frame;
 use super::conditions::{self, Verdict};
-use super::content::{self, Content};
+use super::content::{self, Content, Waiting};
 use super::describe::{content_type, describe};
 use super::large;
 use super::metadata::put;
@@ -56,7 +56,7 @@ impl<D: Device> Swift<D> {
         }
         let body = match range::wanted(&asked.headers, bytes) {
             Wanted::Nothing => return Err(unsatisfiable(bytes)),
-            Wanted::All => content::read(&self.gateway, content.pieces),
+            Wanted::All => content::read(&self.gateway, content.pieces, Waiting::AfterTheFirst),
             Wanted::Ranges(ranges) => {
                 *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
                 match ranges.as_slice() {
@@ -70,7 +70,7 @@ impl<D: Device> Swift<D> {
                         answer
                             .headers_mut()
                             .insert(CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
-                        content::read(&self.gateway, content.cut(range))
+                        content::read(&self.gateway, content.cut(range), Waiting::AfterTheFirst)
                     }
                     ranges => {
                         let frame = Frame::new(boundary()?, content_type(object).to_owned(), bytes);
@@ -96,7 +96,7 @@ impl<D: Device> Swift<D> {
         let line = |bytes: Bytes| stream::once(async move { Ok(bytes) }).boxed();
         for range in ranges {
             parts.push(line(frame.before(range)));
-            parts.push(content::read(&self.gateway, content.cut(range)));
+            parts.push(content::read(&self.gateway, content.cut(range), Waiting::Always));
             parts.push(line(frame.after()));
         }
         parts.push(line(frame.end()));

@@ -1,6 +1,6 @@
 //! `lethe serve`
 
-use crate::banner::{self, Addresses};
+use crate::banner::{self, Addresses, Reader};
 use crate::config::origins::{ADMIN, LISTEN, SWIFT};
 use crate::config::{Config, Padding, Settings, VaultConfig};
 use crate::device::VaultDevice;
@@ -107,18 +107,23 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
         Some(known) => (known, None),
         None => file.make_first().map(|(known, password)| (known, Some(password)))?,
     };
+    // The page's secrets go over plain HTTP: not beyond this machine.
+    let shows_page = addresses.admin.ip().is_loopback();
+    let device = Watched::new(VaultDevice(vault.clone()));
+    let asked = device.asked();
     let options = Options {
         padding: padding(&settings.serve.padding),
         memory: settings.serve.transfer_memory.0,
+        asked: shows_page.then(|| asked.clone()),
         ..Options::default()
     };
-    let device = Watched::new(VaultDevice(vault.clone()));
-    let asked = device.asked();
-    let options = Options { asked: Some(asked.clone()), ..options };
     let gateway = Gateway::open(device, options).await?;
 
     let summary = summary(&parameters, place.store_name(), fresh, prices.as_ref(), settings.serve.pace);
-    println!("{}", banner::serving(&summary, &addresses, &known, password.as_deref().map(String::as_str)));
+    let credentials = settings.data.credentials();
+    let reader = Reader::of_output(&credentials);
+    let shown = password.as_deref().map(String::as_str);
+    println!("{}", banner::serving(&summary, &addresses, &known, shown, reader));
     drop(password);
     let mut watch = Watch::new(&parameters, versioning);
     for warning in watch.look(&looked_at(&vault, &settings)) {
@@ -156,14 +161,13 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
     let (healthy, shown) = (vault.clone(), vault.clone());
     let health = move || healthy.failure().is_none();
     let open_pages = CancellationToken::new();
-    // Its secrets go over plain HTTP: not beyond this machine.
-    let page = if addresses.admin.ip().is_loopback() {
+    let page = if shows_page {
         let (vault, meter, prices) = (vault.clone(), meter.clone(), prices.clone());
         let sources = Sources { vault, meter, touches, asked, prices };
         let guard = Guard::draw(addresses.admin)?;
         let link = guard.link(addresses.admin);
         let file = leave_link(&settings.data, &link)?;
-        println!("{}", banner::page(&link, &file));
+        println!("{}", banner::page(&link, Reader::of_output(&file)));
         let page =
             Page { tell: Arc::new(move || sources.tell()), set_oblivious: None, ended: open_pages.clone() };
         page::router(page, guard)

@@ -49,8 +49,13 @@ impl Server {
             }
         };
         let address = after("Serving S3 on http://");
-        let access_key = after("AWS_ACCESS_KEY_ID=");
-        let secret_key = after("AWS_SECRET_ACCESS_KEY=");
+        // By then it has made its first user.
+        after("Ctrl-C stops");
+        let users = folder.path().join("lethe-data/trusted/credentials.toml");
+        let users: toml::Table = std::fs::read_to_string(users).expect("users").parse().expect("TOML");
+        let key = &users["users"][0]["keys"][0];
+        let of_key = |name: &str| key[name].as_str().expect("text").to_owned();
+        let (access_key, secret_key) = (of_key("access_key_id"), of_key("secret_access_key"));
         // What it says later must find a reader.
         std::thread::spawn(move || said.for_each(drop));
         let server = Server { folder, process, address, access_key, secret_key };
