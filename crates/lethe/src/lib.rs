@@ -1,5 +1,6 @@
 //! What the commands of `lethe` are made of: configuration, sizes, credentials, and how they speak to people.
 
+pub mod allocator;
 pub mod banner;
 pub mod commands;
 pub mod config;

@@ -16,6 +16,7 @@ fn sentence(error: &anyhow::Error) -> String {
 }
 
 fn main() -> ExitCode {
+    lethe::allocator::bound();
     match run(Cli::parse()) {
         Ok(exit) => exit.into(),
         Err(error) => {

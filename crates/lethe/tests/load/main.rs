@@ -18,7 +18,7 @@ const CLIENTS: u64 = 64;
 const SECONDS: u64 = 15;
 /// What the process may grow by from a third of the time on: less than a kibibyte a request, and far less than the objects
 /// that pass.
-const GROWTH: u64 = 96 << 20;
+const GROWTH: u64 = 64 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_four_clients_lose_and_mix_nothing_in_steady_memory() {
