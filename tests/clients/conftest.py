@@ -5,6 +5,7 @@
 LETHE_BIN               the program under test
 LETHE_TEST_VERSITYGW    versitygw, the untrusted side
 LETHE_TEST_RCLONE       rclone; looked for on PATH if not given
+LETHE_TEST_CHROMIUM     Chromium; Debian's if not given
 LETHE_TEST_ENDPOINT     an S3 server to test instead of `lethe serve`, with LETHE_TEST_ACCESS_KEY and
                         LETHE_TEST_SECRET_KEY; tests that are about lethe itself are then left out. It is there to
                         find out whether a failure is the client's, the test's or ours
@@ -133,6 +134,21 @@ def rclone(endpoint: Endpoint, rclone_program: Path) -> Callable[..., bytes]:
         return _run([str(rclone_program), *arguments], endpoint.rclone_environment(), None, text=False)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Debian's Chromium, driven by Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium"),
+            # Root has no sandbox of Chromium's, and a container may have no /dev/shm to speak of.
+            args=["--no-sandbox", "--disable-dev-shm-usage"],
+        )
+        yield browser
+        browser.close()
 
 
 def _beside_python(program: str) -> str:

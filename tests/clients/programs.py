@@ -219,6 +219,12 @@ class UntrustedSide:
         return sorted(path for path in bucket.rglob("*") if path.is_file())
 
 
+def first_key(trusted: Path) -> tuple[str, str]:
+    """The first S3 key in a gateway's trusted folder, and its secret."""
+    made = tomllib.loads((trusted / "credentials.toml").read_text())["users"][0]["keys"][0]
+    return made["access_key_id"], made["secret_access_key"]
+
+
 class Gateway:
     """`lethe serve` over an untrusted side."""
 
@@ -290,6 +296,11 @@ class Gateway:
         """Leaves of the data folder what its owner kept elsewhere: the key."""
         shutil.rmtree(self.data / "trusted")
 
+    @property
+    def page_link(self) -> Path:
+        """The file with the link to the owner's page."""
+        return self.data / "trusted" / "page-link"
+
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Runs another command of `lethe` on the same vault, to its end."""
         return subprocess.run(
@@ -304,9 +315,8 @@ class Gateway:
     @property
     def endpoint(self) -> Endpoint:
         """Where clients connect, with the credentials that the gateway made."""
-        made = tomllib.loads((self.data / "trusted" / "credentials.toml").read_text())["users"][0]["keys"][0]
         scheme = "https" if self.tls else "http"
-        return Endpoint(f"{scheme}://127.0.0.1:{self.port}", made["access_key_id"], made["secret_access_key"])
+        return Endpoint(f"{scheme}://127.0.0.1:{self.port}", *first_key(self.data / "trusted"))
 
     @cached_property
     def swift(self) -> SwiftLogin:
@@ -325,3 +335,37 @@ class Gateway:
         command = [str(self.binary), "user", "add", f"{account}:{user}", "--role", role, "--data", str(self.data)]
         said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
         return SwiftLogin(f"http://127.0.0.1:{self.swift_port}", account, user, password_in(said))
+
+
+class Demonstration:
+    """`lethe serve --demonstration`, which reads in this pattern."""
+
+    def __init__(self, binary: Path, folder: Path, pattern: str):
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
+        self.port, self.admin_port = free_port(), free_port()
+        command = [str(binary), "serve", f"--demonstration={pattern}", "--swift", "off", "--log", "debug"]
+        command += ["--listen", f"127.0.0.1:{self.port}", "--admin", f"127.0.0.1:{self.admin_port}"]
+        self.program = Program(command, folder / "demonstration.log", TMPDIR=str(self.temporary))
+        self.program.wait_for(f"http://127.0.0.1:{self.admin_port}/healthz")
+
+    @property
+    def page_link(self) -> Path:
+        """The file with the link to the owner's page."""
+        before = "The link to the owner's page is in "
+        line = next(line for line in self.program.output().splitlines() if line.startswith(before))
+        return Path(line.removeprefix(before).rstrip("."))
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where clients connect, with the credentials that it made."""
+        return Endpoint(f"http://127.0.0.1:{self.port}", *first_key(self.page_link.parent))
+
+    def stop(self) -> None:
+        """Ends it as Ctrl-C does."""
+        code = self.program.stop()
+        assert code == 0, f"Ctrl-C ended the demonstration with {code}:\n{self.program.output()}"
+
+    def kill(self) -> None:
+        """Ends it, if it runs."""
+        self.program.kill()

@@ -8,24 +8,11 @@ import urllib.error
 import urllib.request
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
-from programs import Gateway
+from playwright.sync_api import Page, expect
+from programs import Demonstration, Gateway
 
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Debian's Chromium, driven by Playwright."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=os.environ.get("LETHE_TEST_CHROMIUM", "/usr/bin/chromium"),
-            # Root has no sandbox of Chromium's, and a container may have no /dev/shm to speak of.
-            args=["--no-sandbox", "--disable-dev-shm-usage"],
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -34,11 +21,25 @@ def gateway(shared_gateway: Gateway) -> Gateway:
     return shared_gateway
 
 
-def link(gateway: Gateway) -> str:
-    return (gateway.data / "trusted" / "page-link").read_text().strip()
+@pytest.fixture
+def demonstration(lethe, tmp_path):
+    """Starts a demonstration that reads in this pattern."""
+    running = []
+
+    def start(pattern: str) -> Demonstration:
+        running.append(Demonstration(lethe, tmp_path, pattern))
+        return running[-1]
+
+    yield start
+    for program in running:
+        program.kill()
 
 
-def opened(browser, gateway: Gateway, viewport=WIDE, scheme="light") -> Page:
+def link(gateway: Gateway | Demonstration) -> str:
+    return gateway.page_link.read_text().strip()
+
+
+def opened(browser, gateway: Gateway | Demonstration, viewport=WIDE, scheme="light") -> Page:
     context = browser.new_context(viewport=viewport, color_scheme=scheme)
     page = context.new_page()
     page.problems = []
@@ -50,7 +51,7 @@ def opened(browser, gateway: Gateway, viewport=WIDE, scheme="light") -> Page:
     return page
 
 
-def _own(url: str, gateway: Gateway) -> bool:
+def _own(url: str, gateway: Gateway | Demonstration) -> bool:
     return url.startswith((f"http://127.0.0.1:{gateway.admin_port}/", "data:"))
 
 
@@ -151,3 +152,81 @@ def test_a_page_that_is_open_says_that_the_gateway_is_gone_and_does_not_keep_it(
     page = opened(browser, gateway)
     gateway.stop()
     expect(page.locator("#state")).to_have_text("the gateway does not answer")
+
+
+TOLD = """() => new Promise(resolve => {
+    const stream = new EventSource("/page/stream");
+    stream.onmessage = event => { stream.close(); resolve(JSON.parse(event.data)); };
+})"""
+"""What the page is told at the moment."""
+
+
+def _growth(before: dict, after: dict) -> list[int]:
+    return [now - then for now, then in zip(after["reads"], before["reads"])]
+
+
+def test_the_switch_brings_the_left_pattern_to_the_right_and_takes_it_away(browser, demonstration):
+    gateway = demonstration("quiet")
+    page = opened(browser, gateway)
+    s3 = gateway.endpoint.client()
+
+    def counted(objects: list[int]) -> tuple[list[int], list[int]]:
+        before = page.evaluate(TOLD)
+        for number in objects:
+            s3.get_object(Bucket="demonstration", Key=f"object-{number:02}")["Body"].read()
+        after = page.evaluate(TOLD)
+        asked = _growth(before["asked"]["blocks"], after["asked"]["blocks"])
+        return asked, _growth(before["seen"]["whole"], after["seen"]["whole"])
+
+    switch = page.get_by_role("switch", name="Oblivious")
+    expect(switch).to_be_checked()
+    expect(page.locator("#bare")).to_be_hidden()
+    reads = [3, 4, 5, 40, 40, 40, 40]
+    pattern = [16 if cell in (3, 4, 5) else 64 if cell == 40 else 0 for cell in range(64)]
+    asked, seen = counted(reads)
+    assert asked == pattern
+    assert max(seen) < sum(seen) / 2 and sum(cell > 0 for cell in seen) > 32
+
+    switch.click()
+    expect(page.locator("#bare")).to_be_visible()
+    expect(page.locator("#with")).to_have_text("ORAM off")
+    assert counted(reads) == (pattern, pattern)
+    page.wait_for_function("() => document.querySelector('#costs td').textContent === '112'")
+    assert page.locator("#costs tr").first.locator("td").all_inner_texts() == ["112", "112"]
+
+    page.locator("body").click()
+    page.keyboard.press("o")
+    expect(page.locator("#bare")).to_be_hidden()
+    expect(switch).to_be_checked()
+    asked, seen = counted(reads)
+    assert asked == pattern and max(seen) < sum(seen) / 2
+    assert page.problems == []
+    gateway.stop()
+    assert list(gateway.temporary.iterdir()) == [], "the demonstration left something behind"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+def test_a_demonstration_fits_in_both_themes_and_at_both_widths(browser, demonstration, scheme, viewport, tmp_path):
+    gateway = demonstration("sweep")
+    page = opened(browser, gateway, viewport, scheme)
+    kept = os.environ.get("LETHE_TEST_SCREENSHOTS")
+    width = "phone" if viewport is PHONE else "wide"
+    for state in ("on", "off"):
+        if state == "off":
+            page.get_by_role("switch", name="Oblivious").click()
+            expect(page.locator("#bare")).to_be_visible()
+        requests = "() => Number(document.querySelector('#costs td').textContent.replace(/,/g, '')) > 100"
+        page.wait_for_function(requests)
+        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert overflow <= 0, "the page is wider than the screen"
+        page.screenshot(path=f"{kept or tmp_path}/demonstration-{state}-{width}-{scheme}.png", full_page=True)
+    assert page.problems == []
+
+
+def test_an_ordinary_vault_shows_no_switch(browser, gateway):
+    page = opened(browser, gateway)
+    page.wait_for_function("() => document.querySelector('#costs td')")
+    expect(page.get_by_role("switch")).to_have_count(0)
+    page.keyboard.press("o")
+    assert page.evaluate("fetch('/page/oblivious', { method: 'POST', body: 'false' }).then(a => a.status)") == 409

@@ -27,7 +27,8 @@ async fn serve(demonstration: bool) -> Served {
         seen: Seen::default(),
         figures: Figures { accesses: 42, ..Figures::default() },
         without: Costs::default(),
-        demonstration: demonstration.then(|| Demonstration { oblivious: shown.load(Ordering::Relaxed) }),
+        demonstration: demonstration
+            .then(|| Demonstration { oblivious: shown.load(Ordering::Relaxed), turned: 7 }),
     };
     let set: Arc<dyn Fn(bool) + Send + Sync> = Arc::new(move |on| switched.store(on, Ordering::Relaxed));
     let ended = CancellationToken::new();
@@ -140,7 +141,8 @@ async fn the_stream_tells_the_counters_until_the_server_ends() {
         told += &String::from_utf8_lossy(&piece[..count]);
     }
     assert!(
-        told.contains(r#""accesses":42"#) && told.contains(r#""demonstration":{"oblivious":true}"#),
+        told.contains(r#""accesses":42"#)
+            && told.contains(r#""demonstration":{"oblivious":true,"turned":7}"#),
         "{told}"
     );
     served.ended.cancel();

@@ -1,5 +1,6 @@
 //! What `lethe serve` and `lethe init` say about a vault.
 
+use crate::demonstration::{CONTAINER, OBJECTS, Pattern, object_name};
 use crate::size::Size;
 use lethe_gateway::identity::User;
 use serde::{Deserialize, Serialize};
@@ -151,6 +152,29 @@ Serving S3 on {s3_url}{also}, health and metrics on http://{admin}
 Ctrl-C stops.
 ",
         admin = at.admin,
+    )
+}
+
+/// What a demonstration is, and how to read in a pattern.
+pub fn demonstration(folder: &Path, pattern: Pattern) -> String {
+    let reads = match pattern {
+        Pattern::Sweep => "They are read in their order, then one again and again. Read others beside",
+        Pattern::Quiet => "Read them in a pattern",
+    };
+    let (first, last) = (object_name(0), object_name(OBJECTS - 1));
+    format!(
+        "\
+This is a demonstration. Keep nothing in it: all of it is in {folder},
+which is removed at the end. It holds {first} to {last}. The page below shows
+what is read of them, and has a switch that turns the ORAM off.
+
+{reads}, with the lines for S3 above set:
+
+  for n in $(seq -w 0 {number}); do aws s3 cp --quiet s3://{CONTAINER}/object-$n /dev/null; done
+  while :; do aws s3 cp --quiet s3://{CONTAINER}/{first} /dev/null; done
+",
+        folder = folder.display(),
+        number = OBJECTS - 1,
     )
 }
 

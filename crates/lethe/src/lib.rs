@@ -4,6 +4,7 @@ pub mod allocator;
 pub mod banner;
 pub mod commands;
 pub mod config;
+pub mod demonstration;
 pub mod device;
 pub mod exit;
 pub mod flags;

@@ -1,5 +1,6 @@
 //! What the live page is told of a vault in service, and where its link lies.
 
+use crate::demonstration::{Baseline, Switch};
 use crate::folders::DataFolder;
 use anyhow::{Context, Result};
 use lethe_gateway::catalogue::Moment;
@@ -9,26 +10,39 @@ use lethe_vault::Vault;
 use std::io::Write;
 use std::path::PathBuf;
 
+/// What a store is asked, as its provider sees it.
+#[derive(Clone)]
+pub struct Provider {
+    /// How often, and how much.
+    pub meter: MeterReader,
+    /// Where.
+    pub touches: Touches,
+}
+
 /// Everything that the page shows comes from here.
 pub struct Sources {
     /// The vault.
     pub vault: Vault,
-    /// What its store is asked.
-    pub meter: MeterReader,
-    /// Where its store is touched.
-    pub touches: Touches,
+    /// Its store's.
+    pub provider: Provider,
     /// What the applications ask for.
     pub asked: Asked,
     /// What the provider charges.
     pub prices: Option<Prices>,
+    /// The switch of a demonstration: what it shows stands in the place of the vault's store.
+    pub switch: Option<Switch>,
 }
 
 impl Sources {
     /// The counters and figures of this moment.
     pub fn tell(&self) -> Told {
-        let (status, usage) = (self.vault.status(), self.meter.usage());
+        let shown = self.switch.as_ref().map(Switch::shown);
+        let since = shown.as_ref().map_or_else(Baseline::default, |shown| shown.since);
+        let provider = shown.as_ref().map_or(&self.provider, |shown| &shown.provider);
+        let (status, usage) = (self.vault.status(), provider.meter.usage().since(&since.usage));
         let block_bytes = self.vault.block_bytes() as u64;
         let (read, written) = self.asked.blocks();
+        let (read, written) = (read - since.read, written - since.written);
         let dollars = |usage: &Usage| self.prices.as_ref().map(|prices| prices.bill(usage).spent());
         let bare = Usage {
             slot_reads: read,
@@ -41,12 +55,12 @@ impl Sources {
             moment: Moment::now().0,
             asked: self.asked.cells(),
             seen: Seen {
-                whole: row(self.touches.whole()),
-                levels: self.touches.levels().into_iter().map(row).collect(),
+                whole: row(provider.touches.whole()),
+                levels: provider.touches.levels().into_iter().map(row).collect(),
             },
             figures: Figures {
                 asked_bytes: (read + written) * block_bytes,
-                accesses: status.accesses,
+                accesses: status.accesses - since.accesses,
                 requests: usage.requests(),
                 bytes_up: usage.bytes_up,
                 bytes_down: usage.bytes_down,
@@ -63,7 +77,7 @@ impl Sources {
                 bytes: bare.bytes_up + bare.bytes_down,
                 dollars: dollars(&bare),
             },
-            demonstration: None,
+            demonstration: shown.as_ref().map(|shown| shown.stands),
         }
     }
 }

@@ -114,6 +114,11 @@ impl Asked {
         (sums.reads.load(Ordering::Relaxed), sums.writes.load(Ordering::Relaxed))
     }
 
+    /// Forgets how long batches took, as when what is below has changed.
+    pub fn forget_times(&self) {
+        self.counters.times.lock().clear();
+    }
+
     /// Within how many milliseconds this share of the last batches was served; `None` if there were none.
     pub fn latency(&self, share: f64) -> Option<f64> {
         let mut times: Vec<Duration> = self.counters.times.lock().iter().copied().collect();
@@ -215,5 +220,7 @@ mod tests {
         (1..=2000).for_each(|at| asked.time(Duration::from_millis(at)));
         assert_eq!(asked.latency(0.0), Some(977.0));
         assert_eq!(asked.latency(1.0), Some(2000.0));
+        asked.forget_times();
+        assert_eq!(asked.latency(0.5), None);
     }
 }

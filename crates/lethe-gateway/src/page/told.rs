@@ -40,7 +40,7 @@ pub struct Seen {
     pub levels: Vec<Row>,
 }
 
-/// Sums since the vault was opened, and gauges.
+/// Sums since the vault was opened, or since the ORAM of a demonstration was switched; and gauges.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Figures {
     /// Bytes of the blocks that were asked for.
@@ -85,4 +85,6 @@ pub struct Costs {
 pub struct Demonstration {
     /// Whether the ORAM is on.
     pub oblivious: bool,
+    /// How often it was switched: what was seen and the figures are of another store, or begin anew, when this grows.
+    pub turned: u64,
 }

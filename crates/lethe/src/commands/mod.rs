@@ -16,6 +16,7 @@ mod upgrade;
 mod user;
 
 use crate::config::{Config, Settings};
+use crate::demonstration::Stage;
 use crate::exit::{self, Exit};
 use crate::flags::GlobalFlags;
 use crate::logging;
@@ -38,7 +39,7 @@ enum Command {
     /// Make a vault and say what it will cost
     Init(init::Arguments),
     /// Serve a vault over S3, making it if there is none
-    Serve(serve::Arguments),
+    Serve(Box<serve::Arguments>),
     /// What a vault holds, moves and costs
     Status(status::Arguments),
     /// Read and verify a whole vault
@@ -78,9 +79,18 @@ pub fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         Command::Init(arguments) => runtime.block_on(init::run(settle(arguments.over(config))?)),
         Command::Serve(arguments) => {
+            let demonstration = arguments.demonstration();
             let config = arguments.over(config);
-            let asked = config.vault.clone();
-            runtime.block_on(serve::run(settle(config)?, &asked))
+            let Some(pattern) = demonstration else {
+                let asked = config.vault.clone();
+                return runtime.block_on(serve::run(settle(config)?, &asked));
+            };
+            let (stage, config) = Stage::set_up(pattern, config)?;
+            let ended = runtime.block_on(serve::demonstrate(settle(config)?, &stage));
+            // Whoever still works in the stage's folder ends first.
+            drop(runtime);
+            let removed = stage.remove();
+            ended.and_then(|exit| removed.map(|()| exit))
         }
         Command::Status(arguments) => runtime.block_on(status::run(settle(arguments.over(config))?)),
         Command::Check(arguments) => runtime.block_on(check::run(settle(arguments.over(config))?)),

@@ -1,14 +1,15 @@
 //! `lethe serve`
 
-use crate::banner::{self, Addresses, Reader};
+use crate::banner::{self, Addresses, Reader, VaultSummary};
 use crate::config::origins::{ADMIN, LISTEN, SWIFT};
 use crate::config::{Config, Padding, Settings, VaultConfig};
+use crate::demonstration::{BareStore, Oblivious, Pattern, Stage, Switch, Switched, put_objects, read_on};
 use crate::device::VaultDevice;
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, PaceFlags, PriceFlags, ServeFlags, StoreFlags, VaultFlags};
 use crate::interrupt::Interrupts;
 use crate::listen::listen;
-use crate::page::{Sources, leave_link};
+use crate::page::{Provider, Sources, leave_link};
 use crate::parameters::summary;
 use crate::place::Place;
 use crate::public_figures::figures;
@@ -20,19 +21,21 @@ use crate::warnings::{Figures, Watch, free_bytes};
 use anyhow::{Context, Result};
 use axum::Router;
 use clap::Args;
-use lethe_gateway::identity::Users;
+use lethe_gateway::identity::{User, Users};
 use lethe_gateway::page::{self, Guard, Page, Watched};
 use lethe_gateway::s3::S3Door;
 use lethe_gateway::server::{self, Limits};
 use lethe_gateway::swift::{Address, SwiftDoor};
-use lethe_gateway::{Admission, Gateway, Options, Tls, admin};
-use lethe_vault::Vault;
+use lethe_gateway::{Admission, Device, Gateway, Options, Tls, admin};
+use lethe_store::{Prices, Versioning};
+use lethe_vault::{Vault, VaultParameters};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use zeroize::Zeroizing;
 
 /// How often the figures of `lethe status` are left in the trusted folder.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
@@ -48,7 +51,8 @@ const SWEEP_AT_A_TIME: usize = 500;
   lethe serve
   lethe serve --capacity 10GiB --store s3://my-bucket/lethe
   lethe serve --config lethe.toml --listen 127.0.0.1:9000
-  lethe serve --pace 500ms --prices s3-standard")]
+  lethe serve --pace 500ms --prices s3-standard
+  lethe serve --demonstration")]
 pub(super) struct Arguments {
     #[command(flatten)]
     serve: ServeFlags,
@@ -62,31 +66,108 @@ pub(super) struct Arguments {
     key: KeyFlags,
     #[command(flatten)]
     prices: PriceFlags,
+    /// Serve a small vault of its own that goes at the end, with a page on which its ORAM can be switched off; what is
+    /// read of its own accord [without a value: sweep]
+    #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "sweep")]
+    #[arg(help_heading = "Gateway")]
+    demonstration: Option<Pattern>,
 }
 
 impl Arguments {
+    /// What is read in the demonstration that was asked for, if one was.
+    pub(super) fn demonstration(&self) -> Option<Pattern> {
+        self.demonstration
+    }
+
     pub(super) fn over(self, config: Config) -> Config {
         let config = self.pace.over(self.prices.over(config));
         self.serve.over(self.vault.over(self.store.over(self.key.over(config))))
     }
 }
 
+/// A vault that is open, its listeners bound, and nobody served yet.
+struct Opened {
+    vault: Vault,
+    parameters: VaultParameters,
+    provider: Provider,
+    versioning: Versioning,
+    summary: VaultSummary,
+    prices: Option<Prices>,
+    users: Vec<User>,
+    /// The first user's, if it was made just now.
+    password: Option<Zeroizing<String>>,
+    file: UsersFile,
+    listeners: Listeners,
+    tls: Option<Tls>,
+    interrupts: Interrupts,
+}
+
+struct Listeners {
+    clients: std::net::TcpListener,
+    swift: Option<std::net::TcpListener>,
+    administration: std::net::TcpListener,
+}
+
+impl Listeners {
+    fn bind(settings: &Settings) -> Result<Self> {
+        let (serve, origins) = (&settings.serve, &settings.origins);
+        Ok(Listeners {
+            clients: listen(serve.listen, origins.name(LISTEN))?,
+            administration: listen(serve.admin, origins.name(ADMIN))?,
+            swift: serve.swift.map(|address| listen(address, origins.name(SWIFT))).transpose()?,
+        })
+    }
+
+    fn addresses<'a>(&self, settings: &'a Settings) -> Result<Addresses<'a>> {
+        Ok(Addresses {
+            tls: settings.serve.tls.is_some(),
+            s3: self.clients.local_addr()?,
+            swift: self.swift.as_ref().map(|listener| listener.local_addr()).transpose()?,
+            swift_url: settings.serve.swift_url.as_deref(),
+            admin: self.administration.local_addr()?,
+        })
+    }
+}
+
+/// What a demonstration has beside a vault.
+struct Demonstrated {
+    pattern: Pattern,
+    switch: Switch,
+    reading: JoinHandle<()>,
+}
+
 pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit> {
+    let opened = open(&settings, asked).await?;
+    let gateway = gateway(&settings, Watched::new(VaultDevice(opened.vault.clone()))).await?;
+    serve(settings, opened, gateway, None).await
+}
+
+/// Serves a vault that goes when it ends, and whose ORAM can be switched off.
+pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exit> {
+    let mut opened = open(&settings, &VaultConfig::default()).await?;
+    let vault = opened.vault.clone();
+    let cipher = vault.header().parameters.cipher()?;
+    let folder = stage.bare_folder();
+    let making = BareStore::make(&folder, cipher, vault.capacity(), vault.block_bytes());
+    let bare = opened.interrupts.cut_off(making).await?;
+    let (oblivious, bare_provider) = (Oblivious::on(), bare.provider());
+    let device = Watched::new(Switched::new(VaultDevice(vault.clone()), bare, oblivious.clone()));
+    let switch = Switch::new(oblivious, vault, opened.provider.clone(), bare_provider, device.asked());
+    let gateway = gateway(&settings, device).await?;
+    let putting = async { put_objects(&gateway).await.context("putting the demonstration's objects") };
+    opened.interrupts.cut_off(putting).await?;
+    switch.count_anew();
+    let reading = tokio::spawn(read_on(gateway.clone(), stage.pattern));
+    let demonstrated = Demonstrated { pattern: stage.pattern, switch, reading };
+    serve(settings, opened, gateway, Some(demonstrated)).await
+}
+
+async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Opened> {
     let tls = settings.serve.tls.as_ref().map(|files| Tls::load(&files.cert, &files.key)).transpose()?;
     // The addresses first: a port that is taken should not cost the time of opening a vault.
-    let clients = listen(settings.serve.listen, settings.origins.name(LISTEN))?;
-    let administration = listen(settings.serve.admin, settings.origins.name(ADMIN))?;
-    let swift =
-        settings.serve.swift.map(|address| listen(address, settings.origins.name(SWIFT))).transpose()?;
-    let place = Place::new(&settings);
+    let listeners = Listeners::bind(settings)?;
+    let place = Place::new(settings);
     let prices = place.prices()?;
-    let addresses = Addresses {
-        tls: tls.is_some(),
-        s3: clients.local_addr()?,
-        swift: swift.as_ref().map(|listener| listener.local_addr()).transpose()?,
-        swift_url: settings.serve.swift_url.as_deref(),
-        admin: administration.local_addr()?,
-    };
     // Those that cannot be used are refused before anything is claimed in the store.
     let file = UsersFile::new(settings.data.credentials());
     let known = file.load()?;
@@ -103,28 +184,74 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
     let touches = opening.touches();
     // An opening that is cut off is repeated by the next one.
     let (vault, meter) = interrupts.cut_off(opening.open()).await?;
-    let (known, password) = match known {
+    let (users, password) = match known {
         Some(known) => (known, None),
         None => file.make_first().map(|(known, password)| (known, Some(password)))?,
     };
-    // The page's secrets go over plain HTTP: not beyond this machine.
-    let shows_page = addresses.admin.ip().is_loopback();
-    let device = Watched::new(VaultDevice(vault.clone()));
-    let asked = device.asked();
+    let summary = summary(&parameters, place.store_name(), fresh, prices.as_ref(), settings.serve.pace);
+    let provider = Provider { meter, touches };
+    Ok(Opened {
+        vault,
+        parameters,
+        provider,
+        versioning,
+        summary,
+        prices,
+        users,
+        password,
+        file,
+        listeners,
+        tls,
+        interrupts,
+    })
+}
+
+async fn gateway<D: Device>(settings: &Settings, device: Watched<D>) -> Result<Gateway<Watched<D>>> {
     let options = Options {
         padding: padding(&settings.serve.padding),
         memory: settings.serve.transfer_memory.0,
-        asked: shows_page.then(|| asked.clone()),
+        asked: shows_page(settings).then(|| device.asked()),
         ..Options::default()
     };
-    let gateway = Gateway::open(device, options).await?;
+    Ok(Gateway::open(device, options).await?)
+}
 
-    let summary = summary(&parameters, place.store_name(), fresh, prices.as_ref(), settings.serve.pace);
+/// Whether the owner's page is served. Its secrets go over plain HTTP: not beyond this machine.
+fn shows_page(settings: &Settings) -> bool {
+    settings.serve.admin.ip().is_loopback()
+}
+
+async fn serve<D: Device>(
+    settings: Settings,
+    opened: Opened,
+    gateway: Gateway<Watched<D>>,
+    demonstrated: Option<Demonstrated>,
+) -> Result<Exit> {
+    let Opened {
+        vault,
+        parameters,
+        provider,
+        versioning,
+        summary,
+        prices,
+        users: known,
+        password,
+        file,
+        listeners,
+        tls,
+        mut interrupts,
+    } = opened;
+    let addresses = listeners.addresses(&settings)?;
+    let Listeners { clients, swift, administration } = listeners;
+    let (meter, asked) = (provider.meter.clone(), gateway.device().asked());
     let credentials = settings.data.credentials();
     let reader = Reader::of_output(&credentials);
     let shown = password.as_deref().map(String::as_str);
     println!("{}", banner::serving(&summary, &addresses, &known, shown, reader));
     drop(password);
+    if let Some(demonstrated) = &demonstrated {
+        println!("{}", banner::demonstration(settings.data.root(), demonstrated.pattern));
+    }
     let mut watch = Watch::new(&parameters, versioning);
     for warning in watch.look(&looked_at(&vault, &settings)) {
         println!("WARNING: {warning}\n");
@@ -161,16 +288,19 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
     let (healthy, shown) = (vault.clone(), vault.clone());
     let health = move || healthy.failure().is_none();
     let open_pages = CancellationToken::new();
-    let page = if shows_page {
-        let (vault, meter, prices) = (vault.clone(), meter.clone(), prices.clone());
-        let sources = Sources { vault, meter, touches, asked, prices };
+    let page = if shows_page(&settings) {
+        let (vault, prices) = (vault.clone(), prices.clone());
+        let switch = demonstrated.as_ref().map(|demonstrated| demonstrated.switch.clone());
+        let set_oblivious = switch.clone().map(|switch| -> Arc<dyn Fn(bool) + Send + Sync> {
+            Arc::new(move |oblivious| switch.set(oblivious))
+        });
+        let sources = Sources { vault, provider, asked, prices, switch };
         let guard = Guard::draw(addresses.admin)?;
         let link = guard.link(addresses.admin);
         let file = leave_link(&settings.data, &link)?;
         println!("{}", banner::page(&link, Reader::of_output(&file)));
-        let page =
-            Page { tell: Arc::new(move || sources.tell()), set_oblivious: None, ended: open_pages.clone() };
-        page::router(page, guard)
+        let tell = Arc::new(move || sources.tell());
+        page::router(Page { tell, set_oblivious, ended: open_pages.clone() }, guard)
     } else {
         Router::new()
     };
@@ -218,6 +348,8 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
             swift.await.context("the Swift server")?;
         }
         sweeping.abort();
+        let is_demonstration = demonstrated.is_some();
+        demonstrated.inspect(|demonstrated| demonstrated.reading.abort());
         // Cut-off requests may have begun a write.
         gateway.settle().await;
         // Its answers are there at once: who still holds a connection only holds it.
@@ -233,7 +365,11 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
         }
         let receipt = vault.close().await?;
         leave()?;
-        println!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
+        if is_demonstration {
+            println!("Stopped. The demonstration's vault goes with its folder.");
+        } else {
+            println!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
+        }
         Ok(Exit::Success)
     };
     // Cut off, it is as after a crash: what was acknowledged is there at the next opening.
@@ -260,7 +396,7 @@ fn looked_at(vault: &Vault, settings: &Settings) -> Figures {
 }
 
 /// Gives back the rows and blocks of objects whose time is over, again and again. Makes no access.
-async fn sweep(gateway: Gateway<Watched<VaultDevice>>) {
+async fn sweep<D: Device>(gateway: Gateway<D>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
         loop {
@@ -276,7 +412,7 @@ async fn sweep(gateway: Gateway<Watched<VaultDevice>>) {
     }
 }
 
-fn objects(gateway: &Gateway<Watched<VaultDevice>>) -> Objects {
+fn objects<D: Device>(gateway: &Gateway<D>) -> Objects {
     let usage = gateway.usage();
     Objects {
         buckets: usage.containers,

@@ -317,6 +317,12 @@ impl Config {
         given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
     }
 
+    /// The first of `names` that has a value, as its writer knows it.
+    pub fn first_given(&self, names: &[Name]) -> Option<String> {
+        let given = self.given();
+        names.iter().find(|name| given.contains(name)).map(|name| self.origins.name(*name))
+    }
+
     /// This configuration where `over` says nothing, and `over` where it speaks.
     #[must_use]
     pub fn overlaid(self, over: Config) -> Config {

@@ -241,6 +241,20 @@ pub enum SettingsError {
         /// Both.
         address: SocketAddr,
     },
+    /// What a demonstration does not take.
+    #[error(
+        "{0} is given, and --demonstration has a small vault, a store and a key of its own, in a temporary folder: leave \
+         out the one or the other"
+    )]
+    Demonstration(String),
+    /// A page that nobody would see.
+    #[error("{name} is {address}: a demonstration is its page, which is served on loopback only")]
+    PageBeyondLoopback {
+        /// The setting.
+        name: String,
+        /// What was asked for.
+        address: SocketAddr,
+    },
     /// An address for catalogues that is none.
     #[error("{name} is `{url}`, which clients cannot use: write http://HOST:PORT or https://HOST")]
     SwiftUrl {

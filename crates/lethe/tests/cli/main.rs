@@ -1,7 +1,9 @@
 //! The program as its users run it: what it refuses, how it says so, and what it leaves behind.
 
+mod demonstration;
 mod desk;
 mod leftovers;
 mod openings;
+mod served;
 mod usage;
 mod users;

@@ -16,11 +16,11 @@ export class Heat {
   /** Draws all columns, the newest at the right. */
   draw(canvas) {
     const { context, width, height, colours } = prepare(canvas);
-    const rows = Math.max(1, ...this.#columns.map((column) => column.reads.length));
     const hottest = Math.max(1, ...this.#columns.flatMap(({ reads, writes }) => reads.map((r, at) => r + writes[at])));
-    const [across, down] = [width / COLUMNS, height / rows];
+    const across = width / COLUMNS;
     this.#columns.forEach(({ reads, writes }, index) => {
       const x = (COLUMNS - this.#columns.length + index) * across;
+      const down = height / Math.max(1, reads.length);
       reads.forEach((read, row) => paint(context, colours, read, writes[row], hottest, x, row * down, across, down));
     });
   }

@@ -19,12 +19,11 @@ function take(told) {
   if (view.paused) return;
   heat.blocks.push(growth(told.asked.blocks, last?.asked.blocks));
   heat.names.push(growth(told.asked.names, last?.asked.names));
-  heat.seen.push(growth(told.seen.whole, last?.seen.whole));
-  levels = told.seen.levels.map((level, at) => ({
-    buckets: level.buckets,
-    ...growth(level, last?.seen.levels.length === told.seen.levels.length ? last.seen.levels[at] : undefined),
-  }));
-  showFigures(told, last);
+  // When the switch is turned, another store is shown, and figures begin anew.
+  const before = last?.demonstration?.turned === told.demonstration?.turned ? last : null;
+  heat.seen.push(growth(told.seen.whole, before?.seen.whole));
+  levels = told.seen.levels.map((level, at) => ({ ...growth(level, before?.seen.levels[at]) }));
+  showFigures(told, before);
   showDemonstration(told.demonstration);
   last = told;
   draw();
@@ -40,6 +39,8 @@ function showFigures(told, before) {
   const { figures, without } = told;
   const seconds = before ? (told.moment - before.moment) / 1000 : 0;
   const rate = (name) => (seconds > 0 ? bytes((figures[name] - before.figures[name]) / seconds) + "/s" : "–");
+  const off = told.demonstration?.oblivious === false;
+  const ofTheOram = (text) => (off ? "–" : text);
   const money = (sum) => (sum === null ? "no prices" : dollars(sum));
   rows(element("costs"), [
     ["Requests", count(figures.requests), count(without.requests)],
@@ -52,9 +53,9 @@ function showFigures(told, before) {
     ["Provider, down", rate("bytes_down")],
     ["Latency, half below", milliseconds(figures.latency_p50)],
     ["Latency, 99 % below", milliseconds(figures.latency_p99)],
-    ["Accesses", count(figures.accesses)],
-    ["In the stash", `${count(figures.stash)} (most ${count(figures.stash_peak)})`],
-    ["Trusted memory", bytes(figures.trusted_bytes)],
+    ["Accesses", ofTheOram(count(figures.accesses))],
+    ["In the stash", ofTheOram(`${count(figures.stash)} (most ${count(figures.stash_peak)})`)],
+    ["Trusted memory", ofTheOram(bytes(figures.trusted_bytes))],
     ["Stored there", bytes(figures.stored_bytes)],
   ]);
 }
@@ -89,12 +90,23 @@ function showDemonstration(demonstration) {
   const there = demonstration !== null;
   element("demonstration").hidden = !there;
   element("switch-key").hidden = !there;
-  if (there) element("oblivious").checked = demonstration.oblivious;
+  if (!there || demonstration.turned === last?.demonstration?.turned) return;
+  const { oblivious } = demonstration;
+  element("oblivious").checked = oblivious;
+  document.documentElement.classList.toggle("bare", !oblivious);
+  element("bare").hidden = oblivious;
+  element("figures-title").textContent = oblivious
+    ? "With the ORAM, since it was switched on"
+    : "Without the ORAM, since it was switched off";
+  element("with").textContent = oblivious ? "with Lethe" : "ORAM off";
+  showSeen(view.seen);
 }
 
 async function setOblivious(oblivious) {
-  const answer = await fetch("/page/oblivious", { method: "POST", body: String(oblivious) });
-  if (!answer.ok) state("the switch was refused", true);
+  const answer = await fetch("/page/oblivious", { method: "POST", body: String(oblivious) }).catch(() => null);
+  if (answer?.ok) return;
+  element("oblivious").checked = !oblivious;
+  state("the switch was refused", true);
 }
 
 function state(text, alarm = false) {
@@ -118,9 +130,11 @@ function showSeen(seen) {
   view.seen = seen;
   press("by-time", seen === "time");
   press("by-tree", seen === "tree");
-  element("seen-rows").textContent = seen === "time" ? "first slot at the top" : "root at the top";
+  const rows = isBare() ? "all slots, first at the left" : "root at the top";
+  element("by-tree").textContent = isBare() ? "As an array" : "As a tree";
+  element("seen-rows").textContent = seen === "time" ? "first slot at the top" : rows;
   element("seen-columns").textContent = seen === "time" ? "a minute ago → now" : "the last half second";
-  const shape = seen === "time" ? "over time of the slots" : "in the shape of the tree of the slots";
+  const shape = seen === "time" ? "over time of the slots" : "in the shape of the store of the slots";
   element("seen").setAttribute("aria-label", `Heat map ${shape} that were touched`);
   draw();
 }
@@ -137,6 +151,7 @@ function theme(dark) {
   draw();
 }
 
+const isBare = () => document.documentElement.classList.contains("bare");
 const isDark = () => {
   const chosen = document.documentElement.dataset.theme;
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

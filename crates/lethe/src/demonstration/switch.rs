@@ -1,0 +1,116 @@
+//! The switch of a demonstration: whether the ORAM is on, and which figures belong to how it stands.
+
+use crate::page::Provider;
+use lethe_gateway::page::{Asked, Demonstration};
+use lethe_store::Usage;
+use lethe_vault::Vault;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Whether the ORAM is on, for those who read.
+#[derive(Clone, Debug)]
+pub struct Oblivious(Arc<AtomicBool>);
+
+impl Oblivious {
+    /// It is on.
+    pub fn on() -> Self {
+        Oblivious(Arc::new(AtomicBool::new(true)))
+    }
+
+    /// Whether it is.
+    pub fn is_on(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Turns the ORAM off and on, and tells what is to be shown. Clones are the same switch.
+#[derive(Clone)]
+pub struct Switch {
+    oblivious: Oblivious,
+    vault: Vault,
+    vault_provider: Provider,
+    bare_provider: Provider,
+    asked: Asked,
+    turned: Arc<Mutex<Turned>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Turned {
+    times: u64,
+    since: Baseline,
+}
+
+/// Sums at the moment from which figures count.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Baseline {
+    /// What the provider had been asked.
+    pub usage: Usage,
+    /// Accesses of the vault.
+    pub accesses: u64,
+    /// Blocks that had been read.
+    pub read: u64,
+    /// Blocks that had been written.
+    pub written: u64,
+}
+
+/// What the page shows at the moment.
+pub struct Shown {
+    /// The store that is read.
+    pub provider: Provider,
+    /// What its figures count from.
+    pub since: Baseline,
+    /// How the switch stands.
+    pub stands: Demonstration,
+}
+
+impl Switch {
+    /// A switch of `oblivious`, which is on.
+    pub fn new(
+        oblivious: Oblivious,
+        vault: Vault,
+        vault_provider: Provider,
+        bare_provider: Provider,
+        asked: Asked,
+    ) -> Self {
+        let switch =
+            Switch { oblivious, vault, vault_provider, bare_provider, asked, turned: Arc::default() };
+        switch.count_anew();
+        switch
+    }
+
+    /// Lets the figures begin now.
+    pub fn count_anew(&self) {
+        self.begin(&mut self.turned.lock().expect("nobody panics with it"));
+    }
+
+    /// Turns it, and lets the figures begin anew unless it stands so already.
+    pub fn set(&self, oblivious: bool) {
+        let mut turned = self.turned.lock().expect("nobody panics with it");
+        if self.oblivious.0.swap(oblivious, Ordering::AcqRel) != oblivious {
+            self.begin(&mut turned);
+        }
+    }
+
+    /// What to show now.
+    pub fn shown(&self) -> Shown {
+        // Held, so that store, figures and stand are of one moment.
+        let turned = self.turned.lock().expect("nobody panics with it");
+        Shown {
+            provider: self.provider().clone(),
+            since: turned.since,
+            stands: Demonstration { oblivious: self.oblivious.is_on(), turned: turned.times },
+        }
+    }
+
+    fn provider(&self) -> &Provider {
+        if self.oblivious.is_on() { &self.vault_provider } else { &self.bare_provider }
+    }
+
+    fn begin(&self, turned: &mut Turned) {
+        let (read, written) = self.asked.blocks();
+        self.asked.forget_times();
+        let (usage, accesses) = (self.provider().meter.usage(), self.vault.status().accesses);
+        let since = Baseline { usage, accesses, read, written };
+        *turned = Turned { times: turned.times + 1, since };
+    }
+}

@@ -1,0 +1,142 @@
+//! `lethe serve` while it runs, and what its owner's page is told.
+
+use crate::desk::Desk;
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::{ClientOptions, RetryConfig};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command};
+
+/// A gateway on ports of its own.
+pub(crate) struct Served {
+    process: Child,
+    address: String,
+    access_key: String,
+    secret_key: String,
+    page: String,
+    cookie: String,
+}
+
+/// The page's counters of one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cells {
+    pub(crate) reads: Vec<u64>,
+    pub(crate) writes: Vec<u64>,
+}
+
+impl Served {
+    /// Starts `serve` with these words, and opens the page as its owner does.
+    pub(crate) fn start(desk: &Desk, words: &str) -> Self {
+        let line = format!("serve {words} --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0");
+        Self::spawn(desk, desk.command(&line))
+    }
+
+    /// Starts this command, of a desk.
+    pub(crate) fn spawn(desk: &Desk, mut command: Command) -> Self {
+        let mut process = command.args(["--log", "warn"]).spawn().expect("it starts");
+        let mut said = BufReader::new(process.stdout.take().expect("piped")).lines();
+        let mut after = |what: &str| loop {
+            let line = said.next().expect("it goes on").expect("text");
+            if let Some((_, rest)) = line.split_once(what) {
+                break rest.split([' ', ',']).next().expect("a word").to_owned();
+            }
+        };
+        let address = after("Serving S3 on http://");
+        let file = after("The link to the owner's page is in ");
+        let file = desk.path(file.trim_end_matches('.'));
+        let link = std::fs::read_to_string(&file).expect("the link");
+        let users = std::fs::read_to_string(file.with_file_name("credentials.toml")).expect("the users");
+        let users: toml::Table = users.parse().expect("TOML");
+        let key = |name: &str| users["users"][0]["keys"][0][name].as_str().expect("text").to_owned();
+        let (access_key, secret_key) = (key("access_key_id"), key("secret_access_key"));
+        let (page, path) =
+            link.trim().strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a link");
+        // What it says later must find a reader.
+        std::thread::spawn(move || said.for_each(drop));
+        let (page, cookie) = (page.to_owned(), String::new());
+        let mut served = Served { process, address, access_key, secret_key, page, cookie };
+        let entered = served.ask("GET", &format!("/{path}"), "");
+        let cookie = entered.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
+        served.cookie = cookie.split(';').next().expect("a pair").to_owned();
+        served
+    }
+
+    /// A client of S3 that hides no failure behind a retry.
+    pub(crate) fn s3(&self, bucket: &str) -> AmazonS3 {
+        AmazonS3Builder::new()
+            .with_endpoint(format!("http://{}", self.address))
+            .with_allow_http(true)
+            .with_bucket_name(bucket)
+            .with_access_key_id(&self.access_key)
+            .with_secret_access_key(&self.secret_key)
+            .with_client_options(ClientOptions::new().with_allow_http(true).with_timeout_disabled())
+            .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
+            .build()
+            .expect("a client")
+    }
+
+    /// One request to the page; its answer, head and body.
+    fn ask(&self, method: &str, path: &str, body: &str) -> String {
+        let mut answer = String::new();
+        self.send(method, path, body).read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
+    fn send(&self, method: &str, path: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.page).expect("connected");
+        let (page, cookie, length) = (&self.page, &self.cookie, body.len());
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {page}\r\ncookie: {cookie}\r\nconnection: close\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(head.as_bytes()).expect("sent");
+        stream
+    }
+
+    /// Turns the switch; the answer.
+    pub(crate) fn set_oblivious(&self, oblivious: bool) -> String {
+        self.ask("POST", "/page/oblivious", &oblivious.to_string())
+    }
+
+    /// What the page is told now.
+    pub(crate) fn told(&self) -> Value {
+        let lines = BufReader::new(self.send("GET", "/page/stream", "")).lines();
+        let told = lines.map(|line| line.expect("text")).find_map(|line| {
+            let data = line.strip_prefix("data: ")?;
+            Some(serde_json::from_str(data).expect("JSON"))
+        });
+        told.expect("an event")
+    }
+
+    /// Asks it to end as Ctrl-C does; its exit code.
+    pub(crate) fn stop(mut self) -> i32 {
+        kill_process(Pid::from_child(&self.process), Signal::INT).expect("it runs");
+        self.process.wait().expect("it ends").code().expect("it ends by itself")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // A test that has failed leaves nothing running.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Cells {
+    /// Those of a row such as `/seen/whole`.
+    pub(crate) fn of(told: &Value, row: &str) -> Self {
+        let row = told.pointer(row).expect("a row");
+        let cells = |name: &str| serde_json::from_value(row[name].clone()).expect("numbers");
+        Cells { reads: cells("reads"), writes: cells("writes") }
+    }
+
+    /// How much they have grown.
+    pub(crate) fn since(&self, earlier: &Cells) -> Cells {
+        let grown =
+            |now: &[u64], before: &[u64]| now.iter().zip(before).map(|(now, before)| now - before).collect();
+        Cells { reads: grown(&self.reads, &earlier.reads), writes: grown(&self.writes, &earlier.writes) }
+    }
+}
