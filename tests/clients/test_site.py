@@ -1,0 +1,146 @@
+"""A static site: its files put by real clients, opened by a real browser that has no key."""
+
+from __future__ import annotations
+
+import json
+import struct
+import urllib.error
+import urllib.request
+import uuid
+import zlib
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from programs import Gateway
+
+SCRIPT = """
+const list = document.querySelector("#pages");
+for (const number of Array(PAGES).keys()) {
+  const link = Object.assign(document.createElement("a"), { href: `pages/${number}.html`, textContent: `Page ${number}` });
+  list.append(link, " ");
+}
+document.querySelector("h1").textContent = "The script has run";
+"""
+
+PAGES = 60
+
+TYPES = {
+    "index.html": "text/html",
+    "style.css": "text/css",
+    "script.js": ("text/javascript", "application/javascript"),
+    "images/dot.png": "image/png",
+    "data.json": "application/json",
+}
+
+
+def png(side: int) -> bytes:
+    """A grey square."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    rows = (b"\0" + b"\x80" * side) * side
+    header = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A page with a stylesheet, a script and a picture, and many small pages beside it."""
+    files = {
+        "index.html": '<!doctype html><title>A site</title><link rel="stylesheet" href="style.css">'
+        '<script type="module" src="script.js"></script><link rel="icon" href="images/dot.png">'
+        '<h1>Nothing has run</h1><img src="images/dot.png" alt="a dot"><p id="pages"></p>',
+        "style.css": "h1 { color: rgb(11, 107, 93); }",
+        "script.js": SCRIPT.replace("PAGES", str(PAGES)),
+        "data.json": json.dumps({"is": "data"}),
+    }
+    files |= {f"pages/{number}.html": f"<!doctype html><title>{number}</title><link rel=icon href=\"data:,\"><h1>{number}</h1>" for number in range(PAGES)}
+    folder = tmp_path / "site"
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "images").mkdir()
+    (folder / "images/dot.png").write_bytes(png(24))
+    return folder
+
+
+def opened(browser, address: str) -> Page:
+    page = browser.new_context().new_page()
+    page.problems = []
+    page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    page.on("response", lambda answer: page.problems.append(answer.url) if answer.status >= 400 else None)
+    page.goto(address)
+    return page
+
+
+def check_that_it_works(browser, base: str) -> Page:
+    """Everything is loaded, under its right type, and the links lead to the other pages."""
+    page = opened(browser, f"{base}/index.html")
+    expect(page.locator("h1")).to_have_text("The script has run")
+    expect(page.locator("h1")).to_have_css("color", "rgb(11, 107, 93)")
+    page.wait_for_function("() => document.querySelector('img').naturalWidth === 24")
+    expect(page.locator("#pages a")).to_have_count(PAGES)
+    page.get_by_text("Page 41", exact=True).click()
+    expect(page.locator("h1")).to_have_text("41")
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("The script has run")
+    assert page.problems == []
+    for name, kinds in TYPES.items():
+        with urllib.request.urlopen(f"{base}/{name}") as answer:
+            assert answer.headers.get_content_type() in kinds, name
+    return page
+
+
+def check_conditions(base: str) -> None:
+    """What a browser has kept is confirmed and not sent again."""
+    with urllib.request.urlopen(f"{base}/style.css") as answer:
+        etag, modified = answer.headers["ETag"], answer.headers["Last-Modified"]
+    for condition in ({"If-None-Match": etag}, {"If-Modified-Since": modified}):
+        with pytest.raises(urllib.error.HTTPError) as unchanged:
+            urllib.request.urlopen(urllib.request.Request(f"{base}/style.css", headers=condition))
+        assert unchanged.value.code == 304 and unchanged.value.read() == b""
+    with urllib.request.urlopen(urllib.request.Request(f"{base}/style.css", headers={"If-None-Match": '"x"'})) as answer:
+        assert answer.status == 200
+
+
+def refused(address: str) -> int:
+    with pytest.raises(urllib.error.HTTPError) as refusal:
+        urllib.request.urlopen(address)
+    return refusal.value.code
+
+
+def test_a_site_is_read_by_everybody_at_the_s3_door(browser, shared_gateway: Gateway, s3, aws, site: Path):
+    bucket = f"site-{uuid.uuid4().hex[:12]}"
+    aws("s3api", "create-bucket", "--bucket", bucket, "--object-ownership", "BucketOwnerPreferred")
+    aws("s3", "sync", "--acl", "public-read", "--cache-control", "no-cache", str(site), f"s3://{bucket}")
+    base = f"{shared_gateway.endpoint.url}/{bucket}"
+    page = check_that_it_works(browser, base)
+    check_conditions(base)
+
+    # What is not put for everybody is nobody's, and nor is the list.
+    s3.put_object(Bucket=bucket, Key="draft.html", Body=b"not yet")
+    assert refused(f"{base}/draft.html") == 403
+    assert refused(f"{base}/") == 403
+
+    # A sync puts what has changed, and the browser, which asks each time, shows it.
+    (site / "script.js").write_text('document.querySelector("h1").textContent = "Changed";')
+    said = aws("s3", "sync", "--acl", "public-read", "--cache-control", "no-cache", str(site), f"s3://{bucket}")
+    assert [line for line in said.splitlines() if "upload:" in line][0].endswith(f"s3://{bucket}/script.js")
+    page.reload()
+    expect(page.locator("h1")).to_have_text("Changed")
+    assert page.problems == []
+
+
+def test_a_site_is_read_by_everybody_at_the_swift_door(browser, shared_gateway: Gateway, s3, rclone, site: Path):
+    container = f"site-{uuid.uuid4().hex[:12]}"
+    s3.create_bucket(Bucket=container)
+    rclone("sync", str(site), f"lethe:{container}")
+    base = f"{shared_gateway.swift.url}/v1/AUTH_lethe/{container}"
+    assert refused(f"{base}/index.html") == 401
+    shared_gateway.swift.connection().post_container(container, {"X-Container-Read": ".r:*"})
+    check_that_it_works(browser, base)
+    check_conditions(base)
+    assert refused(base) == 401, "the list is nobody's"
