@@ -1,0 +1,135 @@
+"""The container: its last stage, built from the program under test, and run with the least rights.
+
+No registry is asked: the stage that compiles is left out, and what it would lay out is laid out here by the same script.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from programs import READY_WITHIN, Endpoint, environment, first_key, free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGING = ROOT / "packaging" / "container"
+PROGRAMS = ("podman", "buildah", "runc")
+MISSING = [program for program in PROGRAMS if shutil.which(program) is None]
+
+pytestmark = [
+    pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} missing: apt-get install {' '.join(PROGRAMS)}"),
+    pytest.mark.skipif(os.getuid() != 0, reason="the test's containers are root's: run it as root"),
+]
+
+LEAST_RIGHTS = ["--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--ulimit=core=0"]
+
+
+@pytest.fixture
+def podman(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Runs podman, with images and containers of the test's own, and returns what it printed."""
+    # podman takes no longer path than 50 characters for what is in use.
+    in_use = tempfile.mkdtemp(prefix="lethe-")
+    storage = ["--storage-driver=vfs", f"--root={tmp_path / 'storage'}", f"--runroot={in_use}"]
+
+    def run(*arguments: str, program: str = "podman") -> str:
+        own = ["--cgroup-manager=cgroupfs", "--runtime=runc"] if program == "podman" else []
+        command = [program, *storage, *own, *arguments]
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, f"`{' '.join(command)}`:\n{done.stdout}{done.stderr}"
+        return done.stdout.strip()
+
+    yield run
+    run("rm", "--all", "--force", "--volumes", "--time=0")
+    run("rmi", "--all", "--force")
+    shutil.rmtree(in_use)
+
+
+@pytest.fixture
+def image(podman, lethe: Path, tmp_path: Path) -> str:
+    """The image, with the program under test in it."""
+    laid_out = tmp_path / "build" / "image"
+    subprocess.run([PACKAGING / "image.sh", lethe, laid_out], check=True)
+    source = tmp_path / "source"
+    source.mkdir()
+    containerfile, instead = str(PACKAGING / "Containerfile"), f"--build-context=build={laid_out.parent}"
+    podman("build", "--isolation=chroot", instead, "-f", containerfile, "-t", "lethe", str(source), program="buildah")
+    return "localhost/lethe"
+
+
+class Container:
+    """`lethe serve` in a container, over a volume."""
+
+    def __init__(self, podman, image: str):
+        self.podman, self.image = podman, image
+        self.volume = f"data-{uuid.uuid4().hex[:12]}"
+        podman("volume", "create", self.volume)
+
+    def start(self) -> None:
+        """Serves, and returns when it does."""
+        self.port = free_port()
+        flags = [*LEAST_RIGHTS, "--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096"]
+        flags += [f"--volume={self.volume}:/data", f"--publish=127.0.0.1:{self.port}:9317"]
+        self.id = self.podman("run", "--detach", *flags, self.image)
+        give_up = time.monotonic() + READY_WITHIN
+        while "Ctrl-C stops." not in self.podman("logs", self.id):
+            assert self.inspect("{{.State.Status}}") == "running" and time.monotonic() < give_up, self.podman("logs", self.id)
+            time.sleep(0.1)
+
+    def inspect(self, what: str) -> str:
+        """Something that podman knows of it."""
+        return self.podman("inspect", "--format", what, self.id)
+
+    def process(self, file: str) -> str:
+        """What the system says of its process."""
+        return Path(f"/proc/{self.inspect('{{.State.Pid}}')}/{file}").read_text()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where clients connect, with the credentials that are in the volume."""
+        data = Path(self.podman("volume", "inspect", "--format", "{{.Mountpoint}}", self.volume))
+        return Endpoint(f"http://127.0.0.1:{self.port}", *first_key(data / "trusted"))
+
+    def stop(self) -> int:
+        """Asks it to end, and returns its exit code."""
+        self.podman("stop", "--time=60", self.id)
+        return int(self.inspect("{{.State.ExitCode}}"))
+
+
+def test_it_serves_with_no_rights_at_all_and_keeps_what_it_was_given(podman, image: str):
+    container = Container(podman, image)
+    container.start()
+    s3 = container.endpoint.client()
+    s3.create_bucket(Bucket="first")
+    s3.put_object(Bucket="first", Key="note", Body=b"kept in the volume")
+
+    status = dict(line.split(":\t", 1) for line in container.process("status").splitlines() if ":\t" in line)
+    assert set(status["Uid"].split()) == set(status["Gid"].split()) == {"65532"}
+    assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {0}
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+    mounts = [line.split() for line in container.process("mountinfo").splitlines()]
+    options = {mount[4]: mount[5].split(",") for mount in mounts}
+    assert "ro" in options["/"] and "rw" in options["/data"]
+
+    assert container.stop() == 0
+    container.start()
+    assert container.endpoint.client().get_object(Bucket="first", Key="note")["Body"].read() == b"kept in the volume"
+    assert container.stop() == 0
+
+
+def test_nothing_is_in_the_image_but_the_program_and_what_it_needs(podman, image: str):
+    container = podman("create", image)
+    root = Path(podman("mount", container))
+    files = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file() and not path.is_symlink()}
+    libraries = {name for name in files if name.startswith("lib") and ".so" in name}
+    podman("umount", container)
+    known = {"usr/bin/lethe", "etc/passwd", "etc/group", "etc/ssl/certs/ca-certificates.crt"}
+    # What podman puts into every container.
+    added = {"etc/hosts", "etc/hostname", "etc/resolv.conf", "run/.containerenv", "dev/console"}
+    assert files - libraries - added == known
+    assert len(libraries) == 4, libraries
