@@ -142,6 +142,44 @@ def test_everything_is_at_the_gateway_and_nothing_in_the_server(server: GitServe
     assert [line.split()[1] for line in listed] == ["refs/heads/other"]
 
 
+OVERTAKEN = """
+import sys, threading
+from git_server import Repository, ZERO_SHA, load_conf
+
+configuration, container, commit = load_conf(sys.argv[1]), sys.argv[2], sys.argv[3].encode()
+one, other = (Repository(container, configuration).refs for _ in range(2))
+overtaking = threading.Thread(target=other.set_if_equals, args=(b"refs/heads/overtaking", ZERO_SHA, commit))
+put = one.scon.put_object
+
+def put_late(*arguments):
+    # It has read the branches, and the other one comes before it writes them. One that has to wait is waited for in vain.
+    overtaking.start()
+    overtaking.join(timeout=2)
+    put(*arguments)
+
+one.scon.put_object = put_late
+one.set_if_equals(b"refs/heads/overtaken", ZERO_SHA, commit)
+overtaking.join()
+try:
+    one.set_if_equals(b"refs/heads/overtaking", ZERO_SHA, commit)
+except OSError:
+    print("refused")
+"""
+"""Two changes of branches, the second begun in the midst of the first; and a third that comes too late."""
+
+
+def test_of_two_changes_of_branches_none_is_lost_and_none_that_comes_late_is_called_done(server, git, project: Path):
+    name = server.new_repository()
+    git(project, "push", "--quiet", server.url(name), "master")
+    commit = git(project, "rev-parse", "HEAD")
+    command = [sys.executable, "-c", OVERTAKEN, str(server.configuration), name, commit]
+    settings = environment(PYTHONPATH=str(SERVER.parent), PYTHONDONTWRITEBYTECODE="1")
+    done = subprocess.run(command, capture_output=True, text=True, env=settings, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+    listed = git(project, "ls-remote", "--heads", server.url(name)).splitlines()
+    assert [line.split()[1].rpartition("/")[2] for line in listed] == ["master", "overtaken", "overtaking"]
+
+
 def test_pushes_at_the_same_time_are_all_there_afterwards(server: GitServer, git, project: Path, tmp_path: Path):
     name = server.new_repository()
     git(project, "push", "--quiet", server.url(name), "master")
