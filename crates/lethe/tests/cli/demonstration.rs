@@ -95,6 +95,15 @@ async fn the_pattern_appears_at_the_provider_when_the_oram_is_off_and_only_then(
     assert_ne!(seen, asked);
 }
 
+/// Tells the other thread to end when it is dropped.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_lost_or_mixed_up_however_often_the_switch_is_turned_meanwhile() {
     let desk = Desk::new();
@@ -123,10 +132,12 @@ async fn nothing_is_lost_or_mixed_up_however_often_the_switch_is_turned_meanwhil
             }
             turned
         });
+        // Also when a client has failed: the other thread would go on for ever.
+        let ended = Ended(&done);
         tokio::task::block_in_place(|| {
             tokio::runtime::Handle::current().block_on(join_all((0..6).map(client)));
         });
-        done.store(true, Ordering::Relaxed);
+        drop(ended);
         turning.join().expect("no panic")
     });
     assert!(turned > 1);
