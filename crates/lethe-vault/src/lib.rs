@@ -26,6 +26,7 @@
 //! | `pace` | when a paced vault does what |
 //! | `costs` | what full batches cost |
 //! | `rows` | a small table beside the blocks |
+//! | `successor` | a second vault that takes over while both serve |
 //! | `disk` | the trusted disk |
 //! | `pieces` | long values, cut to the database's pages |
 #![forbid(unsafe_code)]
@@ -53,6 +54,7 @@ mod rows;
 mod scheme;
 mod session;
 mod status;
+mod successor;
 mod vault;
 
 pub use check::{Progress, Report};
@@ -70,4 +72,5 @@ pub use restore::{Restore, restore};
 pub use scheme::SchemeParameters;
 pub use session::VaultStore;
 pub use status::Status;
+pub use successor::{Copied, Copier, Stage, Succession, cut_over, rows_at_rest, stage};
 pub use vault::{RowChange, Vault, draw_header};

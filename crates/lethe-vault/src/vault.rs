@@ -256,7 +256,7 @@ impl Vault {
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
-    fn check_call(&self, call: &Call) -> Result<(), VaultError> {
+    pub(crate) fn check_call(&self, call: &Call) -> Result<(), VaultError> {
         let (block, len) = match call {
             Call::Read(block) => (*block, self.block_bytes()),
             Call::Write(block, payload) => (*block, payload.len()),

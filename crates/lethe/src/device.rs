@@ -1,55 +1,104 @@
-//! A vault as the gateway's device.
+//! A vault as the gateway's device, alone or together with its successor.
 
+use anyhow::Context;
 use bytes::Bytes;
 use lethe_core::words::BlockId;
 use lethe_gateway::device::RowChange;
 use lethe_gateway::{Device, DeviceError, Flow};
-use lethe_vault::{Call, Vault, VaultError};
+use lethe_vault::{Call, Receipt, Succession, Vault, VaultError};
 
-/// See the module.
+/// What a failure of the successor is told with.
+const GIVE_UP: &str = "the successor has stopped (`lethe migrate --cancel` gives it up, and loses nothing)";
+
+/// See the module. With a successor, capacity and rows are those of the vault that answers.
+///
+/// A [`Succession`] asks that a block which a failed or unfinished write may have touched is written again before it is
+/// read, and that no block has two writes under way. The gateway keeps to that, as [`Device`] says.
 #[derive(Clone)]
-pub struct VaultDevice(pub Vault);
+pub enum VaultDevice {
+    /// A vault without a successor.
+    Alone(Vault),
+    /// A vault whose successor is being filled.
+    Followed(Succession),
+}
+
+impl VaultDevice {
+    /// The vault that answers.
+    pub fn vault(&self) -> &Vault {
+        match self {
+            VaultDevice::Alone(vault) => vault,
+            VaultDevice::Followed(both) => both.old(),
+        }
+    }
+
+    /// Why it has stopped, if it has.
+    pub fn failure(&self) -> Option<anyhow::Error> {
+        match self {
+            VaultDevice::Alone(vault) => vault.failure().map(Into::into),
+            VaultDevice::Followed(both) => {
+                let of_new = || both.new().failure().map(|error| anyhow::Error::new(error).context(GIVE_UP));
+                both.old().failure().map(Into::into).or_else(of_new)
+            }
+        }
+    }
+
+    /// Finishes what was asked for, ships checkpoints and closes; returns the receipt of the vault that answers.
+    ///
+    /// # Errors
+    /// Why it has stopped.
+    pub async fn close(&self) -> anyhow::Result<Receipt> {
+        let VaultDevice::Followed(both) = self else { return Ok(self.vault().close().await?) };
+        let (old, new) = tokio::join!(both.old().close(), both.new().close());
+        new.context(GIVE_UP)?;
+        Ok(old?)
+    }
+
+    async fn access(&self, flow: Flow, calls: Vec<Call>) -> Result<Vec<Option<Bytes>>, DeviceError> {
+        let flow = lethe_vault::Flow(flow.0);
+        let answers = match self {
+            VaultDevice::Alone(vault) => vault.access_in(flow, calls).await,
+            VaultDevice::Followed(both) => both.access_in(flow, calls).await,
+        };
+        answers.map_err(failure)
+    }
+}
 
 impl Device for VaultDevice {
     fn block_bytes(&self) -> usize {
-        self.0.block_bytes()
+        self.vault().block_bytes()
     }
 
     fn blocks(&self) -> u64 {
-        self.0.capacity()
+        self.vault().capacity()
     }
 
     fn max_batch(&self) -> usize {
-        self.0.max_batch()
+        match self {
+            VaultDevice::Alone(vault) => vault.max_batch(),
+            VaultDevice::Followed(both) => both.max_batch(),
+        }
     }
 
     fn rows_bytes(&self) -> u64 {
-        self.0.header().parameters.rows_bytes
+        self.vault().header().parameters.rows_bytes
     }
 
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         let calls = blocks.into_iter().map(|block| Call::Read(BlockId(block))).collect();
-        Ok(self
-            .0
-            .access_in(lethe_vault::Flow(flow.0), calls)
-            .await
-            .map_err(failure)?
-            .into_iter()
-            .flatten()
-            .collect())
+        Ok(self.access(flow, calls).await?.into_iter().flatten().collect())
     }
 
     async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
         let calls = writes.into_iter().map(|(block, payload)| Call::Write(BlockId(block), payload.into()));
-        self.0.access_in(lethe_vault::Flow(flow.0), calls.collect()).await.map(drop).map_err(failure)
+        self.access(flow, calls.collect()).await.map(drop)
     }
 
     async fn load_rows(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, DeviceError> {
-        self.0.load_rows().await.map_err(failure)
+        self.vault().load_rows().await.map_err(failure)
     }
 
     async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
-        self.0.commit_rows(changes).await.map_err(failure)
+        self.vault().commit_rows(changes).await.map_err(failure)
     }
 }
 

@@ -8,17 +8,25 @@ use std::path::{Path, PathBuf};
 /// ```text
 /// lethe-data/master.key              the key, if it comes from a file and no other was named
 /// lethe-data/trusted/                position map, stash, journal, credentials; never give it away
+/// lethe-data/trusted/successor/      the same of the vault that is to take this one's place, while there is one
+/// lethe-data/trusted/predecessor-…/  what was trusted of the vault that was here before
 /// lethe-data/untrusted/              what a provider would hold, if no other store was named
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFolder {
     root: PathBuf,
+    trusted: PathBuf,
 }
 
 impl DataFolder {
     /// Names the folder; makes nothing.
     pub fn new(root: PathBuf) -> Self {
-        DataFolder { root }
+        DataFolder { trusted: root.join("trusted"), root }
+    }
+
+    /// The same folder as the successor of its vault sees it.
+    pub fn of_successor(&self) -> Self {
+        DataFolder { root: self.root.clone(), trusted: self.trusted.join("successor") }
     }
 
     /// The folder itself.
@@ -28,7 +36,7 @@ impl DataFolder {
 
     /// Where the trusted state lives.
     pub fn trusted(&self) -> PathBuf {
-        self.root.join("trusted")
+        self.trusted.clone()
     }
 
     /// Where the untrusted side lives when no other store was named.
@@ -57,12 +65,12 @@ impl DataFolder {
 }
 
 #[cfg(unix)]
-fn make_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 #[cfg(not(unix))]
-fn make_private(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)
 }

@@ -144,6 +144,15 @@ pub fn refuse_contradictions(
     if differing.is_empty() { Ok(()) } else { Err(SettingsError::OtherShape(differing.join(", "))) }
 }
 
+/// Which scheme these parameters are of.
+pub fn scheme_of(parameters: &SchemeParameters) -> Scheme {
+    match parameters {
+        SchemeParameters::Ring(_) => Scheme::Ring,
+        SchemeParameters::Path(_) => Scheme::Path,
+        SchemeParameters::Trivial(_) => Scheme::Trivial,
+    }
+}
+
 fn tree_top(scheme: &SchemeParameters) -> Option<u32> {
     match scheme {
         SchemeParameters::Ring(ring) => Some(ring.top),

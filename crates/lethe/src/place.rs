@@ -9,6 +9,7 @@ use crate::interrupt::{Interrupted, Interrupts};
 use crate::made::Made;
 use crate::parameters::{refuse_contradictions, vault_parameters};
 use crate::size::Size;
+use crate::successor::{note::Note, switch};
 use crate::trusted_memory::TrustedMemory;
 use anyhow::{Context, Result, bail};
 use lethe_core::layout::Layout;
@@ -22,7 +23,7 @@ use lethe_store::{
 };
 use lethe_vault::{
     Entropy, Pace, Setup, TrustedDisk, Vault, VaultError, VaultHeader, VaultParameters, draw_header,
-    raw_header, read_header,
+    raw_header, read_header, rows_at_rest,
 };
 use rand_core::{OsRng, RngCore, TryRngCore};
 use std::path::PathBuf;
@@ -31,7 +32,8 @@ use zeroize::Zeroizing;
 /// The store of a vault in service: every attempt is metered, and one that fails for now is made again.
 pub type Store = Retry<Meter<Touched<Objects>>>;
 
-const DATABASE: &str = "vault.redb";
+/// The trusted disk's file, in the trusted folder.
+pub(crate) const DATABASE: &str = "vault.redb";
 
 /// A key, and how it came from a passphrase if it did.
 type NewKey = (MasterKey, Option<PassphraseHeader>);
@@ -65,6 +67,14 @@ impl Opening {
     /// Its store as the provider has it.
     pub fn objects(&self) -> &Objects {
         &self.objects
+    }
+
+    /// Its rows.
+    ///
+    /// # Errors
+    /// Those of its disk.
+    pub fn rows(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        Ok(rows_at_rest(&self.setup.disk, &self.setup.master)?)
     }
 
     /// Has a batch sent at this pace while it is open.
@@ -110,17 +120,30 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The trusted disk of an existing vault.
+    /// The trusted disk of an existing vault. If a successor was taking over when its process was cut off, it has taken
+    /// over when this returns.
     ///
     /// # Errors
-    /// [`VaultError::NoVault`], [`VaultError::Locked`], [`VaultError::Disk`].
+    /// [`VaultError::NoVault`], [`VaultError::Locked`], [`VaultError::Disk`]; [`SettingsError::Moved`] if the store is
+    /// that of a vault whose successor has taken over.
     pub fn disk(&self) -> Result<TrustedDisk> {
+        switch::finish(&self.settings.data)?;
+        self.refuse_what_has_moved()?;
         // A folder that this user may not look into is not the same as one without a vault.
         let database = self.database();
         let is_there = database.try_exists().with_context(|| {
             format!("{}: {} cannot be looked at", self.settings.origins.name(DATA), database.display())
         })?;
         if is_there { self.open_database() } else { Err(self.no_vault()) }
+    }
+
+    fn refuse_what_has_moved(&self) -> Result<()> {
+        let Some(moved) = Note::moved(&self.settings.data)? else { return Ok(()) };
+        if !moved.from.is_named_by(self.settings) {
+            return Ok(());
+        }
+        let line = moved.serve_line(self.settings);
+        Err(SettingsError::Moved { from: self.store_name(), line }.into())
     }
 
     /// There is none, and where it was looked for.
@@ -186,6 +209,19 @@ impl<'a> Place<'a> {
             }
         };
         key.context(name)
+    }
+
+    /// Whether the key of a new vault here would be that of the vault with this stored header; a passphrase never is, for
+    /// a vault has a salt of its own.
+    ///
+    /// # Errors
+    /// The key is not where it should be, or is none.
+    pub fn would_share_key_with(&self, header: &[u8]) -> Result<bool> {
+        match &self.settings.key {
+            KeySettings::Passphrase(_) => Ok(false),
+            KeySettings::File(file) if !file.exists() => Ok(false),
+            _ => Ok(VaultHeader::decode(header, &self.given_key()?).is_ok()),
+        }
     }
 
     /// The key of a new vault as far as it can be had without making one.
@@ -328,7 +364,14 @@ impl<'a> Place<'a> {
     /// There is one already; the parameters cannot work; disk, key or store fail; Ctrl-C. Whatever was made on this
     /// machine is taken back, unless the store may have got the vault's header: opening completes such a vault.
     pub async fn make(&self) -> Result<(Opening, Interrupts)> {
-        let parameters = vault_parameters(self.settings)?;
+        self.make_of(vault_parameters(self.settings)?).await
+    }
+
+    /// Makes a vault with these parameters, whose sizes the settings say too.
+    ///
+    /// # Errors
+    /// As [`make`](Self::make).
+    pub async fn make_of(&self, parameters: VaultParameters) -> Result<(Opening, Interrupts)> {
         if self.has_vault()? {
             let folder = self.settings.data.trusted().display().to_string();
             return Err(anyhow::Error::new(VaultError::AlreadyThere("the trusted folder")).context(folder));
@@ -380,8 +423,30 @@ impl<'a> Place<'a> {
     /// # Errors
     /// There is none; what was `asked` for contradicts it; disk, key or store fail.
     pub async fn find(&self, asked: &VaultConfig) -> Result<Opening> {
+        let (disk, master) = self.disk_and_key()?;
+        self.find_with(disk, master, asked).await
+    }
+
+    /// The trusted disk of an existing vault, and its key. The store is not asked.
+    ///
+    /// # Errors
+    /// As [`disk`](Self::disk) and [`key`](Self::key).
+    pub fn disk_and_key(&self) -> Result<(TrustedDisk, MasterKey)> {
         let disk = self.disk()?;
         let master = self.key(&raw_header(&disk)?)?;
+        Ok((disk, master))
+    }
+
+    /// Finds the vault whose trusted disk and key are at hand.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub async fn find_with(
+        &self,
+        disk: TrustedDisk,
+        master: MasterKey,
+        asked: &VaultConfig,
+    ) -> Result<Opening> {
         let header = read_header(&disk, &master)?;
         refuse_contradictions(self.settings, asked, &header.parameters)?;
         let objects = self.objects(false).await.map_err(|error| match error.downcast_ref() {

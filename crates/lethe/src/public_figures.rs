@@ -1,11 +1,17 @@
 //! The public metrics: what the provider sees anyway, and nothing else.
 
+use crate::report::SuccessorFigures;
 use lethe_gateway::admin::{Figure, Kind};
 use lethe_store::{Prices, Usage};
 use lethe_vault::Status;
 
 /// The figures of `/metrics`.
-pub fn figures(status: &Status, usage: &Usage, prices: Option<&Prices>) -> Vec<Figure> {
+pub fn figures(
+    status: &Status,
+    usage: &Usage,
+    prices: Option<&Prices>,
+    successor: Option<&SuccessorFigures>,
+) -> Vec<Figure> {
     let figure = |name: &str, help: &str, kind, value: f64| Figure {
         name: format!("lethe_{name}"),
         help: help.into(),
@@ -32,6 +38,20 @@ pub fn figures(status: &Status, usage: &Usage, prices: Option<&Prices>) -> Vec<F
         figure("epoch", "Openings of the vault so far", Kind::Gauge, f64::from(status.epoch)),
         figure("old_versions", "Replaced buckets still kept", Kind::Gauge, status.old_versions as f64),
     ];
+    if let Some(SuccessorFigures { blocks, of, usage, .. }) = successor {
+        let gauge = |name, help, value: u64| figure(name, help, Kind::Gauge, value as f64);
+        figures.extend([
+            gauge("successor_blocks", "Blocks that the successor has", *blocks),
+            gauge("successor_blocks_in_all", "Blocks that the successor is to have", *of),
+            counted("successor_store_requests", "Requests asked of the successor's store", usage.requests()),
+            counted("successor_store_sent_bytes", "Bytes sent to the successor's store", usage.bytes_up),
+            counted(
+                "successor_store_received_bytes",
+                "Bytes received from the successor's store",
+                usage.bytes_down,
+            ),
+        ]);
+    }
     if let Some(prices) = prices {
         let spent = prices.bill(usage).spent();
         figures.push(figure(

@@ -34,10 +34,40 @@ pub struct Report {
     /// How the pace was kept since the last opening.
     #[serde(default)]
     pace: Option<Turns>,
+    /// How far its successor is, if it has one.
+    #[serde(default)]
+    successor: Option<SuccessorFigures>,
     objects: Option<Objects>,
     /// Since the vault was made.
     usage: Usage,
     vault: VaultSummary,
+}
+
+/// How far a vault's successor is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SuccessorFigures {
+    /// Where its store is.
+    pub store: String,
+    /// Blocks that it has.
+    pub blocks: u64,
+    /// Blocks that it is to have.
+    pub of: u64,
+    /// What its store was asked since the vault was opened.
+    pub usage: Usage,
+}
+
+impl SuccessorFigures {
+    /// The lines of `status`.
+    fn lines(&self) -> [(&'static str, String); 2] {
+        let SuccessorFigures { store, blocks, of, usage } = self;
+        let next = if blocks == of { ": a restart has it take over" } else { "" };
+        let requests = usage.requests();
+        let (up, down) = (Size(usage.bytes_up), Size(usage.bytes_down));
+        [
+            ("successor", format!("{blocks} of {of} blocks are at {store}{next}")),
+            ("its store", format!("{requests} requests since the vault was opened, {up} up, {down} down")),
+        ]
+    }
 }
 
 /// How a pace was kept.
@@ -133,6 +163,7 @@ impl Report {
             receipt: status.receipt.clone(),
             warnings: Vec::new(),
             pace: status.pace.as_ref().map(Turns::of),
+            successor: None,
             objects,
             usage: usage.after(earlier),
             vault: VaultSummary { fresh: false, ..vault.clone() },
@@ -142,6 +173,11 @@ impl Report {
     /// The same with these warnings.
     pub fn with_warnings(self, warnings: Vec<String>) -> Self {
         Report { warnings, ..self }
+    }
+
+    /// The same with the figures of a successor.
+    pub fn with_successor(self, successor: Option<SuccessorFigures>) -> Self {
+        Report { successor, ..self }
     }
 
     fn file(data: &DataFolder) -> PathBuf {
@@ -217,6 +253,9 @@ impl Report {
         line("epoch", self.epoch.to_string());
         line("old versions", self.old_versions.to_string());
         for (name, value) in self.pace.iter().flat_map(Turns::lines) {
+            line(name, value);
+        }
+        for (name, value) in self.successor.iter().flat_map(SuccessorFigures::lines) {
             line(name, value);
         }
         let usage = &self.usage;

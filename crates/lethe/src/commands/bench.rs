@@ -110,7 +110,7 @@ fn measure(bench: Bench, arguments: &Arguments, progress: &dyn Progress) -> Resu
             if !arguments.clients.is_empty() {
                 options.clients = arguments.clients.clone();
             }
-            gateway::run(&options, VaultDevice, progress)?
+            gateway::run(&options, VaultDevice::Alone, progress)?
         }
     })
 }

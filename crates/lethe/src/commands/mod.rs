@@ -6,6 +6,7 @@ mod bench;
 
 mod check;
 mod init;
+mod migrate;
 mod orphans;
 #[cfg(target_os = "linux")]
 mod page;
@@ -50,6 +51,8 @@ enum Command {
     Backup(backup::Arguments),
     /// Bring a vault back from its store and key
     Restore(restore::Arguments),
+    /// Grow a vault, change its key, or move it to another store
+    Migrate(migrate::Arguments),
     /// Rewrite the catalogue of a vault that an older version has served
     Upgrade(upgrade::Arguments),
     /// Say who may use a vault: accounts, users, passwords, S3 keys
@@ -99,6 +102,10 @@ pub fn run(cli: Cli) -> Result<Exit> {
             runtime.block_on(orphans::run(settle(arguments.over(config))?, removes))
         }
         Command::Backup(arguments) => runtime.block_on(backup::run(settle(arguments.over(config))?)),
+        Command::Migrate(arguments) => {
+            let (config, wanted) = arguments.over(config);
+            runtime.block_on(migrate::run(settle(config)?, wanted))
+        }
         Command::Upgrade(arguments) => runtime.block_on(upgrade::run(settle(arguments.over(config))?)),
         Command::User(arguments) => user::run(&settle(config)?, arguments),
         Command::Bench(arguments) => {

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::flags::{KeyFlags, PaceFlags, PriceFlags, ServeFlags, StoreFlags, VaultFlags};
 use crate::interrupt::Interrupts;
 use crate::listen::listen;
+use crate::opened::{self, Following, Left};
 use crate::page::{Provider, Sources, leave_link};
 use crate::parameters::summary;
 use crate::place::Place;
@@ -87,7 +88,9 @@ impl Arguments {
 
 /// A vault that is open, its listeners bound, and nobody served yet.
 struct Opened {
-    vault: Vault,
+    /// With the store and the key that the vault has now.
+    settings: Settings,
+    device: VaultDevice,
     parameters: VaultParameters,
     provider: Provider,
     versioning: Versioning,
@@ -100,6 +103,8 @@ struct Opened {
     listeners: Listeners,
     tls: Option<Tls>,
     interrupts: Interrupts,
+    following: Option<Following>,
+    left: Option<Left>,
 }
 
 struct Listeners {
@@ -138,20 +143,20 @@ struct Demonstrated {
 
 pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit> {
     let opened = open(&settings, asked).await?;
-    let gateway = gateway(&settings, Watched::new(VaultDevice(opened.vault.clone()))).await?;
-    serve(settings, opened, gateway, None).await
+    let gateway = gateway(&opened.settings, Watched::new(opened.device.clone())).await?;
+    serve(opened, gateway, None).await
 }
 
 /// Serves a vault that goes when it ends, and whose ORAM can be switched off.
 pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exit> {
     let mut opened = open(&settings, &VaultConfig::default()).await?;
-    let vault = opened.vault.clone();
+    let vault = opened.device.vault().clone();
     let cipher = vault.header().parameters.cipher()?;
     let folder = stage.bare_folder();
     let making = BareStore::make(&folder, cipher, vault.capacity(), vault.block_bytes());
     let bare = opened.interrupts.cut_off(making).await?;
     let (oblivious, bare_provider) = (Oblivious::on(), bare.provider());
-    let device = Watched::new(Switched::new(VaultDevice(vault.clone()), bare, oblivious.clone()));
+    let device = Watched::new(Switched::new(opened.device.clone(), bare, oblivious.clone()));
     let switch = Switch::new(oblivious, vault, opened.provider.clone(), bare_provider, device.asked());
     let gateway = gateway(&settings, device).await?;
     let putting = async { put_objects(&gateway).await.context("putting the demonstration's objects") };
@@ -159,7 +164,7 @@ pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exi
     switch.count_anew();
     let reading = tokio::spawn(read_on(gateway.clone(), stage.pattern));
     let demonstrated = Demonstrated { pattern: stage.pattern, switch, reading };
-    serve(settings, opened, gateway, Some(demonstrated)).await
+    serve(opened, gateway, Some(demonstrated)).await
 }
 
 async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Opened> {
@@ -171,27 +176,18 @@ async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Opened> {
     // Those that cannot be used are refused before anything is claimed in the store.
     let file = UsersFile::new(settings.data.credentials());
     let known = file.load()?;
-    let fresh = !place.has_vault()?;
-    let (opening, mut interrupts) = if fresh {
-        place.make().await?
-    } else {
-        // A passphrase is asked for before Ctrl-C is taken over.
-        (place.find(asked).await?, Interrupts::listen()?)
-    };
-    let parameters = opening.header.parameters.clone();
-    let opening = opening.paced(settings.serve.pace);
-    let versioning = interrupts.cut_off(async { Ok(opening.objects().versioning().await) }).await?;
-    let touches = opening.touches();
-    // An opening that is cut off is repeated by the next one.
-    let (vault, meter) = interrupts.cut_off(opening.open()).await?;
+    let opened::Opened { settings, parameters, fresh, device, meter, touches, versioning, interrupts, following, left } =
+        opened::open(settings, asked).await?;
     let (users, password) = match known {
         Some(known) => (known, None),
         None => file.make_first().map(|(known, password)| (known, Some(password)))?,
     };
-    let summary = summary(&parameters, place.store_name(), fresh, prices.as_ref(), settings.serve.pace);
+    let store = Place::new(&settings).store_name();
+    let summary = summary(&parameters, store, fresh, prices.as_ref(), settings.serve.pace);
     let provider = Provider { meter, touches };
     Ok(Opened {
-        vault,
+        settings,
+        device,
         parameters,
         provider,
         versioning,
@@ -203,6 +199,8 @@ async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Opened> {
         listeners,
         tls,
         interrupts,
+        following,
+        left,
     })
 }
 
@@ -222,13 +220,13 @@ fn shows_page(settings: &Settings) -> bool {
 }
 
 async fn serve<D: Device>(
-    settings: Settings,
     opened: Opened,
     gateway: Gateway<Watched<D>>,
     demonstrated: Option<Demonstrated>,
 ) -> Result<Exit> {
     let Opened {
-        vault,
+        settings,
+        device,
         parameters,
         provider,
         versioning,
@@ -240,7 +238,10 @@ async fn serve<D: Device>(
         listeners,
         tls,
         mut interrupts,
+        following,
+        left,
     } = opened;
+    let vault = device.vault().clone();
     let addresses = listeners.addresses(&settings)?;
     let Listeners { clients, swift, administration } = listeners;
     let (meter, asked) = (provider.meter.clone(), gateway.device().asked());
@@ -252,20 +253,29 @@ async fn serve<D: Device>(
     if let Some(demonstrated) = &demonstrated {
         println!("{}", banner::demonstration(settings.data.root(), demonstrated.pattern));
     }
+    if let Some(left) = &left {
+        println!("{}", left.render());
+    }
+    if let Some(following) = &following {
+        println!("{}", following.render());
+    }
     let mut watch = Watch::new(&parameters, versioning);
     for warning in watch.look(&looked_at(&vault, &settings)) {
         println!("WARNING: {warning}\n");
     }
     let watch = Arc::new(Mutex::new(watch));
 
+    let following_figures = following.as_ref().map(|following| following.figures());
     let earlier = Report::load(&settings.data)?.map(|report| report.usage()).unwrap_or_default();
     let leave = {
         let (vault, gateway, meter, settings) =
             (vault.clone(), gateway.clone(), meter.clone(), settings.clone());
+        let following = following_figures.clone();
         move || {
             let warnings = watch.lock().expect("nobody panics with it").look(&looked_at(&vault, &settings));
             Report::now(&summary, &vault.status(), &meter.usage(), &earlier, Some(objects(&gateway)))
                 .with_warnings(warnings)
+                .with_successor(following.as_ref().map(|figures| figures()))
                 .leave(&settings.data)
         }
     };
@@ -285,7 +295,7 @@ async fn serve<D: Device>(
     let until = |mut stopped: watch::Receiver<()>| async move {
         let _ = stopped.changed().await;
     };
-    let (healthy, shown) = (vault.clone(), vault.clone());
+    let (healthy, shown) = (device.clone(), vault.clone());
     let health = move || healthy.failure().is_none();
     let open_pages = CancellationToken::new();
     let page = if shows_page(&settings) {
@@ -304,7 +314,10 @@ async fn serve<D: Device>(
     } else {
         Router::new()
     };
-    let router = admin::router(health, move || figures(&shown.status(), &meter.usage(), prices.as_ref()));
+    let router = admin::router(health, move || {
+        let following = following_figures.as_ref().map(|figures| figures());
+        figures(&shown.status(), &meter.usage(), prices.as_ref(), following.as_ref())
+    });
     let router = router.merge(page);
     let administration = TcpListener::from_std(administration)?;
     let mut admin = tokio::spawn(admin::serve(administration, router, until(stopped.clone())));
@@ -332,7 +345,10 @@ async fn serve<D: Device>(
     let serving = tokio::spawn(server::serve(clients, door, serving, until(stopped)));
     let sweeping = tokio::spawn(sweep(gateway.clone()));
 
-    let failed = wait(&vault, &mut interrupts).await;
+    let stop_copying = CancellationToken::new();
+    let copying = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
+
+    let failed = wait(&device, &mut interrupts).await;
     if failed {
         tracing::error!("the vault has stopped; the server ends");
     } else {
@@ -357,13 +373,17 @@ async fn serve<D: Device>(
             Ok(ended) => ended.context("the administrative listener")??,
             Err(_) => admin.abort(),
         }
+        stop_copying.cancel();
+        if let Some(copying) = copying {
+            copying.await.context("the copier")?;
+        }
         leaving.abort();
         watching.abort();
         renewing.inspect(JoinHandle::abort);
-        if let Some(failure) = vault.failure() {
-            return Err(failure.into());
+        if let Some(failure) = device.failure() {
+            return Err(failure);
         }
-        let receipt = vault.close().await?;
+        let receipt = device.close().await?;
         leave()?;
         if is_demonstration {
             println!("Stopped. The demonstration's vault goes with its folder.");
@@ -377,9 +397,9 @@ async fn serve<D: Device>(
 }
 
 /// Waits for Ctrl-C, a request to terminate, or the vault's end; `true` for the last.
-async fn wait(vault: &Vault, interrupts: &mut Interrupts) -> bool {
+async fn wait(device: &VaultDevice, interrupts: &mut Interrupts) -> bool {
     let failure = async {
-        while vault.failure().is_none() {
+        while device.failure().is_none() {
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };

@@ -34,7 +34,7 @@ impl Arguments {
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let (vault, _) = Place::new(&settings).open().await?;
-    let upgraded = Gateway::upgrade(&VaultDevice(vault.clone()), FIRST_ACCOUNT).await;
+    let upgraded = Gateway::upgrade(&VaultDevice::Alone(vault.clone()), FIRST_ACCOUNT).await;
     let closed = vault.close().await;
     if upgraded? {
         println!(

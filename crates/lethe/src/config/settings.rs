@@ -290,6 +290,17 @@ pub enum SettingsError {
     /// A key source that gives no key, or one of another kind than the vault's.
     #[error("{0}")]
     Key(String),
+    /// A successor that this vault cannot have.
+    #[error("{0}")]
+    Successor(String),
+    /// The store of before a vault has moved.
+    #[error("the vault is not at {from} any more: its successor has taken over. To serve it: {line}")]
+    Moved {
+        /// The store that was named.
+        from: String,
+        /// The command that serves the vault.
+        line: String,
+    },
 }
 
 impl Settings {

@@ -1,0 +1,320 @@
+//! `lethe migrate`
+
+use crate::config::{Config, KeySettings, Settings, SettingsError, StoreOptions, StoreSettings, VaultConfig};
+use crate::exit::Exit;
+use crate::flags::{KeyFlags, StoreFlags, SuccessorFlags, VaultFlags};
+use crate::interrupt::{Interrupted, Interrupts};
+use crate::made::Made;
+use crate::opened::{Left, OF_SUCCESSOR, take_over};
+use crate::parameters::summary;
+use crate::place::Place;
+use crate::progress;
+use crate::report::Report;
+use crate::size::Size;
+use crate::successor::note::{Note, Whereabouts, refuse_same_store};
+use crate::successor::shape::successor_parameters;
+use crate::successor::switch;
+use anyhow::{Context, Result};
+use clap::Args;
+use lethe_store::{MeterReader, Usage};
+use lethe_vault::{Copied, Stage, Succession, Vault, VaultParameters, raw_header, read_header, stage};
+use std::path::Path;
+
+/// The environment variable of the successor's passphrase.
+const NEW_PASSPHRASE: &str = "LETHE_NEW_PASSPHRASE";
+
+#[derive(Args)]
+#[command(
+    after_help = "A successor is a second vault that takes the place of the first: larger, under another key, at another \
+provider, or all of it. It is made, filled with every block, and takes over the names at the end. With --prepare it is \
+made only, and `lethe serve` fills it while it serves; a restart then has it take over. Interrupted, `lethe migrate` \
+without flags goes on. What is not said is as the vault has it.
+
+Examples:
+  lethe migrate --capacity 10GiB
+  lethe migrate --new-key-file new.key --prepare
+  lethe migrate --store s3://old/lethe --to s3://new/lethe --to-option region=eu-north-1
+  lethe migrate --cancel"
+)]
+pub(super) struct Arguments {
+    /// Only make the successor: `lethe serve` fills it while it serves
+    #[arg(long)]
+    prepare: bool,
+    /// Give the successor up. The vault stays as it is
+    #[arg(long, conflicts_with_all = ["prepare", "to", "new_key"])]
+    cancel: bool,
+    #[command(flatten)]
+    successor: SuccessorFlags,
+    #[command(flatten)]
+    vault: VaultFlags,
+    #[command(flatten)]
+    store: StoreFlags,
+    #[command(flatten)]
+    key: KeyFlags,
+}
+
+/// What is to be done, beside the settings of the vault as it is.
+pub(super) struct Wanted {
+    prepare: bool,
+    cancel: bool,
+    successor: SuccessorFlags,
+    shape: VaultConfig,
+}
+
+impl Arguments {
+    /// The configuration of the vault as it is, and what is wanted of its successor.
+    pub(super) fn over(self, config: Config) -> (Config, Wanted) {
+        let Arguments { prepare, cancel, successor, vault, store, key } = self;
+        let shape = vault.over(Config::default()).vault;
+        (store.over(key.over(config)), Wanted { prepare, cancel, successor, shape })
+    }
+}
+
+impl Wanted {
+    /// Whether nothing is said of what the successor is to be.
+    fn is_silent(&self) -> bool {
+        self.successor.is_empty() && self.shape == VaultConfig::default()
+    }
+}
+
+pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
+    let wrong = |why: &str| Err(SettingsError::Successor(why.into()).into());
+    if let Some(predecessor) = switch::finish(&settings.data)? {
+        println!("The successor had everything, and has taken over: {} is left.", predecessor.display());
+        return Ok(Exit::Success);
+    }
+    let note = Note::load(&settings.data)?;
+    match note {
+        None if wanted.cancel => wrong("there is no successor to give up"),
+        None if wanted.is_silent() => wrong(
+            "say what the successor is to have of its own: --capacity, --to, --new-key-file, --new-key-env or \
+             --new-passphrase (`lethe migrate --help`)",
+        ),
+        Some(note) if wanted.cancel => cancel(&settings, &wanted, &note),
+        Some(_) if wanted.prepare || !wanted.is_silent() => wrong(
+            "there is a successor already: `lethe migrate` without flags of its own fills it, and `lethe migrate \
+             --cancel` gives it up",
+        ),
+        Some(note) => fill(&settings, &note, Interrupts::listen).await,
+        None => {
+            let (note, interrupts) = prepare(&settings, &wanted).await?;
+            if wanted.prepare {
+                println!(
+                    "`lethe serve`, as before, fills it while it serves; `lethe migrate` fills it at once."
+                );
+                return Ok(Exit::Success);
+            }
+            fill(&settings, &note, || Ok(interrupts)).await
+        }
+    }
+}
+
+/// Makes the successor, empty.
+async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrupts)> {
+    let old = Place::new(settings);
+    let (disk, master) = old.disk_and_key()?;
+    let header = read_header(&disk, &master)?;
+    let (parameters, shaped) = successor_parameters(&wanted.shape, settings, &header.parameters)?;
+    let (store, folder) = successor_store(settings, &wanted.successor)?;
+    let key = successor_key(settings, &wanted.successor);
+    let new = Settings { store, key, data: settings.data.of_successor(), ..shaped };
+    refuse_same_store(settings, &new, "--to")?;
+    let place = Place::new(&new);
+    if wanted.successor.has_key() && place.would_share_key_with(&raw_header(&disk)?)? {
+        let why =
+            "the new key is the vault's own: name another file or variable, or leave it out to keep the key";
+        return Err(SettingsError::Successor(why.into()).into());
+    }
+    // What an attempt left that was cut off before there was a note of it.
+    clear(&new.data.trusted())?;
+    let note = Note { from: Whereabouts::of(settings)?, to: Whereabouts::of(&new)? };
+    let mut made = Made::new();
+    if let Some(folder) = &folder {
+        made.will_fill_folder(folder);
+        std::fs::create_dir(folder).with_context(|| format!("making {}", folder.display()))?;
+    }
+    let (opening, interrupts) = match place.make_of(parameters).await {
+        Ok(made) => made,
+        Err(error) => {
+            if place.has_vault().unwrap_or(false) {
+                // The store may have its header: the next one goes on from here.
+                note.leave(&settings.data)?;
+                return Err(
+                    error.context("the successor is made on this machine, and `lethe migrate` goes on")
+                );
+            }
+            made.take_back();
+            return Err(error.context(OF_SUCCESSOR));
+        }
+    };
+    let parameters = &opening.header.parameters;
+    println!("A successor\n{}", summary(parameters, place.store_name(), true, None, None).render());
+    println!(
+        "To fill it: {} of the store of now, and {} of its own.",
+        to_copy(&header.parameters, &header.parameters),
+        to_copy(parameters, &header.parameters)
+    );
+    if let KeySettings::File(file) = &new.key
+        && wanted.successor.has_key()
+    {
+        println!("Keep its key, {}: without it, nothing can be read once it has taken over.", file.display());
+    }
+    note.leave(&settings.data)?;
+    Ok((note, interrupts))
+}
+
+/// What a vault's store is asked while the blocks of a vault like `old` are copied, about.
+fn to_copy(parameters: &VaultParameters, old: &VaultParameters) -> String {
+    let accesses = old.scheme.capacity() as f64;
+    let usage = parameters.usage_of(accesses / f64::from(parameters.scheme.max_batch()));
+    format!("about {} requests and {}", usage.requests(), Size(usage.bytes_up + usage.bytes_down))
+}
+
+/// Where the successor's store is, and the folder that must be made for it first.
+fn successor_store(
+    settings: &Settings,
+    asked: &SuccessorFlags,
+) -> Result<(StoreSettings, Option<std::path::PathBuf>), SettingsError> {
+    if let Some(url) = &asked.to {
+        if !url.contains("://") {
+            return Err(SettingsError::Store { name: "--to".into(), url: url.clone() });
+        }
+        let options = StoreOptions(asked.to_option.iter().cloned().collect());
+        return Ok((
+            StoreSettings { url: Some(url.clone()), endpoint: asked.to_endpoint.clone(), options },
+            None,
+        ));
+    }
+    if settings.store.url.is_some() {
+        return Err(SettingsError::Successor(
+            "--to is missing: say where the successor's store is to be, such as another bucket or a prefix beside \
+             that of the vault"
+                .into(),
+        ));
+    }
+    let mut numbers = 2..;
+    let beside = numbers.find_map(|number: u32| {
+        let folder = settings.data.root().join(format!("untrusted-{number}"));
+        (!folder.exists()).then_some(folder)
+    });
+    let folder = beside.unwrap_or_else(|| settings.data.root().join("untrusted-2"));
+    let path = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
+    // As a URL has it: only what would end a path or begin an escape needs one.
+    let path = path.display().to_string().replace('%', "%25").replace('?', "%3F").replace('#', "%23");
+    let url = Some(format!("file://{path}"));
+    Ok((StoreSettings { url, endpoint: None, options: StoreOptions::default() }, Some(folder)))
+}
+
+/// Where the successor's key comes from.
+fn successor_key(settings: &Settings, asked: &SuccessorFlags) -> KeySettings {
+    match (&asked.new_key_file, &asked.new_key_env, asked.new_passphrase) {
+        (Some(file), _, _) => KeySettings::File(file.clone()),
+        (_, Some(variable), _) => KeySettings::Env(variable.clone()),
+        (_, _, true) => KeySettings::Passphrase(NEW_PASSPHRASE.into()),
+        _ => settings.key.clone(),
+    }
+}
+
+/// Copies what is left to copy, and has the successor take over.
+async fn fill(
+    settings: &Settings,
+    note: &Note,
+    interrupts: impl FnOnce() -> Result<Interrupts>,
+) -> Result<Exit> {
+    let (old_settings, new_settings) = note.both(settings);
+    let (old_place, new_place) = (Place::new(&old_settings), Place::new(&new_settings));
+    let old = old_place.find(&VaultConfig::default()).await?;
+    let new = new_place.find(&VaultConfig::default()).await.context(OF_SUCCESSOR)?;
+    let parameters = new.header.parameters.clone();
+    // A passphrase is asked for before Ctrl-C is taken over.
+    let mut interrupts = interrupts()?;
+    let (old, old_meter) = interrupts.cut_off(old.open()).await?;
+    let (new, new_meter) = interrupts.cut_off(new.open()).await.context(OF_SUCCESSOR)?;
+    let copied = match stage(old.header(), &new.load_rows().await?)? {
+        Stage::CutOver => None,
+        Stage::Copied | Stage::Copying(_) => Some(copy(&old, &new, &mut interrupts).await),
+    };
+    match copied {
+        Some(Err(error)) => return Err(error),
+        Some(Ok(copied)) if !copied.is_all() => {
+            tokio::join!(old.close(), new.close()).1.context(OF_SUCCESSOR)?;
+            let Copied { blocks, of } = copied;
+            println!("Stopped with {blocks} of {of} blocks copied: `lethe migrate` goes on from there.");
+            return Err(Interrupted.into());
+        }
+        _ => {}
+    }
+    let rows = old.load_rows().await?;
+    old.close().await?;
+    let header = old.header().clone();
+    take_over(settings, &header, rows, &new).await?;
+    let receipt = new.close().await.context(OF_SUCCESSOR)?;
+    println!("Asked of the old store: {}.", told(&old_meter));
+    println!("Asked of the new one:   {}.\n", told(&new_meter));
+    let left = switch::finish(&settings.data)?.map(|predecessor| Left {
+        predecessor,
+        store: old_place.store_name(),
+        line: note.serve_line(settings),
+    });
+    let summary = summary(&parameters, new_place.store_name(), false, None, None);
+    Report::now(&summary, &new.status(), &new_meter.usage(), &Usage::default(), None)
+        .leave(&settings.data)?;
+    if let Some(left) = left {
+        println!("{}", left.render());
+    }
+    println!("Receipt of its last checkpoint:\n{receipt}");
+    Ok(Exit::Success)
+}
+
+/// Copies until the successor has all blocks, or Ctrl-C comes.
+async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<Copied> {
+    let (_, mut copier) = Succession::over(old.clone(), new.clone()).await?;
+    let bar = progress::steps("copying blocks", copier.copied().of);
+    while !copier.copied().is_all() {
+        bar.set_position(copier.copied().blocks);
+        tokio::select! {
+            biased;
+            () = interrupts.next() => {
+                copier.note().await?;
+                break;
+            }
+            copied = copier.step() => drop(copied?),
+        }
+    }
+    bar.finish_and_clear();
+    Ok(copier.copied())
+}
+
+/// What a store was asked.
+fn told(meter: &MeterReader) -> String {
+    let usage = meter.usage();
+    let (up, down) = (Size(usage.bytes_up), Size(usage.bytes_down));
+    format!("{} requests, {up} up, {down} down", usage.requests())
+}
+
+/// Gives the successor up.
+fn cancel(settings: &Settings, wanted: &Wanted, note: &Note) -> Result<Exit> {
+    if wanted.shape != VaultConfig::default() {
+        return Err(SettingsError::Successor("--cancel takes no flags of a vault".into()).into());
+    }
+    let (old, new) = note.both(settings);
+    // Neither may be in service meanwhile.
+    let (held, held_too) = (Place::new(&old).disk()?, Place::new(&new).disk());
+    Note::forget(&settings.data)?;
+    drop((held, held_too));
+    clear(&new.data.trusted())?;
+    println!(
+        "The successor is given up, and the vault is as it was. Nobody needs what is below {} any more: remove it.",
+        Place::new(&new).store_name()
+    );
+    Ok(Exit::Success)
+}
+
+fn clear(folder: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("removing {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,325 @@
+//! Where a vault and its successor are, noted in the trusted folder so that every start finds both.
+//!
+//! `successor/note.toml` stands there from the moment that the successor is made, and is the sign that there is one. It
+//! may hold credentials of the successor's provider: it is for its owner alone. `moved.toml` stays when the successor has
+//! taken over, without them: it tells whoever comes with the flags of before which ones are right now.
+
+use crate::config::{KeySettings, Settings, SettingsError, StoreOptions, StoreSettings};
+use crate::folders::DataFolder;
+use crate::place::Place;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// A vault and its successor.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Note {
+    /// The vault that was there first.
+    pub from: Whereabouts,
+    /// The one that takes its place.
+    pub to: Whereabouts,
+}
+
+/// The store of a vault, and where its key comes from.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Whereabouts {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    endpoint: Option<String>,
+    /// The key is in the data folder's own file if nothing else is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_env: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passphrase_env: Option<String>,
+    #[serde(default)]
+    options: BTreeMap<String, String>,
+}
+
+/// A store as far as two can be told apart: the server, and the words of the path.
+#[derive(Debug, PartialEq, Eq)]
+struct Location {
+    endpoint: Option<String>,
+    words: Vec<String>,
+}
+
+impl Whereabouts {
+    /// Where these settings say that the vault is.
+    ///
+    /// # Errors
+    /// There is no current folder that a relative path could begin at.
+    pub fn of(settings: &Settings) -> Result<Self> {
+        let StoreSettings { url, endpoint, options } = settings.store.clone();
+        let mut at = Whereabouts {
+            store: url,
+            endpoint,
+            key_file: None,
+            key_env: None,
+            passphrase_env: None,
+            options: options.0,
+        };
+        match &settings.key {
+            KeySettings::File(file) if *file == settings.data.master_key() => {}
+            KeySettings::File(file) => at.key_file = Some(std::path::absolute(file)?),
+            KeySettings::Env(variable) => at.key_env = Some(variable.clone()),
+            KeySettings::Passphrase(variable) => at.passphrase_env = Some(variable.clone()),
+        }
+        Ok(at)
+    }
+
+    /// These settings, but with the store and the key from here.
+    pub fn over(&self, settings: &Settings) -> Settings {
+        let key = match (&self.key_file, &self.key_env, &self.passphrase_env) {
+            (Some(file), _, _) => KeySettings::File(file.clone()),
+            (_, Some(variable), _) => KeySettings::Env(variable.clone()),
+            (_, _, Some(variable)) => KeySettings::Passphrase(variable.clone()),
+            _ => KeySettings::File(settings.data.master_key()),
+        };
+        let store = StoreSettings {
+            url: self.store.clone(),
+            endpoint: self.endpoint.clone(),
+            options: StoreOptions(self.options.clone()),
+        };
+        Settings { store, key, ..settings.clone() }
+    }
+
+    /// Whether these settings name the same store.
+    pub fn is_named_by(&self, settings: &Settings) -> bool {
+        Location::of(&self.over(settings)) == Location::of(settings)
+    }
+
+    /// The same without what may be secret.
+    fn without_secrets(&self) -> Self {
+        let options = self.options.keys().map(|name| (name.clone(), String::new())).collect();
+        Whereabouts { options, ..self.clone() }
+    }
+}
+
+impl Location {
+    fn of(settings: &Settings) -> Location {
+        let store = &settings.store;
+        let endpoint = store.endpoint.clone().or_else(|| store.options.0.get("endpoint").cloned());
+        let folder = match &store.url {
+            None => Some(settings.data.untrusted()),
+            Some(url) => url.strip_prefix("file://").map(PathBuf::from),
+        };
+        let text = match folder {
+            Some(folder) => {
+                let absolute = std::path::absolute(&folder).unwrap_or(folder);
+                format!("file:{}", absolute.canonicalize().unwrap_or(absolute).display())
+            }
+            None => store.url.clone().unwrap_or_default(),
+        };
+        let words = text.split('/').filter(|word| !word.is_empty()).map(str::to_owned).collect();
+        Location { endpoint: endpoint.map(|url| url.trim_end_matches('/').to_owned()), words }
+    }
+
+    /// Whether one lies in the other, or is it.
+    fn touches(&self, other: &Location) -> bool {
+        let common = self.words.len().min(other.words.len());
+        self.endpoint == other.endpoint && self.words[..common] == other.words[..common]
+    }
+}
+
+/// Refuses a store for the successor that is the vault's own, lies in it, or holds it.
+///
+/// # Errors
+/// [`SettingsError::Successor`].
+pub fn refuse_same_store(old: &Settings, new: &Settings, name: &str) -> Result<(), SettingsError> {
+    if !Location::of(old).touches(&Location::of(new)) {
+        return Ok(());
+    }
+    let (theirs, ours) = (Place::new(new).store_name(), Place::new(old).store_name());
+    Err(SettingsError::Successor(format!(
+        "{name} is {theirs}, and the vault itself is at {ours}: a successor needs a place of its own, neither in that one \
+         nor around it, such as another bucket or a prefix beside it"
+    )))
+}
+
+impl Note {
+    fn file(data: &DataFolder) -> PathBuf {
+        data.of_successor().trusted().join("note.toml")
+    }
+
+    fn moved_file(data: &DataFolder) -> PathBuf {
+        data.trusted().join("moved.toml")
+    }
+
+    /// The note of the successor that is there, if one is.
+    ///
+    /// # Errors
+    /// It cannot be read or understood.
+    pub fn load(data: &DataFolder) -> Result<Option<Note>> {
+        read(&Self::file(data))
+    }
+
+    /// The note of a successor that has taken over, if one has.
+    ///
+    /// # Errors
+    /// It cannot be read or understood.
+    pub fn moved(data: &DataFolder) -> Result<Option<Note>> {
+        read(&Self::moved_file(data))
+    }
+
+    /// Notes that there is a successor; its trusted folder is there.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn leave(&self, data: &DataFolder) -> Result<()> {
+        write(&Self::file(data), self)
+    }
+
+    /// Notes that the successor has taken over.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn leave_moved(&self, data: &DataFolder) -> Result<()> {
+        let told = Note { from: self.from.without_secrets(), to: self.to.without_secrets() };
+        write(&Self::moved_file(data), &told)
+    }
+
+    /// Forgets that there is a successor.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn forget(data: &DataFolder) -> Result<()> {
+        let file = Self::file(data);
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("removing {}", file.display()))
+            }
+            _ => sync_folder_of(&file),
+        }
+    }
+
+    /// The settings for the vault, and for its successor while it is one. `settings` may name the store of either.
+    pub fn both(&self, settings: &Settings) -> (Settings, Settings) {
+        let old = if self.is_for_new(settings) { self.from.over(settings) } else { settings.clone() };
+        let new = Settings { data: settings.data.of_successor(), ..self.to.over(settings) };
+        (old, new)
+    }
+
+    /// Refuses settings for the successor while it has `blocks` of `of` blocks.
+    ///
+    /// # Errors
+    /// [`SettingsError::Successor`].
+    pub fn refuse_early(&self, settings: &Settings, blocks: u64, of: u64) -> Result<(), SettingsError> {
+        if !self.is_for_new(settings) {
+            return Ok(());
+        }
+        let line = Place::new(&self.from.over(settings)).serve_line();
+        Err(SettingsError::Successor(format!(
+            "this is the store of the successor, which has {blocks} of {of} blocks so far: until it has all of them, \
+             serve the vault with `{line}`"
+        )))
+    }
+
+    /// Whether `settings` name the successor's store.
+    pub fn is_for_new(&self, settings: &Settings) -> bool {
+        self.to.is_named_by(settings)
+    }
+
+    /// The line that serves the successor once it has taken over.
+    pub fn serve_line(&self, settings: &Settings) -> String {
+        Place::new(&self.to.over(settings)).serve_line()
+    }
+}
+
+fn read(file: &Path) -> Result<Option<Note>> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
+    };
+    // What is wrong with it may quote a secret.
+    let note = toml::from_str(&text).ok();
+    note.map(Some).with_context(|| format!("{} is not as `lethe migrate` has written it", file.display()))
+}
+
+/// In one step, for its owner alone, and durable.
+fn write(file: &Path, note: &Note) -> Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let work = || -> Result<()> {
+        let mut new = tempfile::NamedTempFile::new_in(folder)?;
+        new.write_all(toml::to_string(note)?.as_bytes())?;
+        new.as_file().sync_all()?;
+        new.persist(file)?;
+        sync_folder_of(file)
+    };
+    work().with_context(|| format!("writing {}", file.display()))
+}
+
+/// Makes the names in a file's folder durable.
+pub(super) fn sync_folder_of(file: &Path) -> Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    match File::open(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        opened => opened
+            .and_then(|folder| folder.sync_all())
+            .with_context(|| format!("syncing {}", folder.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn settings(text: &str) -> Settings {
+        Settings::resolve(Config::parse(text, Path::new("lethe.toml")).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_store_in_around_or_at_the_old_one_is_refused() {
+        let s3 = |url: &str| settings(&format!("[store]\nurl = \"{url}\"\nendpoint = \"https://x\""));
+        let old = s3("s3://bucket/a/b");
+        for refused in
+            ["s3://bucket/a/b", "s3://bucket/a/b/", "s3://bucket/a/b/c", "s3://bucket/a", "s3://bucket"]
+        {
+            let error = refuse_same_store(&old, &s3(refused), "--to").unwrap_err().to_string();
+            assert!(error.starts_with(&format!("--to is {refused}")), "{error}");
+        }
+        for fine in ["s3://bucket/a/c", "s3://bucket/a/b2", "s3://other/a/b", "gs://bucket/a/b"] {
+            assert_eq!(refuse_same_store(&old, &s3(fine), "--to"), Ok(()), "{fine}");
+        }
+        let elsewhere = settings("[store]\nurl = \"s3://bucket/a/b\"\nendpoint = \"https://y\"");
+        assert_eq!(refuse_same_store(&old, &elsewhere, "--to"), Ok(()));
+    }
+
+    #[test]
+    fn the_default_folder_is_known_by_its_path() {
+        let old = settings("data = \"/d\"");
+        let named = settings("data = \"/d\"\nstore.url = \"file:///d/untrusted/\"");
+        assert!(refuse_same_store(&old, &named, "--to").is_err());
+        assert!(Whereabouts::of(&old).unwrap().is_named_by(&named));
+        let beside = settings("data = \"/d\"\nstore.url = \"file:///d/untrusted-2\"");
+        assert_eq!(refuse_same_store(&old, &beside, "--to"), Ok(()));
+    }
+
+    #[test]
+    fn a_note_comes_back_as_it_was_and_keeps_no_secret_longer_than_needed() {
+        let home = tempfile::tempdir().unwrap();
+        let data = DataFolder::new(home.path().to_path_buf());
+        std::fs::create_dir_all(data.of_successor().trusted()).unwrap();
+        let old = settings("[key]\nsource = \"env\"\nvariable = \"K\"");
+        let new = settings(
+            "store.url = \"s3://b/p\"\nstore.options = { secret_access_key = \"hush\" }\nkey.file = \"/k\"",
+        );
+        let note = Note { from: Whereabouts::of(&old).unwrap(), to: Whereabouts::of(&new).unwrap() };
+        note.leave(&data).unwrap();
+        assert!(Note::load(&data).unwrap() == Some(note.clone()));
+        assert!(note.to.over(&old) == Settings { store: new.store.clone(), key: new.key, ..old.clone() });
+        note.leave_moved(&data).unwrap();
+        Note::forget(&data).unwrap();
+        assert!(Note::load(&data).unwrap().is_none());
+        let text = std::fs::read_to_string(Note::moved_file(&data)).unwrap();
+        assert!(text.contains("secret_access_key") && !text.contains("hush"), "{text}");
+    }
+}
