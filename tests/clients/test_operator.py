@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+import threading
+import time
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 from content import content
-from programs import Gateway, environment
+from programs import READY_WITHIN, Gateway, environment
+from test_kill import BUCKET, Ledger, compare, load
 
 VERSIONING = "versioning on"
 
@@ -91,3 +96,78 @@ def test_a_paced_gateway_serves_and_says_how_much_of_it_was_useful(new_gateway):
     assert gateway.endpoint.client().get_object(Bucket="first", Key="k")["Body"].read() == body
     gateway.stop()
     assert "turns" not in status(gateway)
+
+
+def successor_has(gateway: Gateway, wanted: int) -> None:
+    """Waits until the successor has as many blocks as `wanted`."""
+    give_up = time.monotonic() + READY_WITHIN
+    while time.monotonic() < give_up:
+        with urllib.request.urlopen(f"http://127.0.0.1:{gateway.admin_port}/metrics", timeout=5) as answer:
+            told = answer.read().decode()
+        if int(float(re.search(r"^lethe_successor_blocks (\S+)", told, re.MULTILINE).group(1))) >= wanted:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"the successor has no {wanted} blocks:\n{told}\n{gateway.log.read_text()}")
+
+
+def test_a_vault_grows_moves_and_changes_its_key_while_it_is_served(new_gateway, tmp_path):
+    gateway: Gateway = new_gateway()
+    blocks = (128 << 20) // gateway.BLOCK
+    gateway.start()
+    s3 = gateway.endpoint.client()
+    s3.create_bucket(Bucket=BUCKET)
+    # Nobody writes these again: the copier alone brings them over.
+    for number in range(6):
+        s3.put_object(Bucket=BUCKET, Key=f"kept/{number}", Body=content(3 << 20, number))
+    gateway.stop()
+    key, provider = tmp_path / "new.key", gateway.untrusted.endpoint
+    options = [f"access_key_id={provider.access_key}", f"secret_access_key={provider.secret_key}"]
+    options += [f"region={provider.region}", "allow_http=true"]
+    prepared = gateway.run(
+        *["migrate", "--prepare", "--capacity", "192MiB", "--new-key-file", str(key)],
+        *["--to", f"s3://{gateway.untrusted.BUCKET}/after", "--to-endpoint", provider.url],
+        *[word for option in options for word in ("--to-option", option)],
+    )
+    assert prepared.returncode == 0, prepared.stderr
+    ledgers = [Ledger() for _ in range(3)]
+    acknowledged = 0
+    with ThreadPoolExecutor(len(ledgers)) as pool:
+        for turn, wanted in enumerate([1, blocks // 2, blocks]):
+            gateway.start()
+            endpoint, stop = gateway.endpoint, threading.Event()
+            writers = [
+                pool.submit(load, endpoint, ledger, writer, turn, stop) for writer, ledger in enumerate(ledgers)
+            ]
+            successor_has(gateway, wanted)
+            # While clients write: at the beginning, half-way, and when the copy is complete.
+            gateway.kill()
+            stop.set()
+            acknowledged += sum(writer.result() for writer in writers)
+    assert acknowledged >= 50, "too little was written for the kills to mean anything"
+    # The start after the copy has the successor take over, with the flags of before.
+    gateway.start()
+    assert "The successor has taken over" in gateway.log.read_text()
+    for writer, ledger in enumerate(ledgers):
+        compare(gateway.endpoint, ledger, writer)
+    gateway.kill()
+    # From then on they are refused, with those that are right now.
+    refused = gateway.run("check")
+    assert refused.returncode == 2 and f"--key-file {key}" in refused.stderr, refused.stderr
+    gateway.vault, gateway.capacity, gateway.serve_flags = "after", "192MiB", ["--key-file", str(key)]
+    gateway.start()
+    for writer, ledger in enumerate(ledgers):
+        compare(gateway.endpoint, ledger, writer)
+    s3 = gateway.endpoint.client()
+    for number in range(6):
+        assert s3.get_object(Bucket=BUCKET, Key=f"kept/{number}")["Body"].read() == content(3 << 20, number)
+    # More than fitted before.
+    for number in range(14):
+        s3.put_object(Bucket=BUCKET, Key=f"large/{number}", Body=content(10 << 20, number))
+    for number in range(14):
+        got = s3.get_object(Bucket=BUCKET, Key=f"large/{number}")["Body"].read()
+        assert got == content(10 << 20, number)
+    gateway.stop()
+    checked = gateway.run("check", "--key-file", str(key))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    other = gateway.run("check", "--key-file", str(gateway.data / "master.key"))
+    assert other.returncode == 1 and "the key does not open this vault" in other.stderr, other.stderr

@@ -43,6 +43,16 @@ pub struct Report {
     vault: VaultSummary,
 }
 
+/// What a store was asked, as a command says it.
+pub fn asked(usage: &Usage) -> String {
+    let kinds = [usage.gets(), usage.puts(), usage.deletes(), usage.lists];
+    let [gets, puts, deletes, lists] = kinds;
+    let (requests, up, down) = (usage.requests(), Size(usage.bytes_up), Size(usage.bytes_down));
+    format!(
+        "{requests} requests ({gets} get, {puts} put, {deletes} delete, {lists} list), {up} up, {down} down"
+    )
+}
+
 /// How far a vault's successor is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuccessorFigures {
@@ -61,11 +71,9 @@ impl SuccessorFigures {
     fn lines(&self) -> [(&'static str, String); 2] {
         let SuccessorFigures { store, blocks, of, usage } = self;
         let next = if blocks == of { ": a restart has it take over" } else { "" };
-        let requests = usage.requests();
-        let (up, down) = (Size(usage.bytes_up), Size(usage.bytes_down));
         [
             ("successor", format!("{blocks} of {of} blocks are at {store}{next}")),
-            ("its store", format!("{requests} requests since the vault was opened, {up} up, {down} down")),
+            ("its store", format!("{} since the vault was opened", asked(usage))),
         ]
     }
 }

@@ -53,6 +53,10 @@ pub fn live(seed: u64) -> Summary {
     let runtime = runtime.expect("a runtime can be made");
     LocalSet::new().block_on(&runtime, async {
         let mut life = Life::new(seed).await;
+        // What is written before there is a successor is for the copier to bring over.
+        while life.names.borrow().all().len() < 12 {
+            life.serve_alone(Which::Old).await;
+        }
         let mut openings = 0;
         while !life.has_switched {
             openings += 1;
@@ -60,7 +64,7 @@ pub fn live(seed: u64) -> Summary {
             life.open_once().await;
         }
         for _ in 0..4 {
-            life.serve_successor().await;
+            life.serve_alone(Which::New).await;
         }
         life.look_at_everything().await;
         let names = life.names.borrow();
@@ -203,10 +207,14 @@ impl Life {
         Ended::of(Process::new(taking, disks, death).await)
     }
 
-    /// Serves clients from the successor alone.
-    async fn serve_successor(&mut self) {
-        let disk = self.new.mount();
-        let setup = self.new.setup(&disk, &mut self.chance);
+    /// Serves clients from one vault: before there is a successor, or after it has taken over.
+    async fn serve_alone(&mut self, which: Which) {
+        let side = match which {
+            Which::Old => &self.old,
+            Which::New => &self.new,
+        };
+        let disk = side.mount();
+        let setup = side.setup(&disk, &mut self.chance);
         drop(disk);
         let (names, death, chance) = (self.names.clone(), self.draw_death(), self.chance.fork());
         let serving = async {
@@ -248,6 +256,11 @@ impl Life {
             self.new.crash(how, &mut self.chance);
         }
     }
+}
+
+enum Which {
+    Old,
+    New,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::flags::{KeyFlags, StoreFlags};
 use crate::place::Place;
 use crate::progress;
+use crate::report::asked;
 use crate::size::Size;
 use anyhow::Result;
 use clap::Args;
@@ -32,7 +33,7 @@ impl Arguments {
 }
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
-    let (vault, _) = Place::new(&settings).open().await?;
+    let (vault, meter) = Place::new(&settings).open().await?;
     let bar = progress::steps("checking buckets", 0);
     let shown = bar.clone();
     let report = vault
@@ -45,13 +46,16 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let closed = vault.close().await;
     let report = report?;
     closed?;
+    let spent = format!("Asked of the store: {}", asked(&meter.usage()));
     if report.complaints.is_empty() {
         println!("{} buckets, {} slots, {}: all authentic", report.buckets, report.slots, Size(report.bytes));
+        println!("{spent}");
         return Ok(Exit::Success);
     }
     for complaint in &report.complaints {
         println!("{complaint}");
     }
     println!("{} of {} buckets are not what was written", report.complaints.len(), report.buckets);
+    println!("{spent}");
     Ok(Exit::Tampering)
 }

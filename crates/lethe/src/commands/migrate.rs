@@ -9,14 +9,14 @@ use crate::opened::{Left, OF_SUCCESSOR, take_over};
 use crate::parameters::summary;
 use crate::place::Place;
 use crate::progress;
-use crate::report::Report;
+use crate::report::{Report, asked};
 use crate::size::Size;
 use crate::successor::note::{Note, Whereabouts, refuse_same_store};
 use crate::successor::shape::successor_parameters;
 use crate::successor::switch;
 use anyhow::{Context, Result};
 use clap::Args;
-use lethe_store::{MeterReader, Usage};
+use lethe_store::Usage;
 use lethe_vault::{Copied, Stage, Succession, Vault, VaultParameters, raw_header, read_header, stage};
 use std::path::Path;
 
@@ -249,8 +249,8 @@ async fn fill(
     let header = old.header().clone();
     take_over(settings, &header, rows, &new).await?;
     let receipt = new.close().await.context(OF_SUCCESSOR)?;
-    println!("Asked of the old store: {}.", told(&old_meter));
-    println!("Asked of the new one:   {}.\n", told(&new_meter));
+    println!("Asked of the old store: {}.", asked(&old_meter.usage()));
+    println!("Asked of the new one:   {}.\n", asked(&new_meter.usage()));
     let left = switch::finish(&settings.data)?.map(|predecessor| Left {
         predecessor,
         store: old_place.store_name(),
@@ -269,7 +269,11 @@ async fn fill(
 /// Copies until the successor has all blocks, or Ctrl-C comes.
 async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<Copied> {
     let (_, mut copier) = Succession::over(old.clone(), new.clone()).await?;
-    let bar = progress::steps("copying blocks", copier.copied().of);
+    let Copied { blocks, of } = copier.copied();
+    if blocks > 0 {
+        println!("Going on after {blocks} of {of} blocks.");
+    }
+    let bar = progress::steps("copying blocks", of);
     while !copier.copied().is_all() {
         bar.set_position(copier.copied().blocks);
         tokio::select! {
@@ -283,13 +287,6 @@ async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<C
     }
     bar.finish_and_clear();
     Ok(copier.copied())
-}
-
-/// What a store was asked.
-fn told(meter: &MeterReader) -> String {
-    let usage = meter.usage();
-    let (up, down) = (Size(usage.bytes_up), Size(usage.bytes_down));
-    format!("{} requests, {up} up, {down} down", usage.requests())
 }
 
 /// Gives the successor up.

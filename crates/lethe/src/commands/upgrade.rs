@@ -5,6 +5,7 @@ use crate::device::VaultDevice;
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, StoreFlags};
 use crate::place::Place;
+use crate::report::asked;
 use anyhow::Result;
 use clap::Args;
 use lethe_gateway::{FIRST_ACCOUNT, Gateway};
@@ -33,7 +34,7 @@ impl Arguments {
 }
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
-    let (vault, _) = Place::new(&settings).open().await?;
+    let (vault, meter) = Place::new(&settings).open().await?;
     let upgraded = Gateway::upgrade(&VaultDevice::Alone(vault.clone()), FIRST_ACCOUNT).await;
     let closed = vault.close().await;
     if upgraded? {
@@ -44,5 +45,6 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
         println!("Nothing to do: the catalogue is of the present format.");
     }
     println!("Receipt of the last checkpoint in the store:\n  {}", closed?);
+    println!("Asked of the store: {}", asked(&meter.usage()));
     Ok(Exit::Success)
 }

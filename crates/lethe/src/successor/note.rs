@@ -235,12 +235,17 @@ impl Note {
 fn read(file: &Path) -> Result<Option<Note>> {
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if is_not_there(&error) => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
     };
     // What is wrong with it may quote a secret.
     let note = toml::from_str(&text).ok();
     note.map(Some).with_context(|| format!("{} is not as `lethe migrate` has written it", file.display()))
+}
+
+/// Whether a file is not there, nor can be: whoever needs its folder says what is wrong with that.
+pub(super) fn is_not_there(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// In one step, for its owner alone, and durable.

@@ -4,7 +4,7 @@
 //! the last one was cut off. There is no moment without a database under the vault's name: the old one gets a second name
 //! in `predecessor-…/`, and the new one takes its first by one rename.
 
-use super::note::{Note, sync_folder_of};
+use super::note::{Note, is_not_there, sync_folder_of};
 use crate::folders::DataFolder;
 use crate::place::DATABASE;
 use anyhow::{Context, Result, bail};
@@ -43,7 +43,7 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     let mark = successor.join(MARK);
     let old = match std::fs::read_to_string(&mark) {
         Ok(old) => old,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if is_not_there(&error) => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("reading {}", mark.display())),
     };
     if old.len() < LETTERS || !old.bytes().all(|letter| letter.is_ascii_hexdigit()) {
@@ -83,7 +83,10 @@ pub fn has_begun(data: &DataFolder) -> bool {
     data.of_successor().trusted().join(MARK).exists()
 }
 
+/// One change of the trusted folder. The process may end before any of them.
 fn step(at: &Path, work: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
+    #[cfg(test)]
+    tests::spend()?;
     work(at).with_context(|| format!("switching to the successor: {}", at.display()))
 }
 
@@ -98,5 +101,102 @@ fn unless_gone(outcome: std::io::Result<()>) -> std::io::Result<()> {
     match outcome {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         outcome => outcome,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Settings};
+    use crate::successor::note::Whereabouts;
+    use std::cell::Cell;
+    use std::collections::BTreeMap;
+
+    thread_local! {
+        /// Steps until the process ends.
+        static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
+    }
+
+    pub(super) fn spend() -> Result<()> {
+        let left = LEFT.get();
+        LEFT.set(left.map(|left| left.saturating_sub(1)));
+        if left == Some(0) { bail!("the process ends here") } else { Ok(()) }
+    }
+
+    const OLD: VaultId = VaultId([0xab; 16]);
+
+    /// A vault whose successor holds everything.
+    fn data() -> (tempfile::TempDir, DataFolder) {
+        let home = tempfile::tempdir().unwrap();
+        let data = DataFolder::new(home.path().to_path_buf());
+        std::fs::create_dir_all(data.of_successor().trusted()).unwrap();
+        std::fs::write(data.trusted().join(DATABASE), "old").unwrap();
+        std::fs::write(data.trusted().join("status.json"), "old").unwrap();
+        std::fs::write(data.trusted().join("credentials.toml"), "kept").unwrap();
+        std::fs::write(data.of_successor().trusted().join(DATABASE), "new").unwrap();
+        let settings = Settings::resolve(Config::default()).unwrap();
+        let at = || Whereabouts::of(&settings).unwrap();
+        Note { from: at(), to: at() }.leave(&data).unwrap();
+        (home, data)
+    }
+
+    fn contents(folder: &Path) -> BTreeMap<String, String> {
+        let mut found = BTreeMap::new();
+        let mut folders = vec![folder.to_path_buf()];
+        while let Some(next) = folders.pop() {
+            for entry in std::fs::read_dir(next).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, std::fs::read_to_string(path).unwrap());
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn without_its_mark_a_switch_does_nothing() {
+        let (_home, data) = data();
+        let before = contents(&data.trusted());
+        assert_eq!(finish(&data).unwrap(), None);
+        assert_eq!(contents(&data.trusted()), before);
+    }
+
+    #[test]
+    fn a_switch_that_is_cut_off_anywhere_is_finished_by_the_next_start() {
+        let mut cut_off = 0;
+        loop {
+            let (_home, data) = data();
+            begin(&data, OLD).unwrap();
+            assert!(has_begun(&data));
+            LEFT.set(Some(cut_off));
+            let first = finish(&data);
+            // There is a database under the vault's name at any moment.
+            let now = contents(&data.trusted())[DATABASE].clone();
+            assert!(["old", "new"].contains(&now.as_str()), "{now}");
+            LEFT.set(None);
+            let was_cut_off = first.is_err();
+            if was_cut_off {
+                finish(&data).unwrap();
+            }
+            let after = contents(&data.trusted());
+            let kept = "predecessor-abababababababab";
+            assert_eq!(after[DATABASE], "new");
+            assert_eq!(after[&format!("{kept}/{DATABASE}")], "old");
+            assert_eq!(after[&format!("{kept}/status.json")], "old");
+            assert_eq!(after["credentials.toml"], "kept");
+            assert!(after.contains_key("moved.toml"));
+            assert_eq!(after.len(), 5, "{:?}", after.keys());
+            assert!(!data.of_successor().trusted().exists());
+            assert_eq!(finish(&data).unwrap(), None);
+            if !was_cut_off {
+                break;
+            }
+            cut_off += 1;
+        }
+        assert!(cut_off >= 7, "{cut_off} steps");
     }
 }

@@ -3,6 +3,7 @@
 mod demonstration;
 mod desk;
 mod leftovers;
+mod migrate;
 mod openings;
 mod served;
 mod usage;
