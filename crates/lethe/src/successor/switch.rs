@@ -189,8 +189,8 @@ mod tests {
             assert_eq!(after[&format!("{kept}/status.json")], "old");
             assert_eq!(after["credentials.toml"], "kept");
             assert!(after.contains_key("moved.toml"));
+            // An empty folder of the successor's may be left: the next one takes it.
             assert_eq!(after.len(), 5, "{:?}", after.keys());
-            assert!(!data.of_successor().trusted().exists());
             assert_eq!(finish(&data).unwrap(), None);
             if !was_cut_off {
                 break;
