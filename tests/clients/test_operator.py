@@ -10,10 +10,12 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 from content import content
-from programs import READY_WITHIN, Gateway, environment
+from programs import Gateway, environment
 from test_kill import BUCKET, Ledger, compare, load
 
 VERSIONING = "versioning on"
+PATIENCE = 300.0
+"""Seconds after which a successor that is not filled counts as stuck."""
 
 
 def status(gateway: Gateway) -> str:
@@ -100,7 +102,7 @@ def test_a_paced_gateway_serves_and_says_how_much_of_it_was_useful(new_gateway):
 
 def successor_has(gateway: Gateway, wanted: int) -> None:
     """Waits until the successor has as many blocks as `wanted`."""
-    give_up = time.monotonic() + READY_WITHIN
+    give_up = time.monotonic() + PATIENCE
     while time.monotonic() < give_up:
         with urllib.request.urlopen(f"http://127.0.0.1:{gateway.admin_port}/metrics", timeout=5) as answer:
             told = answer.read().decode()
@@ -112,19 +114,20 @@ def successor_has(gateway: Gateway, wanted: int) -> None:
 
 def test_a_vault_grows_moves_and_changes_its_key_while_it_is_served(new_gateway, tmp_path):
     gateway: Gateway = new_gateway()
-    blocks = (128 << 20) // gateway.BLOCK
+    gateway.capacity = "32MiB"
+    blocks = (32 << 20) // gateway.BLOCK
     gateway.start()
     s3 = gateway.endpoint.client()
     s3.create_bucket(Bucket=BUCKET)
     # Nobody writes these again: the copier alone brings them over.
     for number in range(6):
-        s3.put_object(Bucket=BUCKET, Key=f"kept/{number}", Body=content(3 << 20, number))
+        s3.put_object(Bucket=BUCKET, Key=f"kept/{number}", Body=content(1 << 20, number))
     gateway.stop()
     key, provider = tmp_path / "new.key", gateway.untrusted.endpoint
     options = [f"access_key_id={provider.access_key}", f"secret_access_key={provider.secret_key}"]
     options += [f"region={provider.region}", "allow_http=true"]
     prepared = gateway.run(
-        *["migrate", "--prepare", "--capacity", "192MiB", "--new-key-file", str(key)],
+        *["migrate", "--prepare", "--capacity", "48MiB", "--new-key-file", str(key)],
         *["--to", f"s3://{gateway.untrusted.BUCKET}/after", "--to-endpoint", provider.url],
         *[word for option in options for word in ("--to-option", option)],
     )
@@ -138,10 +141,12 @@ def test_a_vault_grows_moves_and_changes_its_key_while_it_is_served(new_gateway,
             writers = [
                 pool.submit(load, endpoint, ledger, writer, turn, stop) for writer, ledger in enumerate(ledgers)
             ]
-            successor_has(gateway, wanted)
-            # While clients write: at the beginning, half-way, and when the copy is complete.
-            gateway.kill()
-            stop.set()
+            try:
+                successor_has(gateway, wanted)
+            finally:
+                # While clients write: at the beginning, half-way, and when the copy is complete.
+                gateway.kill()
+                stop.set()
             acknowledged += sum(writer.result() for writer in writers)
     assert acknowledged >= 50, "too little was written for the kills to mean anything"
     # The start after the copy has the successor take over, with the flags of before.
@@ -153,19 +158,19 @@ def test_a_vault_grows_moves_and_changes_its_key_while_it_is_served(new_gateway,
     # From then on they are refused, with those that are right now.
     refused = gateway.run("check")
     assert refused.returncode == 2 and f"--key-file {key}" in refused.stderr, refused.stderr
-    gateway.vault, gateway.capacity, gateway.serve_flags = "after", "192MiB", ["--key-file", str(key)]
+    gateway.vault, gateway.capacity, gateway.serve_flags = "after", "48MiB", ["--key-file", str(key)]
     gateway.start()
     for writer, ledger in enumerate(ledgers):
         compare(gateway.endpoint, ledger, writer)
     s3 = gateway.endpoint.client()
     for number in range(6):
-        assert s3.get_object(Bucket=BUCKET, Key=f"kept/{number}")["Body"].read() == content(3 << 20, number)
+        assert s3.get_object(Bucket=BUCKET, Key=f"kept/{number}")["Body"].read() == content(1 << 20, number)
     # More than fitted before.
-    for number in range(14):
-        s3.put_object(Bucket=BUCKET, Key=f"large/{number}", Body=content(10 << 20, number))
-    for number in range(14):
+    for number in range(4):
+        s3.put_object(Bucket=BUCKET, Key=f"large/{number}", Body=content(8 << 20, number))
+    for number in range(4):
         got = s3.get_object(Bucket=BUCKET, Key=f"large/{number}")["Body"].read()
-        assert got == content(10 << 20, number)
+        assert got == content(8 << 20, number)
     gateway.stop()
     checked = gateway.run("check", "--key-file", str(key))
     assert checked.returncode == 0, checked.stdout + checked.stderr

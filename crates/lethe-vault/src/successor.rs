@@ -125,7 +125,7 @@ impl Succession {
     }
 
     /// The vault that is to take its place.
-    pub fn new(&self) -> &Vault {
+    pub fn successor(&self) -> &Vault {
         &self.new
     }
 

@@ -36,7 +36,8 @@ impl VaultDevice {
         match self {
             VaultDevice::Alone(vault) => vault.failure().map(Into::into),
             VaultDevice::Followed(both) => {
-                let of_new = || both.new().failure().map(|error| anyhow::Error::new(error).context(GIVE_UP));
+                let of_new =
+                    || both.successor().failure().map(|error| anyhow::Error::new(error).context(GIVE_UP));
                 both.old().failure().map(Into::into).or_else(of_new)
             }
         }
@@ -48,7 +49,7 @@ impl VaultDevice {
     /// Why it has stopped.
     pub async fn close(&self) -> anyhow::Result<Receipt> {
         let VaultDevice::Followed(both) = self else { return Ok(self.vault().close().await?) };
-        let (old, new) = tokio::join!(both.old().close(), both.new().close());
+        let (old, new) = tokio::join!(both.old().close(), both.successor().close());
         new.context(GIVE_UP)?;
         Ok(old?)
     }

@@ -27,7 +27,7 @@ impl Door {
     /// Carries out calls of one kind.
     pub async fn access(&self, calls: Vec<Call>) -> Vec<Option<Bytes>> {
         let flow = Flow(0);
-        let (old, new) = (self.both.old().clone(), self.both.new().clone());
+        let (old, new) = (self.both.old().clone(), self.both.successor().clone());
         if self.serving == Serving::Sound {
             return self.both.access_in(flow, calls).await.expect("it is carried out");
         }

@@ -51,7 +51,7 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     }
     let trusted = data.trusted();
     let predecessor = trusted.join(format!("predecessor-{}", &old[..LETTERS]));
-    step(&predecessor, |folder| crate::folders::make_private(folder))?;
+    step(&predecessor, crate::folders::make_private)?;
     let (old, new, before) = (trusted.join(DATABASE), successor.join(DATABASE), predecessor.join(DATABASE));
     if new.exists() {
         step(&before, |before| unless_there(std::fs::hard_link(&old, before)))?;
