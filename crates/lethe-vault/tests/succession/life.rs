@@ -164,7 +164,8 @@ impl Life {
             let (new, new_running) = Vault::start(setups.1).await?;
             let working = async {
                 let (both, mut copier) = Succession::over(old.clone(), new.clone()).await?;
-                names.borrow_mut().adopt(&old.load_rows().await?);
+                let rows = old.load_rows().await?;
+                names.borrow_mut().adopt(&rows);
                 let steps = chance.magnitude(1..=20);
                 let filling = async {
                     for _ in 0..steps {
@@ -220,7 +221,8 @@ impl Life {
         let serving = async {
             let (vault, running) = Vault::start(setup).await?;
             let working = async {
-                names.borrow_mut().adopt(&vault.load_rows().await?);
+                let rows = vault.load_rows().await?;
+                names.borrow_mut().adopt(&rows);
                 serve_clients(&Door::One(vault.clone()), &names, chance).await?;
                 vault.close().await.map(drop)
             };
@@ -234,7 +236,8 @@ impl Life {
         let disk = self.new.mount();
         let (vault, running) = Vault::start(self.new.setup(&disk, &mut self.chance)).await.expect("it opens");
         let looking = async {
-            self.names.borrow_mut().adopt(&vault.load_rows().await.expect("its rows can be read"));
+            let rows = vault.load_rows().await.expect("its rows can be read");
+            self.names.borrow_mut().adopt(&rows);
             let all = self.names.borrow().all();
             for held in all {
                 let read = vault.read(BlockId(held.block)).await.expect("it is read");

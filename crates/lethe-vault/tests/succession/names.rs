@@ -61,7 +61,7 @@ impl Names {
     /// A change of a name sets out: the row.
     pub fn send(&mut self, name: u8, held: Option<Held>) -> (Vec<u8>, Option<Vec<u8>>) {
         self.sent.insert(name, held);
-        (key(name), held.map(|held| value(held)))
+        (key(name), held.map(value))
     }
 
     /// It was acknowledged.
