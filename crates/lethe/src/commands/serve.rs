@@ -176,8 +176,18 @@ async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Opened> {
     // Those that cannot be used are refused before anything is claimed in the store.
     let file = UsersFile::new(settings.data.credentials());
     let known = file.load()?;
-    let opened::Opened { settings, parameters, fresh, device, meter, touches, versioning, interrupts, following, left } =
-        opened::open(settings, asked).await?;
+    let opened::Opened {
+        settings,
+        parameters,
+        fresh,
+        device,
+        meter,
+        touches,
+        versioning,
+        interrupts,
+        following,
+        left,
+    } = opened::open(settings, asked).await?;
     let (users, password) = match known {
         Some(known) => (known, None),
         None => file.make_first().map(|(known, password)| (known, Some(password)))?,
