@@ -16,7 +16,10 @@ pub fn bound() {
         (libc::M_MMAP_THRESHOLD, OWN_MAPPING_BYTES),
         (libc::M_TRIM_THRESHOLD, SPARE_BYTES),
     ] {
-        #[allow(unsafe_code, reason = "nothing else sets an allocator's bounds for the process that it runs in")]
+        #[allow(
+            unsafe_code,
+            reason = "nothing else sets an allocator's bounds for the process that it runs in"
+        )]
         // SAFETY: no other thread allocates meanwhile, and a value that is refused changes nothing.
         unsafe {
             libc::mallopt(bound, value);
