@@ -99,12 +99,16 @@ class SwiftLogin:
     account: str
     user: str
     password: str
+    authority: Path | None = None
+    """Whose certificates are trusted, if the server speaks TLS."""
 
     def connection(self, version: str = "1"):
         """A connection of python-swiftclient that does not hide a failure behind a retry."""
         import swiftclient
 
         common = {"key": self.password, "retries": 0, "auth_version": version}
+        if self.authority is not None:
+            common["cacert"] = str(self.authority)
         if version == "1":
             name = f"{self.account}:{self.user}"
             return swiftclient.Connection(authurl=f"{self.url}/auth/v1.0", user=name, **common)
@@ -123,6 +127,13 @@ class SwiftLogin:
             return True
         except swiftclient.ClientException:
             return False
+
+    def wait_until_good(self) -> None:
+        """Waits until the gateway has taken it over."""
+        give_up = time.monotonic() + 30
+        while not self.is_good():
+            assert time.monotonic() < give_up, "the gateway does not take the new password over"
+            time.sleep(0.1)
 
     def environment(self) -> dict[str, str]:
         """What the swift command needs to reach it."""
@@ -312,29 +323,29 @@ class Gateway:
             timeout=240,
         )
 
+    def url(self, port: int) -> str:
+        """The address of one of its doors."""
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{port}"
+
     @property
     def endpoint(self) -> Endpoint:
         """Where clients connect, with the credentials that the gateway made."""
-        scheme = "https" if self.tls else "http"
-        return Endpoint(f"{scheme}://127.0.0.1:{self.port}", *first_key(self.data / "trusted"))
+        return Endpoint(self.url(self.port), *first_key(self.data / "trusted"))
 
     @cached_property
     def swift(self) -> SwiftLogin:
         """Where clients of Swift log in, with a password made for it: the first one is shown at terminals only."""
         command = [str(self.binary), "user", "password", "lethe:owner", "--data", str(self.data)]
         said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
-        login = SwiftLogin(f"http://127.0.0.1:{self.swift_port}", "lethe", "owner", password_in(said))
-        give_up = time.monotonic() + 30
-        while not login.is_good():
-            assert time.monotonic() < give_up, "the gateway does not take the new password over"
-            time.sleep(0.1)
+        login = SwiftLogin(self.url(self.swift_port), "lethe", "owner", password_in(said))
+        login.wait_until_good()
         return login
 
     def add_user(self, account: str, user: str, role: str) -> SwiftLogin:
         """Makes a user of Swift, while the gateway runs."""
         command = [str(self.binary), "user", "add", f"{account}:{user}", "--role", role, "--data", str(self.data)]
         said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
-        return SwiftLogin(f"http://127.0.0.1:{self.swift_port}", account, user, password_in(said))
+        return SwiftLogin(self.url(self.swift_port), account, user, password_in(said))
 
 
 class Demonstration:

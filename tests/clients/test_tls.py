@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import time
+from dataclasses import replace
 
 import pytest
+import requests
 import trustme
 from botocore.exceptions import SSLError
 from content import content
 from programs import READY_WITHIN, Gateway
+from swiftclient import ClientException
 
 BUCKET = "secured"
 
@@ -81,6 +84,22 @@ def test_rclone_is_served(secured, authority, rclone_program, tmp_path):
     cat = [*rclone, "cat", f"lethe:{BUCKET}/file"]
     got = subprocess.run(cat, env=environment, check=True, timeout=240, capture_output=True)
     assert got.stdout == content(200_000)
+
+
+def test_swift_is_served_to_who_trusts_the_certificate_and_hands_out_addresses_of_the_same_kind(
+    secured, authority, tmp_path
+):
+    file = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(file)
+    login = replace(secured.add_user("lethe", "other", "owner"), authority=file)
+    login.wait_until_good()
+    swift = login.connection()
+    assert swift.get_auth()[0].startswith(secured.url(secured.swift_port))
+    swift.put_container(BUCKET)
+    swift.put_object(BUCKET, "k", content(200_000))
+    assert swift.get_object(BUCKET, "k")[1] == content(200_000)
+    with pytest.raises((requests.exceptions.SSLError, ClientException)):
+        replace(login, authority=None).connection().get_auth()
 
 
 def test_a_key_that_everybody_may_read_is_refused(secured):
