@@ -1,0 +1,66 @@
+//! The doors that clients come through.
+
+use crate::config::Settings;
+use anyhow::{Context, Result};
+use lethe_gateway::identity::Users;
+use lethe_gateway::s3::S3Door;
+use lethe_gateway::server::{Limits, Options, serve};
+use lethe_gateway::swift::{Address, SwiftDoor};
+use lethe_gateway::{Admission, Device, Gateway, Tls};
+use std::net::TcpListener;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The servers of all doors. Requests of all of them share the places.
+pub(super) struct Doors {
+    s3: JoinHandle<()>,
+    swift: Option<JoinHandle<()>>,
+}
+
+impl Doors {
+    /// Opens them; `stop` closes them again.
+    ///
+    /// # Errors
+    /// What the system says of a listener.
+    pub(super) fn open<D: Device>(
+        settings: &Settings,
+        s3: TcpListener,
+        swift: Option<TcpListener>,
+        gateway: &Gateway<D>,
+        users: &Arc<Users>,
+        tls: Option<Tls>,
+        stop: &CancellationToken,
+    ) -> Result<Doors> {
+        let address = match &settings.serve.swift_url {
+            Some(url) => Address::Named(url.clone()),
+            None => Address::OfHost { tls: tls.is_some() },
+        };
+        let admission = Admission::new(settings.serve.requests as usize);
+        let options = Options { limits: Limits::default(), admission, tls };
+        let swift = match swift {
+            Some(swift) => {
+                let door = SwiftDoor::new(gateway.clone(), Arc::clone(users), address);
+                let swift = tokio::net::TcpListener::from_std(swift)?;
+                Some(tokio::spawn(serve(swift, door, options.clone(), stop.clone().cancelled_owned())))
+            }
+            None => None,
+        };
+        let door = S3Door::new(gateway.clone(), Arc::clone(users));
+        let s3 = tokio::net::TcpListener::from_std(s3)?;
+        let s3 = tokio::spawn(serve(s3, door, options, stop.clone().cancelled_owned()));
+        Ok(Doors { s3, swift })
+    }
+
+    /// Waits until the last client has gone.
+    ///
+    /// # Errors
+    /// A server panicked.
+    pub(super) async fn closed(self) -> Result<()> {
+        self.s3.await.context("the S3 server")?;
+        match self.swift {
+            Some(swift) => swift.await.context("the Swift server"),
+            None => Ok(()),
+        }
+    }
+}

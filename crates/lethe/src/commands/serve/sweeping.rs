@@ -1,0 +1,26 @@
+//! Objects whose time is over give their rows and blocks back.
+
+use lethe_gateway::{Device, Gateway};
+use std::time::Duration;
+
+/// How often they are swept away. They are gone for readers before that.
+const EVERY: Duration = Duration::from_secs(10);
+/// How many of them go in one commit.
+const AT_A_TIME: usize = 500;
+
+/// Sweeps again and again. Makes no access.
+pub(super) async fn sweep<D: Device>(gateway: Gateway<D>) {
+    loop {
+        tokio::time::sleep(EVERY).await;
+        loop {
+            match gateway.sweep_expired(AT_A_TIME).await {
+                Ok(AT_A_TIME) => {}
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "objects whose time is over could not be swept away");
+                    break;
+                }
+            }
+        }
+    }
+}
