@@ -41,6 +41,7 @@ mod account;
 pub mod admin;
 mod admission;
 mod allocate;
+mod allowance;
 mod answer_body;
 mod archive;
 mod body_timeout;

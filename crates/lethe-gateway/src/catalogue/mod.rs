@@ -1,4 +1,4 @@
-//! Names and what they stand for, in memory; [`rows`](crate::rows) says how the same is kept durably.
+//! Names and what they stand for, in memory; `rows` says how the same is kept durably.
 
 mod container;
 mod grant;

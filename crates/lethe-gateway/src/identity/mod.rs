@@ -14,4 +14,4 @@ pub use caller::{Caller, Role};
 pub use name::{AccountName, MOST_NAME_BYTES, NameError, UserName};
 pub use password::{PasswordError, PasswordHash};
 pub use tokens::{Issued, Token, Tokens};
-pub use users::{AccessKey, User, Users, UsersError};
+pub use users::{AccessKey, Proven, User, Users, UsersError};

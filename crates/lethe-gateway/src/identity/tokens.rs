@@ -1,6 +1,6 @@
 //! Tokens: what stands for a login until it expires.
 
-use super::{AccountName, Caller, PasswordHash, Users};
+use super::{AccountName, Caller, PasswordHash, Proven, UserName, Users};
 use crate::catalogue::Moment;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -12,8 +12,8 @@ use zeroize::Zeroizing;
 
 /// How long a token is good, unless it is said otherwise.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// Tokens of one account at a time. One more ends the oldest.
-const MOST_OF_AN_ACCOUNT: usize = 1000;
+/// Tokens of one user at a time. One more ends the oldest.
+const MOST_OF_A_USER: usize = 1000;
 
 /// A token as a client holds it: 256 random bits in hexadecimal. Wiped when dropped.
 pub struct Token(Zeroizing<String>);
@@ -54,11 +54,16 @@ pub struct Tokens {
 struct Held {
     /// By the first half of the hash.
     entries: HashMap<Half, Entry>,
-    /// Those of an account, the oldest first: they expire in this order.
-    order: HashMap<AccountName, VecDeque<Half>>,
+    /// Those of a user, the oldest first: they expire in this order.
+    order: HashMap<Holder, VecDeque<Half>>,
 }
 
 type Half = [u8; 16];
+type Holder = (AccountName, UserName);
+
+fn holder(caller: &Caller) -> Holder {
+    (caller.account.clone(), caller.user.clone())
+}
 
 struct Entry {
     rest: Half,
@@ -69,7 +74,7 @@ struct Entry {
 
 impl Default for Tokens {
     fn default() -> Self {
-        Tokens::new(LIFETIME, MOST_OF_AN_ACCOUNT)
+        Tokens::new(LIFETIME, MOST_OF_A_USER)
     }
 }
 
@@ -80,42 +85,54 @@ impl fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// No tokens yet. Each will be good for `lifetime`, and of an account at most `most` at a time.
+    /// No tokens yet. Each will be good for `lifetime`, and of a user at most `most` at a time.
     pub fn new(lifetime: Duration, most: usize) -> Self {
         Tokens { lifetime, most: most.max(1), held: Mutex::default() }
     }
 
-    /// A token for one of `users` who has just proved to be it. `None` if the user is gone meanwhile, or if the system
-    /// gives no random numbers.
-    pub fn issue(&self, users: &Users, caller: &Caller, now: Moment) -> Option<(Token, Issued)> {
+    /// A token for one of `users` who has just proved to be it. `None` if the user is gone meanwhile or has another
+    /// password, or if the system gives no random numbers.
+    pub fn issue(&self, users: &Users, proven: &Proven, now: Moment) -> Option<(Token, Issued)> {
         let lifetime = u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX);
-        self.issue_until(users, caller, now, Moment(now.0.saturating_add(lifetime)))
+        self.issue_until(users, proven, now, Moment(now.0.saturating_add(lifetime)))
     }
 
-    /// The same with an end of its own, which is never later than that of a token issued now.
-    pub fn issue_until(
+    /// Another token for who has one: it ends when that one does. `None` if that one is worth nothing.
+    pub fn exchange(&self, users: &Users, token: &str, now: Moment) -> Option<(Token, Issued)> {
+        let (issued, password) = self.find(users, token, now)?;
+        self.issue_until(users, &Proven { caller: issued.caller, password }, now, issued.expires)
+    }
+
+    fn issue_until(
         &self,
         users: &Users,
-        caller: &Caller,
+        proven: &Proven,
         now: Moment,
         expires: Moment,
     ) -> Option<(Token, Issued)> {
-        let password = users.user(&caller.account, &caller.user)?.password;
+        let Proven { caller, password } = proven;
+        if users.user(&caller.account, &caller.user)?.password != *password {
+            return None;
+        }
         let mut random = Zeroizing::new([0u8; 32]);
         getrandom::fill(&mut *random).ok()?;
         let token = Token(Zeroizing::new(crate::checksums::hex(&*random)));
         let (half, rest) = halves(token.as_str());
         let issued = Issued { caller: caller.clone(), issued: now, expires };
         let mut held = self.held.lock();
-        held.make_room(&caller.account, self.most, now);
-        held.entries.insert(half, Entry { rest, issued: issued.clone(), password });
-        held.order.entry(caller.account.clone()).or_default().push_back(half);
+        held.make_room(&holder(caller), self.most, now);
+        held.entries.insert(half, Entry { rest, issued: issued.clone(), password: password.clone() });
+        held.order.entry(holder(caller)).or_default().push_back(half);
         Some((token, issued))
     }
 
     /// Whom a token stands for: its user as `users` has it now. `None` if it was never issued, has expired, was
     /// revoked, or if the user is gone or has another password since.
     pub fn look_up(&self, users: &Users, token: &str, now: Moment) -> Option<Issued> {
+        self.find(users, token, now).map(|(issued, _)| issued)
+    }
+
+    fn find(&self, users: &Users, token: &str, now: Moment) -> Option<(Issued, Option<PasswordHash>)> {
         let (half, rest) = halves(token);
         let (mut issued, password) = {
             let held = self.held.lock();
@@ -131,26 +148,25 @@ impl Tokens {
             return None;
         }
         issued.caller = user.caller;
-        Some(issued)
+        Some((issued, password))
     }
 
     /// Ends a token at once; one that is not known is none already.
     pub fn revoke(&self, token: &str) {
         let (half, _) = halves(token);
         let mut held = self.held.lock();
-        if let Some(entry) = held.entries.remove(&half) {
-            let account = entry.issued.caller.account;
-            if let Some(order) = held.order.get_mut(&account) {
-                order.retain(|&other| other != half);
-            }
+        if let Some(entry) = held.entries.remove(&half)
+            && let Some(order) = held.order.get_mut(&holder(&entry.issued.caller))
+        {
+            order.retain(|&other| other != half);
         }
     }
 }
 
 impl Held {
-    /// Drops what has expired of an account, and the oldest of the others until one more fits.
-    fn make_room(&mut self, account: &AccountName, most: usize, now: Moment) {
-        let Some(order) = self.order.get_mut(account) else { return };
+    /// Drops what has expired of a user, and the oldest of the others until one more fits.
+    fn make_room(&mut self, holder: &Holder, most: usize, now: Moment) {
+        let Some(order) = self.order.get_mut(holder) else { return };
         order.retain(|half| {
             let is_good = self.entries.get(half).is_some_and(|entry| entry.issued.expires > now);
             if !is_good {
@@ -200,8 +216,8 @@ mod tests {
         let (ann, bob) = (user("ann", "x"), user("bob", "y"));
         let users = Users::new(vec![ann.clone(), bob.clone()]).unwrap();
         let tokens = tokens();
-        let (first, _) = tokens.issue(&users, &ann.caller, NOW).unwrap();
-        let (second, issued) = tokens.issue(&users, &bob.caller, NOW).unwrap();
+        let (first, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        let (second, issued) = tokens.issue(&users, &Proven::of(&bob), NOW).unwrap();
         assert_eq!(issued.expires, later(100));
         assert_eq!(tokens.look_up(&users, first.as_str(), later(99)).unwrap().caller, ann.caller);
         assert_eq!(tokens.look_up(&users, second.as_str(), later(99)).unwrap().caller, bob.caller);
@@ -213,8 +229,8 @@ mod tests {
         let ann = user("ann", "x");
         let users = Users::new(vec![ann.clone()]).unwrap();
         let tokens = tokens();
-        let (token, _) = tokens.issue(&users, &ann.caller, NOW).unwrap();
-        let (other, _) = tokens.issue(&users, &ann.caller, NOW).unwrap();
+        let (token, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        let (other, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
         assert_eq!(token.as_str().len(), 64);
         assert_ne!(token.as_str(), other.as_str());
         for at in 0..64 {
@@ -231,8 +247,8 @@ mod tests {
         let ann = user("ann", "x");
         let users = Users::new(vec![ann.clone()]).unwrap();
         let tokens = tokens();
-        let (first, _) = tokens.issue(&users, &ann.caller, NOW).unwrap();
-        let (second, _) = tokens.issue(&users, &ann.caller, NOW).unwrap();
+        let (first, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        let (second, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
         tokens.revoke(first.as_str());
         tokens.revoke("never issued");
         assert_eq!(tokens.look_up(&users, first.as_str(), NOW), None);
@@ -240,18 +256,21 @@ mod tests {
     }
 
     #[test]
-    fn an_account_has_a_bounded_number_of_tokens_and_takes_none_from_others() {
-        let (ann, bob) = (user("ann", "x"), user("bob", "y"));
+    fn a_user_has_a_bounded_number_of_tokens_and_takes_none_from_others() {
+        let (ann, mut bob) = (user("ann", "x"), user("ann", "y"));
+        bob.caller.user = "bob".parse().unwrap();
+        bob.keys.clear();
         let users = Users::new(vec![ann.clone(), bob.clone()]).unwrap();
         let tokens = tokens();
-        let (of_bob, _) = tokens.issue(&users, &bob.caller, NOW).unwrap();
-        let all: Vec<Token> = (0..10).map(|_| tokens.issue(&users, &ann.caller, NOW).unwrap().0).collect();
+        let (of_bob, _) = tokens.issue(&users, &Proven::of(&bob), NOW).unwrap();
+        let all: Vec<Token> =
+            (0..10).map(|_| tokens.issue(&users, &Proven::of(&ann), NOW).unwrap().0).collect();
         let good = |token: &Token| tokens.look_up(&users, token.as_str(), NOW).is_some();
         assert_eq!(all.iter().map(good).collect::<Vec<_>>(), [vec![false; 7], vec![true; 3]].concat());
         assert!(good(&of_bob));
         assert_eq!(tokens.held.lock().entries.len(), 4);
-        // What has expired takes no memory once the account logs in again.
-        tokens.issue(&users, &ann.caller, later(500)).unwrap();
+        // What has expired takes no memory once the user logs in again.
+        tokens.issue(&users, &Proven::of(&ann), later(500)).unwrap();
         assert_eq!(tokens.held.lock().entries.len(), 2);
     }
 
@@ -260,7 +279,7 @@ mod tests {
         let ann = user("ann", "x");
         let users = Users::new(vec![ann.clone()]).unwrap();
         let tokens = tokens();
-        let (token, _) = tokens.issue(&users, &ann.caller, NOW).unwrap();
+        let (token, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
         let mut demoted = ann.clone();
         demoted.caller.role = Role::Member;
         users.replace(vec![demoted]).unwrap();
@@ -271,7 +290,20 @@ mod tests {
         assert!(tokens.look_up(&users, token.as_str(), NOW).is_some());
         users.replace(vec![]).unwrap();
         assert_eq!(tokens.look_up(&users, token.as_str(), NOW), None);
-        assert!(tokens.issue(&users, &ann.caller, NOW).is_none());
+        assert!(tokens.issue(&users, &Proven::of(&ann), NOW).is_none());
+    }
+
+    #[test]
+    fn who_proved_an_old_password_while_it_was_changed_gets_no_token() {
+        let (old, new) = (user("ann", "x"), user("ann", "another"));
+        let users = Users::new(vec![old.clone()]).unwrap();
+        let tokens = tokens();
+        let (token, _) = tokens.issue(&users, &Proven::of(&old), NOW).unwrap();
+        assert!(tokens.exchange(&users, token.as_str(), NOW).is_some());
+        users.replace(vec![new.clone()]).unwrap();
+        assert!(tokens.issue(&users, &Proven::of(&old), NOW).is_none());
+        assert!(tokens.exchange(&users, token.as_str(), NOW).is_none());
+        assert!(tokens.issue(&users, &Proven::of(&new), NOW).is_some());
     }
 
     #[test]
@@ -279,7 +311,7 @@ mod tests {
         let ann = user("ann", "x");
         let users = Users::new(vec![ann.clone()]).unwrap();
         let tokens = tokens();
-        let (token, _) = tokens.issue(&users, &ann.caller, NOW).unwrap();
+        let (token, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
         let held = tokens.held.lock();
         let kept: Vec<u8> =
             held.entries.iter().flat_map(|(half, entry)| [*half, entry.rest].concat()).collect();

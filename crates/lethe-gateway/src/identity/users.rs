@@ -8,9 +8,9 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
 
-/// Passwords that are looked at side by side. Each takes the memory of one hash (19 MiB unless the file says more);
-/// others wait, and are no more than there are connections.
-const LOGINS_AT_A_TIME: usize = 4;
+/// The most passwords that are looked at side by side. Each takes the memory of one hash (19 MiB unless the file says
+/// more); others wait, and are no more than there are connections.
+const MOST_LOGINS_AT_A_TIME: usize = 4;
 
 /// A pair of keys that signs S3 requests.
 #[derive(Clone, PartialEq, Eq)]
@@ -116,6 +116,30 @@ impl Table {
     }
 }
 
+/// A user who has proved to be it, and the password that it was proved with: when another one has taken its place
+/// meanwhile, the proof is worth nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proven {
+    /// Who.
+    pub caller: Caller,
+    pub(super) password: Option<PasswordHash>,
+}
+
+#[cfg(test)]
+impl Proven {
+    /// Somebody has just proved to be this user.
+    pub(super) fn of(user: &User) -> Self {
+        Proven { caller: user.caller.clone(), password: user.password.clone() }
+    }
+}
+
+/// Passwords that are looked at side by side: half of the processors are left to everybody else.
+fn logins_at_a_time() -> usize {
+    std::thread::available_parallelism()
+        .map_or(1, |processors| processors.get() / 2)
+        .clamp(1, MOST_LOGINS_AT_A_TIME)
+}
+
 impl Users {
     /// These users.
     ///
@@ -124,7 +148,7 @@ impl Users {
     pub fn new(users: Vec<User>) -> Result<Self, UsersError> {
         Ok(Users {
             table: RwLock::new(Arc::new(Table::new(users)?)),
-            logins: Arc::new(Semaphore::new(LOGINS_AT_A_TIME)),
+            logins: Arc::new(Semaphore::new(logins_at_a_time())),
             decoy: PasswordHash::of(b"")?,
         })
     }
@@ -168,7 +192,7 @@ impl Users {
         account: &str,
         user: &str,
         password: Zeroizing<Vec<u8>>,
-    ) -> Option<Caller> {
+    ) -> Option<Proven> {
         let known = match (account.parse(), user.parse()) {
             (Ok(account), Ok(user)) => {
                 let table = self.table();
@@ -183,10 +207,10 @@ impl Users {
         let turn = Arc::clone(&self.logins).acquire_owned().await.ok()?;
         let fits = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            hash.fits(&password)
+            hash.fits(&password).then_some(hash)
         });
-        match fits.await {
-            Ok(true) => caller,
+        match (caller, fits.await) {
+            (Some(caller), Ok(Some(hash))) => Some(Proven { caller, password: Some(hash) }),
             _ => None,
         }
     }
@@ -267,8 +291,8 @@ mod tests {
             user("a", "two", "k3", None),
         ];
         let known = Users::new(users.clone()).unwrap();
-        let caller = known.by_password("a", "one", password("first")).await;
-        assert_eq!(caller.as_ref(), Some(&users[0].caller));
+        let proven = known.by_password("a", "one", password("first")).await;
+        assert_eq!(proven, Some(Proven::of(&users[0])));
         for (account, name, word) in [
             ("a", "one", "second"),
             ("b", "one", "first"),
@@ -319,7 +343,7 @@ mod tests {
     #[tokio::test]
     async fn a_flood_of_logins_takes_its_turn() {
         let known = Arc::new(Users::new(vec![user("a", "one", "k1", Some("first"))]).unwrap());
-        let turns = Arc::clone(&known.logins).acquire_many_owned(LOGINS_AT_A_TIME as u32).await.unwrap();
+        let turns = Arc::clone(&known.logins).acquire_many_owned(logins_at_a_time() as u32).await.unwrap();
         let mut login = Box::pin(known.by_password("a", "one", password("first")));
         assert!(futures::poll!(&mut login).is_pending());
         // All turns are taken: it waits for one, and has begun nothing.

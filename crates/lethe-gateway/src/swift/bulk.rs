@@ -10,6 +10,7 @@ use super::rights::Right;
 use super::route::{empty, whole};
 use super::target::Target;
 use super::{At, Swift, put};
+use crate::allowance::Allowance;
 use crate::catalogue::{ContainerSettings, Details};
 use crate::conditions::WriteConditions;
 use crate::device::Device;
@@ -230,12 +231,17 @@ async fn unpack<D: Device>(
 ) -> Outcome<Tally> {
     let mut tally = Tally::default();
     let unreadable = || (StatusCode::BAD_REQUEST, "Invalid Tar File".to_owned());
-    let mut archive = Archive::new(reader);
+    let allowance = Allowance::new();
+    let mut archive = Archive::new(allowance.over_reader(reader));
     let Ok(mut entries) = archive.entries() else {
         tally.failed = Some(unreadable());
         return Ok(tally);
     };
-    while let Some(entry) = entries.next().await {
+    // Of what is not stored, the bytes are skipped on the way to the next head.
+    let mut skipped = 0;
+    loop {
+        allowance.renew(skipped);
+        let Some(entry) = entries.next().await else { break };
         let Ok(entry) = entry else {
             tally.failed = Some(unreadable());
             break;
@@ -243,16 +249,21 @@ async fn unpack<D: Device>(
         let path = entry.path_bytes().map(std::borrow::Cow::into_owned).unwrap_or_default();
         let kind = entry.header().entry_type();
         let size = entry.effective_size();
+        skipped = size;
         if !matches!(kind, EntryType::Regular | EntryType::Continuous) {
             continue;
         }
         let name = String::from_utf8_lossy(&path).into_owned();
+        allowance.lift();
         let outcome = match std::str::from_utf8(&path) {
             Ok(path) => store(swift, asked, at, path, size, entry).await,
             Err(_) => Err(Refusal::new(StatusCode::PRECONDITION_FAILED, "The name is not UTF-8.")),
         };
         match outcome {
-            Ok(()) => tally.done += 1,
+            Ok(()) => {
+                skipped = 0;
+                tally.done += 1;
+            }
             Err(refusal) => {
                 tally.fail(&super::describe::encoded(&name), &refusal);
                 // What goes wrong for want of room or of the store goes wrong for all that follow.

@@ -56,6 +56,7 @@ impl<D: Device> Swift<D> {
         let object = source_account.object(source.container(), source.object())?;
         let conditions = conditions::of_put(&asked.headers)?;
         let details = copied_details(asked, &object)?;
+        self.check_manifest(asked, at.visitor, account.name(), &details)?;
         account.check_put(target.container(), target.object(), &conditions)?;
         let as_manifest = details.manifest.is_some();
         let content = match as_manifest {

@@ -9,6 +9,7 @@ use super::signature::Signature;
 use super::target::Target;
 use super::temp_url::KEYS;
 use super::{At, Swift};
+use crate::allowance::Allowance;
 use crate::catalogue::{Details, Moment};
 use crate::conditions::WriteConditions;
 use crate::device::Device;
@@ -16,13 +17,21 @@ use crate::error::Error;
 use axum::body::Body;
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use multer::{Constraints, Field, Multipart, SizeLimit};
+use multer::{Field, Multipart};
 use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// The most bytes of a field that is no file.
 const MOST_FIELD_BYTES: u64 = 8 << 10;
+/// How long the fields before the first file may take: nobody knows yet who sends them.
+const WITHIN: Duration = Duration::from_secs(60);
 /// The most fields beside files.
 const MOST_FIELDS: usize = 50;
+
+fn too_slow() -> Refusal {
+    Refusal::new(StatusCode::REQUEST_TIMEOUT, "FormPost: the fields took too long to come")
+}
 
 /// Whether a request is a form.
 pub(super) fn is_one(headers: &HeaderMap) -> bool {
@@ -48,19 +57,28 @@ impl<D: Device> Swift<D> {
         let kind = asked.header("content-type").unwrap_or_default();
         let boundary = multer::parse_boundary(kind)
             .map_err(|_| Refusal::bad_request("FormPost: invalid starting boundary"))?;
-        let limits = SizeLimit::new();
-        let constraints = Constraints::new().size_limit(limits);
-        let mut parts = Multipart::with_constraints(body.into_data_stream(), boundary, constraints);
+        let allowance = Allowance::new();
+        let mut parts = Multipart::new(allowance.over(body.into_data_stream()), boundary);
+        let unknown_until = Instant::now() + WITHIN;
         let mut fields = BTreeMap::new();
         let mut form = None;
         let mut files = 0;
-        while let Some(mut part) = parts.next_field().await.map_err(unreadable)? {
+        loop {
+            allowance.renew(0);
+            let part = match form {
+                Some(_) => parts.next_field().await,
+                None => timeout_at(unknown_until, parts.next_field()).await.map_err(|_| too_slow())?,
+            };
+            let Some(mut part) = part.map_err(unreadable)? else { break };
             if part.file_name().is_none() {
                 let name = part.name().unwrap_or_default().to_ascii_lowercase();
                 if fields.len() == MOST_FIELDS {
                     return Err(Refusal::bad_request("FormPost: too many fields"));
                 }
-                let value = text(&mut part).await?;
+                let value = match form {
+                    Some(_) => text(&mut part).await?,
+                    None => timeout_at(unknown_until, text(&mut part)).await.map_err(|_| too_slow())??,
+                };
                 fields.insert(name, value);
                 continue;
             }
@@ -77,6 +95,7 @@ impl<D: Device> Swift<D> {
             if files > form.most_files {
                 return Err(Refusal::bad_request("max_file_count exceeded"));
             }
+            allowance.lift();
             self.keep_file(asked, at, form, &name, part).await?;
         }
         // A form without files is checked all the same: it must not tell a stranger anything else.

@@ -12,11 +12,11 @@ use super::describe::{content_type, details, guess_type};
 use super::listing::MOST_ENTRIES;
 use super::put::created;
 use super::refusal::{Outcome, Refusal};
-use super::rights::Right;
+use super::rights::{Right, Visitor};
 use super::route::whole;
 use super::target::Target;
 use super::{At, Swift, bulk};
-use crate::catalogue::{Manifest, Object};
+use crate::catalogue::{Details, Manifest, Object};
 use crate::checksums::hex;
 use crate::device::Device;
 use crate::error::Error;
@@ -39,6 +39,10 @@ pub(super) const MOST_SEGMENTS: usize = 1000;
 pub(super) const MOST_LIST_BYTES: usize = 8 << 20;
 /// How deep a static large object may stand within others.
 const MOST_DEPTH: usize = 10;
+/// The most entries of all its lists, each time that one is read: what a get may cost before its first byte.
+const MOST_PIECES: usize = 10_000;
+/// The most objects of a dynamic one, which are counted through in memory.
+const MOST_DYNAMIC_PIECES: usize = 1_000_000;
 
 /// A segment as the client lists it.
 #[derive(Deserialize)]
@@ -85,11 +89,51 @@ pub(super) fn known_size(object: &Object) -> Option<(u64, String)> {
     }
 }
 
+/// What a large object may be made of, however deep its lists stand within others.
+struct Bound {
+    left: usize,
+}
+
+impl Bound {
+    fn of(pieces: usize) -> Self {
+        Bound { left: pieces }
+    }
+
+    /// # Errors
+    /// 409 if there are more pieces.
+    fn spend(&mut self, pieces: usize) -> Outcome<()> {
+        let too_many = || conflict("The large object is made of too many pieces.");
+        self.left = self.left.checked_sub(pieces).ok_or_else(too_many)?;
+        Ok(())
+    }
+}
+
 impl<D: Device> Swift<D> {
+    /// Who makes an object stand for what is in a container must be able to read that: whoever reads the object later
+    /// may be let in to all of the account.
+    ///
+    /// # Errors
+    /// 401 or 403.
+    pub(super) fn check_manifest(
+        &self,
+        asked: &Asked,
+        visitor: &Visitor,
+        account: &str,
+        details: &Details,
+    ) -> Outcome<()> {
+        match &details.manifest {
+            Some(Manifest::Dynamic { container, .. }) => {
+                self.check(asked, visitor, account, Some(container), Right::Read)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What an object stands for. Reads the lists of static large objects.
     ///
     /// # Errors
-    /// 409 if a static large object is not what it was; 401 or 403 if a segment is not the visitor's to read.
+    /// 409 if a static large object is not what it was, or if there are too many pieces; 401 or 403 if a segment is not
+    /// the visitor's to read.
     pub(super) async fn content(
         &self,
         asked: &Asked,
@@ -98,15 +142,22 @@ impl<D: Device> Swift<D> {
     ) -> Outcome<Content> {
         match &object.details.manifest {
             None => Ok(Content::plain(object)),
-            Some(Manifest::Dynamic { container, prefix }) => self.dynamic(asked, at, container, prefix),
+            Some(Manifest::Dynamic { container, prefix }) => self.dynamic(asked, at, container, prefix).await,
             Some(Manifest::Static { etag, .. }) => {
-                let etag = format!("\"{etag}\"");
-                Ok(Content { pieces: self.pieces(asked, at, object, MOST_DEPTH).await?, etag })
+                let (etag, mut bound) = (format!("\"{etag}\""), Bound::of(MOST_PIECES));
+                Ok(Content { pieces: self.pieces(asked, at, object, MOST_DEPTH, &mut bound).await?, etag })
             }
         }
     }
 
-    fn dynamic(&self, asked: &Asked, at: &At<'_, D>, container: &str, prefix: &str) -> Outcome<Content> {
+    async fn dynamic(
+        &self,
+        asked: &Asked,
+        at: &At<'_, D>,
+        container: &str,
+        prefix: &str,
+    ) -> Outcome<Content> {
+        let mut bound = Bound::of(MOST_DYNAMIC_PIECES);
         self.check(asked, at.visitor, at.account.name(), Some(container), Right::Read)?;
         let mut request =
             ListRequest { prefix: prefix.to_owned(), limit: MOST_ENTRIES, ..ListRequest::default() };
@@ -118,6 +169,9 @@ impl<D: Device> Swift<D> {
                 Err(Error::NoSuchContainer) => break,
                 Err(error) => return Err(error.into()),
             };
+            bound.spend(page.entries.len())?;
+            // Thousands of names are counted through.
+            tokio::task::yield_now().await;
             for (_, segment) in page.entries {
                 tags.update(&segment.etag);
                 pieces.push(Piece::whole(&segment));
@@ -137,16 +191,19 @@ impl<D: Device> Swift<D> {
         at: &'a At<'a, D>,
         object: &'a Arc<Object>,
         depth: usize,
+        bound: &'a mut Bound,
     ) -> BoxFuture<'a, Outcome<Vec<Piece>>> {
         async move {
             if depth == 0 {
                 return Err(conflict("The large object stands too deep within others."));
             }
             let mut pieces = Vec::new();
-            for kept in self.kept(object).await? {
+            let kept = self.kept(object).await?;
+            bound.spend(kept.len())?;
+            for kept in kept {
                 let segment = self.segment(asked, at, &kept)?;
                 let inner = if kept.sub_slo {
-                    self.pieces(asked, at, &segment, depth - 1).await?
+                    self.pieces(asked, at, &segment, depth - 1, bound).await?
                 } else {
                     vec![Piece::whole(&segment)]
                 };
@@ -309,7 +366,7 @@ impl<D: Device> Swift<D> {
         object: &Arc<Object>,
     ) -> Outcome<Response<Body>> {
         let mut paths = Vec::new();
-        self.segments(object, at, MOST_DEPTH, &mut paths).await?;
+        self.segments(object, at, MOST_DEPTH, &mut Bound::of(MOST_PIECES), &mut paths).await?;
         paths.push(format!("/{}/{}", at.container(), at.object()));
         let targets = paths.iter().map(|path| super::describe::encoded(path)).collect();
         bulk::delete_all(self, asked, at, targets).await
@@ -320,19 +377,22 @@ impl<D: Device> Swift<D> {
         object: &'a Arc<Object>,
         at: &'a At<'a, D>,
         depth: usize,
+        bound: &'a mut Bound,
         paths: &'a mut Vec<String>,
     ) -> BoxFuture<'a, Outcome<()>> {
         async move {
             if depth == 0 {
                 return Err(conflict("The large object stands too deep within others."));
             }
-            for kept in self.kept(object).await? {
+            let kept = self.kept(object).await?;
+            bound.spend(kept.len())?;
+            for kept in kept {
                 if kept.sub_slo
                     && let Some((container, key)) = kept.name.trim_start_matches('/').split_once('/')
                     && let Ok(inner) = at.account.object(container, key)
                     && is_static(&inner)
                 {
-                    self.segments(&inner, at, depth - 1, paths).await?;
+                    self.segments(&inner, at, depth - 1, bound, paths).await?;
                 }
                 paths.push(kept.name);
             }

@@ -66,6 +66,7 @@ impl<D: Device> Swift<D> {
     async fn change(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
         self.check_write(asked, at)?;
         let new = details(asked)?;
+        self.check_manifest(asked, at.visitor, at.account.name(), &new)?;
         let change = move |old: &mut Details| {
             let is_static = matches!(old.manifest, Some(Manifest::Static { .. }));
             *old = Details {

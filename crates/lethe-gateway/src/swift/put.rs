@@ -42,6 +42,7 @@ impl<D: Device> Swift<D> {
         let conditions = conditions::of_put(&asked.headers)?;
         let mut details = details(asked)?;
         details.content_type.get_or_insert_with(|| guess_type(at.object()));
+        self.check_manifest(asked, at.visitor, at.account.name(), &details)?;
         at.account.check_put(at.container(), at.object(), &conditions)?;
         at.account.check_room(at.container(), at.object(), length)?;
         let written = receive(at.account, body, length).await?;

@@ -13,6 +13,7 @@ use futures::StreamExt;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response, StatusCode};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The most bytes of a login.
 const MOST_LOGIN_BYTES: usize = 64 << 10;
@@ -149,11 +150,19 @@ fn text(kind: &'static str, text: &'static str) -> Response<Body> {
     answer
 }
 
+/// How long such a body may take: it holds a place among the requests, and nobody may know yet who sends it.
+const WITHIN: Duration = Duration::from_secs(60);
+
 /// All of a body that has at most this many bytes.
 ///
 /// # Errors
-/// 413 for a longer one; those of reading it.
+/// 413 for a longer one; 408 for one that takes too long; those of reading it.
 pub(super) async fn whole(body: Body, most: usize) -> Outcome<Bytes> {
+    let too_slow = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to come.");
+    tokio::time::timeout(WITHIN, whole_at_any_pace(body, most)).await.map_err(too_slow)?
+}
+
+async fn whole_at_any_pace(body: Body, most: usize) -> Outcome<Bytes> {
     let mut pieces = body.into_data_stream();
     let mut bytes = Vec::new();
     while let Some(piece) = pieces.next().await {

@@ -1,6 +1,7 @@
 //! Large objects of both kinds.
 
-use crate::desk::{Client, Running, bytes, start};
+use crate::desk::{Client, Running, bytes, start, start_with};
+use lethe_gateway::Padding;
 use serde_json::{Value, json};
 
 async fn segments(running: &Running) -> Client<'_> {
@@ -106,5 +107,40 @@ async fn a_static_large_object_is_what_was_listed_or_nothing() {
     owner.ask("DELETE", "/v1/AUTH_one/c/larger?multipart-manifest=delete", &[], b"").await.expect(200);
     assert_eq!(owner.head("/v1/AUTH_one/s").await.expect(204).header("x-container-object-count"), Some("0"));
     assert_eq!(owner.head("/v1/AUTH_one/c").await.expect(204).header("x-container-object-count"), Some("0"));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn large_objects_within_large_objects_are_bounded_in_all_their_pieces() {
+    let running = start_with(Padding::None, 30_000).await;
+    let owner = segments(&running).await;
+    let list =
+        |path: &str, times: usize| Value::from_iter((0..times).map(|_| json!({"path": path}))).to_string();
+    let put = async |name: &str, text: String| {
+        let path = format!("/v1/AUTH_one/c/{name}?multipart-manifest=put");
+        owner.ask("PUT", &path, &[], text.as_bytes()).await.expect(201);
+    };
+    owner.put("/v1/AUTH_one/c/byte", b"x").await;
+    put("inner", list("/c/byte", 500)).await;
+    put("outer", list("/c/inner", 19)).await;
+    put("too-much", list("/c/inner", 20)).await;
+    assert_eq!(owner.get("/v1/AUTH_one/c/outer").await.expect(200).body, vec![b'x'; 19 * 500]);
+    owner.get("/v1/AUTH_one/c/too-much").await.expect(409);
+    owner.ask("DELETE", "/v1/AUTH_one/c/too-much?multipart-manifest=delete", &[], b"").await.expect(409);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn who_may_only_write_makes_no_object_stand_for_what_others_hold() {
+    let running = start().await;
+    let owner = segments(&running).await;
+    owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-write", "one:member")], b"").await.expect(204);
+    let member = Client::new(&running, "one", "member").await;
+    member.put("/v1/AUTH_one/c/own", b"x").await;
+    let manifest = [("x-object-manifest", "s/part/")];
+    member.ask("PUT", "/v1/AUTH_one/c/own", &manifest, b"").await.expect(403);
+    member.ask("POST", "/v1/AUTH_one/c/own", &manifest, b"").await.expect(403);
+    owner.ask("POST", "/v1/AUTH_one/s", &[("x-container-read", "one:member")], b"").await.expect(204);
+    member.ask("PUT", "/v1/AUTH_one/c/own", &manifest, b"").await.expect(201);
     running.stop().await;
 }

@@ -1,10 +1,12 @@
 //! The fields of a form that come before its file.
 
 use super::malformed;
+use crate::allowance::Allowance;
 use bytes::Bytes;
 use futures::Stream;
 use multer::{Field, Multipart};
 use s3s::{S3Error, S3Result, s3_error};
+use std::time::Duration;
 
 /// The most bytes of all fields before the file, names and values together: as in S3.
 const MOST_BYTES: usize = 20 << 10;
@@ -46,6 +48,9 @@ impl Fields {
     }
 }
 
+/// How long a form up to its file may take: nobody knows yet who sends it.
+const WITHIN: Duration = Duration::from_secs(60);
+
 /// Reads a form up to its file, of which nothing is read yet.
 pub(super) async fn read<E>(
     body: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
@@ -54,15 +59,29 @@ pub(super) async fn read<E>(
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
-    let mut form = Multipart::new(body, boundary);
+    let read = tokio::time::timeout(WITHIN, read_at_any_pace(body, boundary)).await;
+    read.unwrap_or_else(|_| Err(s3_error!(RequestTimeout, "The fields of the form took too long to come.")))
+}
+
+async fn read_at_any_pace<E>(
+    body: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+    boundary: String,
+) -> S3Result<(Fields, Field<'static>)>
+where
+    E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
+{
+    let allowance = Allowance::new();
+    let mut form = Multipart::new(allowance.over(body), boundary);
     let mut fields: Vec<(String, String)> = Vec::new();
     let mut bytes = 0;
     while let Some(mut field) = form.next_field().await.map_err(broken)? {
+        allowance.renew(0);
         let name = field.name().ok_or_else(malformed)?.to_ascii_lowercase();
         if name == "file" {
             // Some send a whole path; the name is behind its last slash.
             let path = field.file_name().unwrap_or_default();
             let file_name = path.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+            allowance.lift();
             return Ok((Fields { fields, file_name }, field));
         }
         bytes += name.len();

@@ -10,7 +10,7 @@ use super::Swift;
 use super::refusal::{Outcome, Refusal};
 use crate::catalogue::Moment;
 use crate::device::Device;
-use crate::identity::{Caller, Issued, Token};
+use crate::identity::{Issued, Token};
 use http::StatusCode;
 use zeroize::Zeroizing;
 
@@ -33,12 +33,8 @@ impl<D: Device> Swift<D> {
     /// 401 for whatever is wrong.
     pub(super) async fn log_in(&self, login: Login, now: Moment) -> Outcome<(Token, Issued)> {
         let Login { account, user, password } = login;
-        let caller = self.users.by_password(&account, &user, password).await.ok_or_else(refused)?;
-        self.issue(&caller, now)
-    }
-
-    fn issue(&self, caller: &Caller, now: Moment) -> Outcome<(Token, Issued)> {
-        self.tokens.issue(&self.users, caller, now).ok_or_else(no_token)
+        let proven = self.users.by_password(&account, &user, password).await.ok_or_else(refused)?;
+        self.tokens.issue(&self.users, &proven, now).ok_or_else(no_token)
     }
 
     /// A new token for who has one already. It ends when that one does.
@@ -46,9 +42,8 @@ impl<D: Device> Swift<D> {
     /// # Errors
     /// 401 if the old one is worth nothing.
     pub(super) fn exchange(&self, token: &str, now: Moment) -> Outcome<(Token, Issued)> {
-        let old = self.tokens.look_up(&self.users, token, now).ok_or_else(refused)?;
-        let new = self.tokens.issue_until(&self.users, &old.caller, now, old.expires);
-        new.ok_or_else(no_token)
+        self.tokens.look_up(&self.users, token, now).ok_or_else(refused)?;
+        self.tokens.exchange(&self.users, token, now).ok_or_else(no_token)
     }
 }
 

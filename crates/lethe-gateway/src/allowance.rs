@@ -1,0 +1,111 @@
+//! How much a parser may read before it has understood something.
+//!
+//! Parsers of forms and archives keep what they have not understood yet: a boundary that never comes, a header that
+//! never ends. They read through an allowance, which their caller renews with each thing that is understood.
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt, TryStreamExt};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// Enough for every head, and for what comes in one piece behind it.
+const BYTES: u64 = 1 << 20;
+
+/// The bytes that may still be read; clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowance(Arc<AtomicU64>);
+
+/// More than that was read, and nothing understood.
+#[derive(Debug, thiserror::Error)]
+#[error("what was sent could not be understood so far, and is too much to keep")]
+pub(crate) struct TooMuch;
+
+impl Allowance {
+    pub(crate) fn new() -> Self {
+        Allowance(Arc::new(AtomicU64::new(BYTES)))
+    }
+
+    /// Something was understood: as much may come again, and `skipped` bytes beside that nobody keeps.
+    pub(crate) fn renew(&self, skipped: u64) {
+        self.0.store(BYTES.saturating_add(skipped), Ordering::Relaxed);
+    }
+
+    /// What comes now is handed on and not kept.
+    pub(crate) fn lift(&self) {
+        self.0.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    fn take(&self, bytes: usize) -> Result<(), TooMuch> {
+        let spend = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(bytes as u64) };
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).map(drop).map_err(|_| TooMuch)
+    }
+
+    /// A body that fails when the allowance is used up.
+    pub(crate) fn over<E>(
+        &self,
+        body: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+    ) -> impl Stream<Item = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>> + Send + 'static
+    where
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
+    {
+        let allowance = self.clone();
+        body.map_err(Into::into).map(move |piece| {
+            let piece = piece?;
+            allowance.take(piece.len())?;
+            Ok(piece)
+        })
+    }
+
+    /// A reader that fails when the allowance is used up.
+    pub(crate) fn over_reader<R>(&self, inner: R) -> Allowed<R> {
+        Allowed { inner, allowance: self.clone() }
+    }
+}
+
+/// See [`Allowance::over_reader`].
+pub(crate) struct Allowed<R> {
+    inner: R,
+    allowance: Allowance,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Allowed<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(context, into))?;
+        let read = into.filled().len() - before;
+        Poll::Ready(self.allowance.take(read).map_err(io::Error::other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::stream;
+
+    #[tokio::test]
+    async fn what_is_not_understood_ends_and_what_is_goes_on() {
+        let allowance = Allowance::new();
+        let piece = || Ok::<_, io::Error>(Bytes::from(vec![0; 400 << 10]));
+        let mut body = Box::pin(allowance.over(stream::repeat_with(piece)));
+        for _ in 0..20 {
+            body.next().await.expect("a piece").expect("within the allowance");
+            body.next().await.expect("a piece").expect("within the allowance");
+            allowance.renew(0);
+        }
+        allowance.lift();
+        for _ in 0..20 {
+            body.next().await.expect("a piece").expect("nothing is kept");
+        }
+        allowance.renew(0);
+        let understood = body.take(3).filter(|piece| std::future::ready(piece.is_ok())).count().await;
+        assert_eq!(understood, 2);
+    }
+}
