@@ -1,7 +1,7 @@
 //! The gateway over a link, beside the same server with the ORAM off.
 //!
 //! Real HTTP over loopback, in real time: clients of S3 (`object_store`), the gateway's own server, and below it either
-//! a vault or a [`plain`] device, each behind a link of its own. The store beneath is memory, so that the link is what
+//! a vault or a `plain` device, each behind a link of its own. The store beneath is memory, so that the link is what
 //! is slow; the trusted disk is a real one, and synced.
 
 mod cell;
