@@ -3,9 +3,9 @@
 use crate::freestanding::{self, Toolchain};
 use crate::setup;
 use crate::tool::{cargo, command, output, run};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// One step.
@@ -166,6 +166,16 @@ fn deny() -> Result<()> {
     ]))
 }
 
+/// Builds every program, library, test and example of the workspace, and says where programs are.
+///
+/// All steps build this one set: of fewer packages, their dependencies would have other features, and cargo would
+/// build most of them again.
+fn build() -> Result<PathBuf> {
+    run(cargo().args(["build", "--workspace", "--all-targets"]))?;
+    let root = std::env::current_dir()?;
+    Ok(std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into).join("debug"))
+}
+
 fn docs() -> Result<()> {
     run(cargo().args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
     run(cargo().args(["test", "--workspace", "--doc"]))
@@ -175,16 +185,15 @@ fn examples() -> Result<()> {
     let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata: serde_json::Value =
         serde_json::from_str(&metadata).context("cargo metadata printed no JSON")?;
+    let built = build()?.join("examples");
     let mut found = 0;
     for package in metadata["packages"].as_array().into_iter().flatten() {
         for target in package["targets"].as_array().into_iter().flatten() {
             if target["kind"][0] != "example" {
                 continue;
             }
-            let (Some(package), Some(example)) = (package["name"].as_str(), target["name"].as_str()) else {
-                bail!("cargo metadata names no package or no example");
-            };
-            run(cargo().args(["run", "--quiet", "-p", package, "--example", example]))?;
+            let example = target["name"].as_str().context("cargo metadata does not name an example")?;
+            run(&mut command(built.join(example)))?;
             found += 1;
         }
     }
@@ -195,11 +204,11 @@ fn examples() -> Result<()> {
 fn no_std() -> Result<()> {
     let toolchain =
         Toolchain::find().context("no toolchain builds for machines without an operating system")?;
-    let into = target(&std::env::current_dir()?).join("no-std");
+    let into = build()?.with_file_name("no-std");
     freestanding::link_for_riscv(toolchain, &into)?;
     let module = freestanding::build_for_wasm(toolchain, &into)?;
     run(cargo()
-        .args(["test", "--package", "lethe-bare", "--test", "in_wasm", "--", "--ignored"])
+        .args(["test", "--workspace", "--test", "in_wasm", "--", "--ignored"])
         .env("LETHE_BARE_WASM", module))
 }
 
@@ -214,23 +223,9 @@ fn fuzz(seconds: u64) -> Result<()> {
         .env("BOLERO_RANDOM_TEST_TIME_MS", (seconds * 1000).to_string()))
 }
 
-/// Where cargo leaves programs.
-fn target(root: &Path) -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into)
-}
-
 fn pager() -> Result<()> {
     setup::python()?;
-    run(cargo().args([
-        "build",
-        "--package",
-        "lethe",
-        "--package",
-        "lethe-preload",
-        "--package",
-        "lethe-programs",
-    ]))?;
-    let built = target(&std::env::current_dir()?).join("debug");
+    let built = build()?;
     run(command(setup::in_python("python"))
         .args(["-m", "pytest", "tests/pager"])
         .env("LETHE_BIN", built.join("lethe"))
@@ -240,34 +235,28 @@ fn pager() -> Result<()> {
 fn compatibility() -> Result<()> {
     setup::python()?;
     setup::versitygw()?;
-    run(cargo().args(["build", "--package", "lethe"]))?;
     run(command(setup::in_python("python"))
         .args(["-m", "pytest", "--quiet", "tests/compatibility"])
-        .env("LETHE_BIN", target(&std::env::current_dir()?).join("debug/lethe"))
+        .env("LETHE_BIN", build()?.join("lethe"))
         .env("LETHE_TEST_VERSITYGW", setup::versitygw_path()?))
 }
 
 fn tempest() -> Result<()> {
     setup::tempest()?;
-    run(cargo().args(["build", "--package", "lethe"]))?;
-    let built = target(&std::env::current_dir()?).join("debug");
     run(command(setup::in_tempest("python"))
         .arg("tests/tempest/run.py")
-        .env("LETHE_BIN", built.join("lethe")))
+        .env("LETHE_BIN", build()?.join("lethe")))
 }
 
 fn clients() -> Result<()> {
     setup::python()?;
     setup::versitygw()?;
     setup::rclone()?;
-    run(cargo().args(["build", "--package", "lethe"]))?;
-    let root = std::env::current_dir()?;
-    let target = target(&root);
-    let fetched = root.join(setup::fetched_rclone());
+    let fetched = std::env::current_dir()?.join(setup::fetched_rclone());
     let rclone = if fetched.exists() { fetched } else { "rclone".into() };
     run(command(setup::in_python("python"))
         .args(["-m", "pytest", "tests/clients"])
-        .env("LETHE_BIN", target.join("debug/lethe"))
+        .env("LETHE_BIN", build()?.join("lethe"))
         .env("LETHE_TEST_VERSITYGW", setup::versitygw_path()?)
         .env("LETHE_TEST_RCLONE", rclone))
 }

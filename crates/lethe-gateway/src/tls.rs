@@ -153,7 +153,7 @@ impl Tls {
     }
 }
 
-/// Ring, which seals slots too. Named each time: the store's client brings another one along.
+/// Ring, which seals slots too. Named each time: a program may have chosen another for itself.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }

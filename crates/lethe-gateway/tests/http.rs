@@ -72,6 +72,7 @@ async fn start(limits: Limits) -> Running {
 
 impl Running {
     fn builder(&self) -> AmazonS3Builder {
+        lethe_store::encrypt_with_ring();
         AmazonS3Builder::new()
             .with_endpoint(format!("http://{}", self.address))
             .with_allow_http(true)

@@ -72,6 +72,7 @@ fn logs_hold_verbs_and_no_names() {
     tracing::subscriber::with_default(quiet, || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
         runtime.block_on(async {
+            lethe_store::encrypt_with_ring();
             let builder = AmazonS3Builder::new()
                 .with_endpoint(format!("http://{address}"))
                 .with_allow_http(true)

@@ -125,6 +125,7 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
     let serving = tokio::spawn(serve(listener, door, server::Options::default(), async {
         let _ = ended.await;
     }));
+    lethe_store::encrypt_with_ring();
     let client = AmazonS3Builder::new()
         .with_endpoint(format!("http://{address}"))
         .with_allow_http(true)

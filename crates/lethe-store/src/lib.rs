@@ -20,6 +20,7 @@ mod objects;
 mod recorder;
 mod requests;
 mod retry;
+mod tls;
 mod touches;
 
 pub use blobs::{Blob, BlobError, Blobs, Inventory, check_name};
@@ -31,4 +32,5 @@ pub use objects::{Objects, OpenError, OpenOptions, Versioning};
 pub use recorder::{Event, Recorder, Request, Trace};
 pub use requests::{RangeRequest, range_requests};
 pub use retry::{Retry, RetryPolicy};
+pub use tls::encrypt_with_ring;
 pub use touches::{MOST_CELLS, Touched, TouchedRow, Touches};

@@ -60,6 +60,7 @@ pub(crate) async fn start_with(options: Options, serving: server::Options) -> Ru
 
 impl Running {
     pub(crate) fn builder(&self) -> AmazonS3Builder {
+        lethe_store::encrypt_with_ring();
         AmazonS3Builder::new()
             .with_endpoint(format!("{}://{}", self.scheme, self.address))
             .with_allow_http(true)

@@ -3,6 +3,7 @@
 use super::folder::{Folder, blocking, sync_folder};
 use super::versioning::Question;
 use super::{Shared, failure};
+use crate::tls::encrypt_with_ring;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
@@ -218,6 +219,7 @@ pub(super) async fn open(location: &str, options: &OpenOptions) -> Result<Shared
         }
         Location::Cloud(cloud, url) => {
             check_plain_http(cloud, options)?;
+            encrypt_with_ring();
             let prefix = Path::from_url_path(url.path()).map_err(|error| OpenError::BadLocation {
                 location: without_password(location),
                 why: error.to_string(),

@@ -65,6 +65,7 @@ impl Served {
 
     /// A client of S3 that hides no failure behind a retry.
     pub(crate) fn s3(&self, bucket: &str) -> AmazonS3 {
+        lethe_store::encrypt_with_ring();
         AmazonS3Builder::new()
             .with_endpoint(format!("http://{}", self.address))
             .with_allow_http(true)

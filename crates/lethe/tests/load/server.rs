@@ -69,6 +69,7 @@ impl Server {
 
     /// A client that hides no failure behind a retry.
     pub(crate) fn store(&self) -> AmazonS3 {
+        lethe_store::encrypt_with_ring();
         AmazonS3Builder::new()
             .with_endpoint(format!("http://{}", self.address))
             .with_allow_http(true)

@@ -142,6 +142,7 @@ impl Serving {
     }
 
     fn client(&self) -> Result<AmazonS3, BenchError> {
+        lethe_store::encrypt_with_ring();
         AmazonS3Builder::new()
             .with_endpoint(format!("http://{}", self.address))
             .with_allow_http(true)
