@@ -189,7 +189,7 @@ impl Copier {
     /// # Errors
     /// Why one of the vaults has stopped.
     pub async fn step(&mut self) -> Result<Copied, VaultError> {
-        let Succession { old, new, turns, copied } = &self.succession;
+        let Succession { old, new, turns, .. } = &self.succession;
         let until = (self.next + self.succession.max_batch() as u64).min(old.capacity());
         let blocks = (self.next..until).map(BlockId);
         let (old, new) = (old.clone(), new.clone());
@@ -203,11 +203,13 @@ impl Copier {
         })
         .await?;
         self.next = until;
-        copied.store(until, Ordering::Relaxed);
         let batch = self.succession.max_batch() as u64;
-        if self.copied().is_all() || self.next - self.noted >= NOTED_EVERY * batch {
+        let is_all = until == self.succession.old.capacity();
+        if is_all || self.next - self.noted >= NOTED_EVERY * batch {
             self.note().await?;
         }
+        // Whoever is told of all blocks may restart at once, and finds them noted.
+        self.succession.copied.store(until, Ordering::Relaxed);
         Ok(self.copied())
     }
 
