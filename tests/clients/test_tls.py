@@ -11,7 +11,7 @@ import requests
 import trustme
 from botocore.exceptions import SSLError
 from content import content
-from programs import READY_WITHIN, Gateway
+from programs import READY_WITHIN, Gateway, Program, free_port
 from swiftclient import ClientException
 
 BUCKET = "secured"
@@ -54,6 +54,12 @@ def test_boto3_is_served_when_it_trusts_the_certificate_and_not_otherwise(secure
     s3.create_bucket(Bucket=BUCKET)
     s3.put_object(Bucket=BUCKET, Key="k", Body=content(3_000_000))
     assert s3.get_object(Bucket=BUCKET, Key="k")["Body"].read() == content(3_000_000)
+    created = {"success_action_status": "201"}
+    form = s3.generate_presigned_post(BUCKET, "form", Fields=created, Conditions=[created])
+    sent = requests.post(
+        form["url"], data=form["fields"], files={"file": b"sent"}, verify=str(tmp_path / "ca.pem"), timeout=READY_WITHIN
+    )
+    assert sent.status_code == 201 and sent.headers["Location"] == f"{secured.endpoint.url}/{BUCKET}/form", sent.text
     with pytest.raises(SSLError):
         trusting(secured, trustme.CA(), tmp_path).list_buckets()
     secured.stop()
@@ -108,3 +114,35 @@ def test_a_key_that_everybody_may_read_is_refused(secured):
     ended = secured.run("serve", "--tls-cert", str(secured.tls[0]), "--tls-key", str(secured.tls[1]))
     assert ended.returncode == 2
     assert "has mode 0644" in ended.stderr
+
+
+def test_a_provider_is_reached_over_tls_when_its_certificate_is_trusted_and_not_otherwise(
+    new_gateway, authority, tmp_path, monkeypatch
+):
+    gateway: Gateway = new_gateway()
+    gateway.tls = (tmp_path / "cert.pem", tmp_path / "key.pem")
+    write_pair(gateway, authority)
+    (cert, key), gateway.tls = gateway.tls, None
+    provider = gateway.untrusted
+    url = f"https://127.0.0.1:{free_port()}"
+    command = [str(provider.binary), "--quiet", "--port", url.removeprefix("https://")]
+    command += ["--access", provider.endpoint.access_key, "--secret", provider.endpoint.secret_key]
+    command += ["--cert", str(cert), "--key", str(key), "posix", str(provider.folder)]
+    over_tls = Program(command, tmp_path / "over-tls.log")
+    trusted = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(trusted)
+    provider.endpoint = replace(provider.endpoint, url=url)
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+    try:
+        gateway.start()
+        s3 = gateway.endpoint.client()
+        s3.create_bucket(Bucket=BUCKET)
+        s3.put_object(Bucket=BUCKET, Key="k", Body=content(300_000))
+        assert s3.get_object(Bucket=BUCKET, Key="k")["Body"].read() == content(300_000)
+        gateway.stop()
+
+        trustme.CA().cert_pem.write_to_path(trusted)
+        refused = gateway.run("check")
+        assert refused.returncode != 0 and "certificate" in refused.stderr, refused.stderr
+    finally:
+        over_tls.kill()

@@ -161,12 +161,15 @@ impl<D: Device> Account<D> {
 impl AccountEntry {
     /// What all containers hold.
     pub(crate) fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
-        for container in self.containers.values() {
-            totals.objects += container.totals.objects;
-            totals.bytes += container.totals.bytes;
-        }
-        totals
+        self.containers.values().fold(Totals::default(), |sum, container| sum + container.totals)
+    }
+
+    /// What counts against quotas.
+    pub(crate) fn held(&self) -> Totals {
+        self.containers
+            .values()
+            .map(|container| container.held())
+            .fold(Totals::default(), |sum, held| sum + held)
     }
 
     fn view(&self) -> AccountView {

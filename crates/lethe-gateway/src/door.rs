@@ -46,6 +46,8 @@ pub struct Visit {
     pub id: RequestId,
     /// The other end of the connection: a proxy's, if there is one between.
     pub peer: Option<IpAddr>,
+    /// Whether the server speaks TLS.
+    pub tls: bool,
     /// Where the log finds what was asked.
     pub verb: Verb,
 }

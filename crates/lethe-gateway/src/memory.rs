@@ -5,6 +5,7 @@
 //! likes. Shares follow from the sizes of objects in blocks, which show anyway, and from nothing else of them.
 
 use crate::error::Error;
+use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -70,9 +71,26 @@ impl Memory {
     }
 }
 
+/// Bytes and their share of the memory.
+struct Held<B> {
+    bytes: B,
+    _share: Share,
+}
+
+impl<B: AsRef<[u8]>> AsRef<[u8]> for Held<B> {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes.as_ref()
+    }
+}
+
 impl Share {
     fn of(permit: OwnedSemaphorePermit) -> Self {
         Share { _permit: Arc::new(permit) }
+    }
+
+    /// The same bytes, which give the share back when the last of them is dropped: a body keeps it until it is sent.
+    pub(crate) fn holding(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
+        Bytes::from_owner(Held { bytes, _share: self })
     }
 }
 
@@ -105,6 +123,17 @@ mod tests {
         assert_eq!(memory.free(), 0);
         drop((first, rest));
         assert_eq!(memory.free(), 6 * 64);
+    }
+
+    #[test]
+    fn bytes_give_their_share_back_with_the_last_of_them() {
+        let memory = Memory::new(4 * 64, 64, 4);
+        let text = memory.take_bytes(100).expect("room").holding(vec![7u8; 100]);
+        let rest = text.slice(50..);
+        drop(text);
+        assert_eq!((memory.free(), rest.len(), rest[49]), (2 * 64, 50, 7));
+        drop(rest);
+        assert_eq!(memory.free(), 4 * 64);
     }
 
     #[test]

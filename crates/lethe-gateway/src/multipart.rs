@@ -2,7 +2,7 @@
 
 use crate::account::Account;
 use crate::archive;
-use crate::catalogue::{Change, Details, Moment, Object, Part, Upload, UploadId};
+use crate::catalogue::{Change, Details, Moment, Object, ObjectName, Part, Upload, UploadId};
 use crate::checksums::{self, Algorithm, Checksum, Coverage, hex};
 use crate::conditions::WriteConditions;
 use crate::device::{Device, DeviceError};
@@ -56,7 +56,7 @@ impl<D: Device> Account<D> {
     /// Begins an upload. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::Device`].
+    /// [`Error::NoSuchContainer`]; [`Error::OverQuota`]; [`Error::Device`].
     pub async fn begin_upload(
         &self,
         container: &str,
@@ -80,7 +80,10 @@ impl<D: Device> Account<D> {
         self.gateway
             .inner
             .change(move |catalogue| {
-                catalogue.container(&upload.account, &upload.container)?;
+                quota::check_begun(
+                    catalogue,
+                    &ObjectName::new(&upload.account, &upload.container, &upload.key),
+                )?;
                 Ok((vec![Change::AddUpload { id, upload }], id))
             })
             .await
@@ -97,7 +100,8 @@ impl<D: Device> Account<D> {
     /// Makes what was written a part of an upload, in place of the part of this number if there is one.
     ///
     /// # Errors
-    /// [`Error::PartNumber`]; [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::Device`].
+    /// [`Error::PartNumber`]; [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::OverQuota`];
+    /// [`Error::Device`].
     pub async fn link_part(
         &self,
         container: &str,
@@ -113,7 +117,8 @@ impl<D: Device> Account<D> {
         self.gateway
             .inner
             .change(move |catalogue| {
-                catalogue.upload(&at.account, &at.container, &at.key, id)?;
+                let upload = catalogue.upload(&at.account, &at.container, &at.key, id)?;
+                quota::check_part(catalogue, &at, upload, number, written.segment.bytes())?;
                 let part = Arc::new(Part {
                     segment: written.segment,
                     md5: written.md5,
@@ -131,7 +136,7 @@ impl<D: Device> Account<D> {
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::NoParts`]; [`Error::InvalidPartOrder`];
     /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::BadDigest`]; [`Error::WrongLength`]; those of the
-    /// conditions; [`Error::Device`]. The upload stands then.
+    /// conditions; [`Error::OverQuota`]; [`Error::Device`]. The upload stands then.
     pub async fn complete_upload(
         &self,
         container: &str,
@@ -149,7 +154,7 @@ impl<D: Device> Account<D> {
                 let current = catalogue.container(&at.account, &at.container)?.object(&at.key, now);
                 conditions.check(current.map(|object| &**object))?;
                 let object = Arc::new(assemble(upload, &named, &expected, now)?);
-                quota::check(catalogue, &at, object.bytes())?;
+                quota::check_completed(catalogue, &at, upload, object.bytes())?;
                 let mut changes = vec![Change::DropUpload { id }];
                 changes.extend(archive::put(catalogue, at, Arc::clone(&object), now)?);
                 Ok((changes, object))

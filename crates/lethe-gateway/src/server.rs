@@ -210,7 +210,7 @@ impl<D: Door> Server<D> {
         let id = RequestId(self.requests.fetch_add(1, Ordering::Relaxed));
         let begun = Instant::now();
         let method = request.method().clone();
-        let visit = Visit { id, peer, verb: Verb::default() };
+        let visit = Visit { id, peer, tls: self.options.tls.is_some(), verb: Verb::default() };
         let verb = visit.verb.clone();
         let last = LastAnswer::of(&request);
         let (answering, outcome) = match self.options.admission.enter() {

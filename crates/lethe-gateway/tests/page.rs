@@ -171,3 +171,19 @@ async fn only_a_demonstration_vault_has_a_switch() {
     assert!(done.starts_with("HTTP/1.1 204"), "{done}");
     assert!(!demonstration.oblivious.load(Ordering::Relaxed));
 }
+
+#[tokio::test]
+async fn a_page_of_another_port_turns_no_switch() {
+    let demonstration = serve(true).await;
+    let cookie = demonstration.enter().await;
+    let own = format!("http://{}", demonstration.address);
+    for origin in ["http://127.0.0.1:1", "http://localhost", "null", "https://example.org"] {
+        let headers = [("cookie", cookie.as_str()), ("origin", origin)];
+        let refused = demonstration.ask("POST", "/page/oblivious", &headers, "false").await;
+        assert!(refused.starts_with("HTTP/1.1 403"), "{origin}: {refused}");
+    }
+    assert!(demonstration.oblivious.load(Ordering::Relaxed));
+    let headers = [("cookie", cookie.as_str()), ("origin", own.as_str())];
+    let done = demonstration.ask("POST", "/page/oblivious", &headers, "false").await;
+    assert!(done.starts_with("HTTP/1.1 204"), "{done}");
+}

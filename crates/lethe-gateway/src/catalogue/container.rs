@@ -111,6 +111,22 @@ impl Totals {
     }
 }
 
+impl std::ops::Add for Totals {
+    type Output = Totals;
+
+    fn add(self, other: Totals) -> Totals {
+        Totals { objects: self.objects + other.objects, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl std::ops::Sub for Totals {
+    type Output = Totals;
+
+    fn sub(self, other: Totals) -> Totals {
+        Totals { objects: self.objects - other.objects, bytes: self.bytes - other.bytes }
+    }
+}
+
 /// A container as its owner sees it.
 #[derive(Clone, Debug, Default)]
 pub struct ContainerView {
@@ -137,11 +153,18 @@ pub(crate) struct Container {
     pub(crate) settings: Arc<ContainerSettings>,
     pub(crate) objects: BTreeMap<String, Arc<Object>>,
     pub(crate) totals: Totals,
+    /// Unfinished uploads, each as an object of its parts' bytes.
+    pub(crate) pending: Totals,
 }
 
 impl Container {
     pub(crate) fn new(settings: Arc<ContainerSettings>) -> Self {
-        Container { settings, objects: BTreeMap::new(), totals: Totals::default() }
+        Container {
+            settings,
+            objects: BTreeMap::new(),
+            totals: Totals::default(),
+            pending: Totals::default(),
+        }
     }
 
     /// What the key stands for, unless its time is over.
@@ -157,6 +180,11 @@ impl Container {
 
     pub(crate) fn remove(&mut self, key: &str) -> Option<Arc<Object>> {
         self.objects.remove(key).inspect(|old| self.totals.remove(old))
+    }
+
+    /// What counts against quotas.
+    pub(crate) fn held(&self) -> Totals {
+        self.totals + self.pending
     }
 
     pub(crate) fn view(&self) -> ContainerView {

@@ -213,17 +213,32 @@ impl Catalogue {
                 }
             }
             Change::AddUpload { id, upload } => {
+                self.count_pending(&upload, Totals::default(), upload.totals());
                 self.uploads.insert(id, *upload);
             }
             Change::DropUpload { id } => {
-                self.uploads.remove(&id);
+                if let Some(upload) = self.uploads.remove(&id) {
+                    self.count_pending(&upload, upload.totals(), Totals::default());
+                }
             }
             Change::PutPart { id, number, part } => {
-                if let Some(upload) = self.uploads.get_mut(&id) {
-                    upload.parts.insert(number, part);
+                if let Some(mut upload) = self.uploads.remove(&id) {
+                    let bytes = |part: &Part| Totals { objects: 0, bytes: part.segment.bytes() };
+                    let new = bytes(&part);
+                    let old = upload.parts.insert(number, part);
+                    self.count_pending(&upload, old.map_or(Totals::default(), |old| bytes(&old)), new);
+                    self.uploads.insert(id, upload);
                 }
             }
             Change::MoveFragments { moves } => self.shelf.relocate(moves),
+        }
+    }
+
+    /// Counts a change of an unfinished upload for its container.
+    fn count_pending(&mut self, upload: &Upload, old: Totals, new: Totals) {
+        let account = self.accounts.get_mut(&upload.account);
+        if let Some(container) = account.and_then(|account| account.containers.get_mut(&upload.container)) {
+            container.pending = container.pending + new - old;
         }
     }
 

@@ -1,5 +1,6 @@
 //! Uploads in parts that are neither completed nor aborted.
 
+use super::container::Totals;
 use super::moment::Moment;
 use super::object::{Details, Segment};
 use crate::checksums::{Algorithm, Checksum, Coverage};
@@ -27,6 +28,13 @@ pub struct Upload {
     pub started: Moment,
     /// The parts uploaded so far, by number.
     pub parts: BTreeMap<u16, Arc<Part>>,
+}
+
+impl Upload {
+    /// What it counts for while it is unfinished.
+    pub(crate) fn totals(&self) -> Totals {
+        Totals { objects: 1, bytes: self.parts.values().map(|part| part.segment.bytes()).sum() }
+    }
 }
 
 /// An uploaded part: a durable piece of an object to be.

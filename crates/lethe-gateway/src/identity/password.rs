@@ -48,10 +48,34 @@ impl PasswordHash {
     /// # Errors
     /// [`PasswordError::NoRandomness`]; [`PasswordError::TooLong`].
     pub fn of(password: &[u8]) -> Result<Self, PasswordError> {
+        let params = Params::new(MEMORY_KIB, PASSES, LANES, None).map_err(|_| PasswordError::NotAHash)?;
+        PasswordHash::with(params, password)
+    }
+
+    /// The hash of no password, with the costs of another hash, or with the usual ones.
+    ///
+    /// # Errors
+    /// [`PasswordError::NoRandomness`].
+    pub(super) fn as_costly_as(other: Option<&PasswordHash>) -> Result<Self, PasswordError> {
+        match other.and_then(PasswordHash::params) {
+            Some(params) => PasswordHash::with(params, b""),
+            None => PasswordHash::of(b""),
+        }
+    }
+
+    /// What finding out whether a password fits costs, in KiB times passes.
+    pub(super) fn cost(&self) -> u64 {
+        self.params().map_or(0, |params| u64::from(params.m_cost()) * u64::from(params.t_cost()))
+    }
+
+    fn params(&self) -> Option<Params> {
+        Params::try_from(&password_hash::PasswordHash::new(&self.0).ok()?).ok()
+    }
+
+    fn with(params: Params, password: &[u8]) -> Result<Self, PasswordError> {
         let mut salt = [0; 16];
         getrandom::fill(&mut salt).map_err(|_| PasswordError::NoRandomness)?;
         let salt = SaltString::encode_b64(&salt).map_err(|_| PasswordError::NoRandomness)?;
-        let params = Params::new(MEMORY_KIB, PASSES, LANES, None).map_err(|_| PasswordError::NotAHash)?;
         let hash = Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
             .hash_password(password, &salt)
             .map_err(|_| PasswordError::TooLong)?;
@@ -106,6 +130,17 @@ mod tests {
         assert!(!hash.fits(b""));
         let read: PasswordHash = hash.as_str().parse().unwrap();
         assert!(read.fits(b"correct horse"));
+    }
+
+    #[test]
+    fn a_decoy_costs_what_another_hash_costs() {
+        let costly = PasswordHash::with(Params::new(32, 5, 2, None).unwrap(), b"x").unwrap();
+        let decoy = PasswordHash::as_costly_as(Some(&costly)).unwrap();
+        assert!(decoy.as_str().starts_with("$argon2id$v=19$m=32,t=5,p=2$"), "{}", decoy.as_str());
+        assert_eq!(decoy.cost(), costly.cost());
+        assert!(!decoy.fits(b"x"));
+        let usual = PasswordHash::as_costly_as(None).unwrap();
+        assert_eq!(usual.cost(), PasswordHash::of(b"x").unwrap().cost());
     }
 
     #[test]

@@ -76,8 +76,6 @@ pub enum UsersError {
 pub struct Users {
     table: RwLock<Arc<Table>>,
     logins: Arc<Semaphore>,
-    /// What the password of an unknown user is compared with, so that it takes as long as that of a known one.
-    decoy: PasswordHash,
 }
 
 impl std::fmt::Debug for Users {
@@ -90,6 +88,8 @@ struct Table {
     users: Vec<User>,
     by_name: HashMap<(AccountName, UserName), usize>,
     keys: Vec<(AccessKey, usize)>,
+    /// What the password of an unknown user is compared with. It costs what the costliest of the others costs.
+    decoy: PasswordHash,
 }
 
 impl Table {
@@ -108,7 +108,9 @@ impl Table {
                 keys.push((key.clone(), index));
             }
         }
-        Ok(Table { users, by_name, keys })
+        let hashes = users.iter().filter_map(|user| user.password.as_ref());
+        let decoy = PasswordHash::as_costly_as(hashes.max_by_key(|hash| hash.cost()))?;
+        Ok(Table { users, by_name, keys, decoy })
     }
 
     fn user(&self, account: &AccountName, user: &UserName) -> Option<&User> {
@@ -149,7 +151,6 @@ impl Users {
         Ok(Users {
             table: RwLock::new(Arc::new(Table::new(users)?)),
             logins: Arc::new(Semaphore::new(logins_at_a_time())),
-            decoy: PasswordHash::of(b"")?,
         })
     }
 
@@ -193,16 +194,16 @@ impl Users {
         user: &str,
         password: Zeroizing<Vec<u8>>,
     ) -> Option<Proven> {
+        let table = self.table();
         let known = match (account.parse(), user.parse()) {
             (Ok(account), Ok(user)) => {
-                let table = self.table();
                 table.user(&account, &user).map(|user| (user.caller.clone(), user.password.clone()))
             }
             _ => None,
         };
         let (caller, hash) = match known {
             Some((caller, Some(hash))) => (Some(caller), hash),
-            _ => (None, self.decoy.clone()),
+            _ => (None, table.decoy.clone()),
         };
         let turn = Arc::clone(&self.logins).acquire_owned().await.ok()?;
         let fits = tokio::task::spawn_blocking(move || {

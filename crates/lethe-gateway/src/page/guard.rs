@@ -74,6 +74,15 @@ impl Guard {
         entrance.merge(guarded).layer(from_fn_with_state(self, only_under_own_name))
     }
 
+    /// Whether a request that changes something comes from the page itself, or from no page. To a browser, all ports of
+    /// a machine are one site: it sends the cookie along for what the page of another listener asks.
+    fn is_from_page(&self, headers: &HeaderMap) -> bool {
+        headers.get_all(header::ORIGIN).iter().all(|origin| {
+            let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
+            host.is_some_and(|host| self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host)))
+        })
+    }
+
     fn has_session(&self, headers: &HeaderMap) -> bool {
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs =
@@ -109,6 +118,10 @@ async fn enter(State(guard): State<Guard>, Query(link): Query<Link>, headers: He
 }
 
 async fn only_with_cookie(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    if !request.method().is_safe() && !guard.is_from_page(request.headers()) {
+        let why = "The page changes nothing for a page of another origin. Open the link that `lethe serve` printed.\n";
+        return (StatusCode::FORBIDDEN, why).into_response();
+    }
     if guard.has_session(request.headers()) {
         return next.run(request).await;
     }

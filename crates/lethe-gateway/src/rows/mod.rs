@@ -339,7 +339,7 @@ impl Loader<'_> {
                     started: row.started,
                     parts: BTreeMap::new(),
                 };
-                catalogue.uploads.insert(*id, upload);
+                catalogue.apply_stored(Change::AddUpload { id: *id, upload: Box::new(upload) });
             }
             RowKey::Part(id, number) => {
                 let row: PartRow = read(value)?;

@@ -30,12 +30,17 @@ pub(super) struct Incoming<'a> {
     pub(super) trailers: Option<TrailingHeaders>,
 }
 
+impl Incoming<'_> {
+    /// Bytes of the object or part, where they are known before it has come.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        // Over TLS, clients send a body in chunks without Content-Length, and say how long it is without them.
+        let decoded = || self.headers.get("x-amz-decoded-content-length")?.to_str().ok()?.parse().ok();
+        self.length.and_then(|length| u64::try_from(length).ok()).or_else(decoded)
+    }
+}
+
 pub(super) async fn receive<D: Device>(account: &Account<D>, incoming: Incoming<'_>) -> S3Result<Written> {
-    // Over TLS, clients send a body in chunks without Content-Length, and say how long it is without them.
-    let length = incoming
-        .length
-        .and_then(|length| u64::try_from(length).ok())
-        .or_else(|| incoming.headers.get("x-amz-decoded-content-length")?.to_str().ok()?.parse().ok());
+    let length = incoming.bytes();
     if length.is_none() && !incoming.length_unknown {
         return Err(s3_error!(MissingContentLength));
     }

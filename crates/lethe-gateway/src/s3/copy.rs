@@ -77,14 +77,26 @@ pub(super) async fn copy_object<D: Device>(
         ));
     }
     let source: Arc<Object> = source!(account, input, &request.extensions);
+    if source.details.manifest.is_some() && !requester(&request.extensions)?.owns(account.name()) {
+        // Under the new name it would stand for what is the account's, and the asker may not read that.
+        return Err(s3_error!(
+            AccessDenied,
+            "Only who owns the bucket copies one of Swift's large objects into it."
+        ));
+    }
     let none = WriteConditions::default();
     account.check_put(&input.bucket, &input.key, &none)?;
-    let mut details: Details =
-        if replace { details!(input)? } else { Details { tags: BTreeMap::new(), ..source.details.clone() } };
+    let mut details: Details = if replace {
+        details!(input)?
+    } else {
+        // A time to go is nothing that S3 shows: its clients would lose the copy without a warning.
+        Details { tags: BTreeMap::new(), delete_at: None, ..source.details.clone() }
+    };
     let tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
     details.tags = if replace_tags { tags } else { source.details.tags.clone() };
     // A list is never copied: the copy's own counts.
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
+    account.check_room(&input.bucket, &input.key, Some(source.bytes()))?;
     let algorithm = checksums::algorithm(input.checksum_algorithm.as_ref())?;
     let of_source = source.checksum.as_ref().map(|checksum| checksum.algorithm);
     let algorithm = algorithm.or(of_source).or(Some(checksums::DEFAULT));
@@ -120,6 +132,8 @@ pub(super) async fn upload_part_copy<D: Device>(
     let range =
         input.copy_source_range.as_deref().map(|text| copy_range(text, source.bytes())).transpose()?;
     let algorithm = upload.checksum.map(|(algorithm, _)| algorithm);
+    let bytes = range.as_ref().map_or(source.bytes(), |range| range.end - range.start);
+    account.check_part_room(&input.bucket, &input.key, id, number, bytes)?;
     let written = account.gateway().copy_blocks(&source, range, algorithm).await?;
     let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut result = CopyPartResult {

@@ -55,7 +55,7 @@ impl S3Door {
         }
         request.extensions_mut().insert(visit.verb.clone());
         if form::is_form(request.method(), request.headers()) {
-            let answer = form::answer(request, &self.users, self.clock.now(), &self.behind).await;
+            let answer = form::answer(request, &self.users, self.clock.now(), &self.behind, visit.tls).await;
             return answer.or_else(|refusal| Ok(refusal.to_http_response()?));
         }
         let _held = match held_whole(&request).map(|bytes| self.memory.take_bytes(bytes)).transpose() {

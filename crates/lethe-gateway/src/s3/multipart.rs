@@ -82,6 +82,7 @@ pub(super) async fn upload_part<D: Device>(
         headers: &request.headers,
         trailers: trailers(request.trailing_headers, &request.extensions),
     };
+    account.check_part_room(&input.bucket, &input.key, id, number, incoming.bytes().unwrap_or(1))?;
     let written = receive(account, incoming).await?;
     let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut output =

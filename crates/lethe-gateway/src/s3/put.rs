@@ -38,6 +38,7 @@ pub(super) async fn put_object<D: Device>(
         headers: &request.headers,
         trailers: trailers(request.trailing_headers, &request.extensions),
     };
+    account.check_room(&input.bucket, &input.key, incoming.bytes())?;
     let written = receive(account, incoming).await?;
     let object = account.link(&input.bucket, &input.key, written, details, conditions).await?;
     let mut output = PutObjectOutput { e_tag: Some(etag(&object)), ..PutObjectOutput::default() };

@@ -12,6 +12,7 @@ use super::{At, Swift, info};
 use crate::catalogue::{AccountView, ContainerView};
 use crate::device::Device;
 use crate::door::Verb;
+use crate::gateway::Gateway;
 use axum::body::Body;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -86,7 +87,7 @@ fn list<D: Device>(asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
     let entries = listing::merge(items, page.prefixes, wanted.request.reverse);
     let name = format!("{PREFIX}{}", at.target.account);
     let holder = Holder { element: "account", item: "container", name: &name };
-    let mut answer = listed(form, listing::write(form, holder, &entries));
+    let mut answer = listed(at.account.gateway(), form, listing::write(form, holder, &entries))?;
     describe(answer.headers_mut(), at, &at.account.view());
     Ok(answer)
 }
@@ -101,14 +102,18 @@ fn entry(name: String, view: &ContainerView) -> Entry {
 }
 
 /// An answer with a listing; a plain one without entries has no body at all.
-pub(super) fn listed(form: Form, text: String) -> Response<Body> {
-    let is_empty = text.is_empty();
-    let mut answer = Response::new(Body::from(text));
-    if is_empty {
-        *answer.status_mut() = StatusCode::NO_CONTENT;
-    }
+///
+/// # Errors
+/// 503 if too little memory is free for it.
+pub(super) fn listed<D: Device>(gateway: &Gateway<D>, form: Form, text: String) -> Outcome<Response<Body>> {
+    let mut answer = if text.is_empty() {
+        empty(StatusCode::NO_CONTENT)
+    } else {
+        let share = gateway.inner.memory.take_bytes(text.len() as u64)?;
+        Response::new(Body::from(share.holding(text)))
+    };
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(form.content_type()));
-    answer
+    Ok(answer)
 }
 
 fn describe<D>(headers: &mut HeaderMap, at: &At<'_, D>, view: &AccountView) {

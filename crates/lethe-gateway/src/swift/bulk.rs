@@ -7,7 +7,7 @@ use super::describe::guess_type;
 use super::listing::Form;
 use super::refusal::{Outcome, Refusal};
 use super::rights::Right;
-use super::route::{empty, whole};
+use super::route::{empty, whole_in};
 use super::target::Target;
 use super::{At, Swift, put};
 use crate::allowance::Allowance;
@@ -100,11 +100,12 @@ pub(super) async fn delete<D: Device>(
     body: Body,
 ) -> Outcome<Response<Body>> {
     swift.check(asked, at.visitor, at.account.name(), None, Right::Own)?;
-    let text = whole(body, MOST_LIST_BYTES).await?;
+    let text = whole_in(&swift.gateway, body, MOST_LIST_BYTES).await?;
     let text = std::str::from_utf8(&text)
         .map_err(|_| Refusal::new(StatusCode::PRECONDITION_FAILED, "The list of names is not UTF-8."))?;
-    let names: Vec<String> =
-        text.lines().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
+    // One more than there may be tells that there are too many.
+    let names: Vec<String> = names.take(MOST_DELETES + 1).map(str::to_owned).collect();
     if names.len() > MOST_DELETES {
         return Err(Refusal::too_large(format!("Maximum Bulk Deletes: {MOST_DELETES} per request")));
     }

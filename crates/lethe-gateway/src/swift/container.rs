@@ -86,7 +86,7 @@ impl<D: Device> Swift<D> {
             None => page.prefixes,
         };
         let entries = listing::merge(items, groups, wanted.request.reverse);
-        Ok(answer(at, form, &view, &entries))
+        answer(at, form, &view, &entries)
     }
 
     fn list_path(
@@ -105,15 +105,20 @@ impl<D: Device> Swift<D> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(answer(at, form, view, &listing::merge(items, Vec::new(), wanted.request.reverse)))
+        answer(at, form, view, &listing::merge(items, Vec::new(), wanted.request.reverse))
     }
 }
 
-fn answer<D>(at: &At<'_, D>, form: Form, view: &ContainerView, entries: &[Entry]) -> Response<Body> {
+fn answer<D: Device>(
+    at: &At<'_, D>,
+    form: Form,
+    view: &ContainerView,
+    entries: &[Entry],
+) -> Outcome<Response<Body>> {
     let holder = Holder { element: "container", item: "object", name: at.container() };
-    let mut answer = listed(form, listing::write(form, holder, entries));
+    let mut answer = listed(at.account.gateway(), form, listing::write(form, holder, entries))?;
     describe(answer.headers_mut(), at, view);
-    answer
+    Ok(answer)
 }
 
 async fn make<D: Device>(asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {

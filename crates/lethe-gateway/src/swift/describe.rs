@@ -58,7 +58,10 @@ pub(super) fn delete_at(asked: &Asked) -> Outcome<Option<Moment>> {
         let Some(text) = asked.header(name).map(str::trim).filter(|text| !text.is_empty()) else {
             return Ok(None);
         };
-        let number = text.parse().map_err(|_| Refusal::bad_request(format!("Non-integer {name}")))?;
+        let number = text.parse().map_err(|_| match text.parse::<i64>() {
+            Ok(_) => Refusal::bad_request(format!("{name} in past")),
+            Err(_) => Refusal::bad_request(format!("Non-integer {name}")),
+        })?;
         Ok(Some(number))
     };
     let now = asked.now.seconds();

@@ -13,7 +13,7 @@ use super::listing::MOST_ENTRIES;
 use super::put::created;
 use super::refusal::{Outcome, Refusal};
 use super::rights::{Right, Visitor};
-use super::route::whole;
+use super::route::whole_in;
 use super::target::Target;
 use super::{At, Swift, bulk};
 use crate::catalogue::{Details, Manifest, Object};
@@ -28,8 +28,10 @@ use futures::{FutureExt, StreamExt};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use md5::{Digest as _, Md5};
-use serde::{Deserialize, Serialize};
+use serde::de::{self, IgnoredAny, SeqAccess};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -55,6 +57,36 @@ struct Listed {
     size_bytes: Option<u64>,
     #[serde(default)]
     range: Option<String>,
+}
+
+/// The segments of a list, one more than it may have at most: a longer one is read to its end and not kept.
+struct FirstSegments(Vec<Listed>);
+
+impl<'de> Deserialize<'de> for FirstSegments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Segments;
+
+        impl<'de> de::Visitor<'de> for Segments {
+            type Value = FirstSegments;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of segments")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<FirstSegments, A::Error> {
+                let mut listed = Vec::new();
+                while listed.len() <= MOST_SEGMENTS
+                    && let Some(segment) = entries.next_element()?
+                {
+                    listed.push(segment);
+                }
+                while entries.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(FirstSegments(listed))
+            }
+        }
+
+        deserializer.deserialize_seq(Segments)
+    }
 }
 
 /// A segment as it is kept, in the form in which `multipart-manifest=get` shows it.
@@ -244,7 +276,10 @@ impl<D: Device> Swift<D> {
         while let Some(piece) = reader.next().await {
             text.extend_from_slice(&piece?);
         }
-        Ok(text.into())
+        // Its share is free again before the list needs one.
+        drop(reader);
+        let share = self.gateway.inner.memory.take_bytes(text.len() as u64)?;
+        Ok(share.holding(text))
     }
 
     /// `multipart-manifest=get` of a static large object: its list.
@@ -282,13 +317,15 @@ impl<D: Device> Swift<D> {
         let mut details = details(asked)?;
         details.content_type.get_or_insert_with(|| guess_type(at.object()));
         at.account.check_put(at.container(), at.object(), &conditions)?;
-        let text = whole(body, MOST_LIST_BYTES).await?;
-        let listed: Vec<Listed> = serde_json::from_slice(&text).map_err(|error| {
+        let text = whole_in(&self.gateway, body, MOST_LIST_BYTES).await?;
+        let FirstSegments(listed) = serde_json::from_slice(&text).map_err(|error| {
             Refusal::bad_request(format!(
                 "The manifest is no list of {{path, etag, size_bytes, range}}: line {}",
                 error.line()
             ))
         })?;
+        // Its share is free again before the writer needs one.
+        drop(text);
         if listed.is_empty() {
             return Err(Refusal::bad_request("The manifest lists no segment."));
         }

@@ -4,7 +4,7 @@ use http::{HeaderMap, header::RANGE};
 use std::ops::Range;
 
 /// The most ranges of a request. Each is read by itself, and all of them together may be more than the object.
-const MOST_RANGES: usize = 50;
+pub(super) const MOST_RANGES: usize = 50;
 
 /// The bytes wanted of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]

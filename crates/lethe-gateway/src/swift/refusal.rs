@@ -1,5 +1,6 @@
 //! Why a request is not done: a status and a sentence.
 
+use super::range::MOST_RANGES;
 use crate::device::DeviceError;
 use crate::error::Error;
 use axum::body::Body;
@@ -123,7 +124,10 @@ impl From<Error> for Refusal {
 pub(super) fn unsatisfiable(bytes: u64) -> Refusal {
     let refusal = Refusal::new(
         StatusCode::RANGE_NOT_SATISFIABLE,
-        format!("The range lies outside of the object's {bytes} bytes."),
+        format!(
+            "No range lies within the object's {bytes} bytes; or there are more than {MOST_RANGES}, or several of more \
+             than twice the object."
+        ),
     );
     match HeaderValue::try_from(format!("bytes */{bytes}")) {
         Ok(range) => refusal.with(CONTENT_RANGE, range),

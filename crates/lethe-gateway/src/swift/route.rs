@@ -7,11 +7,13 @@ use super::target::Target;
 use super::{Swift, bulk, info};
 use crate::device::Device;
 use crate::door::Verb;
+use crate::gateway::Gateway;
 use axum::body::Body;
 use bytes::Bytes;
 use futures::StreamExt;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response, StatusCode};
+use http_body::Body as _;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -152,6 +154,16 @@ fn text(kind: &'static str, text: &'static str) -> Response<Body> {
 
 /// How long such a body may take: it holds a place among the requests, and nobody may know yet who sends it.
 const WITHIN: Duration = Duration::from_secs(60);
+
+/// All of a body that has at most this many bytes, in a share of the memory, which they keep.
+///
+/// # Errors
+/// 503 if too little of it is free; those of [`whole`].
+pub(super) async fn whole_in<D: Device>(gateway: &Gateway<D>, body: Body, most: usize) -> Outcome<Bytes> {
+    let bytes = body.size_hint().exact().unwrap_or(u64::MAX).min(most as u64);
+    let share = gateway.inner.memory.take_bytes(bytes)?;
+    Ok(share.holding(whole(body, most).await?))
+}
 
 /// All of a body that has at most this many bytes.
 ///

@@ -308,3 +308,26 @@ async fn tags_are_set_with_an_object_or_later_and_a_copy_takes_them_along() {
     assert_eq!(got.header("last-modified").map(str::to_owned), modified);
     server.stop().await;
 }
+
+#[tokio::test]
+async fn who_may_only_write_copies_no_large_object_in() {
+    use lethe_gateway::catalogue::{Details, Manifest};
+    let server = Server::start().await;
+    owner(&server, "PUT", "/open", &[PREFERRED], "").await;
+    owner(&server, "PUT", "/open?acl", &[("x-amz-acl", "public-read-write")], "").await;
+    server.send(keys::STRANGER, "PUT", "/own", &[], b"").await;
+    server.send(keys::STRANGER, "PUT", "/own/all", &[], b"").await;
+    let manifest = Manifest::Dynamic { container: "secret".into(), prefix: String::new() };
+    let elsewhere = server.account("elsewhere");
+    let set = elsewhere.update_object("own", "all", false, |details: &mut Details| {
+        details.manifest = Some(manifest);
+        Ok(())
+    });
+    set.await.expect("set");
+    let from = [("x-amz-copy-source", "/own/all")];
+    let refused = server.send(keys::STRANGER, "PUT", "/open/all", &from, b"").await;
+    assert_eq!(refused.verdict(), NO);
+    let done = server.send(keys::STRANGER, "PUT", "/own/again", &from, b"").await;
+    assert_eq!(done.verdict(), "200", "{}", done.body);
+    server.stop().await;
+}

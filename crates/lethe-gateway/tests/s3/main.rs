@@ -3,5 +3,6 @@
 mod authorization;
 mod forms;
 mod lists;
+mod quotas;
 mod server;
 mod signer;

@@ -88,7 +88,17 @@ fn user(account: &str, name: &str, role: Role, key: &str) -> User {
 
 impl Server {
     pub(crate) async fn start() -> Self {
-        let device = Arc::new(MemoryDevice::new(BLOCK, 4096, 8));
+        Self::start_over(Arc::new(MemoryDevice::new(BLOCK, 4096, 8))).await
+    }
+
+    /// The same blocks and names, served anew.
+    pub(crate) async fn again(self) -> Self {
+        let device = Arc::clone(&self.device);
+        self.stop().await;
+        Self::start_over(device).await
+    }
+
+    async fn start_over(device: Arc<MemoryDevice>) -> Self {
         let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let address = listener.local_addr().expect("bound");

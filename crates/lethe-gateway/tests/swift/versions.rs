@@ -61,3 +61,18 @@ async fn a_history_keeps_what_was_deleted() {
     assert_eq!(marker.header("content-type"), Some("application/x-deleted;swift_versions_deleted=1"));
     running.stop().await;
 }
+
+#[tokio::test]
+async fn what_the_archive_keeps_counts_for_the_account() {
+    let running = start().await;
+    let owner = Client::new(&running, "one", "owner").await;
+    let admin = Client::new(&running, "ops", "admin").await;
+    owner.ask("PUT", "/v1/AUTH_one/old", &[], b"").await.expect(201);
+    owner.ask("PUT", "/v1/AUTH_one/c", &[("x-versions-location", "old")], b"").await.expect(201);
+    admin.ask("POST", "/v1/AUTH_one", &[("x-account-meta-quota-bytes", "20")], b"").await.expect(204);
+    owner.put("/v1/AUTH_one/c/a", &[1; 10]).await;
+    owner.put("/v1/AUTH_one/c/a", &[2; 10]).await;
+    owner.ask("PUT", "/v1/AUTH_one/c/a", &[], &[3; 1]).await.expect(413);
+    assert_eq!(owner.get("/v1/AUTH_one/c/a").await.expect(200).body, [2; 10]);
+    running.stop().await;
+}

@@ -54,6 +54,7 @@ pub(super) async fn answer(
     users: &Arc<Users>,
     now: Moment,
     puts: &S3Service,
+    tls: bool,
 ) -> S3Result<Response<Body>> {
     let (parts, body) = request.into_parts();
     if let Some(verb) = parts.extensions.get::<Verb>() {
@@ -85,7 +86,9 @@ pub(super) async fn answer(
     if !answer.status().is_success() {
         return Ok(answer);
     }
-    ending.answer(answer, &bucket, &key, parts.headers.get(HOST))
+    let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let door = format!("{}://{host}", if tls { "https" } else { "http" });
+    ending.answer(answer, &bucket, &key, &door)
 }
 
 fn malformed() -> S3Error {
@@ -237,19 +240,12 @@ impl Ending {
         }))
     }
 
-    fn answer(
-        self,
-        put: Response<Body>,
-        bucket: &str,
-        key: &str,
-        host: Option<&HeaderValue>,
-    ) -> S3Result<Response<Body>> {
+    fn answer(self, put: Response<Body>, bucket: &str, key: &str, door: &str) -> S3Result<Response<Body>> {
         let (mut parts, _) = put.into_parts();
         let etag = parts.headers.get(ETAG).and_then(|etag| etag.to_str().ok()).unwrap_or_default().to_owned();
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let path = utf8_percent_encode(key, IN_PATH);
-        let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let place = format!("http://{host}/{bucket}/{path}");
+        let place = format!("{door}/{bucket}/{path}");
         let (status, location, body) = match self {
             Ending::Redirect(address) => {
                 let joint = if address.contains('?') { '&' } else { '?' };
