@@ -15,7 +15,10 @@ pub enum VaultError {
     )]
     NoVault,
     /// There is one already.
-    #[error("{0} already holds a vault: open it, restore it, or choose another place")]
+    #[error(
+        "{0} already holds a vault: serve it with the trusted folder that belongs to it (if that is lost, `lethe restore` makes \
+         another in a new folder), or choose another place"
+    )]
     AlreadyThere(&'static str),
     /// The store's header is not Lethe's.
     #[error("the store's vault header is not one of Lethe's: is this the right place?")]
@@ -120,7 +123,9 @@ pub enum VaultError {
     #[error("{0}")]
     Parameters(String),
     /// A restore was begun and not finished.
-    #[error("a restore into this trusted folder was not finished: run `restore` again, into an empty folder")]
+    #[error(
+        "a restore into this trusted folder was not finished: run `lethe restore` again, with the same flags"
+    )]
     RestoreUnfinished,
     /// The store holds no checkpoint.
     #[error("the store holds no checkpoint that could be restored")]

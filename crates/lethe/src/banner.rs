@@ -218,7 +218,15 @@ fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>, reader: Rea
         return "\nNo user has a password for Swift: `lethe user password ACCOUNT:USER` makes one.\n"
             .to_owned();
     };
-    let name = format!("{}:{}", user.caller.account.as_str(), user.caller.user.as_str());
+    let name_of = |user: &User| format!("{}:{}", user.caller.account.as_str(), user.caller.user.as_str());
+    // Beside the keys of one user, the name of another would lead to another account.
+    if let Some(other) =
+        users.iter().find(|user| !user.keys.is_empty()).filter(|user| user.password.is_none())
+    {
+        let name = name_of(other);
+        return format!("\n{name} has no password for Swift: `lethe user password {name}` makes one.\n");
+    }
+    let name = name_of(user);
     if let (Some(_), Reader::Log(_)) = (password, reader) {
         return format!(
             "\nThe password of {name} is shown at terminals only: `lethe user password {name}` makes another.\n"

@@ -1,4 +1,4 @@
-//! Ctrl-C and requests to terminate, for work that must be cleaned up after.
+//! Ctrl-C, requests to terminate and a terminal that is closed, for work that must be cleaned up after.
 
 use anyhow::{Context, Result};
 use std::time::Duration;
@@ -12,10 +12,24 @@ const SAME: Duration = Duration::from_secs(1);
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// Ctrl-C and requests to terminate. Once listened for, neither ends the process by itself any more.
+/// Ctrl-C, requests to terminate, and the end of the terminal. Once listened for, none of them ends the process by itself
+/// any more.
 pub struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
+    /// Unless whoever started the process has it live on, as `nohup` does.
+    hang_up: Option<Signal>,
+}
+
+/// Whether the process was started with the end of its terminal ignored; so too where that cannot be told.
+fn outlives_terminal() -> bool {
+    let ignored = || {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    };
+    let bit = 1 << (SignalKind::hangup().as_raw_value() - 1);
+    ignored().is_none_or(|mask| mask & bit != 0)
 }
 
 impl Interrupts {
@@ -28,14 +42,22 @@ impl Interrupts {
         Ok(Interrupts {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
+            hang_up: if outlives_terminal() { None } else { Some(listen(SignalKind::hangup())?) },
         })
     }
 
     /// Returns at the next one, or at once if it came before.
     pub async fn next(&mut self) {
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = hang_up => {}
         }
     }
 

@@ -15,6 +15,7 @@ pub mod listen;
 pub mod logging;
 pub mod made;
 pub mod opened;
+pub mod output;
 pub mod page;
 pub mod parameters;
 pub mod place;

@@ -33,7 +33,9 @@ pub fn start(settings: &Settings) -> Result<(), LoggingError> {
         .with_env_filter(filter(&settings.log_level, &settings.origins)?)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false);
+        .with_target(false)
+        // A line that cannot be written, on a full disk or into a pipe without a reader, must end no request.
+        .log_internal_errors(false);
     let started = match settings.log_format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().try_init(),

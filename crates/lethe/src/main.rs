@@ -1,9 +1,9 @@
 //! The command line.
-#![allow(clippy::print_stderr, reason = "an error that ends the program is told on standard error")]
 
 use clap::Parser;
 use lethe::commands::{Cli, run};
 use lethe::exit::Exit;
+use lethe::output;
 use std::process::ExitCode;
 
 /// An error and its causes on one line. Some texts hold those of their causes already: nothing is said twice.
@@ -18,9 +18,17 @@ fn sentence(error: &anyhow::Error) -> String {
 fn main() -> ExitCode {
     lethe::allocator::bound();
     match run(Cli::parse()) {
+        Ok(Exit::Success) => match output::lost() {
+            None => Exit::Success.into(),
+            Some(error) => {
+                let why = "what was to be printed is lost, and all else was done: standard output cannot be written";
+                output::write_error(format_args!("error: {why}: {error}"));
+                Exit::Failure.into()
+            }
+        },
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("error: {}", sentence(&error));
+            output::write_error(format_args!("error: {}", sentence(&error)));
             Exit::of(&error).into()
         }
     }

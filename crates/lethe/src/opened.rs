@@ -4,6 +4,7 @@
 use crate::config::{Settings, VaultConfig};
 use crate::device::VaultDevice;
 use crate::interrupt::Interrupts;
+use crate::output::say;
 use crate::parameters::refuse_contradictions;
 use crate::place::{Opening, Place};
 use crate::report::SuccessorFigures;
@@ -87,7 +88,6 @@ impl Following {
     }
 
     /// Fills the successor until it has all blocks, or is told to stop.
-    #[allow(clippy::print_stdout, reason = "whoever started it is told that a restart is next")]
     pub async fn copy(self, stop: CancellationToken) {
         let Following { mut copier, line, .. } = self;
         while !stop.is_cancelled() && !copier.copied().is_all() {
@@ -104,7 +104,7 @@ impl Following {
             return;
         }
         tracing::info!("the successor has all blocks: a restart has it take over");
-        println!(
+        say!(
             "The successor has all blocks: a restart has it take over. From then on serve it with\n\n  {line}\n"
         );
     }

@@ -146,6 +146,10 @@ pub struct Objects {
     pub waiting_bytes: u64,
 }
 
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 impl Report {
     /// The figures of this moment. `earlier` is the usage before this process.
     pub fn now(
@@ -155,9 +159,8 @@ impl Report {
         earlier: &Usage,
         objects: Option<Objects>,
     ) -> Self {
-        let taken_at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Report {
-            taken_at,
+            taken_at: seconds_now(),
             epoch: status.epoch,
             accesses: status.accesses,
             emergencies: status.emergencies,
@@ -206,6 +209,21 @@ impl Report {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
         }
+    }
+
+    /// Brings figures that were left up to date, where there are any: another command has opened the vault.
+    ///
+    /// # Errors
+    /// The file cannot be read, understood or written.
+    pub fn catch_up(data: &DataFolder, status: &Status) -> Result<()> {
+        let Some(mut report) = Self::load(data)? else { return Ok(()) };
+        report.taken_at = seconds_now();
+        report.epoch = status.epoch;
+        report.accesses = status.accesses;
+        report.since_shipped = status.accesses_since_checkpoint;
+        report.old_versions = status.old_versions;
+        report.receipt = status.receipt.clone();
+        report.leave(data)
     }
 
     /// Leaves these figures, in one step.
@@ -284,7 +302,7 @@ impl Report {
         }
         line("unshipped", format!("{} accesses since the last checkpoint", self.since_shipped));
         line("receipt", self.receipt.clone().unwrap_or_else(|| "none yet".into()));
-        let age = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs()) - self.taken_at;
+        let age = seconds_now().saturating_sub(self.taken_at);
         line("as of", format!("{age} s ago"));
         for warning in &self.warnings {
             line("WARNING", warning.clone());

@@ -3,7 +3,9 @@
 use crate::config::{Config, Settings};
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, StoreFlags};
+use crate::output::say;
 use crate::place::Place;
+use crate::report::Report;
 use anyhow::Result;
 use clap::Args;
 
@@ -32,6 +34,7 @@ impl Arguments {
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let (vault, _) = Place::new(&settings).open().await?;
-    println!("{}", vault.close().await?);
+    say!("{}", vault.close().await?);
+    Report::catch_up(&settings.data, &vault.status())?;
     Ok(Exit::Success)
 }

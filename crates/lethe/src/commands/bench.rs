@@ -2,6 +2,7 @@
 
 use crate::device::VaultDevice;
 use crate::exit::Exit;
+use crate::output::say;
 use crate::progress;
 use crate::size::Size;
 use anyhow::Result;
@@ -81,12 +82,12 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         bar.finish_and_clear();
         let report = report?;
         if !arguments.json {
-            println!("{report}");
+            say!("{report}");
         }
         reports.push(report);
     }
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&reports)?);
+        say!("{}", serde_json::to_string_pretty(&reports)?);
     }
     let met = reports.iter().all(Report::is_met);
     Ok(if met { Exit::Success } else { Exit::Failure })

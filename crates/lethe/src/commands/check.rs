@@ -3,9 +3,10 @@
 use crate::config::{Config, Settings};
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, StoreFlags};
+use crate::output::say;
 use crate::place::Place;
 use crate::progress;
-use crate::report::asked;
+use crate::report::{Report, asked};
 use crate::size::Size;
 use anyhow::Result;
 use clap::Args;
@@ -46,16 +47,17 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let closed = vault.close().await;
     let report = report?;
     closed?;
+    Report::catch_up(&settings.data, &vault.status())?;
     let spent = format!("Asked of the store: {}", asked(&meter.usage()));
     if report.complaints.is_empty() {
-        println!("{} buckets, {} slots, {}: all authentic", report.buckets, report.slots, Size(report.bytes));
-        println!("{spent}");
+        say!("{} buckets, {} slots, {}: all authentic", report.buckets, report.slots, Size(report.bytes));
+        say!("{spent}");
         return Ok(Exit::Success);
     }
     for complaint in &report.complaints {
-        println!("{complaint}");
+        say!("{complaint}");
     }
-    println!("{} of {} buckets are not what was written", report.complaints.len(), report.buckets);
-    println!("{spent}");
+    say!("{} of {} buckets are not what was written", report.complaints.len(), report.buckets);
+    say!("{spent}");
     Ok(Exit::Tampering)
 }

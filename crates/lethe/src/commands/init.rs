@@ -3,6 +3,7 @@
 use crate::config::{Config, KeySettings, Settings};
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, PaceFlags, PriceFlags, StoreFlags, VaultFlags};
+use crate::output::say;
 use crate::parameters::summary;
 use crate::place::Place;
 use crate::report::Report;
@@ -43,12 +44,12 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let summary = summary(&header.parameters, place.store_name(), true, prices.as_ref(), settings.serve.pace);
     let (none, status) = (Usage::default(), Status::default());
     Report::now(&summary, &status, &none, &none, None).leave(&settings.data)?;
-    println!("A new vault\n{}", summary.render());
+    say!("A new vault\n{}", summary.render());
     let key = match &settings.key {
         KeySettings::File(file) => format!("its key, {}", file.display()),
         KeySettings::Env(variable) => format!("its key, which {variable} holds"),
         KeySettings::Passphrase(_) => "its passphrase".into(),
     };
-    println!("`lethe serve` serves it. Keep {key}: without it, nothing can be read again.");
+    say!("`lethe serve` serves it. Keep {key}: without it, nothing can be read again.");
     Ok(Exit::Success)
 }

@@ -6,6 +6,7 @@ use crate::flags::{KeyFlags, StoreFlags, SuccessorFlags, VaultFlags};
 use crate::interrupt::{Interrupted, Interrupts};
 use crate::made::Made;
 use crate::opened::{Left, OF_SUCCESSOR, take_over};
+use crate::output::say;
 use crate::parameters::summary;
 use crate::place::Place;
 use crate::progress;
@@ -80,7 +81,7 @@ impl Wanted {
 pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     let wrong = |why: &str| Err(SettingsError::Successor(why.into()).into());
     if let Some(predecessor) = switch::finish(&settings.data)? {
-        println!("The successor had everything, and has taken over: {} is left.", predecessor.display());
+        say!("The successor had everything, and has taken over: {} is left.", predecessor.display());
         return Ok(Exit::Success);
     }
     let note = Note::load(&settings.data)?;
@@ -99,9 +100,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         None => {
             let (note, interrupts) = prepare(&settings, &wanted).await?;
             if wanted.prepare {
-                println!(
-                    "`lethe serve`, as before, fills it while it serves; `lethe migrate` fills it at once."
-                );
+                say!("`lethe serve`, as before, fills it while it serves; `lethe migrate` fills it at once.");
                 return Ok(Exit::Success);
             }
             fill(&settings, &note, || Ok(interrupts)).await
@@ -148,8 +147,8 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
         }
     };
     let parameters = &opening.header.parameters;
-    println!("A successor\n{}", summary(parameters, place.store_name(), true, None, None).render());
-    println!(
+    say!("A successor\n{}", summary(parameters, place.store_name(), true, None, None).render());
+    say!(
         "To fill it: {} of the store of now, and {} of its own.",
         to_copy(&header.parameters, &header.parameters),
         to_copy(parameters, &header.parameters)
@@ -157,7 +156,7 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     if let KeySettings::File(file) = &new.key
         && wanted.successor.has_key()
     {
-        println!("Keep its key, {}: without it, nothing can be read once it has taken over.", file.display());
+        say!("Keep its key, {}: without it, nothing can be read once it has taken over.", file.display());
     }
     note.leave(&settings.data)?;
     Ok((note, interrupts))
@@ -239,7 +238,7 @@ async fn fill(
         Some(Ok(copied)) if !copied.is_all() => {
             tokio::join!(old.close(), new.close()).1.context(OF_SUCCESSOR)?;
             let Copied { blocks, of } = copied;
-            println!("Stopped with {blocks} of {of} blocks copied: `lethe migrate` goes on from there.");
+            say!("Stopped with {blocks} of {of} blocks copied: `lethe migrate` goes on from there.");
             return Err(Interrupted.into());
         }
         _ => {}
@@ -249,8 +248,8 @@ async fn fill(
     let header = old.header().clone();
     take_over(settings, &header, rows, &new).await?;
     let receipt = new.close().await.context(OF_SUCCESSOR)?;
-    println!("Asked of the old store: {}.", asked(&old_meter.usage()));
-    println!("Asked of the new one:   {}.\n", asked(&new_meter.usage()));
+    say!("Asked of the old store: {}.", asked(&old_meter.usage()));
+    say!("Asked of the new one:   {}.\n", asked(&new_meter.usage()));
     let left = switch::finish(&settings.data)?.map(|predecessor| Left {
         predecessor,
         store: old_place.store_name(),
@@ -260,9 +259,9 @@ async fn fill(
     Report::now(&summary, &new.status(), &new_meter.usage(), &Usage::default(), None)
         .leave(&settings.data)?;
     if let Some(left) = left {
-        println!("{}", left.render());
+        say!("{}", left.render());
     }
-    println!("Receipt of its last checkpoint:\n{receipt}");
+    say!("Receipt of its last checkpoint:\n{receipt}");
     Ok(Exit::Success)
 }
 
@@ -271,7 +270,7 @@ async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<C
     let (_, mut copier) = Succession::over(old.clone(), new.clone()).await?;
     let Copied { blocks, of } = copier.copied();
     if blocks > 0 {
-        println!("Going on after {blocks} of {of} blocks.");
+        say!("Going on after {blocks} of {of} blocks.");
     }
     let bar = progress::steps("copying blocks", of);
     while !copier.copied().is_all() {
@@ -300,7 +299,7 @@ fn cancel(settings: &Settings, wanted: &Wanted, note: &Note) -> Result<Exit> {
     Note::forget(&settings.data)?;
     drop((held, held_too));
     clear(&new.data.trusted())?;
-    println!(
+    say!(
         "The successor is given up, and the vault is as it was. Nobody needs what is below {} any more: remove it.",
         Place::new(&new).store_name()
     );

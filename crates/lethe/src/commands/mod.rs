@@ -1,9 +1,7 @@
 //! The command line: one file a command.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "commands speak to people")]
 
 mod backup;
 mod bench;
-
 mod check;
 mod init;
 mod migrate;

@@ -3,6 +3,7 @@
 use crate::config::{Config, Settings, VaultConfig};
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, PriceFlags, StoreFlags};
+use crate::output::{say, write};
 use crate::place::{Opening, Place};
 use crate::size::Size;
 use anyhow::Result;
@@ -59,27 +60,24 @@ pub(super) async fn run(settings: Settings, removes: bool) -> Result<Exit> {
     let (setup, meter) = (opening.setup(), opening.meter());
     let found = find_orphans(&setup.disk, &setup.store, &setup.master).await?;
     let strangers = strangers(&opening).await?;
-    print!("{}", render(&found, &strangers));
-    println!("  {:<15} {}", "requests", spent(&meter.usage(), prices.as_ref()));
+    write(format_args!("{}", render(&found, &strangers)));
+    say!("  {:<15} {}", "requests", spent(&meter.usage(), prices.as_ref()));
     let dead = found.dead();
     if dead.objects == 0 {
         return Ok(Exit::Success);
     }
     if !removes {
         let reads = found.dead_checkpoints.objects;
-        println!(
-            "`lethe orphans --remove` takes {} deletions, {reads} reads and a list or two.",
-            dead.objects
-        );
+        say!("`lethe orphans --remove` takes {} deletions, {reads} reads and a list or two.", dead.objects);
         return Ok(Exit::Success);
     }
     let Removed { buckets, checkpoints, unfinished, not_ours } =
         found.remove(&setup.store, &setup.master).await?;
-    println!("Removed {buckets} buckets, {checkpoints} checkpoints and {unfinished} unfinished files.");
+    say!("Removed {buckets} buckets, {checkpoints} checkpoints and {unfinished} unfinished files.");
     if not_ours > 0 {
-        println!("{not_ours} under a checkpoint's name were not sealed with this vault's key, and stay.");
+        say!("{not_ours} under a checkpoint's name were not sealed with this vault's key, and stay.");
     }
-    println!("  {:<15} {}", "requests", spent(&meter.usage(), prices.as_ref()));
+    say!("  {:<15} {}", "requests", spent(&meter.usage(), prices.as_ref()));
     Ok(Exit::Success)
 }
 

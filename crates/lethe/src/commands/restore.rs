@@ -4,6 +4,7 @@ use crate::config::{Config, Settings};
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, StoreFlags};
 use crate::made::Made;
+use crate::output::{complain, say};
 use crate::parameters::summary;
 use crate::place::Place;
 use crate::progress;
@@ -55,7 +56,7 @@ impl Arguments {
 pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     let place = Place::new(&settings);
     if wanted.expect.is_none() {
-        eprintln!(
+        complain!(
             "warning: without --expect RECEIPT, an older consistent state of the store cannot be told from the newest"
         );
     }
@@ -96,8 +97,8 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
             return Err(error);
         }
     };
-    println!("The vault is restored. To serve it:\n\n  {}\n\nReceipt of its new state:", place.serve_line());
-    println!("{receipt}");
+    say!("The vault is restored. To serve it:\n\n  {}\n\nReceipt of its new state:", place.serve_line());
+    say!("{receipt}");
     let summary = summary(&parameters, place.store_name(), false, None, None);
     let batch = u64::from(parameters.scheme.max_batch());
     let written = parameters.scheme.capacity();

@@ -3,6 +3,7 @@
 use crate::config::{Config, Settings};
 use crate::exit::Exit;
 use crate::flags::PriceFlags;
+use crate::output::write;
 use crate::place::Place;
 use crate::report::Report;
 use anyhow::{Result, bail};
@@ -37,6 +38,6 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
         }
         return Err(place.no_vault());
     };
-    print!("{}", report.render(prices.as_ref()));
+    write(format_args!("{}", report.render(prices.as_ref())));
     Ok(Exit::Success)
 }

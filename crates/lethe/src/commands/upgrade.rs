@@ -4,8 +4,9 @@ use crate::config::{Config, Settings};
 use crate::device::VaultDevice;
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, StoreFlags};
+use crate::output::say;
 use crate::place::Place;
-use crate::report::asked;
+use crate::report::{Report, asked};
 use anyhow::Result;
 use clap::Args;
 use lethe_gateway::{FIRST_ACCOUNT, Gateway};
@@ -38,13 +39,14 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let upgraded = Gateway::upgrade(&VaultDevice::Alone(vault.clone()), FIRST_ACCOUNT).await;
     let closed = vault.close().await;
     if upgraded? {
-        println!(
+        say!(
             "The catalogue is of the present format now; what it held belongs to the account {FIRST_ACCOUNT}."
         );
     } else {
-        println!("Nothing to do: the catalogue is of the present format.");
+        say!("Nothing to do: the catalogue is of the present format.");
     }
-    println!("Receipt of the last checkpoint in the store:\n  {}", closed?);
-    println!("Asked of the store: {}", asked(&meter.usage()));
+    say!("Receipt of the last checkpoint in the store:\n  {}", closed?);
+    Report::catch_up(&settings.data, &vault.status())?;
+    say!("Asked of the store: {}", asked(&meter.usage()));
     Ok(Exit::Success)
 }

@@ -2,6 +2,7 @@
 
 use crate::config::Settings;
 use crate::exit::Exit;
+use crate::output::say;
 use crate::place::Place;
 use crate::users_file::{UsersFile, UsersFileError, hash, new_key, new_password};
 use anyhow::Result;
@@ -169,7 +170,7 @@ pub(super) fn run(settings: &Settings, arguments: Arguments) -> Result<Exit> {
         Action::List => list(&file)?,
         Action::Remove { user } => {
             remove(&file, &user)?;
-            println!("Removed {user}.");
+            say!("Removed {user}.");
         }
         Action::Password { user, password_stdin } => {
             let (password, made) = password(password_stdin)?;
@@ -178,7 +179,7 @@ pub(super) fn run(settings: &Settings, arguments: Arguments) -> Result<Exit> {
                 user.password = Some(hash);
                 Ok(())
             })?;
-            println!("{user} has another password.");
+            say!("{user} has another password.");
             show_password(&password, made);
         }
         Action::Keys { user, remove: None } => {
@@ -195,7 +196,7 @@ pub(super) fn run(settings: &Settings, arguments: Arguments) -> Result<Exit> {
                 user.keys.retain(|key| key.id != id);
                 if user.keys.len() == before { Err(UserError::NoSuchKey) } else { Ok(()) }
             })?;
-            println!("The access key is worth nothing now.");
+            say!("The access key is worth nothing now.");
         }
     }
     Ok(Exit::Success)
@@ -215,7 +216,7 @@ fn add(file: &UsersFile, add: Add) -> Result<(), UserError> {
         users.push(user);
         Ok(())
     })?;
-    println!("Added {name} ({}).", add.role.role().name());
+    say!("Added {name} ({}).", add.role.role().name());
     if let Some((password, made)) = &password {
         show_password(password, *made);
     }
@@ -232,7 +233,7 @@ fn list(file: &UsersFile) -> Result<(), UserError> {
         let keys: Vec<&str> = user.keys.iter().map(|key| &*key.id).collect();
         let keys =
             if keys.is_empty() { "no S3 keys".to_owned() } else { format!("S3 keys {}", keys.join(", ")) };
-        println!("{}:{}  {}  {password}  {keys}", account.as_str(), name.as_str(), role.name());
+        say!("{}:{}  {}  {password}  {keys}", account.as_str(), name.as_str(), role.name());
     }
     Ok(())
 }
@@ -275,10 +276,10 @@ fn password(from_stdin: bool) -> Result<(Zeroizing<String>, bool), UserError> {
 
 fn show_password(password: &str, made: bool) {
     if made {
-        println!("  password            {password}   (shown this once)");
+        say!("  password            {password}   (shown this once)");
     }
 }
 
 fn show_key(key: &AccessKey) {
-    println!("  access_key_id       {}\n  secret_access_key   {}", key.id, *key.secret);
+    say!("  access_key_id       {}\n  secret_access_key   {}", key.id, *key.secret);
 }

@@ -200,3 +200,11 @@ fn an_ordinary_vault_cannot_do_without_its_oram() {
     assert!(answer.starts_with("HTTP/1.1 409") && answer.contains("--demonstration"), "{answer}");
     assert_eq!(served.told()["demonstration"], Value::Null);
 }
+
+#[test]
+fn a_demonstration_leaves_nothing_when_its_terminal_is_closed() {
+    let desk = Desk::new();
+    let served = Served::spawn(&desk, command(&desk, "--demonstration quiet"));
+    assert_eq!(served.end_by(rustix::process::Signal::HUP), 0);
+    assert_eq!(leftovers(&desk), Vec::<std::path::PathBuf>::new());
+}

@@ -37,8 +37,8 @@ impl Desk {
     /// The command, ready to be started.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new("env");
-        // Whoever runs the tests in the background may ignore Ctrl-C, and the command would inherit that.
-        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_lethe")]);
+        // Whoever runs the tests in the background may ignore both, and the command would inherit that.
+        command.args(["--default-signal=INT,HUP", env!("CARGO_BIN_EXE_lethe")]);
         command.args(line.split_whitespace()).current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LETHE_")) {

@@ -5,6 +5,7 @@ mod desk;
 mod leftovers;
 mod migrate;
 mod openings;
+mod output;
 mod served;
 mod usage;
 mod users;

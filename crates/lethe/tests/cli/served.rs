@@ -34,8 +34,13 @@ impl Served {
     }
 
     /// Starts this command, of a desk.
-    pub(crate) fn spawn(desk: &Desk, mut command: Command) -> Self {
-        let mut process = command.args(["--log", "warn"]).spawn().expect("it starts");
+    pub(crate) fn spawn(desk: &Desk, command: Command) -> Self {
+        Self::spawn_logging(desk, command, "warn")
+    }
+
+    /// The same, with a log of this level.
+    pub(crate) fn spawn_logging(desk: &Desk, mut command: Command, level: &str) -> Self {
+        let mut process = command.args(["--log", level]).spawn().expect("it starts");
         let mut said = BufReader::new(process.stdout.take().expect("piped")).lines();
         let mut after = |what: &str| loop {
             let line = said.next().expect("it goes on").expect("text");
@@ -112,8 +117,13 @@ impl Served {
     }
 
     /// Asks it to end as Ctrl-C does; its exit code.
-    pub(crate) fn stop(mut self) -> i32 {
-        kill_process(Pid::from_child(&self.process), Signal::INT).expect("it runs");
+    pub(crate) fn stop(self) -> i32 {
+        self.end_by(Signal::INT)
+    }
+
+    /// Sends it a signal that ends it; its exit code.
+    pub(crate) fn end_by(mut self, signal: Signal) -> i32 {
+        kill_process(Pid::from_child(&self.process), signal).expect("it runs");
         self.process.wait().expect("it ends").code().expect("it ends by itself")
     }
 }

@@ -3,6 +3,7 @@
 use super::counted::Counted;
 use super::paged::{Paging, Program, exit_code, run_unpaged};
 use crate::exit::Exit;
+use crate::output::complain;
 use anyhow::Result;
 use clap::Args;
 use lethe_pager::options::PAGE_BYTES;
@@ -48,15 +49,15 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 fn tell_end(status: ExitStatus) {
     match status.signal() {
         Some(signal) => {
-            eprintln!("lethe page: the program was ended by signal {signal}, and left no figures")
+            complain!("lethe page: the program was ended by signal {signal}, and left no figures")
         }
-        None => eprintln!("lethe page: the program made way for another, and left no figures"),
+        None => complain!("lethe page: the program made way for another, and left no figures"),
     }
 }
 
 fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<Duration>) {
-    eprintln!();
-    eprintln!(
+    complain!();
+    complain!(
         "lethe page: {}, {}, {} pages resident, heap of at most {} MiB, {:.1} MiB trusted",
         paging.scheme_with_ratio(),
         paging.cipher,
@@ -64,7 +65,7 @@ fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<D
         counted.heap_bytes >> 20,
         counted.trusted_bytes as f64 / (1 << 20) as f64
     );
-    eprintln!(
+    complain!(
         "  {} faults, {} evictions, {:.1} µs a fault (moving {:.1}, writing {:.1}, reading {:.1})",
         counted.faults,
         counted.evictions,
@@ -74,19 +75,19 @@ fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<D
         micros(counted.read, counted.faults)
     );
     if counted.soft_faults > 0 {
-        eprintln!("  {} touches found their page in its second chance", counted.soft_faults);
+        complain!("  {} touches found their page in its second chance", counted.soft_faults);
     }
     if !counted.idle.is_zero() {
-        eprintln!("  {:.3} s of work between the faults", counted.idle.as_secs_f64());
+        complain!("  {:.3} s of work between the faults", counted.idle.as_secs_f64());
     }
     let seconds = paged.as_secs_f64();
     match unpaged {
-        Some(unpaged) => eprintln!(
+        Some(unpaged) => complain!(
             "  {seconds:.3} s, against {:.3} s unpaged: {:.2} times",
             unpaged.as_secs_f64(),
             seconds / unpaged.as_secs_f64()
         ),
-        None => eprintln!(
+        None => complain!(
             "  {seconds:.3} s, {:.0} % of it in faults; --compare measures the program unpaged too",
             100.0 * counted.total.as_secs_f64() / seconds
         ),

@@ -3,6 +3,7 @@
 use crate::banner::{self, Reader};
 use crate::config::Settings;
 use crate::demonstration::Switch;
+use crate::output::say;
 use crate::page::{Sources, leave_link};
 use anyhow::{Context, Result};
 use axum::Router;
@@ -69,7 +70,7 @@ pub(super) fn owners_page(
     let guard = Guard::draw(address)?;
     let link = guard.link(address);
     let file = leave_link(&settings.data, &link)?;
-    println!("{}", banner::page(&link, Reader::of_output(&file)));
+    say!("{}", banner::page(&link, Reader::of_output(&file)));
     let tell = Arc::new(move || sources.tell());
     Ok(page::router(Page { tell, set_oblivious, ended: stop.clone() }, guard))
 }

@@ -13,6 +13,7 @@ use crate::device::VaultDevice;
 use crate::exit::Exit;
 use crate::flags::{KeyFlags, PaceFlags, PriceFlags, ServeFlags, StoreFlags, VaultFlags};
 use crate::interrupt::Interrupts;
+use crate::output::say;
 use crate::page::Sources;
 use crate::public_figures::figures;
 use crate::report::Report;
@@ -159,7 +160,7 @@ async fn serve<D: Device>(
         successor: successor.clone(),
     });
     for warning in status.warnings() {
-        println!("WARNING: {warning}\n");
+        say!("WARNING: {warning}\n");
     }
     status.leave()?;
     let stop = CancellationToken::new();
@@ -201,9 +202,7 @@ async fn serve<D: Device>(
     if failed {
         tracing::error!("the vault has stopped; the server ends");
     } else {
-        println!(
-            "Stopping: requests under way are finished, the vault is flushed. Ctrl-C again stops at once."
-        );
+        say!("Stopping: requests under way are finished, the vault is flushed. Ctrl-C again stops at once.");
     }
     let stopping = async {
         stop.cancel();
@@ -225,9 +224,9 @@ async fn serve<D: Device>(
         let receipt = device.close().await?;
         status.leave()?;
         if is_demonstration {
-            println!("Stopped. The demonstration's vault goes with its folder.");
+            say!("Stopped. The demonstration's vault goes with its folder.");
         } else {
-            println!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
+            say!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
         }
         Ok(Exit::Success)
     };
@@ -241,15 +240,15 @@ fn announce(ready: &Ready, demonstrated: Option<&Demonstrated>) -> Result<()> {
     let credentials = ready.settings.data.credentials();
     let reader = Reader::of_output(&credentials);
     let password = ready.password.as_deref().map(String::as_str);
-    println!("{}", banner::serving(&ready.summary, &addresses, &ready.users, password, reader));
+    say!("{}", banner::serving(&ready.summary, &addresses, &ready.users, password, reader));
     if let Some(demonstrated) = demonstrated {
-        println!("{}", banner::demonstration(ready.settings.data.root(), demonstrated.pattern));
+        say!("{}", banner::demonstration(ready.settings.data.root(), demonstrated.pattern));
     }
     if let Some(left) = &ready.left {
-        println!("{}", left.render());
+        say!("{}", left.render());
     }
     if let Some(following) = &ready.following {
-        println!("{}", following.render());
+        say!("{}", following.render());
     }
     Ok(())
 }

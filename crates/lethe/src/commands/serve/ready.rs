@@ -11,7 +11,7 @@ use crate::page::Provider;
 use crate::parameters::summary;
 use crate::place::Place;
 use crate::users_file::UsersFile;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use lethe_gateway::Tls;
 use lethe_gateway::identity::User;
 use lethe_store::{Prices, Versioning};
@@ -72,7 +72,8 @@ impl Listeners {
 /// # Errors
 /// Everything that can be wrong with addresses, files, key, store or vault; Ctrl-C.
 pub(super) async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Ready> {
-    let tls = settings.serve.tls.as_ref().map(|files| Tls::load(&files.cert, &files.key)).transpose()?;
+    let tls = settings.serve.tls.as_ref().map(|files| Tls::load(&files.cert, &files.key)).transpose();
+    let tls = tls.context("--tls-cert and --tls-key")?;
     // The addresses first: a port that is taken should not cost the time of opening a vault.
     let listeners = Listeners::bind(settings)?;
     let place = Place::new(settings);

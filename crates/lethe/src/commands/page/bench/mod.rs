@@ -14,6 +14,7 @@ mod whole;
 
 use super::library;
 use crate::exit::Exit;
+use crate::output::say;
 use crate::progress;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -102,7 +103,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         let metered = (plan.metered_rounds > 0).then(|| meter(plan, &programs, &bar)).transpose()?;
         Ok(Figures::of(plan, &rounds, metered.as_ref()))
     };
-    let say = |table: String| bar.suspend(|| println!("{table}\n"));
+    let say = |table: String| bar.suspend(|| say!("{table}\n"));
 
     let figures = measure(&paper)?;
     say(table::slowdowns(&figures));

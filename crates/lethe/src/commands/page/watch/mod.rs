@@ -6,6 +6,7 @@ mod verdict;
 
 use super::paged::{Ended, Paging, Program, exit_code, misused};
 use crate::exit::Exit;
+use crate::output::complain;
 use anyhow::{Context, Result};
 use clap::Args;
 use lethe_pager::watch::{Changes, WatchError, Watcher};
@@ -67,7 +68,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
             csv.write(&watched.csv())?;
         }
     } else {
-        eprintln!("lethe page: there was nothing to watch: the program ended before it began");
+        complain!("lethe page: there was nothing to watch: the program ended before it began");
     }
     std::process::exit(exit_code(ended.status))
 }
@@ -103,8 +104,8 @@ impl Arguments {
 
     fn tell(&self, watched: &Watched, ended: &Ended) {
         let Paging { scheme, cipher, resident, .. } = &self.paging;
-        eprintln!();
-        eprintln!(
+        complain!();
+        complain!(
             "lethe page: {}, {cipher}, {resident} pages resident, {} of untrusted memory",
             self.paging.scheme_with_ratio(),
             watched.slots()
@@ -113,7 +114,7 @@ impl Arguments {
             Some(counted) if counted.faults > watched.faults() => format!(" of {}", counted.faults),
             _ => String::new(),
         };
-        eprintln!(
+        complain!(
             "  watched {}{all} faults with {} evictions: {} slots changed, {:.1} a fault, at most {}",
             watched.faults(),
             watched.evictions(),
@@ -121,7 +122,7 @@ impl Arguments {
             watched.changed() as f64 / watched.faults().max(1) as f64,
             watched.most_changed()
         );
-        eprintln!("  {}", verdict::of(*scheme, watched));
+        complain!("  {}", verdict::of(*scheme, watched));
     }
 }
 

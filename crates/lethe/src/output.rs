@@ -1,0 +1,47 @@
+//! What a command answers, on standard output.
+//!
+//! A reader that has gone, or a full disk, must end no command half-way: what was being done is done, and only then is
+//! it said that nobody could read the answer.
+
+use std::fmt::Arguments;
+use std::io::{ErrorKind, Write};
+use std::sync::OnceLock;
+
+/// The first failure to write.
+static LOST: OnceLock<std::io::Error> = OnceLock::new();
+
+/// Writes a text.
+pub fn write(text: Arguments<'_>) {
+    if LOST.get().is_some() {
+        return;
+    }
+    let mut output = std::io::stdout().lock();
+    if let Err(error) = output.write_fmt(text).and_then(|()| output.flush()) {
+        // Only the first one counts.
+        let _ = LOST.set(error);
+    }
+}
+
+/// Why the answer was not written. A reader that has read enough and gone is no reason.
+pub fn lost() -> Option<&'static std::io::Error> {
+    LOST.get().filter(|error| error.kind() != ErrorKind::BrokenPipe)
+}
+
+/// Writes a line to standard error, if it can be written.
+pub fn write_error(text: Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Prints a line that a command answers.
+macro_rules! say {
+    () => { $crate::output::write(format_args!("\n")) };
+    ($($text:tt)*) => { $crate::output::write(format_args!("{}\n", format_args!($($text)*))) };
+}
+pub(crate) use say;
+
+/// Prints a line on standard error.
+macro_rules! complain {
+    () => { $crate::output::write_error(format_args!("")) };
+    ($($text:tt)*) => { $crate::output::write_error(format_args!($($text)*)) };
+}
+pub(crate) use complain;
