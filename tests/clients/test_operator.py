@@ -9,12 +9,13 @@ import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from content import content
 from programs import Gateway, environment
 from test_kill import BUCKET, Ledger, compare, load
 
 VERSIONING = "versioning on"
-PATIENCE = 300.0
+PATIENCE = 240.0
 """Seconds after which a successor that is not filled counts as stuck."""
 
 
@@ -112,6 +113,7 @@ def successor_has(gateway: Gateway, wanted: int) -> None:
     raise AssertionError(f"the successor has no {wanted} blocks:\n{told}\n{gateway.log.read_text()}")
 
 
+@pytest.mark.timeout(900)
 def test_a_vault_grows_moves_and_changes_its_key_while_it_is_served(new_gateway, tmp_path):
     gateway: Gateway = new_gateway()
     gateway.capacity = "32MiB"
