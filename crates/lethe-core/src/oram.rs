@@ -83,8 +83,8 @@ pub enum OramError<E: core::error::Error + 'static> {
 ///
 /// `access` is the on-line work of a batch, `idle` a bounded step of what is owed after it. Both take `&self`, so
 /// that a driver can keep an access in flight while an earlier eviction is still being written; one thread polls
-/// both. **At most one `access` and one `idle` are in flight at a time.** Dropping a future of either half-way tears
-/// the state: the driver owns its futures and polls each of them to its end.
+/// both. More of them may be in flight: they take turns, in the order in which they were first polled. Dropping a
+/// future half-way tears the state: the driver owns its futures and polls each of them to its end.
 ///
 /// A scheme is deterministic in its snapshot, its randomness, the batches, and the order in which its store
 /// operations complete. Whoever records these can run it again and get the same trace.

@@ -437,7 +437,7 @@ impl<'a> EditingStore<'a> {
         let slot_bytes = into.len() / slots.len().max(1);
         let mut order: Vec<(Slot, usize)> =
             slots.iter().enumerate().map(|(nth, slot)| (self.place(*slot), nth)).collect();
-        if self.working.get() == Work::Idle {
+        if matches!(self.working.get(), Work::Idle(_)) {
             order.sort_unstable();
         }
         let places: Vec<Slot> = order.iter().map(|(place, _)| *place).collect();

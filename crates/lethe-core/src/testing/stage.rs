@@ -1,5 +1,5 @@
-//! Drives a scheme step by step and writes down what shows: one access and one step of `idle` beside each other,
-//! store operations that end when and in the order that the test decides.
+//! Drives a scheme step by step and writes down what shows: an access and steps of `idle` beside one another, store
+//! operations that end when and in the order that the test decides.
 
 use super::array_model::{ArrayModel, Operation};
 use super::executor::Task;
@@ -14,8 +14,8 @@ use core::cell::Cell;
 pub enum Work {
     /// On-line work: an access.
     Access,
-    /// Off-line work: a step of `idle`.
-    Idle,
+    /// Off-line work: the step of `idle` that was begun after so many others.
+    Idle(usize),
 }
 
 /// What shows, in order: the trace, and what the driver does. All of it is public.
@@ -30,8 +30,8 @@ pub enum Event {
     },
     /// A batch of so many accesses begins.
     AccessBegins(usize),
-    /// A step of `idle` begins.
-    IdleBegins,
+    /// The step of `idle` of this number begins.
+    IdleBegins(usize),
     /// The store is asked for something.
     Asks(Work, TraceEntry),
     /// The store has done what this work asked for.
@@ -52,7 +52,9 @@ pub struct Stage<'a, O> {
     model: ArrayModel,
     working: Rc<Cell<Work>>,
     access: Option<Task<'a>>,
-    idle: Option<Task<'a>>,
+    /// Steps of `idle` in flight, the oldest first, and how many were ever begun.
+    idles: Vec<(usize, Task<'a>)>,
+    idles_begun: usize,
     /// Who waits for the store, in the order asked.
     asking: Vec<Work>,
     holding_back: bool,
@@ -68,7 +70,8 @@ impl<'a, O: Oram> Stage<'a, O> {
             model,
             working: Rc::new(Cell::new(Work::Access)),
             access: None,
-            idle: None,
+            idles: Vec::new(),
+            idles_begun: 0,
             asking: Vec::new(),
             holding_back: false,
             events: Vec::new(),
@@ -96,7 +99,7 @@ impl<'a, O: Oram> Stage<'a, O> {
     /// Begins a batch.
     ///
     /// # Panics
-    /// If an access is in flight, as the contract of [`Oram`] has it.
+    /// If an access is in flight.
     pub fn begin_access(&mut self, operations: &[Operation]) {
         assert!(self.access.is_none(), "one access at a time");
         self.events.push(Event::AccessBegins(operations.len()));
@@ -105,27 +108,27 @@ impl<'a, O: Oram> Stage<'a, O> {
     }
 
     /// Begins a step of `idle`.
-    ///
-    /// # Panics
-    /// If one is in flight, as the contract of [`Oram`] has it.
     pub fn begin_idle(&mut self) {
-        assert!(self.idle.is_none(), "one step of idle at a time");
-        self.events.push(Event::IdleBegins);
-        let oram = self.oram;
-        self.idle = Some(Task::new(async move {
+        let (oram, nth) = (self.oram, self.idles_begun);
+        self.idles_begun += 1;
+        self.events.push(Event::IdleBegins(nth));
+        let step = Task::new(async move {
             if let Err(error) = oram.idle().await {
                 panic!("idle failed: {error}");
             }
-        }));
+        });
+        self.idles.push((nth, step));
         self.run();
     }
 
-    /// Whether work of this kind is in flight.
-    pub fn is_in_flight(&self, work: Work) -> bool {
-        match work {
-            Work::Access => self.access.is_some(),
-            Work::Idle => self.idle.is_some(),
-        }
+    /// Whether an access is in flight.
+    pub fn is_accessing(&self) -> bool {
+        self.access.is_some()
+    }
+
+    /// Steps of `idle` in flight.
+    pub fn idles(&self) -> usize {
+        self.idles.len()
     }
 
     /// Who waits for the store, in the order asked.
@@ -148,7 +151,7 @@ impl<'a, O: Oram> Stage<'a, O> {
     /// # Panics
     /// If work waits although the store has done all that was asked: it would wait for ever.
     pub fn finish(&mut self) {
-        while self.access.is_some() || self.idle.is_some() {
+        while self.access.is_some() || !self.idles.is_empty() {
             assert!(!self.asking.is_empty(), "work waits for something that nobody will do");
             self.complete(0);
         }
@@ -167,25 +170,26 @@ impl<'a, O: Oram> Stage<'a, O> {
     fn run(&mut self) {
         let mut progress = true;
         while progress {
-            progress = self.poll(Work::Access) | self.poll(Work::Idle);
+            progress = false;
+            if let Some(access) = self.access.take() {
+                let (progressed, access) = self.poll(Work::Access, access);
+                progress |= progressed;
+                self.access = access;
+            }
+            for (nth, step) in core::mem::take(&mut self.idles) {
+                let (progressed, step) = self.poll(Work::Idle(nth), step);
+                progress |= progressed;
+                self.idles.extend(step.map(|step| (nth, step)));
+            }
         }
         self.events.push(Event::Rests);
     }
 
-    fn poll(&mut self, work: Work) -> bool {
-        let task = match work {
-            Work::Access => &mut self.access,
-            Work::Idle => &mut self.idle,
-        };
-        let Some(running) = task else {
-            return false;
-        };
+    /// Returns whether it went on, and what is left of it.
+    fn poll(&mut self, work: Work, mut running: Task<'a>) -> (bool, Option<Task<'a>>) {
         self.working.set(work);
         let progress = running.poll();
         let ended = running.has_ended();
-        if ended {
-            *task = None;
-        }
         for entry in self.store.take_trace() {
             self.events.push(Event::Asks(work, entry));
             if self.holding_back {
@@ -197,6 +201,6 @@ impl<'a, O: Oram> Stage<'a, O> {
         if ended {
             self.events.push(Event::Ends(work));
         }
-        progress
+        (progress, (!ended).then_some(running))
     }
 }

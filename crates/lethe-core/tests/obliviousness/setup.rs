@@ -58,6 +58,7 @@ pub(crate) enum Driven {
     Promptly,
     Late,
     Beside,
+    Overlapping,
 }
 
 pub(crate) fn trials(
@@ -77,6 +78,7 @@ pub(crate) fn trials(
                 Driven::Promptly => Pace::Prompt,
                 Driven::Late => Pace::Late,
                 Driven::Beside => Pace::Beside(nth),
+                Driven::Overlapping => Pace::Overlapping(nth),
             };
             let events = run(seed, &operations, pace);
             Trial { operations, events }

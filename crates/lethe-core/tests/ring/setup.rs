@@ -100,12 +100,21 @@ pub(crate) struct Order {
     /// Which of the possible things is next.
     pub(crate) choices: Vec<u8>,
     /// Whose store operations end only when nothing else can go on.
-    pub(crate) held: Option<Work>,
+    pub(crate) held: Option<Held>,
+    /// The most steps of `idle` at a time.
+    pub(crate) most_idles: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Held {
+    Access,
+    Idle,
 }
 
 pub(crate) fn order() -> impl Strategy<Value = Order> {
-    let held = prop::sample::select(vec![None, None, Some(Work::Access), Some(Work::Idle)]);
-    (prop::collection::vec(any::<u8>(), 1..300), held).prop_map(|(choices, held)| Order { choices, held })
+    let held = prop::sample::select(vec![None, None, Some(Held::Access), Some(Held::Idle)]);
+    (prop::collection::vec(any::<u8>(), 1..300), held, 1usize..=3)
+        .prop_map(|(choices, held, most_idles)| Order { choices, held, most_idles })
 }
 
 /// Runs batches beside idle steps, the store getting done in whatever order. Returns all that showed.
@@ -123,9 +132,12 @@ pub(crate) fn interleave<O: Oram>(
     let mut choose = |among: usize| usize::from(*choices.next().expect("it never ends")) % among;
     loop {
         let (owed, must_idle) = stage.owes();
-        let can_access = !stage.is_in_flight(Work::Access) && !must_idle && batches.len() > 0;
-        let can_idle = !stage.is_in_flight(Work::Idle) && owed > 0;
-        let held = |work: &Work| order.held == Some(*work);
+        let can_access = !stage.is_accessing() && !must_idle && batches.len() > 0;
+        let can_idle = stage.idles() < order.most_idles && owed > 0;
+        let held = |work: &Work| match work {
+            Work::Access => order.held == Some(Held::Access),
+            Work::Idle(_) => order.held == Some(Held::Idle),
+        };
         let mut answers: Vec<usize> =
             (0..stage.asking().len()).filter(|nth| !held(&stage.asking()[*nth])).collect();
         if answers.is_empty() && !can_access && !can_idle {

@@ -12,7 +12,8 @@
 //!
 //! **Costs.** On line: one round trip, `L - top + 1` slots for each access; all reads of a batch go out together.
 //! Off line, every A accesses: one round trip that reads at most Z unread slots of each bucket of a path, and one
-//! that writes the path's buckets. [`RingParameters::slots_per_access`] adds them up.
+//! that writes the path's buckets. [`RingParameters::slots_per_access`] adds them up. Two steps of `idle` may be in
+//! flight: the second one reads while the first one writes, so that a link is busy both ways.
 //!
 //! **Errors.** See [`OramError`]; after a `Store` or `Contradiction` error the state is torn.
 
@@ -30,7 +31,7 @@ use crate::store::Store;
 use crate::tree::eviction_order::reverse_lexicographic;
 use crate::tree::geometry::Geometry;
 use crate::tree::placement::Placement;
-use crate::turns::Turns;
+use crate::turns::{Turn, Turns};
 use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -40,13 +41,16 @@ use core::future::poll_fn;
 use core::task::{Poll, Waker};
 use rand_core::RngCore;
 
+/// How many rewrites may be on their way to the store.
+const MOST_REWRITES: usize = 2;
+
 /// A Ring ORAM over a store, a position map and a source of randomness.
 pub struct Ring<S, P, R> {
     parameters: RingParameters,
     tree: Geometry,
     store: S,
     positions: P,
-    /// One access at a time, and one step of `idle`.
+    /// One access at a time, and one step of `idle` up to its write.
     access_turns: Turns,
     idle_turns: Turns,
     state: RefCell<State<R>>,
@@ -69,15 +73,23 @@ struct State<R> {
     rounds: u64,
     /// The access that waits for the end of such a round.
     waiting: Option<Waker>,
-    /// Buckets whose rewriting is in flight, and the blocks in them that still stand in the stash as well.
-    writing: Vec<Bucket>,
-    placed: Vec<Placed>,
+    /// What is on its way to the store: at most two rewrites, of different buckets.
+    writing: Vec<Rewrite>,
+    /// The step of `idle` that waits for one of them.
+    waiting_to_read: Option<Waker>,
     /// Blocks of the batch in flight: they stay in the stash until it is served.
     pinned: Vec<(BlockId, Leaf)>,
     placement: Placement,
     buffers: Vec<Vec<u8>>,
     /// An operation failed or was dropped half-way.
     torn: bool,
+}
+
+/// Buckets that are being written, and the blocks in them that still stand in the stash as well.
+struct Rewrite {
+    round: u64,
+    buckets: Vec<Bucket>,
+    placed: Vec<Placed>,
 }
 
 #[derive(Clone, Copy)]
@@ -140,7 +152,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Ring<S, P, R> {
             rounds: 0,
             waiting: None,
             writing: Vec::new(),
-            placed: Vec::new(),
+            waiting_to_read: None,
             pinned: Vec::new(),
             placement: Placement::default(),
             buffers: Vec::new(),
@@ -245,16 +257,42 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Ring<S, P, R> {
     }
 
     /// `EvictPath` and `EarlyReshuffle` (Algorithms 2 and 3): what is unread of these buckets comes into the stash,
-    /// then they are rewritten from it.
-    async fn rewrite(&self, leaf: Leaf, buckets: &[(Level, Bucket)]) -> Result<(), OramError<S::Error>> {
+    /// then they are rewritten from it. The turn ends with the reads: those of the next step overlap this write.
+    async fn rewrite(
+        &self,
+        turn: Turn<'_>,
+        leaf: Leaf,
+        buckets: &[(Level, Bucket)],
+    ) -> Result<(), OramError<S::Error>> {
         let fetches = self.state.borrow_mut().plan_evacuation(buckets, &self.tree);
         self.fetch(&fetches).await?;
-        let (numbers, buffer) = self.state.borrow_mut().refill(leaf, buckets, &self.tree);
+        let (round, buffer) = self.state.borrow_mut().refill(leaf, buckets, &self.tree);
+        drop(turn);
+        let numbers: Vec<Bucket> = buckets.iter().map(|(_, bucket)| *bucket).collect();
         self.store.write(&numbers, &buffer).await?;
         let mut state = self.state.borrow_mut();
-        state.written();
+        state.written(round);
         state.buffers.push(buffer);
         Ok(())
+    }
+
+    /// Waits until no more than one rewrite is being written, and that one of other buckets than the next path's.
+    async fn await_writes(&self) -> Result<(), OramError<S::Error>> {
+        poll_fn(|context| {
+            let mut state = self.state.borrow_mut();
+            if state.torn {
+                return Poll::Ready(Err(OramError::Torn));
+            }
+            let next = reverse_lexicographic(state.evictions, self.tree.leaf_level());
+            let is_free = |bucket| state.writing.iter().all(|rewrite| !rewrite.buckets.contains(&bucket));
+            if state.writing.len() < MOST_REWRITES && self.tree.path(next).all(|(_, bucket)| is_free(bucket))
+            {
+                return Poll::Ready(Ok(()));
+            }
+            state.waiting_to_read = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await
     }
 }
 
@@ -264,7 +302,8 @@ impl<S: Store, R: RngCore> Ring<S, FlatPositionMap<S::Error>, R> {
     /// While [`must_idle`](Oram::must_idle) is false, at most `stash_bound - max_batch` blocks are in its stash.
     pub fn snapshot(&self) -> Option<RingSnapshot> {
         let state = self.state.borrow();
-        let quiet = self.access_turns.is_free() && self.idle_turns.is_free() && !state.torn;
+        let idles = !self.idle_turns.is_free() || !state.writing.is_empty();
+        let quiet = self.access_turns.is_free() && !idles && !state.torn;
         quiet.then(|| RingSnapshot {
             parameters: self.parameters.clone(),
             positions: self.positions.snapshot(),
@@ -399,22 +438,20 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for Ring<S, P,
     }
 
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.idle_turns.take().await;
-        if self.state.borrow().torn {
-            return Err(OramError::Torn);
-        }
+        let turn = self.idle_turns.take().await;
+        self.await_writes().await?;
         let unfinished = Unfinished(&self.state);
-        let turn = self.state.borrow_mut().next_turn(&self.parameters, &self.tree);
-        match turn {
-            Some(Turn::Reshuffle(bucket)) => {
+        let due = self.state.borrow_mut().next_due(&self.parameters, &self.tree);
+        match due {
+            Some(Due::Reshuffle(bucket)) => {
                 let level = self.tree.level_of(bucket);
                 let leaf =
                     Leaf((bucket.0 - self.tree.first_of(level).0) << (self.parameters.leaf_level - level.0));
-                self.rewrite(leaf, &[(level, bucket)]).await?;
+                self.rewrite(turn, leaf, &[(level, bucket)]).await?;
             }
-            Some(Turn::Evict(leaf)) => {
+            Some(Due::Evict(leaf)) => {
                 let path: Vec<(Level, Bucket)> = self.tree.path(leaf).collect();
-                self.rewrite(leaf, &path).await?;
+                self.rewrite(turn, leaf, &path).await?;
             }
             None => self.positions.idle().await?,
         }
@@ -427,7 +464,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for Ring<S, P,
     }
 }
 
-enum Turn {
+/// What `idle` does next.
+enum Due {
     Reshuffle(Bucket),
     Evict(Leaf),
 }
@@ -507,9 +545,11 @@ impl<R: RngCore> State<R> {
     /// The batch will need this block: it gets its new leaf now, and stays in the stash until it is served.
     fn pin(&mut self, block: BlockId, leaf: Leaf, tree: &Geometry) {
         self.pinned.push((block, leaf));
-        if let Some(at) = self.placed.iter().position(|placed| placed.block == block) {
-            let placed = self.placed.swap_remove(at);
-            self.metadata.forget(tree, placed.level, placed.slot);
+        for Rewrite { placed, .. } in &mut self.writing {
+            if let Some(at) = placed.iter().position(|placed| placed.block == block) {
+                let placed = placed.swap_remove(at);
+                self.metadata.forget(tree, placed.level, placed.slot);
+            }
         }
         if let Some(handle) = self.stash.find(block) {
             self.stash.remap(handle, leaf);
@@ -560,7 +600,8 @@ impl<R: RngCore> State<R> {
     }
 
     /// Places stash blocks into the buckets and lays out their plaintext, each block in a random slot.
-    fn refill(&mut self, leaf: Leaf, buckets: &[(Level, Bucket)], tree: &Geometry) -> (Vec<Bucket>, Vec<u8>) {
+    /// Returns the round, which names the rewrite.
+    fn refill(&mut self, leaf: Leaf, buckets: &[(Level, Bucket)], tree: &Geometry) -> (u64, Vec<u8>) {
         self.reading.clear();
         self.unfilled = false;
         if let Some(waiting) = self.waiting.take() {
@@ -571,30 +612,38 @@ impl<R: RngCore> State<R> {
             let rewritten = buckets.iter().any(|(at, _)| *at == level);
             if rewritten { tree.shape(level).blocks as usize } else { 0 }
         };
-        let free = |block| self.pinned.iter().all(|(pinned, _)| *pinned != block);
+        let is_placed = |block| {
+            self.writing.iter().any(|rewrite| rewrite.placed.iter().any(|placed| placed.block == block))
+        };
+        let free = |block| self.pinned.iter().all(|(pinned, _)| *pinned != block) && !is_placed(block);
         placement.plan(&self.stash, tree, leaf, room, free);
         let bytes = |level: Level| (tree.shape(level).slots * tree.shape(level).slot_bytes) as usize;
         let mut buffer = self.buffer(buckets.iter().map(|(level, _)| bytes(*level)).sum());
+        let mut placed = Vec::new();
         let mut start = 0;
         for (level, bucket) in buckets.iter().copied() {
             self.metadata.rewrite(tree, level, bucket);
-            self.lay_out(
-                placement.chosen(level),
-                level,
-                bucket,
-                tree,
-                &mut buffer[start..start + bytes(level)],
-            );
+            let into = &mut buffer[start..start + bytes(level)];
+            placed.extend(self.lay_out(placement.chosen(level), level, bucket, tree, into));
             start += bytes(level);
         }
         self.placement = placement;
-        self.writing.extend(buckets.iter().map(|(_, bucket)| *bucket));
-        (self.writing.clone(), buffer)
+        let buckets = buckets.iter().map(|(_, bucket)| *bucket).collect();
+        self.writing.push(Rewrite { round: self.rounds, buckets, placed });
+        (self.rounds, buffer)
     }
 
-    fn lay_out(&mut self, chosen: &[Handle], level: Level, bucket: Bucket, tree: &Geometry, into: &mut [u8]) {
+    fn lay_out(
+        &mut self,
+        chosen: &[Handle],
+        level: Level,
+        bucket: Bucket,
+        tree: &Geometry,
+        into: &mut [u8],
+    ) -> Vec<Placed> {
         let slot_bytes = tree.shape(level).slot_bytes as usize;
         let mut free: Vec<u32> = (0..tree.shape(level).slots).collect();
+        let mut placed = Vec::with_capacity(chosen.len());
         for handle in chosen.iter().copied() {
             let slot = Slot { bucket, index: free.swap_remove(self.draw_below(free.len())) };
             let block = self.stash.block(handle);
@@ -602,25 +651,29 @@ impl<R: RngCore> State<R> {
             block_header::write(place, block, self.stash.leaf(handle));
             place[HEADER_BYTES..].copy_from_slice(self.stash.payload(handle));
             self.metadata.put(tree, level, slot, block);
-            self.placed.push(Placed { block, level, slot });
+            placed.push(Placed { block, level, slot });
         }
+        placed
     }
 
     /// The rewritten buckets are in the store: their blocks leave the stash.
-    fn written(&mut self) {
-        self.writing.clear();
-        for placed in core::mem::take(&mut self.placed) {
-            let handle =
-                self.stash.find(placed.block).expect("a placed block stays until its bucket is written");
+    fn written(&mut self, round: u64) {
+        for Placed { block, .. } in
+            self.writing.extract_if(.., |rewrite| rewrite.round == round).flat_map(|rewrite| rewrite.placed)
+        {
+            let handle = self.stash.find(block).expect("a placed block stays until its bucket is written");
             self.stash.remove(handle);
+        }
+        if let Some(waiting) = self.waiting_to_read.take() {
+            waiting.wake();
         }
     }
 
-    fn next_turn(&mut self, parameters: &RingParameters, tree: &Geometry) -> Option<Turn> {
+    fn next_due(&mut self, parameters: &RingParameters, tree: &Geometry) -> Option<Due> {
         while let Some(bucket) = self.worn.pop_front() {
             // An eviction may have rewritten it since.
             if self.metadata.reads(tree, bucket) > parameters.reads_before_reshuffle() {
-                return Some(Turn::Reshuffle(bucket));
+                return Some(Due::Reshuffle(bucket));
             }
         }
         let emergency = self.needs_emergency(parameters);
@@ -631,12 +684,12 @@ impl<R: RngCore> State<R> {
         self.unfilled = true;
         let leaf = reverse_lexicographic(self.evictions, tree.leaf_level());
         self.evictions += 1;
-        Some(Turn::Evict(leaf))
+        Some(Due::Evict(leaf))
     }
 
     /// Blocks that count against the stash bound: those that only wait for a write to complete do not.
     fn resident(&self) -> usize {
-        self.stash.len() - self.placed.len()
+        self.stash.len() - self.writing.iter().map(|rewrite| rewrite.placed.len()).sum::<usize>()
     }
 
     /// Scheduled evictions that have not begun.
@@ -657,7 +710,7 @@ impl<R: RngCore> State<R> {
     }
 
     fn in_flight(&self, bucket: Bucket) -> bool {
-        self.reading.contains(&bucket) || self.writing.contains(&bucket)
+        self.reading.contains(&bucket) || self.writing.iter().any(|rewrite| rewrite.buckets.contains(&bucket))
     }
 
     fn draw_leaf(&mut self, leaf_level: u32) -> Leaf {
@@ -694,7 +747,7 @@ impl<R> Drop for Unfinished<'_, R> {
             return;
         };
         state.torn = true;
-        if let Some(waiting) = state.waiting.take() {
+        for waiting in [state.waiting.take(), state.waiting_to_read.take()].into_iter().flatten() {
             waiting.wake();
         }
     }

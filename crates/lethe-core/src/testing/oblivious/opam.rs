@@ -100,7 +100,7 @@ impl Watch for OpamWatch {
                     Adversary::Snapshot => self.choices(buckets),
                 }
             }
-            Event::Asks(Work::Idle, entry) => Err(format!("idle asked for {entry:?}")),
+            Event::Asks(Work::Idle(_), entry) => Err(format!("idle asked for {entry:?}")),
             Event::Ends(Work::Access) => {
                 ensure(self.due == 0, || format!("the batch ended {} accesses early", self.due))
             }

@@ -21,6 +21,8 @@ pub enum Pace {
     /// Beside the accesses, the store getting done in an order drawn from a public seed. What is in the store by then
     /// is written promptly.
     Beside(u64),
+    /// The same, with two steps of off-line work at a time.
+    Overlapping(u64),
 }
 
 /// Runs a script on an ORAM that was never used, and gives back all that showed. `working` learns whose work is polled.
@@ -56,20 +58,21 @@ pub fn run_script<O: Oram>(
                 }
             }
         }
-        Pace::Beside(seed) => beside(&mut stage, rest, seed),
+        Pace::Beside(seed) => beside(&mut stage, rest, 1, seed),
+        Pace::Overlapping(seed) => beside(&mut stage, rest, 2, seed),
     }
     assert_eq!(oram.emergencies(), 0, "an eviction outside of the public schedule");
     stage.take_events()
 }
 
-fn beside<O: Oram>(stage: &mut Stage<'_, O>, script: &[Vec<Operation>], seed: u64) {
+fn beside<O: Oram>(stage: &mut Stage<'_, O>, script: &[Vec<Operation>], most_idles: usize, seed: u64) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut batches = script.iter();
     stage.hold_back(true);
     loop {
         let (owed, must_idle) = stage.owes();
-        let can_access = !stage.is_in_flight(Work::Access) && !must_idle && batches.len() > 0;
-        let can_idle = !stage.is_in_flight(Work::Idle) && owed > 0;
+        let can_access = !stage.is_accessing() && !must_idle && batches.len() > 0;
+        let can_idle = stage.idles() < most_idles && owed > 0;
         let others = usize::from(can_access) + usize::from(can_idle);
         match others + stage.asking().len() {
             0 => break,

@@ -370,22 +370,22 @@ impl Watch for RecursiveWatch {
                 ensure(self.at == 0, || String::from("an access ended before it came to the largest tree"))?;
                 self.levels[0].end_access()
             }
-            Event::IdleBegins => {
+            Event::IdleBegins(_) => {
                 let holds = |level: &FullWatch| level.accesses_held > 0 || level.on_line.is_some();
                 self.idle = self.levels.iter().position(holds).unwrap_or(0);
                 self.levels[self.idle].begin_idle();
                 Ok(())
             }
-            Event::Asks(Work::Idle, TraceEntry::Read(_)) => Err(String::from("idle read")),
-            Event::Asks(Work::Idle, TraceEntry::Write(buckets)) => {
+            Event::Asks(Work::Idle(_), TraceEntry::Read(_)) => Err(String::from("idle read")),
+            Event::Asks(Work::Idle(_), TraceEntry::Write(buckets)) => {
                 self.levels[self.idle].write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
             }
-            Event::Answered(Work::Idle) => {
+            Event::Answered(Work::Idle(_)) => {
                 self.levels[self.idle].off_line = Some(OffLine::MustEnd);
                 self.levels[self.idle].writing.clear();
                 Ok(())
             }
-            Event::Ends(Work::Idle) => self.levels[self.idle].end_idle(),
+            Event::Ends(Work::Idle(_)) => self.levels[self.idle].end_idle(),
             Event::Rests => self.levels.iter_mut().try_for_each(FullWatch::rests),
             Event::Recovers(_) => Ok(()),
         }

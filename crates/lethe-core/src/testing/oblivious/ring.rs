@@ -94,6 +94,8 @@ struct OnLine {
 
 #[derive(PartialEq)]
 enum Phase {
+    /// What it does is not decided yet: another one reads, or what it would read is being written.
+    Waits,
     MustRead,
     Reading,
     MustWrite,
@@ -102,6 +104,7 @@ enum Phase {
 }
 
 struct OffLine {
+    step: usize,
     /// Whether it is an eviction, not a reshuffle.
     evicts: bool,
     buckets: Vec<u64>,
@@ -117,7 +120,7 @@ struct FullWatch {
     accesses: u64,
     evictions: u64,
     on_line: Option<OnLine>,
-    off_line: Option<OffLine>,
+    off_line: Vec<OffLine>,
     /// Rounds of evictions' reads so far.
     rounds: u64,
     sights: Sights,
@@ -156,13 +159,20 @@ impl Watch for FullWatch {
                 Ok(())
             }
             Event::Ends(Work::Access) => self.end_access(),
-            Event::IdleBegins => self.begin_idle(),
-            Event::Asks(Work::Idle, TraceEntry::Read(slots)) => self.evacuate(slots),
-            Event::Asks(Work::Idle, TraceEntry::Write(buckets)) => {
-                self.rewrite(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
+            Event::IdleBegins(step) => {
+                let (evicts, buckets, phase) = (false, Vec::new(), Phase::Waits);
+                self.off_line.push(OffLine { step: *step, evicts, buckets, phase });
+                self.decide();
+                Ok(())
             }
-            Event::Answered(Work::Idle) => {
-                let Some(off_line) = &mut self.off_line else {
+            Event::Asks(Work::Idle(step), TraceEntry::Read(slots)) => self.evacuate(*step, slots),
+            Event::Asks(Work::Idle(step), TraceEntry::Write(buckets)) => {
+                self.rewrite(*step, &buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())?;
+                self.decide();
+                Ok(())
+            }
+            Event::Answered(Work::Idle(step)) => {
+                let Some(off_line) = self.off_line.iter_mut().find(|idle| idle.step == *step) else {
                     return Err(String::from("an answer to nobody"));
                 };
                 off_line.phase = match off_line.phase {
@@ -171,7 +181,11 @@ impl Watch for FullWatch {
                 };
                 Ok(())
             }
-            Event::Ends(Work::Idle) => self.end_idle(),
+            Event::Ends(Work::Idle(step)) => {
+                self.end_idle(*step)?;
+                self.decide();
+                Ok(())
+            }
             Event::Rests => self.rest(),
             Event::Recovers(_) => Ok(()),
         }
@@ -197,7 +211,7 @@ impl FullWatch {
             accesses: 0,
             evictions: 0,
             on_line: None,
-            off_line: None,
+            off_line: Vec::new(),
             rounds: 0,
             sights: Sights::default(),
         }
@@ -212,7 +226,7 @@ impl FullWatch {
         let unfilled = |idle: &OffLine| {
             idle.evicts && matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite)
         };
-        let late = self.behind() + u64::from(self.off_line.as_ref().is_some_and(unfilled)) > 1;
+        let late = self.behind() + u64::from(self.off_line.iter().any(unfilled)) > 1;
         late || !self.worn.is_empty()
     }
 
@@ -235,14 +249,12 @@ impl FullWatch {
     }
 
     fn is_being_read(&self, bucket: u64) -> bool {
-        self.off_line
-            .as_ref()
-            .is_some_and(|idle| idle.phase == Phase::Reading && idle.buckets.contains(&bucket))
+        self.off_line.iter().any(|idle| idle.phase == Phase::Reading && idle.buckets.contains(&bucket))
     }
 
     /// Whether the reads of this round are still in flight.
     fn is_open(&self, round: u64) -> bool {
-        round == self.rounds && self.off_line.as_ref().is_some_and(|idle| idle.phase == Phase::Reading)
+        round == self.rounds && self.off_line.iter().any(|idle| idle.phase == Phase::Reading)
     }
 
     /// The reads of a batch: for each access one unread slot of every visible bucket of one path.
@@ -331,9 +343,27 @@ impl FullWatch {
         })
     }
 
+    /// Whether a step of idle may find out what it does: nobody reads, and at most one rewrite is on its way, which is
+    /// not of the next eviction's path.
+    fn can_decide(&self) -> bool {
+        let reads =
+            |idle: &OffLine| matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite);
+        let next = self.tree.eviction(self.evictions);
+        let written: Vec<&OffLine> = self
+            .off_line
+            .iter()
+            .filter(|idle| matches!(idle.phase, Phase::Writing | Phase::MustEnd))
+            .collect();
+        let is_in_the_way = |idle: &&OffLine| idle.buckets.iter().any(|bucket| next.contains(bucket));
+        !self.off_line.iter().any(reads) && written.len() < 2 && !written.iter().any(is_in_the_way)
+    }
+
     /// Which buckets come next: those that were read too often, then the path whose turn it is.
-    fn begin_idle(&mut self) -> Result<(), String> {
-        ensure(self.off_line.is_none(), || String::from("two steps of idle at a time"))?;
+    fn decide(&mut self) {
+        let Some(waits) = self.off_line.iter().position(|idle| idle.phase == Phase::Waits) else { return };
+        if !self.can_decide() {
+            return;
+        }
         let mut evicts = false;
         let buckets = if let Some(bucket) = self.worn.pop_front() {
             self.sights.add("early reshuffles", 1);
@@ -354,8 +384,12 @@ impl FullWatch {
         for bucket in &buckets {
             self.buckets[*bucket as usize].in_flight = true;
         }
-        self.off_line = Some(OffLine { evicts, buckets, phase });
-        Ok(())
+        let off_line = &mut self.off_line[waits];
+        (off_line.evicts, off_line.buckets, off_line.phase) = (evicts, buckets, phase);
+    }
+
+    fn step(&mut self, step: usize, phase: Phase) -> Option<&mut OffLine> {
+        self.off_line.iter_mut().find(|idle| idle.step == step && idle.phase == phase)
     }
 
     /// How many slots an eviction reads from a bucket: Z, or as many as are unread.
@@ -364,13 +398,13 @@ impl FullWatch {
         if seen.written { seen.unread.len().min(self.shape(bucket).0 as usize) } else { 0 }
     }
 
-    fn evacuate(&mut self, slots: &[Slot]) -> Result<(), String> {
-        let Some(off_line) = self.off_line.as_mut().filter(|idle| idle.phase == Phase::MustRead) else {
+    fn evacuate(&mut self, step: usize, slots: &[Slot]) -> Result<(), String> {
+        let Some(off_line) = self.step(step, Phase::MustRead) else {
             return Err(String::from("idle read out of turn"));
         };
         off_line.phase = Phase::Reading;
-        self.rounds += 1;
         let buckets = off_line.buckets.clone();
+        self.rounds += 1;
         let mut rest = slots;
         for bucket in buckets {
             let due = self.evacuated(bucket);
@@ -400,8 +434,8 @@ impl FullWatch {
         ensure(rest.is_empty(), || format!("an eviction read {} slots too many", rest.len()))
     }
 
-    fn rewrite(&mut self, buckets: &[u64]) -> Result<(), String> {
-        let Some(off_line) = self.off_line.as_mut().filter(|idle| idle.phase == Phase::MustWrite) else {
+    fn rewrite(&mut self, step: usize, buckets: &[u64]) -> Result<(), String> {
+        let Some(off_line) = self.step(step, Phase::MustWrite) else {
             return Err(String::from("idle wrote out of turn"));
         };
         off_line.phase = Phase::Writing;
@@ -420,11 +454,13 @@ impl FullWatch {
         Ok(())
     }
 
-    fn end_idle(&mut self) -> Result<(), String> {
-        let Some(off_line) = self.off_line.take().filter(|idle| idle.phase == Phase::MustEnd) else {
+    fn end_idle(&mut self, step: usize) -> Result<(), String> {
+        let Some(at) =
+            self.off_line.iter().position(|idle| idle.step == step && idle.phase == Phase::MustEnd)
+        else {
             return Err(String::from("idle ended out of turn"));
         };
-        for bucket in off_line.buckets {
+        for bucket in self.off_line.remove(at).buckets {
             self.buckets[bucket as usize].in_flight = false;
         }
         Ok(())
@@ -432,9 +468,12 @@ impl FullWatch {
 
     /// Nothing may linger that could go on.
     fn rest(&mut self) -> Result<(), String> {
-        let idle_may_rest =
-            self.off_line.as_ref().is_none_or(|idle| matches!(idle.phase, Phase::Reading | Phase::Writing));
-        ensure(idle_may_rest, || String::from("idle lingers"))?;
+        let may_rest = |idle: &OffLine| match idle.phase {
+            Phase::Reading | Phase::Writing => true,
+            Phase::Waits => !self.can_decide(),
+            Phase::MustRead | Phase::MustWrite | Phase::MustEnd => false,
+        };
+        ensure(self.off_line.iter().all(may_rest), || String::from("idle lingers"))?;
         let access_may_rest = self.on_line.as_ref().is_none_or(|on_line| {
             on_line.waits_for_store || (on_line.may_meet && self.is_open(on_line.round))
         });

@@ -46,7 +46,7 @@ impl Watch for ScanWatch {
                 let due = self.due.pop_front();
                 ensure(due.as_ref() == Some(entry), || format!("asked for {entry:?}, due is {due:?}"))
             }
-            Event::Asks(Work::Idle, entry) => Err(format!("idle asked for {entry:?}")),
+            Event::Asks(Work::Idle(_), entry) => Err(format!("idle asked for {entry:?}")),
             Event::Answered(_) => {
                 self.asked = false;
                 Ok(())
@@ -54,7 +54,7 @@ impl Watch for ScanWatch {
             Event::Ends(Work::Access) => {
                 ensure(self.due.is_empty(), || format!("the scan ended {} operations early", self.due.len()))
             }
-            Event::IdleBegins | Event::Ends(Work::Idle) | Event::Recovers(_) => Ok(()),
+            Event::IdleBegins(_) | Event::Ends(Work::Idle(_)) | Event::Recovers(_) => Ok(()),
             Event::Rests => {
                 let full = self.adversary == Adversary::Full;
                 ensure(self.due.is_empty() || self.asked || !full, || String::from("an access lingers"))
