@@ -31,7 +31,8 @@ pub(crate) struct Engine<U> {
     pub(crate) scheme: Rc<Scheme>,
     gate: Rc<Gate>,
     access: Option<Running<Answers>>,
-    idle: Option<Running<()>>,
+    /// Steps of off-line work, in the order in which they began.
+    idles: Vec<Running<()>>,
     answered: Option<Answers>,
     refused: Option<VaultError>,
     /// Versions replaced since they were last collected.
@@ -64,7 +65,7 @@ impl<U: Untrusted> Engine<U> {
             scheme: Rc::new(scheme),
             gate,
             access: None,
-            idle: None,
+            idles: Vec::new(),
             answered: None,
             refused: None,
             superseded: Vec::new(),
@@ -80,9 +81,14 @@ impl<U: Untrusted> Engine<U> {
         self.access.is_some()
     }
 
+    /// Steps of off-line work in flight.
+    pub(crate) fn idles(&self) -> usize {
+        self.idles.len()
+    }
+
     /// Whether a step of off-line work is in flight.
     pub(crate) fn is_idling(&self) -> bool {
-        self.idle.is_some()
+        !self.idles.is_empty()
     }
 
     /// Accesses since the vault was made, dummies included.
@@ -125,7 +131,7 @@ impl<U: Untrusted> Engine<U> {
             }
             Input::Idle => {
                 let scheme = self.scheme.clone();
-                self.idle = Some(Box::pin(async move { Ok(scheme.idle().await?) }));
+                self.idles.push(Box::pin(async move { Ok(scheme.idle().await?) }));
             }
             Input::Complete(operation) => {
                 self.unfinished.remove(operation);
@@ -185,6 +191,18 @@ impl<U: Untrusted> Engine<U> {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             let mut moved = false;
+            // Before the access, which may wait for what they bring; and of two, the one before the one that waits for it.
+            let mut at = 0;
+            while let Some(idle) = self.idles.get_mut(at) {
+                match idle.as_mut().poll(&mut context) {
+                    Poll::Pending => at += 1,
+                    Poll::Ready(done) => {
+                        drop(self.idles.remove(at));
+                        moved = true;
+                        done?;
+                    }
+                }
+            }
             if let Some(access) = &mut self.access
                 && let Poll::Ready(served) = access.as_mut().poll(&mut context)
             {
@@ -201,13 +219,6 @@ impl<U: Untrusted> Engine<U> {
                     }
                     Err(torn) => return Err(torn),
                 }
-            }
-            if let Some(idle) = &mut self.idle
-                && let Poll::Ready(done) = idle.as_mut().poll(&mut context)
-            {
-                self.idle = None;
-                moved = true;
-                done?;
             }
             if !moved {
                 break;

@@ -122,8 +122,8 @@ impl VaultParameters {
         checkpoint + self.checkpoint_every * (u64::from(self.scheme.block_bytes()) + RECORD)
     }
 
-    /// The most bytes of trusted memory in the long run: position map, metadata, versions, stash with tree top. An
-    /// eviction in flight holds its path and its sealed copy besides.
+    /// The most bytes of trusted memory in the long run: position map, metadata, versions, stash with tree top. Each
+    /// eviction in flight, two at most, holds its path and its sealed copy besides.
     pub fn trusted_bytes(&self) -> u64 {
         let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 64);
         self.scheme.map_bytes() + stash

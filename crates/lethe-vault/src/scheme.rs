@@ -188,6 +188,15 @@ impl Scheme {
         each!(Scheme, self, scheme => scheme.block_bytes())
     }
 
+    /// Steps of off-line work that gain from being in flight together.
+    pub(crate) fn most_idles(&self) -> usize {
+        match self {
+            // The second one reads while the first one writes.
+            Scheme::Ring(_) => 2,
+            Scheme::Path(_) | Scheme::Trivial(_) => 1,
+        }
+    }
+
     pub(crate) fn owed(&self) -> u64 {
         each!(Scheme, self, scheme => scheme.owed())
     }

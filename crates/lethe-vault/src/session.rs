@@ -334,7 +334,9 @@ impl<U: VaultStore> Session<U> {
             }
             // What is still owed at the end is owed by the next opening: the last checkpoint shall be the last word.
             let is_ending = self.closing.is_some() && self.waiting.is_empty() && self.has_settled();
-            if self.asked && !due && !is_ending && !self.engine.is_idling() && scheme.owed() > 0 {
+            // Under a pace each step has its instants to itself.
+            let most_idles = if self.pacer.is_some() { 1 } else { scheme.most_idles() };
+            if self.asked && !due && !is_ending && self.engine.idles() < most_idles && scheme.owed() > 0 {
                 self.step(Input::Idle, Vec::new())?;
                 started = true;
             }
@@ -382,13 +384,16 @@ impl<U: VaultStore> Session<U> {
     /// Lets go what leaves now.
     fn let_go(&mut self) {
         let now = Instant::now();
-        let mut context = Context::from_waker(Waker::noop());
-        while let Some((_, mut request)) = self.held.pop_front_if(|(at, _)| *at <= now) {
-            // It sets out with its first poll, not when this thread has nothing better to do.
-            match request.as_mut().poll(&mut context) {
-                Poll::Ready(event) => self.arrived.push_back(event),
-                Poll::Pending => self.in_flight.push(request),
-            }
+        while let Some((_, request)) = self.held.pop_front_if(|(at, _)| *at <= now) {
+            self.set_out(request);
+        }
+    }
+
+    /// A request sets out with its first poll: now and in its order, not when this thread has nothing better to do.
+    fn set_out(&mut self, mut request: LocalBoxFuture<'static, Event>) {
+        match request.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(event) => self.arrived.push_back(event),
+            Poll::Pending => self.in_flight.push(request),
         }
     }
 
@@ -414,7 +419,7 @@ impl<U: VaultStore> Session<U> {
     fn send(&mut self, local: Local, began: Instant, request: LocalBoxFuture<'static, Event>) {
         match &mut self.pacer {
             Some(pacer) => self.held.push_back((pacer.leaves(local, began, Instant::now()), request)),
-            None => self.in_flight.push(request),
+            None => self.set_out(request),
         }
     }
 
@@ -503,6 +508,8 @@ impl<U: VaultStore> Session<U> {
             self.on_disk(move |disk| disk.append(&sealed)).await?;
         }
         let began = self.stepped_at.take().unwrap_or_else(Instant::now);
+        // Who watches the requests may know before that they have begun.
+        self.publish();
         for (operation, work) in std::mem::take(&mut self.outbox) {
             let sealed = self.engine.sealed.clone();
             let request = async move { Event::Operation(operation, carry_out(&sealed, work).await) };
@@ -713,7 +720,7 @@ impl<U: VaultStore> Session<U> {
         *self.status.lock().expect("nobody panics with this lock") = Status {
             epoch: self.epoch,
             accesses: self.engine.accesses(),
-            evictions_owed: self.engine.scheme.owed(),
+            evictions_owed: self.engine.scheme.owed() + self.engine.idles() as u64,
             emergencies: self.engine.scheme.emergencies(),
             stash_blocks,
             stash_peak: self.stash_peak,

@@ -9,7 +9,7 @@ pub struct Status {
     pub epoch: u32,
     /// Accesses since the vault was made, dummies included. Public.
     pub accesses: u64,
-    /// Steps of off-line work that are owed. Public.
+    /// Steps of off-line work that are owed, those in flight included. Public.
     pub evictions_owed: u64,
     /// Evictions outside of the schedule: expected to be 0 for ever.
     pub emergencies: u64,

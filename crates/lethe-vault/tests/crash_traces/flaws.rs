@@ -31,7 +31,9 @@ impl Flaw {
     /// What becomes of the trusted disk when the vault dies in service.
     pub fn after_death(self, disk: &FragileDisk, recorder: &Recorder) {
         // If the lost record had announced a write, the vault would notice: the store has a version too new.
-        if self == Flaw::LosesLastRecord && matches!(recorder.last_request(), Some(Request::Read(_))) {
+        let last = recorder.last_requests();
+        let reads_only = !last.is_empty() && last.iter().all(|request| matches!(request, Request::Read(_)));
+        if self == Flaw::LosesLastRecord && reads_only {
             lose_last_record(disk);
         }
     }

@@ -62,6 +62,7 @@ pub fn live(
             body.recorder.begin_anew();
             body.next = 0;
         }
+        body.recorder.unplugs(&body.disk);
         body.wire = Some(Wire::new(SLOWEST, Chance::of(public.seed)));
         for dies_after in &public.deaths {
             body.open_once(script, Some(*dies_after)).await?;

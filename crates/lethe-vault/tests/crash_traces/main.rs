@@ -176,11 +176,12 @@ struct Again {
     redone: usize,
     belated: usize,
     beside: usize,
+    overlapping: usize,
     deaths: usize,
 }
 
-/// Judges lives under both workloads; after `quiet` batches the client does not wait until all is quiet. What a recovery does otherwise than announced is an alarm, or, if not `strict`,
-/// taken for something new.
+/// Judges lives under both workloads; after `quiet` batches the client does not wait until all is quiet. What a
+/// recovery does otherwise than announced is an alarm, or, if not `strict`, taken for something new.
 fn judged(lives: u64, quiet: usize, flaw: Option<Flaw>, strict: bool) -> (Judgement, Again) {
     let parameters = ring_parameters();
     let mut again = Again::default();
@@ -192,14 +193,15 @@ fn judged(lives: u64, quiet: usize, flaw: Option<Flaw>, strict: bool) -> (Judgem
             let life = live(&public(&parameters, nth, 0, quiet), &operations, side << 32 | nth, flaw);
             let told_of = life.map_err(|refusal| format!("the vault refused: {refusal}")).and_then(|life| {
                 again.deaths += life.deaths;
-                transcribe(&life.trace, quiet, strict)
+                transcribe(&life.trace, &parameters, quiet, strict)
             });
             match told_of {
-                Ok(Transcript { events, repeated, redone, belated, beside }) => {
+                Ok(Transcript { events, repeated, redone, belated, beside, overlapping }) => {
                     again.repeated += repeated;
                     again.redone += redone;
                     again.belated += belated;
                     again.beside += beside;
+                    again.overlapping += overlapping;
                     told.push(Trial { operations, events });
                 }
                 Err(deviation) => deviations.push(format!("life {nth}: {deviation}")),
@@ -230,6 +232,7 @@ fn what_shows_across_crashes_is_uniform_and_independent_of_what_is_asked() {
         assert!(again.deaths >= 6 * lives && again.repeated >= 6 * lives, "{again:?}");
         assert!(again.redone >= lives / 2 && again.belated >= lives / 4, "{again:?}");
         assert_eq!(again.beside > 0, quiet == WARM_UP, "{again:?}");
+        assert!(again.overlapping >= lives, "{again:?}");
     }
     assert!(tests <= MOST_TESTS && ALARM_LOG2 <= -32.0);
 }

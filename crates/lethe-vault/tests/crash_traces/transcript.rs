@@ -1,12 +1,13 @@
 //! A trace as the core's judge reads it: what recoveries do again is checked and left out, so that each access and each
 //! step of off-line work stands there once.
 //!
-//! Off-line work is one step at a time: it reads, it writes, and only then comes the next. So a read beside it is an
-//! access's. Otherwise nothing is in flight, and the first read of an access shows two buckets of a path one after the
-//! other, that of off-line work two slots of one bucket. (Before every bucket was written that need not be so: there
-//! the client waits until all is quiet, and the access's read comes first.)
+//! A step of off-line work reads, then writes, and only then reads the next. So what is read while one of them reads is
+//! an access's. Otherwise the read tells whose it is: off-line work takes Z slots of its first bucket, and a batch takes
+//! so many of one bucket only if all its accesses see nothing but that bucket. (Before every bucket was written that need
+//! not be so: there the client waits until all is quiet, and the access's read comes first.)
 
 use crate::support::recorder::{Moment, Request, Timed};
+use lethe_core::schemes::ring::RingParameters;
 use lethe_core::store::{BucketVersion, Place};
 use lethe_core::testing::{Event, TraceEntry, Work};
 use lethe_core::words::{Bucket, Version};
@@ -24,6 +25,8 @@ pub struct Transcript {
     pub belated: usize,
     /// Accesses that read beside off-line work that had begun before them.
     pub beside: usize,
+    /// Steps of off-line work that read while another one wrote.
+    pub overlapping: usize,
 }
 
 /// Tells a trace as events. If not `strict`, what a recovery does otherwise than announced is taken for something new.
@@ -31,17 +34,40 @@ pub struct Transcript {
 ///
 /// # Errors
 /// What a recovery did otherwise than announced, or what else no vault may show.
-pub fn transcribe(trace: &[Timed], quiet: usize, strict: bool) -> Result<Transcript, String> {
-    let mut scribe = Scribe { quiet, strict, ..Scribe::default() };
+pub fn transcribe(
+    trace: &[Timed],
+    ring: &RingParameters,
+    quiet: usize,
+    strict: bool,
+) -> Result<Transcript, String> {
+    let mut scribe = Scribe {
+        told: Transcript::default(),
+        ring: ring.clone(),
+        quiet,
+        strict,
+        reads: Vec::new(),
+        newest: BTreeMap::new(),
+        opening: false,
+        next: 0,
+        asked: BTreeMap::new(),
+        waiting: VecDeque::new(),
+        counted: 0,
+        begun: 0,
+        batches: 0,
+        access: None,
+        steps: Vec::new(),
+        steps_begun: 0,
+        is_fresh: false,
+    };
     for (nth, (_, moment)) in trace.iter().enumerate() {
         scribe.see(moment).map_err(|deviation| format!("moment {nth}: {deviation}"))?;
     }
     Ok(scribe.told)
 }
 
-#[derive(Default)]
 struct Scribe {
     told: Transcript,
+    ring: RingParameters,
     quiet: usize,
     strict: bool,
     /// All reads, repetitions left out, each with the number of the checkpoint that it came after.
@@ -57,8 +83,9 @@ struct Scribe {
     begun: u64,
     batches: usize,
     access: Option<Access>,
-    idle: Option<Idle>,
-    last_write: Vec<Bucket>,
+    /// Steps of off-line work in flight, the oldest first, and how many there were.
+    steps: Vec<Step>,
+    steps_begun: usize,
     /// Since the vault was opened, nothing new was asked for.
     is_fresh: bool,
 }
@@ -66,7 +93,7 @@ struct Scribe {
 /// Whose request it is.
 enum Role {
     Access,
-    Idle,
+    Idle(usize),
     Repeated,
 }
 
@@ -77,8 +104,15 @@ enum Access {
     HasRead,
 }
 
+struct Step {
+    number: usize,
+    phase: Phase,
+    /// What it writes.
+    buckets: Vec<Bucket>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Idle {
+enum Phase {
     Reading,
     MustWrite,
     Writing,
@@ -114,18 +148,19 @@ impl Scribe {
                 self.asked.insert(*nth, role);
             }
             Moment::Asks { nth, request: Request::Write(buckets), .. } => {
-                self.writes(buckets)?;
-                self.asked.insert(*nth, Role::Idle);
+                let role = self.writes(buckets)?;
+                self.asked.insert(*nth, role);
             }
             Moment::Asks { .. } | Moment::Dies => {}
             Moment::Answered(nth) => {
                 let role = self.asked.remove(nth);
-                if role.is_some() {
+                // What a recovery reads for the first time comes in the order announced, an access's too.
+                if role.is_some() && !self.opening {
                     self.access_begins();
                 }
                 match role {
                     Some(Role::Access) => self.access_has_read(),
-                    Some(Role::Idle) => self.idle_is_answered(),
+                    Some(Role::Idle(number)) => self.step_is_answered(number),
                     Some(Role::Repeated) | None => {}
                 }
             }
@@ -144,13 +179,14 @@ impl Scribe {
             return Err(format!("a recovery left out the last {left_out} of the announced reads"));
         }
         self.opening = false;
-        self.is_fresh = true;
         self.access_begins();
         self.access_has_read();
-        if self.idle == Some(Idle::Reading) {
-            self.idle_is_answered();
+        let reads = self.steps.iter().find(|step| step.phase == Phase::Reading);
+        if let Some(number) = reads.map(|step| step.number) {
+            self.step_is_answered(number);
         }
         self.access_ends();
+        self.is_fresh = true;
         Ok(())
     }
 
@@ -163,7 +199,7 @@ impl Scribe {
         if self.has_begun()
             && let Some(accesses) = self.waiting.pop_front()
         {
-            self.idle_ends();
+            self.steps_end();
             self.counted += accesses as u64;
             self.batches += 1;
             self.is_fresh = false;
@@ -194,23 +230,41 @@ impl Scribe {
         self.next = self.reads.len();
         self.is_fresh = false;
         let entry = TraceEntry::Read(places.iter().map(|at| at.slot).collect());
-        self.idle_ends();
+        self.steps_end();
         let can_be_access = self.has_begun() || self.access == Some(Access::Begun);
-        let one_bucket = places.len() > 1 && places[0].slot.bucket == places[1].slot.bucket;
-        if can_be_access && (self.idle.is_some() || self.batches < self.quiet || !one_bucket) {
-            self.told.beside += usize::from(self.idle.is_some());
+        let one_reads = self.steps.iter().any(|step| step.phase != Phase::Writing);
+        if can_be_access && (one_reads || self.batches < self.quiet || !self.is_evacuation(places)) {
+            self.told.beside += usize::from(!self.steps.is_empty());
             self.access_begins();
             self.access = Some(Access::Reading);
             self.tell(Event::Asks(Work::Access, entry));
             return Ok(Role::Access);
         }
-        self.tell(Event::IdleBegins);
-        self.tell(Event::Asks(Work::Idle, entry));
-        self.idle = Some(Idle::Reading);
-        Ok(Role::Idle)
+        // A batch begins before the step that it makes due: it has asked for nothing.
+        self.access_begins();
+        self.told.overlapping += usize::from(!self.steps.is_empty());
+        let number = self.step_begins(Phase::Reading);
+        self.tell(Event::Asks(Work::Idle(number), entry));
+        Ok(Role::Idle(number))
     }
 
-    fn writes(&mut self, buckets: &[BucketVersion]) -> Result<(), String> {
+    /// Whether so many slots of the first bucket are read as only off-line work does.
+    fn is_evacuation(&self, places: &[Place]) -> bool {
+        let Some(first) = places.first().map(|at| at.slot.bucket) else { return false };
+        let (below_top, below_leaves) = (1u64 << self.ring.top, 1u64 << self.ring.leaf_level);
+        let shape = if first.0 + below_top >= below_leaves { self.ring.leaf } else { self.ring.inner };
+        places.iter().take_while(|at| at.slot.bucket == first).count() == shape.blocks as usize
+    }
+
+    fn step_begins(&mut self, phase: Phase) -> usize {
+        let number = self.steps_begun;
+        self.steps_begun += 1;
+        self.steps.push(Step { number, phase, buckets: Vec::new() });
+        self.tell(Event::IdleBegins(number));
+        number
+    }
+
+    fn writes(&mut self, buckets: &[BucketVersion]) -> Result<Role, String> {
         for BucketVersion { bucket, version } in buckets.iter().copied() {
             let newest = self.newest.values().max().copied().unwrap_or(Version::NEVER);
             if version <= newest {
@@ -219,23 +273,30 @@ impl Scribe {
             self.newest.insert(bucket, version);
         }
         let buckets: Vec<Bucket> = buckets.iter().map(|at| at.bucket).collect();
-        let was_begun = matches!(self.idle, Some(Idle::Writing | Idle::Written));
-        if was_begun && self.is_fresh && buckets == self.last_write {
+        let was_begun = |step: &&mut Step| matches!(step.phase, Phase::Writing | Phase::Written);
+        let mut again = self.steps.iter_mut().filter(was_begun).filter(|step| step.buckets == buckets);
+        if self.is_fresh
+            && let Some(step) = again.next()
+        {
             self.told.redone += 1;
-            self.idle = Some(Idle::Writing);
-            return Ok(());
+            step.phase = Phase::Writing;
+            return Ok(Role::Idle(step.number));
         }
         self.is_fresh = false;
-        self.last_write.clone_from(&buckets);
-        self.idle_ends();
-        if self.idle != Some(Idle::MustWrite) {
-            // Nothing was there to be read, for the access before it neither.
-            self.access_begins();
-            self.tell(Event::IdleBegins);
+        self.steps_end();
+        let number = match self.steps.iter().find(|step| step.phase == Phase::MustWrite) {
+            Some(step) => step.number,
+            None => {
+                // Nothing was there to be read, for the access before it neither.
+                self.access_begins();
+                self.step_begins(Phase::MustWrite)
+            }
+        };
+        if let Some(step) = self.steps.iter_mut().find(|step| step.number == number) {
+            (step.phase, step.buckets) = (Phase::Writing, buckets.clone());
         }
-        self.tell(Event::Asks(Work::Idle, TraceEntry::Write(buckets)));
-        self.idle = Some(Idle::Writing);
-        Ok(())
+        self.tell(Event::Asks(Work::Idle(number), TraceEntry::Write(buckets)));
+        Ok(Role::Idle(number))
     }
 
     fn access_has_read(&mut self) {
@@ -251,24 +312,25 @@ impl Scribe {
         }
     }
 
-    fn idle_is_answered(&mut self) {
-        match self.idle {
-            Some(Idle::Reading) => {
-                self.idle = Some(Idle::MustWrite);
-                self.tell(Event::Answered(Work::Idle));
+    fn step_is_answered(&mut self, number: usize) {
+        let Some(step) = self.steps.iter_mut().find(|step| step.number == number) else { return };
+        match step.phase {
+            Phase::Reading => {
+                step.phase = Phase::MustWrite;
+                self.tell(Event::Answered(Work::Idle(number)));
             }
-            Some(Idle::Writing) => self.idle = Some(Idle::Written),
+            Phase::Writing => step.phase = Phase::Written,
             // It had been answered before the death.
-            Some(Idle::MustWrite | Idle::Written) | None => {}
+            Phase::MustWrite | Phase::Written => {}
         }
     }
 
     /// Something was built on what was written: it will not be written again.
-    fn idle_ends(&mut self) {
-        if self.idle == Some(Idle::Written) {
-            self.idle = None;
-            self.tell(Event::Answered(Work::Idle));
-            self.tell(Event::Ends(Work::Idle));
+    fn steps_end(&mut self) {
+        let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
+        for Step { number, .. } in written {
+            self.tell(Event::Answered(Work::Idle(number)));
+            self.tell(Event::Ends(Work::Idle(number)));
         }
     }
 }

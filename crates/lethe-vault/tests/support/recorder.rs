@@ -1,5 +1,6 @@
 //! Whoever watches the store and remembers each request, and kills its sender at a moment counted in requests.
 
+use super::fragile_disk::FragileDisk;
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use lethe_core::words::Bytes;
@@ -68,6 +69,7 @@ struct Seen {
     requests: usize,
     /// Requests until the sender dies.
     left: Option<u64>,
+    disk: Option<FragileDisk>,
     is_dead: bool,
     vault: Option<Vault>,
     checkpoint: u64,
@@ -81,6 +83,7 @@ impl Recorder {
             begin: Instant::now(),
             requests: 0,
             left: None,
+            disk: None,
             is_dead: false,
             vault: None,
             checkpoint: 0,
@@ -106,6 +109,11 @@ impl Recorder {
         let mut seen = self.seen.borrow_mut();
         seen.note_status();
         seen.note(moment);
+    }
+
+    /// Whoever dies writes nothing more to this disk, not even until the others have their turn.
+    pub fn unplugs(&self, disk: &FragileDisk) {
+        self.seen.borrow_mut().disk = Some(disk.clone());
     }
 
     /// A vault begins to be opened; it dies with the request of this number, if it makes so many.
@@ -148,13 +156,15 @@ impl Recorder {
         self.seen.borrow().vault.is_none()
     }
 
-    /// The last of the trace's requests.
-    pub fn last_request(&self) -> Option<Request> {
+    /// The requests since something was last answered, the newest first.
+    pub fn last_requests(&self) -> Vec<Request> {
         let seen = self.seen.borrow();
-        seen.trace.iter().rev().find_map(|(_, moment)| match moment {
+        let since = seen.trace.iter().rev().take_while(|(_, moment)| !matches!(moment, Moment::Answered(_)));
+        let requests = since.filter_map(|(_, moment)| match moment {
             Moment::Asks { request, .. } => Some(request.clone()),
             _ => None,
-        })
+        });
+        requests.collect()
     }
 
     async fn asks(&self, request: Request) -> usize {
@@ -170,6 +180,9 @@ impl Recorder {
             *left -= 1;
             if *left == 0 {
                 seen.is_dead = true;
+                if let Some(disk) = &seen.disk {
+                    disk.unplug();
+                }
                 self.dies.notify_one();
             }
         }
