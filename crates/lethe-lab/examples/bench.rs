@@ -16,6 +16,10 @@ impl Progress for ToStderr {
             eprint!("\r\x1b[K");
         }
     }
+
+    fn found(&self, figure: &str) {
+        eprintln!("\r\x1b[K{figure}");
+    }
 }
 
 fn main() -> Result<ExitCode, BenchError> {

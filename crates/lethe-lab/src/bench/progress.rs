@@ -4,6 +4,9 @@
 pub trait Progress {
     /// `done` of `all` steps of `what` are done.
     fn at(&self, what: &str, done: u64, all: u64);
+
+    /// One figure of many is found: a line that is worth reading before the report is there.
+    fn found(&self, figure: &str);
 }
 
 /// Nobody listens.
@@ -12,4 +15,6 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn at(&self, _: &str, _: u64, _: u64) {}
+
+    fn found(&self, _: &str) {}
 }

@@ -1,8 +1,9 @@
 //! `lethe bench`
 
+use crate::config::Config;
 use crate::device::VaultDevice;
 use crate::exit::Exit;
-use crate::output::say;
+use crate::output::{complain, say};
 use crate::progress;
 use crate::size::Size;
 use anyhow::Result;
@@ -61,7 +62,7 @@ enum Bench {
     Gateway,
 }
 
-/// A progress bar for whatever stage the bench is in.
+/// A progress bar for whatever stage the bench is in, and lines on standard error.
 struct Shown(ProgressBar);
 
 impl Progress for Shown {
@@ -70,6 +71,16 @@ impl Progress for Shown {
         self.0.set_length(all);
         self.0.set_position(done);
     }
+
+    fn found(&self, figure: &str) {
+        self.0.suspend(|| complain!("{figure}"));
+    }
+}
+
+/// No line for each request of a bench, where nothing else is said: writing them would be measured too.
+pub(super) fn quiet(mut config: Config) -> Config {
+    config.log.level.get_or_insert_with(|| "warn".into());
+    config
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {

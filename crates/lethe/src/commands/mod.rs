@@ -107,7 +107,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Upgrade(arguments) => runtime.block_on(upgrade::run(settle(arguments.over(config))?)),
         Command::User(arguments) => user::run(&settle(config)?, arguments),
         Command::Bench(arguments) => {
-            settle(config)?;
+            settle(bench::quiet(config))?;
             bench::run(arguments)
         }
         #[cfg(target_os = "linux")]

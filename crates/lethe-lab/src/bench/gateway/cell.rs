@@ -9,6 +9,7 @@ use lethe_vault::Vault;
 use object_store::aws::AmazonS3;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+use std::fmt;
 use std::time::{Duration, Instant};
 
 /// What clients do.
@@ -44,6 +45,12 @@ impl Measured {
     }
 }
 
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.1} Mbit/s, {:.1} ms", self.megabits, 1000.0 * self.quantile(0.5))
+    }
+}
+
 impl Cell {
     pub(super) fn name(&self) -> String {
         let verb = match self.verb {
@@ -74,6 +81,7 @@ impl Cell {
         while !is_settled() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        let least = options.requests.div_ceil(self.clients).max(1);
         let begun = Instant::now();
         let clients = (0..self.clients as u64).map(|number| {
             let (store, payload) = (store.clone(), payload.clone());
@@ -81,7 +89,7 @@ impl Cell {
             let (path, time) = (Path::from(name.to_string()), options.time);
             let client = async move {
                 let mut seconds = Vec::new();
-                while seconds.is_empty() || begun.elapsed() < time {
+                while seconds.len() < least || begun.elapsed() < time {
                     let asked = Instant::now();
                     match self.verb {
                         Verb::Put => self.put(&store, &path, payload.clone()).await?,

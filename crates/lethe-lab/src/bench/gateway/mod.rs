@@ -39,8 +39,10 @@ pub struct GatewayOptions {
     pub sizes: Vec<usize>,
     /// Clients at a time, each with one request after the other.
     pub clients: Vec<usize>,
-    /// How long clients begin requests, for each figure; each has at least one.
+    /// How long clients begin requests, for each figure.
     pub time: Duration,
+    /// The fewest requests of a figure, all clients together; each client has at least one.
+    pub requests: usize,
     /// Bytes that one figure may move at most in objects that are there at once: more clients get what others got.
     pub most_bytes: u64,
     /// What is asked of a lone get of the largest object, in multiples of the bare time.
@@ -68,6 +70,7 @@ impl GatewayOptions {
             sizes: vec![4 << 10, 64 << 10, 1 << 20, 16 << 20],
             clients: vec![1, 16, 64],
             time: Duration::from_secs(5),
+            requests: 12,
             most_bytes: 128 << 20,
             asked_get: Some(8.0),
             asked_share: Some(0.6),
@@ -180,6 +183,7 @@ async fn measure<D: Device>(
         progress.at(&cell.name(), nth as u64, cells.len() as u64);
         let bare = cell.measure(&bare_client, options, None).await?;
         let with = cell.measure(&with_client, options, Some(&vault)).await?;
+        progress.found(&format!("{}: {with}; bare {bare}", cell.name()));
         found.push((*cell, with, bare));
     }
     let report = report(options, &place, &vault, &found);
@@ -236,7 +240,14 @@ fn report(
     place.describe(&mut report);
     report.set("clients", "each has one request after the other, on objects of its own as far as they fit");
     report.set("bare", "the same server over one sealed object for each block, behind a link as fast");
-    report.set("each figure", format!("{} s, and a request of each client at least", options.time.as_secs()));
+    report.set(
+        "each figure",
+        format!(
+            "{} s at least, {} requests at least, and one of each client",
+            options.time.as_secs(),
+            options.requests
+        ),
+    );
     let status = vault.status();
     report.set("emergency evictions", status.emergencies);
     let trusted = Some(place.trusted(&status));
