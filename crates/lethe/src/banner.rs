@@ -211,22 +211,19 @@ With these set, try:
     )
 }
 
-/// How to use Swift, as the first user who has a password.
+/// How to use Swift, as the user whose keys are shown; as the first one with a password where nobody has keys.
 fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>, reader: Reader<'_>) -> String {
     let Some(url) = at.swift_url() else { return String::new() };
-    let Some(user) = users.iter().find(|user| user.password.is_some()) else {
+    // Beside the keys of one user, the name of another would lead to another account.
+    let has_keys = users.iter().find(|user| !user.keys.is_empty());
+    let Some(user) = has_keys.or_else(|| users.iter().find(|user| user.password.is_some())) else {
         return "\nNo user has a password for Swift: `lethe user password ACCOUNT:USER` makes one.\n"
             .to_owned();
     };
-    let name_of = |user: &User| format!("{}:{}", user.caller.account.as_str(), user.caller.user.as_str());
-    // Beside the keys of one user, the name of another would lead to another account.
-    if let Some(other) =
-        users.iter().find(|user| !user.keys.is_empty()).filter(|user| user.password.is_none())
-    {
-        let name = name_of(other);
+    let name = format!("{}:{}", user.caller.account.as_str(), user.caller.user.as_str());
+    if user.password.is_none() {
         return format!("\n{name} has no password for Swift: `lethe user password {name}` makes one.\n");
     }
-    let name = name_of(user);
     if let (Some(_), Reader::Log(_)) = (password, reader) {
         return format!(
             "\nThe password of {name} is shown at terminals only: `lethe user password {name}` makes another.\n"
@@ -253,7 +250,7 @@ With these set, try:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lethe_gateway::identity::AccessKey;
+    use lethe_gateway::identity::{AccessKey, AccountName, Caller, Role};
 
     fn summary() -> VaultSummary {
         VaultSummary {
@@ -336,7 +333,7 @@ mod tests {
             None,
             Reader::Terminal,
         );
-        assert!(without.contains("No user has a password"), "{without}");
+        assert!(without.contains("lethe:owner has no password"), "{without}");
         let off =
             serving(&summary(), &Addresses { swift: None, ..addresses() }, &users, None, Reader::Terminal);
         assert!(!off.contains("ST_AUTH") && !off.contains("Swift"), "{off}");
@@ -351,5 +348,26 @@ mod tests {
         let named = Addresses { swift_url: Some("https://s.example.org/"), ..addresses() };
         let text = serving(&summary(), &named, &users, None, Reader::Terminal);
         assert!(text.contains("ST_AUTH=https://s.example.org/auth/v1.0 "), "{text}");
+    }
+
+    #[test]
+    fn both_doors_are_shown_to_one_user() {
+        let hash = crate::users_file::hash("open sesame").unwrap();
+        let user = |name: &str, key: Option<&str>, has_password: bool| User {
+            caller: Caller { account: AccountName::first(), user: name.parse().unwrap(), role: Role::Owner },
+            keys: key.map(|id| AccessKey::new(id, "hush")).into_iter().collect(),
+            password: has_password.then(|| hash.clone()),
+        };
+        let shown = |users: &[User]| serving(&summary(), &addresses(), users, None, Reader::Terminal);
+        let password_only = user("mail", None, true);
+        let both = shown(&[password_only.clone(), user("web", Some("WEB"), true)]);
+        assert!(both.contains("AWS_ACCESS_KEY_ID=WEB\n") && both.contains("ST_USER=lethe:web "), "{both}");
+        let keys_only = shown(&[password_only.clone(), user("web", Some("WEB"), false)]);
+        assert!(
+            keys_only.contains("lethe:web has no password") && !keys_only.contains("ST_USER"),
+            "{keys_only}"
+        );
+        let nobody_has_keys = shown(&[password_only]);
+        assert!(nobody_has_keys.contains("ST_USER=lethe:mail "), "{nobody_has_keys}");
     }
 }

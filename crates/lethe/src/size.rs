@@ -76,12 +76,15 @@ impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u32, &str); 6] =
             [(60, "EiB"), (50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+        // From here on two digits would show 1024.00 of the unit below.
+        const LEAST: f64 = 1023.995 / 1024.0;
         for (shift, unit) in UNITS {
-            if self.0 >> shift != 0 {
+            let number = self.0 as f64 / (1u64 << shift) as f64;
+            if number >= LEAST {
                 return if self.0.is_multiple_of(1 << shift) {
                     write!(f, "{} {unit}", self.0 >> shift)
                 } else {
-                    write!(f, "{:.2} {unit}", self.0 as f64 / (1u64 << shift) as f64)
+                    write!(f, "{number:.2} {unit}")
                 };
             }
         }
@@ -167,6 +170,8 @@ mod tests {
             (65536, "64 KiB"),
             (1 << 30, "1 GiB"),
             ((1 << 30) + (1 << 29), "1.50 GiB"),
+            ((1 << 30) - 1, "1.00 GiB"),
+            ((1 << 30) - (1 << 20), "1023 MiB"),
             (u64::MAX, "16.00 EiB"),
         ] {
             assert_eq!(Size(bytes).to_string(), shown);

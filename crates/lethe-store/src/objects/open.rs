@@ -62,7 +62,9 @@ pub enum OpenError {
         why: String,
     },
     /// The URL's scheme is not one of those that are known.
-    #[error("no store is known by {scheme}://: use a path, file:///, s3://, gs://, az:// or memory:")]
+    #[error(
+        "no store is known by {scheme}://: write s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or file:///FOLDER"
+    )]
     UnknownScheme {
         /// The scheme.
         scheme: String,
