@@ -15,7 +15,7 @@ from programs import Gateway, environment
 from test_kill import BUCKET, Ledger, compare, load
 
 VERSIONING = "versioning on"
-PATIENCE = 240.0
+PATIENCE = 300.0
 """Seconds after which a successor that is not filled counts as stuck."""
 
 

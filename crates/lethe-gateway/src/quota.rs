@@ -81,11 +81,9 @@ pub(crate) fn check_completed(
     upload: &Upload,
     bytes: u64,
 ) -> Result<(), Error> {
-    let (mut out, kept) = replaced(catalogue, at)?;
-    let pending = upload.totals();
-    out.objects += pending.objects;
-    out.bytes += pending.bytes;
-    within_both(catalogue, at, &Exchange { out, kept, new: Totals { objects: 1, bytes } })
+    let (old, kept) = replaced(catalogue, at)?;
+    let exchange = Exchange { out: old + upload.totals(), kept, new: Totals { objects: 1, bytes } };
+    within_both(catalogue, at, &exchange)
 }
 
 /// What a put takes out of the container, and what of it goes to the archive.

@@ -1,6 +1,8 @@
 //! Whom a list lets in, and what for.
 
 use super::server::{Answer, Server, keys};
+use lethe_gateway::FIRST_ACCOUNT;
+use lethe_gateway::catalogue::{Details, Manifest, Moment};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
@@ -310,8 +312,24 @@ async fn tags_are_set_with_an_object_or_later_and_a_copy_takes_them_along() {
 }
 
 #[tokio::test]
+async fn a_copy_stays_when_its_source_goes_by_itself() {
+    let server = Server::start().await;
+    owner(&server, "PUT", "/bucket", &[], "").await;
+    owner(&server, "PUT", "/bucket/brief", &[], "content").await;
+    let account = server.account(FIRST_ACCOUNT);
+    let set = account.update_object("bucket", "brief", false, |details: &mut Details| {
+        details.delete_at = Some(Moment(u64::MAX));
+        Ok(())
+    });
+    set.await.expect("set");
+    owner(&server, "PUT", "/bucket/copy", &[("x-amz-copy-source", "/bucket/brief")], "").await;
+    let goes = |key: &str| account.object("bucket", key).expect("there").details.delete_at;
+    assert_eq!((goes("brief"), goes("copy")), (Some(Moment(u64::MAX)), None));
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn who_may_only_write_copies_no_large_object_in() {
-    use lethe_gateway::catalogue::{Details, Manifest};
     let server = Server::start().await;
     owner(&server, "PUT", "/open", &[PREFERRED], "").await;
     owner(&server, "PUT", "/open?acl", &[("x-amz-acl", "public-read-write")], "").await;

@@ -22,6 +22,11 @@ async fn begin(server: &Server, key: &str) -> Result<String, String> {
     begun.element("UploadId").map(str::to_owned).ok_or_else(|| begun.verdict())
 }
 
+async fn abort(server: &Server, key: &str, id: &str) {
+    let ended = server.send(keys::OWNER, "DELETE", &format!("/bucket/{key}?uploadId={id}"), &[], b"").await;
+    assert_eq!(ended.verdict(), "204");
+}
+
 async fn put(server: &Server, target: &str, bytes: usize) -> String {
     server.send(keys::OWNER, "PUT", &format!("/bucket/{target}"), &[], &vec![7; bytes]).await.verdict()
 }
@@ -63,8 +68,7 @@ async fn parts_count_until_their_upload_ends() {
     let id = begin(&server, "b").await.expect("begun");
     assert_eq!(put(&server, &format!("b?partNumber=1&uploadId={id}"), 10).await, "200");
     assert_eq!(put(&server, "other", 1).await, OVER);
-    let ended = server.send(keys::OWNER, "DELETE", &format!("/bucket/b?uploadId={id}"), &[], b"").await;
-    assert_eq!(ended.verdict(), "204");
+    abort(&server, "b", &id).await;
     assert_eq!(put(&server, "other", 10).await, "200");
     server.stop().await;
 }
@@ -77,8 +81,7 @@ async fn unfinished_uploads_count_as_objects() {
     let second = begin(&server, "a").await.expect("begun");
     assert_eq!(begin(&server, "b").await, Err(OVER.to_owned()));
     assert_eq!(put(&server, "c", 1).await, OVER);
-    let ended = server.send(keys::OWNER, "DELETE", &format!("/bucket/a?uploadId={second}"), &[], b"").await;
-    assert_eq!(ended.verdict(), "204");
+    abort(&server, "a", &second).await;
     assert_eq!(put(&server, "c", 1).await, "200");
     server.stop().await;
 }
