@@ -19,9 +19,19 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The cargo that started this program.
+/// The cargo that started this program, as a shell would start it.
 pub fn cargo() -> Command {
-    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        // They tell of this package. Build scripts that look at them, ring's for one, would run again, and all above them.
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 /// Runs it with its output on the terminal; anything but exit code 0 is an error.
