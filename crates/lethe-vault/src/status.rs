@@ -9,7 +9,8 @@ pub struct Status {
     pub epoch: u32,
     /// Accesses since the vault was made, dummies included. Public.
     pub accesses: u64,
-    /// Steps of off-line work that are owed, those in flight included. Public.
+    /// Steps of off-line work that are owed or in flight; one that is begun and waits for its turn counts as both. 0 just
+    /// when there are none. Public.
     pub evictions_owed: u64,
     /// Evictions outside of the schedule: expected to be 0 for ever.
     pub emergencies: u64,
