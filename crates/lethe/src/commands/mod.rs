@@ -21,6 +21,8 @@ use crate::flags::GlobalFlags;
 use crate::logging;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use lethe_vault::VaultError;
+use std::cell::OnceCell;
 pub use user::UserError;
 
 /// Storage that learns nothing of what you touch
@@ -72,26 +74,29 @@ pub fn run(cli: Cli) -> Result<Exit> {
     let config = if named.is_some() { config.context("--config")? } else { config? };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let config = cli.global.over(config);
+    let trusted = OnceCell::new();
     let settle = |config: Config| -> Result<Settings> {
         let settings = Settings::resolve(config)?;
         logging::start(&settings)?;
+        let _ = trusted.set(settings.data.trusted());
         Ok(settings)
     };
-    match cli.command {
+    let ended = match cli.command {
         Command::Init(arguments) => runtime.block_on(init::run(settle(arguments.over(config))?)),
         Command::Serve(arguments) => {
             let demonstration = arguments.demonstration();
             let config = arguments.over(config);
-            let Some(pattern) = demonstration else {
+            if let Some(pattern) = demonstration {
+                let (stage, config) = Stage::set_up(pattern, config)?;
+                let ended = runtime.block_on(serve::demonstrate(settle(config)?, &stage));
+                // Whoever still works in the stage's folder ends first.
+                drop(runtime);
+                let removed = stage.remove();
+                ended.and_then(|exit| removed.map(|()| exit))
+            } else {
                 let asked = config.vault.clone();
-                return runtime.block_on(serve::run(settle(config)?, &asked));
-            };
-            let (stage, config) = Stage::set_up(pattern, config)?;
-            let ended = runtime.block_on(serve::demonstrate(settle(config)?, &stage));
-            // Whoever still works in the stage's folder ends first.
-            drop(runtime);
-            let removed = stage.remove();
-            ended.and_then(|exit| removed.map(|()| exit))
+                runtime.block_on(serve::run(settle(config)?, &asked))
+            }
         }
         Command::Status(arguments) => runtime.block_on(status::run(settle(arguments.over(config))?)),
         Command::Check(arguments) => runtime.block_on(check::run(settle(arguments.over(config))?)),
@@ -116,5 +121,10 @@ pub fn run(cli: Cli) -> Result<Exit> {
             let options = arguments.options()?;
             runtime.block_on(restore::run(settle(arguments.over(config))?, options))
         }
-    }
+    };
+    // A vault does not know where its disk is.
+    ended.map_err(|error| match (error.downcast_ref(), trusted.get()) {
+        (Some(VaultError::DiskFull), Some(folder)) => error.context(folder.display().to_string()),
+        _ => error,
+    })
 }
