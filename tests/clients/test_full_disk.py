@@ -56,7 +56,8 @@ def test_a_full_disk_is_refused_with_its_cause_and_loses_nothing(new_gateway, sm
         assert "disk is full" in refusal["Error"]["Message"]
     gateway.kill()
     full = gateway.run("check")
-    assert full.returncode == 1 and f"{gateway.data}/trusted: the trusted folder's disk is full" in full.stderr, full.stderr
+    assert full.returncode == 1, full.stderr
+    assert f"{gateway.data}/trusted: the trusted folder's disk is full" in full.stderr
 
     filling.unlink()
     gateway.start()

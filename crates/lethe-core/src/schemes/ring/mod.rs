@@ -284,9 +284,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Ring<S, P, R> {
                 return Poll::Ready(Err(OramError::Torn));
             }
             let next = reverse_lexicographic(state.evictions, self.tree.leaf_level());
-            let is_free = |bucket| state.writing.iter().all(|rewrite| !rewrite.buckets.contains(&bucket));
-            if state.writing.len() < MOST_REWRITES && self.tree.path(next).all(|(_, bucket)| is_free(bucket))
-            {
+            let meets = self.tree.path(next).any(|(_, bucket)| state.in_flight(bucket));
+            if state.writing.len() < MOST_REWRITES && !meets {
                 return Poll::Ready(Ok(()));
             }
             state.waiting_to_read = Some(context.waker().clone());
