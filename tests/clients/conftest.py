@@ -136,6 +136,22 @@ def rclone(endpoint: Endpoint, rclone_program: Path) -> Callable[..., bytes]:
     return run
 
 
+@pytest.fixture(scope="session")
+def minio_go(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Builds the program of MinIO's client for Go, and runs it in a bucket."""
+    folder = tmp_path_factory.mktemp("minio-go")
+    program = folder / "minio-go"
+    source = Path(__file__).parent / "minio-go"
+    built = subprocess.run(["go", "build", "-o", program, "."], cwd=source, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+
+    def run(bucket: str) -> str:
+        address = endpoint.url.removeprefix("http://")
+        return _run([str(program), address, endpoint.access_key, endpoint.secret_key, bucket, str(folder)], {}, None)
+
+    return run
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Debian's Chromium, driven by Playwright."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
+
 import pytest
 from test_boto3_objects import refusal
 
@@ -102,3 +105,51 @@ def test_two_buckets_keep_their_objects_apart(s3, filled):
         assert refusal(s3.get_object, Bucket="another-bucket", Key=KEYS[0]) == (404, "NoSuchKey")
     finally:
         s3.delete_bucket(Bucket="another-bucket")
+
+
+def test_lifecycle_rules_are_set_told_and_deleted(s3, bucket):
+    day = datetime(3012, 12, 21, tzinfo=UTC)
+    rules = [
+        {
+            "ID": "logs",
+            "Filter": {"And": {"Prefix": "logs/", "Tags": [{"Key": "kind", "Value": "brief"}], "ObjectSizeLessThan": 99}},
+            "Status": "Enabled",
+            "Expiration": {"Date": day},
+            "NoncurrentVersionExpiration": {"NoncurrentDays": 7, "NewerNoncurrentVersions": 2},
+        },
+        {
+            "ID": "uploads",
+            "Filter": {"Prefix": ""},
+            "Status": "Disabled",
+            "AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 3},
+        },
+    ]
+    assert refusal(s3.get_bucket_lifecycle_configuration, Bucket=bucket) == (404, "NoSuchLifecycleConfiguration")
+    s3.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": rules})
+    assert s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"] == rules
+    put = s3.put_object(Bucket=bucket, Key="logs/1", Body=b"content", Tagging="kind=brief")
+    told = 'expiry-date="Mon, 21 Dec 3012 00:00:00 GMT", rule-id="logs"'
+    head, got = s3.head_object(Bucket=bucket, Key="logs/1"), s3.get_object(Bucket=bucket, Key="logs/1")
+    assert [answer["Expiration"] for answer in (put, head, got)] == [told] * 3
+    assert "Expiration" not in s3.put_object(Bucket=bucket, Key="logs/2", Body=b"content")
+    moves = [{"ID": "cold", "Filter": {}, "Status": "Enabled", "Transitions": [{"Days": 1, "StorageClass": "GLACIER"}]}]
+    answer = refusal(
+        s3.put_bucket_lifecycle_configuration, Bucket=bucket, LifecycleConfiguration={"Rules": moves}
+    )
+    assert answer == (501, "NotImplemented")
+    assert s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"] == rules
+    s3.delete_bucket_lifecycle(Bucket=bucket)
+    assert refusal(s3.get_bucket_lifecycle_configuration, Bucket=bucket) == (404, "NoSuchLifecycleConfiguration")
+    assert "Expiration" not in s3.head_object(Bucket=bucket, Key="logs/1")
+
+
+def test_what_a_lifecycle_rule_names_is_removed_and_nothing_else(s3, bucket):
+    for key in ["logs/1", "logs/2", "kept"]:
+        s3.put_object(Bucket=bucket, Key=key, Body=b"content")
+    upload = s3.create_multipart_upload(Bucket=bucket, Key="logs/3")["UploadId"]
+    past = {"ID": "past", "Filter": {"Prefix": "logs/"}, "Status": "Enabled"}
+    past["Expiration"] = {"Date": datetime(2001, 1, 1, tzinfo=UTC)}
+    s3.put_bucket_lifecycle_configuration(Bucket=bucket, LifecycleConfiguration={"Rules": [past]})
+    while keys(s3.list_objects_v2(Bucket=bucket)) != ["kept"]:
+        time.sleep(0.2)
+    assert [entry["UploadId"] for entry in s3.list_multipart_uploads(Bucket=bucket)["Uploads"]] == [upload]

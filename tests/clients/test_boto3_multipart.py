@@ -102,3 +102,45 @@ def test_a_large_file_goes_up_and_down_with_parts_side_by_side(s3, bucket, tmp_p
     s3.upload_file(str(up), bucket, "k", Config=config)
     s3.download_file(bucket, "k", str(down), Config=config)
     assert down.read_bytes() == up.read_bytes()
+
+
+def test_completing_again_is_answered_as_the_first_time(s3, bucket, upload):
+    parts = [put_part(s3, bucket, upload, number, content(size, number)) for number, size in ((1, PART), (2, 99))]
+    first = complete(s3, bucket, upload, parts)
+    again = complete(s3, bucket, upload, parts)
+    said = ("ETag", "Key", "ChecksumCRC64NVME", "ChecksumType")
+    assert [first[name] for name in said] == [again[name] for name in said]
+    s3.put_object(Bucket=bucket, Key="k", Body=b"another")
+    with pytest.raises(ClientError, match="NoSuchUpload"):
+        complete(s3, bucket, upload, parts)
+    assert get(s3, bucket, "k") == b"another"
+
+
+def test_checksums_of_parts_are_told_as_s3_tells_them(s3, bucket):
+    data = {1: content(PART, 1), 2: content(77, 2)}
+    begun = s3.create_multipart_upload(Bucket=bucket, Key="k", ChecksumAlgorithm="SHA256")
+    parts = []
+    for number, body in data.items():
+        answer = s3.upload_part(
+            Bucket=bucket, Key="k", UploadId=begun["UploadId"], PartNumber=number, Body=body, ChecksumAlgorithm="SHA256"
+        )
+        parts.append({"PartNumber": number, "ETag": answer["ETag"], "ChecksumSHA256": answer["ChecksumSHA256"]})
+    done = complete(s3, bucket, begun["UploadId"], parts)
+    assert (done["ChecksumType"], done["ChecksumSHA256"][-2:]) == ("COMPOSITE", "-2")
+    told = s3.get_object_attributes(
+        Bucket=bucket, Key="k", ObjectAttributes=["ETag", "Checksum", "ObjectParts", "ObjectSize"]
+    )
+    assert told["ETag"] == done["ETag"].strip('"')
+    assert told["Checksum"]["ChecksumSHA256"] == done["ChecksumSHA256"].removesuffix("-2")
+    sums = [part["ChecksumSHA256"] for part in parts]
+    assert [part["ChecksumSHA256"] for part in told["ObjectParts"]["Parts"]] == sums
+    for number, body in data.items():
+        # boto3 compares what it reads with the checksum that comes with it.
+        got = s3.get_object(Bucket=bucket, Key="k", PartNumber=number, ChecksumMode="ENABLED")
+        assert (got["ChecksumSHA256"], got["ChecksumType"]) == (sums[number - 1], "COMPOSITE")
+        assert got["Body"].read() == body
+    copied = s3.copy_object(
+        Bucket=bucket, Key="c", CopySource={"Bucket": bucket, "Key": "k"}, ChecksumAlgorithm="CRC32C"
+    )
+    assert copied["CopyObjectResult"]["ChecksumType"] == "FULL_OBJECT"
+    assert "ChecksumCRC32C" in copied["CopyObjectResult"]

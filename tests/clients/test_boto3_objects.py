@@ -257,6 +257,29 @@ def test_a_presigned_url_for_one_key_opens_no_other(s3, bucket):
     assert refused.value.code == 403
 
 
+def test_links_and_forms_of_a_client_that_was_told_nothing_are_taken(s3, bucket, endpoint: Endpoint):
+    """boto3 signs them with version 2, for an endpoint that is not Amazon's."""
+    plain = endpoint.client(signature_version=None)
+    what = {"Bucket": bucket, "Key": "k", "ContentType": "text/csv", "Metadata": {"in": "link"}}
+    link = plain.generate_presigned_url("put_object", Params=what, ExpiresIn=60)
+    assert "AWSAccessKeyId=" in link
+    said = {"Content-Type": "text/csv", "x-amz-meta-in": "link"}
+    urllib.request.urlopen(urllib.request.Request(link, data=b"by link", headers=said, method="PUT")).close()
+    got = s3.get_object(Bucket=bucket, Key="k")
+    assert (got["Body"].read(), got["ContentType"], got["Metadata"]) == (b"by link", "text/csv", {"in": "link"})
+    link = plain.generate_presigned_url("list_objects_v2", Params={"Bucket": bucket, "Prefix": "k"})
+    with urllib.request.urlopen(link) as answer:
+        assert b"<Key>k</Key>" in answer.read()
+
+    form = plain.generate_presigned_post(bucket, "f", ExpiresIn=60)
+    assert "AWSAccessKeyId" in form["fields"]
+    fields = [*form["fields"].items(), ("file", "by form")]
+    body = "".join(f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n' for name, text in fields)
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    urllib.request.urlopen(urllib.request.Request(form["url"], f"{body}--x--\r\n".encode(), kind)).close()
+    assert get(s3, bucket, "f") == b"by form"
+
+
 def test_an_unsigned_request_is_refused(s3, bucket, endpoint: Endpoint):
     s3.put_object(Bucket=bucket, Key="k", Body=b"x")
     with pytest.raises(urllib.error.HTTPError) as refused:

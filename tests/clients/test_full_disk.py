@@ -49,7 +49,7 @@ def test_a_full_disk_is_refused_with_its_cause_and_loses_nothing(new_gateway, sm
             break
         except BotoCoreError:
             break
-    assert gateway.program.process.wait(timeout=60) == 1, gateway.program.output()
+    assert gateway.program.process.wait(timeout=240) == 1, gateway.program.output()
     assert "disk is full: free some space" in gateway.program.output()
     for refusal in refusals:
         assert refusal["ResponseMetadata"]["HTTPStatusCode"] == 503

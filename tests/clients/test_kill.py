@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -27,6 +28,8 @@ class Ledger:
 
     acknowledged: dict[str, Seed] = field(default_factory=dict)
     under_way: dict[str, Seed] = field(default_factory=dict)
+    done: int = 0
+    """Requests that were acknowledged since the last kill."""
 
     def may_be_there(self, key: str) -> list[Seed]:
         """The last acknowledged state, or the one of a request that the kill cut off."""
@@ -38,14 +41,13 @@ def length(seed: tuple[int, int, int]) -> int:
     return random.Random(f"length {seed}").choice([0, 1, 1000, 65536, 65537, 200_000])
 
 
-def load(endpoint: Endpoint, ledger: Ledger, writer: int, turn: int, stop: threading.Event) -> int:
-    """Writes, overwrites and deletes until the gateway is gone; returns how much was acknowledged."""
+def load(endpoint: Endpoint, ledger: Ledger, writer: int, turn: int, stop: threading.Event) -> None:
+    """Writes, overwrites and deletes until the gateway is gone."""
     s3 = endpoint.client(connect_timeout=5, read_timeout=30)
     dice = random.Random(f"{writer} {turn}")
-    done = 0
     while not stop.is_set():
         key = f"{writer}/{dice.randrange(KEYS_OF_A_WRITER)}"
-        seed = None if dice.random() < 0.15 else (writer, turn, done)
+        seed = None if dice.random() < 0.15 else (writer, turn, ledger.done)
         ledger.under_way[key] = seed
         try:
             if seed is None:
@@ -53,10 +55,16 @@ def load(endpoint: Endpoint, ledger: Ledger, writer: int, turn: int, stop: threa
             else:
                 s3.put_object(Bucket=BUCKET, Key=key, Body=content(length(seed), seed))
         except (ClientError, BotoCoreError):
-            return done
+            return
         ledger.acknowledged[key] = ledger.under_way.pop(key)
-        done += 1
-    return done
+        ledger.done += 1
+
+
+def wait_for(state: Callable[[], bool], writers: list[Future]) -> None:
+    """Waits for a state that the writers bring about."""
+    while not state():
+        assert not all(writer.done() for writer in writers), "the gateway has refused every writer"
+        time.sleep(0.01)
 
 
 def compare(endpoint: Endpoint, ledger: Ledger, writer: int) -> None:
@@ -84,21 +92,23 @@ def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     dice = random.Random(seed)
-    acknowledged = 0
     with ThreadPoolExecutor(WRITERS) as pool:
         for turn in range(KILLS):
             endpoint, stop = gateway.endpoint, threading.Event()
             writers = [
                 pool.submit(load, endpoint, ledger, writer, turn, stop) for writer, ledger in enumerate(ledgers)
             ]
-            time.sleep(dice.uniform(0.5, 3.0))
+            wanted = dice.randrange(10, 120)
+            wait_for(lambda wanted=wanted: sum(ledger.done for ledger in ledgers) >= wanted, writers)
             gateway.kill()
             stop.set()
-            acknowledged += sum(writer.result() for writer in writers)
+            for writer in writers:
+                writer.result()
+            for ledger in ledgers:
+                ledger.done = 0
             gateway.start()
             assert gateway.endpoint == endpoint, "the credentials changed"
             list(pool.map(compare, [endpoint] * WRITERS, ledgers, range(WRITERS)))
-    assert acknowledged >= 10 * KILLS, "too little was written for the kills to mean anything"
     gateway.stop()
     checked = gateway.run("check")
     assert checked.returncode == 0, checked.stdout + checked.stderr

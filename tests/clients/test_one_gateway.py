@@ -15,7 +15,7 @@ def started_in_vain(gateway: Gateway, *flags: str) -> tuple[int, str]:
     """Exit code and output of a gateway that must not come up."""
     program = Program([*gateway.serve_command(), *flags], gateway.log)
     try:
-        return program.process.wait(timeout=60), program.output()
+        return program.process.wait(timeout=240), program.output()
     finally:
         program.kill()
 

@@ -11,6 +11,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from programs import Demonstration, Gateway
 
+expect.set_options(timeout=120_000)
+
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 
@@ -42,6 +44,7 @@ def link(gateway: Gateway | Demonstration) -> str:
 def opened(browser, gateway: Gateway | Demonstration, viewport=WIDE, scheme="light") -> Page:
     context = browser.new_context(viewport=viewport, color_scheme=scheme)
     page = context.new_page()
+    page.set_default_timeout(120_000)
     page.problems = []
     page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: page.problems.append(str(error)))
@@ -85,11 +88,27 @@ def test_what_is_asked_and_what_is_seen_appear_side_by_side(browser, gateway, bu
     # Every cell of the tree has an outline at least.
     page.wait_for_function(f"() => ({INK})(document.querySelector('#seen')) > 1000")
     assert page.locator("#figures dd").all_inner_texts() != before
-    with_lethe, without = (
-        int(re.sub(r"\D", "", cell)) for cell in page.locator("#costs tr").first.locator("td").all_inner_texts()
-    )
+    *requests, ratio = page.locator("#costs tr").first.locator("td").all_inner_texts()
+    with_lethe, without = (int(re.sub(r"\D", "", cell)) for cell in requests)
     assert with_lethe > 0 and without > 0
+    assert float(ratio.removeprefix("× ").replace(",", "")) == pytest.approx(with_lethe / without, abs=0.051)
     assert page.problems == []
+
+
+def test_whoever_opens_the_page_late_sees_the_minute_before_and_what_it_means(browser, gateway, bucket):
+    work(gateway, bucket)
+    early = opened(browser, gateway)
+    early.wait_for_function(f"() => ({INK})(document.querySelector('#asked')) > 0")
+    page = opened(browser, gateway)
+    # Nothing is asked for any more: what is there was there before.
+    page.wait_for_function(f"() => ({INK})(document.querySelector('#asked')) > 0")
+    for legend in ["read", "written", "both", "few", "many"]:
+        assert legend in page.locator(".legend").inner_text()
+    assert "a default" in page.locator("#prices").inner_text()
+    assert "$" in page.locator("#costs tr").nth(2).inner_text()
+    names = page.locator("#figures dt").all_inner_texts()
+    assert "Latency, median" in names and "Latency, p99" in names
+    assert page.problems == [] and early.problems == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -97,7 +116,7 @@ def test_what_is_asked_and_what_is_seen_appear_side_by_side(browser, gateway, bu
 def test_it_fits_in_both_themes_and_at_both_widths(browser, gateway, bucket, scheme, viewport, tmp_path):
     page = opened(browser, gateway, viewport, scheme)
     work(gateway, bucket)
-    page.wait_for_timeout(1500)
+    page.wait_for_function(f"() => ({INK})(document.querySelector('#seen')) > 0")
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert overflow <= 0, "the page is wider than the screen"
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -189,10 +208,10 @@ def test_the_switch_brings_the_left_pattern_to_the_right_and_takes_it_away(brows
 
     switch.click()
     expect(page.locator("#bare")).to_be_visible()
-    expect(page.locator("#with")).to_have_text("ORAM off")
+    expect(page.locator("#with")).to_have_text("without the ORAM")
     assert counted(reads) == (pattern, pattern)
     page.wait_for_function("() => document.querySelector('#costs td').textContent === '112'")
-    assert page.locator("#costs tr").first.locator("td").all_inner_texts() == ["112", "112"]
+    assert page.locator("#costs tr").first.locator("td").all_inner_texts() == ["112"], "one column, not the same one twice"
 
     page.locator("body").click()
     page.keyboard.press("o")

@@ -180,4 +180,4 @@ def test_tampering_under_a_running_gateway_is_an_error_and_never_an_answer(new_g
         else:
             assert found == data
     assert failed, "not one of the flipped bits was noticed"
-    assert gateway.program.process.wait(timeout=60) == TAMPERING, gateway.program.output()
+    assert gateway.program.process.wait(timeout=240) == TAMPERING, gateway.program.output()

@@ -1,9 +1,12 @@
-"""A static site: its files put by real clients, opened by a real browser that has no key."""
+"""A static site, and pages of other sites: files put by real clients, opened by a real browser that has no key."""
 
 from __future__ import annotations
 
+import functools
+import http.server
 import json
 import struct
+import threading
 import urllib.error
 import urllib.request
 import uuid
@@ -144,3 +147,62 @@ def test_a_site_is_read_by_everybody_at_the_swift_door(browser, shared_gateway: 
     check_that_it_works(browser, base)
     check_conditions(base)
     assert refused(base) == 401, "the list is nobody's"
+
+
+ASKS = """
+async ([address, method, headers]) => {
+  try {
+    const answer = await fetch(address, { method, headers, body: method === "PUT" ? "from a page" : undefined });
+    return [answer.status, answer.headers.get("etag"), await answer.text()];
+  } catch (error) {
+    return String(error);
+  }
+}
+"""
+"""Asks from within a page, and says what the browser lets it see."""
+
+
+@pytest.fixture
+def pages(tmp_path: Path):
+    """Two sites that are not the gateway's, each with an empty page."""
+    (tmp_path / "index.html").write_text("<!doctype html><title>Elsewhere</title><link rel=icon href='data:,'>")
+    handler = functools.partial(QuietHandler, directory=tmp_path)
+    servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) for _ in range(2)]
+    for server in servers:
+        threading.Thread(target=server.serve_forever).start()
+    yield [f"http://127.0.0.1:{server.server_port}" for server in servers]
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_a_page_of_another_site_does_in_a_browser_what_the_rules_of_the_bucket_allow(browser, s3, bucket: str, pages):
+    known, strange = pages
+    rule = {
+        "AllowedOrigins": [known],
+        "AllowedMethods": ["PUT", "GET"],
+        "AllowedHeaders": ["x-amz-meta-*", "content-type"],
+        "ExposeHeaders": ["ETag"],
+    }
+    s3.put_bucket_cors(Bucket=bucket, CORSConfiguration={"CORSRules": [rule]})
+    assert s3.get_bucket_cors(Bucket=bucket)["CORSRules"] == [rule]
+    named = {"Bucket": bucket, "Key": "key"}
+    put = s3.generate_presigned_url("put_object", Params=named | {"Metadata": {"mood": "calm"}})
+    get = s3.generate_presigned_url("get_object", Params=named)
+    headers = {"x-amz-meta-mood": "calm", "content-type": "text/plain"}
+
+    page = browser.new_context().new_page()
+    page.goto(known)
+    status, etag, _ = page.evaluate(ASKS, [put, "PUT", headers])
+    assert (status, etag) == (200, s3.head_object(**named)["ETag"])
+    assert page.evaluate(ASKS, [get, "GET", {}]) == [200, etag, "from a page"]
+    delete = s3.generate_presigned_url("delete_object", Params=named)
+    assert page.evaluate(ASKS, [delete, "DELETE", {}]) == "TypeError: Failed to fetch"
+    page.goto(strange)
+    assert page.evaluate(ASKS, [get, "GET", {}]) == "TypeError: Failed to fetch"
+    assert s3.head_object(**named)["ETag"] == etag

@@ -104,7 +104,7 @@ class FolderGateway(Gateway):
         os.replace(new, users)
         endpoints = {account: Endpoint(endpoint.url, *pair) for account, pair in keys.items()}
         last = endpoints[accounts[-1]].client()
-        give_up = time.monotonic() + 30
+        give_up = time.monotonic() + 240
         while True:
             try:
                 last.list_buckets()
@@ -117,7 +117,8 @@ class FolderGateway(Gateway):
 def run(versitygw: Path, name: str, endpoint: Endpoint, folder: Path) -> Outcome:
     """Runs one test."""
     command = [versitygw, "test", "--access", endpoint.access_key, "--secret", endpoint.secret_key]
-    command += ["--endpoint", endpoint.url, name]
+    # Else it leaves old versions in its bucket, and fails over that.
+    command += ["--endpoint", endpoint.url, name, "--versioning-enabled"]
     try:
         done = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, env=environment(), timeout=TEST_WITHIN

@@ -30,7 +30,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 WORKERS = 2
 """Processes that run tests side by side: most tests wait for the gateway, and two wait for an object to expire."""
-READY_WITHIN = 60.0
+READY_WITHIN = 240.0
 """Seconds after which a gateway that does not answer counts as broken."""
 TESTS_WITHIN = 600.0
 """Seconds after which tests that have not ended count as hung."""
@@ -80,6 +80,26 @@ class Gateway:
                 time.sleep(0.05)
         raise SystemExit(f"the gateway does not come up:\n{self.log.read_text()}")
 
+    def knows(self, account: str, user: str, password: str) -> bool:
+        """Tells whether the user can log in."""
+        name = {"X-Auth-User": f"{account}:{user}", "X-Auth-Key": password}
+        login = urllib.request.Request(f"http://127.0.0.1:{self.swift}/auth/v1.0", headers=name)
+        try:
+            urllib.request.urlopen(login, timeout=READY_WITHIN).close()
+        except urllib.error.HTTPError as refused:
+            if refused.code != 401:
+                raise
+            return False
+        return True
+
+    def wait_for(self, account: str, user: str, password: str) -> None:
+        """Returns when the gateway has taken the user over, which it does on its own."""
+        give_up = time.monotonic() + READY_WITHIN
+        while not self.knows(account, user, password):
+            if time.monotonic() > give_up:
+                raise SystemExit(f"{account}:{user} cannot log in:\n{self.log.read_text()}")
+            time.sleep(0.05)
+
     def stop(self) -> int:
         """Asks it to end, as Ctrl-C does, and returns its exit code."""
         self.process.send_signal(signal.SIGINT)
@@ -89,8 +109,9 @@ class Gateway:
 def configure(folder: Path, gateway: Gateway) -> None:
     """Writes what Tempest needs to know; nothing but the gateway is named in it."""
     accounts = ""
-    for account, user, role in USERS:
-        password = gateway.add_user(account, user, role)
+    passwords = {name: gateway.add_user(*name) for name in USERS}
+    for (account, user, role), password in passwords.items():
+        gateway.wait_for(account, user, password)
         accounts += f"- {{username: {user}, project_name: {account}, password: '{password}', roles: [{role}]}}\n"
     (folder / "accounts.yaml").write_text(accounts)
     # What the gateway says that it does is tested, and nothing else is expected.

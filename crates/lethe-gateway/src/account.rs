@@ -108,7 +108,8 @@ impl<D: Device> Account<D> {
             .await
     }
 
-    /// Removes an empty container. Objects whose time is over do not count; unfinished uploads end with it.
+    /// Removes an empty container. Old versions and delete markers count, objects whose time is over do not; unfinished
+    /// uploads end with it.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::ContainerNotEmpty`]; [`Error::Device`].
@@ -119,18 +120,24 @@ impl<D: Device> Account<D> {
             .inner
             .change(move |catalogue| {
                 let container = catalogue.container(&account, &name)?;
-                let expired = container.objects.iter().filter(|(_, object)| object.has_expired(now));
-                let expired: Vec<String> = expired.map(|(key, _)| key.clone()).collect();
-                let objects = container.objects.len() - expired.len();
-                if objects > 0 {
-                    return Err(Error::ContainerNotEmpty { objects });
+                let at = |key: &String| ObjectName::new(&account, &name, key.as_str());
+                let old = container.history.iter().flat_map(|(key, versions)| {
+                    versions.values().map(move |object| {
+                        (object, Change::DropVersion { at: at(key), order: object.version.order })
+                    })
+                });
+                let objects = container.objects.iter();
+                let objects = objects.map(|(key, object)| (object, Change::DropObject { at: at(key) }));
+                let (expired, left): (Vec<_>, Vec<_>) =
+                    objects.chain(old).partition(|(object, _)| object.has_expired(now));
+                if !left.is_empty() {
+                    return Err(Error::ContainerNotEmpty { objects: left.len() });
                 }
                 let uploads = catalogue.uploads.iter();
                 let ours =
                     uploads.filter(|(_, upload)| upload.account == account && upload.container == name);
                 let mut changes: Vec<Change> = ours.map(|(&id, _)| Change::DropUpload { id }).collect();
-                let drop = |key| Change::DropObject { at: ObjectName::new(&account, &name, key) };
-                changes.extend(expired.into_iter().map(drop));
+                changes.extend(expired.into_iter().map(|(_, drop)| drop));
                 changes.push(Change::DropContainer { account, name });
                 Ok((changes, ()))
             })

@@ -7,6 +7,7 @@ use crate::catalogue::{
 };
 use crate::error::Error;
 use crate::listing::successor;
+use crate::versions::{Draft, Stamp};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -15,72 +16,79 @@ const DELETED: &str = "application/x-deleted;swift_versions_deleted=1";
 /// MD5 of nothing.
 const EMPTY: &str = "d41d8cd98f00b204e9800998ecf8427e";
 
-/// What puts an object under a name: the old one goes to the archive, if there is one.
+/// The changes that put an object under a name. The old one goes to the archive, if there is one, or stays as a version.
 ///
 /// # Errors
 /// [`Error::NoSuchContainer`]; [`Error::NoArchive`].
 pub(crate) fn put(
     catalogue: &Catalogue,
     at: ObjectName,
-    object: Arc<Object>,
-    now: Moment,
-) -> Result<Vec<Change>, Error> {
+    object: Object,
+    stamp: Stamp,
+) -> Result<(Vec<Change>, Arc<Object>), Error> {
     let container = catalogue.container(&at.account, &at.container)?;
     let mut changes = Vec::new();
-    if let (Some(archive), Some(old)) = (&container.settings.archive, container.object(&at.key, now)) {
-        changes.push(keep(catalogue, &at, archive, old)?);
+    if let (Some(archive), Some(old)) = (&container.settings.archive, container.object(&at.key, stamp.now)) {
+        changes.extend(keep(catalogue, &at, archive, old, stamp)?.1);
     }
-    changes.push(Change::PutObject { at, object });
-    Ok(changes)
+    let mut draft = Draft::new(catalogue, at)?;
+    let object = draft.put(object, stamp);
+    changes.extend(draft.changes());
+    Ok((changes, object))
 }
 
-/// What deletes an object that is there.
+/// The changes that delete an object, in a container with an archive or without old versions.
 ///
 /// # Errors
 /// [`Error::NoSuchContainer`]; [`Error::NoArchive`].
-pub(crate) fn delete(catalogue: &Catalogue, at: ObjectName, now: Moment) -> Result<Vec<Change>, Error> {
+pub(crate) fn delete(catalogue: &Catalogue, at: ObjectName, stamp: Stamp) -> Result<Vec<Change>, Error> {
     let container = catalogue.container(&at.account, &at.container)?;
-    let (Some(archive), Some(old)) = (&container.settings.archive, container.object(&at.key, now)) else {
+    let (Some(archive), Some(old)) = (&container.settings.archive, container.object(&at.key, stamp.now))
+    else {
         return Ok(vec![Change::DropObject { at }]);
     };
     match archive.on_delete {
         OnDelete::Restore => {
             let holder = archive_of(catalogue, &at, archive)?;
-            let Some((key, newest)) = newest(holder, &at.key, now) else {
+            let Some((key, newest)) = newest(holder, &at.key, stamp.now) else {
                 return Ok(vec![Change::DropObject { at }]);
             };
-            let from = ObjectName::new(&at.account, &archive.container, key);
-            let back = Change::PutObject { at, object: Arc::clone(newest) };
-            Ok(vec![Change::DropObject { at: from }, back])
+            let mut from = Draft::new(catalogue, ObjectName::new(&at.account, &archive.container, key))?;
+            from.remove(newest.version.order);
+            let mut back = Draft::new(catalogue, at)?;
+            back.put(Object::clone(newest), stamp);
+            Ok(from.changes().into_iter().chain(back.changes()).collect())
         }
         OnDelete::Keep => {
-            let kept = keep(catalogue, &at, archive, old)?;
-            let marker = Arc::new(Object {
+            let (kept, mut changes) = keep(catalogue, &at, archive, old, stamp)?;
+            let marker = Object {
                 details: Details { content_type: Some(DELETED.into()), ..Details::default() },
                 etag: EMPTY.into(),
-                checksum: None,
-                modified: now,
-                segments: Vec::new(),
-            });
-            let taken = match &kept {
-                Change::PutObject { at, .. } => Some(at.key.as_str()),
-                _ => None,
+                modified: stamp.now,
+                ..Object::default()
             };
-            let place = place(catalogue, &at, archive, now, taken)?;
-            Ok(vec![kept, Change::PutObject { at: place, object: marker }, Change::DropObject { at }])
+            let place = place(catalogue, &at, archive, stamp.now, Some(&kept.key))?;
+            let mut draft = Draft::new(catalogue, place)?;
+            draft.put(marker, stamp);
+            changes.extend(draft.changes());
+            changes.push(Change::DropObject { at });
+            Ok(changes)
         }
     }
 }
 
-/// What gives an object its name in the archive.
+/// The name that an object gets in the archive, and the changes that give it.
 fn keep(
     catalogue: &Catalogue,
     at: &ObjectName,
     archive: &Archive,
     old: &Arc<Object>,
-) -> Result<Change, Error> {
+    stamp: Stamp,
+) -> Result<(ObjectName, Vec<Change>), Error> {
     let place = place(catalogue, at, archive, old.modified, None)?;
-    Ok(Change::PutObject { at: place, object: Arc::clone(old) })
+    let mut draft = Draft::new(catalogue, place.clone())?;
+    draft.put(Object::clone(old), stamp);
+    Ok((place, draft.changes()))
 }
 
 fn archive_of<'a>(

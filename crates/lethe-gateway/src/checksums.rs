@@ -8,6 +8,7 @@ use md5::Md5;
 use minicbor::{Decode, Encode};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
+use std::fmt;
 
 /// A checksum algorithm of S3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshDeserialize, Encode, Decode)]
@@ -58,6 +59,40 @@ pub struct Checksum {
     pub value: String,
 }
 
+impl Checksum {
+    pub(crate) fn new(algorithm: Algorithm, coverage: Coverage, bytes: &[u8]) -> Self {
+        Checksum { algorithm, coverage, value: BASE64.encode(bytes) }
+    }
+
+    /// The checksum's bytes, if its text holds some.
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
+        BASE64.decode(self.value.split('-').next().unwrap_or_default()).ok()
+    }
+
+    /// The same without the number of parts.
+    pub(crate) fn without_count(&self) -> Self {
+        let value = self.value.split('-').next().unwrap_or_default().to_owned();
+        Checksum { value, ..self.clone() }
+    }
+
+    /// Whether this text is the same checksum. S3 lets the number of parts be left out.
+    pub(crate) fn is(&self, value: &str) -> bool {
+        self.value == value || self.value.split_once('-').is_some_and(|(digest, _)| digest == value)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Algorithm::Crc32 => "CRC32",
+            Algorithm::Crc32c => "CRC32C",
+            Algorithm::Crc64Nvme => "CRC64NVME",
+            Algorithm::Sha1 => "SHA1",
+            Algorithm::Sha256 => "SHA256",
+        })
+    }
+}
+
 impl Algorithm {
     /// The coverage that S3 takes for an upload in parts if none is asked for.
     pub fn default_coverage(self) -> Coverage {
@@ -95,7 +130,7 @@ impl Algorithm {
         }
     }
 
-    fn crc_bytes(self, crc: u64) -> Vec<u8> {
+    pub(crate) fn crc_bytes(self, crc: u64) -> Vec<u8> {
         let bytes = crc.to_be_bytes();
         match self {
             Algorithm::Crc64Nvme => bytes.to_vec(),
@@ -104,10 +139,22 @@ impl Algorithm {
     }
 }
 
-/// Computes the MD5 of a body and at most one checksum beside it.
+/// Computes the MD5 of a body, its CRC64NVME, and at most one checksum beside them.
 pub(crate) struct Digests {
     md5: Md5,
+    crc64nvme: crc_fast::Digest,
     checksum: Option<(Algorithm, Running)>,
+    asked: Option<Algorithm>,
+}
+
+/// The digests of a body.
+#[derive(Clone, Debug)]
+pub(crate) struct Digested {
+    pub(crate) md5: [u8; 16],
+    /// Of every body: an object of many has it where nobody asks for another checksum.
+    pub(crate) crc64nvme: u64,
+    /// The checksum that was asked for.
+    pub(crate) checksum: Option<Checksum>,
 }
 
 enum Running {
@@ -118,23 +165,33 @@ enum Running {
 
 impl Digests {
     pub(crate) fn new(algorithm: Option<Algorithm>) -> Self {
-        Digests { md5: Md5::new(), checksum: algorithm.map(|algorithm| (algorithm, Running::new(algorithm))) }
+        Digests {
+            md5: Md5::new(),
+            crc64nvme: crc_fast::Digest::new(CrcAlgorithm::Crc64Nvme),
+            checksum: algorithm
+                .filter(|algorithm| *algorithm != Algorithm::Crc64Nvme)
+                .map(|algorithm| (algorithm, Running::new(algorithm))),
+            asked: algorithm,
+        }
     }
 
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         self.md5.update(bytes);
+        self.crc64nvme.update(bytes);
         if let Some((_, running)) = &mut self.checksum {
             running.update(bytes);
         }
     }
 
-    pub(crate) fn finish(self) -> ([u8; 16], Option<Checksum>) {
-        let checksum = self.checksum.map(|(algorithm, running)| Checksum {
-            algorithm,
-            coverage: Coverage::FullObject,
-            value: BASE64.encode(running.finish(algorithm)),
-        });
-        (self.md5.finalize().into(), checksum)
+    pub(crate) fn finish(self) -> Digested {
+        let crc64nvme = self.crc64nvme.finalize();
+        let checksum = match self.checksum {
+            Some((algorithm, running)) => Some((algorithm, running.finish(algorithm))),
+            None => self.asked.map(|algorithm| (algorithm, algorithm.crc_bytes(crc64nvme))),
+        };
+        let checksum =
+            checksum.map(|(algorithm, bytes)| Checksum::new(algorithm, Coverage::FullObject, &bytes));
+        Digested { md5: self.md5.finalize().into(), crc64nvme, checksum }
     }
 }
 
@@ -164,48 +221,69 @@ impl Running {
     }
 }
 
-/// The checksum of an object from those of its parts, each with the part's bytes. `None` if a part has none of this
-/// algorithm, or if the algorithm does not allow the coverage.
-pub(crate) fn combine<'a>(
+/// The checksum of an object from those of its parts, each with the part's bytes. `None` if the algorithm does not
+/// allow the coverage.
+pub(crate) fn combine(
     algorithm: Algorithm,
     coverage: Coverage,
-    parts: impl Iterator<Item = (Option<&'a Checksum>, u64)>,
+    parts: &[(Vec<u8>, u64)],
 ) -> Option<Checksum> {
     if !algorithm.allows(coverage) {
         return None;
     }
-    let mut values = Vec::new();
-    for (checksum, bytes) in parts {
-        let checksum = checksum.filter(|checksum| checksum.algorithm == algorithm)?;
-        values.push((BASE64.decode(&checksum.value).ok()?, bytes));
-    }
-    let value = match coverage {
+    let mut checksum = match coverage {
         Coverage::Composite => {
             let mut running = Running::new(algorithm);
-            values.iter().for_each(|(value, _)| running.update(value));
-            format!("{}-{}", BASE64.encode(running.finish(algorithm)), values.len())
+            parts.iter().for_each(|(value, _)| running.update(value));
+            Checksum::new(algorithm, coverage, &running.finish(algorithm))
         }
         Coverage::FullObject => {
             let crc = algorithm.crc()?;
-            let mut whole: Option<u64> = None;
-            for (value, bytes) in values {
-                let part = value.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
-                whole = Some(match whole {
-                    None => part,
-                    Some(before) => crc_fast::checksum_combine(crc, before, part, bytes),
-                });
-            }
-            BASE64.encode(algorithm.crc_bytes(whole?))
+            let numbers = parts.iter().map(|(value, bytes)| {
+                (value.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)), *bytes)
+            });
+            let whole = numbers.reduce(|(before, length), (part, bytes)| {
+                (crc_fast::checksum_combine(crc, before, part, bytes), length + bytes)
+            });
+            Checksum::new(algorithm, coverage, &algorithm.crc_bytes(whole?.0))
         }
     };
-    Some(Checksum { algorithm, coverage, value })
+    if coverage == Coverage::Composite {
+        checksum.value += &format!("-{}", parts.len());
+    }
+    Some(checksum)
+}
+
+/// The checksum of one of the parts of an object, from those of all of them one after the other.
+pub(crate) fn nth(whole: &Checksum, all: &[u8], index: usize) -> Option<Checksum> {
+    let bytes = whole.algorithm.bytes();
+    let part = all.get(index.checked_mul(bytes)?..)?.get(..bytes)?;
+    Some(Checksum::new(whole.algorithm, whole.coverage, part))
 }
 
 /// The MD5 of the parts' MD5s: what S3 makes the ETag of an object in parts from.
-pub(crate) fn md5_of_md5s<'a>(parts: impl Iterator<Item = &'a [u8; 16]>) -> [u8; 16] {
+pub(crate) fn md5_of_md5s(parts: &[[u8; 16]]) -> [u8; 16] {
     let mut md5 = Md5::new();
-    parts.for_each(|part| md5.update(part));
+    parts.iter().for_each(|part| md5.update(part));
     md5.finalize().into()
+}
+
+/// The text of a checksum's bytes.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    BASE64.encode(bytes)
+}
+
+/// What 32 hexadecimal digits stand for.
+pub(crate) fn from_hex(text: &str) -> Option<[u8; 16]> {
+    let digits = text.as_bytes();
+    if digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let mut bytes = [0; 16];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 /// Lower-case hexadecimal digits.
@@ -227,7 +305,7 @@ mod tests {
     fn digest(algorithm: Algorithm, bytes: &[u8]) -> Checksum {
         let mut digests = Digests::new(Some(algorithm));
         digests.update(bytes);
-        digests.finish().1.expect("asked for")
+        digests.finish().checksum.expect("asked for")
     }
 
     #[test]
@@ -241,7 +319,7 @@ mod tests {
             hex_of(Algorithm::Sha256),
             "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225"
         );
-        assert_eq!(hex(&Digests::new(None).finish().0), "d41d8cd98f00b204e9800998ecf8427e");
+        assert_eq!(hex(&Digests::new(None).finish().md5), "d41d8cd98f00b204e9800998ecf8427e");
     }
 
     #[test]
@@ -249,23 +327,42 @@ mod tests {
         let body = b"the quick brown fox jumps over the lazy dog";
         for algorithm in ALL.into_iter().filter(|a| a.allows(Coverage::FullObject)) {
             let parts = [&body[..7], &body[7..8], &body[8..]]
-                .map(|part| (digest(algorithm, part), part.len() as u64));
-            let whole = combine(
-                algorithm,
-                Coverage::FullObject,
-                parts.iter().map(|(sum, bytes)| (Some(sum), *bytes)),
-            );
+                .map(|part| (digest(algorithm, part).bytes().expect("base64"), part.len() as u64));
+            let whole = combine(algorithm, Coverage::FullObject, &parts);
             assert_eq!(whole, Some(digest(algorithm, body)));
         }
     }
 
     #[test]
-    fn a_composite_checksum_counts_its_parts_and_needs_all_of_them() {
-        let part = digest(Algorithm::Sha256, b"a");
-        let whole =
-            combine(Algorithm::Sha256, Coverage::Composite, [(Some(&part), 1), (Some(&part), 1)].into_iter());
-        assert!(whole.expect("combined").value.ends_with("-2"));
-        let missing = [(Some(&part), 1), (None, 1)];
-        assert_eq!(combine(Algorithm::Sha256, Coverage::Composite, missing.into_iter()), None);
+    fn a_composite_checksum_counts_its_parts_and_is_known_with_and_without_their_number() {
+        let part = digest(Algorithm::Sha256, b"a").bytes().expect("base64");
+        let parts = [(part.clone(), 1), (part, 1)];
+        let whole = combine(Algorithm::Sha256, Coverage::Composite, &parts).expect("combined");
+        let (digest, count) = whole.value.split_once('-').expect("a number");
+        assert_eq!(count, "2");
+        assert!(whole.is(&whole.value) && whole.is(digest));
+        assert!(!whole.is(&format!("{digest}-3")) && !whole.is("") && !whole.is(&digest[1..]));
+        assert_eq!(combine(Algorithm::Sha256, Coverage::FullObject, &parts), None);
+    }
+
+    #[test]
+    fn the_crc64nvme_of_every_body_is_the_one_that_would_be_asked_for() {
+        for algorithm in ALL {
+            let mut digests = Digests::new(Some(algorithm));
+            digests.update(b"123456789");
+            let digested = digests.finish();
+            assert_eq!(format!("{:016x}", digested.crc64nvme), "ae8b14860a799888");
+            assert_eq!(digested.checksum.expect("asked for").algorithm, algorithm);
+        }
+    }
+
+    #[test]
+    fn the_checksum_of_a_part_is_cut_out_of_all_of_them() {
+        let whole = digest(Algorithm::Crc32, b"123456789");
+        let all = [[1, 2, 3, 4], [5, 6, 7, 8]].concat();
+        assert_eq!(nth(&whole, &all, 1).and_then(|part| part.bytes()), Some(vec![5, 6, 7, 8]));
+        assert_eq!(nth(&whole, &all, 2), None);
+        assert_eq!(nth(&whole, &all[..7], 1), None);
+        assert_eq!(nth(&whole, &all, usize::MAX), None);
     }
 }

@@ -96,16 +96,9 @@ impl WriteConditions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::Details;
 
     fn object() -> Object {
-        Object {
-            details: Details::default(),
-            etag: "abc".into(),
-            checksum: None,
-            modified: Moment(10_500),
-            segments: vec![],
-        }
+        Object { etag: "abc".into(), modified: Moment(10_500), ..Object::default() }
     }
 
     fn verdict(conditions: ReadConditions) -> &'static str {

@@ -61,16 +61,23 @@ pub trait Device: Send + Sync + 'static {
     fn commit_rows(&self, changes: Vec<RowChange>) -> impl Future<Output = Result<(), DeviceError>> + Send;
 }
 
-/// Why a device refused or failed. Its text names no block.
+/// Why a device refused or failed. Its text names no block; [`DeviceError::told`] names nothing of the machine either.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// No space for blocks: on the local disk, or in the store below.
     #[error("the vault has no space left for blocks: free some on its disk or in its store")]
     Full,
     /// The table of rows is at its bound.
-    #[error("the vault's catalogue is full: delete objects, or make a vault of larger capacity")]
+    #[error(
+        "the vault's catalogue is full: delete objects, or grow the vault with `lethe migrate --capacity SIZE`; it has a \
+         256th of the capacity, and 2 MiB at least"
+    )]
     RowsFull,
-    /// Failed for now; the same may succeed later.
+    /// The disk of the trusted folder is full.
+    #[error("the trusted folder's disk is full: free some space on it; no acknowledged write is lost")]
+    DiskFull,
+    /// Failed for now; the same may succeed later. The text may name folders and addresses: it is for who runs the
+    /// gateway, and for nobody else.
     #[error("the vault is unavailable for now: {0}")]
     Unavailable(String),
     /// What the store returned was not what had been written to it.
@@ -79,6 +86,22 @@ pub enum DeviceError {
     /// The vault was closed.
     #[error("the vault is closed")]
     Closed,
+}
+
+impl DeviceError {
+    /// What a client is told.
+    pub fn told(&self) -> String {
+        match self {
+            DeviceError::Unavailable(_) => {
+                "the vault is unavailable for now; the log of the gateway says why".into()
+            }
+            DeviceError::Tampered(_) => {
+                "the store did not return what had been written to it; the log of the gateway says where"
+                    .into()
+            }
+            other => other.to_string(),
+        }
+    }
 }
 
 impl<D: Device> Device for std::sync::Arc<D> {

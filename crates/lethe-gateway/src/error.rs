@@ -1,5 +1,7 @@
 //! What can go wrong with an object, a container or an upload.
 
+use crate::catalogue::{Moment, VersionId};
+use crate::checksums::Algorithm;
 use crate::device::DeviceError;
 use crate::padding::PaddingError;
 
@@ -13,7 +15,7 @@ pub enum Error {
     #[error("the container exists already")]
     ContainerExists,
     /// The container still holds objects.
-    #[error("the container still holds {objects} objects: delete them first")]
+    #[error("the container still holds {objects} objects or old versions of some: delete them first")]
     ContainerNotEmpty {
         /// Objects in it.
         objects: usize,
@@ -21,6 +23,25 @@ pub enum Error {
     /// There is no object under this key.
     #[error("the key does not exist")]
     NoSuchKey,
+    /// There is no such version of the object under this key.
+    #[error("the version does not exist")]
+    NoSuchVersion,
+    /// The version is a delete marker: it stands for no object.
+    #[error("the version is a delete marker")]
+    DeleteMarker {
+        /// Its name.
+        version: VersionId,
+        /// When the delete came.
+        modified: Moment,
+        /// Whether it was asked for by its name, and not as the newest.
+        is_named: bool,
+    },
+    /// Old versions are kept in one way only: behind their keys, or in an archive. Nothing was changed.
+    #[error(
+        "the container keeps old versions in another way: S3's versioning and an archive (X-Versions-Location, \
+         X-History-Location) exclude each other"
+    )]
+    OtherVersions,
     /// There is no such multipart upload for this container and key.
     #[error("the multipart upload does not exist: it may have been completed or aborted")]
     NoSuchUpload,
@@ -83,15 +104,31 @@ pub enum Error {
         /// Bytes received; when more came than announced, those received until that was seen.
         got: u64,
     },
+    /// The parts of a completion have other bytes together than was said.
+    #[error("the parts have {got} bytes together where {declared} were announced")]
+    WrongSize {
+        /// Bytes announced.
+        declared: u64,
+        /// Bytes of the parts.
+        got: u64,
+    },
     /// The body's digest is not the one given with it.
     #[error("the {0} given does not match the body")]
     BadDigest(&'static str),
+    /// A checksum is not that of the part or the object that it was given for.
+    #[error("the {algorithm} given does not match the {}", .part.map_or_else(|| "object".to_owned(), |part| format!("part {part}")))]
+    WrongChecksum {
+        /// Of which algorithm it is.
+        algorithm: Algorithm,
+        /// The part's number; none for the object.
+        part: Option<u16>,
+    },
     /// The body could not be read from the client.
     #[error("the body could not be read: {0}")]
     Body(Box<dyn std::error::Error + Send + Sync>),
     /// Not enough free blocks. Nothing was changed.
     #[error(
-        "{needed} blocks are needed and {free} are free: delete objects, or make a vault of larger capacity"
+        "{needed} blocks are needed and {free} are free: delete objects, or grow the vault with `lethe migrate --capacity SIZE`"
     )]
     Full {
         /// Blocks that the object takes, padding included.
@@ -105,6 +142,16 @@ pub enum Error {
     /// The device refused or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+impl Error {
+    /// What a client is told: the error without what is the machine's own.
+    pub(crate) fn told(&self) -> String {
+        match self {
+            Error::Device(failure) => failure.told(),
+            other => other.to_string(),
+        }
+    }
 }
 
 impl From<crate::allocate::TooFew> for Error {

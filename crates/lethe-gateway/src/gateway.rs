@@ -87,7 +87,7 @@ pub(crate) struct Inner<D> {
 pub struct Usage {
     /// Containers of all accounts.
     pub containers: u64,
-    /// Objects in all containers.
+    /// Objects in all containers, old versions among them.
     pub objects: u64,
     /// Multipart uploads neither completed nor aborted.
     pub uploads: u64,
@@ -175,9 +175,9 @@ impl<D: Device> Gateway<D> {
         let parts = |upload: &Upload| -> u64 { upload.parts.values().map(|part| part.segment.bytes()).sum() };
         Usage {
             containers: containers().count() as u64,
-            objects: containers().map(|container| container.totals.objects).sum(),
+            objects: containers().map(|container| (container.totals + container.old).objects).sum(),
             uploads: catalogue.uploads.len() as u64,
-            bytes: containers().map(|container| container.totals.bytes).sum::<u64>()
+            bytes: containers().map(|container| (container.totals + container.old).bytes).sum::<u64>()
                 + catalogue.uploads.values().map(parts).sum::<u64>(),
             free_blocks: self.inner.allocator.free_blocks(),
             blocks: self.inner.device.blocks(),

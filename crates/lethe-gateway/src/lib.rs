@@ -12,15 +12,16 @@
 //!
 //! | verb | accesses |
 //! |---|---|
-//! | put an object, upload a part | `P` |
-//! | get an object | `P` |
+//! | put an object, upload a part; old versions kept or not | `P` |
+//! | get an object, or a version of one | `P` |
 //! | get a range | the blocks that the range touches, rounded up to their class; at most `P` |
 //! | copy an object (also onto itself, also only to change metadata) | `P` of the source + `P` of the copy |
 //! | upload a part by copying | those of a get of the source's range + `P` of the part |
 //! | get that ends in 304, 404, 412 or 416 | 0 |
-//! | head, list, delete one or many | 0 |
+//! | head, list, delete one or many, by a delete marker or a version for good; list versions | 0 |
 //! | begin, complete, abort, list uploads in parts; list parts | 0 |
 //! | make, delete, list containers | 0 |
+//! | carry out lifecycle rules ([`Lifecycle`]) | 0 |
 //!
 //! Without padding `P` is the size divided by the size of a block, rounded up; an empty object takes 0. An object or
 //! part of at most half a block shares a block with others then: a get takes 1, a put 0, and 2 accesses more come for
@@ -55,6 +56,7 @@ pub mod door;
 mod error;
 mod gateway;
 pub mod identity;
+mod lifecycle;
 pub mod listing;
 mod memory;
 pub mod multipart;
@@ -71,6 +73,7 @@ pub mod server;
 pub mod swift;
 pub mod testing;
 mod tls;
+pub mod versions;
 mod writer;
 
 pub use account::{Account, FIRST_ACCOUNT};
@@ -79,6 +82,7 @@ pub use body_timeout::{BodyError, RequestBody};
 pub use device::{Device, DeviceError, Flow};
 pub use error::{Error, OpenError};
 pub use gateway::{Gateway, Options, Usage};
+pub use lifecycle::Lifecycle;
 pub use packing::PackedUsage;
 pub use padding::Padding;
 pub use reader::Reader;

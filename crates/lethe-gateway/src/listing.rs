@@ -74,7 +74,7 @@ pub(crate) fn list_map<V, T>(
 }
 
 /// Between which keys the request looks.
-fn bounds(request: &ListRequest) -> (Bound<String>, Bound<String>) {
+pub(crate) fn bounds(request: &ListRequest) -> (Bound<String>, Bound<String>) {
     let excluded = |text: &String| (!text.is_empty()).then(|| Bound::Excluded(text.clone()));
     let (low, high) = if request.reverse {
         (excluded(&request.until), excluded(&request.after))
@@ -105,7 +105,7 @@ fn earlier(one: Bound<String>, other: Bound<String>) -> Bound<String> {
 }
 
 /// Whether nothing can lie between the bounds; such a range must not be asked for.
-fn is_empty(low: &Bound<String>, high: &Bound<String>) -> bool {
+pub(crate) fn is_empty(low: &Bound<String>, high: &Bound<String>) -> bool {
     match (low, high) {
         (Bound::Included(low) | Bound::Excluded(low), Bound::Excluded(high)) => low >= high,
         _ => false,
@@ -149,7 +149,7 @@ pub(crate) fn successor(prefix: &str) -> Option<String> {
     None
 }
 
-fn as_str(bound: &Bound<String>) -> Bound<&str> {
+pub(crate) fn as_str(bound: &Bound<String>) -> Bound<&str> {
     match bound {
         Bound::Included(text) => Bound::Included(text),
         Bound::Excluded(text) => Bound::Excluded(text),

@@ -2,7 +2,7 @@
 
 use crate::account::Account;
 use crate::archive;
-use crate::catalogue::{Change, Details, Moment, Object, ObjectName, Part, Upload, UploadId};
+use crate::catalogue::{Change, Completed, Details, Moment, Object, ObjectName, Part, Upload, UploadId};
 use crate::checksums::{self, Algorithm, Checksum, Coverage, hex};
 use crate::conditions::WriteConditions;
 use crate::device::{Device, DeviceError};
@@ -18,6 +18,9 @@ pub const MAX_PART: u16 = 10_000;
 
 /// S3's least bytes of a part, the last one apart.
 pub const LEAST_PART: u64 = 5 << 20;
+
+/// The checksum of an object whose upload asked for none, as in S3.
+const UNASKED: (Algorithm, Coverage) = (Algorithm::Crc64Nvme, Coverage::FullObject);
 
 /// A part as the one who completes an upload names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,7 +56,7 @@ pub struct UploadListing {
 }
 
 impl<D: Device> Account<D> {
-    /// Begins an upload. Touches no block.
+    /// Begins an upload of the account itself. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::OverQuota`]; [`Error::Device`].
@@ -63,6 +66,21 @@ impl<D: Device> Account<D> {
         key: &str,
         details: Details,
         checksum: Option<(Algorithm, Coverage)>,
+    ) -> Result<UploadId, Error> {
+        self.begin_upload_of(container, key, details, checksum, None).await
+    }
+
+    /// Begins an upload of somebody else, whom lists of uploads then name. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::OverQuota`]; [`Error::Device`].
+    pub async fn begin_upload_of(
+        &self,
+        container: &str,
+        key: &str,
+        details: Details,
+        checksum: Option<(Algorithm, Coverage)>,
+        initiator: Option<String>,
     ) -> Result<UploadId, Error> {
         let mut id = [0; 16];
         getrandom::fill(&mut id)
@@ -75,6 +93,7 @@ impl<D: Device> Account<D> {
             details,
             checksum,
             started: self.gateway.inner.now(),
+            initiator,
             parts: BTreeMap::new(),
         });
         self.gateway
@@ -121,8 +140,9 @@ impl<D: Device> Account<D> {
                 quota::check_part(catalogue, &at, upload, number, written.segment.bytes())?;
                 let part = Arc::new(Part {
                     segment: written.segment,
-                    md5: written.md5,
-                    checksum: written.checksum,
+                    md5: written.digests.md5,
+                    checksum: written.digests.checksum,
+                    crc64nvme: Some(written.digests.crc64nvme),
                     modified: now,
                 });
                 let change = Change::PutPart { id, number, part: Arc::clone(&part) };
@@ -133,9 +153,12 @@ impl<D: Device> Account<D> {
 
     /// Makes the key stand for the parts named, one after the other, and frees the others. Touches no block.
     ///
+    /// Completing the same parts again gives the same object, as long as the key stands for it or keeps it as an old
+    /// version: clients ask again when the answer was lost.
+    ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::NoParts`]; [`Error::InvalidPartOrder`];
-    /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::BadDigest`]; [`Error::WrongLength`]; those of the
+    /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::WrongChecksum`]; [`Error::WrongSize`]; those of the
     /// conditions; [`Error::OverQuota`]; [`Error::Device`]. The upload stands then.
     pub async fn complete_upload(
         &self,
@@ -146,17 +169,26 @@ impl<D: Device> Account<D> {
         expected: Expected,
         conditions: WriteConditions,
     ) -> Result<Arc<Object>, Error> {
-        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
         self.gateway
             .inner
             .change(move |catalogue| {
-                let upload = catalogue.upload(&at.account, &at.container, &at.key, id)?;
-                let current = catalogue.container(&at.account, &at.container)?.object(&at.key, now);
+                let upload = catalogue.upload(&at.account, &at.container, &at.key, id);
+                let container = catalogue.container(&at.account, &at.container)?;
+                if let Err(Error::NoSuchUpload) = upload {
+                    let came =
+                        |object: &&Arc<Object>| !object.has_expired(stamp.now) && came_of(object, id, &named);
+                    let object = container.versions(&at.key).find(came).ok_or(Error::NoSuchUpload)?;
+                    return Ok((Vec::new(), Arc::clone(object)));
+                }
+                let upload = upload?;
+                let current = container.object(&at.key, stamp.now);
                 conditions.check(current.map(|object| &**object))?;
-                let object = Arc::new(assemble(upload, &named, &expected, now)?);
+                let object = assemble(id, upload, &named, &expected, stamp.now)?;
                 quota::check_completed(catalogue, &at, upload, object.bytes())?;
                 let mut changes = vec![Change::DropUpload { id }];
-                changes.extend(archive::put(catalogue, at, Arc::clone(&object), now)?);
+                let (put, object) = archive::put(catalogue, at, object, stamp)?;
+                changes.extend(put);
                 Ok((changes, object))
             })
             .await
@@ -231,16 +263,33 @@ impl<D: Device> Account<D> {
     }
 }
 
-fn assemble(upload: &Upload, named: &[NamedPart], expected: &Expected, now: Moment) -> Result<Object, Error> {
+/// Whether completing this upload with these parts gave this object.
+fn came_of(object: &Object, id: UploadId, named: &[NamedPart]) -> bool {
+    let same = object.completed.as_ref().is_some_and(|completed| completed.upload == id);
+    let md5s: Option<Vec<[u8; 16]>> =
+        named.iter().map(|part| checksums::from_hex(part.etag.as_deref()?)).collect();
+    same && md5s.is_some_and(|md5s| object.etag == etag_of_parts(&md5s))
+}
+
+fn etag_of_parts(md5s: &[[u8; 16]]) -> String {
+    format!("{}-{}", hex(&checksums::md5_of_md5s(md5s)), md5s.len())
+}
+
+fn assemble(
+    id: UploadId,
+    upload: &Upload,
+    named: &[NamedPart],
+    expected: &Expected,
+    now: Moment,
+) -> Result<Object, Error> {
     let Some(last) = named.last() else { return Err(Error::NoParts) };
     if !named.windows(2).all(|pair| pair[0].number < pair[1].number) {
         return Err(Error::InvalidPartOrder);
     }
     let mut parts = Vec::with_capacity(named.len());
     for name in named {
-        let part = upload.parts.get(&name.number);
-        let part = part.filter(|part| fits(part, name)).ok_or(Error::InvalidPart(name.number))?;
-        parts.push(part);
+        parts.push(upload.parts.get(&name.number).ok_or(Error::InvalidPart(name.number))?);
+        check_named(parts[parts.len() - 1], name)?;
     }
     if let Some(least) = expected.least_part {
         let sizes = named.iter().zip(&parts).map(|(name, part)| (name.number, part.segment.bytes()));
@@ -250,40 +299,50 @@ fn assemble(upload: &Upload, named: &[NamedPart], expected: &Expected, now: Mome
             }
         }
     }
-    let etag = checksums::md5_of_md5s(parts.iter().map(|part| &part.md5));
-    let combine = |algorithm, coverage| {
-        let parts = parts.iter();
-        let sums = parts.map(|part| (part.checksum.as_ref(), part.segment.bytes()));
-        checksums::combine(algorithm, coverage, sums)
-    };
+    let (algorithm, coverage) = upload.checksum.unwrap_or(UNASKED);
+    let sums: Option<Vec<(Vec<u8>, u64)>> =
+        parts.iter().map(|part| Some((part.checksum_bytes(algorithm)?, part.segment.bytes()))).collect();
     let checksum: Option<Checksum> =
-        upload.checksum.and_then(|(algorithm, coverage)| combine(algorithm, coverage));
+        sums.as_ref().and_then(|sums| checksums::combine(algorithm, coverage, sums));
     if let Some((algorithm, value)) = &expected.checksum {
         let actual = checksum.as_ref().filter(|checksum| checksum.algorithm == *algorithm);
-        if actual.is_none_or(|actual| actual.value != *value) {
-            return Err(Error::BadDigest("checksum"));
+        if actual.is_none_or(|actual| !actual.is(value)) {
+            return Err(Error::WrongChecksum { algorithm: *algorithm, part: None });
         }
     }
     let got = parts.iter().map(|part| part.segment.bytes()).sum();
     if let Some(declared) = expected.bytes
         && declared != got
     {
-        return Err(Error::WrongLength { declared, got });
+        return Err(Error::WrongSize { declared, got });
     }
+    let md5s: Vec<[u8; 16]> = parts.iter().map(|part| part.md5).collect();
+    // What cannot be combined is of no use for the parts either: it has no algorithm to be read by.
+    let sums = sums.filter(|_| checksum.is_some()).unwrap_or_default();
     Ok(Object {
         details: upload.details.clone(),
-        etag: format!("{}-{}", hex(&etag), parts.len()),
+        etag: etag_of_parts(&md5s),
         checksum,
         modified: now,
         segments: parts.iter().map(|part| Arc::clone(&part.segment)).collect(),
+        completed: Some(Arc::new(Completed {
+            upload: id,
+            checksums: sums.into_iter().flat_map(|(sum, _)| sum).collect(),
+        })),
+        ..Object::default()
     })
 }
 
-fn fits(part: &Part, name: &NamedPart) -> bool {
-    let etag = name.etag.as_ref();
-    let checksum = name.checksum.as_ref();
-    etag.is_none_or(|etag| *etag == hex(&part.md5))
-        && checksum.is_none_or(|(algorithm, value)| {
-            part.checksum.as_ref().is_some_and(|sum| sum.algorithm == *algorithm && sum.value == *value)
-        })
+/// Checks what the one who completes says of a part.
+fn check_named(part: &Part, name: &NamedPart) -> Result<(), Error> {
+    if name.etag.as_ref().is_some_and(|etag| *etag != hex(&part.md5)) {
+        return Err(Error::InvalidPart(name.number));
+    }
+    let Some((algorithm, value)) = &name.checksum else { return Ok(()) };
+    match part.checksum_bytes(*algorithm) {
+        // No checksum of this algorithm came with the part.
+        None => Err(Error::WrongChecksum { algorithm: *algorithm, part: Some(name.number) }),
+        Some(bytes) if checksums::text(&bytes) != *value => Err(Error::InvalidPart(name.number)),
+        Some(_) => Ok(()),
+    }
 }

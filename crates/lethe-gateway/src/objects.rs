@@ -10,9 +10,9 @@ use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::listing::{self, ListRequest, Listing};
 use crate::quota;
+use crate::versions::Removal;
 use crate::writer::Written;
 use futures::StreamExt;
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -79,21 +79,22 @@ impl<D: Device> Account<D> {
         if let Some(asked) = &self.gateway.inner.options.asked {
             asked.name(&self.name, container, key, true);
         }
-        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
         self.gateway
             .inner
             .change(move |catalogue| {
-                let current = catalogue.container(&at.account, &at.container)?.object(&at.key, now);
+                let current = catalogue.container(&at.account, &at.container)?.object(&at.key, stamp.now);
                 conditions.check(current.map(|object| &**object))?;
-                let object = Arc::new(Object {
+                let object = Object {
                     details,
-                    etag: hex(&written.md5),
-                    checksum: written.checksum,
-                    modified: now,
+                    etag: hex(&written.digests.md5),
+                    checksum: written.digests.checksum,
+                    modified: stamp.now,
                     segments: vec![written.segment],
-                });
+                    ..Object::default()
+                };
                 quota::check(catalogue, &at, object.bytes())?;
-                Ok((archive::put(catalogue, at, Arc::clone(&object), now)?, object))
+                archive::put(catalogue, at, object, stamp)
             })
             .await
     }
@@ -127,7 +128,7 @@ impl<D: Device> Account<D> {
     }
 
     /// Deletes keys, all in one commit, and says of each how that went: `true` if it stood for an object. Touches no
-    /// block: the blocks are merely free afterwards.
+    /// block: the blocks are merely free afterwards. Where old versions are kept, a delete marker takes its place.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. Nothing is deleted then.
@@ -136,34 +137,16 @@ impl<D: Device> Account<D> {
         container: &str,
         keys: Vec<(String, WriteConditions)>,
     ) -> Result<Vec<Result<bool, Error>>, Error> {
-        let (account, container) = (self.name.to_string(), container.to_owned());
-        let now = self.gateway.inner.now();
-        self.gateway
-            .inner
-            .change(move |catalogue| {
-                let holder = catalogue.container(&account, &container)?;
-                let mut changes = Vec::new();
-                let mut outcomes = Vec::new();
-                let mut seen = BTreeSet::new();
-                for (key, conditions) in keys {
-                    // What is named twice is gone the second time.
-                    let current = if seen.contains(&key) { None } else { holder.object(&key, now) };
-                    let allowed = conditions.check(current.map(|object| &**object));
-                    if allowed.is_ok() && holder.objects.contains_key(&key) && seen.insert(key.clone()) {
-                        let at = ObjectName::new(&account, &container, key);
-                        changes.extend(archive::delete(catalogue, at, now)?);
-                    }
-                    outcomes.push(allowed.map(|()| current.is_some()));
-                }
-                Ok((changes, outcomes))
-            })
-            .await
+        let removal = |(key, conditions)| Removal { key, version: None, conditions, marks_absent: false };
+        let removals = keys.into_iter().map(removal);
+        let outcomes = self.remove(container, removals.collect()).await?;
+        Ok(outcomes.into_iter().map(|outcome| outcome.map(|deleted| deleted.meant.is_some())).collect())
     }
 }
 
 impl<D: Device> Gateway<D> {
     /// Reads an object, or a range of it, and writes the same bytes into blocks of their own: the accesses of a get
-    /// and a put. The checksum is of the algorithm asked for, else of the source's.
+    /// and a put. The checksum is of the algorithm asked for.
     ///
     /// # Errors
     /// [`Error::RangeNotSatisfiable`]; [`Error::Full`]; [`Error::Device`].
@@ -177,7 +160,6 @@ impl<D: Device> Gateway<D> {
             Some(range) => range.end.saturating_sub(range.start),
             None => source.bytes(),
         };
-        let algorithm = algorithm.or_else(|| source.checksum.as_ref().map(|checksum| checksum.algorithm));
         let mut writer = self.writer(Some(bytes), algorithm)?;
         let mut reader = self.read(source, range).await?;
         while let Some(piece) = reader.next().await {
@@ -186,25 +168,8 @@ impl<D: Device> Gateway<D> {
         writer.finish().await
     }
 
-    /// Removes the objects whose time is over, at most `most` of them, and says how many there were. They are gone
-    /// for readers before that; this gives their blocks and rows back. Touches no block.
-    ///
-    /// # Errors
-    /// [`Error::Device`].
-    pub async fn sweep_expired(&self, most: usize) -> Result<usize, Error> {
-        let now = self.inner.now();
-        self.inner
-            .change(move |catalogue| {
-                let due = catalogue.expiring.iter().take_while(|(moment, _)| *moment <= now).take(most);
-                let changes: Vec<Change> = due.map(|(_, at)| Change::DropObject { at: at.clone() }).collect();
-                let count = changes.len();
-                Ok((changes, count))
-            })
-            .await
-    }
-
     /// When the next object goes by itself, if one does.
     pub fn next_expiry(&self) -> Option<Moment> {
-        self.inner.catalogue.read().expiring.first().map(|(moment, _)| *moment)
+        self.inner.catalogue.read().expiring.first().map(|(moment, ..)| *moment)
     }
 }

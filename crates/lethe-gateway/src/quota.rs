@@ -1,12 +1,14 @@
 //! Quotas: the most that a container or an account may hold. They are metadata of the names `quota-bytes` and
 //! `quota-count`.
 //!
+//! Old versions and delete markers count as objects.
 //! An unfinished upload counts as an object more, and its parts with their bytes, until it is completed or aborted.
 
 use crate::account::Account;
 use crate::catalogue::{Catalogue, ObjectName, Totals, Upload, UploadId};
 use crate::device::Device;
 use crate::error::Error;
+use crate::versions;
 use std::collections::BTreeMap;
 
 impl<D: Device> Account<D> {
@@ -90,7 +92,7 @@ pub(crate) fn check_completed(
 fn replaced(catalogue: &Catalogue, at: &ObjectName) -> Result<(Totals, Totals), Error> {
     let container = catalogue.container(&at.account, &at.container)?;
     let mut out = Totals::default();
-    if let Some(old) = container.objects.get(&at.key) {
+    if let Some(old) = versions::replaced(container, &at.key) {
         out.add(old);
     }
     let kept = if container.settings.archive.is_some() { out } else { Totals::default() };

@@ -3,7 +3,7 @@
 //! Logs name the verb, the status, the request's number and its duration; never a bucket, a key or a credential.
 
 use crate::admission::Admission;
-use crate::answer_body::{AnswerBody, Unanswered};
+use crate::answer_body::{AnswerBody, Line, Unanswered};
 use crate::body_timeout::RequestBody;
 use crate::connections::{Answering, Connections, Presence};
 use crate::door::{Door, RequestId, Verb, Visit};
@@ -25,6 +25,9 @@ use tokio_io_timeout::TimeoutStream;
 /// The most bytes that a connection holds of what comes in and is not read yet, and of what goes out and was not
 /// taken yet, each. A head must fit as well.
 const BUFFER: usize = 64 << 10;
+
+/// The most headers of a request: as many as 2 KB of user metadata can be, and those that a client sends besides.
+const HEADERS: usize = 1200;
 
 /// How a listener treats its clients.
 #[derive(Clone, Debug, Default)]
@@ -182,7 +185,8 @@ impl<D: Door> Server<D> {
             async move { server.answer(request, peer, presence.answering()).await }
         };
         let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(self.options.limits.head).max_buf_size(BUFFER);
+        http.timer(TokioTimer::new()).header_read_timeout(self.options.limits.head);
+        http.max_buf_size(BUFFER).max_headers(HEADERS);
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service_fn(answer)));
         let ended = tokio::select! {
             // First, so that a request that is there already counts as one.
@@ -220,18 +224,17 @@ impl<D: Door> Server<D> {
             }
             None => (answering, Ok(self.door.busy(&visit))),
         };
-        let milliseconds = begun.elapsed().as_millis() as u64;
-        let verb = verb.as_str();
         match outcome {
             Ok(mut response) => {
-                let status = response.status().as_u16();
-                tracing::info!(%method, verb, status, request = %id, milliseconds, "answered");
                 if last.is(response.status()) {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                Ok(response.map(|body| AnswerBody::new(body, answering)))
+                let line = Line { method, verb, status: response.status(), id, begun };
+                Ok(response.map(|body| AnswerBody::new(body, answering, line)))
             }
             Err(error) => {
+                let milliseconds = begun.elapsed().as_millis() as u64;
+                let verb = verb.as_str();
                 tracing::warn!(%method, verb, request = %id, milliseconds, "not answered");
                 Err(Unanswered(error))
             }

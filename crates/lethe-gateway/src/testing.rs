@@ -49,6 +49,7 @@ pub struct MemoryDevice {
     max_batch: usize,
     state: Mutex<State>,
     writing: tokio::sync::RwLock<()>,
+    committing: tokio::sync::RwLock<()>,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +69,7 @@ impl MemoryDevice {
             max_batch,
             state: Mutex::default(),
             writing: tokio::sync::RwLock::default(),
+            committing: tokio::sync::RwLock::default(),
         }
     }
 
@@ -79,6 +81,11 @@ impl MemoryDevice {
     /// Lets no write of blocks go on until the answer is dropped.
     pub async fn hold_writes(&self) -> impl Drop + '_ {
         self.writing.write().await
+    }
+
+    /// Lets no commit of rows go on until the answer is dropped.
+    pub async fn hold_commits(&self) -> impl Drop + '_ {
+        self.committing.write().await
     }
 
     /// What it was asked since the last call.
@@ -182,6 +189,7 @@ impl Device for MemoryDevice {
     }
 
     async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
+        let _allowed = self.committing.read().await;
         tokio::task::yield_now().await;
         let mut state = self.state.lock();
         let fault = state.faults.commits;

@@ -2,7 +2,7 @@
 
 use crate::allocate::Lease;
 use crate::catalogue::{Place, Segment};
-use crate::checksums::{Algorithm, Checksum, Digests};
+use crate::checksums::{Algorithm, Checksum, Digested, Digests};
 use crate::device::{Device, DeviceError, Flow};
 use crate::error::Error;
 use crate::gateway::{Gateway, Inner};
@@ -39,19 +39,18 @@ pub struct Writer<D> {
 #[derive(Debug)]
 pub struct Written {
     pub(crate) segment: Arc<Segment>,
-    pub(crate) md5: [u8; 16],
-    pub(crate) checksum: Option<Checksum>,
+    pub(crate) digests: Digested,
 }
 
 impl Written {
     /// MD5 of the bytes.
     pub fn md5(&self) -> &[u8; 16] {
-        &self.md5
+        &self.digests.md5
     }
 
     /// The checksum asked for at the beginning.
     pub fn checksum(&self) -> Option<&Checksum> {
-        self.checksum.as_ref()
+        self.digests.checksum.as_ref()
     }
 
     /// Bytes written, without padding.
@@ -178,8 +177,8 @@ impl<D: Device> Writer<D> {
     }
 
     fn written(self, place: Place) -> Written {
-        let (md5, checksum) = self.digests.finish();
-        Written { segment: Arc::new(Segment { bytes: self.bytes, place }), md5, checksum }
+        let digests = self.digests.finish();
+        Written { segment: Arc::new(Segment { bytes: self.bytes, place }), digests }
     }
 
     /// Takes the blocks that were missing, once what can be freed is.

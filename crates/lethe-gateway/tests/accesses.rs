@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use futures::StreamExt;
-use lethe_gateway::catalogue::{ContainerSettings, Details, Object};
+use lethe_gateway::catalogue::{ContainerSettings, Details, Object, Versioning};
 use lethe_gateway::conditions::WriteConditions;
 use lethe_gateway::listing::ListRequest;
 use lethe_gateway::multipart::{Expected, NamedPart};
 use lethe_gateway::testing::{Event, MemoryDevice};
+use lethe_gateway::versions::Removal;
 use lethe_gateway::{FIRST_ACCOUNT, Gateway, Options, Padding, Written};
 use std::ops::Range;
 use std::sync::Arc;
@@ -181,6 +182,87 @@ async fn parts_take_their_padded_sizes_and_completing_takes_nothing() {
         let (reads, writes) = device.take_accesses();
         assert!(reads <= object.blocks() && writes == 0);
     }
+}
+
+/// Lengths of the batches that a device was asked for: a watcher sees no more.
+fn lengths(device: &MemoryDevice) -> Vec<usize> {
+    let log = device.take_log().into_iter();
+    log.filter_map(|event| match event {
+        Event::Read(blocks) | Event::Write(blocks) => Some(blocks.len()),
+        Event::Rows(_) => None,
+    })
+    .collect()
+}
+
+/// The batches of puts, deletes and gets of small and large objects in a container of this versioning.
+async fn shown_of_a_history(versioning: Option<Versioning>, pack: bool) -> Vec<Vec<usize>> {
+    let device = Arc::new(MemoryDevice::new(BLOCK, 1000, BATCH));
+    let options = Options { pack, ..Options::default() };
+    let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
+    let account = gateway.account(FIRST_ACCOUNT);
+    account.create_container("container", ContainerSettings::default()).await.expect("made");
+    if let Some(versioning) = versioning {
+        account.set_versioning("container", versioning).await.expect("set");
+    }
+    let mut shown = vec![lengths(&device)];
+    for step in 0..60 {
+        let key = ["a", "b", "c"][step % 3];
+        match step % 5 {
+            4 => {
+                account
+                    .delete("container", vec![(key.into(), WriteConditions::default())])
+                    .await
+                    .expect("deleted");
+            }
+            _ => drop(put(&gateway, key, [5, 100, 12, 300][step % 4]).await),
+        }
+        gateway.settle().await;
+        shown.push(lengths(&device));
+        if let Ok(object) = account.object("container", key) {
+            get(&gateway, &object, None).await;
+        }
+        shown.push(lengths(&device));
+    }
+    shown
+}
+
+#[tokio::test]
+async fn a_history_shows_the_same_whether_old_versions_are_kept_or_not() {
+    for pack in [false, true] {
+        let without = shown_of_a_history(None, pack).await;
+        assert!(without.iter().any(|batches| !batches.is_empty()));
+        for versioning in [Versioning::Enabled, Versioning::Suspended] {
+            assert_eq!(shown_of_a_history(Some(versioning), pack).await, without, "{versioning:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_old_version_takes_what_its_object_took_and_deleting_it_takes_nothing() {
+    let (device, gateway) = open(Padding::None).await;
+    let account = gateway.account(FIRST_ACCOUNT);
+    account.set_versioning("container", Versioning::Enabled).await.expect("set");
+    let old = put(&gateway, "key", 100).await;
+    put(&gateway, "key", 500).await;
+    device.take_log();
+    let found = account.version("container", "key", Some(old.version.id())).expect("kept");
+    get(&gateway, &found, None).await;
+    assert_eq!(device.take_accesses(), (4, 0));
+    let removal = |version| Removal {
+        key: "key".into(),
+        version,
+        conditions: WriteConditions::default(),
+        marks_absent: true,
+    };
+    let all = ListRequest { limit: 9, ..ListRequest::default() };
+    account.remove("container", vec![removal(None)]).await.expect("marked");
+    for listed in account.list_versions("container", &all, None).expect("listed").entries {
+        account.remove("container", vec![removal(Some(listed.object.version.id()))]).await.expect("removed");
+    }
+    drop((old, found));
+    assert_eq!(gateway.usage().free_blocks, 1000);
+    account.delete_container("container").await.expect("empty");
+    assert_eq!(device.take_accesses(), (0, 0));
 }
 
 #[tokio::test]

@@ -2,10 +2,12 @@
 
 use bytes::Bytes;
 use futures::StreamExt;
-use lethe_gateway::catalogue::{ContainerSettings, Details, Object};
+use lethe_gateway::catalogue::{ContainerSettings, Details, Object, VersionId, Versioning};
 use lethe_gateway::conditions::{TagMatch, WriteConditions};
+use lethe_gateway::listing::ListRequest;
 use lethe_gateway::multipart::{Expected, NamedPart};
 use lethe_gateway::testing::{CommitFault, Faults, MemoryDevice};
+use lethe_gateway::versions::Removal;
 use lethe_gateway::{DeviceError, Error, FIRST_ACCOUNT, Gateway, OpenError, Options, Reader};
 use std::sync::Arc;
 
@@ -309,4 +311,100 @@ async fn a_body_shorter_or_longer_than_announced_is_refused() {
     assert!(matches!(long, Err(Error::WrongLength { declared: 3, got: 6 })), "{long:?}");
     drop(writer);
     assert_eq!(free(&gateway).await, BLOCKS);
+}
+
+/// The versions of the key: their bodies, the newest first, and `None` for a delete marker.
+async fn bodies(gateway: &Tested) -> Vec<Option<Vec<u8>>> {
+    let account = gateway.account(FIRST_ACCOUNT);
+    let all = ListRequest { limit: 100, ..ListRequest::default() };
+    let page = account.list_versions("container", &all, None).expect("listed");
+    let mut bodies = Vec::new();
+    for listed in page.entries {
+        bodies.push(match listed.object.version.is_marker() {
+            true => None,
+            false => {
+                Some(drain(gateway.read(&listed.object, None).await.expect("read")).await.expect("read"))
+            }
+        });
+    }
+    bodies
+}
+
+#[tokio::test]
+async fn a_commit_that_fails_leaves_all_versions_or_none_of_its_change() {
+    let body = |number: u8| Some(vec![number; 2 * BLOCK]);
+    for fault in [CommitFault::RowsFull, CommitFault::Before, CommitFault::After] {
+        for change in 0..4 {
+            let (device, gateway) = fresh().await;
+            let account = gateway.account(FIRST_ACCOUNT);
+            account.set_versioning("container", Versioning::Enabled).await.expect("set");
+            let first = put(&gateway, "key", &[1; 2 * BLOCK]).await.expect("put").version.id();
+            let second = put(&gateway, "key", &[2; 2 * BLOCK]).await.expect("put").version.id();
+            faults(&device, Faults { commits: fault, ..Faults::default() });
+            let removal = |version| Removal {
+                key: "key".into(),
+                version,
+                conditions: WriteConditions::default(),
+                marks_absent: true,
+            };
+            let (failed, after) = match change {
+                0 => {
+                    let failed = put(&gateway, "key", &[3; 2 * BLOCK]).await.is_err();
+                    (failed, vec![body(3), body(2), body(1)])
+                }
+                1 => {
+                    let marked = account.remove("container", vec![removal(None)]).await;
+                    (marked.is_err(), vec![None, body(2), body(1)])
+                }
+                2 => {
+                    let removed = account.remove("container", vec![removal(Some(second))]).await;
+                    (removed.is_err(), vec![body(1)])
+                }
+                _ => {
+                    let both = vec![removal(Some(second)), removal(Some(first))];
+                    (account.remove("container", both).await.is_err(), vec![])
+                }
+            };
+            assert!(failed, "{fault:?}");
+            let before = vec![body(2), body(1)];
+            assert_eq!(bodies(&gateway).await, before, "{fault:?} {change}");
+            faults(&device, Faults::default());
+            // After a crash here, the change is there whole or not at all.
+            let crashed = open(&device).await;
+            let expected = if fault == CommitFault::After { &after } else { &before };
+            assert_eq!(&bodies(&crashed).await, expected, "{fault:?} {change}");
+            let held: u64 = expected.iter().flatten().map(|_| 2).sum();
+            assert_eq!(crashed.usage().free_blocks, BLOCKS - held);
+            drop(crashed);
+            // Without one, the next change takes it back first.
+            let top = put(&gateway, "key", &[9; 2 * BLOCK]).await.expect("put");
+            assert_eq!(bodies(&gateway).await, [body(9), body(2), body(1)]);
+            drop(top);
+            assert_eq!(bodies(&open(&device).await).await, [body(9), body(2), body(1)]);
+            assert_eq!(free(&gateway).await, BLOCKS - 6);
+        }
+    }
+}
+
+#[tokio::test]
+async fn puts_at_the_same_time_are_versions_in_the_order_of_their_commits() {
+    let (device, gateway) = fresh().await;
+    gateway.account(FIRST_ACCOUNT).set_versioning("container", Versioning::Enabled).await.expect("set");
+    let bytes: Vec<[u8; 1]> = (0..20).map(|number| [number]).collect();
+    let puts = futures::future::join_all(bytes.iter().map(|body| put(&gateway, "key", body))).await;
+    let mut names: Vec<_> = puts.into_iter().map(|put| put.expect("put").version.id()).collect();
+    let listed = |gateway: &Tested| -> Vec<VersionId> {
+        let all = ListRequest { limit: 100, ..ListRequest::default() };
+        let page = gateway.account(FIRST_ACCOUNT).list_versions("container", &all, None).expect("listed");
+        page.entries.into_iter().map(|listed| listed.object.version.id()).collect()
+    };
+    let number = |id: &VersionId| match id {
+        VersionId::Number(number) => *number,
+        VersionId::Null => 0,
+    };
+    let before = listed(&gateway);
+    assert!(before.windows(2).all(|pair| number(&pair[0]) > number(&pair[1])));
+    names.sort_by_key(|name| std::cmp::Reverse(number(name)));
+    assert_eq!(before, names);
+    assert_eq!(listed(&open(&device).await), names);
 }

@@ -1,13 +1,14 @@
-//! Random histories of verbs against a plain model: what the gateway answers is what a map of names would answer, and
-//! a gateway loaded anew from the rows is the same gateway.
+//! Random histories of verbs against a plain model: what the gateway answers is what a map of names, or of lists of
+//! versions, would answer, and a gateway loaded anew from the rows is the same gateway.
 
 use bytes::Bytes;
 use futures::StreamExt;
-use lethe_gateway::catalogue::{ContainerSettings, Details, UploadId};
+use lethe_gateway::catalogue::{ContainerSettings, Details, UploadId, VersionId, Versioning};
 use lethe_gateway::conditions::{TagMatch, WriteConditions};
 use lethe_gateway::listing::ListRequest;
 use lethe_gateway::multipart::{Expected, NamedPart};
 use lethe_gateway::testing::MemoryDevice;
+use lethe_gateway::versions::Removal;
 use lethe_gateway::{Account, Error, Gateway, Options, Padding, Written};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -18,21 +19,116 @@ const BLOCK: usize = 16;
 const BLOCKS: u64 = 64;
 const BATCH: usize = 3;
 
-/// Bodies and ETags by container and key.
-type Model = BTreeMap<u8, BTreeMap<String, (Vec<u8>, String)>>;
+/// Containers.
+type Model = BTreeMap<u8, Modelled>;
+
+/// A container as it is expected to be.
+#[derive(Debug, Default)]
+struct Modelled {
+    versioning: Option<Versioning>,
+    /// The versions of each key, the newest first; no key without any.
+    keys: BTreeMap<String, Vec<Kept>>,
+    /// Every name that a version ever had.
+    names: Vec<(String, VersionId)>,
+}
+
+/// A version: its name, and its body and ETag if it is no delete marker.
+type Kept = (VersionId, Option<(Vec<u8>, String)>);
+
+impl Modelled {
+    fn current(&self, key: &str) -> Option<&(Vec<u8>, String)> {
+        self.keys.get(key)?.first()?.1.as_ref()
+    }
+
+    /// The objects that keys stand for.
+    fn all_current(&self) -> impl Iterator<Item = (&String, &(Vec<u8>, String))> {
+        self.keys.iter().filter_map(|(key, versions)| Some((key, versions.first()?.1.as_ref()?)))
+    }
+
+    /// Puts a version on top, of whose name only the kind is foreseen.
+    fn put(&mut self, key: &str, id: VersionId, content: Option<(Vec<u8>, String)>) {
+        let versions = self.keys.entry(key.to_owned()).or_default();
+        match (self.versioning, id) {
+            (Some(Versioning::Enabled), VersionId::Number(_)) => {
+                let name = (key.to_owned(), id);
+                assert!(!self.names.contains(&name), "a name came again");
+                self.names.push(name);
+            }
+            (None | Some(Versioning::Suspended), VersionId::Null) => {
+                versions.retain(|(id, _)| *id != VersionId::Null);
+            }
+            other => panic!("unforeseen: {other:?}"),
+        }
+        versions.insert(0, (id, content));
+    }
+
+    /// Removes a version for good, or what a key stands for where nothing is kept.
+    fn remove(&mut self, key: &str, id: VersionId) -> Option<Kept> {
+        let versions = self.keys.get_mut(key)?;
+        let nth = versions.iter().position(|(known, _)| *known == id)?;
+        let removed = versions.remove(nth);
+        if versions.is_empty() {
+            self.keys.remove(key);
+        }
+        Some(removed)
+    }
+}
 
 #[derive(Clone, Debug)]
 enum Step {
     CreateContainer(u8),
     DeleteContainer(u8),
-    Put { container: u8, key: u8, body: Vec<u8>, announce: bool },
-    PutIfAbsent { container: u8, key: u8, body: Vec<u8> },
-    Get { container: u8, key: u8 },
-    GetRange { container: u8, key: u8, start: u64, length: u64 },
-    Delete { container: u8, keys: Vec<u8> },
-    Copy { from: (u8, u8), to: (u8, u8) },
-    Multipart { container: u8, key: u8, parts: Vec<Vec<u8>>, skip: u8, complete: bool },
-    List { container: u8, limit: usize },
+    Put {
+        container: u8,
+        key: u8,
+        body: Vec<u8>,
+        announce: bool,
+    },
+    PutIfAbsent {
+        container: u8,
+        key: u8,
+        body: Vec<u8>,
+    },
+    Get {
+        container: u8,
+        key: u8,
+    },
+    GetRange {
+        container: u8,
+        key: u8,
+        start: u64,
+        length: u64,
+    },
+    Delete {
+        container: u8,
+        keys: Vec<u8>,
+    },
+    SetVersioning(u8, bool),
+    /// Keys, and for each the place of a version among those of it: deletes without one, and of what is not there.
+    Remove {
+        container: u8,
+        removals: Vec<(u8, Option<u8>)>,
+    },
+    ListVersions {
+        container: u8,
+        limit: usize,
+        delimiter: bool,
+    },
+    Copy {
+        from: (u8, u8),
+        to: (u8, u8),
+    },
+    Multipart {
+        container: u8,
+        key: u8,
+        parts: Vec<Vec<u8>>,
+        skip: u8,
+        complete: bool,
+    },
+    List {
+        container: u8,
+        limit: usize,
+    },
     Reload,
 }
 
@@ -54,6 +150,11 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(container, key, start, length)| Step::GetRange { container, key, start, length }),
         2 => (container.clone(), prop::collection::vec(key.clone(), 1..4))
             .prop_map(|(container, keys)| Step::Delete { container, keys }),
+        1 => (container.clone(), any::<bool>()).prop_map(|(container, on)| Step::SetVersioning(container, on)),
+        2 => (container.clone(), prop::collection::vec((key.clone(), prop::option::of(0u8..4)), 1..5))
+            .prop_map(|(container, removals)| Step::Remove { container, removals }),
+        2 => (container.clone(), 1usize..4, any::<bool>())
+            .prop_map(|(container, limit, delimiter)| Step::ListVersions { container, limit, delimiter }),
         2 => ((container.clone(), key.clone()), (container.clone(), key.clone()))
             .prop_map(|(from, to)| Step::Copy { from, to }),
         2 => (container.clone(), key, prop::collection::vec(body, 1..4), 0u8..4, any::<bool>())
@@ -136,7 +237,7 @@ impl World {
                     Entry::Occupied(_) => assert_eq!(outcome.map_err(|e| kind(&e)), Err("exists")),
                     Entry::Vacant(entry) => {
                         outcome.expect("made");
-                        entry.insert(BTreeMap::new());
+                        entry.insert(Modelled::default());
                     }
                 }
             }
@@ -145,7 +246,7 @@ impl World {
                 let outcome = account.delete_container(name).await.map_err(|e| kind(&e));
                 let expected = match self.model.get(&container) {
                     None => Err("no container"),
-                    Some(objects) if !objects.is_empty() => Err("not empty"),
+                    Some(model) if !model.keys.is_empty() => Err("not empty"),
                     Some(_) => Ok(()),
                 };
                 assert_eq!(outcome, expected);
@@ -182,13 +283,49 @@ impl World {
                 let outcome = account.delete(name, wanted.collect()).await;
                 match self.model.get_mut(&container) {
                     None => assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container")),
-                    Some(objects) => {
-                        assert!(outcome.expect("deleted").iter().all(Result::is_ok));
-                        for key in keys {
-                            objects.remove(&key_name(key));
+                    Some(model) => {
+                        let outcomes = outcome.expect("deleted");
+                        for (key, outcome) in keys.into_iter().map(key_name).zip(outcomes) {
+                            assert_eq!(outcome.expect("deleted"), model.current(&key).is_some());
+                            match model.versioning {
+                                _ if model.current(&key).is_none() => {}
+                                None => drop(model.remove(&key, VersionId::Null)),
+                                // Its name is known from a list only.
+                                Some(_) => {
+                                    let all = ListRequest {
+                                        prefix: key.clone(),
+                                        limit: 1,
+                                        ..ListRequest::default()
+                                    };
+                                    let page = account.list_versions(name, &all, None).expect("listed");
+                                    let marker = &page.entries[0];
+                                    assert!(
+                                        marker.key == key
+                                            && marker.is_latest
+                                            && marker.object.version.is_marker()
+                                    );
+                                    model.put(&key, marker.object.version.id(), None);
+                                }
+                            }
                         }
                     }
                 }
+            }
+            Step::SetVersioning(container, on) => {
+                let (account, name) = self.account(container);
+                let versioning = if on { Versioning::Enabled } else { Versioning::Suspended };
+                let outcome = account.set_versioning(name, versioning).await;
+                match self.model.get_mut(&container) {
+                    None => assert_eq!(outcome.map_err(|e| kind(&e)), Err("no container")),
+                    Some(model) => {
+                        outcome.expect("set");
+                        model.versioning = Some(versioning);
+                    }
+                }
+            }
+            Step::Remove { container, removals } => self.remove(container, removals).await,
+            Step::ListVersions { container, limit, delimiter } => {
+                self.list_versions(container, limit, delimiter);
             }
             Step::Copy { from, to } => self.copy(from, to).await,
             Step::Multipart { container, key, parts, skip, complete } => {
@@ -212,7 +349,7 @@ impl World {
     ) -> Result<(Arc<lethe_gateway::catalogue::Object>, Vec<u8>), &'static str> {
         let (account, name) = self.account(container);
         let found = account.object(name, &key_name(key));
-        let known = self.model.get(&container).map(|objects| objects.get(&key_name(key)));
+        let known = self.model.get(&container).map(|model| model.current(&key_name(key)));
         match (found, known) {
             (Ok(object), Some(Some((body, etag)))) => {
                 assert_eq!((object.bytes(), &object.etag), (body.len() as u64, etag));
@@ -241,11 +378,12 @@ impl World {
         let outcome = account.link(name, &key, written, Details::default(), conditions).await;
         match self.model.get_mut(&container) {
             None => assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container")),
-            Some(objects) if absent && objects.contains_key(&key) => {
+            Some(model) if absent && model.current(&key).is_some() => {
                 assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("condition"));
             }
-            Some(objects) => {
-                objects.insert(key, (body, outcome.expect("linked").etag.clone()));
+            Some(model) => {
+                let object = outcome.expect("linked");
+                model.put(&key, object.version.id(), Some((body, object.etag.clone())));
             }
         }
     }
@@ -261,8 +399,9 @@ impl World {
         let outcome = account.link(name, &key, written, source.details.clone(), conditions).await;
         match self.model.get_mut(&to.0) {
             None => assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container")),
-            Some(objects) => {
-                objects.insert(key, (body, outcome.expect("linked").etag.clone()));
+            Some(model) => {
+                let object = outcome.expect("linked");
+                model.put(&key, object.version.id(), Some((body, object.etag.clone())));
             }
         }
     }
@@ -270,7 +409,7 @@ impl World {
     async fn multipart(&mut self, container: u8, key: u8, parts: Vec<Vec<u8>>, skip: u8, complete: bool) {
         let ((account, name), key) = (self.account(container), key_name(key));
         let begun = account.begin_upload(name, &key, Details::default(), None).await;
-        let Some(objects) = self.model.get_mut(&container) else {
+        let Some(model) = self.model.get_mut(&container) else {
             return assert_eq!(begun.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
         };
         let id: UploadId = begun.expect("begun");
@@ -296,7 +435,7 @@ impl World {
                 .complete_upload(name, &key, id, named, Expected::default(), WriteConditions::default())
                 .await
                 .expect("completed");
-            objects.insert(key, (whole, object.etag.clone()));
+            model.put(&key, object.version.id(), Some((whole, object.etag.clone())));
         } else {
             account.abort_upload(name, &key, id).await.expect("aborted");
         }
@@ -318,20 +457,114 @@ impl World {
                 None => break,
             }
         }
-        let known = self.model[&container].iter().map(|(key, (_, etag))| (key.clone(), etag.clone()));
+        let known = self.model[&container].all_current().map(|(key, (_, etag))| (key.clone(), etag.clone()));
         assert_eq!(listed, known.collect::<Vec<_>>());
     }
 
-    /// Every object reads back, and no block is lost or held twice.
+    async fn remove(&mut self, container: u8, wanted: Vec<(u8, Option<u8>)>) {
+        let (account, name) = self.account(container);
+        let name_of = |key: &str, nth: u8| {
+            let versions = self.model.get(&container).and_then(|model| model.keys.get(key));
+            let version = versions.and_then(|versions| versions.get(usize::from(nth)));
+            version.map_or(VersionId::Number(7), |(id, _)| *id)
+        };
+        let removals: Vec<Removal> = wanted
+            .into_iter()
+            .map(|(key, nth)| (key_name(key), nth))
+            .map(|(key, nth)| Removal {
+                version: nth.map(|nth| name_of(&key, nth)),
+                key,
+                conditions: WriteConditions::default(),
+                marks_absent: true,
+            })
+            .collect();
+        let outcome = account.remove(name, removals.clone()).await;
+        let Some(model) = self.model.get_mut(&container) else {
+            return assert_eq!(outcome.map(|_| ()).map_err(|e| kind(&e)), Err("no container"));
+        };
+        for (Removal { key, version, .. }, deleted) in removals.into_iter().zip(outcome.expect("removed")) {
+            let deleted = deleted.expect("removed");
+            let meant = deleted.meant.map(|object| object.version.id());
+            let marker = deleted.marker.map(|marker| marker.version.id());
+            let stood = model.current(&key).and_then(|_| Some(model.keys.get(&key)?.first()?.0));
+            match (version, model.versioning) {
+                (Some(id), _) => assert_eq!(meant, model.remove(&key, id).map(|(id, _)| id)),
+                (None, None) => {
+                    assert_eq!((meant, marker), (stood, None));
+                    model.remove(&key, VersionId::Null);
+                }
+                (None, Some(_)) => {
+                    assert_eq!(meant, stood);
+                    model.put(&key, marker.expect("a marker"), None);
+                }
+            }
+        }
+    }
+
+    fn list_versions(&self, container: u8, limit: usize, delimiter: bool) {
+        let (account, name) = self.account(container);
+        let delimiter = if delimiter { "/" } else { "" };
+        let mut request = ListRequest { limit, delimiter: delimiter.into(), ..ListRequest::default() };
+        let mut after = None;
+        let (mut listed, mut prefixes) = (Vec::new(), Vec::new());
+        loop {
+            let page = match (account.list_versions(name, &request, after), self.model.get(&container)) {
+                (Ok(page), Some(_)) => page,
+                (Err(Error::NoSuchContainer), None) => return,
+                (outcome, known) => panic!("the gateway says {outcome:?}, the model knows {known:?}"),
+            };
+            assert!(page.entries.len() + page.prefixes.len() <= limit);
+            listed.extend(page.entries.into_iter().map(|listed| {
+                let etag = (!listed.object.version.is_marker()).then(|| listed.object.etag.clone());
+                (listed.key, listed.is_latest, listed.object.version.id(), etag)
+            }));
+            prefixes.extend(page.prefixes);
+            match page.next {
+                Some((key, version)) => (request.after, after) = (key, version),
+                None => break,
+            }
+        }
+        let grouped = |key: &str| !delimiter.is_empty() && key.contains('/');
+        let keys = &self.model[&container].keys;
+        let known = keys.iter().filter(|(key, _)| !grouped(key)).flat_map(|(key, versions)| {
+            versions.iter().enumerate().map(move |(nth, (id, content))| {
+                (key.clone(), nth == 0, *id, content.as_ref().map(|(_, etag)| etag.clone()))
+            })
+        });
+        assert_eq!(listed, known.collect::<Vec<_>>());
+        let groups = if keys.keys().any(|key| grouped(key)) { vec!["a/"] } else { vec![] };
+        assert_eq!(prefixes, groups);
+    }
+
+    fn list_all(&self) {
+        for container in 0..3 {
+            self.list_versions(container, 2, false);
+            self.list_versions(container, 1, true);
+        }
+    }
+
+    /// Every version reads back, and no block is lost or held twice.
     async fn check(&self) {
         self.gateway.settle().await;
         let mut held = 0;
-        for (&container, objects) in &self.model {
+        for (&container, model) in &self.model {
             let (account, name) = self.account(container);
-            for (key, (body, _)) in objects {
-                let object = account.object(name, key).expect("there");
-                assert_eq!(&read_all(&self.gateway, &object, None).await.expect("read"), body);
-                held += object.blocks();
+            for key in (0..5).map(key_name) {
+                match (account.object(name, &key), model.current(&key)) {
+                    (Ok(object), Some((_, etag))) => assert_eq!(&object.etag, etag),
+                    (Err(Error::NoSuchKey), None) => {}
+                    (found, known) => panic!("the gateway says {found:?}, the model says {known:?}"),
+                }
+                for (id, content) in model.keys.get(&key).into_iter().flatten() {
+                    match (account.version(name, &key, Some(*id)), content) {
+                        (Ok(object), Some((body, _))) => {
+                            assert_eq!(&read_all(&self.gateway, &object, None).await.expect("read"), body);
+                            held += object.blocks();
+                        }
+                        (Err(Error::DeleteMarker { version, .. }), None) => assert_eq!(version, *id),
+                        (found, known) => panic!("the gateway says {found:?}, the model says {known:?}"),
+                    }
+                }
             }
         }
         self.gateway.settle().await;
@@ -360,12 +593,16 @@ proptest! {
             let gateway = Gateway::open(Arc::clone(&device), options.clone()).await.expect("opened");
             let mut world = World { device, options, gateway, model: Model::new() };
             world.step(Step::CreateContainer(0)).await;
+            world.step(Step::CreateContainer(1)).await;
+            world.step(Step::SetVersioning(1, true)).await;
             for step in steps {
                 world.step(step).await;
             }
             world.check().await;
+            world.list_all();
             world.step(Step::Reload).await;
             world.check().await;
+            world.list_all();
         });
     }
 }

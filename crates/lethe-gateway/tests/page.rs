@@ -1,7 +1,7 @@
 //! The live page over loopback: who gets in, and what the page is told.
 
 use axum::Router;
-use lethe_gateway::page::{Asked, Costs, Demonstration, Figures, Guard, Page, Seen, Told, router};
+use lethe_gateway::page::{Asked, Costs, Demonstration, Figures, Guard, Page, PricesOf, Seen, Told, router};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +27,7 @@ async fn serve(demonstration: bool) -> Served {
         seen: Seen::default(),
         figures: Figures { accesses: 42, ..Figures::default() },
         without: Costs::default(),
+        prices: PricesOf::default(),
         demonstration: demonstration
             .then(|| Demonstration { oblivious: shown.load(Ordering::Relaxed), turned: 7 }),
     };
@@ -134,7 +135,8 @@ async fn the_stream_tells_the_counters_until_the_server_ends() {
         format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", served.address);
     stream.write_all(request.as_bytes()).await.expect("sent");
     let mut told = String::new();
-    while told.matches("data: ").count() < 2 {
+    // The history, and two moments: the first of them is whole.
+    while told.matches("data: ").count() < 3 {
         let mut piece = [0; 4096];
         let count = stream.read(&mut piece).await.expect("more");
         assert!(count > 0, "the stream ended early: {told}");
@@ -153,6 +155,30 @@ async fn the_stream_tells_the_counters_until_the_server_ends() {
         let count = stream.read(&mut piece).await.expect("the end");
         assert!(count > 0, "cut off");
         rest.extend_from_slice(&piece[..count]);
+    }
+}
+
+#[tokio::test]
+async fn whoever_opens_the_page_is_told_first_what_was_before() {
+    let served = serve(false).await;
+    let cookie = served.enter().await;
+    loop {
+        let mut stream = TcpStream::connect(served.address).await.expect("connected");
+        let request =
+            format!("GET /page/stream HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", served.address);
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        let mut told = String::new();
+        // The history, and then the moment.
+        while told.matches("data: ").count() < 2 {
+            let mut piece = [0; 4096];
+            let count = stream.read(&mut piece).await.expect("more");
+            told += &String::from_utf8_lossy(&piece[..count]);
+        }
+        let (before, now) =
+            (told.find("event: history").expect("a history"), told.rfind("data: ").expect("an event"));
+        if told[before..now].matches(r#""accesses":42"#).count() >= 3 {
+            return;
+        }
     }
 }
 

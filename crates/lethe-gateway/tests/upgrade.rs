@@ -1,7 +1,7 @@
 //! A catalogue that an older version wrote is refused, and rewritten when that is asked for.
 
 use futures::TryStreamExt;
-use lethe_gateway::catalogue::UploadId;
+use lethe_gateway::catalogue::{UploadId, VersionId, Versioning};
 use lethe_gateway::testing::{CommitFault, Faults, MemoryDevice};
 use lethe_gateway::{Device, FIRST_ACCOUNT, Flow, Gateway, OpenError, Options};
 use std::collections::BTreeMap;
@@ -105,4 +105,62 @@ async fn an_upgrade_that_fails_changes_nothing_and_can_be_repeated() {
     left.sort();
     assert_eq!(left, rows_of_the_first_format());
     assert!(Gateway::upgrade(&device, FIRST_ACCOUNT).await.expect("upgraded"));
+}
+
+/// Rows that this format's first writers left: a container and an object of one byte in block 5. They say nothing of
+/// versions.
+fn rows_without_versions() -> Vec<(Vec<u8>, Vec<u8>)> {
+    let container =
+        vec![0xa6, 0x00, 0x19, 0x03, 0xe8, 0x01, 0xa0, 0x02, 0x60, 0x03, 0x60, 0x04, 0x80, 0x06, 0xa0];
+    let details = [0xa3, 0x06, 0xa0, 0x09, 0xa0, 0x0a, 0x80];
+    let segment = [0xa2, 0x00, 0x01, 0x01, 0x81, 0x82, 0x05, 0x01];
+    let object = [
+        &[0xa4, 0x00][..],
+        &details,
+        &[0x01, 0x64],
+        b"0123",
+        &[0x03, 0x19, 0x07, 0xd0, 0x04, 0x81],
+        &segment,
+    ];
+    vec![
+        (b"0".to_vec(), vec![0xa2, 0x00, 0x02, 0x01, 0x10]),
+        (b"2lethe\0old".to_vec(), container),
+        (b"4lethe\0old\0key".to_vec(), object.concat()),
+    ]
+}
+
+#[tokio::test]
+async fn an_object_from_before_there_were_versions_becomes_the_null_version() {
+    let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, 4));
+    device.edit_rows(|rows| rows.extend(rows_without_versions()));
+    let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");
+    let account = gateway.account(FIRST_ACCOUNT);
+    assert_eq!(account.container("old").expect("there").settings.versioning, None);
+    account.set_versioning("old", Versioning::Enabled).await.expect("set");
+    let mut writer = gateway.writer(Some(1), None).expect("room");
+    writer.push(vec![1].into()).await.expect("pushed");
+    let written = writer.finish().await.expect("written");
+    account.link("old", "key", written, Default::default(), Default::default()).await.expect("linked");
+    for gateway in [&gateway, &Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened")]
+    {
+        let account = gateway.account(FIRST_ACCOUNT);
+        let old = account.version("old", "key", Some(VersionId::Null)).expect("kept");
+        assert_eq!((old.etag.as_str(), old.modified.0, old.bytes()), ("0123", 2000, 1));
+        assert_ne!(account.object("old", "key").expect("there").etag, "0123");
+    }
+}
+
+#[tokio::test]
+async fn a_vault_in_which_no_old_version_is_kept_has_no_row_of_their_kind() {
+    let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, 4));
+    device.edit_rows(|rows| rows.extend(rows_without_versions()));
+    let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");
+    let account = gateway.account(FIRST_ACCOUNT);
+    account.update_object("old", "key", false, |_| Ok(())).await.expect("written anew");
+    let keys = |rows: Vec<(Vec<u8>, Vec<u8>)>| -> Vec<_> { rows.into_iter().map(|(key, _)| key).collect() };
+    assert_eq!(keys(device.load_rows().await.expect("rows")), keys(rows_without_versions()));
+    account.set_versioning("old", Versioning::Enabled).await.expect("set");
+    account.delete("old", vec![("key".into(), Default::default())]).await.expect("deleted");
+    let kinds: Vec<u8> = keys(device.load_rows().await.expect("rows")).iter().map(|key| key[0]).collect();
+    assert_eq!(kinds, b"0288");
 }

@@ -51,13 +51,15 @@ pub enum VaultError {
     /// The trusted folder is an older copy.
     #[error(
         "the trusted folder is older than the store ({0}): going on from it would read paths a second time and lose \
-         writes; use `restore --takeover` into an empty --data folder, which draws every position anew"
+         writes. Serve with the newest trusted folder, which loses nothing; if that is gone for good, use \
+         `restore --takeover` into an empty --data folder, which draws every position anew. Delete nothing from the store"
     )]
     StaleTrustedState(String),
     /// Another gateway has opened the vault since.
     #[error(
-        "another gateway has opened this vault (epoch {theirs}, ours was {ours}): only one may. If that \
-         one is gone for good, or this trusted folder is an older copy, use `restore --takeover` into an empty --data folder"
+        "another gateway has opened this vault since (epoch {theirs}, ours was {ours}), and this trusted folder is an older \
+         copy: serve with the trusted folder of that gateway, which loses nothing; if that is gone for good, use \
+         `restore --takeover` into an empty --data folder. Delete nothing from the store"
     )]
     Displaced {
         /// The newest epoch known here.

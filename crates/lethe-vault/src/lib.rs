@@ -22,6 +22,7 @@
 //! | `restore` | a lost machine, from the store and the key |
 //! | `check` | reading and authenticating everything |
 //! | `orphans` | what the store holds and nobody needs |
+//! | `newer` | what the store holds and the trusted disk does not know |
 //! | `ownership` | one gateway at a time |
 //! | `pace` | when a paced vault does what |
 //! | `costs` | what full batches cost |
@@ -43,6 +44,7 @@ mod fair_queue;
 mod fuzz;
 mod gate;
 mod header;
+mod newer;
 mod orphans;
 mod ownership;
 mod pace;

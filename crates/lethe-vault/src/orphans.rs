@@ -3,6 +3,7 @@
 //! The trusted disk names what is needed: the checkpoint's buckets, the older ones that a recovery or a restore may
 //! still read, and whatever the journal has announced since. A bucket version that it does not name is dead if its name
 //! is one that this vault may have given: a bucket of its tree, and a version no newer than the newest that it knows.
+//! A newer one is nobody's if its epoch was never claimed, or if it is of the last epoch and none of its slots opens.
 //! The watcher sees lists, and deletions of what it could have named itself.
 
 use crate::check::Beside;
@@ -10,6 +11,7 @@ use crate::checkpoint::{Shipped, blob_order};
 use crate::disk::TrustedDisk;
 use crate::error::VaultError;
 use crate::header::VaultHeader;
+use crate::newer::{Judge, Origin};
 use crate::ownership::{self, Claims};
 use crate::record::{Effect, Record};
 use crate::recovery::{
@@ -55,20 +57,23 @@ pub struct Orphans {
     pub dead_buckets: Tally,
     /// Checkpoints before the newest.
     pub dead_checkpoints: Tally,
-    /// Newer than the newest state: another gateway's, or planted. Never removed.
+    /// Buckets newer than the newest state that no gateway of this vault has written: nobody's.
+    pub planted: Tally,
+    /// Newer than the newest state, and perhaps another gateway's. Never removed.
     pub newer: Vec<String>,
     /// Names that this vault has never given. Never removed.
     pub foreign: Vec<String>,
     vault: VaultHeader,
     epoch: u32,
     buckets: Vec<BucketVersion>,
+    nobodys: Vec<BucketVersion>,
     checkpoints: Vec<String>,
 }
 
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Bucket versions.
+    /// Bucket versions, those that were planted among them.
     pub buckets: u64,
     /// Checkpoints.
     pub checkpoints: u64,
@@ -81,8 +86,8 @@ pub struct Removed {
 /// Looks through the store. The vault must not be open anywhere.
 ///
 /// # Errors
-/// [`VaultError::Displaced`] if another gateway has the vault; [`VaultError::NoVault`], [`VaultError::Damaged`], and
-/// those of the store.
+/// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if another gateway has the vault and the trusted disk is
+/// a copy from before; [`VaultError::NoVault`], [`VaultError::Damaged`], and those of the store.
 pub async fn find_orphans<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
@@ -97,10 +102,7 @@ pub async fn find_orphans<U: VaultStore>(
     let (records, _) = read_journal(disk, &header, master, checkpoint.sequence)?;
     let known = newest_known(&checkpoint, &records);
     let claims = Claims { blobs: store, master, vault: header.vault };
-    let epoch = claims.newest(known.epoch).await?;
-    if epoch > known.epoch && !ownership::is_noted(disk, epoch)? {
-        return Err(VaultError::Displaced { ours: known.epoch, theirs: epoch });
-    }
+    let epoch = claims.ours(disk, known.epoch).await?;
     let shipped = match disk.meta(SHIPPED)? {
         Some(note) => {
             let note: (Shipped, Vec<(u64, [u8; 32])>) =
@@ -117,25 +119,27 @@ pub async fn find_orphans<U: VaultStore>(
         kept: Tally::default(),
         dead_buckets: Tally::default(),
         dead_checkpoints: Tally::default(),
+        planted: Tally::default(),
         newer: Vec::new(),
         foreign: Vec::new(),
         vault: header,
         epoch,
         buckets: Vec::new(),
+        nobodys: Vec::new(),
         checkpoints: Vec::new(),
     };
+    let mut newer = Vec::new();
     let buckets = found.vault.parameters.layout().buckets();
     store
         .list_bucket_versions(&mut |of, bytes| {
-            let name = || format!("{} {}", of.bucket, of.version);
             if needed.contains(&of) {
                 found.in_use.add(bytes.0);
             } else if kept.contains(&of) {
                 found.kept.add(bytes.0);
-            } else if of.bucket.0 >= buckets {
-                found.foreign.push(name());
             } else if of.version > known {
-                found.newer.push(name());
+                newer.push((of, bytes.0));
+            } else if of.bucket.0 >= buckets {
+                found.foreign.push(name(of));
             } else {
                 found.dead_buckets.add(bytes.0);
                 found.buckets.push(of);
@@ -143,10 +147,18 @@ pub async fn find_orphans<U: VaultStore>(
         })
         .await?;
     found.buckets.sort_unstable();
+    if !newer.is_empty() {
+        let judge = Judge::new(store, master, &found.vault, (&checkpoint, &records), epoch)?;
+        found.sort_newer(&judge, newer).await?;
+    }
     for blob in store.list("").await? {
         found.sort_blob(blob.name, blob.size.0, &shipped);
     }
     Ok(found)
+}
+
+fn name(BucketVersion { bucket, version }: BucketVersion) -> String {
+    format!("{bucket} {version}")
 }
 
 /// The bucket versions that a record has announced.
@@ -161,6 +173,24 @@ fn written(record: &Record) -> impl Iterator<Item = BucketVersion> + '_ {
 }
 
 impl Orphans {
+    async fn sort_newer<U: VaultStore>(
+        &mut self,
+        judge: &Judge<'_, U>,
+        mut newer: Vec<(BucketVersion, u64)>,
+    ) -> Result<(), VaultError> {
+        newer.sort_unstable();
+        for (of, bytes) in newer {
+            match judge.judge(of).await? {
+                Origin::Planted(_) => {
+                    self.planted.add(bytes);
+                    self.nobodys.push(of);
+                }
+                Origin::Unclear => self.newer.push(name(of)),
+            }
+        }
+        Ok(())
+    }
+
     fn sort_blob(&mut self, name: String, bytes: u64, shipped: &Shipped) {
         let newest = (shipped.epoch, shipped.number);
         let claim = ownership::number(&name).filter(|epoch| ownership::name(*epoch) == name);
@@ -179,8 +209,11 @@ impl Orphans {
 
     /// What can be removed.
     pub fn dead(&self) -> Tally {
-        let (buckets, checkpoints) = (self.dead_buckets, self.dead_checkpoints);
-        Tally { objects: buckets.objects + checkpoints.objects, bytes: buckets.bytes + checkpoints.bytes }
+        let all = [self.dead_buckets, self.dead_checkpoints, self.planted];
+        Tally {
+            objects: all.iter().map(|some| some.objects).sum(),
+            bytes: all.iter().map(|some| some.bytes).sum(),
+        }
     }
 
     /// Removes what is dead. May be cut off anywhere and run again.
@@ -190,7 +223,13 @@ impl Orphans {
     pub async fn remove<U: VaultStore>(self, store: &U, master: &MasterKey) -> Result<Removed, VaultError> {
         let claims = Claims { blobs: store, master, vault: self.vault.vault };
         let mut removed = Removed::default();
-        for some in self.buckets.chunks(AT_ONCE) {
+        let claimed: BTreeSet<u32> = self.nobodys.iter().map(|of| of.version.epoch).collect();
+        for theirs in claimed.into_iter().filter(|epoch| *epoch > self.epoch) {
+            if claims.is_claimed(theirs).await? {
+                return Err(VaultError::Displaced { ours: self.epoch, theirs });
+            }
+        }
+        for some in self.buckets.chunks(AT_ONCE).chain(self.nobodys.chunks(AT_ONCE)) {
             // Whoever has taken over may need what is dead for us.
             claims.check(self.epoch).await?;
             Untrusted::delete(store, some).await?;

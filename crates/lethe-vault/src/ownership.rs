@@ -39,12 +39,53 @@ impl<B: Blobs> Claims<'_, B> {
         for claim in claims {
             let Some(epoch) = number(&claim.name).filter(|epoch| *epoch > known) else { continue };
             if !matches!(self.read(&claim.name).await?, Found::Claim) {
-                let wrong = format!("{} in the store is no claim made with this vault's key", claim.name);
+                let wrong = format!(
+                    "{} in the store is no claim made with this vault's key: it was planted, or is another gateway's and \
+                     was spoilt; delete nothing by hand",
+                    claim.name
+                );
                 return Err(VaultError::Tampered(wrong));
             }
             newest = newest.max(epoch);
         }
         Ok(newest)
+    }
+
+    /// The newest epoch that was claimed: `known`, or one that this trusted disk has claimed and written nothing in.
+    ///
+    /// # Errors
+    /// [`VaultError::Displaced`] if another trusted disk has claimed one, be it a copy of this one; and those of
+    /// [`newest`](Self::newest).
+    pub(crate) async fn ours(&self, disk: &TrustedDisk, known: u32) -> Result<u32, VaultError> {
+        let theirs = self.newest(known).await?;
+        if theirs == known || (theirs - known == 1 && self.is_noted(disk, theirs).await?) {
+            return Ok(theirs);
+        }
+        Err(VaultError::Displaced { ours: known, theirs })
+    }
+
+    /// Whether the claim of this epoch in the store is the very one that this trusted disk has noted. A number alone
+    /// tells nothing: an attempt that came too late has noted the same one.
+    async fn is_noted(&self, disk: &TrustedDisk, epoch: u32) -> Result<bool, VaultError> {
+        let Some((noted, claim)) = note(disk)? else { return Ok(false) };
+        let held = match self.blobs.get(&name(epoch), MAX_BYTES).await {
+            Err(BlobError::TooLarge { .. }) => None,
+            held => held?,
+        };
+        Ok(noted == epoch && held == Some(claim))
+    }
+
+    /// Whether this epoch was claimed with the vault's key. The claim itself is asked for: a list may lag behind.
+    pub(crate) async fn is_claimed(&self, epoch: u32) -> Result<bool, VaultError> {
+        Ok(matches!(self.read(&name(epoch)).await?, Found::Claim))
+    }
+
+    /// What looks like tampering may be the work of a gateway that has taken over and deleted what we still need.
+    pub(crate) async fn unless_displaced(&self, ours: u32, error: VaultError) -> VaultError {
+        match self.check(ours).await {
+            Err(displaced @ VaultError::Displaced { .. }) if error.is_tampering() => displaced,
+            _ => error,
+        }
     }
 
     /// What is wrong with the claims: those up to ours that were changed or removed, and what bears the name of one
@@ -141,11 +182,6 @@ pub(crate) async fn claim(
     }
     let theirs = blobs.get(&name, MAX_BYTES).await?.unwrap_or_default();
     if theirs == ours { Ok(()) } else { Err(VaultError::Displaced { ours: epoch - 1, theirs: epoch }) }
-}
-
-/// Whether this trusted disk itself was about to claim the epoch, or has.
-pub(crate) fn is_noted(disk: &TrustedDisk, epoch: u32) -> Result<bool, VaultError> {
-    Ok(note(disk)?.is_some_and(|(noted, _)| noted == epoch))
 }
 
 fn note(disk: &TrustedDisk) -> Result<Option<(u32, Vec<u8>)>, VaultError> {

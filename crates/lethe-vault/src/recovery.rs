@@ -12,6 +12,7 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::gate::{Gate, OperationId};
 use crate::header::VaultHeader;
+use crate::newer::{Judge, Origin};
 use crate::ownership::{self, Claims};
 use crate::pace::{Pace, Pacer};
 use crate::record::{Effect, Input, Record};
@@ -28,6 +29,7 @@ use lethe_seal::parallel::Workers;
 use lethe_seal::record::RecordOpener;
 use lethe_seal::sealed::{Resolved, Sealed};
 use lethe_seal::versions::TrustedVersions;
+use lethe_store::Blobs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -190,19 +192,17 @@ pub(crate) async fn open<U: VaultStore>(setup: Setup<U>, restoring: bool) -> Res
 
     let known = newest_known(&checkpoint, &records);
     let claims = Claims { blobs: &store, master: &master, vault: header.vault };
-    let claimed = claims.newest(known.epoch).await?;
-    if claimed > known.epoch.saturating_add(1) {
-        return Err(VaultError::Displaced { ours: known.epoch, theirs: claimed });
-    }
-    // Before the claim: an older copy that is refused here must not have displaced the gateway that it is a copy of.
+    // Before the claim: an older copy that is refused must not have displaced the gateway that it is a copy of.
+    let claimed = claims.ours(&disk, known.epoch).await?;
     let inventory = take_inventory(&store).await?;
     if let Some(newer) = inventory.iter().find(|found| found.version > known) {
-        let ours = claimed == known.epoch || ownership::is_noted(&disk, claimed)?;
-        if !ours && newer.version.epoch == claimed {
-            return Err(VaultError::Displaced { ours: known.epoch, theirs: claimed });
-        }
-        let state = (&checkpoint, records.as_slice());
-        return Err(why_newer(&store, &master, &header, state, known, *newer).await?);
+        let judge = Judge::new(&store, &master, &header, (&checkpoint, &records), claimed)?;
+        return Err(match judge.judge(*newer).await? {
+            Origin::Planted(why) => planted(*newer, why, REMOVE),
+            Origin::Unclear => {
+                planted(*newer, "is of an epoch in which this vault has written nothing", UNCLEAR)
+            }
+        });
     }
     let epoch = Epoch { number: known.epoch + 1, salt: entropy.salt() };
     let drawn = (entropy.salt(), entropy.salt());
@@ -217,7 +217,13 @@ pub(crate) async fn open<U: VaultStore>(setup: Setup<U>, restoring: bool) -> Res
     let sealed = Rc::new(Sealed::new(store, &master, header.parameters.cipher()?, versions, workers)?);
     let mut engine = Engine::new(sealed.clone(), scheme, gate.clone(), accesses);
     let replayed = records.len();
-    let unfinished_reads = replay(&mut engine, records).await?;
+    let unfinished_reads = match replay(&mut engine, records).await {
+        Ok(reads) => reads,
+        Err(error) => {
+            let claims = Claims { blobs: sealed.untrusted(), master: &master, vault: header.vault };
+            return Err(claims.unless_displaced(epoch.number, error).await);
+        }
+    };
 
     let replaced = engine.take_superseded();
     let mut garbage = garbage;
@@ -306,54 +312,34 @@ pub(crate) async fn take_inventory<U: VaultStore>(store: &U) -> Result<BTreeSet<
 }
 
 /// Refuses an inventory in which something belongs to no epoch that was ever claimed.
-pub(crate) fn refuse_planted(inventory: &BTreeSet<BucketVersion>, claimed: u32) -> Result<(), VaultError> {
-    match inventory.iter().find(|found| found.version.epoch > claimed) {
-        Some(found) => Err(planted(*found, "is of an epoch that nobody has claimed")),
-        None => Ok(()),
+///
+/// # Errors
+/// [`VaultError::Tampered`], or [`VaultError::Displaced`] if the epoch was claimed since.
+pub(crate) async fn refuse_planted<B: Blobs>(
+    inventory: &BTreeSet<BucketVersion>,
+    claims: &Claims<'_, B>,
+    claimed: u32,
+) -> Result<(), VaultError> {
+    let Some(found) = inventory.iter().find(|found| found.version.epoch > claimed) else { return Ok(()) };
+    let theirs = found.version.epoch;
+    if claims.is_claimed(theirs).await? {
+        return Err(VaultError::Displaced { ours: claimed, theirs });
     }
+    Err(planted(*found, "is of an epoch that nobody has claimed", ELSEWHERE))
 }
 
-fn planted(BucketVersion { bucket, version }: BucketVersion, why: &str) -> VaultError {
-    VaultError::Tampered(format!("{bucket} {version} in the store {why}: it was planted; remove it"))
-}
+/// What to do with what was planted: with the trusted folder at hand,
+const REMOVE: &str =
+    "it was planted. Delete nothing by hand: `lethe orphans --remove` removes it if it is nobody's";
+/// if nothing can tell who has written it,
+const UNCLEAR: &str = "it was planted, or this trusted folder is an older copy. Delete nothing by hand: serve with the \
+    newest trusted folder, or use `restore --takeover` into an empty --data folder";
+/// and without a trusted folder.
+const ELSEWHERE: &str = "it was planted, or the claim was removed. Delete nothing by hand: restore from a copy of the \
+    store that lacks this object, and leave the store as it is";
 
-/// What it means that the store holds a version which the trusted disk never announced: an older copy of the trusted
-/// disk, or a plant. Nothing has been claimed yet.
-async fn why_newer<U: VaultStore>(
-    store: &U,
-    master: &MasterKey,
-    header: &VaultHeader,
-    (checkpoint, records): (&Checkpoint, &[Record]),
-    known: Version,
-    newer: BucketVersion,
-) -> Result<VaultError, VaultError> {
-    if newer.version.epoch > known.epoch {
-        return Ok(planted(newer, "is of an epoch in which this vault has written nothing"));
-    }
-    // Of our own epoch: only somebody with its key can have written it.
-    let cipher = header.parameters.cipher()?;
-    let sealed = Sealed::new(store, master, cipher, checkpoint.versions.clone(), Workers::single())?;
-    for record in records {
-        if let Input::Epoch(epoch) = record.input {
-            sealed.replay_epoch(epoch)?;
-        }
-    }
-    if newer.bucket.0 >= header.parameters.layout().buckets() {
-        return Ok(planted(newer, "is of no bucket of this vault"));
-    }
-    let slot = Slot { bucket: newer.bucket, index: 0 };
-    match crate::session::carry_out(&sealed, Work::Read(vec![Resolved { slot, version: newer.version }]))
-        .await
-    {
-        Ok(_) => Ok(VaultError::StaleTrustedState(format!(
-            "the store holds {}, and the newest known here is {known}",
-            newer.version
-        ))),
-        Err(error) => match VaultError::from(error) {
-            error if error.is_tampering() => Ok(planted(newer, "was not made with this vault's key")),
-            error => Err(error),
-        },
-    }
+fn planted(BucketVersion { bucket, version }: BucketVersion, why: &str, what_to_do: &str) -> VaultError {
+    VaultError::Tampered(format!("{bucket} {version} in the store {why}: {what_to_do}"))
 }
 
 /// Checks that everything needed is in the store, and returns what nobody needs.

@@ -64,7 +64,7 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     let claims = Claims { blobs: &setup.store, master: &setup.master, vault: header.vault };
     // Whoever shipped the checkpoint had claimed its epoch.
     let claimed = claims.newest(shipped.epoch).await?;
-    recovery::refuse_planted(&recovery::take_inventory(&setup.store).await?, claimed)?;
+    recovery::refuse_planted(&recovery::take_inventory(&setup.store).await?, &claims, claimed).await?;
     let next = claimed.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
     if claimed > 0 && !options.takeover {
         return Err(VaultError::TakeoverNeeded(claimed));

@@ -216,7 +216,11 @@ impl<U: VaultStore> Session<U> {
         failure: &Mutex<Option<VaultError>>,
     ) {
         let ended = match self.serve(&mut commands).await {
-            Err(error) if error.is_tampering() => Err(self.unless_displaced(error).await),
+            Err(error) if error.is_tampering() => {
+                let store = self.engine.sealed.untrusted();
+                let claims = Claims { blobs: store, master: &self.master, vault: self.header.vault };
+                Err(claims.unless_displaced(self.epoch, error).await)
+            }
             ended => ended,
         };
         if let Err(error) = &ended {
@@ -230,13 +234,14 @@ impl<U: VaultStore> Session<U> {
         while let Ok(command) = commands.try_recv() {
             left.push(command);
         }
-        for reply in self.waiting.into_replies() {
+        let closing = self.closing.take().map(|(_, reply)| (reply, ended.map(|()| self.receipt())));
+        for reply in std::mem::replace(&mut self.waiting, FairQueue::new()).into_replies() {
             let _ = reply.send(Err(why.clone()));
         }
-        for (_, reply) in self.checks {
+        for (_, reply) in self.checks.drain(..) {
             let _ = reply.send(Err(why.clone()));
         }
-        for (_, reply) in self.receipts.into_iter().chain(self.closing) {
+        for (_, reply) in self.receipts.drain(..) {
             let _ = reply.send(Err(why.clone()));
         }
         for command in left {
@@ -246,15 +251,10 @@ impl<U: VaultStore> Session<U> {
                 Command::Checkpoint(reply) | Command::Close(reply) => drop(reply.send(Err(why.clone()))),
             }
         }
-    }
-
-    /// What looks like tampering may be the work of a gateway that has taken over and deleted what we still need.
-    async fn unless_displaced(&self, error: VaultError) -> VaultError {
-        let store = self.engine.sealed.untrusted();
-        let claims = Claims { blobs: store, master: &self.master, vault: self.header.vault };
-        match claims.check(self.epoch).await {
-            Err(displaced @ VaultError::Displaced { .. }) => displaced,
-            _ => error,
+        // Whoever is told that the vault is closed may open it again at once: its disk and its store are let go of first.
+        drop(self);
+        if let Some((reply, receipt)) = closing {
+            let _ = reply.send(receipt);
         }
     }
 
@@ -263,10 +263,6 @@ impl<U: VaultStore> Session<U> {
             self.start_what_can_start().await?;
             self.publish();
             if self.is_finished() {
-                let receipt = self.receipt();
-                if let Some((_, closing)) = self.closing.take() {
-                    let _ = closing.send(Ok(receipt));
-                }
                 return Ok(());
             }
             let wakes = self.wakes();

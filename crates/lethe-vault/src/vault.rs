@@ -135,7 +135,10 @@ impl Vault {
 
     /// The figures of this moment.
     pub fn status(&self) -> Status {
-        self.shared.status.lock().expect("nobody panics with this lock").clone()
+        let published = self.shared.status.lock().expect("nobody panics with this lock").clone();
+        // Rows change without an access: what was published with the last one may be old.
+        let (rows_used, rows_reserved) = self.shared.rows.usage();
+        Status { rows_used, rows_reserved, ..published }
     }
 
     /// Why the vault has stopped, if it has.

@@ -6,10 +6,53 @@ use lethe_core::words::BlockId;
 use lethe_store::VersionedMemory;
 use lethe_vault::{Call, TrustedDisk, Vault, VaultHeader};
 use redb::backends::InMemoryBackend;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Wake, Waker};
 use support::{every_scheme, header, parameters, setup};
 
 fn block(fill: u8) -> Vec<u8> {
     vec![fill; 32]
+}
+
+/// Whoever waits for a close, and what is left of the vault's store when it is told.
+struct Told {
+    store: Weak<VersionedMemory>,
+    holders: Mutex<Vec<usize>>,
+}
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        self.holders.lock().unwrap().push(self.store.strong_count());
+    }
+}
+
+#[tokio::test]
+async fn a_vault_that_is_said_to_be_closed_has_let_go_of_its_store_and_can_be_opened_again() {
+    let header = header(every_scheme().remove(0), 1);
+    let store = Arc::new(VersionedMemory::new(header.parameters.layout()));
+    let disk = TrustedDisk::over(InMemoryBackend::new()).unwrap();
+    Vault::create(&mut setup(&disk, VersionedMemory::clone(&store), 2), &header).await.unwrap();
+    let told = Arc::new(Told { store: Arc::downgrade(&store), holders: Mutex::default() });
+    let (vault, running) = Vault::start(setup(&disk, store, 3)).await.unwrap();
+    let mut closing = pin!(vault.close());
+    let waker = Waker::from(Arc::clone(&told));
+    assert!(closing.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    running.await;
+    assert_eq!(*told.holders.lock().unwrap(), [0]);
+    closing.await.unwrap();
+}
+
+#[tokio::test]
+async fn what_rows_take_is_told_at_once_though_no_block_was_accessed() {
+    let header = header(every_scheme().remove(0), 1);
+    let store = VersionedMemory::new(header.parameters.layout());
+    let disk = TrustedDisk::over(InMemoryBackend::new()).unwrap();
+    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    let (vault, _not_driven) = Vault::start(setup(&disk, store, 3)).await.unwrap();
+    let before = vault.status().rows_used;
+    vault.commit_rows(vec![(b"name".to_vec(), Some(vec![7; 100]))]).await.unwrap();
+    assert!(vault.status().rows_used >= before + 100);
 }
 
 #[tokio::test]

@@ -1,9 +1,12 @@
 //! Accounts and containers: what their owners have set, and what they hold.
 
+use super::cors::CorsRule;
 use super::grant::Grant;
+use super::lifecycle::LifecycleRule;
 use super::moment::Moment;
 use super::object::Object;
 use minicbor::{Decode, Encode};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -53,6 +56,32 @@ pub struct ContainerSettings {
     /// Whether grants count, as S3 has it. Without a word they do not.
     #[n(7)]
     pub ownership: Option<Ownership>,
+    /// The region that it was made in, as S3 has it. It changes nothing here.
+    #[n(9)]
+    pub region: Option<String>,
+    /// Which pages of other sites browsers let in, as S3 has it.
+    #[n(10)]
+    #[cbor(default)]
+    pub cors: Vec<CorsRule>,
+    /// The lifecycle rules of objects and unfinished uploads, as S3 has them.
+    #[n(11)]
+    #[cbor(default)]
+    pub lifecycle: Vec<LifecycleRule>,
+    /// The state of versioning, as S3 has it. Without one, no old version is kept or ever was.
+    #[n(8)]
+    pub versioning: Option<Versioning>,
+}
+
+/// The state of versioning of a container that has had it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum Versioning {
+    /// Objects that are replaced or deleted are kept.
+    #[n(0)]
+    Enabled,
+    /// Old versions stay. A put makes the null version, and replaces the null version before it.
+    #[n(1)]
+    Suspended,
 }
 
 /// Whether grants of a container and of its objects count. The objects are the container's owner's in both cases.
@@ -151,8 +180,13 @@ pub struct AccountView {
 #[derive(Debug)]
 pub(crate) struct Container {
     pub(crate) settings: Arc<ContainerSettings>,
+    /// The newest version of each key, unless it is a delete marker: the key stands for it.
     pub(crate) objects: BTreeMap<String, Arc<Object>>,
+    /// All other versions by key, the newest first: each is older than what its key stands for.
+    pub(crate) history: BTreeMap<String, BTreeMap<Reverse<u64>, Arc<Object>>>,
     pub(crate) totals: Totals,
+    /// The totals of the history. A delete marker counts as an object of no bytes.
+    pub(crate) old: Totals,
     /// Unfinished uploads, each as an object of its parts' bytes.
     pub(crate) pending: Totals,
 }
@@ -162,7 +196,9 @@ impl Container {
         Container {
             settings,
             objects: BTreeMap::new(),
+            history: BTreeMap::new(),
             totals: Totals::default(),
+            old: Totals::default(),
             pending: Totals::default(),
         }
     }
@@ -182,9 +218,36 @@ impl Container {
         self.objects.remove(key).inspect(|old| self.totals.remove(old))
     }
 
+    /// The version of this order that its key does not stand for.
+    pub(crate) fn old(&self, key: &str, order: u64) -> Option<&Arc<Object>> {
+        self.history.get(key)?.get(&Reverse(order))
+    }
+
+    /// All versions of a key, the newest first.
+    pub(crate) fn versions(&self, key: &str) -> impl Iterator<Item = &Arc<Object>> {
+        let old = self.history.get(key).into_iter().flat_map(|versions| versions.values());
+        self.objects.get(key).into_iter().chain(old)
+    }
+
+    pub(crate) fn put_old(&mut self, key: String, object: Arc<Object>) -> Option<Arc<Object>> {
+        self.old.add(&object);
+        let versions = self.history.entry(key).or_default();
+        let old = versions.insert(Reverse(object.version.order), object);
+        old.inspect(|old| self.old.remove(old))
+    }
+
+    pub(crate) fn remove_old(&mut self, key: &str, order: u64) -> Option<Arc<Object>> {
+        let versions = self.history.get_mut(key)?;
+        let old = versions.remove(&Reverse(order));
+        if versions.is_empty() {
+            self.history.remove(key);
+        }
+        old.inspect(|old| self.old.remove(old))
+    }
+
     /// What counts against quotas.
     pub(crate) fn held(&self) -> Totals {
-        self.totals + self.pending
+        self.totals + self.old + self.pending
     }
 
     pub(crate) fn view(&self) -> ContainerView {

@@ -1,20 +1,29 @@
 //! Names and what they stand for, in memory; `rows` says how the same is kept durably.
 
 mod container;
+mod cors;
 mod grant;
+mod lifecycle;
 mod moment;
 mod object;
 mod upload;
+mod version;
 
 pub(crate) use container::Container;
 pub use container::{
     AccountSettings, AccountView, Archive, ContainerSettings, ContainerView, OnDelete, Ownership, Totals,
+    Versioning,
 };
+pub use cors::CorsRule;
 pub use grant::{Grant, Grantee, Permission};
+pub(crate) use lifecycle::DAY;
+pub use lifecycle::{Expiry, FilterForm, LifecycleFilter, LifecycleRule, OldVersions};
 pub use moment::{Clock, Moment};
 pub(crate) use object::Place;
-pub use object::{Details, Manifest, Object, Segment};
+pub use object::{Completed, Details, Manifest, Object, Segment};
 pub use upload::{Part, Upload, UploadId};
+pub(crate) use version::ORDERS;
+pub use version::{Version, VersionId};
 
 use crate::error::Error;
 use crate::packing::{Fragment, FragmentId, Location, Shelf};
@@ -26,8 +35,8 @@ use std::sync::Arc;
 pub(crate) struct Catalogue {
     pub(crate) accounts: BTreeMap<String, AccountEntry>,
     pub(crate) uploads: BTreeMap<UploadId, Upload>,
-    /// The objects that go by themselves, the next one first.
-    pub(crate) expiring: BTreeSet<(Moment, ObjectName)>,
+    /// The versions of objects that go by themselves, the next one first, each with its order among those of its key.
+    pub(crate) expiring: BTreeSet<(Moment, ObjectName, u64)>,
     /// The fragments that objects and parts are made of.
     pub(crate) shelf: Shelf,
 }
@@ -72,12 +81,24 @@ pub(crate) enum Change {
         account: String,
         name: String,
     },
+    /// Makes a key stand for this.
     PutObject {
         at: ObjectName,
         object: Arc<Object>,
     },
+    /// Makes a key stand for nothing.
     DropObject {
         at: ObjectName,
+    },
+    /// Keeps a version that its key does not stand for.
+    PutVersion {
+        at: ObjectName,
+        object: Arc<Object>,
+    },
+    /// Forgets a version that its key does not stand for.
+    DropVersion {
+        at: ObjectName,
+        order: u64,
     },
     AddUpload {
         id: UploadId,
@@ -143,10 +164,9 @@ impl Catalogue {
     /// What these changes mean for fragments. One that goes from one name to another is among the added.
     pub(crate) fn fragment_changes(&self, changes: &[Change]) -> FragmentChanges {
         let mut fragments = FragmentChanges::default();
-        let current = |at: &ObjectName| {
-            let container = self.container(&at.account, &at.container).ok()?;
-            container.objects.get(&at.key)
-        };
+        let container = |at: &ObjectName| self.container(&at.account, &at.container).ok();
+        let current = |at: &ObjectName| container(at)?.objects.get(&at.key);
+        let old = |at: &ObjectName, order| container(at)?.old(&at.key, order);
         for change in changes {
             match change {
                 Change::PutObject { at, object } => {
@@ -155,6 +175,13 @@ impl Catalogue {
                 }
                 Change::DropObject { at } => {
                     fragments.drop(current(at).into_iter().flat_map(|old| &old.segments));
+                }
+                Change::PutVersion { at, object } => {
+                    fragments.add(&object.segments);
+                    fragments.drop(old(at, object.version.order).into_iter().flat_map(|old| &old.segments));
+                }
+                Change::DropVersion { at, order } => {
+                    fragments.drop(old(at, *order).into_iter().flat_map(|old| &old.segments));
                 }
                 Change::PutPart { id, number, part } => {
                     fragments.add([&part.segment]);
@@ -212,6 +239,14 @@ impl Catalogue {
                     self.forget_expiry(&old, at);
                 }
             }
+            Change::PutVersion { at, object } => self.put_version(at, object),
+            Change::DropVersion { at, order } => {
+                if let Some(container) = self.container_mut(&at)
+                    && let Some(old) = container.remove_old(&at.key, order)
+                {
+                    self.forget_expiry(&old, at);
+                }
+            }
             Change::AddUpload { id, upload } => {
                 self.count_pending(&upload, Totals::default(), upload.totals());
                 self.uploads.insert(id, *upload);
@@ -244,18 +279,29 @@ impl Catalogue {
 
     fn put_object(&mut self, at: ObjectName, object: Arc<Object>) {
         let Some(container) = self.container_mut(&at) else { return };
-        let gone_at = object.details.delete_at;
-        if let Some(old) = container.put(at.key.clone(), object) {
+        if let Some(old) = container.put(at.key.clone(), Arc::clone(&object)) {
             self.forget_expiry(&old, at.clone());
         }
-        if let Some(moment) = gone_at {
-            self.expiring.insert((moment, at));
+        self.note_expiry(&object, at);
+    }
+
+    fn put_version(&mut self, at: ObjectName, object: Arc<Object>) {
+        let Some(container) = self.container_mut(&at) else { return };
+        if let Some(old) = container.put_old(at.key.clone(), Arc::clone(&object)) {
+            self.forget_expiry(&old, at.clone());
+        }
+        self.note_expiry(&object, at);
+    }
+
+    fn note_expiry(&mut self, object: &Object, at: ObjectName) {
+        if let Some(moment) = object.details.delete_at {
+            self.expiring.insert((moment, at, object.version.order));
         }
     }
 
     fn forget_expiry(&mut self, object: &Object, at: ObjectName) {
         if let Some(moment) = object.details.delete_at {
-            self.expiring.remove(&(moment, at));
+            self.expiring.remove(&(moment, at, object.version.order));
         }
     }
 

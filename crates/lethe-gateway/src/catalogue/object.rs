@@ -2,8 +2,10 @@
 
 use super::grant::Grant;
 use super::moment::Moment;
+use super::upload::UploadId;
+use super::version::Version;
 use crate::allocate::{Lease, Run};
-use crate::checksums::Checksum;
+use crate::checksums::{self, Checksum};
 use crate::packing::Fragment;
 use minicbor::{Decode, Encode};
 use std::collections::BTreeMap;
@@ -49,6 +51,9 @@ pub struct Details {
     #[n(10)]
     #[cbor(default)]
     pub grants: Vec<Grant>,
+    /// The storage class that was asked for, unless it is S3's `STANDARD`. It changes nothing here.
+    #[n(11)]
+    pub storage_class: Option<String>,
 }
 
 /// A large object: other objects, one after the other.
@@ -135,7 +140,7 @@ impl Segment {
 }
 
 /// One version of an object. Whoever holds it can read it, even after its name stands for another.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Object {
     /// What the client said about it.
     pub details: Details,
@@ -147,6 +152,19 @@ pub struct Object {
     pub modified: Moment,
     /// Its bytes, one piece after the other: one, or those of its parts.
     pub segments: Vec<Arc<Segment>>,
+    /// The upload in parts that it came from, if it did.
+    pub completed: Option<Arc<Completed>>,
+    /// Which version of its key it is.
+    pub version: Version,
+}
+
+/// What an object keeps of its upload in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// The upload's name: who completes it again, because the answer was lost, is answered the same.
+    pub upload: UploadId,
+    /// The bytes of the parts' checksums, of the algorithm of the object's, one after the other.
+    pub checksums: Box<[u8]>,
 }
 
 impl Object {
@@ -168,6 +186,11 @@ impl Object {
     /// The number of parts if it was uploaded in parts.
     pub fn parts(&self) -> Option<usize> {
         self.etag.contains('-').then_some(self.segments.len())
+    }
+
+    /// The checksum of a part, counted from 0, if it is known.
+    pub fn part_checksum(&self, index: usize) -> Option<Checksum> {
+        checksums::nth(self.checksum.as_ref()?, &self.completed.as_ref()?.checksums, index)
     }
 
     /// Whether its time is over.

@@ -26,6 +26,8 @@ pub struct Upload {
     pub checksum: Option<(Algorithm, Coverage)>,
     /// When it was begun.
     pub started: Moment,
+    /// Who began it, if that is not the account itself.
+    pub initiator: Option<String>,
     /// The parts uploaded so far, by number.
     pub parts: BTreeMap<u16, Arc<Part>>,
 }
@@ -46,6 +48,28 @@ pub struct Part {
     pub md5: [u8; 16],
     /// The checksum that came with it, if one did.
     pub checksum: Option<Checksum>,
+    /// The CRC64NVME of its bytes, which parts of older vaults lack.
+    pub crc64nvme: Option<u64>,
     /// When it was uploaded.
     pub modified: Moment,
+}
+
+impl Part {
+    /// Its CRC64NVME as a checksum, if it is known.
+    pub(crate) fn crc64nvme_checksum(&self) -> Option<Checksum> {
+        let algorithm = Algorithm::Crc64Nvme;
+        let bytes = algorithm.crc_bytes(self.crc64nvme?);
+        Some(Checksum::new(algorithm, Coverage::FullObject, &bytes))
+    }
+
+    /// The bytes of its checksum of this algorithm, if that is known.
+    pub(crate) fn checksum_bytes(&self, algorithm: Algorithm) -> Option<Vec<u8>> {
+        let given = self.checksum.as_ref().filter(|checksum| checksum.algorithm == algorithm);
+        let ours = || self.crc64nvme.filter(|_| algorithm == Algorithm::Crc64Nvme);
+        let bytes = match given {
+            Some(checksum) => checksum.bytes(),
+            None => ours().map(|crc| algorithm.crc_bytes(crc)),
+        };
+        bytes.filter(|bytes| bytes.len() == algorithm.bytes())
+    }
 }

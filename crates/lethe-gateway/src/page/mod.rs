@@ -7,11 +7,12 @@
 
 mod asked;
 mod guard;
+mod history;
 mod told;
 
 pub use asked::{Asked, AskedCells, Watched};
 pub use guard::{Guard, GuardError};
-pub use told::{Costs, Demonstration, Figures, Row, Seen, Told};
+pub use told::{Costs, Demonstration, Figures, PricesOf, Row, Seen, Told};
 
 use axum::Router;
 use axum::extract::State;
@@ -21,6 +22,7 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures::stream::{self, Stream, StreamExt};
+use history::History;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +48,23 @@ impl std::fmt::Debug for Page {
     }
 }
 
-/// The routes of the page, all behind the guard.
+impl Page {
+    fn told(&self) -> String {
+        serde_json::to_string(&(self.tell)()).unwrap_or_default()
+    }
+}
+
+/// A page, and what it was told before it was opened.
+#[derive(Clone)]
+struct Served {
+    page: Page,
+    history: Arc<History>,
+}
+
+/// The routes of the page, all behind the guard. From now on until the page's end, its last minute is kept.
+///
+/// # Panics
+/// Outside of a runtime.
 pub fn router(page: Page, guard: Guard) -> Router {
     let asset =
         |kind: &'static str, text: &'static str| get(async move || ([(header::CONTENT_TYPE, kind)], text));
@@ -56,12 +74,13 @@ pub fn router(page: Page, guard: Guard) -> Router {
         .route("/page/page.css", asset("text/css; charset=utf-8", include_str!("assets/page.css")))
         .route("/page/page.js", script(include_str!("assets/page.js")))
         .route("/page/heat.js", script(include_str!("assets/heat.js")))
+        .route("/page/expected.js", script(include_str!("assets/expected.js")))
         .route("/page/tree.js", script(include_str!("assets/tree.js")))
         .route("/page/paint.js", script(include_str!("assets/paint.js")))
         .route("/page/units.js", script(include_str!("assets/units.js")))
         .route("/page/stream", get(stream))
         .route("/page/oblivious", post(set_oblivious))
-        .with_state(page);
+        .with_state(Served { history: keep(page.clone()), page });
     guard.over(routes).layer(map_response(hardened))
 }
 
@@ -86,22 +105,33 @@ async fn hardened(mut response: Response) -> Response {
     response
 }
 
-async fn stream(State(page): State<Page>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+/// Has the last minute kept.
+fn keep(page: Page) -> Arc<History> {
+    let history = Arc::new(History::default());
+    let kept = Arc::clone(&history);
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(EVERY);
+        while page.ended.run_until_cancelled(ticks.tick()).await.is_some() {
+            kept.push(page.told());
+        }
+    });
+    history
+}
+
+async fn stream(State(served): State<Served>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let Served { page, history } = served;
     let ended = page.ended.clone().cancelled_owned();
-    let tell = page.tell;
+    let before = stream::once(async move { Ok(Event::default().event("history").data(history.all())) });
     let ticks = stream::unfold(tokio::time::interval(EVERY), |mut interval| async {
         interval.tick().await;
         Some(((), interval))
     });
-    let events = ticks.map(move |()| {
-        let text = serde_json::to_string(&tell()).unwrap_or_default();
-        Ok(Event::default().data(text))
-    });
-    Sse::new(events.take_until(ended))
+    let events = ticks.map(move |()| Ok(Event::default().data(page.told())));
+    Sse::new(before.chain(events).take_until(ended))
 }
 
-async fn set_oblivious(State(page): State<Page>, body: String) -> Response {
-    match (page.set_oblivious, body.parse::<bool>()) {
+async fn set_oblivious(State(served): State<Served>, body: String) -> Response {
+    match (served.page.set_oblivious, body.parse::<bool>()) {
         (None, _) => {
             let why = "Only a demonstration vault can do without its ORAM: `lethe serve --demonstration`.\n";
             (StatusCode::CONFLICT, why).into_response()

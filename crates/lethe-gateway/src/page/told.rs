@@ -16,8 +16,21 @@ pub struct Told {
     pub figures: Figures,
     /// What the same blocks would have cost without an ORAM: a request each, of a block's bytes.
     pub without: Costs,
+    /// What the dollars were reckoned with.
+    pub prices: PricesOf,
     /// Of a demonstration vault, how it stands.
     pub demonstration: Option<Demonstration>,
+}
+
+/// Whose prices they are.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct PricesOf {
+    /// The provider and its class of storage.
+    pub provider: String,
+    /// The month in which a public price list showed them.
+    pub as_of: String,
+    /// Whether nobody asked for these: an example, to have an order of magnitude.
+    pub by_default: bool,
 }
 
 /// A row of cells, from the first thing that they stand for to the last.
@@ -65,8 +78,8 @@ pub struct Figures {
     pub latency_p50: Option<f64>,
     /// The same for 99 of 100.
     pub latency_p99: Option<f64>,
-    /// US dollars for requests and traffic, if prices are known.
-    pub dollars: Option<f64>,
+    /// US dollars for requests and traffic.
+    pub dollars: f64,
 }
 
 /// What something costs.
@@ -76,8 +89,8 @@ pub struct Costs {
     pub requests: u64,
     /// Bytes both ways.
     pub bytes: u64,
-    /// US dollars, if prices are known.
-    pub dollars: Option<f64>,
+    /// US dollars.
+    pub dollars: f64,
 }
 
 /// How a demonstration vault stands.

@@ -1,7 +1,10 @@
 //! The values of rows: CBOR maps with numbered fields, so that a later format can add fields and read older rows.
 
 use crate::allocate::Run;
-use crate::catalogue::{AccountSettings, ContainerSettings, Details, Moment, Object, Part, Segment, Upload};
+use crate::catalogue::{
+    AccountSettings, Completed, ContainerSettings, Details, Moment, Object, Part, Segment, Upload, UploadId,
+    Version,
+};
 use crate::checksums::{Algorithm, Checksum, Coverage};
 use crate::packing::Location;
 use minicbor::{Decode, Encode};
@@ -72,6 +75,21 @@ pub(super) struct ObjectRow {
     pub(super) modified: Moment,
     #[n(4)]
     pub(super) segments: Vec<SegmentRow>,
+    /// What is kept of its upload in parts.
+    #[n(5)]
+    pub(super) completed: Option<CompletedRow>,
+    /// Left out of the only version that there ever was.
+    #[n(8)]
+    pub(super) version: Option<Version>,
+}
+
+#[derive(Encode, Decode)]
+#[cbor(map)]
+pub(super) struct CompletedRow {
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub(super) upload: [u8; 16],
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub(super) checksums: Vec<u8>,
 }
 
 #[derive(Encode, Decode)]
@@ -89,6 +107,8 @@ pub(super) struct UploadRow {
     pub(super) checksum: Option<(Algorithm, Coverage)>,
     #[n(5)]
     pub(super) started: Moment,
+    #[n(6)]
+    pub(super) initiator: Option<String>,
 }
 
 #[derive(Encode, Decode)]
@@ -102,6 +122,20 @@ pub(super) struct PartRow {
     pub(super) checksum: Option<Checksum>,
     #[n(3)]
     pub(super) modified: Moment,
+    #[n(4)]
+    pub(super) crc64nvme: Option<u64>,
+}
+
+impl From<&Completed> for CompletedRow {
+    fn from(completed: &Completed) -> Self {
+        CompletedRow { upload: completed.upload.0, checksums: completed.checksums.to_vec() }
+    }
+}
+
+impl From<CompletedRow> for Completed {
+    fn from(row: CompletedRow) -> Self {
+        Completed { upload: UploadId(row.upload), checksums: row.checksums.into() }
+    }
 }
 
 impl From<&Segment> for SegmentRow {
@@ -157,6 +191,8 @@ pub(super) fn object(object: &Object) -> Vec<u8> {
         checksum: object.checksum.clone(),
         modified: object.modified,
         segments: object.segments.iter().map(|segment| SegmentRow::from(&**segment)).collect(),
+        completed: object.completed.as_deref().map(CompletedRow::from),
+        version: (object.version != Version::default()).then_some(object.version),
     })
 }
 
@@ -168,6 +204,7 @@ pub(super) fn upload(upload: &Upload) -> Vec<u8> {
         details: upload.details.clone(),
         checksum: upload.checksum,
         started: upload.started,
+        initiator: upload.initiator.clone(),
     })
 }
 
@@ -177,5 +214,6 @@ pub(super) fn part(part: &Part) -> Vec<u8> {
         md5: part.md5,
         checksum: part.checksum.clone(),
         modified: part.modified,
+        crc64nvme: part.crc64nvme,
     })
 }

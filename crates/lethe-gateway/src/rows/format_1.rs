@@ -129,6 +129,8 @@ fn translate(key: &[u8], value: &[u8], account: &str) -> Option<(RowKey, Vec<u8>
                 checksum: old.checksum,
                 modified: old.modified,
                 segments: old.segments.into_iter().map(SegmentRow::from).collect(),
+                completed: None,
+                version: None,
             };
             (RowKey::Object(account, text(&rest[..end])?, text(&rest[end + 1..])?), encoding::encode(&row))
         }
@@ -141,6 +143,7 @@ fn translate(key: &[u8], value: &[u8], account: &str) -> Option<(RowKey, Vec<u8>
                 details: old.details.into(),
                 checksum: old.checksum,
                 started: old.started,
+                initiator: None,
             };
             (RowKey::Upload(UploadId(rest.try_into().ok()?)), encoding::encode(&row))
         }
@@ -152,6 +155,7 @@ fn translate(key: &[u8], value: &[u8], account: &str) -> Option<(RowKey, Vec<u8>
                 md5: old.md5,
                 checksum: old.checksum,
                 modified: old.modified,
+                crc64nvme: None,
             };
             let number = u16::from_be_bytes(number.try_into().ok()?);
             (RowKey::Part(UploadId(*id), number), encoding::encode(&row))

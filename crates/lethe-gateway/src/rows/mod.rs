@@ -6,99 +6,34 @@
 //! | `1` account | what is set |
 //! | `2` account `0` container | what is set |
 //! | `3` fragment (u64, big-endian) | the bytes of a small object, or the block and the place in it that they are in |
-//! | `4` account `0` container `0` key | details, ETag, checksum, modified, segments (bytes, runs of blocks or a fragment) |
+//! | `4` account `0` container `0` key | details, ETag, checksum, modified, segments (bytes, runs of blocks or a fragment), of an upload in parts its id and the parts' checksums |
 //! | `5` upload id | account, container, key, details, checksum, started |
-//! | `6` upload id, part number (u16, big-endian) | segment, MD5, checksum, modified |
+//! | `6` upload id, part number (u16, big-endian) | segment, MD5, checksum, modified, CRC64NVME |
+//! | `8` account `0` container `0` key, order (u64, its complement, big-endian) | as `4`: a version that its key does not stand for |
+//!
+//! One look-up, under `4`, finds the object that a key stands for. Its other versions, delete markers among them, follow one
+//! another under `8`, the newest first. A vault in which no old version was ever kept has no such row.
 //!
 //! Free blocks are those that no row names. A crash before a commit leaves blocks that no row names: free ones.
 
 mod encoding;
 mod format_1;
+mod key;
 
 use crate::allocate::{Allocator, Run};
 use crate::catalogue::{
-    Catalogue, Change, Container, FragmentChanges, Object, ObjectName, Part, Place, Segment, Upload, UploadId,
+    Catalogue, Change, Container, FragmentChanges, ORDERS, Object, ObjectName, Part, Place, Segment, Upload,
 };
 use crate::device::{Row, RowChange};
 use crate::error::OpenError;
 use crate::packing::{Fragment, FragmentId, Location, Pack};
 use encoding::{AccountRow, ContainerRow, FormatRow, FragmentRow, ObjectRow, PartRow, SegmentRow, UploadRow};
+pub(crate) use key::RowKey;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The number of the format written and read here.
 pub(crate) const FORMAT: u32 = 2;
-
-/// What a row is about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum RowKey {
-    Format,
-    Account(String),
-    Container(String, String),
-    Fragment(FragmentId),
-    Object(String, String, String),
-    Upload(UploadId),
-    Part(UploadId, u16),
-}
-
-impl RowKey {
-    fn bytes(&self) -> Vec<u8> {
-        match self {
-            RowKey::Format => vec![b'0'],
-            RowKey::Account(name) => [b"1", name.as_bytes()].concat(),
-            RowKey::Container(account, name) => [b"2", account.as_bytes(), b"\0", name.as_bytes()].concat(),
-            RowKey::Fragment(id) => [b"3", &id.0.to_be_bytes()[..]].concat(),
-            RowKey::Object(account, container, key) => {
-                [b"4", account.as_bytes(), b"\0", container.as_bytes(), b"\0", key.as_bytes()].concat()
-            }
-            RowKey::Upload(id) => [b"5", &id.0[..]].concat(),
-            RowKey::Part(id, number) => [b"6", &id.0[..], &number.to_be_bytes()].concat(),
-        }
-    }
-
-    fn parse(bytes: &[u8]) -> Option<RowKey> {
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
-        let cut = |bytes: &'_ [u8]| bytes.iter().position(|&byte| byte == 0);
-        let (&tag, rest) = bytes.split_first()?;
-        Some(match tag {
-            b'0' if rest.is_empty() => RowKey::Format,
-            b'1' => RowKey::Account(text(rest)?),
-            b'2' => {
-                let end = cut(rest)?;
-                RowKey::Container(text(&rest[..end])?, text(&rest[end + 1..])?)
-            }
-            b'3' => RowKey::Fragment(FragmentId(u64::from_be_bytes(rest.try_into().ok()?))),
-            b'4' => {
-                let end = cut(rest)?;
-                let (account, rest) = (text(&rest[..end])?, &rest[end + 1..]);
-                let end = cut(rest)?;
-                RowKey::Object(account, text(&rest[..end])?, text(&rest[end + 1..])?)
-            }
-            b'5' => RowKey::Upload(UploadId(rest.try_into().ok()?)),
-            b'6' => {
-                let (id, number) = rest.split_first_chunk::<16>()?;
-                RowKey::Part(UploadId(*id), u16::from_be_bytes(number.try_into().ok()?))
-            }
-            _ => return None,
-        })
-    }
-
-    fn kind(&self) -> &'static str {
-        match self {
-            RowKey::Format => "the format",
-            RowKey::Account(_) => "an account",
-            RowKey::Container(..) => "a container",
-            RowKey::Fragment(_) => "the bytes of a small object",
-            RowKey::Object(..) => "an object",
-            RowKey::Upload(_) => "a multipart upload",
-            RowKey::Part(..) => "a part of a multipart upload",
-        }
-    }
-
-    fn object(at: &ObjectName) -> Self {
-        RowKey::Object(at.account.clone(), at.container.clone(), at.key.clone())
-    }
-}
 
 /// The rows of an empty catalogue.
 pub(crate) fn first_rows(block_bytes: usize) -> Vec<RowChange> {
@@ -147,6 +82,10 @@ impl Catalogue {
             RowKey::Part(id, number) => {
                 self.uploads.get(id)?.parts.get(number).map(|part| encoding::part(part))
             }
+            RowKey::Version(account, container, key, order) => {
+                let old = self.container(account, container).ok()?.old(key, *order);
+                old.map(|old| encoding::object(old))
+            }
         }
     }
 
@@ -173,6 +112,13 @@ impl Catalogue {
                 }
                 Change::DropObject { at } => {
                     rows.insert(RowKey::object(at), None);
+                }
+                Change::PutVersion { at, object } => {
+                    let key = RowKey::version(at, object.version.order);
+                    rows.insert(key, Some(encoding::object(object)));
+                }
+                Change::DropVersion { at, order } => {
+                    rows.insert(RowKey::version(at, *order), None);
                 }
                 Change::AddUpload { id, upload } => {
                     rows.insert(RowKey::Upload(*id), Some(encoding::upload(upload)));
@@ -309,21 +255,19 @@ impl Loader<'_> {
                 self.fragments.insert(*id, fragment);
             }
             RowKey::Object(account, container, key) => {
-                let row: ObjectRow = read(value)?;
-                let segments: Result<_, _> =
-                    row.segments.into_iter().map(|segment| self.segment(segment)).collect();
-                let object = Object {
-                    details: row.details,
-                    etag: row.etag,
-                    checksum: row.checksum,
-                    modified: row.modified,
-                    segments: segments?,
-                };
+                let object = Arc::new(self.object(read(value)?)?);
                 if catalogue.container(account, container).is_err() {
                     return Err("belongs to a container that does not exist");
                 }
+                if object.version.is_marker {
+                    return Err("is a delete marker, and its key stands for it");
+                }
                 let at = ObjectName::new(account, container, key);
-                catalogue.apply_stored(Change::PutObject { at, object: Arc::new(object) });
+                catalogue.apply_stored(Change::PutObject { at, object });
+            }
+            RowKey::Version(account, container, key, order) => {
+                let at = ObjectName::new(account, container, key);
+                self.load_version(catalogue, at, *order, value)?;
             }
             RowKey::Upload(id) => {
                 let row: UploadRow = read(value)?;
@@ -337,6 +281,7 @@ impl Loader<'_> {
                     details: row.details,
                     checksum: row.checksum,
                     started: row.started,
+                    initiator: row.initiator,
                     parts: BTreeMap::new(),
                 };
                 catalogue.apply_stored(Change::AddUpload { id: *id, upload: Box::new(upload) });
@@ -348,6 +293,7 @@ impl Loader<'_> {
                     md5: row.md5,
                     checksum: row.checksum,
                     modified: row.modified,
+                    crc64nvme: row.crc64nvme,
                 };
                 if !catalogue.uploads.contains_key(id) {
                     return Err("belongs to an upload that does not exist");
@@ -356,6 +302,50 @@ impl Loader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The versions of a key come after what it stands for, the newest first.
+    fn load_version(
+        &mut self,
+        catalogue: &mut Catalogue,
+        at: ObjectName,
+        order: u64,
+        value: &[u8],
+    ) -> Result<(), &'static str> {
+        let object = Arc::new(self.object(read(value)?)?);
+        let Ok(holder) = catalogue.container(&at.account, &at.container) else {
+            return Err("belongs to a container that does not exist");
+        };
+        if object.version.order != order {
+            return Err("is not the version that its key names");
+        }
+        if holder.versions(&at.key).next().is_some_and(|newest| newest.version.order <= order) {
+            return Err("is no older than what its key stands for");
+        }
+        catalogue.apply_stored(Change::PutVersion { at, object });
+        Ok(())
+    }
+
+    fn object(&mut self, row: ObjectRow) -> Result<Object, &'static str> {
+        let version = row.version.unwrap_or_default();
+        if version.order > ORDERS {
+            return Err("has a place among its versions that is out of range");
+        }
+        let segments: Result<Vec<_>, _> =
+            row.segments.into_iter().map(|segment| self.segment(segment)).collect();
+        let segments = segments?;
+        if version.is_marker && !segments.is_empty() {
+            return Err("is a delete marker, and holds bytes");
+        }
+        Ok(Object {
+            details: row.details,
+            etag: row.etag,
+            checksum: row.checksum,
+            modified: row.modified,
+            segments,
+            completed: row.completed.map(|row| Arc::new(row.into())),
+            version,
+        })
     }
 
     fn segment(&mut self, row: SegmentRow) -> Result<Arc<Segment>, &'static str> {
@@ -405,7 +395,7 @@ fn read<'b, T: minicbor::Decode<'b, ()>>(value: &'b [u8]) -> Result<T, &'static 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{ContainerSettings, Details, Moment};
+    use crate::catalogue::{Completed, ContainerSettings, Details, Moment, UploadId, Version};
     use proptest::prelude::*;
 
     const ACCOUNT: &str = "a";
@@ -441,14 +431,18 @@ mod tests {
             let object = |n| Arc::new(Object {
                 details: Details { delete_at: Some(Moment(9)), ..Details::default() },
                 etag: "0".repeat(32),
-                checksum: None,
                 modified: Moment(5),
                 segments: vec![segment(n, n * 16), segment(n, n * 16)],
+                completed: Some(Arc::new(Completed { upload: UploadId([3; 16]), checksums: [1; 8].into() })),
+                version: Version { order: n, salt: Some(n), is_marker: false },
+                ..Object::default()
             });
             let changes = [
                 Change::PutContainer { account: ACCOUNT.into(), name: "c".into(), settings: Arc::new(ContainerSettings::default()) },
                 Change::PutObject { at: at("one"), object: object(3) },
                 Change::PutObject { at: at("two"), object: object(5) },
+                Change::PutVersion { at: at("two"), object: object(4) },
+                Change::PutVersion { at: at("two"), object: object(2) },
             ];
             let (forth, _) = Catalogue::default().rows_of(&changes, &Catalogue::default().fragment_changes(&changes));
             let mut rows: Vec<_> = first_rows(16).into_iter().chain(forth)
@@ -465,7 +459,7 @@ mod tests {
             let fresh = Allocator::new(50);
             if let Ok(loaded) = Catalogue::load(rows, &fresh, 16) {
                 let mut held: Vec<u64> = loaded.accounts.values().flat_map(|account| account.containers.values())
-                    .flat_map(|container| container.objects.values())
+                    .flat_map(|container| container.objects.values().chain(container.history.values().flat_map(BTreeMap::values)))
                     .flat_map(|object| &object.segments).flat_map(|segment| segment.block_numbers()).collect();
                 let count = held.len();
                 held.sort_unstable();
@@ -473,23 +467,6 @@ mod tests {
                 prop_assert_eq!(held.len(), count);
                 prop_assert_eq!(fresh.free_blocks(), 50 - count as u64);
             }
-        }
-    }
-
-    #[test]
-    fn keys_come_back_as_they_were() {
-        let id = UploadId([7; 16]);
-        let keys = [
-            RowKey::Format,
-            RowKey::Account("account".into()),
-            RowKey::Container("account".into(), "container".into()),
-            RowKey::Fragment(FragmentId(300)),
-            RowKey::Object("account".into(), "container".into(), "a\0b".into()),
-            RowKey::Upload(id),
-            RowKey::Part(id, 10_000),
-        ];
-        for key in keys {
-            assert_eq!(RowKey::parse(&key.bytes()), Some(key));
         }
     }
 

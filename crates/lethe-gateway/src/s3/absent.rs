@@ -2,7 +2,7 @@
 //! removing it succeeds, as with any bucket that has none; setting it is refused with `NotImplemented` by s3s, which
 //! answers so for every verb that [`Face`](super::Face) leaves out.
 
-use super::values::only_version;
+use super::versions;
 use crate::account::Account;
 use crate::device::Device;
 use s3s::dto::*;
@@ -41,13 +41,9 @@ macro_rules! nothing {
 }
 
 not_found! {
-    get_bucket_cors: GetBucketCorsInput -> GetBucketCorsOutput
-        = NoSuchCORSConfiguration, "The CORS configuration does not exist";
     get_bucket_encryption: GetBucketEncryptionInput -> GetBucketEncryptionOutput
         = ServerSideEncryptionConfigurationNotFoundError,
         "The server side encryption configuration was not found";
-    get_bucket_lifecycle_configuration: GetBucketLifecycleConfigurationInput -> GetBucketLifecycleConfigurationOutput
-        = NoSuchLifecycleConfiguration, "The lifecycle configuration does not exist";
     get_bucket_policy: GetBucketPolicyInput -> GetBucketPolicyOutput
         = NoSuchBucketPolicy, "The bucket policy does not exist.";
     get_bucket_policy_status: GetBucketPolicyStatusInput -> GetBucketPolicyStatusOutput
@@ -66,9 +62,7 @@ nothing! {
     get_bucket_logging: GetBucketLoggingInput -> GetBucketLoggingOutput;
     get_bucket_notification_configuration:
         GetBucketNotificationConfigurationInput -> GetBucketNotificationConfigurationOutput;
-    delete_bucket_cors: DeleteBucketCorsInput -> DeleteBucketCorsOutput;
     delete_bucket_encryption: DeleteBucketEncryptionInput -> DeleteBucketEncryptionOutput;
-    delete_bucket_lifecycle: DeleteBucketLifecycleInput -> DeleteBucketLifecycleOutput;
     delete_bucket_policy: DeleteBucketPolicyInput -> DeleteBucketPolicyOutput;
     delete_bucket_replication: DeleteBucketReplicationInput -> DeleteBucketReplicationOutput;
     delete_bucket_website: DeleteBucketWebsiteInput -> DeleteBucketWebsiteOutput;
@@ -101,8 +95,8 @@ pub(super) async fn get_object_retention<D: Device>(
     account: &Account<D>,
     request: S3Request<GetObjectRetentionInput>,
 ) -> S3Result<S3Response<GetObjectRetentionOutput>> {
-    only_version(request.input.version_id.as_deref())?;
-    account.object(&request.input.bucket, &request.input.key)?;
+    let version = versions::asked(request.input.version_id.as_deref())?;
+    account.version(&request.input.bucket, &request.input.key, version)?;
     Err(no_lock())
 }
 
@@ -110,22 +104,7 @@ pub(super) async fn get_object_legal_hold<D: Device>(
     account: &Account<D>,
     request: S3Request<GetObjectLegalHoldInput>,
 ) -> S3Result<S3Response<GetObjectLegalHoldOutput>> {
-    only_version(request.input.version_id.as_deref())?;
-    account.object(&request.input.bucket, &request.input.key)?;
+    let version = versions::asked(request.input.version_id.as_deref())?;
+    account.version(&request.input.bucket, &request.input.key, version)?;
     Err(no_lock())
-}
-
-/// Versioning was never on, and stays so.
-pub(super) async fn put_bucket_versioning<D: Device>(
-    account: &Account<D>,
-    request: S3Request<PutBucketVersioningInput>,
-) -> S3Result<S3Response<PutBucketVersioningOutput>> {
-    account.container(&request.input.bucket)?;
-    match request.input.versioning_configuration.status.as_ref().map(BucketVersioningStatus::as_str) {
-        Some(BucketVersioningStatus::ENABLED | BucketVersioningStatus::SUSPENDED) => Err(s3_error!(
-            NotImplemented,
-            "Objects have one version here, and versioning can be neither enabled nor suspended."
-        )),
-        _ => Err(s3_error!(MalformedXML)),
-    }
 }

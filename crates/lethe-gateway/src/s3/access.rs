@@ -1,15 +1,16 @@
 //! Who asks, of which account's bucket, whether he may, and what is refused because it would not be kept.
 
-use super::checksums;
-use super::values::owner_id;
+use super::values::{self, owner_id};
+use super::{checksums, version_2, versions};
 use crate::account::{Account, FIRST_ACCOUNT};
+use crate::catalogue::VersionId;
 use crate::device::Device;
 use crate::door::Verb;
 use crate::gateway::Gateway;
-use crate::identity::{Caller, Users};
+use crate::identity::{Caller, Role, Users};
 use crate::rights::{self, Asker, Wish};
 use http::header::{AUTHORIZATION, REFERER};
-use http::{Extensions, HeaderMap, Uri};
+use http::{Extensions, HeaderMap};
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::auth::{Credentials, S3Auth, SecretKey};
 use s3s::path::S3Path;
@@ -73,6 +74,17 @@ impl Requester {
         self.caller.as_ref()
     }
 
+    /// Who begins something in an account, unless it is the account itself: another account, a member by account and
+    /// user, or nobody.
+    pub(super) fn initiator(&self, account: &str) -> Option<String> {
+        let Some(caller) = self.caller() else { return Some(values::ANONYMOUS.into()) };
+        let name = match caller.role {
+            Role::Member => format!("{}/{}", caller.account.as_str(), caller.user.as_str()),
+            Role::Owner | Role::Admin => caller.account.as_str().to_owned(),
+        };
+        (name != account).then_some(name)
+    }
+
     /// Whether nobody has signed.
     pub(super) fn is_nobody(&self) -> bool {
         self.caller.is_none()
@@ -97,16 +109,17 @@ impl Requester {
         gateway: &Gateway<D>,
         wish: Wish,
         bucket: &str,
-        key: Option<&str>,
+        object: Option<(&str, Option<VersionId>)>,
     ) -> S3Result<Account<D>> {
         let own = self.caller().map(|caller| gateway.account(caller.account.as_str()));
         let first = gateway.account(FIRST_ACCOUNT);
         for account in own.iter().chain([&first]) {
             let Ok(view) = account.container(bucket) else { continue };
-            let may = match key {
+            let may = match object {
                 None => rights::may(self.asker(), account.name(), &view.settings, wish),
-                Some(key) => {
-                    let object = account.object(bucket, key).ok();
+                Some((key, version)) => {
+                    // A version has a list of its own.
+                    let object = account.version(bucket, key, version).ok();
                     let details = object.as_ref().map(|object| &object.details);
                     rights::may_with(self.asker(), account.name(), &view.settings, details, wish)
                 }
@@ -215,7 +228,10 @@ impl<D: Device> S3Access for Access<D> {
             // Made in the asker's own account, whatever others have.
             S3Path::Bucket { .. } if verb == "CreateBucket" => asker.own(&self.gateway)?,
             S3Path::Bucket { bucket } => asker.admit(&self.gateway, wish(&verb), bucket, None)?,
-            S3Path::Object { bucket, key } => asker.admit(&self.gateway, wish(&verb), bucket, Some(key))?,
+            S3Path::Object { bucket, key } => {
+                let version = versions::in_address(context.uri())?;
+                asker.admit(&self.gateway, wish(&verb), bucket, Some((key, version)))?
+            }
         };
         if asker.is_nobody() && is_in_chunks(context.headers()) {
             return Err(s3_error!(
@@ -244,8 +260,8 @@ fn refuse(headers: &HeaderMap, account: &str) -> S3Result<()> {
                 return Err(not_kept("object lock"));
             }
             "x-amz-website-redirect-location" => return Err(not_kept("redirects")),
-            "x-amz-storage-class" if value != b"STANDARD" => {
-                return Err(s3_error!(InvalidStorageClass, "There is one storage class, STANDARD."));
+            "x-amz-storage-class" if !values::is_storage_class(value) => {
+                return Err(s3_error!(InvalidStorageClass, "The storage class you specified is not valid"));
             }
             name if name.starts_with("x-amz-checksum-") && !is_known_checksum(name) => {
                 return Err(s3_error!(
@@ -264,7 +280,7 @@ fn refuse(headers: &HeaderMap, account: &str) -> S3Result<()> {
 }
 
 /// Whether a body comes in chunks that s3s takes apart, which it does for who has signed.
-fn is_in_chunks(headers: &HeaderMap) -> bool {
+pub(super) fn is_in_chunks(headers: &HeaderMap) -> bool {
     let streams = |value: &http::HeaderValue| value.as_bytes().starts_with(b"STREAMING-");
     let encoding =
         headers.get_all(http::header::CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
@@ -287,43 +303,24 @@ fn not_kept(what: &str) -> S3Error {
     )
 }
 
-/// Refuses signatures of version 2, which sign with SHA-1 and are not compared in constant time.
-pub(super) fn refuse_version_2(uri: &Uri, headers: &HeaderMap) -> Option<S3Error> {
-    let query = uri.query().unwrap_or_default();
-    let mut names = query.split('&').filter_map(|pair| pair.split('=').next());
+/// Refuses headers with signatures of version 2, which s3s would take: none of today's clients makes them.
+pub(super) fn refuse_version_2(headers: &HeaderMap) -> Option<S3Error> {
     let authorization = headers.get(AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
-    // A name may come percent-encoded; a query that s3s would decode to `Signature` must not slip through.
-    let version_2 = authorization.starts_with(b"AWS ")
-        || names.any(|name| percent_encoding::percent_decode_str(name).eq("Signature".bytes()));
-    version_2.then(|| {
-        s3_error!(
-            InvalidRequest,
-            "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
-        )
-    })
+    let is_version_2 = authorization.starts_with(b"AWS ");
+    is_version_2.then(|| s3_error!(InvalidRequest, "{}", version_2::REFUSED))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn refused(uri: &'static str, headers: &[(&'static str, &'static str)]) -> bool {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| {
-                let name = http::HeaderName::from_static(name);
-                (name, http::HeaderValue::from_static(value))
-            })
-            .collect();
-        refuse_version_2(&Uri::from_static(uri), &headers).is_some()
-    }
-
     #[test]
-    fn signatures_of_version_2_do_not_get_through() {
-        assert!(refused("/b/k?AWSAccessKeyId=a&Signature=b", &[]));
-        assert!(refused("/b/k?%53ignature=b", &[]));
-        assert!(refused("/b/k", &[("authorization", "AWS a:b")]));
-        let header = ("authorization", "AWS4-HMAC-SHA256 Credential=a");
-        assert!(!refused("/b/k?X-Amz-Signature=b", &[header]));
+    fn headers_with_signatures_of_version_2_do_not_get_through() {
+        let refused = |value: &'static str| {
+            let value = http::HeaderValue::from_static(value);
+            refuse_version_2(&HeaderMap::from_iter([(AUTHORIZATION, value)])).is_some()
+        };
+        assert!(refused("AWS a:b"));
+        assert!(!refused("AWS4-HMAC-SHA256 Credential=a"));
     }
 }

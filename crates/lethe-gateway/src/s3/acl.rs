@@ -4,7 +4,8 @@
 //! list that is shown says so.
 
 use super::access::{Requester, requester};
-use super::values::{only_version, owner};
+use super::values::owner;
+use super::versions;
 use crate::account::Account;
 use crate::catalogue::{ContainerSettings, Grant, Grantee, Ownership, Permission};
 use crate::device::Device;
@@ -304,8 +305,8 @@ pub(super) async fn get_object_acl<D: Device>(
     request: S3Request<GetObjectAclInput>,
 ) -> S3Result<S3Response<GetObjectAclOutput>> {
     let input = request.input;
-    only_version(input.version_id.as_deref())?;
-    let object = account.object(&input.bucket, &input.key)?;
+    let version = versions::asked(input.version_id.as_deref())?;
+    let object = account.version(&input.bucket, &input.key, version)?;
     Ok(S3Response::new(GetObjectAclOutput {
         grants: Some(shown(account.name(), &object.details.grants)),
         owner: Some(owner(account.name())),
@@ -319,9 +320,9 @@ pub(super) async fn put_object_acl<D: Device>(
 ) -> S3Result<S3Response<PutObjectAclOutput>> {
     let requester = requester(&request.extensions)?.clone();
     let S3Request { input, headers, .. } = request;
-    only_version(input.version_id.as_deref())?;
+    let version = versions::asked(input.version_id.as_deref())?;
     let settings = account.container(&input.bucket)?.settings;
-    account.object(&input.bucket, &input.key)?;
+    account.version(&input.bucket, &input.key, version)?;
     if settings.ownership != Some(Ownership::Preferred)
         && names_grants(&headers, input.access_control_policy.as_ref())
     {
@@ -329,7 +330,7 @@ pub(super) async fn put_object_acl<D: Device>(
     }
     let grants = asked(account.name(), &headers, &requester, input.access_control_policy)?;
     account
-        .update_object(&input.bucket, &input.key, false, move |details| {
+        .update_version(&input.bucket, &input.key, version, move |details| {
             details.grants = grants;
             Ok::<(), Error>(())
         })

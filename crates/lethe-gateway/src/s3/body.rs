@@ -82,7 +82,7 @@ pub(super) async fn receive<D: Device>(account: &Account<D>, incoming: Incoming<
     if let (Some(value), Some(algorithm)) = (value, algorithm)
         && actual != Some(&value)
     {
-        return Err(bad_digest(algorithm));
+        return Err(bad_digest(algorithm, None));
     }
     Ok(written)
 }

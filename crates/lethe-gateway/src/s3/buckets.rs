@@ -6,6 +6,7 @@ use super::{acl, ownership};
 use crate::account::Account;
 use crate::catalogue::{ContainerSettings, Ownership};
 use crate::device::Device;
+use crate::error::Error;
 use crate::listing::ListRequest;
 use s3s::dto::*;
 use s3s::region::Region;
@@ -16,14 +17,13 @@ pub(super) async fn create_bucket<D: Device>(
     request: S3Request<CreateBucketInput>,
 ) -> S3Result<S3Response<CreateBucketOutput>> {
     let input = request.input;
-    if let Some(place) = input
-        .create_bucket_configuration
-        .as_ref()
-        .and_then(|configuration| configuration.location_constraint.as_ref())
-        && place.as_str() != region(request.region.as_ref())
-    {
+    let asked = input.create_bucket_configuration.and_then(|configuration| configuration.location_constraint);
+    let asked = asked.map(|place| place.as_str().to_owned()).filter(|place| !place.is_empty());
+    if asked.as_deref().is_some_and(|place| !is_region(place)) {
         return Err(s3_error!(InvalidLocationConstraint, "The specified location-constraint is not valid"));
     }
+    // Without a word it is the region that the client takes the gateway to be in.
+    let region = asked.or_else(|| request.region.as_ref().map(|region| region.as_str().to_owned()));
     let ownership = match &input.object_ownership {
         None => Ownership::Enforced,
         Some(name) => ownership::asked(name.as_str())?,
@@ -36,7 +36,8 @@ pub(super) async fn create_bucket<D: Device>(
             "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting"
         ));
     }
-    let settings = ContainerSettings { ownership: Some(ownership), grants, ..ContainerSettings::default() };
+    let settings =
+        ContainerSettings { ownership: Some(ownership), grants, region, ..ContainerSettings::default() };
     account.create_container(&input.bucket, settings).await?;
     Ok(S3Response::new(CreateBucketOutput { location: Some(format!("/{}", input.bucket)) }))
 }
@@ -45,21 +46,39 @@ pub(super) async fn head_bucket<D: Device>(
     account: &Account<D>,
     request: S3Request<HeadBucketInput>,
 ) -> S3Result<S3Response<HeadBucketOutput>> {
-    account.container(&request.input.bucket)?;
-    let bucket_region = Some(region(request.region.as_ref()).to_owned());
+    let view = account.container(&request.input.bucket)?;
+    let bucket_region = Some(region(&view.settings, request.region.as_ref()).to_owned());
     Ok(S3Response::new(HeadBucketOutput { bucket_region, ..HeadBucketOutput::default() }))
 }
 
-/// The gateway is in whatever region a client takes it to be in.
-fn region(signed: Option<&Region>) -> &str {
-    signed.map_or("us-east-1", Region::as_str)
+/// The region that is S3's first, and that its own answers never name.
+const FIRST_REGION: &str = "us-east-1";
+
+/// Where a bucket is. One that was made elsewhere than at this door is in whatever region a client takes it to be in.
+fn region<'a>(settings: &'a ContainerSettings, signed: Option<&'a Region>) -> &'a str {
+    settings.region.as_deref().or(signed.map(Region::as_str)).unwrap_or(FIRST_REGION)
+}
+
+/// Whether a text could be the name of a region. Which there are is not this gateway's business. `EU` is an old name of
+/// eu-west-1.
+fn is_region(text: &str) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    text == "EU" || (text.len() <= 63 && text.bytes().all(is_name))
 }
 
 pub(super) async fn delete_bucket<D: Device>(
     account: &Account<D>,
     request: S3Request<DeleteBucketInput>,
 ) -> S3Result<S3Response<DeleteBucketOutput>> {
-    account.delete_container(&request.input.bucket).await?;
+    let bucket = &request.input.bucket;
+    let is_versioned = account.container(bucket)?.settings.versioning.is_some();
+    account.delete_container(bucket).await.map_err(|error| match error {
+        Error::ContainerNotEmpty { .. } if is_versioned => s3_error!(
+            BucketNotEmpty,
+            "The bucket you tried to delete is not empty. You must delete all versions in the bucket."
+        ),
+        other => other.into(),
+    })?;
     Ok(S3Response::new(DeleteBucketOutput::default()))
 }
 
@@ -83,8 +102,13 @@ pub(super) async fn list_buckets<D: Device>(
         ..ListRequest::default()
     };
     let page = account.containers(&wanted);
-    let buckets = page.entries.into_iter().map(|(name, container)| Bucket {
-        bucket_region: None,
+    let signed = request.region.as_ref();
+    let of_region = |settings: &ContainerSettings| {
+        input.bucket_region.as_deref().is_none_or(|wanted| region(settings, signed) == wanted)
+    };
+    let entries = page.entries.into_iter().filter(|(_, container)| of_region(&container.settings));
+    let buckets = entries.map(|(name, container)| Bucket {
+        bucket_region: Some(region(&container.settings, signed).to_owned()),
         creation_date: Some(timestamp(container.settings.created)),
         name: Some(name),
     });
@@ -100,14 +124,8 @@ pub(super) async fn get_bucket_location<D: Device>(
     account: &Account<D>,
     request: S3Request<GetBucketLocationInput>,
 ) -> S3Result<S3Response<GetBucketLocationOutput>> {
-    account.container(&request.input.bucket)?;
-    Ok(S3Response::new(GetBucketLocationOutput::default()))
-}
-
-pub(super) async fn get_bucket_versioning<D: Device>(
-    account: &Account<D>,
-    request: S3Request<GetBucketVersioningInput>,
-) -> S3Result<S3Response<GetBucketVersioningOutput>> {
-    account.container(&request.input.bucket)?;
-    Ok(S3Response::new(GetBucketVersioningOutput::default()))
+    let view = account.container(&request.input.bucket)?;
+    let region = region(&view.settings, request.region.as_ref());
+    let location_constraint = (region != FIRST_REGION).then(|| region.to_owned().into());
+    Ok(S3Response::new(GetBucketLocationOutput { location_constraint }))
 }

@@ -4,7 +4,7 @@ use crate::checksums::{Algorithm, Coverage};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderMap;
-use s3s::dto::{ChecksumAlgorithm, ChecksumType};
+use s3s::dto::{ChecksumAlgorithm, ChecksumType, CompletedPart};
 use s3s::{S3Error, S3Result, s3_error};
 
 /// What an object gets if its put asks for none.
@@ -74,14 +74,73 @@ pub(super) fn check_headers(headers: &HeaderMap) -> S3Result<()> {
         HEADERS.iter().filter_map(|(name, algorithm)| Some((*name, *algorithm, headers.get(*name)?)));
     let values: Vec<_> = values.collect();
     if values.len() + trailers.len() > 1 {
-        return Err(s3_error!(
-            InvalidRequest,
-            "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
-        ));
+        return Err(several());
     }
     for &(_, algorithm, value) in &values {
         check_value("header", algorithm, value.as_bytes())?;
     }
+    check_named(headers, &values, &trailers)
+}
+
+/// Checks the checksum that a completion gives for its object. One of parts may have their number behind it.
+///
+/// # Errors
+/// `InvalidRequest`: more than one checksum, or one that is none.
+pub(super) fn check_final(headers: &HeaderMap) -> S3Result<()> {
+    let mut values =
+        HEADERS.iter().filter_map(|(name, algorithm)| Some((*algorithm, headers.get(*name)?.as_bytes())));
+    let Some((algorithm, value)) = values.next() else { return Ok(()) };
+    if values.next().is_some() {
+        return Err(several());
+    }
+    let digest = match value.iter().position(|&byte| byte == b'-') {
+        Some(at) if is_number(&value[at + 1..]) => &value[..at],
+        _ => value,
+    };
+    check_value("header", algorithm, digest)
+}
+
+fn is_number(digits: &[u8]) -> bool {
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+}
+
+/// Checks the checksums that a completion gives for a part.
+///
+/// # Errors
+/// `InvalidArgument`: more than one, or one that is none.
+pub(super) fn check_of_part(part: &CompletedPart) -> S3Result<()> {
+    let given = [
+        (Algorithm::Crc32, &part.checksum_crc32),
+        (Algorithm::Crc32c, &part.checksum_crc32c),
+        (Algorithm::Crc64Nvme, &part.checksum_crc64nvme),
+        (Algorithm::Sha1, &part.checksum_sha1),
+        (Algorithm::Sha256, &part.checksum_sha256),
+    ];
+    let mut given = given.into_iter().filter_map(|(algorithm, value)| Some((algorithm, value.as_ref()?)));
+    let is_right = match (given.next(), given.next()) {
+        (None, _) => true,
+        (Some((algorithm, value)), None) => is_checksum(algorithm, value.as_bytes()),
+        (Some(_), Some(_)) => false,
+    };
+    if is_right {
+        return Ok(());
+    }
+    Err(s3_error!(InvalidArgument, "Invalid Base64 or multiple checksums present in request"))
+}
+
+fn several() -> S3Error {
+    s3_error!(
+        InvalidRequest,
+        "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
+    )
+}
+
+/// Checks that the algorithm that a request names is that of the checksum in it.
+fn check_named(
+    headers: &HeaderMap,
+    values: &[(&str, Algorithm, &http::HeaderValue)],
+    trailers: &[String],
+) -> S3Result<()> {
     let Some(asked) = headers.get("x-amz-sdk-checksum-algorithm") else { return Ok(()) };
     let asked = algorithm(asked.to_str().ok().map(|name| ChecksumAlgorithm::from(name.to_owned())).as_ref())?;
     let given = values.iter().map(|(_, algorithm, _)| *algorithm);
@@ -104,18 +163,35 @@ pub(super) fn check_headers(headers: &HeaderMap) -> S3Result<()> {
 
 /// Checks that a value is the text of a checksum of this algorithm.
 pub(super) fn check_value(place: &str, algorithm: Algorithm, value: &[u8]) -> S3Result<()> {
-    let bytes = BASE64.decode(value).ok();
-    if bytes.is_some_and(|bytes| bytes.len() == algorithm.bytes()) {
+    if is_checksum(algorithm, value) {
         return Ok(());
     }
     let name = HEADERS.iter().find(|(_, known)| *known == algorithm).map_or("", |(name, _)| name);
     Err(s3_error!(InvalidRequest, "Value for {name} {place} is invalid."))
 }
 
-/// What a checksum is told that does not match the body.
-pub(super) fn bad_digest(algorithm: Algorithm) -> S3Error {
-    let name = algorithm_name(algorithm);
-    s3_error!(BadDigest, "The {} you specified did not match the calculated checksum.", name.as_str())
+fn is_checksum(algorithm: Algorithm, text: &[u8]) -> bool {
+    BASE64.decode(text).is_ok_and(|bytes| bytes.len() == algorithm.bytes())
+}
+
+/// What a part is told whose checksum is not of the algorithm that its upload was begun with.
+pub(super) fn other_algorithm(expected: Algorithm, actual: Algorithm) -> S3Error {
+    let [expected, actual] = [expected, actual].map(|algorithm| algorithm.to_string().to_ascii_lowercase());
+    s3_error!(
+        InvalidRequest,
+        "Checksum Type mismatch occurred, expected checksum Type: {expected}, actual checksum Type: {actual}"
+    )
+}
+
+/// What a checksum is told that does not match the body or the object, or the part of this number.
+pub(super) fn bad_digest(algorithm: Algorithm, part: Option<u16>) -> S3Error {
+    match part {
+        None => s3_error!(BadDigest, "The {algorithm} you specified did not match the calculated checksum."),
+        Some(part) => {
+            let name = algorithm.to_string().to_ascii_lowercase();
+            s3_error!(BadDigest, "The {name} you specified for part {part} did not match what we received.")
+        }
+    }
 }
 
 pub(super) fn algorithm(name: Option<&ChecksumAlgorithm>) -> S3Result<Option<Algorithm>> {
@@ -155,20 +231,28 @@ pub(super) fn coverage_name(coverage: Coverage) -> ChecksumType {
 }
 
 pub(super) fn coverage(algorithm: Algorithm, name: Option<&ChecksumType>) -> S3Result<Coverage> {
-    let coverage = match name.map(ChecksumType::as_str) {
-        None => algorithm.default_coverage(),
-        Some(ChecksumType::COMPOSITE) => Coverage::Composite,
-        Some(ChecksumType::FULL_OBJECT) => Coverage::FullObject,
-        Some(_) => {
-            return Err(s3_error!(InvalidRequest, "The checksum types are COMPOSITE and FULL_OBJECT."));
-        }
-    };
+    let coverage = parse_coverage(name)?.unwrap_or_else(|| algorithm.default_coverage());
     if algorithm.allows(coverage) {
         Ok(coverage)
     } else {
+        let (name, algorithm) = (coverage_name(coverage), algorithm.to_string().to_ascii_lowercase());
         Err(s3_error!(
             InvalidRequest,
-            "SHA1 and SHA256 allow the checksum type COMPOSITE only, CRC64NVME allows FULL_OBJECT only."
+            "The {} checksum type cannot be used with the {algorithm} checksum algorithm.",
+            name.as_str()
         ))
+    }
+}
+
+/// What a name of a checksum's type stands for.
+///
+/// # Errors
+/// `InvalidRequest`: for none.
+pub(super) fn parse_coverage(name: Option<&ChecksumType>) -> S3Result<Option<Coverage>> {
+    match name.map(|name| name.as_str().to_ascii_uppercase()).as_deref() {
+        None => Ok(None),
+        Some(ChecksumType::COMPOSITE) => Ok(Some(Coverage::Composite)),
+        Some(ChecksumType::FULL_OBJECT) => Ok(Some(Coverage::FullObject)),
+        Some(_) => Err(s3_error!(InvalidRequest, "Value for x-amz-checksum-type header is invalid.")),
     }
 }

@@ -1,11 +1,13 @@
 //! Copying: of an object to another name, and of a range of one into a part.
 
 use super::access::requester;
+use super::checksums::coverage_name;
+use super::keep_alive::LongWork;
 use super::multipart::part_number;
-use super::values::{details, etag, moment, only_version, owner_id, tag_match, timestamp, upload_id};
-use super::{acl, checksums, tagging};
+use super::values::{details, etag, kept_class, moment, owner_id, tag_match, timestamp, upload_id};
+use super::{acl, checksums, lifecycle, tagging, versions};
 use crate::account::Account;
-use crate::catalogue::{Details, Object};
+use crate::catalogue::{Details, Object, VersionId};
 use crate::checksums::hex;
 use crate::conditions::{ReadConditions, WriteConditions};
 use crate::device::Device;
@@ -20,12 +22,19 @@ use std::sync::Arc;
 /// The object to copy from, once its conditions hold.
 macro_rules! source {
     ($account:expr, $input:expr, $extensions:expr) => {{
-        let (bucket, key) = place(&$input.copy_source)?;
-        let from = requester($extensions)?.admit($account.gateway(), Wish::Read, bucket, Some(key))?;
+        let (bucket, key, version) = place(&$input.copy_source)?;
+        let from =
+            requester($extensions)?.admit($account.gateway(), Wish::Read, bucket, Some((key, version)))?;
         if $input.expected_source_bucket_owner.as_ref().is_some_and(|owner| owner != owner_id(from.name())) {
             return Err(s3_error!(AccessDenied));
         }
-        let object = from.object(bucket, key)?;
+        let object = from.version(bucket, key, version).map_err(|error| match error {
+            Error::DeleteMarker { is_named: true, .. } => s3_error!(
+                InvalidRequest,
+                "The source of a copy request may not specifically refer to a delete marker by version id."
+            ),
+            other => other.into(),
+        })?;
         let conditions = ReadConditions {
             if_match: tag_match($input.copy_source_if_match.take()),
             if_none_match: tag_match($input.copy_source_if_none_match.take()),
@@ -33,15 +42,15 @@ macro_rules! source {
             if_unmodified_since: $input.copy_source_if_unmodified_since.as_ref().map(moment),
         };
         check(&conditions, &object)?;
-        object
+        let version = versions::shown(&from, bucket, &object);
+        (object, version)
     }};
 }
 
-fn place(source: &CopySource) -> S3Result<(&str, &str)> {
+fn place(source: &CopySource) -> S3Result<(&str, &str, Option<VersionId>)> {
     match source {
         CopySource::Bucket { bucket, key, version_id } => {
-            only_version(version_id.as_deref())?;
-            Ok((bucket, key))
+            Ok((bucket, key, versions::asked(version_id.as_deref())?))
         }
         _ => Err(s3_error!(NotImplemented, "Copy from a bucket and a key; there are no access points.")),
     }
@@ -66,9 +75,11 @@ pub(super) async fn copy_object<D: Device>(
     let replace = replaces(directive, "Unknown metadata directive.")?;
     let directive = input.tagging_directive.as_ref().map(TaggingDirective::as_str);
     let replace_tags = replaces(directive, "Unknown tagging directive.")?;
-    if let (Ok((bucket, key)), false) = (place(&input.copy_source), replace || replace_tags)
+    let changes = replace || replace_tags || input.storage_class.is_some();
+    if let (Ok((bucket, key, None)), false) = (place(&input.copy_source), changes)
         && bucket == input.bucket
         && key == input.key
+        && input.checksum_algorithm.is_none()
     {
         return Err(s3_error!(
             InvalidRequest,
@@ -76,7 +87,7 @@ pub(super) async fn copy_object<D: Device>(
              object's metadata, storage class, website redirect location or encryption attributes."
         ));
     }
-    let source: Arc<Object> = source!(account, input, &request.extensions);
+    let (source, copy_source_version_id): (Arc<Object>, _) = source!(account, input, &request.extensions);
     if source.details.manifest.is_some() && !requester(&request.extensions)?.owns(account.name()) {
         // Under the new name it would stand for what is the account's, and the asker may not read that.
         return Err(s3_error!(
@@ -89,8 +100,10 @@ pub(super) async fn copy_object<D: Device>(
     let mut details: Details = if replace {
         details!(input)?
     } else {
-        // A time to go is nothing that S3 shows: its clients would lose the copy without a warning.
-        Details { tags: BTreeMap::new(), delete_at: None, ..source.details.clone() }
+        // A time to go is nothing that S3 shows: its clients would lose the copy without a warning. The class is the
+        // request's, as in S3.
+        let storage_class = kept_class(input.storage_class.take());
+        Details { tags: BTreeMap::new(), delete_at: None, storage_class, ..source.details.clone() }
     };
     let tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
     details.tags = if replace_tags { tags } else { source.details.tags.clone() };
@@ -100,6 +113,7 @@ pub(super) async fn copy_object<D: Device>(
     let algorithm = checksums::algorithm(input.checksum_algorithm.as_ref())?;
     let of_source = source.checksum.as_ref().map(|checksum| checksum.algorithm);
     let algorithm = algorithm.or(of_source).or(Some(checksums::DEFAULT));
+    LongWork::begins(&request.extensions);
     let written = account.gateway().copy_blocks(&source, None, algorithm).await?;
     let object = account.link(&input.bucket, &input.key, written, details, none).await?;
     let mut result = CopyObjectResult {
@@ -108,7 +122,14 @@ pub(super) async fn copy_object<D: Device>(
         ..CopyObjectResult::default()
     };
     checksums::set!(result, &object.checksum);
-    Ok(S3Response::new(CopyObjectOutput { copy_object_result: Some(result), ..CopyObjectOutput::default() }))
+    result.checksum_type = object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage));
+    Ok(S3Response::new(CopyObjectOutput {
+        copy_object_result: Some(result),
+        copy_source_version_id,
+        version_id: versions::made(&object),
+        expiration: lifecycle::expiration(account, &input.bucket, &input.key, &object),
+        ..CopyObjectOutput::default()
+    }))
 }
 
 fn replaces(directive: Option<&str>, unknown: &'static str) -> S3Result<bool> {
@@ -128,12 +149,13 @@ pub(super) async fn upload_part_copy<D: Device>(
     let number = part_number(input.part_number)?;
     let id = upload_id(&input.upload_id)?;
     let upload = account.upload(&input.bucket, &input.key, id)?;
-    let source: Arc<Object> = source!(account, input, &request.extensions);
+    let (source, copy_source_version_id): (Arc<Object>, _) = source!(account, input, &request.extensions);
     let range =
         input.copy_source_range.as_deref().map(|text| copy_range(text, source.bytes())).transpose()?;
     let algorithm = upload.checksum.map(|(algorithm, _)| algorithm);
     let bytes = range.as_ref().map_or(source.bytes(), |range| range.end - range.start);
     account.check_part_room(&input.bucket, &input.key, id, number, bytes)?;
+    LongWork::begins(&request.extensions);
     let written = account.gateway().copy_blocks(&source, range, algorithm).await?;
     let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut result = CopyPartResult {
@@ -144,6 +166,7 @@ pub(super) async fn upload_part_copy<D: Device>(
     checksums::set!(result, &part.checksum);
     Ok(S3Response::new(UploadPartCopyOutput {
         copy_part_result: Some(result),
+        copy_source_version_id,
         ..UploadPartCopyOutput::default()
     }))
 }

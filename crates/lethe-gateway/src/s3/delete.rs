@@ -1,27 +1,51 @@
-//! Deleting objects, one or many.
+//! Deleting objects and versions of them, one or many.
 
-use super::values::{only_version, tag_match};
+use super::access::requester;
+use super::values::tag_match;
+use super::versions;
 use crate::account::Account;
+use crate::catalogue::VersionId;
 use crate::conditions::{TagMatch, WriteConditions};
 use crate::device::Device;
+use crate::versions::{Deleted, Removal};
+use http::Extensions;
 use s3s::dto::*;
 use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
+
+/// Refuses deletes of versions by others than the owner: they put a delete marker at most.
+fn check_right(extensions: &Extensions, owner: &str, version: Option<VersionId>) -> S3Result<()> {
+    if version.is_some() && !requester(extensions)?.owns(owner) {
+        return Err(s3_error!(AccessDenied, "Only the bucket's owner deletes versions."));
+    }
+    Ok(())
+}
+
+/// Whether a delete marker was put or removed, if one was.
+fn delete_marker(deleted: &Deleted, by_version: bool) -> Option<bool> {
+    let removed = || deleted.meant.as_ref().is_some_and(|meant| by_version && meant.version.is_marker());
+    (deleted.marker.is_some() || removed()).then_some(true)
+}
 
 pub(super) async fn delete_object<D: Device>(
     account: &Account<D>,
     request: S3Request<DeleteObjectInput>,
 ) -> S3Result<S3Response<DeleteObjectOutput>> {
     let input = request.input;
-    only_version(input.version_id.as_deref())?;
+    let version = versions::asked(input.version_id.as_deref())?;
+    check_right(&request.extensions, account.name(), version)?;
     if input.if_match_size.is_some() || input.if_match_last_modified_time.is_some() {
         return Err(s3_error!(NotImplemented, "Of the conditions on deletes only If-Match is known."));
     }
     let conditions = WriteConditions { if_match: tag_match(input.if_match), if_none_match: None };
-    let outcomes = account.delete(&input.bucket, vec![(input.key, conditions)]).await?;
-    for outcome in outcomes {
-        outcome?;
+    let removal = Removal { key: input.key, version, conditions, marks_absent: true };
+    let mut output = DeleteObjectOutput::default();
+    for outcome in account.remove(&input.bucket, vec![removal]).await? {
+        let deleted = outcome?;
+        output.delete_marker = delete_marker(&deleted, version.is_some());
+        let marker = deleted.marker.map(|marker| marker.version.id());
+        output.version_id = version.or(marker).map(versions::text);
     }
-    Ok(S3Response::new(DeleteObjectOutput::default()))
+    Ok(S3Response::new(output))
 }
 
 pub(super) async fn delete_objects<D: Device>(
@@ -33,9 +57,12 @@ pub(super) async fn delete_objects<D: Device>(
     if wanted.is_empty() || wanted.len() > 1000 {
         return Err(s3_error!(MalformedXML, "Name at least one and at most 1000 objects."));
     }
-    let mut keys = Vec::with_capacity(wanted.len());
+    let mut refusals = Vec::with_capacity(wanted.len());
+    let mut removals = Vec::with_capacity(wanted.len());
     for object in &wanted {
-        only_version(object.version_id.as_deref())?;
+        let version = versions::asked(object.version_id.as_deref());
+        let version = version
+            .and_then(|version| check_right(&request.extensions, account.name(), version).map(|()| version));
         if object.size.is_some() || object.last_modified_time.is_some() {
             return Err(s3_error!(NotImplemented, "Of the conditions on deletes only the ETag is known."));
         }
@@ -44,24 +71,31 @@ pub(super) async fn delete_objects<D: Device>(
             tag => TagMatch::Tag(tag.to_owned()),
         });
         let conditions = WriteConditions { if_match, if_none_match: None };
-        keys.push((object.key.clone(), conditions));
+        match version {
+            Ok(version) => {
+                removals.push(Removal { key: object.key.clone(), version, conditions, marks_absent: true });
+                refusals.push(None);
+            }
+            Err(refusal) => refusals.push(Some(refusal)),
+        }
     }
-    let outcomes = account.delete(&input.bucket, keys).await?;
+    let mut outcomes = account.remove(&input.bucket, removals).await?.into_iter();
     let quiet = input.delete.quiet.unwrap_or(false);
     let (mut deleted, mut errors) = (Vec::new(), Vec::new());
-    for (object, outcome) in wanted.into_iter().zip(outcomes) {
+    for (object, refusal) in wanted.into_iter().zip(refusals) {
+        let outcome = match refusal {
+            Some(refusal) => Err(refusal),
+            None => outcomes.next().unwrap_or_else(|| Ok(Deleted::default())).map_err(S3Error::from),
+        };
         match outcome {
             Ok(_) if quiet => {}
-            Ok(_) => deleted.push(DeletedObject { key: Some(object.key), ..DeletedObject::default() }),
-            Err(error) => {
-                let error = S3Error::from(error);
-                errors.push(Error {
-                    code: Some(error.code().as_str().to_owned()),
-                    key: Some(object.key),
-                    message: error.message().map(str::to_owned),
-                    version_id: None,
-                });
-            }
+            Ok(done) => deleted.push(entry(object, &done)),
+            Err(error) => errors.push(Error {
+                code: Some(error.code().as_str().to_owned()),
+                key: Some(object.key),
+                message: error.message().map(str::to_owned),
+                version_id: object.version_id,
+            }),
         }
     }
     Ok(S3Response::new(DeleteObjectsOutput {
@@ -69,4 +103,17 @@ pub(super) async fn delete_objects<D: Device>(
         errors: Some(errors),
         request_charged: None,
     }))
+}
+
+fn entry(object: ObjectIdentifier, deleted: &Deleted) -> DeletedObject {
+    let version_id = object.version_id.filter(|version| !version.is_empty());
+    let delete_marker = delete_marker(deleted, version_id.is_some());
+    let put = deleted.marker.as_ref().map(|marker| versions::text(marker.version.id()));
+    let removed = version_id.clone().filter(|_| delete_marker.is_some());
+    DeletedObject {
+        delete_marker,
+        delete_marker_version_id: put.or(removed),
+        key: Some(object.key),
+        version_id,
+    }
 }

@@ -1,6 +1,8 @@
 //! S3 as a door.
 
-use super::{access, complete, errors, form, services, signature};
+use super::attributes::BareTag;
+use super::keep_alive::{self, LongWork};
+use super::{access, complete, cors, errors, form, services, signature, version_2, xml_text};
 use crate::body_timeout::RequestBody;
 use crate::catalogue::Clock;
 use crate::device::Device;
@@ -25,12 +27,18 @@ pub(super) struct Status(pub(super) StatusCode);
 
 /// Answers clients of S3.
 pub struct S3Door {
+    desk: Arc<Desk>,
+}
+
+/// What answers requests, whoever waits for it.
+struct Desk {
     service: S3Service,
     /// Asks for no signature.
     behind: S3Service,
     users: Arc<Users>,
     clock: Clock,
     memory: Arc<Memory>,
+    look: cors::Look,
 }
 
 impl S3Door {
@@ -38,8 +46,16 @@ impl S3Door {
     pub fn new<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> Self {
         let clock = gateway.inner.options.clock.clone();
         let memory = Arc::clone(&gateway.inner.memory);
+        let look = cors::look(gateway.clone(), Arc::clone(&users));
         let (service, behind) = services(gateway, Arc::clone(&users));
-        S3Door { service, behind, users, clock, memory }
+        S3Door { desk: Arc::new(Desk { service, behind, users, clock, memory, look }) }
+    }
+}
+
+impl Desk {
+    async fn answer(&self, request: Request<RequestBody>, visit: Visit) -> Result<Response<Body>, BoxError> {
+        let response = self.dispatch(request, &visit).await?;
+        Ok(finished(response, &visit))
     }
 
     async fn dispatch(
@@ -47,14 +63,20 @@ impl S3Door {
         mut request: Request<RequestBody>,
         visit: &Visit,
     ) -> Result<Response<Body>, BoxError> {
-        if let Some(refusal) = access::refuse_version_2(request.uri(), request.headers()) {
+        if let Some(refusal) = access::refuse_version_2(request.headers()) {
             return Ok(refusal.to_http_response()?);
         }
-        if let Err(refusal) = signature::check(request.uri(), request.headers()) {
+        let is_form = form::is_form(request.method(), request.headers());
+        let is_version_2 = !is_form && version_2::is_in(request.uri());
+        let checked = match is_version_2 {
+            true => version_2::check(&mut request, &self.users, self.clock.now()),
+            false => signature::check(request.uri(), request.headers()),
+        };
+        if let Err(refusal) = checked {
             return Ok(refusal.to_http_response()?);
         }
         request.extensions_mut().insert(visit.verb.clone());
-        if form::is_form(request.method(), request.headers()) {
+        if is_form {
             let answer = form::answer(request, &self.users, self.clock.now(), &self.behind, visit.tls).await;
             return answer.or_else(|refusal| Ok(refusal.to_http_response()?));
         }
@@ -62,7 +84,9 @@ impl S3Door {
             Ok(share) => share,
             Err(busy) => return Ok(S3Error::from(busy).to_http_response()?),
         };
-        Ok(self.service.call(request.map(Body::http_body_unsync)).await?)
+        // Whose signature was found right asks for no other.
+        let service = if is_version_2 { &self.behind } else { &self.service };
+        Ok(service.call(request.map(Body::http_body_unsync)).await?)
     }
 }
 
@@ -86,6 +110,18 @@ fn sets_something(uri: &Uri) -> bool {
     !is_object || names.any(|name| ["acl", "tagging", "retention", "legal-hold"].contains(&&*name))
 }
 
+/// An answer as it goes out: with sentences, numbered, in XML that parses.
+fn finished(response: Response<Body>, visit: &Visit) -> Response<Body> {
+    let mut response = xml_text::repaired(response, visit.verb.as_str());
+    if let Some(Status(status)) = response.extensions_mut().remove() {
+        *response.status_mut() = status;
+    }
+    if response.extensions_mut().remove::<BareTag>().is_some() {
+        response = BareTag::apply(response);
+    }
+    numbered(complete(response, visit.id), visit)
+}
+
 fn numbered(mut response: Response<Body>, visit: &Visit) -> Response<Body> {
     if let Ok(id) = HeaderValue::from_str(&visit.id.to_string()) {
         response.headers_mut().insert("x-amz-request-id", id);
@@ -96,20 +132,32 @@ fn numbered(mut response: Response<Body>, visit: &Visit) -> Response<Body> {
 impl Door for S3Door {
     type Body = Body;
 
-    async fn answer(&self, request: Request<RequestBody>, visit: Visit) -> Result<Response<Body>, BoxError> {
-        // s3s logs keys, headers and signatures; none of that may reach a log.
-        let answer = self.dispatch(request, &visit).with_subscriber(NoSubscriber::default());
-        let mut response = complete(answer.await?);
-        if let Some(Status(status)) = response.extensions_mut().remove() {
-            *response.status_mut() = status;
+    async fn answer(
+        &self,
+        mut request: Request<RequestBody>,
+        visit: Visit,
+    ) -> Result<Response<Body>, BoxError> {
+        let visitor = cors::Visitor::of(&request, &self.desk.look);
+        if request.method() == Method::OPTIONS {
+            visit.verb.name("Preflight");
+            let answer = visitor.preflight(request.headers());
+            return Ok(finished(answer.or_else(S3Error::to_http_response)?, &visit));
         }
-        Ok(numbered(response, &visit))
+        let long = LongWork::default();
+        request.extensions_mut().insert(long.clone());
+        let (desk, of_this) = (Arc::clone(&self.desk), visit.clone());
+        let work = async move { desk.answer(request, of_this).await };
+        // s3s logs keys, headers and signatures; none of that may reach a log.
+        let work = work.with_subscriber(NoSubscriber::default());
+        let mut answer = keep_alive::answer(Box::pin(work), long).await?;
+        visitor.tell(&mut answer);
+        Ok(numbered(answer, &visit))
     }
 
     fn busy(&self, visit: &Visit) -> Response<Body> {
         let refusal = errors::slow_down("Too many requests are at work. Ask again in a moment.");
         let mut answer = refusal.to_http_response().unwrap_or_default();
         *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-        numbered(answer, visit)
+        finished(answer, visit)
     }
 }

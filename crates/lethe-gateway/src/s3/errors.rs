@@ -1,21 +1,27 @@
 //! Errors of the gateway in the words of S3.
 
-use super::{form, sentences};
+use super::{checksums, form, sentences, versions};
+use crate::catalogue::{Moment, VersionId};
 use crate::device::DeviceError;
 use crate::error::Error;
-use http::header::{CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ALLOW, CONTENT_RANGE, CONTENT_TYPE, LAST_MODIFIED, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use s3s::{S3Error, S3ErrorCode};
 use std::borrow::Cow;
 
 impl From<Error> for S3Error {
     fn from(error: Error) -> Self {
-        let text = sentence(&error).map_or_else(|| error.to_string(), str::to_owned);
+        let text = sentence(&error).map_or_else(|| error.told(), str::to_owned);
         let code = match error {
             Error::NoSuchContainer => S3ErrorCode::NoSuchBucket,
             Error::ContainerExists => S3ErrorCode::BucketAlreadyOwnedByYou,
             Error::ContainerNotEmpty { .. } => S3ErrorCode::BucketNotEmpty,
             Error::NoSuchKey => S3ErrorCode::NoSuchKey,
+            Error::NoSuchVersion => S3ErrorCode::NoSuchVersion,
+            Error::DeleteMarker { version, modified, is_named } => {
+                return delete_marker(version, modified, is_named);
+            }
+            Error::OtherVersions => S3ErrorCode::InvalidBucketState,
             Error::OverQuota(_) => S3ErrorCode::EntityTooLarge,
             Error::NoArchive => S3ErrorCode::InvalidRequest,
             Error::Metadata(_) => S3ErrorCode::InvalidArgument,
@@ -30,7 +36,9 @@ impl From<Error> for S3Error {
             Error::RangeNotSatisfiable { bytes } => return range(bytes, text),
             Error::MetadataTooLarge { .. } => S3ErrorCode::MetadataTooLarge,
             Error::WrongLength { .. } => S3ErrorCode::IncompleteBody,
+            Error::WrongSize { .. } => S3ErrorCode::InvalidRequest,
             Error::BadDigest(_) => S3ErrorCode::BadDigest,
+            Error::WrongChecksum { algorithm, part } => return checksums::bad_digest(algorithm, part),
             Error::Body(source) => return body(&*source),
             Error::Full { .. } | Error::Device(DeviceError::Full | DeviceError::RowsFull) => {
                 let code = S3ErrorCode::Custom("InsufficientStorage".into());
@@ -39,7 +47,7 @@ impl From<Error> for S3Error {
                 return answer;
             }
             Error::Busy => return slow_down("Too many transfers are under way. Ask again in a moment."),
-            Error::Device(DeviceError::Unavailable(_) | DeviceError::Closed) => {
+            Error::Device(DeviceError::Unavailable(_) | DeviceError::DiskFull | DeviceError::Closed) => {
                 S3ErrorCode::ServiceUnavailable
             }
             Error::Device(DeviceError::Tampered(_)) => S3ErrorCode::InternalError,
@@ -67,6 +75,7 @@ fn sentence(error: &Error) -> Option<&'static str> {
         }
         Error::ContainerNotEmpty { .. } => "The bucket you tried to delete is not empty.",
         Error::NoSuchKey => "The specified key does not exist.",
+        Error::NoSuchVersion => "The specified version does not exist.",
         Error::NoSuchUpload => {
             "The specified multipart upload does not exist. The upload ID may be invalid, or the upload may have been \
              aborted or completed."
@@ -90,6 +99,28 @@ fn sentence(error: &Error) -> Option<&'static str> {
         Error::MetadataTooLarge { .. } => "Your metadata headers exceed the maximum allowed metadata size",
         _ => return None,
     })
+}
+
+/// The answer where a delete marker is: as the newest version, or as the version that was named.
+fn delete_marker(version: VersionId, modified: Moment, is_named: bool) -> S3Error {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    headers.insert("x-amz-delete-marker", HeaderValue::from_static("true"));
+    if let Ok(version) = HeaderValue::try_from(versions::text(version)) {
+        headers.insert("x-amz-version-id", version);
+    }
+    let mut answer = match is_named {
+        true => {
+            let date = httpdate::fmt_http_date(modified.into());
+            headers.insert(ALLOW, HeaderValue::from_static("DELETE"));
+            headers.extend(HeaderValue::try_from(date).map(|date| (LAST_MODIFIED, date)));
+            let text = "The specified method is not allowed against this resource.";
+            S3Error::with_message(S3ErrorCode::MethodNotAllowed, text)
+        }
+        false => S3Error::with_message(S3ErrorCode::NoSuchKey, "The specified key does not exist."),
+    };
+    answer.set_headers(headers);
+    answer
 }
 
 fn range(bytes: u64, text: String) -> S3Error {

@@ -4,9 +4,11 @@ use super::access::requester;
 use super::checksums::{self, coverage_name};
 use super::door::Status;
 use super::multipart::part_number;
-use super::values::{content_type, etag, moment, only_version, page_limit, size, tag_match, timestamp};
+use super::values::{content_type, etag, moment, size, tag_match, timestamp, told_class};
+use super::{lifecycle, versions};
 use crate::account::Account;
 use crate::catalogue::Object;
+use crate::checksums::{self as sums, Coverage};
 use crate::conditions::ReadConditions;
 use crate::device::Device;
 use crate::error::Error;
@@ -48,7 +50,7 @@ macro_rules! check_overrides {
 
 /// What get and head answer alike.
 macro_rules! describe {
-    ($output:ident, $object:expr, $range:expr, $with_checksum:expr) => {{
+    ($output:ident, $object:expr, $range:expr, $checksum:expr) => {{
         let object: &Object = $object;
         let details = object.details.clone();
         let total = object.bytes();
@@ -68,13 +70,13 @@ macro_rules! describe {
             e_tag: Some(etag(object)),
             expires: details.expires.map(timestamp),
             last_modified: Some(timestamp(object.modified)),
+            storage_class: told_class(&details),
             metadata: Some(details.metadata.into_iter().collect()),
             ..$output::default()
         };
-        if $with_checksum && range.is_none() {
-            checksums::set!(output, &object.checksum);
-            output.checksum_type = object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage));
-        }
+        let (coverage, checksum) = $checksum;
+        checksums::set!(output, &checksum);
+        output.checksum_type = coverage.map(coverage_name);
         output
     }};
 }
@@ -84,15 +86,20 @@ pub(super) async fn get_object<D: Device>(
     request: S3Request<GetObjectInput>,
 ) -> S3Result<S3Response<GetObjectOutput>> {
     let mut input = request.input;
-    only_version(input.version_id.as_deref())?;
+    let version = versions::asked(input.version_id.as_deref())?;
     check_part_number(input.part_number)?;
     check_overrides!(input, &request.extensions);
-    let object = account.object(&input.bucket, &input.key)?;
+    let object = account.version(&input.bucket, &input.key, version)?;
     check(&conditions!(input), &object)?;
     let range = wanted(&object, input.range.as_ref(), input.part_number)?;
-    let with_checksum = input.checksum_mode.is_some();
-    let mut output = describe!(GetObjectOutput, &object, range.clone(), with_checksum);
+    let shown = match input.checksum_mode {
+        Some(_) => checksum_of(&object, range.as_ref(), input.part_number),
+        None => (None, None),
+    };
+    let mut output = describe!(GetObjectOutput, &object, range.clone(), shown);
     output.parts_count = parts_count(&object, input.part_number);
+    output.version_id = versions::shown(account, &input.bucket, &object);
+    output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
     output.tag_count = tag_count(&object);
     let reader = account.gateway().read(&object, range).await?;
     output.body = Some(StreamingBlob::wrap(reader));
@@ -104,14 +111,17 @@ pub(super) async fn head_object<D: Device>(
     request: S3Request<HeadObjectInput>,
 ) -> S3Result<S3Response<HeadObjectOutput>> {
     let mut input = request.input;
-    only_version(input.version_id.as_deref())?;
+    let version = versions::asked(input.version_id.as_deref())?;
     check_part_number(input.part_number)?;
     check_overrides!(input, &request.extensions);
-    let object = account.object(&input.bucket, &input.key)?;
+    let object = account.version(&input.bucket, &input.key, version)?;
     check(&conditions!(input), &object)?;
     let range = wanted(&object, input.range.as_ref(), input.part_number)?;
-    let with_checksum = input.checksum_mode.is_some();
-    let mut output = describe!(HeadObjectOutput, &object, range.clone(), with_checksum);
+    let shown = match input.checksum_mode {
+        Some(_) => checksum_of(&object, range.as_ref(), input.part_number),
+        None => (None, None),
+    };
+    let mut output = describe!(HeadObjectOutput, &object, range.clone(), shown);
     // s3s does this for gets.
     replace(&mut output.cache_control, input.response_cache_control);
     replace(&mut output.content_disposition, input.response_content_disposition);
@@ -120,7 +130,13 @@ pub(super) async fn head_object<D: Device>(
     replace(&mut output.content_type, input.response_content_type);
     replace(&mut output.expires, input.response_expires);
     output.parts_count = parts_count(&object, input.part_number);
+    output.version_id = versions::shown(account, &input.bucket, &object);
+    output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
     let mut response = S3Response::new(output);
+    if let Some(count) = tag_count(&object) {
+        // s3s has no place for it in the answer to a head.
+        response.headers.insert("x-amz-tagging-count", count.into());
+    }
     if range.is_some() {
         response.extensions.insert(Status(StatusCode::PARTIAL_CONTENT));
     }
@@ -131,6 +147,26 @@ fn replace<T>(said: &mut Option<T>, asked: Option<T>) {
     if asked.is_some() {
         *said = asked;
     }
+}
+
+/// The checksum of what is asked for, and what it covers: of the object, or of a part if its own is kept. As in S3, an
+/// object whose checksum is of all its bytes tells none of its parts.
+fn checksum_of(
+    object: &Object,
+    range: Option<&ops::Range<u64>>,
+    part: Option<i32>,
+) -> (Option<Coverage>, Option<sums::Checksum>) {
+    let Some(whole) = &object.checksum else { return (None, None) };
+    let index = part.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
+    let checksum = match (index, range) {
+        (Some(index), _) if whole.coverage == Coverage::Composite => object.part_checksum(index),
+        (Some(_), _) if object.segments.len() <= 1 => Some(whole.clone()),
+        (None, None) => Some(whole.clone()),
+        // Of a range there is nothing to say.
+        (None, Some(_)) => return (None, None),
+        (Some(_), _) => None,
+    };
+    (Some(whole.coverage), checksum)
 }
 
 fn check_part_number(number: Option<i32>) -> S3Result<()> {
@@ -213,84 +249,4 @@ fn tag_count(object: &Object) -> Option<i32> {
 fn parts_count(object: &Object, asked: Option<i32>) -> Option<i32> {
     asked?;
     object.parts().and_then(|parts| i32::try_from(parts).ok())
-}
-
-const ATTRIBUTES: [&str; 5] = [
-    ObjectAttributes::ETAG,
-    ObjectAttributes::CHECKSUM,
-    ObjectAttributes::OBJECT_PARTS,
-    ObjectAttributes::STORAGE_CLASS,
-    ObjectAttributes::OBJECT_SIZE,
-];
-
-pub(super) async fn get_object_attributes<D: Device>(
-    account: &Account<D>,
-    request: S3Request<GetObjectAttributesInput>,
-) -> S3Result<S3Response<GetObjectAttributesOutput>> {
-    let input = request.input;
-    only_version(input.version_id.as_deref())?;
-    account.container(&input.bucket)?;
-    // The header is a list with commas, of which s3s makes one text.
-    let texts = input.object_attributes.iter().map(ObjectAttributes::as_str);
-    let names: Vec<&str> =
-        texts.flat_map(|text| text.split(',')).map(str::trim).filter(|name| !name.is_empty()).collect();
-    if names.is_empty() {
-        return Err(s3_error!(
-            InvalidRequest,
-            "The x-amz-object-attributes header specifying the attributes to be retrieved is either missing or empty"
-        ));
-    }
-    if names.iter().any(|name| !ATTRIBUTES.contains(name)) {
-        return Err(s3_error!(InvalidArgument, "Invalid attribute name specified."));
-    }
-    let asked = |name: &str| names.contains(&name);
-    let object = account.object(&input.bucket, &input.key)?;
-    let mut output = GetObjectAttributesOutput {
-        last_modified: Some(timestamp(object.modified)),
-        ..GetObjectAttributesOutput::default()
-    };
-    if asked(ObjectAttributes::ETAG) {
-        output.e_tag = Some(etag(&object));
-    }
-    if asked(ObjectAttributes::OBJECT_SIZE) {
-        output.object_size = Some(size(object.bytes()));
-    }
-    if asked(ObjectAttributes::STORAGE_CLASS) {
-        output.storage_class = Some(StorageClass::from_static(StorageClass::STANDARD));
-    }
-    if asked(ObjectAttributes::CHECKSUM)
-        && let Some(checksum) = &object.checksum
-    {
-        let mut answer =
-            Checksum { checksum_type: Some(coverage_name(checksum.coverage)), ..Checksum::default() };
-        checksums::set!(answer, Some(checksum));
-        output.checksum = Some(answer);
-    }
-    if asked(ObjectAttributes::OBJECT_PARTS) && object.parts().is_some() {
-        output.object_parts = Some(parts(&object, input.max_parts, input.part_number_marker)?);
-    }
-    Ok(S3Response::new(output))
-}
-
-fn parts(object: &Object, limit: Option<i32>, after: Option<i32>) -> S3Result<GetObjectAttributesParts> {
-    let limit = page_limit(limit, "x-amz-max-parts")?;
-    let skip = usize::try_from(after.unwrap_or(0)).unwrap_or(0);
-    let page: Vec<ObjectPart> = (1..)
-        .zip(&object.segments)
-        .skip(skip)
-        .take(limit)
-        .map(|(number, segment)| ObjectPart {
-            part_number: Some(number),
-            size: Some(size(segment.bytes())),
-            ..ObjectPart::default()
-        })
-        .collect();
-    Ok(GetObjectAttributesParts {
-        is_truncated: Some(skip + page.len() < object.segments.len()),
-        max_parts: i32::try_from(limit).ok(),
-        next_part_number_marker: page.last().and_then(|part| part.part_number),
-        part_number_marker: after,
-        parts: Some(page),
-        total_parts_count: i32::try_from(object.segments.len()).ok(),
-    })
 }

@@ -1,7 +1,7 @@
 //! Listing the objects of a bucket, versions 1 and 2 of the verb.
 
 use super::checksums::{algorithm_name, coverage_name};
-use super::values::{Encoding, etag, list_request, owner, page_limit, size, timestamp};
+use super::values::{Encoding, etag, list_request, listed_class, owner, page_limit, size, timestamp};
 use crate::account::Account;
 use crate::catalogue;
 use crate::device::Device;
@@ -73,47 +73,6 @@ fn read_token(token: &str) -> S3Result<String> {
     })
 }
 
-/// Every object has one version, whose name is `null`.
-pub(super) async fn list_object_versions<D: Device>(
-    account: &Account<D>,
-    request: S3Request<ListObjectVersionsInput>,
-) -> S3Result<S3Response<ListObjectVersionsOutput>> {
-    let input = request.input;
-    let encoding = Encoding::new(input.encoding_type.as_ref())?;
-    let limit = page_limit(input.max_keys, "max-keys")?;
-    let wanted =
-        list_request(input.prefix.as_ref(), input.delimiter.as_ref(), input.key_marker.clone(), limit);
-    let page = account.list(&input.bucket, &wanted)?;
-    let version = |(key, object): (String, Arc<catalogue::Object>)| ObjectVersion {
-        e_tag: Some(etag(&object)),
-        is_latest: Some(true),
-        key: Some(encoding.name(key)),
-        last_modified: Some(timestamp(object.modified)),
-        owner: Some(owner(account.name())),
-        size: Some(size(object.bytes())),
-        storage_class: Some(ObjectVersionStorageClass::from_static(ObjectVersionStorageClass::STANDARD)),
-        version_id: Some("null".into()),
-        checksum_algorithm: object.checksum.as_ref().map(|checksum| vec![algorithm_name(checksum.algorithm)]),
-        checksum_type: object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage)),
-        ..ObjectVersion::default()
-    };
-    let truncated = page.next.is_some();
-    Ok(S3Response::new(ListObjectVersionsOutput {
-        name: Some(input.bucket),
-        prefix: Some(encoding.name(wanted.prefix)),
-        key_marker: Some(encoding.name(wanted.after)),
-        max_keys: i32::try_from(limit).ok(),
-        is_truncated: Some(truncated),
-        versions: Some(page.entries.into_iter().map(version).collect()),
-        common_prefixes: encoding.prefixes(page.prefixes),
-        delimiter: input.delimiter.map(|text| encoding.name(text)),
-        next_key_marker: page.next.map(|text| encoding.name(text)),
-        next_version_id_marker: truncated.then(|| "null".into()),
-        encoding_type: input.encoding_type,
-        ..ListObjectVersionsOutput::default()
-    }))
-}
-
 fn contents(
     entries: Vec<(String, Arc<catalogue::Object>)>,
     encoding: Encoding,
@@ -128,7 +87,7 @@ fn contents(
         owner: of.map(owner),
         restore_status: None,
         size: Some(size(object.bytes())),
-        storage_class: Some(ObjectStorageClass::from_static(ObjectStorageClass::STANDARD)),
+        storage_class: listed_class(&object.details),
     };
     entries.into_iter().map(describe).collect()
 }

@@ -1,7 +1,7 @@
 //! S3 for the gateway: [`s3s`] reads requests and checks their signatures, this module gives the verbs their meaning.
 //!
-//! Signatures are of version 4: in the header, in the URL and in a form, compared in constant time; and chunk by chunk
-//! in a body, which s3s compares like any text, once the request's own signature was found right. What they must cover is
+//! Signatures are of version 4: in the header, in the URL and in a form, compared in constant time, those of version 2 in
+//! URLs and forms likewise; and chunk by chunk in a body, which s3s compares like any text, once the request's own signature was found right. What they must cover is
 //! looked at here. Each verb needs a right in a bucket or an object, which the owner has and access control lists give to
 //! others; a verb that nobody has thought of needs the owner. Requests that ask for something that would not be kept are
 //! refused, not ignored.
@@ -9,16 +9,20 @@
 mod absent;
 mod access;
 mod acl;
+mod attributes;
 mod body;
 mod buckets;
 mod checksums;
 mod copy;
+mod cors;
 mod delete;
 mod door;
 mod errors;
 mod form;
 mod get;
+mod keep_alive;
 mod lenient;
+mod lifecycle;
 mod listing;
 mod multipart;
 mod ownership;
@@ -27,6 +31,9 @@ mod sentences;
 mod signature;
 mod tagging;
 mod values;
+mod version_2;
+mod versions;
+mod xml_text;
 
 pub use door::S3Door;
 use sentences::complete;
@@ -85,18 +92,18 @@ verbs! {
     delete_bucket: DeleteBucketInput -> DeleteBucketOutput in buckets;
     list_buckets: ListBucketsInput -> ListBucketsOutput in buckets;
     get_bucket_location: GetBucketLocationInput -> GetBucketLocationOutput in buckets;
-    get_bucket_versioning: GetBucketVersioningInput -> GetBucketVersioningOutput in buckets;
+    get_bucket_versioning: GetBucketVersioningInput -> GetBucketVersioningOutput in versions;
     put_object: PutObjectInput -> PutObjectOutput in put;
     get_object: GetObjectInput -> GetObjectOutput in get;
     head_object: HeadObjectInput -> HeadObjectOutput in get;
-    get_object_attributes: GetObjectAttributesInput -> GetObjectAttributesOutput in get;
+    get_object_attributes: GetObjectAttributesInput -> GetObjectAttributesOutput in attributes;
     delete_object: DeleteObjectInput -> DeleteObjectOutput in delete;
     delete_objects: DeleteObjectsInput -> DeleteObjectsOutput in delete;
     copy_object: CopyObjectInput -> CopyObjectOutput in copy;
     upload_part_copy: UploadPartCopyInput -> UploadPartCopyOutput in copy;
     list_objects: ListObjectsInput -> ListObjectsOutput in listing;
     list_objects_v2: ListObjectsV2Input -> ListObjectsV2Output in listing;
-    list_object_versions: ListObjectVersionsInput -> ListObjectVersionsOutput in listing;
+    list_object_versions: ListObjectVersionsInput -> ListObjectVersionsOutput in versions;
     create_multipart_upload: CreateMultipartUploadInput -> CreateMultipartUploadOutput in multipart;
     upload_part: UploadPartInput -> UploadPartOutput in multipart;
     complete_multipart_upload: CompleteMultipartUploadInput -> CompleteMultipartUploadOutput in multipart;
@@ -119,18 +126,22 @@ verbs! {
     get_object_tagging: GetObjectTaggingInput -> GetObjectTaggingOutput in tagging;
     put_object_tagging: PutObjectTaggingInput -> PutObjectTaggingOutput in tagging;
     delete_object_tagging: DeleteObjectTaggingInput -> DeleteObjectTaggingOutput in tagging;
+    get_bucket_cors: GetBucketCorsInput -> GetBucketCorsOutput in cors;
+    put_bucket_cors: PutBucketCorsInput -> PutBucketCorsOutput in cors;
+    delete_bucket_cors: DeleteBucketCorsInput -> DeleteBucketCorsOutput in cors;
+    get_bucket_lifecycle_configuration:
+        GetBucketLifecycleConfigurationInput -> GetBucketLifecycleConfigurationOutput in lifecycle;
+    put_bucket_lifecycle_configuration:
+        PutBucketLifecycleConfigurationInput -> PutBucketLifecycleConfigurationOutput in lifecycle;
+    delete_bucket_lifecycle: DeleteBucketLifecycleInput -> DeleteBucketLifecycleOutput in lifecycle;
     get_bucket_accelerate_configuration:
         GetBucketAccelerateConfigurationInput -> GetBucketAccelerateConfigurationOutput in absent;
     get_bucket_logging:
         GetBucketLoggingInput -> GetBucketLoggingOutput in absent;
     get_bucket_notification_configuration:
         GetBucketNotificationConfigurationInput -> GetBucketNotificationConfigurationOutput in absent;
-    get_bucket_cors:
-        GetBucketCorsInput -> GetBucketCorsOutput in absent;
     get_bucket_encryption:
         GetBucketEncryptionInput -> GetBucketEncryptionOutput in absent;
-    get_bucket_lifecycle_configuration:
-        GetBucketLifecycleConfigurationInput -> GetBucketLifecycleConfigurationOutput in absent;
     get_bucket_policy:
         GetBucketPolicyInput -> GetBucketPolicyOutput in absent;
     get_bucket_policy_status:
@@ -141,9 +152,7 @@ verbs! {
         GetBucketRequestPaymentInput -> GetBucketRequestPaymentOutput in absent;
     get_bucket_website:
         GetBucketWebsiteInput -> GetBucketWebsiteOutput in absent;
-    delete_bucket_cors: DeleteBucketCorsInput -> DeleteBucketCorsOutput in absent;
     delete_bucket_encryption: DeleteBucketEncryptionInput -> DeleteBucketEncryptionOutput in absent;
-    delete_bucket_lifecycle: DeleteBucketLifecycleInput -> DeleteBucketLifecycleOutput in absent;
     delete_bucket_policy: DeleteBucketPolicyInput -> DeleteBucketPolicyOutput in absent;
     delete_bucket_replication: DeleteBucketReplicationInput -> DeleteBucketReplicationOutput in absent;
     delete_bucket_website: DeleteBucketWebsiteInput -> DeleteBucketWebsiteOutput in absent;
@@ -153,5 +162,5 @@ verbs! {
         GetObjectLockConfigurationInput -> GetObjectLockConfigurationOutput in absent;
     get_object_retention: GetObjectRetentionInput -> GetObjectRetentionOutput in absent;
     get_object_legal_hold: GetObjectLegalHoldInput -> GetObjectLegalHoldOutput in absent;
-    put_bucket_versioning: PutBucketVersioningInput -> PutBucketVersioningOutput in absent;
+    put_bucket_versioning: PutBucketVersioningInput -> PutBucketVersioningOutput in versions;
 }

@@ -1,12 +1,14 @@
 //! Uploads in parts.
 
+use super::access::requester;
 use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, algorithm_name, coverage, coverage_name};
+use super::keep_alive::LongWork;
 use super::values::{
-    Encoding, details, etag, initiator, list_request, moment, owner, page_limit, size, tag_match, timestamp,
-    upload_id, upload_text,
+    Encoding, details, etag, in_path, initiator, list_request, listed_class, moment, owner, page_limit, size,
+    tag_match, timestamp, upload_id, upload_text,
 };
-use super::{acl, tagging};
+use super::{acl, lifecycle, tagging, versions};
 use crate::account::Account;
 use crate::checksums::hex;
 use crate::conditions::WriteConditions;
@@ -28,6 +30,7 @@ pub(super) async fn create_multipart_upload<D: Device>(
     request: S3Request<CreateMultipartUploadInput>,
 ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
     let mut input = request.input;
+    checksums::parse_coverage(input.checksum_type.as_ref())?;
     let checksum = match checksums::algorithm(input.checksum_algorithm.as_ref())? {
         None if input.checksum_type.is_some() => {
             return Err(s3_error!(
@@ -42,8 +45,14 @@ pub(super) async fn create_multipart_upload<D: Device>(
     let mut details = details!(input)?;
     details.tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
-    let id = account.begin_upload(&input.bucket, &input.key, details, checksum).await?;
+    let initiator = requester(&request.extensions)?.initiator(account.name());
+    let id = account.begin_upload_of(&input.bucket, &input.key, details, checksum, initiator).await?;
+    let begun = account.upload(&input.bucket, &input.key, id).ok();
+    let end = begun.map(|upload| lifecycle::abortion(account, &input.bucket, &input.key, upload.started));
+    let (abort_date, abort_rule_id) = end.unwrap_or_default();
     Ok(S3Response::new(CreateMultipartUploadOutput {
+        abort_date,
+        abort_rule_id,
         bucket: Some(input.bucket),
         key: Some(input.key),
         upload_id: Some(upload_text(id)),
@@ -67,10 +76,7 @@ pub(super) async fn upload_part<D: Device>(
     if let (Some(wanted), Some((given, _))) = (wanted, &given)
         && wanted != *given
     {
-        return Err(s3_error!(
-            InvalidRequest,
-            "The checksum is not of the algorithm that the upload was begun with."
-        ));
+        return Err(checksums::other_algorithm(wanted, *given));
     }
     let incoming = Incoming {
         body: input.body.take(),
@@ -87,7 +93,10 @@ pub(super) async fn upload_part<D: Device>(
     let part = account.link_part(&input.bucket, &input.key, id, number, written).await?;
     let mut output =
         UploadPartOutput { e_tag: Some(ETag::Strong(hex(&part.md5))), ..UploadPartOutput::default() };
-    checksums::set!(output, &part.checksum);
+    match (&part.checksum, part.crc64nvme_checksum()) {
+        (None, Some(ours)) if wanted.is_none() => checksums::set!(output, &Some(ours)),
+        (checksum, _) => checksums::set!(output, checksum),
+    }
     Ok(S3Response::new(output))
 }
 
@@ -104,6 +113,7 @@ pub(super) async fn complete_multipart_upload<D: Device>(
         if part.e_tag.is_none() || part.part_number.is_none() {
             return Err(s3_error!(MalformedXML));
         }
+        checksums::check_of_part(&part)?;
         let checksum = checksums::given!(part);
         named.push(NamedPart {
             number: part_number(part.part_number.unwrap_or(0))?,
@@ -111,35 +121,49 @@ pub(super) async fn complete_multipart_upload<D: Device>(
             checksum,
         });
     }
-    if let (Some(asked), Some((algorithm, begun))) =
-        (input.checksum_type.as_ref(), account.upload(&input.bucket, &input.key, id)?.checksum)
-        && coverage(algorithm, Some(asked))? != begun
+    checksums::check_final(&request.headers)?;
+    // One that is not there may have been completed, and the answer lost.
+    let begun = account.upload(&input.bucket, &input.key, id).ok().and_then(|upload| upload.checksum);
+    let asked = checksums::parse_coverage(input.checksum_type.as_ref())?;
+    if let (Some(asked), Some((_, begun))) = (asked, begun)
+        && asked != begun
     {
+        let begun = coverage_name(begun);
         return Err(s3_error!(
             InvalidRequest,
-            "The checksum type is not the one that the upload was begun with."
+            "The upload was created using the {} checksum mode. The complete request must use the same checksum mode.",
+            begun.as_str()
         ));
     }
     let expected = Expected {
         checksum: checksums::given!(input),
-        bytes: input.mpu_object_size.and_then(|size| u64::try_from(size).ok()),
+        bytes: input.mpu_object_size.map(whole_size).transpose()?,
         least_part: Some(LEAST_PART),
     };
     let conditions = WriteConditions {
         if_match: tag_match(input.if_match),
         if_none_match: tag_match(input.if_none_match),
     };
+    LongWork::begins(&request.extensions);
     let object = account.complete_upload(&input.bucket, &input.key, id, named, expected, conditions).await?;
     let mut output = CompleteMultipartUploadOutput {
-        location: Some(format!("/{}/{}", input.bucket, input.key)),
+        expiration: lifecycle::expiration(account, &input.bucket, &input.key, &object),
+        location: Some(format!("/{}/{}", input.bucket, in_path(&input.key))),
         bucket: Some(input.bucket),
         key: Some(input.key),
         e_tag: Some(etag(&object)),
+        version_id: versions::made(&object),
         ..CompleteMultipartUploadOutput::default()
     };
     checksums::set!(output, &object.checksum);
     output.checksum_type = object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage));
     Ok(S3Response::new(output))
+}
+
+fn whole_size(size: i64) -> S3Result<u64> {
+    u64::try_from(size).map_err(|_| {
+        s3_error!(InvalidRequest, "Value for x-amz-mp-object-size header is less than zero: '{size}'")
+    })
 }
 
 pub(super) async fn abort_multipart_upload<D: Device>(
@@ -190,20 +214,23 @@ pub(super) async fn list_parts<D: Device>(
         checksums::set!(entry, &part.checksum);
         listed.push(entry);
     }
+    let (abort_date, abort_rule_id) = lifecycle::abortion(account, &input.bucket, &input.key, upload.started);
     Ok(S3Response::new(ListPartsOutput {
+        abort_date,
+        abort_rule_id,
         bucket: Some(input.bucket),
         key: Some(input.key),
         upload_id: Some(input.upload_id),
         checksum_algorithm: upload.checksum.map(|(algorithm, _)| algorithm_name(algorithm)),
         checksum_type: upload.checksum.map(|(_, coverage)| coverage_name(coverage)),
-        initiator: Some(initiator(account.name())),
+        initiator: Some(initiator(account.name(), &upload)),
         owner: Some(owner(account.name())),
         is_truncated: Some(truncated),
         max_parts: i32::try_from(limit).ok(),
         next_part_number_marker: listed.last().filter(|_| truncated).and_then(|part| part.part_number),
         part_number_marker: input.part_number_marker,
         parts: Some(listed),
-        storage_class: Some(StorageClass::from_static(StorageClass::STANDARD)),
+        storage_class: listed_class(&upload.details),
         ..ListPartsOutput::default()
     }))
 }
@@ -232,10 +259,10 @@ pub(super) async fn list_multipart_uploads<D: Device>(
         checksum_algorithm: upload.checksum.map(|(algorithm, _)| algorithm_name(algorithm)),
         checksum_type: upload.checksum.map(|(_, coverage)| coverage_name(coverage)),
         initiated: Some(timestamp(upload.started)),
-        initiator: Some(initiator(account.name())),
+        initiator: Some(initiator(account.name(), &upload)),
         key: Some(encoding.name(upload.key)),
         owner: Some(owner(account.name())),
-        storage_class: Some(StorageClass::from_static(StorageClass::STANDARD)),
+        storage_class: listed_class(&upload.details),
         upload_id: Some(upload_text(id)),
     });
     Ok(S3Response::new(ListMultipartUploadsOutput {

@@ -4,7 +4,7 @@ use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, coverage_name};
 use super::form::LengthUnknown;
 use super::values::{details, etag, tag_match};
-use super::{acl, tagging};
+use super::{acl, lifecycle, tagging, versions};
 use crate::account::Account;
 use crate::conditions::WriteConditions;
 use crate::device::Device;
@@ -42,6 +42,8 @@ pub(super) async fn put_object<D: Device>(
     let written = receive(account, incoming).await?;
     let object = account.link(&input.bucket, &input.key, written, details, conditions).await?;
     let mut output = PutObjectOutput { e_tag: Some(etag(&object)), ..PutObjectOutput::default() };
+    output.version_id = versions::made(&object);
+    output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
     checksums::set!(output, &object.checksum);
     output.checksum_type = object.checksum.as_ref().map(|checksum| coverage_name(checksum.coverage));
     Ok(S3Response::new(output))

@@ -1,42 +1,42 @@
 //! A sentence for every refusal: s3s names the code of its own refusals and often says no more, of which clients make
 //! "Unknown".
 
+use crate::door::RequestId;
 use http::{Response, StatusCode};
 use s3s::Body;
 use std::borrow::Cow;
 
-/// Puts a sentence into an answer that refuses without one.
-pub(crate) fn complete(response: Response<Body>) -> Response<Body> {
+/// Puts a sentence and the request's number into an answer that refuses.
+pub(crate) fn complete(response: Response<Body>, id: RequestId) -> Response<Body> {
     if !response.status().is_client_error() && !response.status().is_server_error() {
         return response;
     }
     let Some(text) = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.into()).ok()) else {
         return response;
     };
-    match completed(&text) {
-        Some(text) => {
-            let unread = text.contains(UNREAD);
-            let mut response = response.map(|_| Body::from(text));
-            if unread {
-                *response.status_mut() = StatusCode::BAD_REQUEST;
-            }
-            response
-        }
-        None => response,
+    let Some(text) = completed(&text, id) else { return response };
+    let unread = text.contains(UNREAD);
+    let mut response = response.map(|_| Body::from(text));
+    if unread {
+        *response.status_mut() = StatusCode::BAD_REQUEST;
     }
+    response
 }
 
-/// The same refusal with a sentence; `None` if it has one.
-fn completed(text: &str) -> Option<String> {
+/// The same refusal with a sentence and a number; `None` if it is no refusal.
+fn completed(text: &str, id: RequestId) -> Option<String> {
     let (before, rest) = text.split_once("<Code>")?;
     let (code, rest) = rest.split_once("</Code>")?;
     let (message, after) = match rest.strip_prefix("<Message>").and_then(|rest| rest.split_once("</Message>"))
     {
-        Some((message, after)) => (better(message)?, after),
+        Some((message, after)) => (better(message).unwrap_or(message.into()), after),
         None => (sentence(code), rest),
     };
     let code = if message == UNREAD { "IncompleteBody" } else { code };
-    Some(format!("{before}<Code>{code}</Code><Message>{message}</Message>{after}"))
+    let (after, end) = after.rsplit_once("</Error>")?;
+    Some(format!(
+        "{before}<Code>{code}</Code><Message>{message}</Message>{after}<RequestId>{id}</RequestId></Error>{end}"
+    ))
 }
 
 /// What s3s says of a verb that is not served, said so that it promises nothing.
@@ -94,7 +94,7 @@ mod tests {
     use s3s::{S3Error, S3ErrorCode};
 
     fn message(error: S3Error) -> String {
-        let answer = complete(error.to_http_response().expect("XML"));
+        let answer = complete(error.to_http_response().expect("XML"), RequestId(7));
         let text = String::from_utf8(answer.into_body().bytes().expect("all of it").into()).expect("UTF-8");
         let after = text.split_once("<Message>").expect("a message").1;
         after.split_once("</Message>").expect("its end").0.to_owned()
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_no_refusal_is_left_alone() {
         let answer = Response::builder().status(StatusCode::OK).body(Body::from("<Code>x</Code>".to_owned()));
-        let text = complete(answer.expect("an answer")).into_body().bytes().expect("all of it");
+        let text = complete(answer.expect("an answer"), RequestId(7)).into_body().bytes().expect("all of it");
         assert_eq!(text, "<Code>x</Code>");
     }
 }

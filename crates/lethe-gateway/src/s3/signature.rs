@@ -54,8 +54,14 @@ pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> S3Result<()> {
     covers(&signed, headers)
 }
 
+/// Whether a query has anything that only a signature of version 4 has.
+pub(super) fn has_version_4(uri: &Uri) -> bool {
+    let query = pairs(uri.query().unwrap_or_default());
+    query.iter().any(|(name, _)| IN_QUERY.iter().any(|known| name.eq_ignore_ascii_case(known)))
+}
+
 /// Names and values of a query, decoded.
-fn pairs(query: &str) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+pub(super) fn pairs(query: &str) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
     let decode = |text| percent_decode_str(text).decode_utf8_lossy();
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs

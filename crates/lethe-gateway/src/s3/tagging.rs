@@ -2,8 +2,9 @@
 
 use super::access::requester;
 use super::door::Status;
-use super::values::only_version;
+use super::versions;
 use crate::account::Account;
+use crate::catalogue::VersionId;
 use crate::device::Device;
 use http::Extensions;
 use percent_encoding::percent_decode_str;
@@ -41,9 +42,7 @@ fn add(tags: &mut Tags, key: String, value: String) -> S3Result<()> {
 }
 
 fn too_many(message: &'static str) -> S3Error {
-    let mut error = S3Error::with_message(S3ErrorCode::Custom("BadRequest".into()), message);
-    error.set_status_code(http::StatusCode::BAD_REQUEST);
-    error
+    S3Error::with_message(S3ErrorCode::InvalidTag, message)
 }
 
 fn of_object(tags: Tags) -> S3Result<Tags> {
@@ -56,12 +55,20 @@ fn of_object(tags: Tags) -> S3Result<Tags> {
 /// The tags of a bucket.
 ///
 /// # Errors
-/// `InvalidTag`; `BadRequest` for too many.
+/// `InvalidTag`.
 pub(super) fn of_bucket(set: Vec<Tag>) -> S3Result<Tags> {
     if set.len() > MOST_OF_BUCKET {
         return Err(too_many("Bucket tag count cannot be greater than 50"));
     }
     in_xml(set)
+}
+
+/// The tags that a rule asks of objects.
+///
+/// # Errors
+/// `InvalidTag`.
+pub(super) fn of_rule(set: Vec<Tag>) -> S3Result<Tags> {
+    of_object(in_xml(set)?)
 }
 
 fn in_xml(set: Vec<Tag>) -> S3Result<Tags> {
@@ -75,7 +82,7 @@ fn in_xml(set: Vec<Tag>) -> S3Result<Tags> {
 /// `x-amz-tagging`: names and values as in the query of a URL.
 ///
 /// # Errors
-/// `InvalidArgument` if it is something else; `InvalidTag`; `BadRequest` for too many.
+/// `InvalidArgument` if it is something else; `InvalidTag`.
 pub(super) fn in_header(text: Option<&str>) -> S3Result<Tags> {
     let mut tags = Tags::new();
     for pair in text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
@@ -133,10 +140,11 @@ pub(super) async fn get_object_tagging<D: Device>(
     request: S3Request<GetObjectTaggingInput>,
 ) -> S3Result<S3Response<GetObjectTaggingOutput>> {
     let input = request.input;
-    only_version(input.version_id.as_deref())?;
-    let object = account.object(&input.bucket, &input.key)?;
+    let version = versions::asked(input.version_id.as_deref())?;
+    let object = account.version(&input.bucket, &input.key, version)?;
     let tag_set = shown(&object.details.tags);
-    Ok(S3Response::new(GetObjectTaggingOutput { tag_set, ..GetObjectTaggingOutput::default() }))
+    let version_id = versions::shown(account, &input.bucket, &object);
+    Ok(S3Response::new(GetObjectTaggingOutput { tag_set, version_id }))
 }
 
 pub(super) async fn put_object_tagging<D: Device>(
@@ -144,14 +152,14 @@ pub(super) async fn put_object_tagging<D: Device>(
     request: S3Request<PutObjectTaggingInput>,
 ) -> S3Result<S3Response<PutObjectTaggingOutput>> {
     let input = request.input;
-    only_version(input.version_id.as_deref())?;
-    account.object(&input.bucket, &input.key)?;
+    let version = versions::asked(input.version_id.as_deref())?;
+    account.version(&input.bucket, &input.key, version)?;
     if input.tagging.tag_set.len() > MOST_OF_OBJECT {
         return Err(too_many("Object tags cannot be greater than 10"));
     }
     let tags = in_xml(input.tagging.tag_set)?;
-    set_of_object(account, &input.bucket, &input.key, tags).await?;
-    Ok(S3Response::new(PutObjectTaggingOutput::default()))
+    let version_id = set_of_object(account, &input.bucket, &input.key, version, tags).await?;
+    Ok(S3Response::new(PutObjectTaggingOutput { version_id }))
 }
 
 pub(super) async fn delete_object_tagging<D: Device>(
@@ -159,19 +167,26 @@ pub(super) async fn delete_object_tagging<D: Device>(
     request: S3Request<DeleteObjectTaggingInput>,
 ) -> S3Result<S3Response<DeleteObjectTaggingOutput>> {
     let input = request.input;
-    only_version(input.version_id.as_deref())?;
-    set_of_object(account, &input.bucket, &input.key, Tags::new()).await?;
-    Ok(S3Response::new(DeleteObjectTaggingOutput::default()))
+    let version = versions::asked(input.version_id.as_deref())?;
+    let version_id = set_of_object(account, &input.bucket, &input.key, version, Tags::new()).await?;
+    Ok(S3Response::new(DeleteObjectTaggingOutput { version_id }))
 }
 
-async fn set_of_object<D: Device>(account: &Account<D>, bucket: &str, key: &str, tags: Tags) -> S3Result<()> {
-    account
-        .update_object(bucket, key, false, move |details| {
+/// Sets the tags of a version, and says how it is named.
+async fn set_of_object<D: Device>(
+    account: &Account<D>,
+    bucket: &str,
+    key: &str,
+    version: Option<VersionId>,
+    tags: Tags,
+) -> S3Result<Option<String>> {
+    let object = account
+        .update_version(bucket, key, version, move |details| {
             details.tags = tags;
             Ok(())
         })
         .await?;
-    Ok(())
+    Ok(versions::shown(account, bucket, &object))
 }
 
 pub(super) async fn get_bucket_tagging<D: Device>(
@@ -246,6 +261,6 @@ mod tests {
         }
         let eleven: Vec<String> = (0..11).map(|number| format!("k{number}=v")).collect();
         assert_eq!(read(&eleven[..10].join("&")).map(|tags| tags.len()), Ok(10));
-        assert_eq!(read(&eleven.join("&")), Err("BadRequest".into()));
+        assert_eq!(read(&eleven.join("&")), Err("InvalidTag".into()));
     }
 }

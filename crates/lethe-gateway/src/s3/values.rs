@@ -1,7 +1,7 @@
 //! Between the values of S3's requests and answers and those of the gateway.
 
-use crate::catalogue::{Details, Moment, Object, UploadId};
-use crate::checksums::hex;
+use crate::catalogue::{Details, Moment, Object, Upload, UploadId};
+use crate::checksums::{from_hex, hex};
 use crate::conditions::TagMatch;
 use crate::error::Error;
 use crate::listing::ListRequest;
@@ -44,8 +44,47 @@ pub(super) fn owner(account: &str) -> dto::Owner {
     dto::Owner { display_name: Some(account.into()), id: Some(owner_id(account).into()) }
 }
 
-pub(super) fn initiator(account: &str) -> dto::Initiator {
-    dto::Initiator { display_name: Some(account.into()), id: Some(owner_id(account).into()) }
+/// How an initiator is named who has not signed.
+pub(super) const ANONYMOUS: &str = "anonymous";
+
+/// Who began an upload: the account, or whom the upload names. Members show by their own names.
+pub(super) fn initiator(account: &str, upload: &Upload) -> dto::Initiator {
+    let id = upload.initiator.as_deref().unwrap_or(owner_id(account));
+    let display_name = id.split_once('/').map_or(id, |(_, user)| user);
+    dto::Initiator { display_name: Some(display_name.into()), id: Some(id.into()) }
+}
+
+/// The storage classes of S3's buckets. Those of other houses (`OUTPOSTS`, `SNOW`, `EXPRESS_ONEZONE`) are not among them.
+const STORAGE_CLASSES: [&str; 8] = [
+    STANDARD,
+    "REDUCED_REDUNDANCY",
+    "STANDARD_IA",
+    "ONEZONE_IA",
+    "INTELLIGENT_TIERING",
+    "GLACIER",
+    "GLACIER_IR",
+    "DEEP_ARCHIVE",
+];
+
+const STANDARD: &str = "STANDARD";
+
+pub(super) fn is_storage_class(name: &[u8]) -> bool {
+    STORAGE_CLASSES.iter().any(|class| class.as_bytes() == name)
+}
+
+/// The class as it is kept.
+pub(super) fn kept_class(asked: Option<dto::StorageClass>) -> Option<String> {
+    asked.map(|class| class.as_str().to_owned()).filter(|class| class != STANDARD)
+}
+
+/// The class as lists have it, which name every one.
+pub(super) fn listed_class<T: From<String>>(details: &Details) -> Option<T> {
+    Some(T::from(details.storage_class.clone().unwrap_or_else(|| STANDARD.into())))
+}
+
+/// The class as the headers of an object have it, which do not name `STANDARD`.
+pub(super) fn told_class(details: &Details) -> Option<dto::StorageClass> {
+    details.storage_class.clone().map(dto::StorageClass::from)
 }
 
 /// Details from the headers of any verb that has them.
@@ -59,6 +98,7 @@ macro_rules! details {
             content_language: $input.content_language.take(),
             expires: $input.expires.as_ref().map($crate::s3::values::moment),
             metadata: $input.metadata.take().unwrap_or_default().into_iter().collect(),
+            storage_class: $crate::s3::values::kept_class($input.storage_class.take()),
             ..$crate::catalogue::Details::default()
         })
     };
@@ -93,31 +133,11 @@ pub(super) fn content_type(details: &Details) -> String {
 }
 
 pub(super) fn upload_id(text: &str) -> S3Result<UploadId> {
-    parse_hex(text).map(UploadId).ok_or_else(|| S3Error::from(Error::NoSuchUpload))
+    from_hex(text).map(UploadId).ok_or_else(|| S3Error::from(Error::NoSuchUpload))
 }
 
 pub(super) fn upload_text(id: UploadId) -> String {
     hex(&id.0)
-}
-
-fn parse_hex(text: &str) -> Option<[u8; 16]> {
-    let digits = text.as_bytes();
-    if digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let mut bytes = [0; 16];
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
-}
-
-/// There is one version of every object, and its name is `null`.
-pub(super) fn only_version(version: Option<&str>) -> S3Result<()> {
-    match version {
-        None | Some("null" | "") => Ok(()),
-        Some(_) => Err(s3_error!(NoSuchVersion, "The specified version does not exist.")),
-    }
 }
 
 /// How many of something a page may hold: S3 gives at most 1000.
@@ -148,6 +168,11 @@ pub(super) fn list_request(
 
 const UNRESERVED: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+
+/// A key as it stands in a URL.
+pub(super) fn in_path(key: &str) -> String {
+    utf8_percent_encode(key, UNRESERVED).to_string()
+}
 
 /// Encodes names as the request asked for with `encoding-type`.
 #[derive(Clone, Copy)]
@@ -190,8 +215,8 @@ mod tests {
     #[test]
     fn upload_names_come_back_as_they_were() {
         let id = UploadId(*b"0123456789abcdef");
-        assert_eq!(parse_hex(&upload_text(id)), Some(id.0));
-        assert_eq!(parse_hex("0123"), None);
-        assert_eq!(parse_hex(&"é".repeat(16)), None);
+        assert_eq!(from_hex(&upload_text(id)), Some(id.0));
+        assert_eq!(from_hex("0123"), None);
+        assert_eq!(from_hex(&"é".repeat(16)), None);
     }
 }

@@ -177,6 +177,9 @@ impl Changes {
             settings.write_acl = acl;
         }
         if let Some(archive) = self.archive {
+            if archive.is_some() && settings.versioning.is_some() {
+                return Err(Error::OtherVersions);
+            }
             settings.archive = archive;
         }
         Ok(())

@@ -110,15 +110,12 @@ pub(super) fn read<D: Device>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{Details, Moment, Place, Segment};
+    use crate::catalogue::{Place, Segment};
 
     fn object(bytes: u64) -> Arc<Object> {
         Arc::new(Object {
-            details: Details::default(),
-            etag: String::new(),
-            checksum: None,
-            modified: Moment(0),
             segments: vec![Arc::new(Segment { bytes, place: Place::Blocks(vec![]) })],
+            ..Object::default()
         })
     }
 

@@ -85,15 +85,17 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        let text = error.to_string();
+        let text = error.told();
         let status = match error {
-            Error::NoSuchContainer | Error::NoSuchKey => return Refusal::not_found(),
+            Error::NoSuchContainer | Error::NoSuchKey | Error::NoSuchVersion | Error::DeleteMarker { .. } => {
+                return Refusal::not_found();
+            }
             Error::ContainerNotEmpty { objects } => {
                 return Refusal::new(
                     StatusCode::CONFLICT,
                     format!(
                         "There was a conflict when trying to complete your request. The container still holds {objects} \
-                         objects."
+                         objects, or versions that the S3 door keeps."
                     ),
                 );
             }
@@ -109,7 +111,7 @@ impl From<Error> for Refusal {
             Error::Full { .. } | Error::Device(DeviceError::Full | DeviceError::RowsFull) => {
                 StatusCode::INSUFFICIENT_STORAGE
             }
-            Error::Device(DeviceError::Unavailable(_) | DeviceError::Closed) => {
+            Error::Device(DeviceError::Unavailable(_) | DeviceError::DiskFull | DeviceError::Closed) => {
                 return Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
                     .with(RETRY_AFTER, HeaderValue::from_static("1"));
             }

@@ -24,7 +24,7 @@ const BLOCKS: u64 = 8192;
 pub(crate) const BATCH: usize = 8;
 
 /// Nothing here takes so long; a promise that is broken by never ending is seen after it.
-pub(crate) const EVER: Duration = Duration::from_secs(60);
+pub(crate) const EVER: Duration = Duration::from_secs(300);
 
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,

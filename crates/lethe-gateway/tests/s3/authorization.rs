@@ -6,14 +6,14 @@ use lethe_gateway::catalogue::{ContainerSettings, Details, UploadId};
 use lethe_gateway::conditions::WriteConditions;
 use time::OffsetDateTime;
 
-struct Verb {
-    name: &'static str,
-    method: &'static str,
-    target: String,
-    headers: &'static [(&'static str, &'static str)],
-    body: &'static str,
+pub(crate) struct Verb {
+    pub(crate) name: &'static str,
+    pub(crate) method: &'static str,
+    pub(crate) target: String,
+    pub(crate) headers: &'static [(&'static str, &'static str)],
+    pub(crate) body: &'static str,
     /// What the owner is answered.
-    right: &'static str,
+    pub(crate) right: &'static str,
 }
 
 const TAGS: &str = "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>";
@@ -22,7 +22,7 @@ const LIST: &str =
     "<AccessControlPolicy><Owner><ID>lethe</ID></Owner><AccessControlList/></AccessControlPolicy>";
 
 /// One of each verb that the gateway serves, in an order in which the owner can ask for all of them.
-fn verbs(upload: &str) -> Vec<Verb> {
+pub(crate) fn verbs(upload: &str) -> Vec<Verb> {
     let verb = |name, method, target: &str, headers, body, right| {
         let target = target.replace("UPLOAD", upload);
         Verb { name, method, target, headers, body, right }
@@ -41,7 +41,7 @@ fn verbs(upload: &str) -> Vec<Verb> {
             "/bucket?versioning",
             &[],
             "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>",
-            "501 NotImplemented",
+            "200",
         ),
         verb("ListObjects", "GET", "/bucket", &[], "", "200"),
         verb("ListObjectsV2", "GET", "/bucket?list-type=2", &[], "", "200"),
@@ -160,13 +160,13 @@ fn verbs(upload: &str) -> Vec<Verb> {
             "501 NotImplemented",
         ),
         verb(
-            "PutBucketCors, which is not served",
+            "PutBucketCors",
             "PUT",
             "/bucket?cors",
             &[],
             "<CORSConfiguration><CORSRule><AllowedMethod>GET</AllowedMethod><AllowedOrigin>*</AllowedOrigin></CORSRule>\
              </CORSConfiguration>",
-            "501 NotImplemented",
+            "200",
         ),
         verb(
             "PutObjectRetention, which is not served",
@@ -199,7 +199,7 @@ async fn put(server: &Server, bucket: &str, key: &str) {
 }
 
 /// A server with two buckets of the first account, an object in each, and an upload in parts under way.
-async fn prepared() -> (Server, String) {
+pub(crate) async fn prepared() -> (Server, String) {
     let server = Server::start().await;
     let account = server.account("lethe");
     for (bucket, ownership) in

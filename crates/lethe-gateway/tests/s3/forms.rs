@@ -99,6 +99,16 @@ impl Signed {
     }
 }
 
+/// The same form with a signature of version 2.
+fn sign_with_version_2(key: &str, secret: &str) -> Signed {
+    let policy = BASE64.encode(
+        "{\"expiration\": \"2999-01-01T00:00:00.000Z\", \"conditions\": [{\"bucket\": \"bucket\"}, {\"key\": \"old\"}]}",
+    );
+    let signature = super::signer::sign_with_version_2(secret, &policy);
+    let fields = [("key", "old"), ("AWSAccessKeyId", key), ("policy", &policy), ("signature", &signature)];
+    Signed { fields: fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec() }
+}
+
 fn owned(fields: &[(&str, &str)], more: &str) -> Signed {
     sign(keys::OWNER, "owner-secret", soon(), fields, more)
 }
@@ -195,7 +205,7 @@ async fn a_form_that_is_not_signed_as_it_must_be_puts_nothing() {
         (good().without("x-amz-signature"), "400 InvalidArgument"),
         (good().with("x-amz-algorithm", "AWS4-ECDSA-P256-SHA256"), "400 InvalidArgument"),
         (good().with("x-amz-date", "20200101T000000Z"), "400 InvalidArgument"),
-        (good().with("signature", "x"), "400 InvalidRequest"),
+        (good().with("signature", "x"), "400 InvalidArgument"),
         (Signed { fields: vec![("key".into(), "object".into())] }, "403 AccessDenied"),
         (owned(&[("key", "object"), ("x-amz-website-redirect-location", "/x")], ""), "501 NotImplemented"),
         (owned(&[("key", "object"), ("x-amz-object-lock-mode", "GOVERNANCE")], ""), "501 NotImplemented"),
@@ -210,6 +220,29 @@ async fn a_form_that_is_not_signed_as_it_must_be_puts_nothing() {
     }
     assert_eq!(server.device.take_log(), [], "no block was touched");
     assert_eq!(good().post(&server, b"content").await.verdict(), "204", "and a good one is taken");
+    server.stop().await;
+}
+
+/// As boto3 signs forms for every endpoint that is not Amazon's.
+#[tokio::test]
+async fn a_form_of_version_2_is_taken_from_who_may_put_and_from_nobody_else() {
+    let server = start().await;
+    let (right, wrong) = ("owner-secret", "another");
+    for (form, expected) in [
+        (sign_with_version_2(keys::OWNER, wrong), "403 SignatureDoesNotMatch"),
+        (sign_with_version_2("nobody", right), "403 InvalidAccessKeyId"),
+        (sign_with_version_2(keys::MEMBER, "member-secret"), "403 AccessDenied"),
+        (sign_with_version_2(keys::OWNER, right).with("key", "another"), "403 AccessDenied"),
+        (sign_with_version_2(keys::OWNER, right).with("acl", "private"), "403 AccessDenied"),
+        (sign_with_version_2(keys::OWNER, right).with("policy", "e30="), "403 SignatureDoesNotMatch"),
+        (sign_with_version_2(keys::OWNER, right).with("x-amz-signature", "00"), "400 InvalidArgument"),
+        (sign_with_version_2(keys::OWNER, right).without("signature"), "400 InvalidArgument"),
+        (sign_with_version_2(keys::OWNER, right), "204"),
+    ] {
+        assert_eq!(form.post(&server, b"content").await.verdict(), expected);
+        let there = server.account("lethe").object("bucket", "old").is_ok();
+        assert_eq!(there, expected == "204", "{expected}");
+    }
     server.stop().await;
 }
 

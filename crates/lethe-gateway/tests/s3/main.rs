@@ -1,8 +1,17 @@
 //! S3 to the letter, over loopback: requests are written and signed here, byte by byte, so that they can be wrong.
 
+mod answers;
 mod authorization;
+mod checksums;
+mod cors;
+mod described;
 mod forms;
+mod keep_alive;
+mod lifecycle;
 mod lists;
 mod quotas;
 mod server;
 mod signer;
+mod tags;
+mod version_2;
+mod versions;

@@ -42,6 +42,17 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// What came over the wire, to the end of the connection.
+    pub(crate) fn read(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").expect("an answer");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        let mut answer = Answer { status, head: head.to_owned(), body: body.to_owned() };
+        if answer.header("transfer-encoding") == Some("chunked") {
+            answer.body = whole(body);
+        }
+        answer
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
@@ -59,6 +70,20 @@ impl Answer {
             Some(code) if self.status >= 400 => format!("{} {code}", self.status),
             _ => self.status.to_string(),
         }
+    }
+}
+
+/// A body that came in chunks.
+fn whole(mut chunks: &str) -> String {
+    let mut body = String::new();
+    loop {
+        let (length, rest) = chunks.split_once("\r\n").expect("the length of a chunk");
+        let length = usize::from_str_radix(length, 16).expect("a length");
+        if length == 0 {
+            return body;
+        }
+        body += &rest[..length];
+        chunks = &rest[length + 2..];
     }
 }
 
@@ -131,14 +156,14 @@ impl Server {
         self.gateway.account(name)
     }
 
-    /// Sends these bytes as they are.
-    pub(crate) async fn raw(
+    /// Sends these bytes as they are, and leaves the answer in the connection.
+    pub(crate) async fn begin(
         &self,
         method: &str,
         target: &str,
         headers: &[(String, String)],
         body: &[u8],
-    ) -> Answer {
+    ) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         let mut head = format!("{method} {target} HTTP/1.1\r\nconnection: close\r\n");
         for (name, value) in headers {
@@ -151,12 +176,35 @@ impl Server {
         stream.write_all(head.as_bytes()).await.expect("sent");
         // A refusal may come, and the connection end, before all of the body was sent.
         let _ = stream.write_all(body).await;
+        stream
+    }
+
+    /// Sends these bytes as they are.
+    pub(crate) async fn raw(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(String, String)],
+        body: &[u8],
+    ) -> Answer {
+        let mut stream = self.begin(method, target, headers, body).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let (head, body) = answer.split_once("\r\n\r\n").expect("an answer");
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        Answer { status, head: head.to_owned(), body: body.to_owned() }
+        Answer::read(&String::from_utf8_lossy(&answer))
+    }
+
+    /// The headers of a request that this key signs.
+    pub(crate) fn signed(
+        &self,
+        key: &str,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Vec<(String, String)> {
+        let (date, secret) = (now(), format!("{key}-secret"));
+        let signer = Signer { access_key: key, secret: &secret, date: &date };
+        signer.headers(method, target, &self.host(), headers, body)
     }
 
     /// Sends a request that this key signs.
@@ -168,10 +216,31 @@ impl Server {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Answer {
-        let (date, secret) = (now(), format!("{key}-secret"));
-        let signer = Signer { access_key: key, secret: &secret, date: &date };
-        let headers = signer.headers(method, target, &self.host(), headers, body);
+        let headers = self.signed(key, method, target, headers, body);
         self.raw(method, target, &headers, body).await
+    }
+
+    /// Sends a body in one chunk, with a checksum behind it that the signature does not cover.
+    pub(crate) async fn send_with_trailer(
+        &self,
+        key: &str,
+        target: &str,
+        (name, value): (&str, &str),
+        body: &[u8],
+    ) -> Answer {
+        let (date, secret, length) = (now(), format!("{key}-secret"), body.len().to_string());
+        let signer = Signer { access_key: key, secret: &secret, date: &date };
+        let more = [
+            ("content-encoding", "aws-chunked"),
+            ("x-amz-decoded-content-length", &*length),
+            ("x-amz-trailer", name),
+        ];
+        let digest = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
+        let headers = signer.headers_over("PUT", target, &self.host(), &more, digest);
+        let mut chunks = format!("{:x}\r\n", body.len()).into_bytes();
+        chunks.extend_from_slice(body);
+        chunks.extend_from_slice(format!("\r\n0\r\n{name}:{value}\r\n\r\n").as_bytes());
+        self.raw("PUT", target, &headers, &chunks).await
     }
 
     /// Sends a request that nobody signs.

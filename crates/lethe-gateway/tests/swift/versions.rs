@@ -1,6 +1,8 @@
 //! Old versions, in both modes.
 
 use crate::desk::{Client, start};
+use lethe_gateway::catalogue::Versioning;
+use lethe_gateway::listing::ListRequest;
 
 #[tokio::test]
 async fn versions_come_back_one_after_the_other() {
@@ -74,5 +76,33 @@ async fn what_the_archive_keeps_counts_for_the_account() {
     owner.put("/v1/AUTH_one/c/a", &[2; 10]).await;
     owner.ask("PUT", "/v1/AUTH_one/c/a", &[], &[3; 1]).await.expect(413);
     assert_eq!(owner.get("/v1/AUTH_one/c/a").await.expect(200).body, [2; 10]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_container_with_versions_of_the_s3_door_shows_what_its_names_stand_for() {
+    let running = start().await;
+    let owner = Client::new(&running, "one", "owner").await;
+    let account = running.gateway.account("one");
+    owner.put("/v1/AUTH_one/c", b"").await;
+    account.set_versioning("c", Versioning::Enabled).await.expect("set");
+    let path = "/v1/AUTH_one/c/o";
+    owner.ask("DELETE", path, &[], b"").await.expect(404);
+    owner.put(path, b"first").await;
+    owner.put(path, b"second").await;
+    owner.ask("POST", path, &[("x-object-meta-a", "b")], b"").await.expect(202);
+    assert_eq!(owner.get(path).await.expect(200).text(), "second");
+    assert_eq!(owner.head("/v1/AUTH_one/c").await.expect(204).header("x-container-object-count"), Some("1"));
+    owner.ask("DELETE", path, &[], b"").await.expect(204);
+    owner.get(path).await.expect(404);
+    owner.ask("DELETE", path, &[], b"").await.expect(404);
+    owner.get("/v1/AUTH_one/c").await.expect(204);
+    owner.ask("DELETE", "/v1/AUTH_one/c", &[], b"").await.expect(409);
+    let all = ListRequest { limit: 10, ..ListRequest::default() };
+    let kept = account.list_versions("c", &all, None).expect("listed").entries;
+    let markers: Vec<bool> = kept.iter().map(|kept| kept.object.version.is_marker()).collect();
+    assert_eq!(markers, [true, false, false]);
+    owner.put("/v1/AUTH_one/old", b"").await;
+    owner.ask("POST", "/v1/AUTH_one/c", &[("x-versions-location", "old")], b"").await.expect(400);
     running.stop().await;
 }

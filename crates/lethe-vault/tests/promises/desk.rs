@@ -47,6 +47,12 @@ impl Desk {
         Desk { header: self.header.clone(), store, disk: self.disk.image(), seed: Cell::new(self.seed.get()) }
     }
 
+    /// The same vault at the same store, with a copy of the trusted disk as it is now.
+    pub fn beside(&self) -> Desk {
+        let (header, store) = (self.header.clone(), self.store.clone());
+        Desk { header, store, disk: self.disk.image(), seed: Cell::new(self.seed.get() + 1000) }
+    }
+
     /// A setup with secrets of its own.
     pub fn setup(&self, disk: &TrustedDisk) -> Setup<VersionedMemory> {
         self.setup_over(disk, self.store.clone())

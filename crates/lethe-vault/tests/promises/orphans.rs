@@ -186,10 +186,9 @@ async fn what_is_newer_or_foreign_is_named_and_stays() {
     let buckets = desk.header.parameters.layout().buckets();
     let version = Version { epoch: 1, counter: 1 };
     let foreign = BucketVersion { bucket: Bucket(buckets), version };
-    let newer = BucketVersion { bucket: Bucket(0), version: Version { epoch: 9, counter: 1 } };
     // Under another layout there is room for any bucket.
     let wide = Layout::new(vec![Extent { buckets: buckets + 1, slots: 1, slot_bytes: 20 }]);
-    Untrusted::write(&desk.store.with_layout(wide), &[newer, foreign], &[1; 40]).await.unwrap();
+    Untrusted::write(&desk.store.with_layout(wide), &[foreign], &[1; 20]).await.unwrap();
     let planted = shipped::name(&Receipt { epoch: 9, ..receipt });
     let older = shipped::name(&Receipt { epoch: 0, ..receipt });
     for name in [planted.as_str(), older.as_str(), "checkpoint/1-1", "notes"] {
@@ -197,7 +196,7 @@ async fn what_is_newer_or_foreign_is_named_and_stays() {
     }
     let before = desk.store.snapshot();
     let found = find(&desk).await.unwrap();
-    assert_eq!(found.newer, [format!("{} {}", newer.bucket, newer.version), planted]);
+    assert_eq!(found.newer, [planted]);
     assert_eq!(
         found.foreign,
         [format!("{} {version}", foreign.bucket), "checkpoint/1-1".into(), "notes".into()]
@@ -209,6 +208,119 @@ async fn what_is_newer_or_foreign_is_named_and_stays() {
     let after = desk.copy(&before).store;
     assert_eq!(desk.store.bucket_versions(), after.bucket_versions());
     assert_eq!(desk.store.list("").await.unwrap(), after.list("").await.unwrap());
+}
+
+#[tokio::test]
+async fn what_was_planted_is_removed_and_the_vault_opens_again() {
+    let (desk, receipt) = scene(1).await;
+    remove(&desk).await;
+    let held = desk.store.bucket_versions();
+    let newest = held.iter().map(|of| of.version).max().unwrap();
+    let wide = Layout::new(vec![Extent { buckets: 1000, slots: 1, slot_bytes: 20 }]);
+    let wide = desk.store.with_layout(wide);
+    for (bucket, epoch, counter) in [
+        (0, 9, 1),
+        (999, 9, 1),
+        (1, newest.epoch + 1, 1),
+        (1, newest.epoch, newest.counter + 1),
+        (999, newest.epoch, u64::MAX),
+    ] {
+        let plant = BucketVersion { bucket: Bucket(bucket), version: Version { epoch, counter } };
+        Untrusted::write(&wide, &[plant], &[1; 20]).await.unwrap();
+        let error = desk.open_and_crash(async |_| {}).await.unwrap_err();
+        assert!(error.is_tampering() && error.to_string().contains("orphans --remove"), "{plant:?}: {error}");
+        let found = find(&desk).await.unwrap();
+        assert_eq!((found.planted.objects, found.dead().objects), (1, 1), "{plant:?}");
+        assert_eq!(remove(&desk).await, Removed { buckets: 1, ..Removed::default() });
+        assert_eq!(desk.store.bucket_versions(), held, "{plant:?}");
+    }
+    restore_copy(&desk, Some(receipt)).await.unwrap();
+    desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_copy_of_the_trusted_disk_from_within_an_epoch_is_told_so_and_removes_nothing() {
+    let desk = Desk::new().await;
+    let mut copy = None;
+    desk.open_and_crash(async |vault| {
+        write_all(vault, FILL).await;
+        copy = Some(desk.beside());
+        write_all(vault, FILL).await;
+    })
+    .await
+    .unwrap();
+    let copy = copy.unwrap();
+    // A plant on top of it changes nothing: one slot that opens is enough.
+    let newest = desk.store.bucket_versions().iter().map(|of| of.version).max().unwrap();
+    let version = Version { counter: newest.counter + 1, ..newest };
+    let extent = desk.store.layout().extent(Bucket(0));
+    let bytes = vec![1; extent.slots as usize * extent.slot_bytes as usize];
+    Untrusted::write(&desk.store, &[BucketVersion { bucket: Bucket(0), version }], &bytes).await.unwrap();
+    let held = desk.store.bucket_versions();
+    let error = find(&copy).await.unwrap_err();
+    assert!(matches!(error, VaultError::StaleTrustedState(_)), "{error}");
+    assert_eq!(desk.store.bucket_versions(), held);
+    remove(&desk).await;
+    desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_claim_that_was_noted_and_never_made_does_not_stand_for_the_other_gateways() {
+    for left in 0..40 {
+        let desk = Desk::new().await;
+        desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();
+        let other = desk.beside();
+        desk.disk.fail_after(Some(left));
+        let _ = desk.open_and_crash(async |_| {}).await;
+        desk.disk.unplug();
+        desk.disk.fail_after(None);
+        if desk.store.list("epoch/").await.unwrap().len() > 1 {
+            return;
+        }
+        other.open_and_crash(async |vault| write_all(vault, FILL).await).await.unwrap();
+        for error in [find(&desk).await.err(), desk.open_and_crash(async |_| {}).await.err()] {
+            assert!(matches!(error, Some(VaultError::Displaced { .. })), "{left}: {error:?}");
+        }
+    }
+    panic!("it never claimed");
+}
+
+/// A machine may die between its claim of an epoch and the first record of it, and be copied just then.
+#[tokio::test]
+async fn what_a_copy_from_between_a_claim_and_its_first_record_wrote_is_never_removed() {
+    let mut between = 0;
+    for left in 0..40 {
+        let desk = Desk::new().await;
+        desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();
+        desk.disk.fail_after(Some(left));
+        let _ = desk.open_and_crash(async |_| {}).await;
+        desk.disk.unplug();
+        desk.disk.fail_after(None);
+        if desk.store.list("epoch/").await.unwrap().len() < 2 {
+            continue;
+        }
+        let copy = desk.beside();
+        desk.open_and_crash(async |vault| write_all(vault, FILL).await).await.unwrap();
+        let held = desk.store.bucket_versions();
+        match find(&copy).await {
+            Ok(found) => {
+                between += 1;
+                assert!(found.planted.objects == 0 && found.newer.len() > 10, "{found:?}");
+                found.remove(&desk.store, &master()).await.unwrap();
+                let error = copy.open_and_crash(async |_| {}).await.unwrap_err();
+                assert!(error.is_tampering() && error.to_string().contains("older copy"), "{error}");
+            }
+            Err(error) => assert!(
+                matches!(error, VaultError::Displaced { .. } | VaultError::StaleTrustedState(_)),
+                "{error}"
+            ),
+        }
+        let after = desk.store.bucket_versions();
+        let newest = |held: &[BucketVersion]| held.iter().filter(|of| of.version.epoch == 2).count();
+        assert_eq!(newest(&after), newest(&held));
+        desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+    }
+    assert!(between > 0, "no machine died there");
 }
 
 #[tokio::test]

@@ -413,7 +413,10 @@ async fn a_planted_bucket_is_named_before_anything_is_claimed() {
     for version in planted {
         let plant = BucketVersion { bucket: of.bucket, version };
         Untrusted::write(store, &[plant], &scene.bytes[&of]).await.unwrap();
-        let names = |error: &VaultError| error.is_tampering() && error.to_string().contains("planted");
+        let names = |error: &VaultError| {
+            let text = error.to_string();
+            error.is_tampering() && text.contains("planted") && text.contains("Delete nothing by hand")
+        };
         let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
         assert!(names(&error), "{version}: {error}");
         if version.epoch > newest.epoch {
@@ -423,6 +426,24 @@ async fn a_planted_bucket_is_named_before_anything_is_claimed() {
         Untrusted::delete(store, &[plant]).await.unwrap();
     }
     assert_eq!(store.list("epoch/").await.unwrap().len(), 2, "nobody has claimed anything");
+    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_copy_that_was_tried_too_early_is_told_of_the_other_gateway_and_not_of_tampering() {
+    let scene = scene().await;
+    let copy = scene.desk.beside();
+    let displaced = |tried: Result<_, VaultError>| match tried {
+        Err(VaultError::Displaced { .. }) => {}
+        Err(error) => panic!("{error}"),
+        Ok(((), _)) => panic!("two gateways have the vault"),
+    };
+    // Nothing was written in the new epoch yet: the copy attempts to claim it.
+    scene.desk.open_and_crash(async |_| displaced(copy.open_and_crash(async |_| {}).await)).await.unwrap();
+    scene.desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();
+    for _ in 0..2 {
+        displaced(copy.open_and_crash(async |_| {}).await);
+    }
     scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 

@@ -7,6 +7,11 @@ const COLUMNS = 120;
 export class Heat {
   #columns = [];
 
+  /** Forgets all columns. */
+  clear() {
+    this.#columns = [];
+  }
+
   /** Takes a column: how often each cell was read and written. */
   push(column) {
     this.#columns.push(column);

@@ -1,8 +1,9 @@
 // Draws what the server tells twice a second: counters that only grow. What is shown is how much they grew.
 
+import { besideExpected } from "/page/expected.js";
 import { Heat } from "/page/heat.js";
 import { drawTree } from "/page/tree.js";
-import { bytes, count, dollars, milliseconds } from "/page/units.js";
+import { bytes, count, dollars, milliseconds, ratio } from "/page/units.js";
 
 const element = (id) => document.getElementById(id);
 const view = { asked: "blocks", seen: "time", paused: false };
@@ -17,16 +18,32 @@ function growth(now, before) {
 
 function take(told) {
   if (view.paused) return;
+  note(told);
+  draw();
+}
+
+/** The last minute, as it was before the page was opened. */
+function takeHistory(moments) {
+  if (view.paused) return;
+  Object.values(heat).forEach((map) => map.clear());
+  last = null;
+  moments.forEach(note);
+  draw();
+}
+
+function note(told) {
   heat.blocks.push(growth(told.asked.blocks, last?.asked.blocks));
   heat.names.push(growth(told.asked.names, last?.asked.names));
   // When the switch is turned, another store is shown, and figures begin anew.
   const before = last?.demonstration?.turned === told.demonstration?.turned ? last : null;
-  heat.seen.push(growth(told.seen.whole, before?.seen.whole));
-  levels = told.seen.levels.map((level, at) => ({ ...growth(level, before?.seen.levels[at]) }));
+  levels = told.seen.levels.map((level, at) => ({
+    buckets: level.buckets,
+    ...growth(level, before?.seen.levels[at]),
+  }));
+  heat.seen.push(besideExpected(growth(told.seen.whole, before?.seen.whole), levels));
   showFigures(told, before);
   showDemonstration(told.demonstration);
   last = told;
-  draw();
 }
 
 function draw() {
@@ -36,23 +53,29 @@ function draw() {
 }
 
 function showFigures(told, before) {
-  const { figures, without } = told;
+  const { figures, without, prices } = told;
   const seconds = before ? (told.moment - before.moment) / 1000 : 0;
   const rate = (name) => (seconds > 0 ? bytes((figures[name] - before.figures[name]) / seconds) + "/s" : "–");
   const off = told.demonstration?.oblivious === false;
   const ofTheOram = (text) => (off ? "–" : text);
-  const money = (sum) => (sum === null ? "no prices" : dollars(sum));
+  // With the ORAM off, what it costs is what it costs without: one column.
+  const line = (name, how, one, other) =>
+    off ? [name, how(one)] : [name, how(one), how(other), ratio(one, other)];
   rows(element("costs"), [
-    ["Requests", count(figures.requests), count(without.requests)],
-    ["Bytes moved", bytes(figures.bytes_up + figures.bytes_down), bytes(without.bytes)],
-    ["Dollars", money(figures.dollars), money(without.dollars)],
+    line("Requests", count, figures.requests, without.requests),
+    line("Bytes moved", bytes, figures.bytes_up + figures.bytes_down, without.bytes),
+    line("Dollars", dollars, figures.dollars, without.dollars),
   ]);
+  element("without").hidden = element("ratio").hidden = off;
+  element("prices").textContent = prices.by_default
+    ? `Dollars for requests and traffic at the list prices of ${prices.provider}, ${prices.as_of}: a default, as no --prices were given.`
+    : `Dollars for requests and traffic at the prices of ${prices.provider}, ${prices.as_of}.`;
   definitions(element("figures"), [
     ["Applications", rate("asked_bytes")],
     ["Provider, up", rate("bytes_up")],
     ["Provider, down", rate("bytes_down")],
-    ["Latency, half below", milliseconds(figures.latency_p50)],
-    ["Latency, 99 % below", milliseconds(figures.latency_p99)],
+    ["Latency, median", milliseconds(figures.latency_p50)],
+    ["Latency, p99", milliseconds(figures.latency_p99)],
     ["Accesses", ofTheOram(count(figures.accesses))],
     ["In the stash", ofTheOram(`${count(figures.stash)} (most ${count(figures.stash_peak)})`)],
     ["Trusted memory", ofTheOram(bytes(figures.trusted_bytes))],
@@ -98,7 +121,7 @@ function showDemonstration(demonstration) {
   element("figures-title").textContent = oblivious
     ? "With the ORAM, since it was switched on"
     : "Without the ORAM, since it was switched off";
-  element("with").textContent = oblivious ? "with Lethe" : "ORAM off";
+  element("with").textContent = oblivious ? "with Lethe" : "without the ORAM";
   showSeen(view.seen);
 }
 
@@ -133,6 +156,10 @@ function showSeen(seen) {
   const rows = isBare() ? "all slots, first at the left" : "root at the top";
   element("by-tree").textContent = isBare() ? "As an array" : "As a tree";
   element("seen-rows").textContent = seen === "time" ? "first slot at the top" : rows;
+  const schedule = seen === "time"
+    ? "Every access passes the top of the tree, whatever it asks for, and few of the leaves below: so the top is dense, by a public schedule. Colours are relative to it; the pattern would be a line."
+    : "Colours are relative to a level. Hollow: the top that this machine keeps, which the provider never sees.";
+  element("seen-note").textContent = isBare() ? "Slot n holds block n: nothing but the contents is hidden." : schedule;
   element("seen-columns").textContent = seen === "time" ? "a minute ago → now" : "the last half second";
   const shape = seen === "time" ? "over time of the slots" : "in the shape of the store of the slots";
   element("seen").setAttribute("aria-label", `Heat map ${shape} that were touched`);
@@ -185,7 +212,9 @@ addEventListener("keydown", (event) => {
 });
 
 element("theme").textContent = isDark() ? "Light" : "Dark";
+showSeen(view.seen);
 const stream = new EventSource("/page/stream");
 stream.addEventListener("open", () => state("live"));
+stream.addEventListener("history", (event) => takeHistory(JSON.parse(event.data)));
 stream.addEventListener("message", (event) => take(JSON.parse(event.data)));
 stream.addEventListener("error", () => state("the gateway does not answer", true));

@@ -1,23 +1,51 @@
-// The tree of buckets: a row for each level, its cells from the left to the right.
+// The tree of buckets, from its root down: nodes that were touched are filled, the top that this machine keeps is hollow.
 
 import { paint, prepare } from "/page/paint.js";
 
-const GAP = 2;
+const LARGEST = 11;
 
-/** Draws how often the cells of each level were touched. */
+/** Draws how often the buckets of each level were touched; a node of a wide level stands for several buckets. */
 export function drawTree(canvas, levels) {
   const { context, width, height, colours } = prepare(canvas);
   if (levels.length === 0) return;
-  const down = height / levels.length;
-  levels.forEach(({ reads, writes }, level) => {
-    const hottest = Math.max(1, ...reads.map((read, at) => read + writes[at]));
-    const across = width / reads.length;
-    reads.forEach((read, cell) =>
-      paint(
-        context, colours, read, writes[cell], hottest,
-        cell * across + GAP / 2, level * down + GAP / 2, across - GAP, down - GAP,
-        colours.line,
-      ),
-    );
+  const rows = [...keptHere(levels), ...levels.map((level) => ({ ...level, nodes: level.reads.length }))];
+  const down = height / rows.length;
+  const place = (row, node) => [((node + 0.5) * width) / rows[row].nodes, (row + 0.5) * down];
+  context.lineWidth = 1;
+  context.strokeStyle = `rgb(${colours.line.join(" ")})`;
+  rows.forEach(({ nodes }, row) => {
+    for (let node = 0; row > 0 && node < nodes; node++) {
+      const above = rows[row - 1].nodes;
+      connect(context, place(row - 1, Math.floor((node * above) / nodes)), place(row, node));
+    }
   });
+  rows.forEach(({ reads, writes, nodes }, row) => {
+    const size = Math.max(2, Math.min(LARGEST * 2, (width / nodes) * 0.8, down * 0.6));
+    const hottest = Math.max(1, ...(reads ?? []).map((read, at) => read + writes[at]));
+    for (let node = 0; node < nodes; node++) {
+      const [x, y] = place(row, node);
+      const at = [x - size / 2, y - size / 2, size, size];
+      if (!reads) {
+        context.clearRect(...at);
+        context.strokeRect(...at);
+        continue;
+      }
+      context.clearRect(...at);
+      paint(context, colours, reads[node], writes[node], hottest, ...at, colours.line);
+    }
+  });
+}
+
+/** The levels above the first that the provider has: a tree has one root. An array has none. */
+function keptHere(levels) {
+  if (levels.length < 2) return [];
+  const above = Math.floor(Math.log2(levels[0].buckets));
+  return Array.from({ length: above }, (_, level) => ({ nodes: Math.min(2 ** level, levels[0].reads.length) }));
+}
+
+function connect(context, from, to) {
+  context.beginPath();
+  context.moveTo(...from);
+  context.lineTo(...to);
+  context.stroke();
 }

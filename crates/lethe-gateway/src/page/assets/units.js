@@ -23,6 +23,13 @@ export function dollars(sum) {
   return `$${sum.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }
 
+/** How many times as much the one is as the other; nothing beside nothing. */
+export function ratio(one, other) {
+  if (!(other > 0)) return "–";
+  const times = one / other;
+  return `× ${times.toLocaleString("en", { maximumFractionDigits: times < 100 ? 1 : 0 })}`;
+}
+
 /** A duration; none if there was nothing to measure. */
 export function milliseconds(duration) {
   return duration === null ? "–" : `${duration.toLocaleString("en", { maximumFractionDigits: duration < 10 ? 1 : 0 })} ms`;

@@ -87,7 +87,8 @@ fn starts_with(field: &str, value: Option<&str>, prefix: &str) -> bool {
 
 /// Fields that no condition need speak of.
 fn is_free(name: &str) -> bool {
-    matches!(name, "policy" | "x-amz-signature" | "file" | "submit") || name.starts_with("x-ignore-")
+    matches!(name, "policy" | "x-amz-signature" | "signature" | "awsaccesskeyid" | "file" | "submit")
+        || name.starts_with("x-ignore-")
 }
 
 fn refused(why: &'static str) -> S3Error {

@@ -1,10 +1,11 @@
-//! The signature of a form: version 4, over the policy as it stands in the form.
+//! The signature of a form: version 4, or 2, over the policy as it stands in the form.
 
 use super::fields::Fields;
 use crate::catalogue::Moment;
 use crate::checksums::hex;
 use crate::identity::Users;
 use crate::s3::access::Requester;
+use crate::s3::version_2;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::HeaderMap;
 use s3s::auth::{Credentials, SecretKey};
@@ -34,21 +35,26 @@ pub(super) fn signed(
     headers: &HeaderMap,
     now: Moment,
 ) -> S3Result<Option<Requester>> {
-    if fields.get("signature").is_some() || fields.get("awsaccesskeyid").is_some() {
-        return Err(s3_error!(
-            InvalidRequest,
-            "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
-        ));
-    }
-    if FIELDS.iter().all(|name| fields.get(name).is_none()) {
-        return Ok(None);
-    }
     let field = |name: &str| {
         fields.get(name).ok_or_else(|| {
             let message = format!("Bucket POST must contain a field named '{name}'.  If it is specified, please check the order of the fields.");
             S3Error::with_message(S3ErrorCode::InvalidArgument, message)
         })
     };
+    if fields.get("signature").is_some() || fields.get("awsaccesskeyid").is_some() {
+        if FIELDS[1..].iter().any(|name| fields.get(name).is_some()) {
+            return Err(s3_error!(
+                InvalidArgument,
+                "A form has one signature, of version 4 or of version 2."
+            ));
+        }
+        let (policy, key) = (field("policy")?, field("awsaccesskeyid")?);
+        let signer = version_2::signer(users, headers, key, field("signature")?, &[policy.as_bytes()])?;
+        return Ok(Some(signer));
+    }
+    if FIELDS.iter().all(|name| fields.get(name).is_none()) {
+        return Ok(None);
+    }
     let policy = field("policy")?;
     let signature = field("x-amz-signature")?;
     let credential = field("x-amz-credential")?;

@@ -1,0 +1,174 @@
+//! Rules about what a container's objects and unfinished uploads live to see, as S3 has them.
+
+use super::moment::Moment;
+use super::object::Object;
+use minicbor::{Decode, Encode};
+use std::collections::BTreeMap;
+
+/// A day, in milliseconds.
+pub(crate) const DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// One rule. What several rules remove goes by the earliest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct LifecycleRule {
+    /// Its name, of which the container has one.
+    #[n(0)]
+    #[cbor(default)]
+    pub id: String,
+    /// The switch of the rule: one that is off removes nothing.
+    #[n(1)]
+    #[cbor(default)]
+    pub is_enabled: bool,
+    /// The filter that objects and uploads must pass.
+    #[n(2)]
+    #[cbor(default)]
+    pub filter: LifecycleFilter,
+    /// The end of objects that keys stand for.
+    #[n(3)]
+    pub expiry: Option<Expiry>,
+    /// When old versions go.
+    #[n(4)]
+    pub old: Option<OldVersions>,
+    /// So many days after its begin an unfinished upload ends.
+    #[n(5)]
+    pub abort_after_days: Option<u32>,
+}
+
+/// Conditions on keys and objects, all of which must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct LifecycleFilter {
+    /// How its owner wrote it.
+    #[n(0)]
+    #[cbor(default)]
+    pub form: FilterForm,
+    /// What keys begin with.
+    #[n(1)]
+    pub prefix: Option<String>,
+    /// Tags that objects have.
+    #[n(2)]
+    #[cbor(default)]
+    pub tags: BTreeMap<String, String>,
+    /// Objects have more bytes than this.
+    #[n(3)]
+    pub more_than: Option<u64>,
+    /// Objects have fewer bytes than this.
+    #[n(4)]
+    pub less_than: Option<u64>,
+}
+
+/// How a filter is written. It means the same in each form.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
+pub enum FilterForm {
+    /// `Filter` with at most one condition.
+    #[default]
+    #[n(0)]
+    Filter,
+    /// `And` in a `Filter`.
+    #[n(1)]
+    And,
+    /// `Prefix` alone, as older clients have it.
+    #[n(2)]
+    Prefix,
+}
+
+/// The end of objects that keys stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Expiry {
+    /// Each goes so many days after it was put, at the midnight after.
+    #[n(0)]
+    Days(#[n(0)] u32),
+    /// All go at this moment, and later ones as well.
+    #[n(1)]
+    Date(#[n(0)] Moment),
+    /// They stay. Whether delete markers go under which no version is left.
+    #[n(2)]
+    Markers(#[n(0)] bool),
+}
+
+/// When old versions go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct OldVersions {
+    /// So many days after a newer one came.
+    #[n(0)]
+    pub days: u32,
+    /// So many of the newest of them stay.
+    #[n(1)]
+    pub kept: Option<u32>,
+}
+
+/// The first midnight (UTC) when so many days are over.
+fn midnight(from: Moment, days: u32) -> Moment {
+    let over = from.0.saturating_add(u64::from(days) * DAY);
+    Moment(over.div_ceil(DAY).saturating_mul(DAY))
+}
+
+impl LifecycleFilter {
+    fn takes_key(&self, key: &str) -> bool {
+        self.prefix.as_ref().is_none_or(|prefix| key.starts_with(prefix))
+    }
+
+    /// A delete marker has neither tags nor a size.
+    fn takes(&self, key: &str, object: &Object) -> bool {
+        let has = |(name, value): (&String, &String)| object.details.tags.get(name) == Some(value);
+        let is_sized = self.more_than.is_some() || self.less_than.is_some();
+        let bytes = object.bytes();
+        self.takes_key(key)
+            && self.tags.iter().all(has)
+            && !(is_sized && object.version.is_marker)
+            && self.more_than.is_none_or(|least| bytes > least)
+            && self.less_than.is_none_or(|most| bytes < most)
+    }
+}
+
+impl LifecycleRule {
+    /// When an object goes that its key stands for.
+    pub(crate) fn ends(&self, key: &str, object: &Object) -> Option<Moment> {
+        let end = match self.expiry? {
+            Expiry::Days(days) => midnight(object.modified, days),
+            Expiry::Date(moment) => moment,
+            Expiry::Markers(_) => return None,
+        };
+        (self.is_enabled && self.filter.takes(key, object)).then_some(end)
+    }
+
+    /// When a delete marker goes under which no version is left.
+    pub(crate) fn ends_marker(&self, key: &str, marker: &Object) -> Option<Moment> {
+        match self.expiry? {
+            Expiry::Markers(go) => {
+                (go && self.is_enabled && self.filter.takes(key, marker)).then_some(marker.modified)
+            }
+            Expiry::Days(_) | Expiry::Date(_) => self.ends(key, marker),
+        }
+    }
+
+    /// When a version goes that is old since `since`, and after which `newer` objects are old too.
+    pub(crate) fn ends_old(&self, key: &str, object: &Object, since: Moment, newer: usize) -> Option<Moment> {
+        let old = self.old?;
+        let is_kept = old.kept.is_some_and(|kept| newer < kept as usize);
+        let goes = self.is_enabled && !is_kept && self.filter.takes(key, object);
+        goes.then(|| midnight(since, old.days))
+    }
+
+    /// When an unfinished upload ends.
+    pub(crate) fn ends_upload(&self, key: &str, started: Moment) -> Option<Moment> {
+        let days = self.abort_after_days?;
+        (self.is_enabled && self.filter.takes_key(key)).then(|| midnight(started, days))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_over_at_the_midnight_after() {
+        for (from, days, end) in [(1, 1, 2), (DAY, 1, 2), (DAY + 1, 1, 3), (2 * DAY - 1, 3, 5), (0, 1, 1)] {
+            assert_eq!(midnight(Moment(from), days), Moment(end * DAY), "{from} {days}");
+        }
+        assert_eq!(midnight(Moment(u64::MAX), u32::MAX), Moment(u64::MAX));
+    }
+}

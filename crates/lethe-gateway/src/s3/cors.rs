@@ -1,0 +1,297 @@
+//! Pages of other sites (CORS): the rules of a bucket, what a browser asks before it lets a page ask, and what its answers
+//! say of it.
+//!
+//! A browser asks without a signature. It is answered by the rules of the bucket of the account whose key stands in the
+//! URL or the head, else of the first account: a bucket that is not there says the same as one without rules.
+
+use crate::account::{Account, FIRST_ACCOUNT};
+use crate::catalogue::{ContainerSettings, CorsRule};
+use crate::device::Device;
+use crate::gateway::Gateway;
+use crate::identity::Users;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
+    ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, AUTHORIZATION, HeaderName, ORIGIN, VARY,
+};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri};
+use percent_encoding::percent_decode_str;
+use s3s::dto::*;
+use s3s::{Body, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use std::sync::Arc;
+
+/// S3's most rules of a bucket.
+const MOST_RULES: usize = 100;
+/// S3's longest name of a rule, in characters.
+const LONGEST_ID: usize = 255;
+/// The most bytes of all rules of a bucket together, as in S3. They are kept in a row, whose room is limited.
+const MOST_BYTES: usize = 64 << 10;
+const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
+const VARIES: HeaderValue =
+    HeaderValue::from_static("Origin, Access-Control-Request-Headers, Access-Control-Request-Method");
+
+fn wrong(text: String) -> S3Error {
+    S3Error::with_message(S3ErrorCode::InvalidRequest, text)
+}
+
+/// Whether a text is the name of a header, or a pattern of such names.
+fn is_header(text: &str) -> bool {
+    HeaderName::try_from(text.replace('*', "x")).is_ok()
+}
+
+fn has_many_stars(text: &str) -> bool {
+    text.matches('*').count() > 1
+}
+
+fn kept(rule: CORSRule) -> S3Result<CorsRule> {
+    let methods: Vec<String> = rule.allowed_methods;
+    let (origins, headers) = (rule.allowed_origins, rule.allowed_headers.unwrap_or_default());
+    let exposed = rule.expose_headers.unwrap_or_default();
+    if origins.is_empty() || methods.is_empty() {
+        return Err(s3_error!(MalformedXML));
+    }
+    if let Some(origin) = origins.iter().find(|origin| has_many_stars(origin)) {
+        return Err(wrong(format!("AllowedOrigin \"{origin}\" can not have more than one wildcard.")));
+    }
+    if let Some(method) = methods.iter().find(|method| !METHODS.contains(&method.as_str())) {
+        return Err(wrong(format!(
+            "Found unsupported HTTP method in CORS config. Unsupported method is {method}"
+        )));
+    }
+    if let Some(header) = headers.iter().find(|header| has_many_stars(header)) {
+        return Err(wrong(format!("AllowedHeader \"{header}\" can not have more than one wildcard.")));
+    }
+    if let Some(header) = exposed.iter().find(|header| header.contains('*')) {
+        return Err(wrong(format!(
+            "ExposeHeader \"{header}\" contains wildcard. We currently do not support wildcard for ExposeHeader."
+        )));
+    }
+    if let Some(header) = headers.iter().chain(&exposed).find(|header| !is_header(header)) {
+        return Err(wrong(format!("AllowedHeader \"{header}\" contains invalid character.")));
+    }
+    if rule.id.as_ref().is_some_and(|id| id.chars().count() > LONGEST_ID) {
+        return Err(wrong(format!("The ID of a rule has at most {LONGEST_ID} characters.")));
+    }
+    let (id, max_age_seconds) = (rule.id, rule.max_age_seconds);
+    Ok(CorsRule { id, origins, methods, headers, exposed, max_age_seconds })
+}
+
+fn bytes(rule: &CorsRule) -> usize {
+    let lists = [&rule.origins, &rule.methods, &rule.headers, &rule.exposed];
+    let texts = lists.into_iter().flatten().chain(&rule.id);
+    texts.map(String::len).sum()
+}
+
+fn shown(rule: &CorsRule) -> CORSRule {
+    let some = |list: &Vec<String>| (!list.is_empty()).then(|| list.clone());
+    CORSRule {
+        allowed_headers: some(&rule.headers),
+        allowed_methods: rule.methods.clone(),
+        allowed_origins: rule.origins.clone(),
+        expose_headers: some(&rule.exposed),
+        id: rule.id.clone(),
+        max_age_seconds: rule.max_age_seconds,
+    }
+}
+
+pub(super) async fn put_bucket_cors<D: Device>(
+    account: &Account<D>,
+    request: S3Request<PutBucketCorsInput>,
+) -> S3Result<S3Response<PutBucketCorsOutput>> {
+    let input = request.input;
+    account.container(&input.bucket)?;
+    let rules = input.cors_configuration.cors_rules;
+    if rules.is_empty() || rules.len() > MOST_RULES {
+        return Err(s3_error!(MalformedXML));
+    }
+    let rules = rules.into_iter().map(kept).collect::<S3Result<Vec<_>>>()?;
+    if rules.iter().map(bytes).sum::<usize>() > MOST_BYTES {
+        return Err(wrong("The rules of a bucket have at most 64 KB.".into()));
+    }
+    set(account, &input.bucket, rules).await?;
+    Ok(S3Response::new(PutBucketCorsOutput::default()))
+}
+
+pub(super) async fn get_bucket_cors<D: Device>(
+    account: &Account<D>,
+    request: S3Request<GetBucketCorsInput>,
+) -> S3Result<S3Response<GetBucketCorsOutput>> {
+    let view = account.container(&request.input.bucket)?;
+    if view.settings.cors.is_empty() {
+        return Err(s3_error!(NoSuchCORSConfiguration, "The CORS configuration does not exist"));
+    }
+    let cors_rules = Some(view.settings.cors.iter().map(shown).collect());
+    Ok(S3Response::new(GetBucketCorsOutput { cors_rules }))
+}
+
+pub(super) async fn delete_bucket_cors<D: Device>(
+    account: &Account<D>,
+    request: S3Request<DeleteBucketCorsInput>,
+) -> S3Result<S3Response<DeleteBucketCorsOutput>> {
+    set(account, &request.input.bucket, vec![]).await?;
+    Ok(S3Response::new(DeleteBucketCorsOutput::default()))
+}
+
+async fn set<D: Device>(account: &Account<D>, bucket: &str, rules: Vec<CorsRule>) -> S3Result<()> {
+    account
+        .update_container(bucket, move |settings| {
+            settings.cors = rules;
+            Ok(())
+        })
+        .await?;
+    Ok(())
+}
+
+/// Finds what is set for a bucket, by the access key of the asker and the bucket's name.
+pub(super) type Look = Box<dyn Fn(Option<&str>, &str) -> Option<Arc<ContainerSettings>> + Send + Sync>;
+
+pub(super) fn look<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> Look {
+    Box::new(move |key, bucket| {
+        let own = key.and_then(|key| users.by_access_key(key)).map(|(caller, _)| caller);
+        let own = own.map(|caller| gateway.account(caller.account.as_str()));
+        let accounts = own.into_iter().chain([gateway.account(FIRST_ACCOUNT)]);
+        let mut found = accounts.filter_map(|account| account.container(bucket).ok());
+        found.next().map(|view| view.settings)
+    })
+}
+
+/// A request as far as rules look at it.
+pub(super) struct Visitor {
+    origin: Option<String>,
+    method: String,
+    bucket: Option<Arc<ContainerSettings>>,
+}
+
+impl Visitor {
+    pub(super) fn of<B>(request: &Request<B>, look: &Look) -> Self {
+        let headers = request.headers();
+        let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
+        let origin = origin.filter(|origin| !origin.is_empty()).map(str::to_owned);
+        let bucket = request.uri().path().trim_start_matches('/').split('/').next().unwrap_or_default();
+        let bucket = percent_decode_str(bucket).decode_utf8().ok();
+        let bucket = bucket.and_then(|bucket| look(access_key(request.uri(), headers).as_deref(), &bucket));
+        Visitor { origin, method: request.method().to_string(), bucket }
+    }
+
+    fn rules(&self) -> &[CorsRule] {
+        self.bucket.as_ref().map_or(&[], |bucket| &bucket.cors)
+    }
+
+    /// The rule that lets a request through, and its pattern for the site.
+    fn rule(&self, origin: &str, method: &str, headers: &[String]) -> Option<(&CorsRule, &str)> {
+        self.rules().iter().find_map(|rule| Some((rule, rule.lets_in(origin, method, headers)?)))
+    }
+
+    /// Tells the browser whether a page may see this answer.
+    pub(super) fn tell(&self, answer: &mut Response<Body>) {
+        if self.rules().is_empty() {
+            return;
+        }
+        let headers = answer.headers_mut();
+        headers.append(VARY, VARIES);
+        let Some(origin) = &self.origin else { return };
+        if let Some((rule, pattern)) = self.rule(origin, &self.method, &[]) {
+            allow(headers, rule, pattern, origin);
+        }
+    }
+
+    /// What a browser asks before it lets a page ask.
+    ///
+    /// # Errors
+    /// `BadRequest` if it is no such question; `AccessForbidden` if no rule lets the page through.
+    pub(super) fn preflight(&self, asked: &HeaderMap) -> S3Result<Response<Body>> {
+        let Some(origin) = &self.origin else {
+            return Err(bad("Insufficient information. Origin request header needed.".into()));
+        };
+        let method = asked.get(ACCESS_CONTROL_REQUEST_METHOD).and_then(|method| method.to_str().ok());
+        let method = method.filter(|method| METHODS.contains(method)).ok_or_else(|| {
+            bad(format!("Invalid Access-Control-Request-Method: {}", method.unwrap_or("null")))
+        })?;
+        let headers = requested(asked)?;
+        if self.rules().is_empty() {
+            return Err(forbidden("CORSResponse: CORS is not enabled for this bucket."));
+        }
+        let (rule, pattern) = self.rule(origin, method, &headers).ok_or_else(|| {
+            forbidden(
+                "CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request \
+                 method / Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the \
+                 resource's CORS spec.",
+            )
+        })?;
+        let mut answer = Response::new(Body::empty());
+        let said = answer.headers_mut();
+        allow(said, rule, pattern, origin);
+        if !headers.is_empty() {
+            put(said, ACCESS_CONTROL_ALLOW_HEADERS, &headers.join(", "));
+        }
+        said.append(VARY, VARIES);
+        Ok(answer)
+    }
+}
+
+/// The names that a browser says a page wants to send.
+fn requested(asked: &HeaderMap) -> S3Result<Vec<String>> {
+    let lists = asked.get_all(ACCESS_CONTROL_REQUEST_HEADERS).iter();
+    let mut names = Vec::new();
+    for list in lists {
+        let list = String::from_utf8_lossy(list.as_bytes());
+        for name in list.split(',').filter(|_| !list.trim().is_empty()) {
+            let name = HeaderName::try_from(name.trim()).map_err(|_| {
+                bad(format!("Access-Control-Request-Headers \"{name}\" contains invalid character."))
+            })?;
+            names.push(name.as_str().to_owned());
+        }
+    }
+    Ok(names)
+}
+
+fn allow(headers: &mut HeaderMap, rule: &CorsRule, pattern: &str, origin: &str) {
+    let to_all = pattern == "*";
+    put(headers, ACCESS_CONTROL_ALLOW_ORIGIN, if to_all { "*" } else { origin });
+    if !to_all {
+        put(headers, ACCESS_CONTROL_ALLOW_CREDENTIALS, "true");
+    }
+    put(headers, ACCESS_CONTROL_ALLOW_METHODS, &rule.methods.join(", "));
+    if !rule.exposed.is_empty() {
+        put(headers, ACCESS_CONTROL_EXPOSE_HEADERS, &rule.exposed.join(", "));
+    }
+    if let Some(seconds) = rule.max_age_seconds {
+        put(headers, ACCESS_CONTROL_MAX_AGE, &seconds.to_string());
+    }
+}
+
+fn put(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::try_from(value) {
+        headers.insert(name, value);
+    }
+}
+
+fn bad(text: String) -> S3Error {
+    let mut refusal = S3Error::with_message(S3ErrorCode::Custom("BadRequest".into()), text);
+    refusal.set_status_code(StatusCode::BAD_REQUEST);
+    refusal
+}
+
+fn forbidden(text: &'static str) -> S3Error {
+    let mut refusal = S3Error::with_message(S3ErrorCode::Custom("AccessForbidden".into()), text);
+    refusal.set_status_code(StatusCode::FORBIDDEN);
+    refusal
+}
+
+/// The access key that a request names, whether or not it is signed with it.
+fn access_key(uri: &Uri, headers: &HeaderMap) -> Option<String> {
+    let of_scope = |text: &str| text.split('/').next().map(str::to_owned);
+    if let Some(text) = headers.get(AUTHORIZATION).and_then(|text| text.to_str().ok())
+        && let Some((_, credential)) = text.split_once("Credential=")
+    {
+        return of_scope(credential);
+    }
+    let decode = |text: &str| Some(percent_decode_str(text).decode_utf8().ok()?.into_owned());
+    let pairs = uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
+    let mut pairs = pairs.filter_map(|(name, value)| Some((decode(name)?, decode(value)?)));
+    pairs.find_map(|(name, value)| match &*name.to_ascii_lowercase() {
+        "x-amz-credential" => of_scope(&value),
+        "awsaccesskeyid" => Some(value),
+        _ => None,
+    })
+}

@@ -1,0 +1,84 @@
+//! Answers that take long: while a copy or a completion goes on, its client gets the head and white space, as from S3.
+//! A failure after that is an error document under the status 200.
+
+use crate::door::BoxError;
+use bytes::Bytes;
+use futures::stream;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response};
+use s3s::Body;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::time::{Instant, Interval, interval_at};
+
+/// How long a client hears nothing at most. Some give up after three seconds.
+const EVERY: Duration = Duration::from_secs(1);
+
+const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
+
+/// Stands in the extensions of a request: whether nothing is left of it but work that may take long.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LongWork(Arc<AtomicBool>);
+
+impl LongWork {
+    /// What could be refused was refused: the head of the answer may go out from now on.
+    pub(super) fn begins(extensions: &http::Extensions) {
+        if let Some(LongWork(begun)) = extensions.get() {
+            begun.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What finds an answer.
+pub(super) type Work = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+
+/// The answer, or its head and a body that goes on with the work. Who drops the body drops the work.
+///
+/// # Errors
+/// That of the work, if it ends at once.
+pub(super) async fn answer(mut work: Work, long: LongWork) -> Result<Response<Body>, BoxError> {
+    let mut ticks = interval_at(Instant::now() + EVERY, EVERY);
+    loop {
+        tokio::select! {
+            biased;
+            answer = &mut work => return answer,
+            _ = ticks.tick() => {
+                if long.has_begun() {
+                    return Ok(late(work, ticks));
+                }
+            }
+        }
+    }
+}
+
+fn late(work: Work, ticks: Interval) -> Response<Body> {
+    let first = stream::once(async { Ok(Bytes::from_static(DECLARATION.as_bytes())) });
+    let rest = stream::unfold(Some((work, ticks)), |state| async {
+        let (mut work, mut ticks) = state?;
+        tokio::select! {
+            biased;
+            answer = &mut work => Some((answer.map(document), None)),
+            _ = ticks.tick() => Some((Ok(Bytes::from_static(b" ")), Some((work, ticks)))),
+        }
+    });
+    let body = axum::body::Body::from_stream(stream::StreamExt::chain(first, rest));
+    let mut answer = Response::new(Body::http_body_unsync(body));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    answer
+}
+
+/// What the answer says, without the declaration that went ahead.
+fn document(answer: Response<Body>) -> Bytes {
+    // Every verb that is answered so has an answer in memory.
+    let whole = answer.into_body().take_bytes().unwrap_or_default();
+    match whole.strip_prefix(DECLARATION.as_bytes()) {
+        Some(rest) => whole.slice_ref(rest),
+        None => whole,
+    }
+}

@@ -1,0 +1,319 @@
+//! Rules of a bucket about what its objects and unfinished uploads live to see, and what answers say of them.
+
+use super::tagging;
+use super::values::{in_path, moment, size, timestamp};
+use crate::account::Account;
+use crate::catalogue::{
+    DAY, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Moment, Object, OldVersions,
+};
+use crate::checksums::hex;
+use crate::device::{Device, DeviceError};
+use crate::error::Error;
+use s3s::dto::*;
+use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// S3's most rules of a bucket.
+const MOST_RULES: usize = 1000;
+/// S3's longest name of a rule, in characters.
+const LONGEST_ID: usize = 255;
+/// S3's most old versions that a rule keeps.
+const MOST_KEPT: i32 = 100;
+/// The most bytes of all rules of a bucket together. They are kept in a row, whose room is limited.
+const MOST_BYTES: usize = 256 << 10;
+/// The first moment that dates of HTTP have no words for.
+const YEAR_10000: Moment = Moment(253_402_300_800_000);
+
+fn wrong(text: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
+    S3Error::with_message(S3ErrorCode::InvalidArgument, text)
+}
+
+fn positive(days: i32, name: &str, action: &str) -> S3Result<u32> {
+    let days = u32::try_from(days).ok().filter(|&days| days > 0);
+    days.ok_or_else(|| wrong(format!("'{name}' for {action} action must be a positive integer")))
+}
+
+fn kept(rule: LifecycleRule) -> S3Result<Rule> {
+    if rule.transitions.is_some() || rule.noncurrent_version_transitions.is_some() {
+        return Err(s3_error!(
+            NotImplemented,
+            "Objects stay where they are: there is one class of storage. Leave Transition and NoncurrentVersionTransition \
+             out of the rules."
+        ));
+    }
+    let is_enabled = match rule.status.as_str() {
+        ExpirationStatus::ENABLED => true,
+        ExpirationStatus::DISABLED => false,
+        _ => return Err(s3_error!(MalformedXML)),
+    };
+    let id = rule.id.filter(|id| !id.is_empty()).map_or_else(new_id, Ok)?;
+    if id.chars().count() > LONGEST_ID {
+        return Err(wrong(format!("ID length should not exceed allowed limit of {LONGEST_ID}")));
+    }
+    let filter = kept_filter(rule.filter, rule.prefix)?;
+    let expiry = rule.expiration.map(kept_expiry).transpose()?;
+    let old = rule.noncurrent_version_expiration.map(kept_old).transpose()?;
+    let abort = rule.abort_incomplete_multipart_upload;
+    let abort = abort.map(|abort| abort.days_after_initiation.ok_or_else(|| s3_error!(MalformedXML)));
+    let abort_after_days = abort
+        .transpose()?
+        .map(|days| positive(days, "DaysAfterInitiation", "AbortIncompleteMultipartUpload"))
+        .transpose()?;
+    if expiry.is_none() && old.is_none() && abort_after_days.is_none() {
+        return Err(s3_error!(InvalidRequest, "At least one action needs to be specified in a rule"));
+    }
+    check_about_objects(&filter, expiry, abort_after_days)?;
+    Ok(Rule { id, is_enabled, filter, expiry, old, abort_after_days })
+}
+
+/// Delete markers and unfinished uploads have neither tags nor a size.
+fn check_about_objects(
+    filter: &LifecycleFilter,
+    expiry: Option<Expiry>,
+    abort_after_days: Option<u32>,
+) -> S3Result<()> {
+    let of_marker = matches!(expiry, Some(Expiry::Markers(_))).then_some("ExpiredObjectDeleteMarker");
+    let action = abort_after_days.map(|_| "AbortIncompleteMultipartUpload").or(of_marker);
+    let condition = if !filter.tags.is_empty() {
+        Some("Tags")
+    } else {
+        filter.more_than.or(filter.less_than).map(|_| "Object Size")
+    };
+    match (action, condition) {
+        (Some(action), Some(condition)) => {
+            Err(s3_error!(InvalidRequest, "{action} cannot be specified with {condition}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A name for a rule that came without one.
+fn new_id() -> S3Result<String> {
+    let mut id = [0; 16];
+    getrandom::fill(&mut id).map_err(|error| {
+        Error::from(DeviceError::Unavailable(format!("the system gave no randomness: {error}")))
+    })?;
+    Ok(hex(&id))
+}
+
+fn kept_filter(filter: Option<LifecycleRuleFilter>, prefix: Option<String>) -> S3Result<LifecycleFilter> {
+    let filter = match (filter, prefix) {
+        (None, Some(prefix)) => {
+            let (form, prefix) = (FilterForm::Prefix, Some(prefix));
+            return Ok(LifecycleFilter { form, prefix, ..LifecycleFilter::default() });
+        }
+        (Some(filter), None) => filter,
+        _ => return Err(s3_error!(MalformedXML)),
+    };
+    let conditions = usize::from(filter.and.is_some())
+        + usize::from(filter.prefix.is_some())
+        + usize::from(filter.tag.is_some())
+        + usize::from(filter.object_size_greater_than.is_some())
+        + usize::from(filter.object_size_less_than.is_some());
+    if conditions > 1 {
+        return Err(s3_error!(MalformedXML));
+    }
+    let (form, prefix, tags, more, less) = match filter.and {
+        Some(and) => {
+            let tags = and.tags.unwrap_or_default();
+            (FilterForm::And, and.prefix, tags, and.object_size_greater_than, and.object_size_less_than)
+        }
+        None => {
+            let tags = filter.tag.into_iter().collect();
+            let (more, less) = (filter.object_size_greater_than, filter.object_size_less_than);
+            (FilterForm::Filter, filter.prefix, tags, more, less)
+        }
+    };
+    let bytes = |bytes: i64, name: &str| {
+        u64::try_from(bytes).map_err(|_| wrong(format!("'{name}' must not be negative")))
+    };
+    let more_than = more.map(|more| bytes(more, "ObjectSizeGreaterThan")).transpose()?;
+    let less_than = less.map(|less| bytes(less, "ObjectSizeLessThan")).transpose()?;
+    if less_than == Some(0) || more_than.zip(less_than).is_some_and(|(more, less)| more >= less) {
+        return Err(s3_error!(
+            InvalidRequest,
+            "'ObjectSizeLessThan' must be larger than 'ObjectSizeGreaterThan'"
+        ));
+    }
+    Ok(LifecycleFilter { form, prefix, tags: tagging::of_rule(tags)?, more_than, less_than })
+}
+
+fn kept_expiry(expiration: LifecycleExpiration) -> S3Result<Expiry> {
+    match (expiration.days, expiration.date, expiration.expired_object_delete_marker) {
+        (Some(days), None, None) => Ok(Expiry::Days(positive(days, "Days", "Expiration")?)),
+        (None, Some(date), None) => {
+            let date = moment(&date);
+            if !date.0.is_multiple_of(DAY) {
+                return Err(wrong("'Date' must be at midnight GMT"));
+            }
+            Ok(Expiry::Date(date))
+        }
+        (None, None, Some(go)) => Ok(Expiry::Markers(go)),
+        _ => Err(s3_error!(MalformedXML)),
+    }
+}
+
+fn kept_old(expiration: NoncurrentVersionExpiration) -> S3Result<OldVersions> {
+    let days = expiration.noncurrent_days.ok_or_else(|| s3_error!(MalformedXML))?;
+    let days = positive(days, "NoncurrentDays", "NoncurrentVersionExpiration")?;
+    let kept = expiration.newer_noncurrent_versions;
+    if kept.is_some_and(|kept| !(1..=MOST_KEPT).contains(&kept)) {
+        return Err(wrong(format!("'NewerNoncurrentVersions' must be between 1 and {MOST_KEPT}")));
+    }
+    Ok(OldVersions { days, kept: kept.and_then(|kept| u32::try_from(kept).ok()) })
+}
+
+fn shown(rule: &Rule) -> LifecycleRule {
+    let days = |days: u32| i32::try_from(days).unwrap_or(i32::MAX);
+    let status = if rule.is_enabled { ExpirationStatus::ENABLED } else { ExpirationStatus::DISABLED };
+    let mut expiration = LifecycleExpiration::default();
+    match rule.expiry {
+        Some(Expiry::Days(after)) => expiration.days = Some(days(after)),
+        Some(Expiry::Date(date)) => expiration.date = Some(timestamp(date)),
+        Some(Expiry::Markers(go)) => expiration.expired_object_delete_marker = Some(go),
+        None => {}
+    }
+    let is_legacy = rule.filter.form == FilterForm::Prefix;
+    LifecycleRule {
+        abort_incomplete_multipart_upload: rule
+            .abort_after_days
+            .map(|after| AbortIncompleteMultipartUpload { days_after_initiation: Some(days(after)) }),
+        expiration: rule.expiry.map(|_| expiration),
+        filter: (!is_legacy).then(|| shown_filter(&rule.filter)),
+        id: Some(rule.id.clone()),
+        noncurrent_version_expiration: rule.old.map(|old| NoncurrentVersionExpiration {
+            newer_noncurrent_versions: old.kept.map(days),
+            noncurrent_days: Some(days(old.days)),
+        }),
+        noncurrent_version_transitions: None,
+        prefix: rule.filter.prefix.clone().filter(|_| is_legacy),
+        status: ExpirationStatus::from_static(status),
+        transitions: None,
+    }
+}
+
+fn shown_filter(filter: &LifecycleFilter) -> LifecycleRuleFilter {
+    let tags = filter.tags.iter();
+    let mut tags = tags.map(|(key, value)| Tag { key: Some(key.clone()), value: Some(value.clone()) });
+    let (more, less) = (filter.more_than.map(size), filter.less_than.map(size));
+    if filter.form == FilterForm::And {
+        let and = LifecycleRuleAndOperator {
+            object_size_greater_than: more,
+            object_size_less_than: less,
+            prefix: filter.prefix.clone(),
+            tags: Some(tags.collect()),
+        };
+        return LifecycleRuleFilter { and: Some(and), ..LifecycleRuleFilter::default() };
+    }
+    LifecycleRuleFilter {
+        and: None,
+        object_size_greater_than: more,
+        object_size_less_than: less,
+        prefix: filter.prefix.clone(),
+        tag: tags.next(),
+    }
+}
+
+fn bytes(rule: &Rule) -> usize {
+    let tags = |tags: &BTreeMap<String, String>| -> usize {
+        tags.iter().map(|(key, value)| key.len() + value.len()).sum()
+    };
+    rule.id.len() + rule.filter.prefix.as_ref().map_or(0, String::len) + tags(&rule.filter.tags)
+}
+
+/// S3's default for what moves between classes of storage, which clients name without meaning it.
+fn transitions_from() -> TransitionDefaultMinimumObjectSize {
+    TransitionDefaultMinimumObjectSize::from_static(
+        TransitionDefaultMinimumObjectSize::ALL_STORAGE_CLASSES_128K,
+    )
+}
+
+pub(super) async fn put_bucket_lifecycle_configuration<D: Device>(
+    account: &Account<D>,
+    request: S3Request<PutBucketLifecycleConfigurationInput>,
+) -> S3Result<S3Response<PutBucketLifecycleConfigurationOutput>> {
+    let input = request.input;
+    account.container(&input.bucket)?;
+    if input.transition_default_minimum_object_size.is_some_and(|asked| asked != transitions_from()) {
+        return Err(s3_error!(
+            NotImplemented,
+            "There are no transitions. Leave x-amz-transition-default-minimum-object-size out."
+        ));
+    }
+    let rules = input.lifecycle_configuration.ok_or_else(|| s3_error!(MalformedXML))?.rules;
+    if rules.is_empty() || rules.len() > MOST_RULES {
+        return Err(s3_error!(MalformedXML));
+    }
+    let rules = rules.into_iter().map(kept).collect::<S3Result<Vec<_>>>()?;
+    let ids: BTreeSet<&str> = rules.iter().map(|rule| &*rule.id).collect();
+    if ids.len() < rules.len() {
+        return Err(wrong("Rule ID must be unique. Found same ID for more than one rule"));
+    }
+    if rules.iter().map(bytes).sum::<usize>() > MOST_BYTES {
+        return Err(s3_error!(InvalidRequest, "The rules of a bucket have at most 256 KB."));
+    }
+    set(account, &input.bucket, rules).await?;
+    Ok(S3Response::new(PutBucketLifecycleConfigurationOutput {
+        transition_default_minimum_object_size: Some(transitions_from()),
+    }))
+}
+
+pub(super) async fn get_bucket_lifecycle_configuration<D: Device>(
+    account: &Account<D>,
+    request: S3Request<GetBucketLifecycleConfigurationInput>,
+) -> S3Result<S3Response<GetBucketLifecycleConfigurationOutput>> {
+    let view = account.container(&request.input.bucket)?;
+    if view.settings.lifecycle.is_empty() {
+        let message = "The lifecycle configuration does not exist";
+        let mut missing = S3Error::with_message(S3ErrorCode::NoSuchLifecycleConfiguration, message);
+        missing.set_status_code(http::StatusCode::NOT_FOUND);
+        return Err(missing);
+    }
+    Ok(S3Response::new(GetBucketLifecycleConfigurationOutput {
+        rules: Some(view.settings.lifecycle.iter().map(shown).collect()),
+        transition_default_minimum_object_size: Some(transitions_from()),
+    }))
+}
+
+pub(super) async fn delete_bucket_lifecycle<D: Device>(
+    account: &Account<D>,
+    request: S3Request<DeleteBucketLifecycleInput>,
+) -> S3Result<S3Response<DeleteBucketLifecycleOutput>> {
+    set(account, &request.input.bucket, vec![]).await?;
+    Ok(S3Response::new(DeleteBucketLifecycleOutput::default()))
+}
+
+async fn set<D: Device>(account: &Account<D>, bucket: &str, rules: Vec<Rule>) -> S3Result<()> {
+    account
+        .update_container(bucket, move |settings| {
+            settings.lifecycle = rules;
+            Ok(())
+        })
+        .await?;
+    Ok(())
+}
+
+/// `x-amz-expiration` of an object, if its key stands for it and a rule removes it.
+pub(super) fn expiration<D: Device>(
+    account: &Account<D>,
+    bucket: &str,
+    key: &str,
+    object: &Arc<Object>,
+) -> Option<String> {
+    let (end, id) = account.end_of(bucket, key, object).filter(|(end, _)| *end < YEAR_10000)?;
+    let date = httpdate::fmt_http_date(SystemTime::from(end));
+    Some(format!("expiry-date=\"{date}\", rule-id=\"{}\"", in_path(&id)))
+}
+
+/// When an unfinished upload ends, and by which rule, if one ends it.
+pub(super) fn abortion<D: Device>(
+    account: &Account<D>,
+    bucket: &str,
+    key: &str,
+    started: Moment,
+) -> (Option<Timestamp>, Option<String>) {
+    let end = account.end_of_upload(bucket, key, started).filter(|(end, _)| *end < YEAR_10000);
+    end.map(|(end, id)| (timestamp(end), id)).unzip()
+}

@@ -1,0 +1,335 @@
+//! Signatures of version 2 in URLs and forms: `aws s3 presign` of the command line's version 1 and boto3 make them for
+//! every endpoint that is not Amazon's.
+//!
+//! They are computed here, for s3s does not compare them in constant time. HMAC with SHA-1 is sound where SHA-1 alone no
+//! longer is. All headers that begin with `x-amz-` are signed, but of the query only some names: a request with another
+//! name that could change what is asked is refused.
+
+use super::access::{Requester, is_in_chunks};
+use super::lenient;
+use super::signature::{has_version_4, pairs};
+use crate::catalogue::Moment;
+use crate::identity::Users;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use http::header::{AUTHORIZATION, HeaderName};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Method, Request, Uri};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use s3s::auth::{Credentials, SecretKey};
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
+use sha1::Sha1;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+
+/// The names in a query that only such a signature has.
+const OWN: [&str; 3] = ["AWSAccessKeyId", "Expires", "Signature"];
+
+/// The names in a query that it covers.
+const COVERED: [&str; 33] = [
+    "accelerate",
+    "acl",
+    "analytics",
+    "cors",
+    "defaultObjectAcl",
+    "delete",
+    "inventory",
+    "lifecycle",
+    "location",
+    "logging",
+    "metrics",
+    "notification",
+    "object-lock",
+    "partNumber",
+    "policy",
+    "replication",
+    "requestPayment",
+    "response-cache-control",
+    "response-content-disposition",
+    "response-content-encoding",
+    "response-content-language",
+    "response-content-type",
+    "response-expires",
+    "restore",
+    "storageClass",
+    "tagging",
+    "torrent",
+    "uploadId",
+    "uploads",
+    "versionId",
+    "versioning",
+    "versions",
+    "website",
+];
+
+/// The names that it does not cover and that may be there all the same: they choose the page of a list.
+const PAGES: [&str; 15] = [
+    "continuation-token",
+    "delimiter",
+    "encoding-type",
+    "fetch-owner",
+    "key-marker",
+    "list-type",
+    "marker",
+    "max-keys",
+    "max-parts",
+    "max-uploads",
+    "part-number-marker",
+    "prefix",
+    "start-after",
+    "upload-id-marker",
+    "version-id-marker",
+];
+
+/// What a header with such a signature is told: S3's own sentence, which some look for.
+pub(super) const REFUSED: &str = "The authorization mechanism you have provided is not supported. Please use \
+     AWS4-HMAC-SHA256.";
+
+/// Whether a URL has such a signature, or a part of one.
+pub(super) fn is_in(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    pairs(query).iter().any(|(name, _)| *name == OWN[0] || *name == OWN[2])
+}
+
+/// The signature of a text.
+fn sign(secret: &str, text: &[u8]) -> String {
+    let mut mac = Hmac::<Sha1>::new_from_slice(secret.as_bytes()).expect("HMAC takes keys of any length");
+    mac.update(text);
+    BASE64.encode(mac.finalize().into_bytes())
+}
+
+/// Who has signed one of these texts.
+///
+/// # Errors
+/// `InvalidAccessKeyId`; `SignatureDoesNotMatch`.
+pub(super) fn signer(
+    users: &Arc<Users>,
+    headers: &HeaderMap,
+    access_key: &str,
+    signature: &str,
+    texts: &[&[u8]],
+) -> S3Result<Requester> {
+    let (_, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
+    let is_right = texts
+        .iter()
+        .map(|text| sign(&secret, text).as_bytes().ct_eq(signature.as_bytes()))
+        .reduce(|a, b| a | b);
+    if !is_right.is_some_and(bool::from) {
+        return Err(s3_error!(SignatureDoesNotMatch));
+    }
+    let credentials =
+        Credentials { access_key: access_key.to_owned(), secret_key: SecretKey::from(secret.as_str()) };
+    Requester::new(users, Some(&credentials), headers)
+}
+
+/// Checks a URL's signature, and makes of the request one that needs none: its signer is in the extensions, the signature
+/// is gone, and what S3 takes from the query in place of headers is in the headers.
+///
+/// # Errors
+/// Those that S3 has for a signature that is not right, that has expired, or that does not cover what is asked.
+pub(super) fn check<B>(request: &mut Request<B>, users: &Arc<Users>, now: Moment) -> S3Result<()> {
+    let uri = request.uri().clone();
+    let query = query(&uri)?;
+    if request.headers().contains_key(AUTHORIZATION) || has_version_4(&uri) {
+        return Err(s3_error!(
+            InvalidArgument,
+            "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string parameter \
+             or the Authorization header should be specified"
+        ));
+    }
+    lift(&query, request.headers_mut())?;
+    let headers = request.headers();
+    if headers.contains_key("x-amz-security-token") {
+        let code = S3ErrorCode::Custom("InvalidToken".into());
+        let mut error = S3Error::with_message(code, "The provided token is malformed or otherwise invalid.");
+        error.set_status_code(http::StatusCode::BAD_REQUEST);
+        return Err(error);
+    }
+    if is_in_chunks(headers) {
+        return Err(s3_error!(
+            NotImplemented,
+            "A body in chunks (aws-chunked) cannot be sent to a signed URL."
+        ));
+    }
+    let own = |name: &str| {
+        query.get(name).map(|value| &**value).ok_or_else(|| {
+            s3_error!(
+                AccessDenied,
+                "Query-string authentication requires the Signature, Expires and AWSAccessKeyId parameters"
+            )
+        })
+    };
+    let (access_key, expires, signature) = (own(OWN[0])?, own(OWN[1])?, own(OWN[2])?);
+    let seconds: u64 = expires
+        .parse()
+        .map_err(|_| s3_error!(AccessDenied, "Invalid date (should be seconds since epoch): {expires}"))?;
+    if seconds <= now.seconds() {
+        return Err(s3_error!(AccessDenied, "Request has expired"));
+    }
+    let text = |path: &str| text(request.method(), path, &query, headers, expires);
+    let path = uri.path();
+    // A bucket is signed with a slash behind it or without.
+    let is_bucket = path.len() > 1 && !path[1..].contains('/');
+    let other = if is_bucket { format!("{path}/") } else { path.to_owned() };
+    let requester = signer(users, headers, access_key, signature, &[&text(path), &text(&other)])?;
+    *request.uri_mut() = rest(&uri, &query)?;
+    request.extensions_mut().insert(requester);
+    let method = request.method().clone();
+    lenient::loosen(&method, request.headers_mut());
+    Ok(())
+}
+
+type Query<'a> = BTreeMap<Cow<'a, str>, Cow<'a, str>>;
+
+/// Names and values of a query, each name once.
+fn query(uri: &Uri) -> S3Result<Query<'_>> {
+    let mut query = Query::new();
+    for (name, value) in pairs(uri.query().unwrap_or_default()) {
+        let is_known = OWN.contains(&&*name) || COVERED.contains(&&*name) || PAGES.contains(&&*name);
+        // It names the operation for logs, and nothing else.
+        if name == "x-id" {
+            continue;
+        }
+        if !is_known && header(&name).is_none() {
+            return Err(s3_error!(
+                AccessDenied,
+                "A signature of version 2 does not cover the query parameter {name}. Sign the URL with version 4."
+            ));
+        }
+        if query.insert(name, value).is_some() {
+            return Err(s3_error!(InvalidArgument, "A parameter of the query is there twice."));
+        }
+    }
+    Ok(query)
+}
+
+/// The header that a parameter of the query stands for.
+fn header(name: &str) -> Option<HeaderName> {
+    let name = name.to_ascii_lowercase();
+    let is_header = name.starts_with("x-amz-") || name == "content-md5" || name == "content-type";
+    is_header.then(|| HeaderName::try_from(name).ok())?
+}
+
+/// Puts into the headers what stands in the query in their place.
+fn lift(query: &Query<'_>, headers: &mut HeaderMap) -> S3Result<()> {
+    for (name, value) in query {
+        let Some(header) = header(name) else { continue };
+        if !headers.contains_key(&header) {
+            let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
+                s3_error!(InvalidArgument, "A parameter of the query cannot be the value of a header.")
+            })?;
+            headers.insert(header, value);
+        }
+    }
+    Ok(())
+}
+
+/// What is signed.
+fn text(method: &Method, path: &str, query: &Query<'_>, headers: &HeaderMap, expires: &str) -> Vec<u8> {
+    let value = |name: &str| headers.get(name).map_or(&b""[..], HeaderValue::as_bytes);
+    let lines = [method.as_str().as_bytes(), value("content-md5"), value("content-type"), expires.as_bytes()];
+    let mut text = Vec::new();
+    for line in lines {
+        text.extend_from_slice(line);
+        text.push(b'\n');
+    }
+    let mut names: Vec<&str> =
+        headers.keys().map(HeaderName::as_str).filter(|name| name.starts_with("x-amz-")).collect();
+    names.sort_unstable();
+    for name in names {
+        let values: Vec<&[u8]> =
+            headers.get_all(name).iter().map(|value| value.as_bytes().trim_ascii()).collect();
+        text.extend_from_slice(name.as_bytes());
+        text.push(b':');
+        text.extend_from_slice(&values.join(&b","[..]));
+        text.push(b'\n');
+    }
+    text.extend_from_slice(path.as_bytes());
+    for (at, (name, value)) in query.iter().filter(|(name, _)| COVERED.contains(&&***name)).enumerate() {
+        text.push(if at == 0 { b'?' } else { b'&' });
+        text.extend_from_slice(name.as_bytes());
+        if !value.is_empty() {
+            text.push(b'=');
+            text.extend_from_slice(value.as_bytes());
+        }
+    }
+    text
+}
+
+/// The target without the signature and without what became a header.
+fn rest(uri: &Uri, query: &Query<'_>) -> S3Result<Uri> {
+    let kept = query.iter().filter(|(name, _)| COVERED.contains(&&***name) || PAGES.contains(&&***name));
+    let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let kept: Vec<String> = kept.map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
+    let target = match kept.is_empty() {
+        true => uri.path().to_owned(),
+        false => format!("{}?{}", uri.path(), kept.join("&")),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(target).map_err(|_| s3_error!(InvalidURI))?);
+    Uri::from_parts(parts).map_err(|_| s3_error!(InvalidURI))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Amazon's own example of such a URL, with the headers of its upload: what is signed, to the letter.
+    #[test]
+    fn what_is_signed_is_what_s3_documents() {
+        let uri = Uri::from_static(
+            "/bucket/photos/puppy.jpg?versionId=3&acl&prefix=p&response-content-type=text%2Fplain&Expires=1&Signature=s&\
+             AWSAccessKeyId=k",
+        );
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("content-md5", "4gJE4saaMU4BqNR0kLY+lw=="),
+            ("content-type", "image/jpeg"),
+            ("host", "localhost"),
+            ("x-amz-meta-b", " two "),
+            ("x-amz-meta-a", "one"),
+            ("x-amz-meta-b", "three"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        let query = query(&uri).expect("a query");
+        let text = text(&Method::PUT, uri.path(), &query, &headers, "1");
+        assert_eq!(
+            String::from_utf8(text).expect("text"),
+            "PUT\n4gJE4saaMU4BqNR0kLY+lw==\nimage/jpeg\n1\nx-amz-meta-a:one\nx-amz-meta-b:two,three\n\
+             /bucket/photos/puppy.jpg?acl&response-content-type=text/plain&versionId=3"
+        );
+    }
+
+    #[test]
+    fn a_signature_is_the_one_of_amazons_documentation() {
+        let text = b"GET\n\n\nTue, 27 Mar 2007 19:36:42 +0000\n/awsexamplebucket1/photos/puppy.jpg";
+        let secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+        assert_eq!(sign(secret, text), "qgk2+6Sv9/oM7G3qLEjTH1a1l1g=");
+    }
+
+    #[test]
+    fn what_the_signature_does_not_cover_is_refused_or_left_out() {
+        let verdict = |target: &'static str| {
+            let uri = Uri::from_static(target);
+            let query = query(&uri).map_err(|error| error.code().as_str().to_owned())?;
+            rest(&uri, &query).map(|uri| uri.to_string()).map_err(|error| error.code().as_str().to_owned())
+        };
+        assert_eq!(verdict("/b/k?Expires=1&Signature=a&AWSAccessKeyId=k&x-id=GetObject"), Ok("/b/k".into()));
+        assert_eq!(
+            verdict("/b?Signature=a&list-type=2&prefix=a%2F"),
+            Ok("/b?list%2Dtype=2&prefix=a%2F".into())
+        );
+        assert_eq!(verdict("/b/k?Signature=a&x-amz-acl=private&uploads"), Ok("/b/k?uploads=".into()));
+        for name in ["ownershipControls", "attributes", "encryption", "publicAccessBlock", "nonsense", "ACL"]
+        {
+            let target: &'static str = format!("/b/k?Signature=a&{name}").leak();
+            assert_eq!(verdict(target), Err("AccessDenied".into()), "{name}");
+        }
+        assert_eq!(verdict("/b/k?Signature=a&acl&acl"), Err("InvalidArgument".into()));
+        assert_eq!(verdict("/b/k?Signature=a&%53ignature=b"), Err("InvalidArgument".into()));
+    }
+}

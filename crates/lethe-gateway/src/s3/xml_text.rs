@@ -1,0 +1,97 @@
+//! Text in answers that XML 1.0 has no way to write, or that its readers would change.
+//!
+//! A key may hold any character. A carriage return is written as a reference, since a reader takes a bare one for a line
+//! feed. Most control characters cannot be written at all: a list that holds one is refused unless it is asked for with
+//! `encoding-type`, and elsewhere the element is left out, as its client knows what it has asked about.
+
+use http::header::CONTENT_LENGTH;
+use http::{Response, StatusCode};
+use s3s::{Body, S3Error, S3ErrorCode};
+
+/// The verbs whose answers have names that can be asked for in another form.
+const LISTS: [&str; 4] = ["ListObjects", "ListObjectsV2", "ListObjectVersions", "ListMultipartUploads"];
+
+/// The same answer in XML that says what was meant.
+pub(super) fn repaired(mut response: Response<Body>, verb: &str) -> Response<Body> {
+    // The bytes of an object are its owner's, and may look like XML.
+    if verb == "GetObject" {
+        return response;
+    }
+    let Some(text) = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.into()).ok()) else {
+        return response;
+    };
+    let is_clean = !text.contains(|letter| letter == '\r' || is_forbidden(letter));
+    if is_clean || !text.starts_with("<?xml") {
+        return response;
+    }
+    if text.contains(is_forbidden) && LISTS.contains(&verb) {
+        let refusal = S3Error::with_message(
+            S3ErrorCode::InvalidRequest,
+            "This page of the list has a name with a character that XML cannot hold. Ask for it with encoding-type=url.",
+        );
+        return refusal.to_http_response().unwrap_or_else(|_| {
+            let mut answer = Response::default();
+            *answer.status_mut() = StatusCode::BAD_REQUEST;
+            answer
+        });
+    }
+    response.headers_mut().remove(CONTENT_LENGTH);
+    response.map(|_| Body::from(without_forbidden(&text).replace('\r', "&#13;")))
+}
+
+/// Whether XML 1.0 leaves a character out (section 2.2), as a reference too.
+fn is_forbidden(letter: char) -> bool {
+    matches!(letter, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// The same without the elements whose text cannot be written.
+fn without_forbidden(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(is_forbidden) {
+        let (Some(start), Some(end)) = (rest[..at].rfind('<'), rest[at..].find('>')) else { break };
+        kept.push_str(&rest[..start]);
+        rest = &rest[at + end + 1..];
+    }
+    kept.push_str(rest);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(verb: &str, text: &str) -> (u16, String) {
+        let answer = repaired(Response::new(Body::from(text.to_owned())), verb);
+        let status = answer.status().as_u16();
+        (status, String::from_utf8(answer.into_body().bytes().expect("whole").into()).expect("UTF-8"))
+    }
+
+    #[test]
+    fn a_carriage_return_is_written_so_that_a_reader_gets_one() {
+        let (status, text) = answer("ListObjects", "<?xml?><Key>a\rb\n</Key>");
+        assert_eq!((status, text.as_str()), (200, "<?xml?><Key>a&#13;b\n</Key>"));
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_written_is_refused_with_what_to_ask_for() {
+        for letter in ['\0', '\u{1}', '\u{1f}', '\u{ffff}'] {
+            let (status, text) = answer("ListObjectsV2", &format!("<?xml?><Key>{letter}</Key>"));
+            assert_eq!(status, 400);
+            assert!(text.contains("encoding-type=url"), "{text}");
+        }
+        assert_eq!(answer("ListObjectsV2", "<?xml?><Key>\t\n\u{7f}\u{fffd}</Key>").0, 200);
+    }
+
+    #[test]
+    fn elsewhere_the_element_that_cannot_be_written_is_left_out() {
+        let (status, text) = answer("ListParts", "<?xml?><R><Key>a\u{1}b\u{2}</Key><N>1</N><B>\u{3}</B></R>");
+        assert_eq!((status, text.as_str()), (200, "<?xml?><R><N>1</N></R>"));
+    }
+
+    #[test]
+    fn the_bytes_of_an_object_stay_as_they_are() {
+        assert_eq!(answer("GetObject", "<?xml?>\r\u{1}").1, "<?xml?>\r\u{1}");
+        assert_eq!(answer("HeadObject", "\r\u{1}").1, "\r\u{1}");
+    }
+}

@@ -1,0 +1,141 @@
+//! URLs signed with version 2, as the AWS command line's version 1 and boto3 make them.
+
+use super::authorization::{prepared, verbs};
+use super::server::{Answer, Server, keys};
+use super::signer::{SIGNED_BY_VERSION_2, Signer};
+use time::OffsetDateTime;
+
+const OWNER: Signer<'static> = Signer { access_key: keys::OWNER, secret: "owner-secret", date: "" };
+/// Names of a query that choose the page of a list: not signed, and free.
+const PAGES: [&str; 1] = ["list-type"];
+
+fn in_a_minute() -> i64 {
+    OffsetDateTime::now_utc().unix_timestamp() + 60
+}
+
+async fn send(server: &Server, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    server.unsigned(method, target, headers, body).await
+}
+
+#[tokio::test]
+async fn every_verb_answers_its_owner_or_is_not_covered_by_such_a_signature() {
+    let (server, upload) = prepared().await;
+    for verb in verbs(&upload) {
+        let target = OWNER.presign_with_version_2(verb.method, &verb.target, verb.headers, in_a_minute());
+        let answer = send(&server, verb.method, &target, verb.headers, verb.body.as_bytes()).await;
+        let query = verb.target.split_once('?').map_or("", |(_, query)| query);
+        let names =
+            query.split('&').filter_map(|pair| pair.split('=').next()).filter(|name| !name.is_empty());
+        let mut uncovered = names.filter(|name| !SIGNED_BY_VERSION_2.contains(name) && !PAGES.contains(name));
+        let expected = if uncovered.next().is_some() { "403 AccessDenied" } else { verb.right };
+        assert_eq!(answer.verdict(), expected, "{}: {}", verb.name, answer.body);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn no_verb_answers_who_may_not_ask_by_such_a_url() {
+    let (server, upload) = prepared().await;
+    let before = server.gateway.usage();
+    let member = Signer { access_key: keys::MEMBER, secret: "member-secret", date: "" };
+    let other = Signer { secret: "another", ..OWNER };
+    let nobody = Signer { access_key: "nobody", ..OWNER };
+    for verb in verbs(&upload) {
+        let sign = |signer: Signer<'_>| {
+            signer.presign_with_version_2(verb.method, &verb.target, verb.headers, in_a_minute())
+        };
+        let other_method = if verb.method == "GET" { "PUT" } else { "GET" };
+        let past = in_a_minute() - 61;
+        for (way, target) in [
+            ("wrong secret", sign(other)),
+            ("unknown key", sign(nobody)),
+            ("member", sign(member)),
+            ("expired", OWNER.presign_with_version_2(verb.method, &verb.target, verb.headers, past)),
+            (
+                "for another method",
+                OWNER.presign_with_version_2(other_method, &verb.target, verb.headers, in_a_minute()),
+            ),
+            ("with both signatures", format!("{}&X-Amz-Signature=00", sign(OWNER))),
+            ("without an expiry", sign(OWNER).replace("Expires", "Expired")),
+            ("twice", format!("{0}&Signature=a", sign(OWNER))),
+        ] {
+            let answer = send(&server, verb.method, &target, verb.headers, verb.body.as_bytes()).await;
+            assert!((400..404).contains(&answer.status), "{}, {way}: {}", verb.name, answer.verdict());
+        }
+    }
+    assert_eq!(server.gateway.usage(), before, "nothing was changed");
+    assert_eq!(server.device.take_log(), [], "nothing was read or written");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_url_is_good_for_what_was_signed_and_for_nothing_else() {
+    let (server, _) = prepared().await;
+    let expires = in_a_minute();
+    let sign = |method, target, headers: &[(&str, &str)]| {
+        OWNER.presign_with_version_2(method, target, headers, expires)
+    };
+    let get = sign("GET", "/bucket/object", &[]);
+    let answer = send(&server, "GET", &get, &[], b"").await;
+    assert_eq!((answer.verdict().as_str(), &*answer.body), ("200", "content"));
+    let answer = send(&server, "GET", &get, &[("range", "bytes=1-3")], b"").await;
+    assert_eq!((answer.verdict().as_str(), &*answer.body), ("206", "ont"));
+    // A range that is none, and an ETag without quotes: taken as those of other requests are.
+    let answer = send(&server, "GET", &get, &[("range", "lines=1-3")], b"").await;
+    assert_eq!((answer.verdict().as_str(), &*answer.body), ("200", "content"));
+    let later = expires + 1;
+    let longer = get.replace(&expires.to_string(), &later.to_string());
+    assert_eq!(send(&server, "GET", &longer, &[], b"").await.verdict(), "403 SignatureDoesNotMatch");
+    for more in ["&acl", "&uploadId=0", "&response-content-type=text/html"] {
+        let answer = send(&server, "GET", &format!("{get}{more}"), &[], b"").await;
+        assert_eq!(answer.verdict(), "403 SignatureDoesNotMatch", "{more}");
+    }
+    for more in ["&attributes", "&nonsense=1"] {
+        let answer = send(&server, "GET", &format!("{get}{more}"), &[], b"").await;
+        assert_eq!(answer.verdict(), "403 AccessDenied", "{more}");
+    }
+    let shown = sign("GET", "/bucket/object?response-content-type=a/b", &[]);
+    let answer = send(&server, "GET", &shown, &[], b"").await;
+    assert_eq!((answer.verdict().as_str(), answer.header("content-type")), ("200", Some("a/b")));
+
+    let put = sign("PUT", "/bucket/new", &[]);
+    for header in [("x-amz-copy-source", "/bucket/object"), ("x-amz-tagging", "a=b"), ("content-type", "a/b")]
+    {
+        let answer = send(&server, "PUT", &put, &[header], b"").await;
+        assert_eq!(answer.verdict(), "403 SignatureDoesNotMatch", "{header:?}");
+    }
+    let chunks = [("x-amz-content-sha256", "STREAMING-UNSIGNED-PAYLOAD-TRAILER")];
+    let target = sign("PUT", "/bucket/new", &chunks);
+    assert_eq!(send(&server, "PUT", &target, &chunks, b"0\r\n\r\n").await.verdict(), "501 NotImplemented");
+    assert_eq!(send(&server, "PUT", &put, &[], b"new").await.verdict(), "200");
+    // boto3 puts headers into the query, and sends them or not.
+    let headers = [("content-type", "text/plain"), ("x-amz-meta-colour", "green")];
+    let target =
+        format!("{}&content-type=text%2Fplain&x-amz-meta-colour=green", sign("PUT", "/bucket/new", &headers));
+    for sent in [&headers[..], &[]] {
+        assert_eq!(send(&server, "PUT", &target, sent, b"new").await.verdict(), "200");
+        let head = send(&server, "HEAD", &sign("HEAD", "/bucket/new", &[]), &[], b"").await;
+        assert_eq!(
+            (head.header("content-type"), head.header("x-amz-meta-colour")),
+            (Some("text/plain"), Some("green"))
+        );
+    }
+    let lists = sign("GET", "/bucket", &[]);
+    let answer = send(&server, "GET", &format!("{lists}&list-type=2&prefix=ne"), &[], b"").await;
+    assert_eq!(answer.element("Key"), Some("new"));
+    // boto3 signs a bucket's path with a slash behind it, and sends it without.
+    let slashed = sign("GET", "/bucket/", &[]).replacen("/bucket/?", "/bucket?", 1);
+    assert_eq!(send(&server, "GET", &slashed, &[], b"").await.verdict(), "200");
+    let deeper = sign("GET", "/bucket/object/", &[]).replacen("object/?", "object?", 1);
+    assert_eq!(send(&server, "GET", &deeper, &[], b"").await.verdict(), "403 SignatureDoesNotMatch");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_header_with_such_a_signature_is_refused() {
+    let (server, _) = prepared().await;
+    let headers = [("authorization", "AWS owner:c2lnbmF0dXJl"), ("date", "Tue, 27 Mar 2007 19:36:42 +0000")];
+    let answer = send(&server, "GET", "/bucket/object", &headers, b"").await;
+    assert_eq!(answer.verdict(), "400 InvalidRequest");
+    server.stop().await;
+}

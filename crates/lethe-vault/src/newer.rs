@@ -1,0 +1,103 @@
+//! What it means that the store holds a bucket version newer than the newest that the trusted disk knows of.
+//!
+//! Most probably another gateway has gone on with the vault since, and the trusted disk is a copy from before. That is
+//! told by what only a holder of the key can make: a claim of the version's epoch, or a slot that opens. Whatever has
+//! neither was planted by somebody who can write to the store.
+
+use crate::checkpoint::Checkpoint;
+use crate::engine::Work;
+use crate::error::VaultError;
+use crate::header::VaultHeader;
+use crate::ownership::Claims;
+use crate::record::{Input, Record};
+use crate::recovery::newest_known;
+use crate::session::{VaultStore, carry_out};
+use lethe_core::store::BucketVersion;
+use lethe_core::words::{Slot, Version};
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::parallel::Workers;
+use lethe_seal::sealed::{Resolved, Sealed};
+
+/// Where a newer version comes from that no other gateway has written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Somebody without the key, and why.
+    Planted(&'static str),
+    /// Of the epoch that this disk has claimed and written nothing in: planted, or a copy of the disk from between the
+    /// claim and the first record went on. No key is known that could tell.
+    Unclear,
+}
+
+/// Judges newer versions, for one trusted disk.
+pub(crate) struct Judge<'a, U> {
+    sealed: Sealed<&'a U>,
+    claims: Claims<'a, U>,
+    buckets: u64,
+    known: Version,
+    claimed: u32,
+}
+
+impl<'a, U: VaultStore> Judge<'a, U> {
+    /// Whoever has this state on the trusted disk, and has claimed the epochs up to `claimed`.
+    pub(crate) fn new(
+        store: &'a U,
+        master: &'a MasterKey,
+        header: &VaultHeader,
+        (checkpoint, records): (&Checkpoint, &[Record]),
+        claimed: u32,
+    ) -> Result<Self, VaultError> {
+        let cipher = header.parameters.cipher()?;
+        let sealed = Sealed::new(store, master, cipher, checkpoint.versions.clone(), Workers::single())?;
+        for record in records {
+            if let Input::Epoch(epoch) = record.input {
+                sealed.replay_epoch(epoch)?;
+            }
+        }
+        let claims = Claims { blobs: store, master, vault: header.vault };
+        let buckets = header.parameters.layout().buckets();
+        Ok(Judge { sealed, claims, buckets, known: newest_known(checkpoint, records), claimed })
+    }
+
+    /// Where `newer` comes from.
+    ///
+    /// # Errors
+    /// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if it comes from another gateway of this vault,
+    /// and those of the store.
+    pub(crate) async fn judge(&self, newer: BucketVersion) -> Result<Origin, VaultError> {
+        let theirs = newer.version.epoch;
+        if theirs > self.known.epoch {
+            if theirs == self.claimed {
+                return Ok(Origin::Unclear);
+            }
+            // Perhaps it was claimed since the claims were listed.
+            if self.claims.is_claimed(theirs).await? {
+                return Err(VaultError::Displaced { ours: self.known.epoch, theirs });
+            }
+            return Ok(Origin::Planted("is of an epoch that nobody has claimed"));
+        }
+        if newer.bucket.0 >= self.buckets {
+            return Ok(Origin::Planted("is of no bucket of this vault"));
+        }
+        if self.opens(newer).await? {
+            return Err(VaultError::StaleTrustedState(format!(
+                "the store holds {}, and the newest known here is {}",
+                newer.version, self.known
+            )));
+        }
+        Ok(Origin::Planted("was not made with this vault's key"))
+    }
+
+    /// Whether any slot of it opens: only a holder of the key has written that.
+    async fn opens(&self, of: BucketVersion) -> Result<bool, VaultError> {
+        for index in 0..self.sealed.layout().extent(of.bucket).slots {
+            let slot = Slot { bucket: of.bucket, index };
+            let read = Work::Read(vec![Resolved { slot, version: of.version }]);
+            match carry_out(&self.sealed, read).await.map_err(VaultError::from) {
+                Ok(_) => return Ok(true),
+                Err(error) if error.is_tampering() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+}
