@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -127,3 +128,53 @@ def test_a_library_that_is_not_lethes_is_refused(page_run, tmp_path):
         answer = page_run(["--library", str(other)], python(), "-c", "print('began')")
         assert answer.returncode == 1 and answer.stdout == "", answer
         assert "is not Lethe's library" in answer.stderr, answer.stderr
+
+
+SHARE = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#define MIB (1 << 20)
+int main(int count, char **words) {
+    int paged = atoi(words[1]), own = atoi(words[2]);
+    char *heap = malloc(paged * MIB);
+    FILE *file = tmpfile();
+    ftruncate(fileno(file), own * MIB);
+    char *mapped = mmap(0, own * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(file), 0);
+    for (int i = 0; i < paged * MIB; i += 4096) heap[i] = 1;
+    for (int i = 0; i < own * MIB; i += 4096) mapped[i] = 1;
+    if (words[3]) execv(words[3], words + 3);
+    return count < 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("paged", "own", "warned"), [(8, 4, False), (4, 8, True)])
+def test_the_report_says_which_share_of_the_memory_was_paged(page_run, tmp_path, paged, own, warned):
+    source, program = tmp_path / "share.c", tmp_path / "share"
+    source.write_text(SHARE)
+    subprocess.run(["cc", "-O0", "-o", program, source], check=True)
+    for more in [[], ["/bin/echo", "other"]]:
+        ended = page_run(["--resident", "64"], program, str(paged), str(own), *more)
+        assert ended.returncode == 0, ended.stderr
+        share = re.search(r"paged ([\d.]+) of ([\d.]+) MiB", ended.stderr)
+        assert share, ended.stderr
+        assert paged <= float(share[1]) < paged + 0.5 and paged + own <= float(share[2]) < paged + own + 2, share
+        assert ("warning: less than half" in ended.stderr) == warned, ended.stderr
+        assert ("made way for echo" in ended.stderr) == bool(more), ended.stderr
+
+
+def test_programs_that_are_started_are_told_of(page_run, tool, tmp_path):
+    source = tmp_path / "empty.c"
+    source.write_text("int one;\n")
+    compiler = page_run(["--resident", "256"], tool("gcc"), "-c", "-o", tmp_path / "empty.o", source)
+    assert compiler.returncode == 0, compiler.stderr
+    assert re.search(r"warning: [12] programs? that it started ran unpaged \(first: cc1\)", compiler.stderr)
+    script = "import os, subprocess; subprocess.run(['true']); os.system('true'); os.popen('true').close()"
+    children = page_run(["--resident", "256"], python(), "-c", script)
+    assert re.search(r"warning: 3 programs that it started ran unpaged \(first: true\)", children.stderr), children
+    alone = page_run(["--resident", "256"], python(), "-c", "pass")
+    assert "that it started" not in alone.stderr, alone.stderr

@@ -26,7 +26,7 @@ typedef struct lethe_options {
     uint64_t unmapped;        /* resident pages that are given a second chance; 0: first in, first out */
     uint64_t threads;         /* threads of the parallel schemes; 0: the machine's processors, at most K + 1 */
     const char *scheme;       /* plain, detworam, eager, parallel, eager-parallel, path, opam */
-    const char *cipher;       /* aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 */
+    const char *cipher;       /* aes-256-gcm, chacha20-hmac-sha256, aegis-256x2, aegis-256x4 */
     const char *trap;         /* handler-thread, in-thread (then no system call may touch the region) */
     uint64_t second_process;  /* not 0: a process beside this one works for the eager and parallel schemes */
     uint64_t together;        /* not 0: while one thread faults, it and the handler thread are bound to one processor */

@@ -68,13 +68,16 @@ impl fmt::Debug for OnFailure {
     }
 }
 
-/// Ends the process with one line, which names the slot of untrusted memory but not the page that was touched. It
-/// allocates nothing and takes no lock.
+/// Ends the process with one line, which names the slot of untrusted memory but not the page that was touched.
 pub(crate) fn abort(failure: &Failure) -> ! {
+    end(&failure.error)
+}
+
+/// Ends the process with one line. It allocates nothing and takes no lock.
+pub(crate) fn end(why: &dyn fmt::Display) -> ! {
     let mut line = Line { bytes: [0; 512], len: 0 };
     // What does not fit is left out.
-    let _ =
-        writeln!(line, "lethe-pager: {}; the process ends here, not to go on with wrong data", failure.error);
+    let _ = writeln!(line, "lethe-pager: {why}; the process ends here, not to go on with wrong data");
     line.bytes[line.bytes.len() - 1] = b'\n';
     // Nobody is left to be told if standard error is gone.
     let _ = rustix::io::write(rustix::stdio::stderr(), &line.bytes[..line.len]);

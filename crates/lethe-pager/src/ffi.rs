@@ -7,6 +7,7 @@ use crate::options::{HandlerProcessor, Options};
 use crate::region::Region;
 use rustix::fd::{AsFd, AsRawFd};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
 
 /// `lethe_options`.
@@ -84,9 +85,11 @@ pub unsafe extern "C" fn lethe_region_new(
     error_bytes: usize,
 ) -> *mut Region {
     // SAFETY: the caller promises it.
-    let region =
-        unsafe { read(&*options) }.and_then(|options| Region::new(options).map_err(|e| e.to_string()));
-    match region {
+    let options = unsafe { read(&*options) };
+    // No panic may reach C: whatever the options are, it is told.
+    let make = || options.and_then(|options| Region::new(options).map_err(|error| error.to_string()));
+    let made = catch_unwind(AssertUnwindSafe(make));
+    match made.unwrap_or_else(|_| Err("a region with these options cannot be made".to_owned())) {
         Ok(region) => Box::into_raw(Box::new(region)),
         Err(why) => {
             if !error.is_null() && error_bytes > 0 {
@@ -119,7 +122,8 @@ unsafe fn read(from: &LetheOptions) -> Result<Options, String> {
         )
     };
     Ok(Options {
-        resident: from.resident as usize,
+        // More than all of them are all of them.
+        resident: from.resident.min(from.pages) as usize,
         untrusted_bytes: from.untrusted_bytes,
         ratio: from.ratio,
         policy,
@@ -202,6 +206,8 @@ pub unsafe extern "C" fn lethe_region_counters(region: *const Region) -> LetheCo
         write_nanos,
         read_nanos,
         idle_nanos,
+        held_pages: _,
+        most_held_pages: _,
     } = unsafe { &*region }.counters();
     LetheCounters {
         faults,

@@ -29,9 +29,15 @@ extern crate alloc;
 pub mod fault;
 
 #[cfg(feature = "linux")]
+pub mod access;
+#[cfg(feature = "linux")]
+pub mod addresses;
+#[cfg(feature = "linux")]
 pub mod after_fault;
 #[cfg(feature = "linux")]
 pub mod error;
+#[cfg(feature = "linux")]
+mod extents;
 #[cfg(feature = "linux")]
 pub mod failure;
 #[cfg(feature = "linux")]
@@ -44,6 +50,8 @@ pub mod options;
 mod private;
 #[cfg(feature = "linux")]
 pub mod region;
+#[cfg(feature = "linux")]
+pub mod runs;
 #[cfg(feature = "linux")]
 pub mod scheme;
 #[cfg(feature = "linux")]

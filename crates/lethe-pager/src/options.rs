@@ -71,6 +71,10 @@ pub struct Options {
     pub step_pages: Option<u32>,
     /// Where the handler thread runs.
     pub handler_processor: HandlerProcessor,
+    /// Whether the handler thread has a table of descriptors of its own, a copy of the program's when the region is made:
+    /// a program that closes every descriptor does not close the pager's. What is in the copy stays open with the region.
+    /// No unless told otherwise.
+    pub own_descriptors: bool,
     /// What becomes of a thread whose page cannot be brought in.
     pub on_failure: OnFailure,
     /// Who is told of every fault.
@@ -96,6 +100,7 @@ impl Options {
             second_process: false,
             step_pages: None,
             handler_processor: HandlerProcessor::default(),
+            own_descriptors: false,
             on_failure: OnFailure::default(),
             after_fault: AfterFault::default(),
             meters: None,

@@ -3,7 +3,9 @@
 
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MlockFlags, MprotectFlags, ProtFlags};
+use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Anonymous memory that is kept out of core dumps, of children after `fork`, and, where the limit on locked memory
 /// allows it, out of swap. Nothing is resident before it is touched. Between its two parts lies a page that faults.
@@ -12,7 +14,7 @@ pub(crate) struct PrivateMapping {
     first_bytes: usize,
     second_at: usize,
     bytes: usize,
-    locked: bool,
+    locked: AtomicBool,
 }
 
 // SAFETY: it is an address range; whoever follows the addresses argues for it.
@@ -30,37 +32,45 @@ impl PrivateMapping {
         let start = unsafe {
             rustix::mm::mmap_anonymous(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, flags)?
         };
-        let mut mapping =
-            PrivateMapping { start: start.cast(), first_bytes, second_at, bytes, locked: false };
+        let locked = AtomicBool::new(false);
+        let mapping = PrivateMapping { start: start.cast(), first_bytes, second_at, bytes, locked };
         // SAFETY: the guard lies within the new mapping.
         unsafe { rustix::mm::mprotect(mapping.at(first_bytes).cast(), page_bytes, MprotectFlags::empty())? };
-        for advice in [Advice::LinuxDontDump, Advice::LinuxDontFork, Advice::LinuxNoHugepage] {
-            // SAFETY: the advice loses no contents, and the mapping is new.
-            match unsafe { rustix::mm::madvise(start, bytes, advice) } {
-                // A kernel without huge pages does not know the last one.
-                Err(Errno::INVAL) if advice == Advice::LinuxNoHugepage => {}
-                other => other?,
-            }
-        }
-        mapping.locked = mapping.lock();
+        // SAFETY: the mapping is new.
+        unsafe { guard(start, bytes)? };
+        mapping.lock();
         Ok(mapping)
     }
 
     /// Both parts or none: pages move between them.
-    fn lock(&self) -> bool {
-        let parts = [(self.start, self.first_bytes), (self.at(self.second_at), self.bytes - self.second_at)];
+    fn lock(&self) {
         // SAFETY: locking changes no contents.
         let lock = |(start, bytes): (*mut u8, usize)| unsafe {
             rustix::mm::mlock_with(start.cast(), bytes, MlockFlags::ONFAULT)
         };
-        let locked = parts.into_iter().all(|part| lock(part).is_ok());
-        if !locked {
-            for (start, bytes) in parts {
-                // SAFETY: as above. What was not locked need not be unlocked.
-                let _ = unsafe { rustix::mm::munlock(start.cast(), bytes) };
-            }
+        if self.parts().into_iter().all(|part| lock(part).is_ok()) {
+            self.is_locked_now();
+        } else {
+            self.unlock();
         }
-        locked
+    }
+
+    fn parts(&self) -> [(*mut u8, usize); 2] {
+        [(self.start, self.first_bytes), (self.at(self.second_at), self.bytes - self.second_at)]
+    }
+
+    /// Lets both parts be swapped out.
+    pub(crate) fn unlock(&self) {
+        for (start, bytes) in self.parts() {
+            // SAFETY: unlocking changes no contents. What was not locked need not be unlocked.
+            let _ = unsafe { rustix::mm::munlock(start.cast(), bytes) };
+        }
+        self.locked.store(false, Ordering::Relaxed);
+    }
+
+    /// All memory of the process was locked.
+    pub(crate) fn is_locked_now(&self) {
+        self.locked.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn first(&self) -> *mut u8 {
@@ -81,12 +91,34 @@ impl PrivateMapping {
 
     /// Whether it is kept out of swap.
     pub(crate) fn is_locked(&self) -> bool {
-        self.locked
+        self.locked.load(Ordering::Relaxed)
     }
 
     fn at(&self, offset: usize) -> *mut u8 {
         self.start.wrapping_add(offset)
     }
+}
+
+/// Keeps memory out of core dumps and of children, and in pages of its own. It loses no contents.
+///
+/// # Safety
+/// The memory is the caller's.
+pub(crate) unsafe fn guard(start: *mut c_void, bytes: usize) -> Result<(), Errno> {
+    for advice in [
+        Advice::LinuxDontDump,
+        Advice::LinuxDontFork,
+        // One page at a time moves. And pages that are shared because they look alike tell others what is in them.
+        Advice::LinuxNoHugepage,
+        Advice::LinuxUnmergeable,
+    ] {
+        // SAFETY: as the caller promises.
+        match unsafe { rustix::mm::madvise(start, bytes, advice) } {
+            // A kernel without huge pages, or that never merges any, does not know it.
+            Err(Errno::INVAL) if matches!(advice, Advice::LinuxNoHugepage | Advice::LinuxUnmergeable) => {}
+            other => other?,
+        }
+    }
+    Ok(())
 }
 
 impl Drop for PrivateMapping {

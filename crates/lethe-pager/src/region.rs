@@ -2,12 +2,13 @@
 #![allow(unsafe_code, reason = "a region is handed out as a slice; the argument stands beside it")]
 
 use crate::error::Error;
+use crate::extents::Extents;
 use crate::fault::counters::Counters;
 use crate::linux::follow::Binding;
 use crate::linux::handler_thread::HandlerThread;
 use crate::linux::in_thread::InThread;
-use crate::linux::pages::Pages;
-use crate::linux::paging::Paging;
+use crate::linux::pages::{Pages, beside_region};
+use crate::linux::paging::{Inner, Paging};
 use crate::linux::userfaultfd::{Delivery, Userfaultfd};
 use crate::options::{Options, PAGE_BYTES};
 use crate::private::PrivateMapping;
@@ -66,17 +67,21 @@ impl Region {
         let Built { faults, trusted_bytes, threads } = options.scheme.build(&options, Arc::clone(&shared))?;
 
         let bytes = options.pages as usize * PAGE_BYTES;
-        let frames = crate::fault::policy::frames(options.policy) * PAGE_BYTES;
-        let mapping =
-            PrivateMapping::new(bytes, frames, PAGE_BYTES).map_err(refused("the region's addresses"))?;
+        let frames = crate::fault::policy::frames(options.policy);
+        let mapping = PrivateMapping::new(bytes, beside_region(frames) * PAGE_BYTES, PAGE_BYTES)
+            .map_err(refused("the region's addresses"))?;
         let mapping = Arc::new(mapping);
         let start = mapping.first() as usize;
         uffd.register(start, bytes)?;
         if uffd.moves() {
-            uffd.register(mapping.second() as usize, mapping.second_bytes())?;
+            // All but the buffer, into which nothing is moved.
+            uffd.register(mapping.second() as usize, mapping.second_bytes() - PAGE_BYTES)?;
         }
-        let pages = Pages::new(Arc::clone(&uffd), Arc::clone(&mapping), delivery == Delivery::Messages);
-        let paging = Arc::new(Paging::new(faults, pages, start, &options));
+        let wake = delivery == Delivery::Messages;
+        let extents = Extents::in_a_row(start, bytes);
+        let pages = Pages::new(Arc::clone(&uffd), Arc::clone(&mapping), extents, frames, wake);
+        let paging = Paging::new(faults, pages, start..start + bytes, &options);
+        let paging = Arc::new(paging.map_err(refused("a stack"))?);
         let binding = Arc::new(Binding::default());
         let trap = match options.trap {
             Trap::HandlerThread => Registration::HandlerThread {
@@ -84,6 +89,7 @@ impl Region {
                     Arc::clone(&paging),
                     uffd,
                     options.handler_processor,
+                    options.own_descriptors,
                     Arc::clone(&binding),
                 )?,
             },
@@ -180,7 +186,8 @@ impl Region {
     /// Trusted memory in bytes: resident pages, frames, the pager's bookkeeping, the scheme's, sealing's.
     pub fn trusted_bytes(&self) -> usize {
         let resident = self.options.resident * PAGE_BYTES + self.mapping.second_bytes();
-        resident + self.scheme_bytes + self.paging.with(|inner| inner.faults.trusted_bytes())
+        let bookkeeping = |inner: &mut Inner| inner.faults.trusted_bytes() + inner.pages.trusted_bytes();
+        resident + self.scheme_bytes + self.paging.with(bookkeeping)
     }
 
     /// Whether its resident pages are kept out of swap. They are where the limit on locked memory allows it.
@@ -188,7 +195,7 @@ impl Region {
         self.mapping.is_locked()
     }
 
-    /// Gives up the contents of whole pages, numbered from 0: they read as zeros from now on. Whoever watches the
+    /// Gives up the contents of whole pages, numbered from 0 as long as they stand in a row: they read as zeros from now on. Whoever watches the
     /// untrusted memory sees nothing of it.
     ///
     /// # Panics
@@ -201,6 +208,10 @@ impl Region {
     pub fn discard_shared(&self, pages: Range<u64>) {
         assert!(pages.end <= self.options.pages, "pages beyond the region");
         self.paging.discard(pages);
+    }
+
+    pub(crate) fn paging(&self) -> &Paging {
+        &self.paging
     }
 
     fn check_trap(&self) {

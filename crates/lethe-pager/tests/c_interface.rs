@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "calls a function that was compiled from C")]
 
 use lethe_pager::ffi;
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::process::Command;
 
 #[test]
@@ -49,4 +49,39 @@ fn a_c_program_that_is_compiled_against_the_header_pages() {
         )
     };
     assert_eq!(failed_line, 0, "the line of c_interface.c that failed");
+}
+
+#[test]
+fn options_that_nobody_can_have_are_refused_in_a_sentence_and_never_by_a_panic_into_c() {
+    let sound = ffi::lethe_options_default(40);
+    let parallel = c"parallel".as_ptr();
+    for (options, word) in [
+        (ffi::LetheOptions { pages: u64::MAX, ..sound }, ""),
+        (ffi::LetheOptions { pages: 1 << 20, ..sound }, "untrusted memory"),
+        (ffi::LetheOptions { resident: 0, ..sound }, "resident"),
+        (ffi::LetheOptions { unmapped: u64::MAX, ..sound }, "second chance"),
+        (ffi::LetheOptions { ratio: u64::MAX, ..sound }, ""),
+        (ffi::LetheOptions { threads: u64::MAX, scheme: parallel, ..sound }, "cannot be made"),
+    ] {
+        let mut error = [0_u8; 300];
+        // SAFETY: the names are null or C strings, and the error has that much room.
+        let region =
+            unsafe { ffi::lethe_region_new(&raw const options, error.as_mut_ptr().cast(), error.len()) };
+        if !region.is_null() {
+            // SAFETY: it was made just now. A ratio has no upper bound.
+            unsafe { ffi::lethe_region_free(region) };
+            assert_eq!(options.ratio, u64::MAX);
+            continue;
+        }
+        let why = CStr::from_bytes_until_nul(&error).unwrap().to_str().unwrap();
+        assert!(!why.is_empty() && why.contains(word), "{options:?}: {why}");
+    }
+    let all = ffi::LetheOptions { resident: u64::MAX, ..sound };
+    // SAFETY: as above; no error is asked for.
+    unsafe {
+        let region = ffi::lethe_region_new(&raw const all, std::ptr::null_mut(), 0);
+        assert!(!region.is_null());
+        assert_eq!((*region).bytes(), 40 * 4096);
+        ffi::lethe_region_free(region);
+    }
 }

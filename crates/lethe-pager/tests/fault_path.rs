@@ -26,7 +26,9 @@ const PAGE_BYTES: usize = 32;
 struct Table {
     pages: Vec<Option<[u8; PAGE_BYTES]>>,
     frames: Vec<Option<[u8; PAGE_BYTES]>>,
-    busy: Option<u64>,
+    busy: Vec<u64>,
+    may_exceed: bool,
+    renewed: usize,
     confirmed: Vec<u64>,
 }
 
@@ -36,7 +38,9 @@ impl Table {
         Table {
             pages: vec![None; pages as usize],
             frames: vec![None; frames],
-            busy: None,
+            busy: Vec::new(),
+            may_exceed: false,
+            renewed: 0,
             confirmed: Vec::new(),
         }
     }
@@ -54,7 +58,7 @@ impl Frames for Table {
     type Error = Infallible;
 
     fn take(&mut self, page: u64, frame: usize) -> Result<Taken, Infallible> {
-        if self.busy == Some(page) {
+        if self.busy.contains(&page) {
             return Ok(Taken::Busy);
         }
         assert!(self.frames[frame].is_none(), "the frame is empty");
@@ -70,6 +74,21 @@ impl Frames for Table {
 
     fn bytes(&mut self, frame: usize) -> &mut [u8] {
         self.frames[frame].as_mut().expect("the frame has memory")
+    }
+
+    fn renew(&mut self, frame: usize) {
+        assert!(self.frames[frame].is_some(), "the frame has memory");
+        // What it held is for nobody to read again.
+        self.frames[frame] = Some([0xEE; PAGE_BYTES]);
+        self.renewed += 1;
+    }
+
+    fn release(&mut self, frame: usize) {
+        self.frames[frame] = None;
+    }
+
+    fn may_exceed(&self) -> bool {
+        self.may_exceed
     }
 
     fn put(&mut self, frame: usize, page: u64) -> Result<(), Infallible> {
@@ -263,17 +282,65 @@ fn a_page_that_is_touched_in_its_second_chance_stays_and_shows_nothing() {
 #[test]
 fn a_page_that_is_in_use_elsewhere_is_passed_over() {
     let (store, mut program) = plain(9, 3, Policy::Fifo);
-    program.table.busy = Some(0);
+    program.table.busy = vec![0];
     for page in [0, 1, 2, 3, 4] {
         program.touch(page);
     }
     assert_eq!(written(&store), [1, 2]);
-    program.table.busy = None;
+    program.table.busy.clear();
     let (_, mut program) = plain(9, 1, Policy::Fifo);
-    program.table.busy = Some(5);
+    program.table.busy = vec![5];
     program.touch(5);
     let refused = program.path.fault(6, &mut program.table);
     assert!(matches!(refused, Err(FaultError::AllBusy { resident: 1 })), "{refused:?}");
+}
+
+#[test]
+fn a_page_that_comes_in_never_stands_where_another_one_was() {
+    for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 2 }] {
+        let (_, mut program) = plain(9, 4, policy);
+        for page in (0..9).cycle().take(40) {
+            program.touch(page)[0] = 1;
+        }
+        assert_eq!(program.table.renewed as u64, program.path.counters().evictions);
+        assert!(program.table.renewed > 30);
+    }
+}
+
+#[test]
+fn while_all_pages_are_held_more_are_resident_and_afterwards_as_many_as_were_asked_for() {
+    for policy in [Policy::Fifo, Policy::SecondChance { unmapped: 1 }] {
+        let (store, mut program) = plain(9, 3, policy);
+        program.table.may_exceed = true;
+        program.table.busy = (0..6).collect();
+        for page in 0..6 {
+            program.touch(page)[0] = page as u8 + 1;
+        }
+        assert_eq!(program.path.resident(), 6);
+        assert_eq!(written(&store), [], "nothing could go");
+        program.table.busy.clear();
+        let mut fewer = Vec::new();
+        for page in [6, 7, 8, 6, 7, 8] {
+            program.path.fault(page, &mut program.table).unwrap();
+            fewer.push(program.path.resident());
+        }
+        assert_eq!(fewer, [5, 4, 3, 3, 3, 3]);
+        for page in 0..6 {
+            assert_eq!(program.touch(page)[0], page as u8 + 1);
+        }
+    }
+}
+
+#[test]
+fn pages_that_hold_something_are_counted_until_they_are_given_up() {
+    let (_, mut program) = plain(9, 3, Policy::Fifo);
+    for page in [0, 1, 2, 3, 4, 0, 1] {
+        program.touch(page);
+    }
+    program.path.discard(0..3, &mut program.table).unwrap();
+    program.path.discard(0..3, &mut program.table).unwrap();
+    let counters = program.path.counters();
+    assert_eq!((counters.held_pages, counters.most_held_pages), (2, 5));
 }
 
 #[test]

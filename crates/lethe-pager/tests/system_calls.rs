@@ -1,10 +1,14 @@
-//! System calls that touch absent pages.
+//! System calls that touch absent pages, or hold on to pages that are there.
+#![allow(unsafe_code, reason = "vmsplice(2) is given a page of the region, which lives longer")]
 
+use lethe_pager::Eviction;
+use lethe_pager::fault::policy::Policy;
 use lethe_pager::options::{Options, PAGE_BYTES};
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{PipeWriter, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
 
 const PAGES: usize = 60;
 
@@ -52,5 +56,45 @@ fn under_the_in_thread_trap_a_system_call_fails_and_harms_nothing() {
     assert_eq!(refused.raw_os_error(), Some(libc::EFAULT));
     for (nth, byte) in region.as_slice().iter().enumerate() {
         assert_eq!(*byte, (nth / 7) as u8);
+    }
+}
+
+/// Puts a page into a pipe without copying it.
+fn lend(pipe: &PipeWriter, page: &[u8]) {
+    let part = libc::iovec { iov_base: page.as_ptr().cast_mut().cast(), iov_len: page.len() };
+    // SAFETY: one part, which is there; the call only reads it.
+    let lent = unsafe { libc::vmsplice(pipe.as_raw_fd(), &raw const part, 1, 0) };
+    assert_eq!(lent, page.len() as isize);
+}
+
+#[test]
+fn memory_that_the_kernel_still_holds_never_shows_another_page() {
+    let second_chance = Policy::SecondChance { unmapped: 2 };
+    for trap in Trap::ALL {
+        for (policy, eviction) in [
+            (Policy::Fifo, Eviction::Auto),
+            (second_chance, Eviction::Auto),
+            (Policy::Fifo, Eviction::ProtectAndCopy),
+        ] {
+            let options = Options { resident: 4, trap, policy, eviction, ..Options::new(PAGES as u64) };
+            let mut region = Region::new(options).unwrap();
+            let (mut reader, writer) = std::io::pipe().unwrap();
+            for round in 0..40 {
+                let lent = round % 8 * PAGE_BYTES..(round % 8 + 1) * PAGE_BYTES;
+                region.as_mut_slice()[lent.clone()].fill(b'a');
+                lend(&writer, &region.as_slice()[lent]);
+                if round % 2 == 1 {
+                    let page = round as u64 % 8;
+                    region.discard(page..page + 1);
+                    region.as_mut_slice()[round % 8 * PAGE_BYTES..][..PAGE_BYTES].fill(b's');
+                }
+                for page in region.as_mut_slice().chunks_mut(PAGE_BYTES).skip(8 + round % 3 * 40) {
+                    page.fill(b's');
+                }
+                let mut got = [0; PAGE_BYTES];
+                reader.read_exact(&mut got).unwrap();
+                assert!(got == [b'a'; PAGE_BYTES], "{trap}, {policy:?}, {eviction:?}, round {round}");
+            }
+        }
     }
 }

@@ -2,8 +2,10 @@
 //! started by `posix_spawn`, `system` and `popen` may run on every processor that the program might run on.
 
 use crate::region_pages::pages;
+use crate::report;
 use crate::say::{fail, say};
 use libc::{c_char, c_int, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
+use std::ffi::CStr;
 
 fn refuse(what: &str) -> pid_t {
     say(&[
@@ -15,7 +17,7 @@ fn refuse(what: &str) -> pid_t {
 }
 
 /// The call that the program would have made without this library.
-fn next<F: Copy>(name: &std::ffi::CStr) -> Option<F> {
+pub(crate) fn next<F: Copy>(name: &CStr) -> Option<F> {
     assert_eq!(size_of::<F>(), size_of::<*mut libc::c_void>());
     // SAFETY: the name ends with zero; a function's pointer is as large as a pointer.
     unsafe {
@@ -24,7 +26,7 @@ fn next<F: Copy>(name: &std::ffi::CStr) -> Option<F> {
     }
 }
 
-fn fork_or_refuse(name: &std::ffi::CStr) -> pid_t {
+fn fork_or_refuse(name: &CStr) -> pid_t {
     if pages().is_some() {
         return refuse("fork");
     }
@@ -69,8 +71,18 @@ type Spawn = unsafe extern "C" fn(
     *const *mut c_char,
 ) -> c_int;
 
+/// What `system` and `popen` start.
+const SHELL: &CStr = c"sh";
+
+/// Counts a program that was started.
+fn tell<'a>(was_started: bool, name: impl FnOnce() -> &'a CStr) {
+    if was_started && pages().is_some() {
+        report::started(name());
+    }
+}
+
 /// Calls the C library while no thread is bound to a processor.
-fn start<F: Copy, R>(name: &std::ffi::CStr, failed: R, call: impl FnOnce(F) -> R) -> R {
+pub(crate) fn start<F: Copy, R>(name: &CStr, failed: R, call: impl FnOnce(F) -> R) -> R {
     match (next(name), pages()) {
         (Some(started), Some(pages)) => pages.region().free_threads(|| call(started)),
         (Some(started), None) => call(started),
@@ -88,9 +100,12 @@ unsafe extern "C" fn posix_spawn(
     environment: *const *mut c_char,
 ) -> c_int {
     // SAFETY: the program's own call, as it stands.
-    start(c"posix_spawn", libc::ENOSYS, |spawn: Spawn| unsafe {
+    let refused = start(c"posix_spawn", libc::ENOSYS, |spawn: Spawn| unsafe {
         spawn(process, path, actions, attributes, arguments, environment)
-    })
+    });
+    // SAFETY: what could be started has a name.
+    tell(refused == 0, || unsafe { CStr::from_ptr(path) });
+    refused
 }
 
 #[unsafe(no_mangle)]
@@ -103,20 +118,29 @@ unsafe extern "C" fn posix_spawnp(
     environment: *const *mut c_char,
 ) -> c_int {
     // SAFETY: the program's own call, as it stands.
-    start(c"posix_spawnp", libc::ENOSYS, |spawn: Spawn| unsafe {
+    let refused = start(c"posix_spawnp", libc::ENOSYS, |spawn: Spawn| unsafe {
         spawn(process, file, actions, attributes, arguments, environment)
-    })
+    });
+    // SAFETY: what could be started has a name.
+    tell(refused == 0, || unsafe { CStr::from_ptr(file) });
+    refused
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn system(command: *const c_char) -> c_int {
     // SAFETY: the program's own call, as it stands.
-    start(c"system", -1, |system: unsafe extern "C" fn(*const c_char) -> c_int| unsafe { system(command) })
+    let ended = start(c"system", -1, |system: unsafe extern "C" fn(*const c_char) -> c_int| unsafe {
+        system(command)
+    });
+    tell(!command.is_null() && ended != -1, || SHELL);
+    ended
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn popen(command: *const c_char, kind: *const c_char) -> *mut libc::FILE {
     type Popen = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut libc::FILE;
     // SAFETY: the program's own call, as it stands.
-    start(c"popen", std::ptr::null_mut(), |popen: Popen| unsafe { popen(command, kind) })
+    let pipe = start(c"popen", std::ptr::null_mut(), |popen: Popen| unsafe { popen(command, kind) });
+    tell(!pipe.is_null(), || SHELL);
+    pipe
 }

@@ -2,7 +2,7 @@
 
 use crate::own_threads::is_own;
 use crate::region_pages::pages;
-use crate::say::fail;
+use crate::say::{errno, fail};
 use crate::{paged_heap, private_heap};
 use libc::{c_int, c_void, size_t};
 use std::mem::size_of;
@@ -76,8 +76,11 @@ unsafe extern "C" fn calloc(count: size_t, size: size_t) -> *mut c_void {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(at: *mut c_void) {
     if !at.is_null() {
+        // Programs look at what failed after they have cleaned up.
+        let errno = errno();
         // SAFETY: the caller gives back what it was given.
         unsafe { on_heap_of!(at, heap => heap.c_free(at.cast())) }
+        fail(errno);
     }
 }
 

@@ -20,17 +20,11 @@ unsafe impl Allocator for Paged {
     }
 
     fn free_part(&self, at: *mut u8, old: usize, new: usize) -> bool {
-        if let Some(pages) = pages() {
-            pages.give_back(at.wrapping_add(new), old - new);
-        }
-        true
+        pages().is_some_and(|pages| pages.give_back(at as usize + new..at as usize + old))
     }
 
     fn free(&self, at: *mut u8, size: usize) -> bool {
-        if let Some(pages) = pages() {
-            pages.give_back(at, size);
-        }
-        true
+        pages().is_some_and(|pages| pages.give_back(at as usize..at as usize + size))
     }
 
     fn can_release_part(&self, _: u32) -> bool {

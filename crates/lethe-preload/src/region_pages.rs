@@ -1,10 +1,12 @@
-//! Which pages of the region are in use: runs of whole pages, first fit, kept on the private heap.
+//! Which of the region's own addresses are in use, by the heap: runs of whole pages, first fit, kept on the private heap.
 
+use lethe_pager::addresses::MappingError;
 use lethe_pager::region::Region;
-use std::collections::BTreeMap;
+use lethe_pager::runs::Runs;
+use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of a page.
 pub(crate) const PAGE: usize = 4096;
@@ -15,17 +17,23 @@ pub(crate) struct RegionPages {
     base: usize,
     len: usize,
     untrusted: String,
-    free: Mutex<BTreeMap<usize, usize>>,
+    free: Mutex<Runs>,
     told: AtomicBool,
 }
 
 static PAGES: OnceLock<RegionPages> = OnceLock::new();
 
 /// Puts the region in service: from now on the program's memory comes from it.
-pub(crate) fn begin(region: Region, untrusted: String) {
+///
+/// # Errors
+/// The system's.
+pub(crate) fn begin(region: Region, untrusted: String) -> Result<(), MappingError> {
     let (base, len) = (region.as_ptr() as usize, region.bytes());
-    let free = Mutex::new(BTreeMap::from([(base, len)]));
+    // SAFETY: nobody has touched it yet.
+    unsafe { region.release_own(base..base + len)? };
+    let free = Mutex::new(Runs::of(base..base + len));
     let _ = PAGES.set(RegionPages { region, base, len, untrusted, free, told: AtomicBool::new(false) });
+    Ok(())
 }
 
 /// The region's pages, once it stands.
@@ -49,47 +57,42 @@ impl RegionPages {
         (at as usize).wrapping_sub(self.base) < self.len
     }
 
-    /// A run of whole pages, all zero; null if none is long enough.
+    /// Whether some of these addresses are the heap's.
+    pub(crate) fn is_heap(&self, span: Range<usize>) -> bool {
+        span.start < self.base + self.len && self.base < span.end
+    }
+
+    /// A run of whole pages of the heap, all zero; null if there is none.
     pub(crate) fn take(&self, bytes: usize) -> *mut u8 {
         let Some(bytes) = round_up(bytes).filter(|bytes| *bytes > 0) else { return null_mut() };
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((at, len)) = free.iter().map(|(at, len)| (*at, *len)).find(|(_, len)| *len >= bytes) else {
-            drop(free);
-            self.tell_that_it_is_full(bytes);
-            return null_mut();
-        };
-        free.remove(&at);
-        if len > bytes {
-            free.insert(at + bytes, len - bytes);
+        let at = self.free().take(bytes);
+        if let Some(at) = at {
+            // SAFETY: the addresses are free: nobody uses them.
+            if unsafe { self.region.bind_own(at..at + bytes) } {
+                return at as *mut u8;
+            }
+            self.free().insert(at..at + bytes);
         }
-        at as *mut u8
+        self.tell_that_it_is_full(bytes);
+        null_mut()
     }
 
     /// Gives a run of whole pages back. What they held is gone; whoever gets them next finds zeros.
-    pub(crate) fn give_back(&self, at: *mut u8, bytes: usize) {
-        let Some(bytes) = round_up(bytes).filter(|bytes| *bytes > 0) else { return };
-        self.discard(at, bytes);
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut first, mut len) = (at as usize, bytes);
-        if let Some((before, room)) = free.range(..first).next_back().map(|(at, len)| (*at, *len))
-            && before + room == first
-        {
-            free.remove(&before);
-            (first, len) = (before, room + len);
+    pub(crate) fn give_back(&self, run: Range<usize>) -> bool {
+        // SAFETY: the allocator gives back what it was given.
+        let released = unsafe { self.region.release_own(run.clone()) };
+        if released.is_ok() {
+            self.free().insert(run);
         }
-        if let Some(room) = free.remove(&(first + len)) {
-            len += room;
-        }
-        free.insert(first, len);
+        released.is_ok()
     }
 
-    /// Gives up what whole pages hold: they read as zeros.
-    pub(crate) fn discard(&self, at: *mut u8, bytes: usize) {
-        let first = ((at as usize - self.base) / PAGE) as u64;
-        self.region.discard_shared(first..first + (bytes / PAGE) as u64);
+    fn free(&self) -> MutexGuard<'_, Runs> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell_that_it_is_full(&self, wanted: usize) {
+    /// Says it to whoever runs the program, once.
+    pub(crate) fn tell_that_it_is_full(&self, wanted: usize) {
         if !self.told.swap(true, Ordering::Relaxed) {
             let (wanted, room) = (wanted.to_string(), crate::start::size(self.len as u64));
             crate::say::say(&[

@@ -1,19 +1,46 @@
-//! What the pager counted, for whoever runs the program: written when the program ends, or when it has had as many
-//! faults as were asked for.
+//! What the pager counted, for whoever runs the program, in a page that both map: at the end of the program, when it has
+//! had as many faults as were asked for, and now and then before, for programs that end in another way.
 
 use crate::clock;
 use crate::meters::Metered;
-use crate::region_pages::pages;
+use crate::region_pages::{PAGE, pages};
+use crate::unpaged;
 use lethe_pager::after_fault::Tell;
 use lethe_pager::fault::counters::Counters;
 use lethe_pager::region::Region;
 use libc::c_int;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+/// Faults between two looks.
+const NOTED: u64 = 64;
+
+/// What `lethe` reads: words of eight bytes in the machine's order, in this one.
+#[repr(C)]
+struct Board {
+    state: AtomicU64,
+    figures: [AtomicU64; 15],
+    /// The most that the region held at a time.
+    paged_bytes: AtomicU64,
+    /// What lay elsewhere, when it was looked at last.
+    unpaged_bytes: AtomicU64,
+    /// Programs that were started.
+    children: AtomicU64,
+    /// The name of the first of them, or of the program that this one made way for: as much of it as there is room for.
+    name: [AtomicU64; NAME_WORDS],
+}
+
+const NAME_WORDS: usize = 8;
+
+/// What a board's state says.
+const REFUSED: u64 = b'r' as u64;
+const BEGUN: u64 = b's' as u64;
+const ENDED: u64 = b'e' as u64;
+const MADE_WAY: u64 = b'x' as u64;
+
 /// Where to.
-static INTO: OnceLock<OwnedFd> = OnceLock::new();
+static BOARD: OnceLock<&'static Board> = OnceLock::new();
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// What does not change as long as the program runs.
@@ -55,16 +82,16 @@ impl Window {
     pub(crate) fn after_fault(self) -> Option<Tell> {
         let Window { warm, faults } = self;
         let last = faults.map(|faults| warm.saturating_add(faults));
-        if (warm, last) == (0, None) {
-            return None;
-        }
+        BOARD.get()?;
         Some(Arc::new(move |counters| {
             if counters.faults == warm {
                 begin(*counters);
             } else if Some(counters.faults) == last {
-                write(*counters);
+                finish(*counters);
                 // SAFETY: ends the process, and with it this call.
                 unsafe { libc::syscall(libc::SYS_exit_group, 0) };
+            } else if counters.faults.is_multiple_of(NOTED) {
+                note(*counters);
             }
         }))
     }
@@ -74,29 +101,45 @@ fn begin(counters: Counters) {
     let _ = BEGIN.set(Moment::now(counters));
 }
 
-/// Where to write.
-pub(crate) fn into(file: Option<OwnedFd>) {
-    if let Some(file) = file {
-        let _ = INTO.set(file);
+/// Maps the page that is written to. Without it nothing is.
+pub(crate) fn into(file: c_int) {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let bytes = size_of::<Board>();
+    // SAFETY: asks for a mapping wherever there is room. `libc::mmap` would be the program's. The descriptor was inherited
+    // for this alone.
+    let at = unsafe {
+        let at = libc::syscall(
+            libc::SYS_mmap,
+            0_usize,
+            bytes,
+            protection,
+            libc::MAP_SHARED,
+            file as isize,
+            0_usize,
+        );
+        libc::close(file);
+        at
+    };
+    if at != -1 {
+        // SAFETY: a page that stays for ever, and holds words that may have any value.
+        let _ = BOARD.set(unsafe { &*(at as *const Board) });
     }
 }
 
-/// What is there before the figures: whether the program was begun paged, or not begun at all.
-fn mark(mark: u8) {
-    if let Some(into) = INTO.get() {
-        // SAFETY: the byte is there. Without a reader there is nothing to be done about a failure.
-        unsafe { libc::pwrite(into.as_raw_fd(), (&raw const mark).cast(), 1, 0) };
+fn set_state(state: u64) {
+    if let Some(board) = BOARD.get() {
+        board.state.store(state, Ordering::SeqCst);
     }
 }
 
 /// The region could not be made, and it was said why.
 pub(crate) fn refused() {
-    mark(b'r');
+    set_state(REFUSED);
 }
 
 /// The region stands, and nobody has touched it yet.
 pub(crate) fn region_stands(region: &Region, window: Window) {
-    mark(b's');
+    set_state(BEGUN);
     let _ = FIXED.set(Fixed {
         process: std::process::id(),
         trusted_bytes: region.trusted_bytes(),
@@ -108,13 +151,26 @@ pub(crate) fn region_stands(region: &Region, window: Window) {
     }
 }
 
-/// Writes what was counted since counting began, once: eight bytes each, little-endian, as `lethe page run` reads them.
-fn write(counters: Counters) {
-    let end = Moment::now(counters);
-    let (Some(into), Some(fixed)) = (INTO.get(), FIXED.get()) else { return };
-    if WRITTEN.swap(true, Ordering::Relaxed) {
+/// Writes what was counted since counting began, for the last time.
+fn finish(counters: Counters) {
+    if BOARD.get().is_none() || WRITTEN.swap(true, Ordering::Relaxed) {
         return;
     }
+    note(counters);
+    note_unpaged();
+    set_state(ENDED);
+}
+
+fn note_unpaged() {
+    if let (Some(board), Some(bytes)) = (BOARD.get(), unpaged::bytes()) {
+        board.unpaged_bytes.store(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Writes what was counted since counting began.
+fn note(counters: Counters) {
+    let end = Moment::now(counters);
+    let (Some(board), Some(fixed)) = (BOARD.get(), FIXED.get()) else { return };
     // A program that ended before has no faults that count.
     let begin = BEGIN.get().unwrap_or(&end);
     let counted = |of: fn(&Counters) -> u64| of(&end.counters) - of(&begin.counters);
@@ -134,22 +190,78 @@ fn write(counters: Counters) {
         fixed.trusted_bytes as u64,
         fixed.heap_bytes as u64,
         fixed.threads as u64,
-    ]
-    .map(u64::to_le_bytes);
-    let bytes = figures.as_flattened();
-    // SAFETY: the bytes are there. Without a reader there is nothing to be done about a failure.
-    unsafe { libc::pwrite(into.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+    ];
+    for (place, figure) in board.figures.iter().zip(figures) {
+        place.store(figure, Ordering::Relaxed);
+    }
+    board.paged_bytes.store(counters.most_held_pages * PAGE as u64, Ordering::Relaxed);
+}
+
+/// What a program was that is about to run another file.
+pub(crate) enum Told {
+    Program,
+    Child,
+}
+
+/// A program is about to run another file: the one that is paged, or a child of it before its own program runs.
+pub(crate) fn makes_way(file: &CStr) -> Told {
+    let Some(pages) = pages().filter(|_| is_program()) else {
+        started(file);
+        return Told::Child;
+    };
+    note(pages.region().counters());
+    note_unpaged();
+    name(file);
+    set_state(MADE_WAY);
+    Told::Program
+}
+
+/// The file could not be run.
+pub(crate) fn stays(told: Told) {
+    match (told, BOARD.get()) {
+        (Told::Program, _) => set_state(BEGUN),
+        (Told::Child, Some(board)) => {
+            board.children.fetch_sub(1, Ordering::Relaxed);
+        }
+        (Told::Child, None) => {}
+    }
+}
+
+/// A program is started, which is not paged.
+pub(crate) fn started(file: &CStr) {
+    if let Some(board) = BOARD.get()
+        && board.children.fetch_add(1, Ordering::Relaxed) == 0
+    {
+        name(file);
+    }
+}
+
+fn name(file: &CStr) {
+    let Some(board) = BOARD.get() else { return };
+    let last = file.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let mut bytes = [0; NAME_WORDS * 8];
+    let len = last.len().min(bytes.len());
+    bytes[..len].copy_from_slice(&last[..len]);
+    for (place, word) in board.name.iter().zip(bytes.as_chunks::<8>().0) {
+        place.store(u64::from_ne_bytes(*word), Ordering::Relaxed);
+    }
+}
+
+/// Whether this process is the one that is paged: a child of `vfork` has its memory too.
+fn is_program() -> bool {
+    FIXED.get().is_some_and(|fixed| fixed.process == std::process::id())
 }
 
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_THE_END: extern "C" fn() = at_the_end;
 
-extern "C" fn at_the_end() {
+pub(crate) extern "C" fn at_the_end() {
     // A child of `vfork` that ends without `exec` comes by here too, in the memory of the program, which goes on.
-    let is_program = FIXED.get().is_some_and(|fixed| fixed.process == std::process::id());
-    if let Some(pages) = pages().filter(|_| is_program) {
-        write(pages.region().counters());
+    // And whoever ends after its last fault holds the region's lock.
+    let is_due = is_program() && !WRITTEN.load(Ordering::Relaxed);
+    if let Some(pages) = pages().filter(|_| is_due) {
+        finish(pages.region().counters());
     }
 }
 

@@ -13,6 +13,12 @@ pub(crate) fn say(parts: &[&str]) {
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), len) };
 }
 
+/// What `errno` is.
+pub(crate) fn errno() -> libc::c_int {
+    // SAFETY: the pointer is this thread's own.
+    unsafe { *libc::__errno_location() }
+}
+
 /// Sets `errno`.
 pub(crate) fn fail(errno: libc::c_int) {
     // SAFETY: the pointer is this thread's own.

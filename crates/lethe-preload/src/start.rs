@@ -1,9 +1,10 @@
 //! What happens before the program's `main`: the region is made as `lethe page run` has asked for.
 
 use crate::after_fault::after_fault;
+use crate::region_pages::pages;
 use crate::report::Window;
 use crate::say::say;
-use crate::{inherited, meters, own_threads, region_pages, report};
+use crate::{inherited, meters, own_threads, region_pages, report, robust, static_data};
 use lethe_pager::fault::policy::Policy;
 use lethe_pager::options::{HandlerProcessor, Options};
 use lethe_pager::region::Region;
@@ -61,8 +62,12 @@ fn make_region(text: &str) -> Result<(), String> {
         watcher.region_stands(&region).map_err(|error| error.to_string())?;
     }
     own_threads::remember().map_err(|error| format!("/proc/self/task: {error}"))?;
-    region_pages::begin(region, untrusted);
-    Ok(())
+    robust::watch_this_thread();
+    region_pages::begin(region, untrusted).map_err(|error| error.to_string())?;
+    // SAFETY: the program has not begun. Its variables are looked at by nobody else.
+    pages()
+        .map_or(Ok(()), |pages| unsafe { static_data::page(pages.region()) })
+        .map_err(|error| error.to_string())
 }
 
 /// In MiB, or in KiB if it is less than one.
@@ -84,6 +89,8 @@ struct Asked {
 fn options(text: &str, asked: &mut Asked) -> Result<Options, String> {
     let mut options = Options::new(0);
     options.handler_processor = HandlerProcessor::Together;
+    // `lethe` holds what is open now as long as the program runs.
+    options.own_descriptors = true;
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let wrong = |why: &dyn std::fmt::Display| format!("{VARIABLE}: {name}={value}: {why}");
@@ -100,7 +107,7 @@ fn options(text: &str, asked: &mut Asked) -> Result<Options, String> {
             "warm" => asked.window.warm = number()?,
             "faults" => asked.window.faults = Some(number()?.max(1)),
             "meter" => options.meters = Some(meters::make().map_err(|error| wrong(&error))?),
-            "report" => report::into(inherited::take(number()?)),
+            "report" => report::into(value.parse().map_err(|error| wrong(&error))?),
             "watch" => asked.watcher = inherited::take(number()?).map(|socket| Arc::new(Teller::new(socket))),
             _ => return Err(wrong(&"no such option")),
         }

@@ -17,8 +17,8 @@ pub(super) type Of = fn(&[f64]) -> f64;
 #[derive(Default)]
 pub(super) struct Parts {
     copy: Vec<f64>,
-    come: [Vec<f64>; 3],
-    go: [Vec<f64>; 3],
+    come: [Vec<f64>; PageCipher::ALL.len()],
+    go: [Vec<f64>; PageCipher::ALL.len()],
     in_thread: Vec<f64>,
     in_thread_beside_another: Vec<f64>,
     handler_thread: Vec<f64>,

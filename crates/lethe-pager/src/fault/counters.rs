@@ -1,4 +1,5 @@
-//! What a fault path counts. All of it shows to whoever watches the faults, but for the soft faults.
+//! What a fault path counts. All of it shows to whoever watches the faults, but for the soft faults
+//! and how many pages hold something.
 
 /// Counts since construction; times in nanoseconds by [`Frames::now`](super::frames::Frames::now), 0 without a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,4 +24,8 @@ pub struct Counters {
     pub read_nanos: u64,
     /// Time in `idle`, outside of faults.
     pub idle_nanos: u64,
+    /// Pages that were touched and not given up since: no count of events, but what is now.
+    pub held_pages: u64,
+    /// The most there were at a time.
+    pub most_held_pages: u64,
 }

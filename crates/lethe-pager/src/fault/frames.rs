@@ -36,6 +36,29 @@ pub trait Frames {
     /// The memory of a frame that is not empty: exactly one page.
     fn bytes(&mut self, frame: usize) -> &mut [u8];
 
+    /// The page that was taken into this frame is written, and another is to be read into it. Where somebody else may
+    /// still look at the memory that the page had (a kernel that sends it, say), the frame has other memory from now on:
+    /// no page ever stands where another one was lent out. What it holds does not matter.
+    fn renew(&mut self, frame: usize) {
+        let _ = frame;
+    }
+
+    /// The page that was taken into this frame is written, and no other comes: the frame is empty. Asked for only where
+    /// more pages [may be resident](Self::may_exceed).
+    fn release(&mut self, frame: usize) {
+        self.renew(frame);
+    }
+
+    /// What a page in a frame holds is given up: the frame holds zeros. Whoever still looks at its memory keeps what it
+    /// sees.
+    ///
+    /// # Errors
+    /// The platform's.
+    fn clear_frame(&mut self, frame: usize) -> Result<(), Self::Error> {
+        self.bytes(frame).fill(0);
+        Ok(())
+    }
+
     /// Moves a frame's memory to an absent page and lets everybody go on who waits for it. The frame is empty then.
     ///
     /// # Errors
@@ -49,11 +72,25 @@ pub trait Frames {
     /// The platform's.
     fn confirm(&mut self, page: u64) -> Result<(), Self::Error>;
 
-    /// Overwrites a resident page with zeros.
+    /// What a resident page holds is given up: it reads as zeros. Whoever still looks at its memory keeps what it sees.
     ///
     /// # Errors
     /// The platform's.
     fn clear(&mut self, page: u64) -> Result<(), Self::Error>;
+
+    /// Overwrites a resident page with zeros, whoever looks at it.
+    ///
+    /// # Errors
+    /// The platform's.
+    fn wipe(&mut self, page: u64) -> Result<(), Self::Error> {
+        self.clear(page)
+    }
+
+    /// Whether more pages may be resident than were asked for, as long as none of them can be taken out. Memory is
+    /// allocated then.
+    fn may_exceed(&self) -> bool {
+        false
+    }
 
     /// Nanoseconds since some moment, for the counters; 0 where there is no clock.
     fn now(&self) -> u64 {

@@ -2,6 +2,8 @@
 //!
 //! **What the watcher of the untrusted memory sees.** Every fault is one read of the scheme, and once as many pages are
 //! resident as may be, one write before it: of a clean page as of a dirty one, and also at the first touch of a page.
+//! Where a platform allows more pages while none can be taken out (all are held for direct I/O, say), such a fault writes
+//! none, and a later one two.
 //! [`discard`](FaultPath::discard) and a touch of an unmapped page show nothing: they change trusted bookkeeping only.
 //! So the number and the time of the faults show, and what the scheme says that reads and writes show.
 //!
@@ -18,6 +20,9 @@ use core::error::Error;
 use core::ops::Range;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::words::BlockId;
+
+/// Pages in a row that are held by somebody before one more is resident than was asked for.
+const MOST_TRIES: usize = 64;
 
 /// What a fault turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +73,11 @@ impl<O: Oram> FaultPath<O> {
         self.resident.len()
     }
 
+    /// Whether a page is in the application's sight.
+    pub fn is_mapped(&self, page: u64) -> bool {
+        page < self.resident.pages() && self.resident.place(page) == Place::Mapped
+    }
+
     /// Bytes on the trusted side, without the resident pages and the scheme.
     pub fn trusted_bytes(&self) -> usize {
         size_of::<Self>() - size_of::<O>() + self.resident.bytes()
@@ -102,12 +112,13 @@ impl<O: Oram> FaultPath<O> {
         }
         self.unless_failed(|path| {
             for page in pages {
+                path.counters.held_pages -= u64::from(path.resident.ends_to_hold(page));
                 match path.resident.place(page) {
                     Place::Absent => path.resident.discard(page),
                     Place::Mapped => frames.clear(page).map_err(FaultError::Frames)?,
                     Place::Unmapped => {
                         if let Some(frame) = path.resident.frame_of(page) {
-                            frames.bytes(frame).fill(0);
+                            frames.clear_frame(frame).map_err(FaultError::Frames)?;
                         }
                     }
                 }
@@ -122,7 +133,7 @@ impl<O: Oram> FaultPath<O> {
         self.failed = true;
         for page in self.resident.mapped() {
             // A page that cannot be wiped is given back all the same.
-            let _ = frames.clear(page);
+            let _ = frames.wipe(page);
         }
         for frame in self.resident.occupied() {
             frames.bytes(frame).fill(0);
@@ -161,11 +172,15 @@ impl<O: Oram> FaultPath<O> {
 
     fn bring_in<F: Frames>(&mut self, page: u64, frames: &mut F) -> Outcome<Served, O, F::Error> {
         let begin = frames.now();
+        if self.resident.exceeds() {
+            self.evict_one_more(frames)?;
+        }
         let (frame, victim) = self.make_room(frames)?;
         let taken = frames.now();
         if let Some(victim) = victim {
             self.counters.evictions += 1;
             self.access(Access::Write(BlockId(victim), frames.bytes(frame)))?;
+            frames.renew(frame);
         }
         let written = frames.now();
         self.access(Access::Read(BlockId(page), frames.bytes(frame)))?;
@@ -179,6 +194,8 @@ impl<O: Oram> FaultPath<O> {
         let end = frames.now();
 
         let counters = &mut self.counters;
+        counters.held_pages += u64::from(self.resident.begins_to_hold(page));
+        counters.most_held_pages = counters.most_held_pages.max(counters.held_pages);
         counters.faults += 1;
         counters.total_nanos += end.saturating_sub(begin);
         counters.frames_nanos += taken.saturating_sub(begin) + end.saturating_sub(read);
@@ -208,14 +225,43 @@ impl<O: Oram> FaultPath<O> {
         }
         let frame = self.resident.take_spare().expect("the frame is empty between two faults");
         let victim = self.take_oldest(frame, frames)?;
-        self.resident.oldest_left();
-        Ok((frame, Some(victim)))
+        match victim {
+            Some(_) => self.resident.oldest_left(),
+            // They are held for a system call that may need this page too, and ends only when it has it.
+            None if frames.may_exceed() => frames.prepare(frame).map_err(FaultError::Frames)?,
+            None => return Err(FaultError::AllBusy { resident: self.resident.len() }),
+        }
+        Ok((frame, victim))
+    }
+
+    /// Brings the number of resident pages nearer to what was asked for, if one of them can be taken out.
+    fn evict_one_more<F: Frames>(&mut self, frames: &mut F) -> Outcome<(), O, F::Error> {
+        let (frame, victim) = match self.resident.take_oldest_unmapped() {
+            Some((victim, frame)) => (frame, Some(victim)),
+            None => {
+                let frame = self.resident.take_spare().expect("a frame is empty between two faults");
+                let victim = self.take_oldest(frame, frames)?;
+                if victim.is_some() {
+                    self.resident.oldest_left();
+                }
+                (frame, victim)
+            }
+        };
+        if let Some(victim) = victim {
+            self.counters.evictions += 1;
+            self.access(Access::Write(BlockId(victim), frames.bytes(frame)))?;
+            frames.release(frame);
+        }
+        self.resident.is_spare(frame);
+        Ok(())
     }
 
     /// The page that came in has left its frame. If now more are in sight than should be, the oldest goes there.
     fn unmap_too_many<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<(), O, F::Error> {
-        if self.resident.has_second_chance() && self.resident.has_too_many_mapped() {
-            self.take_oldest(frame, frames)?;
+        if self.resident.has_second_chance()
+            && self.resident.has_too_many_mapped()
+            && self.take_oldest(frame, frames)?.is_some()
+        {
             self.resident.oldest_unmapped(frame);
         } else {
             self.resident.is_spare(frame);
@@ -223,18 +269,19 @@ impl<O: Oram> FaultPath<O> {
         Ok(())
     }
 
-    /// Takes the oldest page in sight that can be taken.
-    fn take_oldest<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<u64, O, F::Error> {
-        for _ in 0..self.resident.len() {
+    /// Takes the oldest page in sight that can be taken. None, if none of them can, or none of many.
+    fn take_oldest<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<Option<u64>, O, F::Error> {
+        let tries = if frames.may_exceed() { MOST_TRIES } else { usize::MAX };
+        for _ in 0..self.resident.mapped().count().min(tries) {
             let Some(oldest) = self.resident.oldest_mapped() else {
                 break;
             };
             match frames.take(oldest, frame).map_err(FaultError::Frames)? {
-                Taken::Out => return Ok(oldest),
+                Taken::Out => return Ok(Some(oldest)),
                 Taken::Busy => self.resident.pass_over_oldest(),
             }
         }
-        Err(FaultError::AllBusy { resident: self.resident.len() })
+        Ok(None)
     }
 
     fn access<F: Error>(&mut self, access: Access<'_>) -> Outcome<(), O, F> {

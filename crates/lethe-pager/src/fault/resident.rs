@@ -22,8 +22,9 @@ const PLACE: u8 = 0b11;
 const MAPPED: u8 = 1;
 const UNMAPPED: u8 = 2;
 const DISCARDED: u8 = 0b100;
+const HELD: u8 = 0b1000;
 
-/// One byte a page, and two queues. Nothing grows after construction.
+/// One byte a page, and two queues. Nothing grows after construction, but while more pages are resident than should be.
 pub(super) struct Resident {
     /// The place of each page, and whether its contents were given up while it was absent.
     pages: Box<[u8]>,
@@ -57,7 +58,7 @@ impl Resident {
         Ok(Resident {
             pages: vec![0; pages as usize].into(),
             // A page comes in before the one that is then too many goes out.
-            mapped: VecDeque::with_capacity(most_mapped + 1),
+            mapped: VecDeque::with_capacity(resident + 1),
             unmapped: VecDeque::with_capacity(unmapped + 1),
             most_mapped,
             most_unmapped: unmapped,
@@ -74,7 +75,12 @@ impl Resident {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.len() == self.most_mapped + self.most_unmapped
+        self.len() >= self.most_mapped + self.most_unmapped
+    }
+
+    /// Whether more are resident than should be.
+    pub(super) fn exceeds(&self) -> bool {
+        self.len() > self.most_mapped + self.most_unmapped
     }
 
     pub(super) fn place(&self, page: u64) -> Place {
@@ -170,6 +176,22 @@ impl Resident {
         let discarded = *state & DISCARDED != 0;
         *state &= !DISCARDED;
         discarded
+    }
+
+    /// Whether the page held nothing before; it does from now on.
+    pub(super) fn begins_to_hold(&mut self, page: u64) -> bool {
+        let state = &mut self.pages[page as usize];
+        let begins = *state & HELD == 0;
+        *state |= HELD;
+        begins
+    }
+
+    /// Whether the page held something; it does so no more.
+    pub(super) fn ends_to_hold(&mut self, page: u64) -> bool {
+        let state = &mut self.pages[page as usize];
+        let ends = *state & HELD != 0;
+        *state &= !HELD;
+        ends
     }
 
     /// Bytes on the trusted side.

@@ -1,11 +1,13 @@
 //! A thread that serves the faults of all others, also those within system calls. Between two faults it does what the
 //! scheme owes, in bounded steps, and looks for a fault after each.
 
+use super::descriptors::keep_for_this_thread;
 use super::follow::{Binding, Follower};
 use super::paging::Paging;
 use super::signals::Blocked;
 use super::userfaultfd::{Fault, Userfaultfd};
 use crate::error::Error;
+use crate::failure::end;
 use crate::options::HandlerProcessor;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -25,6 +27,7 @@ impl HandlerThread {
         paging: Arc<Paging>,
         uffd: Arc<Userfaultfd>,
         processor: HandlerProcessor,
+        own_descriptors: bool,
         binding: Arc<Binding>,
     ) -> Result<Self, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
@@ -43,6 +46,9 @@ impl HandlerThread {
         let serve = move || {
             let binding = processors.map_or(Ok(()), |set| sched_setaffinity(None, &set));
             let failed = binding.is_err();
+            if own_descriptors {
+                keep_for_this_thread();
+            }
             // Whoever starts us waits for it.
             let _ = tell.send(binding);
             if !failed {
@@ -82,7 +88,9 @@ impl Drop for HandlerThread {
 fn serve(paging: &Paging, uffd: &Userfaultfd, stop: &OwnedFd, mut follower: Option<Follower>) {
     loop {
         let mut quiet = true;
-        for Fault { address, thread } in uffd.faults().expect("the descriptor is open and may be read") {
+        // Closed by the program: the next touch of an absent page would find zeros.
+        let faults = uffd.faults().unwrap_or_else(|errno| end(&Closed { errno }));
+        for Fault { address, thread } in faults {
             quiet = false;
             if let Some(follower) = &mut follower {
                 follower.faulted(thread);
@@ -101,6 +109,13 @@ fn serve(paging: &Paging, uffd: &Userfaultfd, stop: &OwnedFd, mut follower: Opti
     }
 }
 
+/// Faults can be read no more.
+#[derive(Debug, thiserror::Error)]
+#[error("the program has closed the descriptor that its page faults come by: {errno}")]
+struct Closed {
+    errno: Errno,
+}
+
 #[derive(PartialEq, Eq)]
 enum Wait {
     Fault,
@@ -109,6 +124,6 @@ enum Wait {
 
 fn wait(uffd: &Userfaultfd, stop: &OwnedFd) -> Wait {
     let mut both = [PollFd::from_borrowed_fd(uffd.as_fd(), PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
-    retry_on_intr(|| poll(&mut both, None)).expect("polling two open descriptors");
+    retry_on_intr(|| poll(&mut both, None)).unwrap_or_else(|errno| end(&Closed { errno }));
     if both[1].revents().is_empty() { Wait::Fault } else { Wait::Stopped }
 }

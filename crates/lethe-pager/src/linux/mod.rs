@@ -1,11 +1,16 @@
 //! What the pager asks of Linux.
 
 pub(crate) mod beside;
+pub(crate) mod descriptors;
 pub(crate) mod follow;
 pub(crate) mod handler_thread;
 pub(crate) mod idle_thread;
 pub(crate) mod in_thread;
 pub(crate) mod lock;
+pub(crate) mod mappings;
+pub(crate) mod moves;
+#[cfg(target_env = "gnu")]
+pub(crate) mod own_stack;
 pub(crate) mod pages;
 pub(crate) mod paging;
 pub(crate) mod shootdown;

@@ -1,6 +1,8 @@
 //! A region's fault path behind its lock, as both traps use it.
 
 use super::lock::Lock;
+#[cfg(target_env = "gnu")]
+use super::own_stack::OwnStack;
 use super::pages::Pages;
 use super::signals::Blocked;
 use crate::after_fault::AfterFault;
@@ -10,6 +12,7 @@ use crate::fault::path::{FaultPath, Served};
 use crate::options::{Options, PAGE_BYTES};
 use lethe_core::oram::Oram;
 use lethe_seal::pages::PageError;
+use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -21,6 +24,7 @@ pub(crate) trait Faults: Send {
     fn owed(&self) -> u64;
     fn counters(&self) -> Counters;
     fn trusted_bytes(&self) -> usize;
+    fn is_mapped(&self, page: u64) -> bool;
     fn wipe(&mut self, pages: &mut Pages);
 }
 
@@ -47,6 +51,10 @@ impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
 
     fn trusted_bytes(&self) -> usize {
         FaultPath::trusted_bytes(self)
+    }
+
+    fn is_mapped(&self, page: u64) -> bool {
+        FaultPath::is_mapped(self, page)
     }
 
     fn wipe(&mut self, pages: &mut Pages) {
@@ -78,8 +86,11 @@ impl Inner {
 /// A region, as its faults see it.
 pub(crate) struct Paging {
     inner: Lock<Inner>,
-    /// The region's first address.
-    start: usize,
+    #[cfg(target_env = "gnu")]
+    stack: OwnStack,
+    /// The region's own addresses.
+    own: Range<usize>,
+    pages: u64,
     /// Something is owed. A hint, for whoever steps it.
     owes: AtomicBool,
     /// Begins and ends of faults so far. A hint, too.
@@ -90,27 +101,37 @@ pub(crate) struct Paging {
 }
 
 impl Paging {
-    pub(crate) fn new(faults: Box<dyn Faults>, pages: Pages, start: usize, options: &Options) -> Self {
+    pub(crate) fn new(
+        faults: Box<dyn Faults>,
+        pages: Pages,
+        own: Range<usize>,
+        options: &Options,
+    ) -> Result<Self, Errno> {
         let owes = AtomicBool::new(faults.owed() > 0);
         let inner = Inner { faults, pages, failed_idle: None };
-        Paging {
+        Ok(Paging {
             inner: Lock::new(inner),
-            start,
+            #[cfg(target_env = "gnu")]
+            stack: OwnStack::new()?,
+            own,
+            pages: options.pages,
             owes,
             bustle: AtomicU64::new(0),
             on_failure: options.on_failure.clone(),
             after_fault: options.after_fault.clone(),
             has_second_process: options.scheme.manner(options).is_some(),
-        }
+        })
     }
 
     /// Serves the fault at an address of the region. Does not return if it cannot be served, but for the verdict that
     /// the thread is to be parked. Called with all signals blocked.
     pub(crate) fn serve(&self, address: usize) -> Result<(), Verdict> {
-        let page = ((address - self.start) / PAGE_BYTES) as u64;
         self.bustle.fetch_add(1, Ordering::Relaxed);
         let served = self.inner.with(|inner| {
-            let served = inner.fault(page);
+            let served = match inner.pages.extents.page_at(address) {
+                Some(page) => inner.fault(page).map_err(|error| Failure { page, error }),
+                None => self.missed(inner, address),
+            };
             if let Ok(Served::BroughtIn) = &served {
                 self.tell(inner);
             }
@@ -118,7 +139,18 @@ impl Paging {
             self.bustle.fetch_add(1, Ordering::Relaxed);
             served
         });
-        served.map(|_| ()).map_err(|error| self.failed(Failure { page, error }))
+        served.map(|_| ()).map_err(|failure| self.failed(failure))
+    }
+
+    /// Nothing stands there that may be touched: another thread has unmapped or protected it since. The touch is done
+    /// again, and the kernel says what it comes to. But what was given back of the region's own addresses is nobody's.
+    fn missed(&self, inner: &mut Inner, address: usize) -> Result<Served, Failure> {
+        if self.own.contains(&address) && inner.pages.extents.parts(address..address + 1).is_empty() {
+            let page = ((address - self.own.start) / PAGE_BYTES) as u64;
+            return Err(Failure { page, error: PagingError::OutOfRange { pages: self.pages } });
+        }
+        inner.pages.wake(address);
+        Ok(Served::WasThere)
     }
 
     fn tell(&self, inner: &mut Inner) {
@@ -154,7 +186,7 @@ impl Paging {
 
     /// All of what is owed, and the end of what is under way. If it fails, whoever touches an absent page next is told.
     pub(crate) fn settle(&self) {
-        self.with(|inner| {
+        self.with(move |inner| {
             let mut owed = true;
             while owed {
                 owed = inner.faults.owed() > 0;
@@ -165,15 +197,21 @@ impl Paging {
         });
     }
 
-    /// For what the application asks: its signal handlers may touch the region, and must not while it holds the lock.
+    /// For what the application asks: its signal handlers may touch the region, and must not while it holds the lock. Nor
+    /// must the thread itself, whose stack may be paged: `act` owns what it needs.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut Inner) -> R) -> R {
         let _blocked = Blocked::all();
-        self.inner.with(act)
+        let inner = &self.inner;
+        #[cfg(target_env = "gnu")]
+        return self.stack.run(move || inner.with(act));
+        // No other C library has the calls that change a stack.
+        #[cfg(not(target_env = "gnu"))]
+        inner.with(act)
     }
 
     pub(crate) fn discard(&self, range: Range<u64>) {
         let page = range.start;
-        if let Err(error) = self.with(|inner| inner.faults.discard(range, &mut inner.pages)) {
+        if let Err(error) = self.with(move |inner| inner.faults.discard(range, &mut inner.pages)) {
             abort(&Failure { page, error });
         }
     }

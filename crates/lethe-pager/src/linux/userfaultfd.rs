@@ -146,6 +146,7 @@ fn failed(call: &'static str) -> impl Fn(Errno) -> UserfaultfdError {
 pub(crate) struct Userfaultfd {
     fd: OwnedFd,
     moves: bool,
+    protects: bool,
 }
 
 impl Userfaultfd {
@@ -165,13 +166,14 @@ impl Userfaultfd {
             Eviction::ProtectAndCopy => false,
         };
         wanted |= if moves {
-            need(FEATURE_MOVE, "move pages", "6.8")?
+            // Not all processors can protect pages.
+            need(FEATURE_MOVE, "move pages", "6.8")? | features & FEATURE_PAGEFAULT_FLAG_WP
         } else {
             need(FEATURE_PAGEFAULT_FLAG_WP, "protect pages against writing", "5.7")?
         };
         let fd = open(delivery)?;
         shake_hands(&fd, wanted)?;
-        Ok(Userfaultfd { fd, moves })
+        Ok(Userfaultfd { fd, moves, protects: wanted & FEATURE_PAGEFAULT_FLAG_WP != 0 })
     }
 
     /// Whether pages are moved; otherwise they can be protected.
@@ -179,9 +181,14 @@ impl Userfaultfd {
         self.moves
     }
 
+    /// Whether stores to pages can be made to fault.
+    pub(crate) fn protects(&self) -> bool {
+        self.protects
+    }
+
     /// Serves the faults of absent pages from now on.
     pub(crate) fn register(&self, start: usize, len: usize) -> Result<(), UserfaultfdError> {
-        let mode = REGISTER_MODE_MISSING | if self.moves { 0 } else { REGISTER_MODE_WP };
+        let mode = REGISTER_MODE_MISSING | if self.protects { REGISTER_MODE_WP } else { 0 };
         let mut argument = Register { span: Span { start: start as u64, len: len as u64 }, mode, ioctls: 0 };
         // SAFETY: `UFFDIO_REGISTER` reads and writes a `uffdio_register`, which `Register` is.
         unsafe { self.ioctl::<{ opcode::read_write::<Register>(GROUP, 0) }, _>(&mut argument) }

@@ -2,8 +2,9 @@
 //!
 //! A write of DetWoORAM refreshes K pages whose contents nobody wants to see. Whoever does that beside the program
 //! needs to be told of the slots only: no page crosses from one processor to the other but the one that is written.
-//! The caller asks for one turn after the other and goes on; turns are begun in their order, and a turn that touches a
-//! slot of an earlier one waits for it. So what is answered and what stays in shared memory is the same as without.
+//! The caller asks for one turn after the other and goes on; turns are begun in their order. Turns that touch the same
+//! slot, to open or to seal it, are done one after the other: each waits for the one before. So what is answered and
+//! what stays in shared memory is the same as without, in whatever order the others are done.
 
 use super::carrier::Carrier;
 use super::cipher::PageId;
@@ -22,8 +23,22 @@ pub struct Carry {
     pub open: Option<PageId>,
     /// The page in a turn's lane, this one's or an earlier one's, is sealed under this identity.
     pub seal: Option<(PageId, Turn)>,
-    /// An earlier turn that must be done before; 0 if there is none.
-    pub after: Turn,
+    /// Earlier turns that must be done before, beside the one whose page is sealed: the last that touches the slot which
+    /// is opened, and the last that touches the slot which is sealed. Turns before them that touch these slots are done
+    /// too, for those have waited in their turn. Each is told as how many turns ago it was; 0 where there is none.
+    pub after: [u32; 2],
+}
+
+// What crosses from one processor to the other for a turn.
+const _: () = assert!(size_of::<Carry>() <= 64);
+
+impl Carry {
+    /// All earlier turns that must be done before this one, which is the given; some may be named twice.
+    pub fn waits_for(&self, turn: Turn) -> impl Iterator<Item = Turn> + use<> {
+        let source = self.seal.map_or(turn, |(_, source)| source);
+        let [opened, sealed] = self.after.map(|ago| turn - Turn::from(ago));
+        [opened, sealed, source].into_iter().filter(move |before| *before != turn)
+    }
 }
 
 /// Somebody beside the caller, who has the region's key and its shared memory, and lanes: each has room for one page, in
@@ -109,10 +124,9 @@ struct Touching {
 }
 
 impl Touching {
-    /// Whether a later turn that opens and seals these must wait for it.
-    fn meets(&self, opens: Option<PageId>, seals: Option<PageId>) -> bool {
-        let same = |one: Option<PageId>, other: Option<PageId>| matches!((one, other), (Some(one), Some(other)) if one.slot == other.slot);
-        same(self.seals, opens) || same(self.seals, seals) || same(self.opens, seals)
+    /// Two that only open a slot could be done at once. They are not, so that the last one stands for all before it.
+    fn touches(&self, slot: u32) -> bool {
+        [self.opens, self.seals].iter().flatten().any(|id| id.slot == slot)
     }
 }
 
@@ -159,7 +173,10 @@ impl<M> Asked<M> {
         carrier: &Carrier<M>,
     ) -> Result<(), FirstForged> {
         let turn = self.next(carrier)?;
-        let ahead = self.expected.iter().find(|(id, _)| *id == from).map(|(_, turn)| *turn);
+        // A page that was read longer ago than that may have lost its lane to a later turn.
+        let oldest = turn.saturating_sub(self.most_under_way() as u64);
+        let ahead =
+            self.expected.iter().find(|(id, turn)| *id == from && *turn >= oldest).map(|(_, turn)| *turn);
         let open = if ahead.is_some() { None } else { Some(from) };
         self.ask(turn, open, Some((to, instead.or(ahead).unwrap_or(turn))));
         Ok(())
@@ -206,11 +223,16 @@ impl<M> Asked<M> {
 
     fn ask(&mut self, turn: Turn, open: Option<PageId>, seal: Option<(PageId, Turn)>) {
         let seals = seal.map(|(id, _)| id);
-        let met = self.under_way.iter().rev().find(|earlier| earlier.meets(open, seals));
-        let source = seal.map(|(_, source)| source).filter(|source| *source != turn);
-        let after = met.map_or(0, |earlier| earlier.turn).max(source.unwrap_or(0));
+        let after = [open, seals].map(|id| id.map_or(0, |id| self.ago_touched(turn, id.slot)));
         self.under_way.push_back(Touching { turn, opens: open, seals });
         self.beside.ask(turn, Carry { open, seal, after });
+    }
+
+    /// How many turns before this one the last was that touches the slot and may be under way; 0 if there is none.
+    fn ago_touched(&self, turn: Turn, slot: u32) -> u32 {
+        let last = self.under_way.iter().rev().find(|earlier| earlier.touches(slot));
+        // No more are under way than there are lanes.
+        last.map_or(0, |earlier| (turn - earlier.turn) as u32)
     }
 
     /// The next turn, when there is room for it.

@@ -79,6 +79,7 @@ impl<M: SharedMemory> Carrier<M> {
         scratch[..page.len()].copy_from_slice(page);
         steps.copied();
         self.seal_in_place(id, scratch);
+        self.copy_out(id, scratch);
     }
 
     /// Opens a page in `scratch`, which is private, seals it there anew, and copies it out.
@@ -88,16 +89,22 @@ impl<M: SharedMemory> Carrier<M> {
     pub fn carry(&self, from: PageId, to: PageId, scratch: &mut [u8]) -> Result<(), Forged> {
         self.open(from, &mut scratch[..self.shape.page_bytes])?;
         self.seal_in_place(to, scratch);
+        self.copy_out(to, scratch);
         Ok(())
     }
 
-    fn seal_in_place(&self, id: PageId, scratch: &mut [u8]) {
-        let scratch = &mut scratch[..self.sealed_bytes()];
-        let (page, tag) = scratch.split_at_mut(self.shape.page_bytes);
+    /// Seals the page at the beginning of `scratch` there, and puts its tag behind it. Nothing is copied out.
+    pub fn seal_in_place(&self, id: PageId, scratch: &mut [u8]) {
+        let (page, tag) = scratch[..self.sealed_bytes()].split_at_mut(self.shape.page_bytes);
         let mut steps = Steps::begin(self.meter);
         self.key.seal(id, page, tag);
         steps.ciphered();
-        self.memory.store(self.shape.at(id), scratch);
+    }
+
+    /// Copies a page that was sealed in `scratch` out, with its tag.
+    pub fn copy_out(&self, id: PageId, scratch: &[u8]) {
+        let mut steps = Steps::begin(self.meter);
+        self.memory.store(self.shape.at(id), &scratch[..self.sealed_bytes()]);
         steps.copied();
     }
 }

@@ -29,12 +29,61 @@ struct State {
     outcomes: BTreeMap<Turn, Outcome>,
     /// Slots in the order in which they were sealed.
     sealed: Vec<u32>,
+    /// Which of the turns that may be done is done next, where it is not the first.
+    any: Option<Choices>,
+}
+
+/// One way through a tree of choices.
+#[derive(Default)]
+struct Choices {
+    /// What was chosen of how many.
+    path: Vec<(usize, usize)>,
+    next: usize,
+}
+
+impl Choices {
+    /// The same as the last time as far as that was told, and then the first.
+    fn choose(&mut self, many: usize) -> usize {
+        if self.next == self.path.len() {
+            self.path.push((0, many));
+        }
+        let (choice, of) = self.path[self.next];
+        assert_eq!(of, many, "what is chosen before decides what there is to choose");
+        self.next += 1;
+        choice
+    }
+
+    /// The next way; `None` after the last.
+    fn another(mut self) -> Option<Self> {
+        self.next = 0;
+        while let Some((choice, of)) = self.path.pop() {
+            if choice + 1 < of {
+                self.path.push((choice + 1, of));
+                return Some(self);
+            }
+        }
+        None
+    }
 }
 
 impl State {
+    /// The turn that is done next: the first, or any that has nothing to wait for.
+    fn take(&mut self) -> Option<(Turn, Carry)> {
+        let Some(choices) = &mut self.any else { return self.waiting.pop_first() };
+        let outcomes = &self.outcomes;
+        let ready = |(turn, carry): (&Turn, &Carry)| {
+            let may = carry.waits_for(*turn).all(|before| outcomes.contains_key(&before));
+            may.then_some(*turn)
+        };
+        let ready: Vec<Turn> = self.waiting.iter().filter_map(ready).collect();
+        assert!(self.waiting.is_empty() || !ready.is_empty(), "each waits for another");
+        let turn = *ready.get(choices.choose(ready.len().max(1)))?;
+        self.waiting.remove_entry(&turn)
+    }
+
     fn do_one(&mut self) {
-        let Some((turn, carry)) = self.waiting.pop_first() else { return };
-        assert!(carry.after < turn && !self.waiting.contains_key(&carry.after));
+        let Some((turn, carry)) = self.take() else { return };
+        assert!(carry.waits_for(turn).all(|before| before < turn && !self.waiting.contains_key(&before)));
         let mut page = self.lanes.get(&(turn % self.room)).cloned().unwrap_or(vec![0; PAGE]);
         let mut outcome = Outcome::Done;
         if let Some(id) = carry.open {
@@ -58,7 +107,7 @@ impl State {
     }
 
     fn do_some(&mut self) {
-        while !self.waiting.is_empty() && !self.whims.next_u32().is_multiple_of(3) {
+        while self.any.is_none() && !self.waiting.is_empty() && !self.whims.next_u32().is_multiple_of(3) {
             self.do_one();
         }
     }
@@ -72,6 +121,8 @@ impl<M> Beside<M> for Whimsical {
     fn fill(&self, turn: Turn, page: &[u8]) {
         let mut state = self.0.lock().unwrap();
         let lane = turn % state.room;
+        let is_source = |carry: &Carry| carry.seal.is_some_and(|(_, source)| source % state.room == lane);
+        assert!(!state.waiting.values().any(is_source), "a page in this lane is still to be sealed");
         state.lanes.insert(lane, page.to_vec());
     }
 
@@ -123,6 +174,7 @@ fn carried(areas: &DetWoParameters, manner: Manner, room: u64, whims: u64) -> Ca
         waiting: BTreeMap::new(),
         outcomes: BTreeMap::new(),
         sealed: Vec::new(),
+        any: None,
     }));
     let versions = ScheduledVersions::new(&schedule);
     let pages = SealedPages::new(Arc::clone(&memory), &layout, key(cipher, 1), versions).unwrap();
@@ -191,6 +243,49 @@ proptest! {
             prop_assert!(snapshot(&memory) == snapshot(&by_hand.memory));
         }
     }
+}
+
+/// Writes pages one after the other and reads all of them, where turns are done in an order of choice.
+fn write_in_an_order(areas: &DetWoParameters, manner: Manner, pages: &[u64], choices: Choices) -> Choices {
+    let room = 4 * (areas.schedule().unwrap().most_refreshes() + 1);
+    let Carried { memory, state, oram } = carried(areas, manner, room, 0);
+    let by_hand = carried(areas, manner, 0, 0);
+    state.lock().unwrap().any = Some(choices);
+    let mut expected = vec![[0; PAGE]; areas.capacity as usize];
+    for (page, byte) in pages.iter().zip(1u8..) {
+        expected[*page as usize] = [byte; PAGE];
+        for oram in [&oram, &by_hand.oram] {
+            access(oram, Access::Write(BlockId(*page), &[byte; PAGE])).expect("nothing was forged");
+        }
+    }
+    for (page, expected) in (0..).zip(&expected) {
+        let mut read = [0; PAGE];
+        access(&oram, Access::Read(BlockId(page), &mut read)).expect("nothing was forged");
+        assert_eq!(read, *expected);
+    }
+    settle(&oram).expect("nothing was forged");
+    assert!(snapshot(&memory) == snapshot(&by_hand.memory));
+    state.lock().unwrap().any.take().expect("it was put there")
+}
+
+/// Nothing but what a turn says of others holds it back here: each order that this leaves is gone through.
+#[test]
+fn turns_done_in_any_order_that_they_allow_leave_what_they_leave_one_after_the_other() {
+    // Pages that are themselves due, pages written twice, a ratio of one and of two.
+    let cases: [(u64, u64, &[u64]); 4] =
+        [(1, 1, &[0; 6]), (2, 2, &[0, 0, 1, 1]), (2, 1, &[1, 0, 0]), (3, 2, &[2, 0])];
+    let mut orders = 0;
+    for (capacity, holding, pages) in cases {
+        let areas = areas(capacity, holding);
+        for manner in MANNERS {
+            let mut choices = Some(Choices::default());
+            while let Some(chosen) = choices {
+                orders += 1;
+                choices = write_in_an_order(&areas, manner, pages, chosen).another();
+            }
+        }
+    }
+    assert!(orders > 1000, "there was a choice of {orders} only");
 }
 
 #[test]

@@ -10,6 +10,7 @@
 #![allow(unsafe_code, reason = "a second process; each block says why it is sound")]
 
 mod ring;
+mod turns;
 
 use super::signals::Blocked;
 use crate::error::Error;
@@ -114,10 +115,12 @@ impl SecondProcess {
     /// Whether it has ended: only if it was killed.
     fn has_ended(&self) -> bool {
         if !self.ended.get() {
-            // SAFETY: the process is our child; nobody else waits for it. If somebody did, it has ended.
+            // SAFETY: the process is our child.
             let waited =
                 unsafe { libc::waitpid(self.process, std::ptr::null_mut(), libc::WNOHANG | libc::__WALL) };
-            self.ended.set(waited != 0);
+            // If somebody else has waited for it, it has ended too. A call that is refused says nothing.
+            let is_gone = || Errno::from_io_error(&std::io::Error::last_os_error()) == Some(Errno::CHILD);
+            self.ended.set(waited == self.process || (waited < 0 && is_gone()));
         }
         self.ended.get()
     }

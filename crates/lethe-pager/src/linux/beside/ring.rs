@@ -3,6 +3,7 @@
 //! One side asks; both begin the turns in their order, each turn on one side only.
 #![allow(unsafe_code, reason = "memory that two processes share; each block says why it is sound")]
 
+use super::turns::{self, Number, Shared, Side};
 use crate::options::PAGE_BYTES;
 use lethe_seal::pages::{Carrier, Carry, MOST_TAG_BYTES, Outcome, SharedMemory, Turn};
 use rustix::io::Errno;
@@ -10,13 +11,11 @@ use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags};
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use zeroize::Zeroize;
 
-/// Looks at a turn of the other side before it lets others run, and before it asks whether that side has ended. A look takes
-/// some forty nanoseconds, a turn a microsecond.
+/// Looks at a turn of the other side before it lets others run.
 const LOOKS_BEFORE_YIELD: u32 = 1 << 8;
-const LOOKS_BEFORE_DOUBT: u32 = 1 << 14;
 
 /// What both look at all the time, each on cache lines of its own.
 #[repr(C, align(128))]
@@ -57,16 +56,36 @@ unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
 
-/// What one who does turns needs for itself: room for a page with its tag.
-pub(super) struct Scratch([u8; PAGE_BYTES + MOST_TAG_BYTES]);
+/// Room for a page with its tag, which each side that does turns has for itself.
+#[repr(C)]
+pub(super) struct Scratch {
+    /// The turn whose page lies here as it was sealed. It is set before anything of that page is copied out.
+    sealed: AtomicU64,
+    bytes: [u8; PAGE_BYTES + MOST_TAG_BYTES],
+}
 
 impl Scratch {
     pub(super) const fn new() -> Self {
-        Scratch([0; PAGE_BYTES + MOST_TAG_BYTES])
+        Scratch { sealed: AtomicU64::new(0), bytes: [0; PAGE_BYTES + MOST_TAG_BYTES] }
+    }
+
+    fn page(&mut self) -> &mut [u8] {
+        &mut self.bytes[..PAGE_BYTES]
+    }
+
+    /// Notes whose sealed page lies here. A side that ends later has copied out all of it, a part or nothing; one that
+    /// ends earlier has copied out nothing.
+    fn note(&self, turn: Turn) {
+        self.sealed.store(turn, Ordering::Release);
+        fence(Ordering::Release);
+    }
+
+    fn holds(&self, turn: Turn) -> bool {
+        self.sealed.load(Ordering::Acquire) == turn
     }
 
     fn wipe(&mut self) {
-        self.0.zeroize();
+        self.bytes.zeroize();
     }
 }
 
@@ -127,12 +146,6 @@ impl Ring {
         (turn % self.room as u64) as usize
     }
 
-    /// Twice the last turn of this lane that is done, and 1 if it was forged.
-    fn done(&self, turn: Turn) -> &AtomicU64 {
-        // SAFETY: as `layout` has it; zeros are valid.
-        unsafe { &*self.start.add(size_of::<Head>()).cast::<AtomicU64>().add(self.index(turn)) }
-    }
-
     fn entry(&self, turn: Turn) -> *mut Carry {
         // SAFETY: as `layout` has it.
         unsafe {
@@ -155,30 +168,11 @@ impl Ring {
     }
 
     pub(super) fn ask(&self, turn: Turn, carry: Carry) {
-        // SAFETY: as above. Whoever begins the turn has seen `asked`, and so this.
-        unsafe { self.entry(turn).write(carry) };
-        self.head().asked.0.store(turn, Ordering::Release);
+        turns::ask(self, turn, carry);
     }
 
     pub(super) fn outcome(&self, turn: Turn) -> Outcome {
-        match self.done(turn).load(Ordering::Acquire) {
-            done if done == turn * 2 => Outcome::Done,
-            done if done == turn * 2 + 1 => Outcome::Forged,
-            _ => Outcome::UnderWay,
-        }
-    }
-
-    /// Takes the next turn that nobody has begun.
-    fn begin(&self) -> Option<Turn> {
-        let Head { asked, begun, .. } = self.head();
-        let mut last = begun.0.load(Ordering::Relaxed);
-        while last < asked.0.load(Ordering::Acquire) {
-            match begun.0.compare_exchange_weak(last, last + 1, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Some(last + 1),
-                Err(now) => last = now,
-            }
-        }
-        None
+        turns::outcome(self, turn)
     }
 
     /// Keeps other programs from the memory that are started as a copy of this one from now on.
@@ -195,66 +189,40 @@ impl Ring {
         scratch: &mut Scratch,
         has_ended: impl Fn() -> bool,
     ) -> bool {
-        let Some(turn) = self.begin() else { return false };
-        self.do_turn(turn, carrier, scratch, &has_ended);
-        true
+        turns::do_next(self, &mut Worker { ring: self, carrier, scratch, has_ended })
     }
 
-    /// Does what the other side had begun when it ended, and every turn after it.
+    /// Does what the process beside had begun when it ended, and every turn after it.
     pub(super) fn do_all_again<M: SharedMemory>(&self, carrier: &Carrier<M>, scratch: &mut Scratch) {
-        let begun = self.head().begun.0.load(Ordering::Relaxed);
-        for turn in begun.saturating_sub(self.room as u64 / 2).max(1)..=begun {
-            // What is sealed twice is the same twice: page, identity and key are.
-            if self.outcome(turn) == Outcome::UnderWay {
-                self.do_turn(turn, carrier, scratch, &|| true);
-            }
-        }
-        while self.do_next(carrier, scratch, || true) {}
+        turns::do_all_again(self, &mut Worker { ring: self, carrier, scratch, has_ended: || true });
     }
 
-    fn do_turn<M: SharedMemory>(
+    /// Whether the turn's pages open. Nothing is sealed where they do not.
+    fn open_and_seal<M: SharedMemory>(
         &self,
         turn: Turn,
+        Carry { open, seal, .. }: Carry,
         carrier: &Carrier<M>,
         scratch: &mut Scratch,
-        has_ended: &impl Fn() -> bool,
-    ) {
-        // SAFETY: it was asked for, and nobody writes it before it is done.
-        let Carry { open, seal, after } = unsafe { *self.entry(turn) };
-        let source = seal.map_or(turn, |(_, source)| source);
-        for before in [after, source].into_iter().filter(|before| *before != 0 && *before != turn) {
-            let mut looks = 0u32;
-            while self.outcome(before) == Outcome::UnderWay {
-                spin_loop();
-                looks = looks.wrapping_add(1);
-                if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
-                    // The other side may want this very processor.
-                    std::thread::yield_now();
-                }
-                if looks.is_multiple_of(LOOKS_BEFORE_DOUBT) && has_ended() {
-                    // Every turn before this one was begun, and this side begins one at a time.
-                    self.do_turn(before, carrier, scratch, has_ended);
-                }
-            }
-        }
-        let mut forged = source != turn && self.outcome(source) == Outcome::Forged;
-        // SAFETY: whoever has the turn has its lane.
-        let lane = || unsafe { &mut *self.lane(turn) };
-        forged |= match (open, seal) {
-            // Only what is read ahead is for a later turn.
-            (Some(id), None) => carrier.open(id, lane()).is_err(),
-            (Some(from), Some((to, source))) if source == turn => {
-                carrier.carry(from, to, &mut scratch.0).is_err()
-            }
-            (Some(id), Some(_)) => carrier.open(id, &mut scratch.0[..PAGE_BYTES]).is_err(),
-            (None, _) => false,
+    ) -> bool {
+        let Some((to, source)) = seal else {
+            // SAFETY: whoever has the turn has its lane. What is read ahead is for a later turn.
+            let lane = unsafe { &mut *self.lane(turn) };
+            return open.is_none_or(|id| carrier.open(id, lane).is_ok());
         };
-        if let Some((id, source)) = seal.filter(|(_, source)| !forged && (open.is_none() || *source != turn))
-        {
-            // SAFETY: the turn that filled it is done, and the lane is not used again before this one is done.
-            carrier.seal(id, unsafe { &*self.lane(source) }, &mut scratch.0);
+        let source_opened = source == turn || self.outcome(source) == Outcome::Done;
+        let opened = open.is_none_or(|from| carrier.open(from, scratch.page()).is_ok());
+        if !source_opened || !opened {
+            return false;
         }
-        self.done(turn).store(turn * 2 + u64::from(forged), Ordering::Release);
+        if open.is_none() || source != turn {
+            // SAFETY: the turn that filled it is done, and the lane is not used again before this one is done.
+            scratch.page().copy_from_slice(unsafe { &*self.lane(source) });
+        }
+        carrier.seal_in_place(to, &mut scratch.bytes);
+        scratch.note(turn);
+        carrier.copy_out(to, &scratch.bytes);
+        true
     }
 
     pub(super) fn asleep(&self) -> &AtomicU32 {
@@ -268,6 +236,88 @@ impl Ring {
     pub(super) fn is_all_begun(&self) -> bool {
         let Head { asked, begun, .. } = self.head();
         begun.0.load(Ordering::SeqCst) >= asked.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Number for AtomicU64 {
+    fn load(&self, order: Ordering) -> u64 {
+        AtomicU64::load(self, order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        AtomicU64::store(self, value, order);
+    }
+
+    fn exchange(&self, now: u64, then: u64) -> Result<u64, u64> {
+        self.compare_exchange_weak(now, then, Ordering::Relaxed, Ordering::Relaxed)
+    }
+}
+
+impl Shared for Ring {
+    type Number = AtomicU64;
+
+    fn asked(&self) -> &AtomicU64 {
+        &self.head().asked.0
+    }
+
+    fn begun(&self) -> &AtomicU64 {
+        &self.head().begun.0
+    }
+
+    fn done(&self, turn: Turn) -> &AtomicU64 {
+        // SAFETY: as `layout` has it; zeros are valid.
+        unsafe { &*self.start.add(size_of::<Head>()).cast::<AtomicU64>().add(self.index(turn)) }
+    }
+
+    fn room(&self) -> usize {
+        self.room
+    }
+
+    fn write(&self, turn: Turn, carry: Carry) {
+        // SAFETY: the turn was not asked for, and those that used the lane before are done: it is the caller's.
+        unsafe { self.entry(turn).write(carry) };
+    }
+
+    fn read(&self, turn: Turn) -> Carry {
+        // SAFETY: it was asked for, and nobody writes it before it is done.
+        unsafe { *self.entry(turn) }
+    }
+
+    fn pause(&self, looks: u32) {
+        spin_loop();
+        if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
+            // The other side may want this very processor.
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// One that does turns.
+struct Worker<'a, M, E> {
+    ring: &'a Ring,
+    carrier: &'a Carrier<M>,
+    scratch: &'a mut Scratch,
+    has_ended: E,
+}
+
+impl<M: SharedMemory, E: Fn() -> bool> Side for Worker<'_, M, E> {
+    fn act(&mut self, turn: Turn, carry: &Carry) -> bool {
+        self.ring.open_and_seal(turn, *carry, self.carrier, self.scratch)
+    }
+
+    fn ends(&mut self, turn: Turn, carry: &Carry) -> bool {
+        // SAFETY: whose it was has ended.
+        let left = unsafe { self.ring.scratch_beside() };
+        // Its page may be in shared memory already, whole or in part, where an older one was that this turn opens.
+        let sealed = carry.seal.filter(|_| left.holds(turn));
+        if let Some((id, _)) = sealed {
+            self.carrier.copy_out(id, &left.bytes);
+        }
+        sealed.is_some()
+    }
+
+    fn has_ended(&self) -> bool {
+        (self.has_ended)()
     }
 }
 
@@ -293,11 +343,21 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_chacha::rand_core::SeedableRng;
 
-    fn carrier() -> Carrier<AtomicMemory> {
-        let layout = Layout::new(vec![Extent { buckets: 4, slots: 1, slot_bytes: PAGE_BYTES as u32 }]);
+    fn layout() -> Layout {
+        Layout::new(vec![Extent { buckets: 4, slots: 1, slot_bytes: PAGE_BYTES as u32 }])
+    }
+
+    fn memory() -> AtomicMemory {
+        AtomicMemory::new(memory_bytes(&layout(), PageCipher::Aes256Gcm).unwrap())
+    }
+
+    fn over<M: SharedMemory>(memory: M) -> Carrier<M> {
         let key = PageKey::draw(PageCipher::Aes256Gcm, &mut ChaCha20Rng::seed_from_u64(1));
-        let memory = AtomicMemory::new(memory_bytes(&layout, key.cipher()).unwrap());
-        Carrier::new(memory, &layout, key).unwrap()
+        Carrier::new(memory, &layout(), key).unwrap()
+    }
+
+    fn carrier() -> Carrier<AtomicMemory> {
+        over(memory())
     }
 
     fn id(slot: u32, version: u64) -> PageId {
@@ -307,9 +367,9 @@ mod tests {
     /// Seals a page in slot 0, carries it to slot 1, and on to slot 2.
     fn ask_for_three(ring: &Ring) {
         ring.fill(1, &[7; PAGE_BYTES]);
-        ring.ask(1, Carry { open: None, seal: Some((id(0, 1), 1)), after: 0 });
-        ring.ask(2, Carry { open: Some(id(0, 1)), seal: Some((id(1, 1), 2)), after: 1 });
-        ring.ask(3, Carry { open: Some(id(1, 1)), seal: Some((id(2, 1), 3)), after: 2 });
+        ring.ask(1, Carry { open: None, seal: Some((id(0, 1), 1)), after: [0, 0] });
+        ring.ask(2, Carry { open: Some(id(0, 1)), seal: Some((id(1, 1), 2)), after: [1, 0] });
+        ring.ask(3, Carry { open: Some(id(1, 1)), seal: Some((id(2, 1), 3)), after: [1, 0] });
     }
 
     fn assert_done(ring: &Ring, carrier: &Carrier<AtomicMemory>) {
@@ -328,7 +388,7 @@ mod tests {
             let mut scratch = Scratch::new();
             ask_for_three(&ring);
             for turn in 1..=begun_there {
-                assert_eq!(ring.begin(), Some(turn), "the other side begins it, and ends");
+                assert_eq!(turns::begin(&ring), Some(turn), "the other side begins it, and ends");
             }
             while ring.do_next(&carrier, &mut scratch, || true) {}
             assert_done(&ring, &carrier);
@@ -341,9 +401,58 @@ mod tests {
         let mut scratch = Scratch::new();
         ask_for_three(&ring);
         assert!(ring.do_next(&carrier, &mut scratch, || false));
-        assert_eq!(ring.begin(), Some(2));
+        assert_eq!(turns::begin(&ring), Some(2));
         ring.do_all_again(&carrier, &mut scratch);
         assert_done(&ring, &carrier);
+    }
+
+    /// Shared memory as seen by a side that ends when it has copied out so many bytes of a page.
+    struct Ends<'a> {
+        memory: &'a AtomicMemory,
+        after: usize,
+    }
+
+    impl SharedMemory for Ends<'_> {
+        fn bytes(&self) -> usize {
+            self.memory.bytes()
+        }
+
+        fn load(&self, at: usize, into: &mut [u8]) {
+            self.memory.load(at, into);
+        }
+
+        fn store(&self, at: usize, from: &[u8]) {
+            self.memory.store(at, &from[..self.after]);
+        }
+    }
+
+    #[test]
+    fn a_page_that_the_ended_side_had_copied_out_whole_or_in_part_is_no_forgery() {
+        let sealed_bytes = carrier().sealed_bytes();
+        // A refresh in place, one from elsewhere, and the written page where an old one is opened all the same.
+        let turns: [(PageId, (PageId, Turn)); 3] =
+            [(id(0, 1), (id(0, 2), 2)), (id(0, 1), (id(1, 1), 2)), (id(0, 1), (id(0, 2), 1))];
+        for (open, seal) in turns {
+            for after in [0, 1, 64, PAGE_BYTES, sealed_bytes - 1, sealed_bytes] {
+                let memory = memory();
+                let (ring, carrier) = (Ring::new(8).unwrap(), over(&memory));
+                let mut scratch = Scratch::new();
+                ring.fill(1, &[7; PAGE_BYTES]);
+                ring.ask(1, Carry { open: None, seal: Some((id(0, 1), 1)), after: [0, 0] });
+                let carry = Carry { open: Some(open), seal: Some(seal), after: [1, 0] };
+                ring.ask(2, carry);
+                assert!(ring.do_next(&carrier, &mut scratch, || false));
+                assert_eq!(turns::begin(&ring), Some(2));
+                // SAFETY: the side that ends is played here, and no other is.
+                let left = unsafe { ring.scratch_beside() };
+                assert!(ring.open_and_seal(2, carry, &over(Ends { memory: &memory, after }), left));
+                ring.do_all_again(&carrier, &mut scratch);
+                assert_eq!(ring.outcome(2), Outcome::Done, "{after} bytes of {seal:?}");
+                let mut page = [0; PAGE_BYTES];
+                carrier.open(seal.0, &mut page).unwrap();
+                assert_eq!(page, [7; PAGE_BYTES]);
+            }
+        }
     }
 
     #[test]
@@ -358,7 +467,7 @@ mod tests {
             });
             let mut scratch = Scratch::new();
             ring.fill(1, &[9; PAGE_BYTES]);
-            ring.ask(1, Carry { open: None, seal: Some((id(0, 1), 1)), after: 0 });
+            ring.ask(1, Carry { open: None, seal: Some((id(0, 1), 1)), after: [0, 0] });
             for turn in 2..500 {
                 // From slot to slot, round and round: each waits for the one before.
                 let (from, to) = ((turn - 2) % 4, (turn - 1) % 4);
@@ -366,7 +475,7 @@ mod tests {
                 while turn > 8 && ring.outcome(turn - 8) == Outcome::UnderWay {
                     ring.do_next(&carrier, &mut scratch, || false);
                 }
-                ring.ask(turn, Carry { open: Some(was), seal: Some((becomes, turn)), after: turn - 1 });
+                ring.ask(turn, Carry { open: Some(was), seal: Some((becomes, turn)), after: [1, 0] });
             }
             while ring.outcome(499) == Outcome::UnderWay {
                 ring.do_next(&carrier, &mut scratch, || false);

@@ -1,0 +1,157 @@
+//! A region's pages at addresses of the program's choice.
+#![allow(
+    unsafe_code,
+    reason = "changes what stands at addresses; each function says what its caller promises"
+)]
+
+use crate::access::Access;
+use crate::extents::Part;
+use crate::options::PAGE_BYTES;
+use crate::region::Region;
+use crate::trap::Trap;
+use rustix::io::Errno;
+use std::ops::Range;
+
+pub use crate::linux::mappings::{MappingError, Wanted};
+
+/// What a region knows of a span of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Pages of the region stand there.
+    Paged,
+    /// It was made without the right to write, and is paged as soon as it may be written.
+    Reserved,
+    /// Nothing: it is not the region's.
+    Nothing,
+}
+
+/// A part of a span.
+#[derive(Clone)]
+pub struct KnownPart {
+    /// Its addresses.
+    pub at: Range<usize>,
+    /// Whose it is.
+    pub known: Known,
+    /// What may be done there; nothing, if it is not the region's.
+    pub access: Access,
+}
+
+/// A region begins with all its pages at its own addresses, in a row. Whoever hands out its memory as a kernel does
+/// [releases](Self::release_own) these first.
+///
+/// The functions that are `unsafe` want that the caller knows what is at the addresses it names, as for `mmap`, `munmap`
+/// and `mprotect` themselves, and that nobody has a slice of the region.
+impl Region {
+    /// Maps private anonymous memory, as `mmap`. It is paged if it may be written and not executed. What may be neither
+    /// is [reserved](Known::Reserved). Only under the handler thread.
+    ///
+    /// # Errors
+    /// [`MappingError`]; nothing has changed then.
+    ///
+    /// # Safety
+    /// As `mmap`.
+    pub unsafe fn map(&self, wanted: Wanted) -> Result<*mut u8, MappingError> {
+        if self.options().trap != Trap::HandlerThread {
+            return Err(Errno::NOSYS.into());
+        }
+        self.paging().with(move |inner| inner.map(wanted)).map(std::ptr::with_exposed_provenance_mut)
+    }
+
+    /// Unmaps memory, as `munmap`, whosever it is.
+    ///
+    /// # Errors
+    /// [`MappingError`]; nothing has changed then.
+    ///
+    /// # Safety
+    /// As `munmap`, and none of it is the region's own.
+    pub unsafe fn unmap(&self, span: Range<usize>) -> Result<(), MappingError> {
+        self.paging().with(move |inner| inner.unmap(span))
+    }
+
+    /// Changes what may be done with memory, as `mprotect`, whosever it is.
+    ///
+    /// # Errors
+    /// [`MappingError`]; as under `mprotect`, a part of it may have changed.
+    ///
+    /// # Safety
+    /// As `mprotect`.
+    pub unsafe fn protect(&self, span: Range<usize>, access: Access) -> Result<(), MappingError> {
+        self.paging().with(move |inner| inner.protect(span, access))
+    }
+
+    /// Lets the kernel put something else in the place of whatever is there. What was the region's is not any more, if
+    /// `act` answers.
+    ///
+    /// # Safety
+    /// `act` touches no memory of the region nor what it was called with, borrows nothing, and replaces this span or
+    /// nothing.
+    pub unsafe fn replace<R>(&self, span: Range<usize>, act: impl FnOnce() -> Option<R>) -> Option<R> {
+        self.paging().with(move |inner| act().inspect(|_| inner.forget(span)))
+    }
+
+    /// Gives up what the region's pages hold there: they read as zeros. Nothing of it shows.
+    ///
+    /// # Safety
+    /// Nobody reads there meanwhile who relies on what was there.
+    pub unsafe fn discard_at(&self, span: Range<usize>) {
+        self.paging().with(move |inner| inner.discard_at(span));
+    }
+
+    /// A span in its parts, in their order and without gaps.
+    pub fn known(&self, span: Range<usize>) -> Vec<KnownPart> {
+        let asked = span.clone();
+        let parts = self.paging().with(move |inner| inner.pages.extents.parts(asked));
+        let nothing = |at| KnownPart { at, known: Known::Nothing, access: Access::NONE };
+        let mut all = Vec::with_capacity(2 * parts.len() + 1);
+        let mut at = span.start;
+        for Part { at: part, access, pages } in parts {
+            if at < part.start {
+                all.push(nothing(at..part.start));
+            }
+            at = part.end;
+            let known = if pages.is_some() { Known::Paged } else { Known::Reserved };
+            all.push(KnownPart { at: part, known, access });
+        }
+        if at < span.end {
+            all.push(nothing(at..span.end));
+        }
+        all
+    }
+
+    /// Keeps all of the process's memory out of swap, as `mlockall`, but brings nothing in for it.
+    ///
+    /// # Errors
+    /// The system's; nothing has changed then.
+    pub fn lock_all(&self, now: bool, future: bool) -> Result<(), MappingError> {
+        Ok(self.paging().with(move |inner| inner.pages.lock_all(now, future))?)
+    }
+
+    /// Puts free pages, which hold zeros, to a span of the region's own addresses where there are none. `false` if too
+    /// few are free.
+    ///
+    /// # Safety
+    /// As `mmap`.
+    pub unsafe fn bind_own(&self, span: Range<usize>) -> bool {
+        assert!(self.is_own(&span), "addresses of the region");
+        self.paging().with(move |inner| inner.bind_own(span))
+    }
+
+    /// Takes the pages away from a span of the region's own addresses. A touch there ends the process.
+    ///
+    /// # Errors
+    /// [`MappingError`].
+    ///
+    /// # Safety
+    /// As `munmap`.
+    pub unsafe fn release_own(&self, span: Range<usize>) -> Result<(), MappingError> {
+        assert!(self.is_own(&span), "addresses of the region");
+        self.paging().with(move |inner| inner.release_own(span))
+    }
+
+    /// Whether whole pages lie within the region's own addresses.
+    fn is_own(&self, span: &Range<usize>) -> bool {
+        let own = self.as_ptr() as usize..self.as_ptr() as usize + self.bytes();
+        let whole = span.start.is_multiple_of(PAGE_BYTES) && span.end.is_multiple_of(PAGE_BYTES);
+        whole && own.start <= span.start && span.end <= own.end
+    }
+}

@@ -1,0 +1,348 @@
+//! Which page of a region stands at which address.
+//!
+//! An extent is a run of addresses. Either pages of the region stand there, in a row, or it is reserved: the program has
+//! made it without the right to write, so that it holds nothing yet. The pages that stand nowhere are free.
+//!
+//! Nothing here touches memory. Looking something up allocates nothing.
+
+use crate::access::Access;
+use crate::options::PAGE_BYTES;
+use crate::runs::Runs;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The addresses of a region's pages.
+pub(crate) struct Extents {
+    /// By their first addresses. No two overlap.
+    extents: BTreeMap<usize, Extent>,
+    /// The first addresses of those that have pages, by the first page.
+    by_page: BTreeMap<u64, usize>,
+    free: Runs,
+    free_pages: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Extent {
+    bytes: usize,
+    access: Access,
+    /// `None` if it is reserved.
+    first_page: Option<u64>,
+}
+
+/// A part of an extent.
+#[derive(Clone)]
+pub(crate) struct Part {
+    pub(crate) at: Range<usize>,
+    pub(crate) access: Access,
+    /// `None` if it is reserved.
+    pub(crate) pages: Option<Range<u64>>,
+}
+
+/// Where a page stands.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) at: usize,
+    pub(crate) access: Access,
+}
+
+/// Pages in so many bytes.
+fn pages_in(bytes: usize) -> usize {
+    bytes / PAGE_BYTES
+}
+
+impl Extent {
+    /// Without its first so many bytes.
+    fn after(self, bytes: usize) -> Extent {
+        let first_page = self.first_page.map(|page| page + pages_in(bytes) as u64);
+        Extent { bytes: self.bytes - bytes, first_page, ..self }
+    }
+
+    fn goes_on_as(&self, next: &Extent) -> bool {
+        let pages = pages_in(self.bytes) as u64;
+        self.access == next.access && self.first_page.map(|page| page + pages) == next.first_page
+    }
+}
+
+impl Extents {
+    /// So many pages, none of which stands anywhere.
+    pub(crate) fn new(pages: u64) -> Self {
+        let free = Runs::of(0..pages as usize);
+        Extents { extents: BTreeMap::new(), by_page: BTreeMap::new(), free, free_pages: pages as usize }
+    }
+
+    /// All pages of a region in a row.
+    pub(crate) fn in_a_row(start: usize, bytes: usize) -> Self {
+        let mut extents = Extents::new(pages_in(bytes) as u64);
+        extents.bind(start..start + bytes, Access::READ_WRITE);
+        extents
+    }
+
+    /// Pages that stand nowhere.
+    pub(crate) fn free_pages(&self) -> usize {
+        self.free_pages
+    }
+
+    /// Bytes on the trusted side.
+    pub(crate) fn trusted_bytes(&self) -> usize {
+        let extent = size_of::<(usize, Extent)>() + size_of::<(u64, usize)>();
+        size_of::<Self>() + self.extents.len() * extent
+    }
+
+    /// The page at an address, if one stands there that may be touched.
+    pub(crate) fn page_at(&self, address: usize) -> Option<u64> {
+        let (&first, extent) = self.extents.range(..=address).next_back()?;
+        let offset = address - first;
+        let is_here = offset < extent.bytes && extent.access != Access::NONE;
+        is_here.then_some(extent.first_page? + pages_in(offset) as u64)
+    }
+
+    /// Where a page stands, unless it is free.
+    pub(crate) fn place_of(&self, page: u64) -> Option<Place> {
+        let (&first_page, first) = self.by_page.range(..=page).next_back()?;
+        let extent = self.extents[first];
+        let offset = (page - first_page) as usize * PAGE_BYTES;
+        (offset < extent.bytes).then(|| Place { at: first + offset, access: extent.access })
+    }
+
+    /// The spans where pages stand.
+    pub(crate) fn paged(&self) -> impl Iterator<Item = Range<usize>> {
+        let paged = self.extents.iter().filter(|(_, extent)| extent.first_page.is_some());
+        paged.map(|(first, extent)| *first..first + extent.bytes)
+    }
+
+    /// What is there of a span, in its order.
+    pub(crate) fn parts(&self, span: Range<usize>) -> Vec<Part> {
+        let begun = self.extents.range(..span.start).next_back();
+        let begin = self.extents.range(span.start..span.end.max(span.start));
+        let part = |(&first, extent): (&usize, &Extent)| {
+            let at = first.max(span.start)..(first + extent.bytes).min(span.end);
+            let page = |address: usize| extent.first_page.map(|page| page + pages_in(address - first) as u64);
+            (!at.is_empty()).then(|| Part {
+                at: at.clone(),
+                access: extent.access,
+                pages: page(at.start).zip(page(at.end)).map(|(first, end)| first..end),
+            })
+        };
+        begun.into_iter().chain(begin).filter_map(part).collect()
+    }
+
+    /// Puts free pages into a span of whole pages where nothing is. `false`, and nothing has changed, if there are too
+    /// few.
+    pub(crate) fn bind(&mut self, span: Range<usize>, access: Access) -> bool {
+        debug_assert!(self.parts(span.clone()).is_empty(), "nothing stands there");
+        let mut wanted = pages_in(span.len());
+        if wanted > self.free_pages {
+            return false;
+        }
+        self.free_pages -= wanted;
+        let mut at = span.start;
+        while wanted > 0 {
+            let pages = self.free.take_at_most(wanted).expect("so many are free");
+            let bytes = pages.len() * PAGE_BYTES;
+            self.put(at, Extent { bytes, access, first_page: Some(pages.start as u64) });
+            at += bytes;
+            wanted -= pages.len();
+        }
+        self.join(span);
+        true
+    }
+
+    /// Notes a span without pages where nothing is.
+    pub(crate) fn reserve(&mut self, span: Range<usize>, access: Access) {
+        debug_assert!(self.parts(span.clone()).is_empty(), "nothing stands there");
+        if !span.is_empty() {
+            self.put(span.start, Extent { bytes: span.len(), access, first_page: None });
+            self.join(span);
+        }
+    }
+
+    /// Forgets what is there of a span. Its pages are free.
+    pub(crate) fn remove(&mut self, span: Range<usize>) {
+        for part in self.cut_out(span) {
+            if let Some(pages) = part.pages {
+                let pages = pages.start as usize..pages.end as usize;
+                self.free_pages += pages.len();
+                self.free.insert(pages);
+            }
+        }
+    }
+
+    /// Changes what may be done with all that is there of a span.
+    pub(crate) fn set_access(&mut self, span: Range<usize>, access: Access) {
+        for Part { at, pages, .. } in self.cut_out(span.clone()) {
+            self.put(
+                at.start,
+                Extent { bytes: at.len(), access, first_page: pages.map(|pages| pages.start) },
+            );
+        }
+        self.join(span);
+    }
+
+    fn put(&mut self, at: usize, extent: Extent) {
+        if let Some(page) = extent.first_page {
+            self.by_page.insert(page, at);
+        }
+        self.extents.insert(at, extent);
+    }
+
+    fn take_out(&mut self, at: usize) -> Option<Extent> {
+        let extent = self.extents.remove(&at)?;
+        if let Some(page) = extent.first_page {
+            self.by_page.remove(&page);
+        }
+        Some(extent)
+    }
+
+    /// Takes a span out, without freeing its pages.
+    fn cut_out(&mut self, span: Range<usize>) -> Vec<Part> {
+        self.split(span.start);
+        self.split(span.end);
+        let parts = self.parts(span);
+        for part in &parts {
+            self.take_out(part.at.start);
+        }
+        parts
+    }
+
+    /// Lets an extent begin at this address, if it lies within one.
+    fn split(&mut self, at: usize) {
+        let Some((&first, &extent)) = self.extents.range(..at).next_back() else { return };
+        if first + extent.bytes > at {
+            self.take_out(first);
+            self.put(first, Extent { bytes: at - first, ..extent });
+            self.put(at, extent.after(at - first));
+        }
+    }
+
+    /// Makes one of neighbours that go on as one another, in a span and at its ends.
+    fn join(&mut self, span: Range<usize>) {
+        let firsts: Vec<usize> = self.extents.range(span.start..=span.end).map(|(first, _)| *first).collect();
+        for first in firsts {
+            let next = self.extents[&first];
+            let Some((&before, &one)) = self.extents.range(..first).next_back() else { continue };
+            if before + one.bytes == first && one.goes_on_as(&next) {
+                self.take_out(first);
+                self.put(before, Extent { bytes: one.bytes + next.bytes, ..one });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    const PAGES: u64 = 24;
+    /// Pages of addresses, more than the region has.
+    const ADDRESSES: usize = 40;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Bind(Range<usize>),
+        Reserve(Range<usize>),
+        Remove(Range<usize>),
+        SetAccess(Range<usize>, bool),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let span =
+            || (0..ADDRESSES, 1..12_usize).prop_map(|(first, len)| first..(first + len).min(ADDRESSES));
+        prop_oneof![
+            3 => span().prop_map(Step::Bind),
+            1 => span().prop_map(Step::Reserve),
+            2 => span().prop_map(Step::Remove),
+            2 => (span(), any::<bool>()).prop_map(|(span, writes)| Step::SetAccess(span, writes)),
+        ]
+    }
+
+    fn access(writes: bool) -> Access {
+        if writes { Access::READ_WRITE } else { Access::NONE }
+    }
+
+    fn bytes(span: &Range<usize>) -> Range<usize> {
+        span.start * PAGE_BYTES..span.end * PAGE_BYTES
+    }
+
+    /// What a page of addresses is: which page stands there, and whether it may be written.
+    type Model = BTreeMap<usize, (Option<u64>, bool)>;
+
+    /// Compares every address and every page; keeps which page was found where.
+    fn compare(extents: &Extents, model: &mut Model) -> Result<(), TestCaseError> {
+        let mut seen = BTreeSet::new();
+        for address in 0..ADDRESSES {
+            let span = bytes(&(address..address + 1));
+            let found = extents.parts(span.clone());
+            prop_assert_eq!(found.len(), usize::from(model.contains_key(&address)));
+            let Some((page, writes)) = model.get_mut(&address) else { continue };
+            prop_assert!(found[0].at == span && found[0].access == access(*writes));
+            let stands = found[0].pages.as_ref().map(|pages| pages.start);
+            prop_assert_eq!(stands.is_some(), page.is_some());
+            let Some(stands) = stands else { continue };
+            // A page that was put there stays there.
+            prop_assert!(*page == Some(u64::MAX) || *page == Some(stands));
+            *page = Some(stands);
+            prop_assert!(seen.insert(stands), "one page stands at two addresses");
+            prop_assert_eq!(extents.page_at(span.end - 1), writes.then_some(stands));
+            let place = extents.place_of(stands).unwrap();
+            prop_assert!(place.at == span.start && place.access == access(*writes));
+        }
+        prop_assert_eq!(extents.free_pages(), PAGES as usize - seen.len());
+        for page in (0..PAGES).filter(|page| !seen.contains(page)) {
+            prop_assert!(extents.place_of(page).is_none());
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn every_page_stands_at_one_address_at_most_and_stays_there(steps in prop::collection::vec(step(), 1..40)) {
+            let (mut extents, mut model) = (Extents::new(PAGES), Model::new());
+            for step in steps {
+                match step {
+                    Step::Bind(span) => {
+                        let here: Vec<usize> = span.clone().filter(|address| model.contains_key(address)).collect();
+                        if here.is_empty() {
+                            let room = extents.free_pages() >= span.len();
+                            prop_assert_eq!(extents.bind(bytes(&span), Access::READ_WRITE), room);
+                            if room {
+                                model.extend(span.map(|address| (address, (Some(u64::MAX), true))));
+                            }
+                        }
+                    }
+                    Step::Reserve(span) => {
+                        if span.clone().all(|address| !model.contains_key(&address)) {
+                            extents.reserve(bytes(&span), Access::NONE);
+                            model.extend(span.map(|address| (address, (None, false))));
+                        }
+                    }
+                    Step::Remove(span) => {
+                        extents.remove(bytes(&span));
+                        model.retain(|address, _| !span.contains(address));
+                    }
+                    Step::SetAccess(span, writes) => {
+                        extents.set_access(bytes(&span), access(writes));
+                        for (_, state) in model.range_mut(span) {
+                            state.1 = writes;
+                        }
+                    }
+                }
+                compare(&extents, &mut model)?;
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_that_go_on_as_one_another_are_one() {
+        let mut extents = Extents::new(8);
+        for page in 0..8 {
+            assert!(extents.bind(bytes(&(page..page + 1)), Access::READ_WRITE));
+        }
+        assert_eq!(extents.extents.len(), 1);
+        extents.set_access(bytes(&(3..5)), Access::NONE);
+        assert_eq!(extents.extents.len(), 3);
+        extents.set_access(bytes(&(2..6)), Access::READ_WRITE);
+        assert_eq!((extents.extents.len(), extents.by_page.len()), (1, 1));
+    }
+}

@@ -1,0 +1,337 @@
+//! Private anonymous memory that is paged where the program wants it: mapped, protected, unmapped while other threads
+//! fault.
+//!
+//! All of it happens under the fault path's lock, the kernel's calls too, so that addresses and extents never disagree
+//! where a fault looks. A thread that faulted before is served afterwards, by what stands there then. Nothing of it
+//! shows in untrusted memory: it changes trusted bookkeeping and which memory is resident where, and neither the number
+//! of faults nor that of evictions.
+#![allow(unsafe_code, reason = "changes the addresses of memory; each block says why it is sound")]
+
+use super::pages::Pages;
+use super::paging::Inner;
+use crate::access::Access;
+use crate::extents::{Part, Place};
+use crate::failure::{Failure, abort};
+use crate::options::PAGE_BYTES;
+use crate::private::guard;
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MlockAllFlags, MlockFlags, MprotectFlags, ProtFlags};
+use std::ops::Range;
+use std::ptr;
+use zeroize::Zeroize;
+
+/// Why memory is not mapped, or not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MappingError {
+    /// Too few pages are free. Nothing has changed.
+    #[error("the region has too few free pages")]
+    Full,
+    /// As the kernel's call would have failed.
+    #[error(transparent)]
+    System(#[from] Errno),
+}
+
+impl MappingError {
+    /// As a kernel without memory says it.
+    pub const OUT_OF_MEMORY: MappingError = MappingError::System(Errno::NOMEM);
+}
+
+/// Memory that is asked for.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// A hint, or what the flags say of it.
+    pub at: usize,
+    /// Rounded up to whole pages.
+    pub bytes: usize,
+    /// What may be done with it.
+    pub access: Access,
+    /// As `mmap` takes them, without those that make it private and anonymous.
+    pub flags: u32,
+}
+
+/// Memory that is asked for with the right to execute is code, and not paged.
+fn is_paged(access: Access) -> bool {
+    access.writes() && !access.executes()
+}
+
+impl Inner {
+    pub(crate) fn map(&mut self, wanted: Wanted) -> Result<usize, MappingError> {
+        let Wanted { at, bytes, access, flags } = wanted;
+        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::NOMEM)?;
+        let flags = MapFlags::from_bits_retain(flags);
+        if is_paged(access) {
+            let replaces = flags.contains(MapFlags::FIXED) && !flags.contains(MapFlags::FIXED_NOREPLACE);
+            let span = if replaces { at..at.checked_add(bytes).ok_or(Errno::NOMEM)? } else { 0..0 };
+            self.check_room(bytes, self.pages.extents.parts(span).iter().map(paged_bytes).sum())?;
+        }
+        // Nobody may touch it before the pages are in place.
+        let first = if is_paged(access) { Access::NONE } else { access };
+        let flags = (flags | MapFlags::PRIVATE | MapFlags::NORESERVE).difference(MapFlags::POPULATE);
+        // SAFETY: the caller of `Region::map` knows what is at these addresses.
+        let mapped = unsafe {
+            rustix::mm::mmap_anonymous(ptr::without_provenance_mut(at), bytes, prot(first), flags)?
+        };
+        let span = mapped as usize..mapped as usize + bytes;
+        self.forget(span.clone());
+        if is_paged(access) {
+            if let Err(error) = self.adopt(span.clone(), access) {
+                // SAFETY: it was mapped just now, and nobody knows of it.
+                let _ = unsafe { rustix::mm::munmap(mapped, bytes) };
+                return Err(error);
+            }
+        } else if !access.executes() {
+            self.pages.extents.reserve(span.clone(), access);
+        }
+        Ok(span.start)
+    }
+
+    pub(crate) fn unmap(&mut self, span: Range<usize>) -> Result<(), MappingError> {
+        // SAFETY: the caller of `Region::unmap` uses nothing there any more.
+        unsafe { rustix::mm::munmap(ptr::without_provenance_mut(span.start), span.len())? };
+        self.forget(span);
+        Ok(())
+    }
+
+    pub(crate) fn protect(&mut self, span: Range<usize>, access: Access) -> Result<(), MappingError> {
+        if !span.start.is_multiple_of(PAGE_BYTES) {
+            return Err(Errno::INVAL.into());
+        }
+        let span = whole_pages(span);
+        let parts = self.pages.extents.parts(span.clone());
+        let is_reserved = |part: &&Part| part.pages.is_none();
+        if is_paged(access) {
+            self.check_room(parts.iter().filter(is_reserved).map(|part| part.at.len()).sum(), 0)?;
+        }
+        let mut at = span.start;
+        for part in parts {
+            protect(at..part.at.start, access)?;
+            at = part.at.end;
+            self.protect_part(part, access)?;
+        }
+        Ok(protect(at..span.end, access)?)
+    }
+
+    fn protect_part(&mut self, part: Part, access: Access) -> Result<(), MappingError> {
+        let span = part.at.clone();
+        if let Some(pages) = part.pages {
+            return self.protect_pages(span, pages, part.access, access);
+        }
+        if is_paged(access) {
+            self.pages.extents.remove(span.clone());
+            // What it may show to readers is the kernel's page of zeros, of which no fault would tell.
+            self.pages.drop_memory(span.clone())?;
+            return self.adopt(span.clone(), access).inspect_err(|_| {
+                self.pages.extents.reserve(span, part.access);
+            });
+        }
+        protect(span.clone(), access)?;
+        if access.executes() {
+            self.pages.extents.remove(span);
+        } else {
+            self.pages.extents.set_access(span, access);
+        }
+        Ok(())
+    }
+
+    fn protect_pages(
+        &mut self,
+        span: Range<usize>,
+        pages: Range<u64>,
+        before: Access,
+        access: Access,
+    ) -> Result<(), MappingError> {
+        if access.writes() && access != Access::READ_WRITE && !self.pages.can_protect() {
+            return Err(Errno::ACCESS.into());
+        }
+        if access == before {
+            return Ok(protect(span, access)?);
+        }
+        if access == Access::NONE {
+            // No store may come after the copy.
+            protect(span.clone(), Access::READ)?;
+            for page in pages {
+                if self.faults.is_mapped(page) {
+                    self.pages.park(page)?;
+                }
+            }
+            protect(span.clone(), access)?;
+            self.pages.drop_memory(span.clone())?;
+        } else {
+            if before == Access::NONE {
+                self.pages.unpark(pages)?;
+            }
+            protect(span.clone(), access)?;
+        }
+        self.pages.extents.set_access(span, access);
+        Ok(())
+    }
+
+    /// Gives up what is there of a span: its pages are free, and whoever gets them next finds zeros.
+    pub(crate) fn forget(&mut self, span: Range<usize>) {
+        let span = whole_pages(span);
+        let parts = self.pages.extents.parts(span.clone());
+        self.pages.extents.remove(span);
+        for pages in parts.into_iter().filter_map(|part| part.pages) {
+            pages.clone().for_each(|page| self.pages.unpark_nowhere(page));
+            self.discard(pages);
+        }
+    }
+
+    /// Gives up what the pages of a span hold.
+    pub(crate) fn discard_at(&mut self, span: Range<usize>) {
+        for pages in self.pages.extents.parts(whole_pages(span)).into_iter().filter_map(|part| part.pages) {
+            self.discard(pages);
+        }
+    }
+
+    /// Puts free pages to addresses of the region's own.
+    pub(crate) fn bind_own(&mut self, span: Range<usize>) -> bool {
+        self.pages.extents.bind(span, Access::READ_WRITE)
+    }
+
+    /// Takes pages away from addresses of the region's own.
+    pub(crate) fn release_own(&mut self, span: Range<usize>) -> Result<(), MappingError> {
+        let changed = self.pages.extents.parts(span.clone()).into_iter();
+        for part in changed.filter(|part| part.access != Access::READ_WRITE) {
+            protect(part.at, Access::READ_WRITE)?;
+        }
+        self.forget(span.clone());
+        Ok(self.pages.drop_memory(span)?)
+    }
+
+    pub(crate) fn discard(&mut self, pages: Range<u64>) {
+        let page = pages.start;
+        if let Err(error) = self.faults.discard(pages, &mut self.pages) {
+            abort(&Failure { page, error });
+        }
+    }
+
+    fn check_room(&self, wanted: usize, freed: usize) -> Result<(), MappingError> {
+        let room = self.pages.extents.free_pages() + freed / PAGE_BYTES;
+        if wanted / PAGE_BYTES > room { Err(MappingError::Full) } else { Ok(()) }
+    }
+
+    /// Pages a span without pages, which nobody can write to yet, and lets it be used.
+    fn adopt(&mut self, span: Range<usize>, access: Access) -> Result<(), MappingError> {
+        self.pages.watch(span.clone())?;
+        if !self.pages.extents.bind(span.clone(), access) {
+            return Err(MappingError::Full);
+        }
+        protect(span.clone(), access).inspect_err(|_| self.pages.extents.remove(span))?;
+        Ok(())
+    }
+}
+
+fn paged_bytes(part: &Part) -> usize {
+    if part.pages.is_some() { part.at.len() } else { 0 }
+}
+
+fn whole_pages(span: Range<usize>) -> Range<usize> {
+    span.start & !(PAGE_BYTES - 1)
+        ..span.end.checked_next_multiple_of(PAGE_BYTES).unwrap_or(usize::MAX & !(PAGE_BYTES - 1))
+}
+
+fn prot(access: Access) -> ProtFlags {
+    ProtFlags::from_bits_retain(access.protection() as u32)
+}
+
+/// Also of memory that is not paged, as the program asked for it.
+fn protect(span: Range<usize>, access: Access) -> Result<(), Errno> {
+    if span.is_empty() {
+        return Ok(());
+    }
+    let flags = MprotectFlags::from_bits_retain(access.protection() as u32);
+    // SAFETY: the caller of `Region::protect` knows what is at these addresses.
+    unsafe { rustix::mm::mprotect(ptr::without_provenance_mut(span.start), span.len(), flags) }
+}
+
+impl Pages {
+    /// Lets faults of a span come to us, and guards it as the region is guarded.
+    fn watch(&mut self, span: Range<usize>) -> Result<(), Errno> {
+        let at = ptr::without_provenance_mut(span.start);
+        self.uffd.register(span.start, span.len()).map_err(|_| Errno::NOMEM)?;
+        // SAFETY: the caller of `Region::map` has it.
+        unsafe { guard(at, span.len())? };
+        if !self.mapping.is_locked() {
+            // It may be, if the program has asked for that of all its memory. Pages move between equals only.
+            // SAFETY: it changes no contents.
+            return unsafe { rustix::mm::munlock(at, span.len()) };
+        }
+        // SAFETY: as above.
+        if unsafe { rustix::mm::mlock_with(at, span.len(), MlockFlags::ONFAULT) }.is_err() {
+            // The limit on locked memory: all of the region or nothing.
+            self.mapping.unlock();
+            for span in self.extents.paged().chain([span]) {
+                // SAFETY: as above.
+                unsafe { rustix::mm::munlock(ptr::without_provenance_mut(span.start), span.len())? };
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks what is there when it is touched, and says so of the region: pages move between equals only.
+    pub(crate) fn lock_all(&self, now: bool, future: bool) -> Result<(), Errno> {
+        let mut flags = MlockAllFlags::ONFAULT;
+        flags.set(MlockAllFlags::CURRENT, now);
+        flags.set(MlockAllFlags::FUTURE, future);
+        rustix::mm::mlockall(flags)?;
+        if now {
+            self.mapping.is_locked_now();
+        }
+        Ok(())
+    }
+
+    /// Gives the memory of a span back to the system: a touch faults.
+    pub(crate) fn drop_memory(&self, span: Range<usize>) -> Result<(), Errno> {
+        if span.is_empty() {
+            return Ok(());
+        }
+        // Linux 5.18 also takes memory that is not locked.
+        let drop = |advice| {
+            // SAFETY: what the pages held is kept elsewhere, or given up.
+            unsafe { rustix::mm::madvise(ptr::without_provenance_mut(span.start), span.len(), advice) }
+        };
+        match drop(Advice::LinuxDontneedLocked) {
+            Err(Errno::INVAL) => drop(Advice::LinuxDontNeed),
+            other => other,
+        }
+    }
+
+    /// Whether stores to a page can be made to wait.
+    fn can_protect(&self) -> bool {
+        self.uffd.protects()
+    }
+
+    /// Keeps what a page in sight holds, which nobody can write to, while it may not be touched.
+    fn park(&mut self, page: u64) -> Result<(), Errno> {
+        let Some(Place { at, .. }) = self.extents.place_of(page) else { return Ok(()) };
+        // It may have lost its memory: then it holds zeros.
+        self.give_zeros(ptr::without_provenance_mut(at), false).map_err(|error| error.errno)?;
+        // SAFETY: the page is present, may be read, and nobody writes to it.
+        let bytes = unsafe { std::slice::from_raw_parts(ptr::without_provenance::<u8>(at), PAGE_BYTES) };
+        self.parked.insert(page, bytes.to_vec().into_boxed_slice());
+        Ok(())
+    }
+
+    /// Puts parked pages back to where they stand, absent until then.
+    fn unpark(&mut self, pages: Range<u64>) -> Result<(), Errno> {
+        let parked: Vec<u64> = self.parked.range(pages).map(|(page, _)| *page).collect();
+        for page in parked {
+            let Some((Place { at, .. }, bytes)) = self.extents.place_of(page).zip(self.parked.get(&page))
+            else {
+                continue;
+            };
+            // SAFETY: the page is absent; nobody can touch it yet.
+            unsafe { self.uffd.fill(ptr::without_provenance_mut(at), bytes.as_ptr(), false) }
+                .map_err(|error| error.errno)?;
+            self.unpark_nowhere(page);
+        }
+        Ok(())
+    }
+
+    pub(super) fn unpark_nowhere(&mut self, page: u64) {
+        if let Some(mut bytes) = self.parked.remove(&page) {
+            bytes.zeroize();
+        }
+    }
+}

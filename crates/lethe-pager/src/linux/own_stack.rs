@@ -1,0 +1,136 @@
+//! A stack for what the application's threads do while they hold the fault path's lock.
+//!
+//! Their own may be paged: a coroutine's, a green thread's. A touch of it would then wait for a fault that waits for the
+//! lock. What is done under the lock, and what it takes and gives, therefore lies in memory that is not paged.
+#![allow(unsafe_code, reason = "changes the stack; each block says why it is sound")]
+
+use crate::options::PAGE_BYTES;
+use crate::private::PrivateMapping;
+use libc::{c_uint, ucontext_t};
+use rustix::io::Errno;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Far more than anything needs that runs there. What is not touched takes no memory.
+const BYTES: usize = 1 << 20;
+
+pub(crate) struct OwnStack {
+    /// Its second part is the stack: before it lies a page that faults.
+    memory: PrivateMapping,
+    /// Whoever holds it has the stack.
+    switch: Mutex<Box<Switch>>,
+}
+
+/// Where the caller goes on, and where the stack begins.
+struct Switch {
+    caller: MaybeUninit<ucontext_t>,
+    begin: MaybeUninit<ucontext_t>,
+    errand: Errand,
+}
+
+/// A closure with its type taken away.
+#[derive(Clone, Copy)]
+struct Errand {
+    data: *mut (),
+    run: unsafe fn(*mut ()),
+}
+
+// SAFETY: the pointers are followed only during `OwnStack::run`, on the thread that set them.
+unsafe impl Send for Switch {}
+
+impl OwnStack {
+    pub(crate) fn new() -> Result<Self, Errno> {
+        let errand = Errand { data: std::ptr::null_mut(), run: nothing };
+        let switch = Switch { caller: MaybeUninit::zeroed(), begin: MaybeUninit::zeroed(), errand };
+        let memory = PrivateMapping::new(PAGE_BYTES, BYTES, PAGE_BYTES)?;
+        Ok(OwnStack { memory, switch: Mutex::new(Box::new(switch)) })
+    }
+
+    /// Does something there. The caller blocks all signals; `act` borrows nothing that is on the caller's stack.
+    pub(crate) fn run<R, A: FnOnce() -> R>(&self, act: A) -> R {
+        // A panic there is passed on when the stack is free again.
+        let mut switch = self.switch.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut task = Box::new(Task { act: Some(act), outcome: None });
+        switch.errand = Errand { data: (&raw mut *task).cast(), run: Task::<R, A>::run };
+        let switch_at: *mut Switch = &raw mut **switch;
+        // SAFETY: the stack is ours as long as we hold the lock, and the contexts stay where they are. `enter` returns,
+        // and then the caller's context goes on here; it never unwinds. The halves of the address are two arguments, as
+        // `makecontext` takes no others.
+        unsafe {
+            let (caller, begin) = ((*switch_at).caller.as_mut_ptr(), (*switch_at).begin.as_mut_ptr());
+            let got = libc::getcontext(begin);
+            assert_eq!(got, 0, "this thread's context");
+            (*begin).uc_stack.ss_sp = self.memory.second().cast();
+            (*begin).uc_stack.ss_size = self.memory.second_bytes();
+            (*begin).uc_link = caller;
+            let enter: extern "C" fn() = std::mem::transmute(enter as extern "C" fn(c_uint, c_uint));
+            let address = switch_at as usize as u64;
+            libc::makecontext(begin, enter, 2, (address >> 32) as c_uint, address as c_uint);
+            let swapped = libc::swapcontext(caller, begin);
+            assert_eq!(swapped, 0, "another stack");
+        }
+        drop(switch);
+        match task.outcome.expect("it was run") {
+            Ok(outcome) => outcome,
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+}
+
+extern "C" fn enter(high: c_uint, low: c_uint) {
+    let switch = (u64::from(high) << 32 | u64::from(low)) as usize as *const Switch;
+    // SAFETY: `OwnStack::run` has given its address, and waits.
+    unsafe {
+        let Errand { data, run } = (*switch).errand;
+        run(data);
+    }
+}
+
+unsafe fn nothing(_: *mut ()) {}
+
+struct Task<R, A> {
+    act: Option<A>,
+    outcome: Option<thread::Result<R>>,
+}
+
+impl<R, A: FnOnce() -> R> Task<R, A> {
+    /// # Safety
+    /// A task that nobody else has.
+    unsafe fn run(task: *mut ()) {
+        // SAFETY: the caller promises it.
+        let task = unsafe { &mut *task.cast::<Self>() };
+        task.outcome = task.act.take().map(|act| catch_unwind(AssertUnwindSafe(act)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_there_lies_there_and_answers_and_panics_come_back() {
+        let stack = OwnStack::new().unwrap();
+        let all = stack.memory.second() as usize..stack.memory.second() as usize + BYTES;
+        for round in 0..3 {
+            let here = stack.run(move || {
+                let local = round;
+                (&raw const local) as usize
+            });
+            assert!(all.contains(&here));
+            let panicked = catch_unwind(AssertUnwindSafe(|| stack.run(|| panic!("there"))));
+            assert_eq!(panicked.unwrap_err().downcast_ref::<&str>(), Some(&"there"));
+        }
+        thread::scope(|scope| {
+            for thread in 0..4_usize {
+                let stack = &stack;
+                scope.spawn(move || {
+                    for round in 0..500 {
+                        assert_eq!(stack.run(move || thread * round), thread * round);
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,108 @@
+//! A program that makes way for another: whoever runs it is told, for what comes then is not paged. So it is with a child
+//! after `vfork`; and neither is bound to a processor.
+
+use crate::child::{next, start};
+use crate::region_pages::pages;
+use crate::report;
+use libc::{c_char, c_int};
+use std::ffi::CStr;
+
+type Words = *const *const c_char;
+
+/// Calls the C library to run a file, and takes back what was told if it returns.
+fn run<F: Copy>(name: &CStr, file: *const c_char, call: impl FnOnce(F) -> c_int) -> c_int {
+    if pages().is_none() {
+        return start(name, -1, call);
+    }
+    // SAFETY: the program names a file, or nothing.
+    let file = if file.is_null() { c"" } else { unsafe { CStr::from_ptr(file) } };
+    let told = report::makes_way(file);
+    let failed = start(name, -1, call);
+    report::stays(told);
+    failed
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execve(file: *const c_char, words: Words, environment: Words) -> c_int {
+    type Call = unsafe extern "C" fn(*const c_char, Words, Words) -> c_int;
+    // SAFETY: the program's own call, as it stands.
+    run(c"execve", file, |call: Call| unsafe { call(file, words, environment) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execv(file: *const c_char, words: Words) -> c_int {
+    type Call = unsafe extern "C" fn(*const c_char, Words) -> c_int;
+    // SAFETY: the program's own call, as it stands.
+    run(c"execv", file, |call: Call| unsafe { call(file, words) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execvp(file: *const c_char, words: Words) -> c_int {
+    type Call = unsafe extern "C" fn(*const c_char, Words) -> c_int;
+    // SAFETY: the program's own call, as it stands.
+    run(c"execvp", file, |call: Call| unsafe { call(file, words) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execvpe(file: *const c_char, words: Words, environment: Words) -> c_int {
+    type Call = unsafe extern "C" fn(*const c_char, Words, Words) -> c_int;
+    // SAFETY: the program's own call, as it stands.
+    run(c"execvpe", file, |call: Call| unsafe { call(file, words, environment) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fexecve(file: c_int, words: Words, environment: Words) -> c_int {
+    type Call = unsafe extern "C" fn(c_int, Words, Words) -> c_int;
+    // SAFETY: the program's own call, as it stands.
+    run(c"fexecve", std::ptr::null(), |call: Call| unsafe { call(file, words, environment) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execveat(
+    folder: c_int,
+    file: *const c_char,
+    words: Words,
+    environment: Words,
+    flags: c_int,
+) -> c_int {
+    type Call = unsafe extern "C" fn(c_int, *const c_char, Words, Words, c_int) -> c_int;
+    // SAFETY: the program's own call, as it stands.
+    run(c"execveat", file, |call: Call| unsafe { call(folder, file, words, environment, flags) })
+}
+
+/// What `vfork` goes on with, once no thread is bound: the C library's own.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+extern "C" fn before_vfork() -> usize {
+    if let Some(pages) = pages() {
+        pages.region().free_threads(|| ());
+    }
+    let found: Option<unsafe extern "C" fn() -> libc::pid_t> = next(c"vfork");
+    found.map_or(refuse as extern "C" fn() -> libc::pid_t as usize, |vfork| vfork as usize)
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+extern "C" fn refuse() -> libc::pid_t {
+    crate::say::fail(libc::ENOSYS);
+    -1
+}
+
+// It returns twice, and must leave nothing on the stack: after the call above it jumps.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn vfork() -> libc::pid_t {
+    core::arch::naked_asm!("sub rsp, 8", "call {before}", "add rsp, 8", "jmp rax", before = sym before_vfork);
+}
+
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn vfork() -> libc::pid_t {
+    core::arch::naked_asm!(
+        "stp x29, x30, [sp, #-16]!",
+        "bl {before}",
+        "ldp x29, x30, [sp], #16",
+        "br x0",
+        before = sym before_vfork
+    );
+}

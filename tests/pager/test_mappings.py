@@ -1,0 +1,182 @@
+"""Mappings of memory, as programs make, change and undo them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_programs import faults
+
+FOLDER = Path(__file__).parent / "mappings"
+
+
+@pytest.fixture
+def ran(page_run, tmp_path):
+    """Runs one of the C programs of `mappings/`, unpaged and then paged; both must be content."""
+
+    def run(name: str, *flags: str) -> str:
+        program = tmp_path / name
+        words = ["cc", "-O1", "-Wall", "-Werror", "-pthread", "-o", program, FOLDER / f"{name}.c"]
+        subprocess.run(words, check=True)
+        unpaged = subprocess.run([program], capture_output=True, text=True, check=False)
+        assert (unpaged.stdout, unpaged.returncode) == ("content\n", 0), unpaged.stderr
+        paged = page_run(["--resident", "16", *flags], program)
+        assert (paged.stdout, paged.returncode) == ("content\n", 0), paged.stderr
+        return paged.stderr
+
+    return run
+
+
+def test_memory_that_is_unmapped_twice_is_given_to_one_taker(ran):
+    ran("unmapped_twice")
+
+
+def test_spans_that_reach_beyond_a_mapping_are_taken_apart(ran):
+    ran("spans")
+
+
+@pytest.mark.parametrize("flags", [[], ["--second-chance", "5"]])
+def test_protections_hold_and_lose_nothing(ran, flags):
+    ran("protections", *flags)
+
+
+def test_memory_is_paged_where_it_was_reserved_or_hinted_or_fixed(ran):
+    report = ran("reserved")
+    # Each of twelve rounds fills 1,500 pages anew.
+    assert faults(report)[1] > 12 * 1500, report
+    assert "out of paged memory" in report, report
+
+
+def test_memory_is_resized_and_moved(ran):
+    ran("moved")
+
+
+def test_locked_memory_pages_on(ran):
+    ran("locked")
+
+
+@pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
+def test_threads_lose_nothing_while_others_protect_and_unmap(ran, scheme):
+    ran("beside_one_another", "--scheme", scheme)
+
+
+def test_what_nobody_can_have_is_refused_by_every_function(ran):
+    ran("absurd")
+
+
+@pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
+def test_static_variables_are_paged_as_they_stood_before_main(ran, scheme):
+    assert faults(ran("statics", "--scheme", scheme))[1] > 6 * 600
+
+
+def test_static_variables_that_do_not_fit_are_told(ran):
+    report = ran("statics", "--untrusted", "2MiB")
+    assert "static variables" in report and "--untrusted" in report, report
+
+
+def test_coroutines_whose_stacks_are_paged_may_map_memory(ran):
+    ran("coroutines")
+
+
+NODE = """
+let kept = [];
+for (let i = 0; i < 200000; i++) kept.push("x" + i * 7);
+console.log(kept.reduce((sum, word) => sum + word.length, 0));
+process.stdout.write(require("fs").readFileSync("/proc/self/smaps", "utf8"));
+"""
+
+JAVA = """
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+public class Kept {
+    public static void main(String[] words) throws Exception {
+        byte[][] kept = new byte[3000][];
+        for (int round = 0; round < 3; round++)
+            for (int at = 0; at < kept.length; at++) {
+                kept[at] = new byte[4096];
+                kept[at][at] = (byte) (at + round);
+            }
+        long sum = 0;
+        for (int at = 0; at < kept.length; at++) sum += kept[at][at] & 0xff;
+        System.out.println(sum);
+        System.out.print(new String(Files.readAllBytes(Path.of("/proc/self/smaps"))));
+    }
+}
+"""
+
+GO = """
+package main
+
+// int one(void) { return 1; }
+import "C"
+import (
+	"fmt"
+	"os"
+	"runtime"
+)
+
+func main() {
+	kept := make(map[int][]byte)
+	for i := 0; i < 20000; i++ {
+		kept[i] = make([]byte, 1000)
+		kept[i][i%1000] = byte(i)
+	}
+	runtime.GC()
+	sum := 0
+	for i := 0; i < 20000; i++ {
+		sum += int(kept[i][i%1000])
+	}
+	fmt.Println(sum * int(C.one()))
+	smaps, _ := os.ReadFile("/proc/self/smaps")
+	os.Stdout.Write(smaps)
+}
+"""
+
+
+def in_the_clear(smaps: str) -> int:
+    """Bytes there of anonymous memory that may be written, is no code, and whose faults nobody serves."""
+    clear = 0
+    for mapping in re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", smaps)[1:]:
+        access, node = mapping.split()[1], mapping.split()[4]
+        resident = int(re.search(r"(?m)^Rss: +(\d+) kB", mapping)[1]) * 1024
+        flags = re.search(r"(?m)^VmFlags:(.*)", mapping)[1].split()
+        if "w" in access and "x" not in access and node == "0" and "um" not in flags:
+            clear += resident
+    return clear
+
+
+def is_paged(answer: "subprocess.CompletedProcess[str]", first: str) -> None:
+    """The program said what it should, and hardly anything of it lies in the clear."""
+    assert answer.returncode == 0, answer.stderr
+    said, smaps = answer.stdout.split("\n", 1)
+    assert said == first, answer.stderr
+    assert in_the_clear(smaps) < 4 * 1024 * 1024, (in_the_clear(smaps), smaps)
+
+
+def test_the_heap_of_node_is_paged(page_run, tool):
+    words = sum(len(f"x{i * 7}") for i in range(200000))
+    is_paged(page_run(["--resident", "1024", "--scheme", "detworam"], tool("node"), "-e", NODE), str(words))
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="there is no Java compiler")
+@pytest.mark.parametrize("collector", ["Serial", "G1"])
+def test_the_heap_of_java_is_paged(page_run, tmp_path, collector):
+    (tmp_path / "Kept.java").write_text(JAVA)
+    subprocess.run(["javac", "-d", tmp_path, tmp_path / "Kept.java"], check=True)
+    java = ["java", "-Xmx32m", f"-XX:+Use{collector}GC", "-cp", tmp_path, "Kept"]
+    flags = ["--resident", "2048", "--untrusted", "256MiB", "--scheme", "detworam"]
+    is_paged(page_run(flags, *java), str(sum((at + 2) & 0xFF for at in range(3000))))
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="there is no Go compiler")
+def test_the_heap_of_go_with_c_is_paged(page_run, tmp_path):
+    (tmp_path / "main.go").write_text(GO)
+    (tmp_path / "go.mod").write_text("module kept\n\ngo 1.20\n")
+    subprocess.run(["go", "build", "-o", "kept", "."], check=True, cwd=tmp_path, env={**os.environ, "CGO_ENABLED": "1"})
+    flags = ["--resident", "512", "--untrusted", "128MiB", "--scheme", "detworam"]
+    is_paged(page_run(flags, tmp_path / "kept"), str(sum(i & 0xFF for i in range(20000))))

@@ -1,0 +1,168 @@
+"""The program's signals, threads, children and end are its own."""
+
+from __future__ import annotations
+
+import os
+import pty
+import resource
+import signal
+import subprocess
+
+import pytest
+from test_programs import faults, python
+
+
+def in_a_terminal(words: list[str]) -> tuple[int, int]:
+    """Starts a program that a terminal of its own controls: its process, and the other end of the terminal."""
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execv(words[0], words)
+    return process, terminal
+
+
+def read_until(terminal: int, word: bytes) -> bytes:
+    text = b""
+    while word not in text:
+        try:
+            more = os.read(terminal, 1000)
+        except OSError:  # Linux ends a terminal so
+            more = b""
+        assert more, text
+        text += more
+    return text
+
+
+def test_ctrl_c_is_for_the_program_to_answer(lethe):
+    script = """
+import signal, time
+counted = 0
+def count(*_):
+    global counted
+    counted += 1
+signal.signal(signal.SIGINT, count)
+signal.signal(signal.SIGQUIT, count)
+print("began", flush=True)
+while counted < 3:
+    time.sleep(0.05)
+    print("so far", counted, flush=True)
+raise SystemExit(5)
+"""
+    words = [str(lethe), "page", "run", "--resident", "256", "--", python(), "-c", script]
+    process, terminal = in_a_terminal(words)
+    read_until(terminal, b"began")
+    for key, so_far in [(b"\x03", b"so far 1"), (b"\x1c", b"so far 2"), (b"\x03", b"so far 3")]:
+        os.write(terminal, key)
+        read_until(terminal, so_far)
+    read_until(terminal, b"faults")
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 5
+    os.close(terminal)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_is_handed_on_and_the_programs_answer_too(lethe, how):
+    script = f"""
+import signal, sys, time
+signal.signal({how.value}, lambda *_: sys.exit(9))
+print("began", flush=True)
+while True:
+    time.sleep(0.1)
+"""
+    words = [str(lethe), "page", "run", "--resident", "256", "--", python(), "-c", script]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout.readline() == "began\n"
+        running.send_signal(how)
+        _, said = running.communicate(timeout=120)
+        assert running.returncode == 9, said
+        assert faults(said)[0] > 100
+
+
+def test_what_was_ignored_from_the_beginning_stays_ignored(page_run):
+    script = 'print(next(line for line in open("/proc/self/status") if line.startswith("SigIgn")), end="")'
+
+    def ignored(run) -> int:
+        before = {kind: signal.signal(kind, signal.SIG_IGN) for kind in [signal.SIGINT, signal.SIGHUP]}
+        try:
+            return int(run().split()[1], 16)
+        finally:
+            for kind, handler in before.items():
+                signal.signal(kind, handler)
+
+    def paged() -> str:
+        return page_run(["--resident", "256"], python(), "-c", script).stdout
+
+    def unpaged() -> str:
+        return subprocess.run([python(), "-c", script], capture_output=True, text=True, check=True).stdout
+
+    bits = 1 << signal.SIGINT - 1 | 1 << signal.SIGHUP - 1
+    assert ignored(paged) & bits == ignored(unpaged) & bits == bits
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one processor")
+def test_threads_and_children_may_run_wherever_the_program_might(page_run):
+    # One thread faults so long that it is bound, again and again; what it starts is not.
+    script = """
+import os, subprocess, sys, threading
+def fault():
+    for _ in range(3):
+        kept = [bytes([i % 251]) * 4096 for i in range(600)]
+def look():
+    found.append(len(os.sched_getaffinity(0)))
+child = [sys.executable, "-c", "import os; print(len(os.sched_getaffinity(0)))"]
+found = []
+for _ in range(3):
+    fault()
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    for more in [{}, {"close_fds": False}, {"cwd": "/"}]:
+        fault()
+        found.append(int(subprocess.run(child, capture_output=True, text=True, **more).stdout))
+sys.stderr.flush()
+fault()
+print(found, flush=True)
+os.execv(sys.executable, child)
+"""
+    paged = page_run(["--resident", "200"], python(), "-c", script)
+    processors = len(os.sched_getaffinity(0))
+    assert paged.stdout == f"{[processors] * 12}\n{processors}\n", paged.stderr
+
+
+def test_figures_are_there_where_few_descriptors_are_allowed(page_run):
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))
+
+    paged = page_run(["--resident", "256"], python(), "-c", "print('began')", preexec_fn=few)
+    assert (paged.returncode, paged.stdout) == (0, "began\n"), paged.stderr
+    assert faults(paged.stderr)[0] > 100
+
+
+def compiled(folder, source: str):
+    text, program = folder / "program.c", folder / "program"
+    text.write_text("#include <stdlib.h>\n#include <string.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n" + source)
+    subprocess.run(["cc", "-O0", "-o", program, text], check=True)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("leave", "said"),
+    [
+        ("syscall(SYS_exit_group, 3);", "faults"),
+        ('__asm__ volatile("syscall" :: "a"(SYS_exit_group), "D"(3));', "by a system call of its own"),
+    ],
+)
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the system call is written for x86-64")
+def test_a_program_that_leaves_by_a_bare_system_call_is_counted(page_run, tmp_path, leave, said):
+    program = compiled(tmp_path, f"int main(void) {{ memset(malloc(4096 * 400), 1, 4096 * 400); {leave} }}")
+    paged = page_run(["--resident", "16"], program)
+    assert paged.returncode == 3
+    assert said in paged.stderr, paged.stderr
+    assert faults(paged.stderr)[1] > 300
+
+
+def test_a_program_that_makes_way_for_another_does_not_pass_for_a_paged_one(page_run, tool):
+    for wrapper in [["nice"], ["env", "A=b"]]:
+        paged = page_run([], tool(wrapper[0]), *wrapper[1:], tool("echo"), "runs")
+        assert (paged.returncode, paged.stdout) == (0, "runs\n"), paged.stderr
+        assert "made way for echo, which ran unpaged" in paged.stderr, paged.stderr
+    missing = page_run([], tool("nice"), "/nowhere/at/all")
+    assert missing.returncode == 127 and "made way" not in missing.stderr, missing.stderr
