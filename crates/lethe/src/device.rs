@@ -107,6 +107,7 @@ fn failure(error: VaultError) -> DeviceError {
     match error {
         VaultError::RowsFull { .. } => DeviceError::RowsFull,
         VaultError::Closed => DeviceError::Closed,
+        VaultError::DiskFull => DeviceError::DiskFull,
         VaultError::Tampered(what) => DeviceError::Tampered(what),
         tampering if tampering.is_tampering() => DeviceError::Tampered(tampering.to_string()),
         other => DeviceError::Unavailable(other.to_string()),

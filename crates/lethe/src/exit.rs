@@ -117,7 +117,7 @@ fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(lethe_gateway::OpenError::Device(error)) = cause.downcast_ref() {
         return Some(match error {
             DeviceError::Tampered(_) => Exit::Tampering,
-            DeviceError::Unavailable(_) => Exit::StoreUnavailable,
+            DeviceError::Unavailable(_) | DeviceError::DiskFull => Exit::StoreUnavailable,
             DeviceError::Full | DeviceError::RowsFull | DeviceError::Closed => Exit::Failure,
         });
     }

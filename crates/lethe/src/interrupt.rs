@@ -21,14 +21,14 @@ pub struct Interrupts {
     hang_up: Option<Signal>,
 }
 
-/// Whether the process was started with the end of its terminal ignored; so too where that cannot be told.
-fn outlives_terminal() -> bool {
+/// Whether the process was started with a signal ignored; so too where that cannot be told.
+pub fn is_ignored(kind: SignalKind) -> bool {
     let ignored = || {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
         u64::from_str_radix(mask.trim(), 16).ok()
     };
-    let bit = 1 << (SignalKind::hangup().as_raw_value() - 1);
+    let bit = 1 << (kind.as_raw_value() - 1);
     ignored().is_none_or(|mask| mask & bit != 0)
 }
 
@@ -42,7 +42,11 @@ impl Interrupts {
         Ok(Interrupts {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
-            hang_up: if outlives_terminal() { None } else { Some(listen(SignalKind::hangup())?) },
+            hang_up: if is_ignored(SignalKind::hangup()) {
+                None
+            } else {
+                Some(listen(SignalKind::hangup())?)
+            },
         })
     }
 

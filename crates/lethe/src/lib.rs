@@ -7,7 +7,6 @@ pub mod config;
 pub mod demonstration;
 pub mod device;
 pub mod exit;
-pub mod flags;
 pub mod folders;
 pub mod interrupt;
 pub mod interval;

@@ -1,6 +1,6 @@
 //! The log goes to standard error; what a command answers goes to standard output.
 
-use crate::config::origins::LOG;
+use crate::config::names::LOG;
 use crate::config::{LogFormat, Origins, Settings};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;

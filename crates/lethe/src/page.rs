@@ -4,8 +4,8 @@ use crate::demonstration::{Baseline, Switch};
 use crate::folders::DataFolder;
 use anyhow::{Context, Result};
 use lethe_gateway::catalogue::Moment;
-use lethe_gateway::page::{Asked, Costs, Figures, Row, Seen, Told};
-use lethe_store::{MeterReader, Prices, TouchedRow, Touches, Usage};
+use lethe_gateway::page::{Asked, Costs, Figures, PricesOf, Row, Seen, Told};
+use lethe_store::{MeterReader, PriceTable, Prices, TouchedRow, Touches, Usage};
 use lethe_vault::Vault;
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,6 +19,30 @@ pub struct Provider {
     pub touches: Touches,
 }
 
+/// The prices that the page reckons with.
+pub struct Shown {
+    prices: Prices,
+    by_default: bool,
+}
+
+impl Shown {
+    /// Whose list prices are shown if nobody asked for any.
+    const DEFAULT: &'static str = "s3-standard";
+
+    /// Those that were asked for, or the default.
+    pub fn or_default(asked: Option<Prices>) -> Self {
+        let by_default = asked.is_none();
+        let shipped =
+            || PriceTable::shipped().get(Self::DEFAULT).cloned().expect("the shipped table has them");
+        Shown { prices: asked.unwrap_or_else(shipped), by_default }
+    }
+
+    fn of(&self) -> PricesOf {
+        let Prices { provider, as_of, .. } = &self.prices;
+        PricesOf { provider: provider.clone(), as_of: as_of.clone(), by_default: self.by_default }
+    }
+}
+
 /// Everything that the page shows comes from here.
 pub struct Sources {
     /// The vault.
@@ -28,7 +52,7 @@ pub struct Sources {
     /// What the applications ask for.
     pub asked: Asked,
     /// What the provider charges.
-    pub prices: Option<Prices>,
+    pub prices: Shown,
     /// The switch of a demonstration: what it shows stands in the place of the vault's store.
     pub switch: Option<Switch>,
 }
@@ -43,7 +67,7 @@ impl Sources {
         let block_bytes = self.vault.block_bytes() as u64;
         let (read, written) = self.asked.blocks();
         let (read, written) = (read - since.read, written - since.written);
-        let dollars = |usage: &Usage| self.prices.as_ref().map(|prices| prices.bill(usage).spent());
+        let dollars = |usage: &Usage| self.prices.prices.bill(usage).spent();
         let bare = Usage {
             slot_reads: read,
             bucket_writes: written,
@@ -77,6 +101,7 @@ impl Sources {
                 bytes: bare.bytes_up + bare.bytes_down,
                 dollars: dollars(&bare),
             },
+            prices: self.prices.of(),
             demonstration: shown.as_ref().map(|shown| shown.stands),
         }
     }

@@ -1,7 +1,7 @@
 //! From settings to the parameters of a vault, and from those to what its owner wants to know.
 
 use crate::banner::{PaceSummary, VaultSummary};
-use crate::config::origins::{
+use crate::config::names::{
     A, BLOCK_SIZE, CAPACITY, CIPHER, MAX_BATCH, Name, PAD_BATCHES, S, SCHEME, TREE_TOP, Z,
 };
 use crate::config::{Cipher, Scheme, Settings, SettingsError, VaultConfig};

@@ -1,6 +1,6 @@
 //! Where a vault is and how to get at it: trusted disk, key and store.
 
-use crate::config::origins::{
+use crate::config::names::{
     BLOCK_SIZE, CAPACITY, DATA, ENDPOINT, KEY_ENV, KEY_FILE, KEY_SOURCE, PRICES, STORE, STORE_OPTION,
     TREE_TOP,
 };
@@ -337,6 +337,24 @@ impl<'a> Place<'a> {
             self.settings.origins.name(ENDPOINT),
             self.settings.origins.name(STORE_OPTION),
         ))
+    }
+
+    /// The untrusted side that holds a vault, which nobody can make.
+    ///
+    /// # Errors
+    /// [`SettingsError::NoStore`] if none was named and the usual one is not there; those of [`objects`](Self::objects).
+    pub async fn objects_of_a_vault(&self) -> Result<Objects> {
+        let no_folder =
+            |error: &anyhow::Error| matches!(error.downcast_ref(), Some(OpenError::NoFolder { .. }));
+        match self.objects(false).await {
+            Err(error) if no_folder(&error) => Err(SettingsError::NoStore {
+                name: self.settings.origins.name(STORE),
+                path: self.store_name(),
+                named: self.settings.store.url.is_some(),
+            }
+            .into()),
+            objects => objects,
+        }
     }
 
     /// The store in service, its meter, and where it is touched.

@@ -43,7 +43,7 @@ pub enum UsersFileError {
     /// The file holds something else.
     #[error(
         "{} holds no users{}: it needs [[users]] with account, user and role, or access_key_id and secret_access_key; \
-         remove it to have a new owner made",
+         bring it back from a copy, or move it away to have a new owner made",
         file.display(),
         line.map_or(String::new(), |line| format!(" (line {line})"))
     )]

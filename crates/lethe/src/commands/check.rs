@@ -1,8 +1,7 @@
 //! `lethe check`
 
-use crate::config::{Config, Settings};
+use crate::config::{Config, KeyConfig, Settings, StoreConfig};
 use crate::exit::Exit;
-use crate::flags::{KeyFlags, StoreFlags};
 use crate::output::say;
 use crate::place::Place;
 use crate::progress;
@@ -22,14 +21,14 @@ Examples:
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
-    store: StoreFlags,
+    store: StoreConfig,
     #[command(flatten)]
-    key: KeyFlags,
+    key: KeyConfig,
 }
 
 impl Arguments {
     pub(super) fn over(self, config: Config) -> Config {
-        self.store.over(self.key.over(config))
+        config.overlaid(Config { store: self.store, key: self.key, ..Config::default() })
     }
 }
 

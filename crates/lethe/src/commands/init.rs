@@ -1,8 +1,9 @@
 //! `lethe init`
 
-use crate::config::{Config, KeySettings, Settings};
+use crate::config::{
+    Config, KeyConfig, KeySettings, PaceAlone, PricesConfig, Settings, StoreConfig, VaultConfig,
+};
 use crate::exit::Exit;
-use crate::flags::{KeyFlags, PaceFlags, PriceFlags, StoreFlags, VaultFlags};
 use crate::output::say;
 use crate::parameters::summary;
 use crate::place::Place;
@@ -19,20 +20,21 @@ use lethe_vault::Status;
   lethe init --capacity 1GiB --block-size 16KiB --scheme path --passphrase")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    vault: VaultFlags,
+    vault: VaultConfig,
     #[command(flatten)]
-    store: StoreFlags,
+    store: StoreConfig,
     #[command(flatten)]
-    key: KeyFlags,
+    key: KeyConfig,
     #[command(flatten)]
-    pace: PaceFlags,
+    pace: PaceAlone,
     #[command(flatten)]
-    prices: PriceFlags,
+    prices: PricesConfig,
 }
 
 impl Arguments {
     pub(super) fn over(self, config: Config) -> Config {
-        self.vault.over(self.store.over(self.key.over(self.pace.over(self.prices.over(config)))))
+        let Arguments { vault, store, key, pace, prices } = self;
+        config.overlaid(Config { vault, store, key, serve: pace.serve(), prices, ..Config::default() })
     }
 }
 

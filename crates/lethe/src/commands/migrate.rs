@@ -1,8 +1,10 @@
 //! `lethe migrate`
 
-use crate::config::{Config, KeySettings, Settings, SettingsError, StoreOptions, StoreSettings, VaultConfig};
+use crate::config::{
+    Config, KeyConfig, KeySettings, Settings, SettingsError, StoreConfig, StoreOptions, StoreSettings,
+    VaultConfig,
+};
 use crate::exit::Exit;
-use crate::flags::{KeyFlags, StoreFlags, SuccessorFlags, VaultFlags};
 use crate::interrupt::{Interrupted, Interrupts};
 use crate::made::Made;
 use crate::opened::{Left, OF_SUCCESSOR, take_over};
@@ -12,6 +14,7 @@ use crate::place::Place;
 use crate::progress;
 use crate::report::{Report, asked};
 use crate::size::Size;
+use crate::successor::flags::SuccessorFlags;
 use crate::successor::note::{Note, Whereabouts, refuse_same_store};
 use crate::successor::shape::successor_parameters;
 use crate::successor::switch;
@@ -47,11 +50,11 @@ pub(super) struct Arguments {
     #[command(flatten)]
     successor: SuccessorFlags,
     #[command(flatten)]
-    vault: VaultFlags,
+    vault: VaultConfig,
     #[command(flatten)]
-    store: StoreFlags,
+    store: StoreConfig,
     #[command(flatten)]
-    key: KeyFlags,
+    key: KeyConfig,
 }
 
 /// What is to be done, beside the settings of the vault as it is.
@@ -66,8 +69,8 @@ impl Arguments {
     /// The configuration of the vault as it is, and what is wanted of its successor.
     pub(super) fn over(self, config: Config) -> (Config, Wanted) {
         let Arguments { prepare, cancel, successor, vault, store, key } = self;
-        let shape = vault.over(Config::default()).vault;
-        (store.over(key.over(config)), Wanted { prepare, cancel, successor, shape })
+        let config = config.overlaid(Config { store, key, ..Config::default() });
+        (config, Wanted { prepare, cancel, successor, shape: vault })
     }
 }
 
@@ -300,7 +303,7 @@ fn cancel(settings: &Settings, wanted: &Wanted, note: &Note) -> Result<Exit> {
     drop((held, held_too));
     clear(&new.data.trusted())?;
     say!(
-        "The successor is given up, and the vault is as it was. Nobody needs what is below {} any more: remove it.",
+        "The successor is given up, and the vault is as it was. Nothing needs what is below {} any more, and it may be emptied.",
         Place::new(&new).store_name()
     );
     Ok(Exit::Success)

@@ -17,20 +17,23 @@ mod user;
 use crate::config::{Config, Settings};
 use crate::demonstration::Stage;
 use crate::exit::{self, Exit};
-use crate::flags::GlobalFlags;
 use crate::logging;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use lethe_vault::VaultError;
 use std::cell::OnceCell;
+use std::path::PathBuf;
 pub use user::UserError;
 
 /// Storage that learns nothing of what you touch
 #[derive(Parser)]
 #[command(name = "lethe", version, after_help = exit::HELP, infer_subcommands = true)]
 pub struct Cli {
+    /// The configuration; lethe.toml of this folder if there is one
+    #[arg(long, global = true, help_heading = "Every command", value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(flatten)]
-    global: GlobalFlags,
+    everywhere: Config,
     #[command(subcommand)]
     command: Command,
 }
@@ -69,11 +72,11 @@ enum Command {
 /// # Errors
 /// Whatever ended it; [`Exit::of`] gives the code.
 pub fn run(cli: Cli) -> Result<Exit> {
-    let named = cli.global.config.as_deref();
+    let named = cli.config.as_deref();
     let config = Config::load(named);
     let config = if named.is_some() { config.context("--config")? } else { config? };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let config = cli.global.over(config);
+    let config = config.overlaid(cli.everywhere);
     let trusted = OnceCell::new();
     let settle = |config: Config| -> Result<Settings> {
         let settings = Settings::resolve(config)?;

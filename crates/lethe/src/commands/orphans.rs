@@ -1,8 +1,7 @@
 //! `lethe orphans`
 
-use crate::config::{Config, Settings, VaultConfig};
+use crate::config::{Config, KeyConfig, PricesConfig, Settings, StoreConfig, VaultConfig};
 use crate::exit::Exit;
-use crate::flags::{KeyFlags, PriceFlags, StoreFlags};
 use crate::output::{say, write};
 use crate::place::{Opening, Place};
 use crate::size::Size;
@@ -18,7 +17,8 @@ const SHOWN: usize = 10;
 #[command(
     after_help = "Looks for what no live state of the vault names: left by crashes, by an older vault, by somebody \
 else. Nothing is removed unless --remove is given; and then only what bears a name of this vault's own and is older than \
-its newest state.
+its newest state, or was written by no gateway of this vault. With an older copy of the trusted folder it refuses: what \
+the store holds is the other gateway's. Delete nothing by hand.
 
 Examples:
   lethe orphans
@@ -29,11 +29,11 @@ pub(super) struct Arguments {
     #[arg(long)]
     remove: bool,
     #[command(flatten)]
-    store: StoreFlags,
+    store: StoreConfig,
     #[command(flatten)]
-    key: KeyFlags,
+    key: KeyConfig,
     #[command(flatten)]
-    prices: PriceFlags,
+    prices: PricesConfig,
 }
 
 impl Arguments {
@@ -42,7 +42,8 @@ impl Arguments {
     }
 
     pub(super) fn over(self, config: Config) -> Config {
-        self.store.over(self.key.over(self.prices.over(config)))
+        let Arguments { store, key, prices, .. } = self;
+        config.overlaid(Config { store, key, prices, ..Config::default() })
     }
 }
 
@@ -104,6 +105,13 @@ fn render(found: &Orphans, strangers: &Strangers) -> String {
     line("kept", format!("{}: replaced buckets that a recovery or a restore may read", size(&found.kept)));
     line("dead buckets", size(&found.dead_buckets));
     line("old checkpoints", size(&found.dead_checkpoints));
+    line(
+        "planted",
+        format!(
+            "{}: newer than the newest state, and no gateway of this vault wrote them",
+            size(&found.planted)
+        ),
+    );
     let left = |names: &[String], all: usize| {
         let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("{name:?}")).collect();
         let more = if all > shown.len() { ", …" } else { "" };

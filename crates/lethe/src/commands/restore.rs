@@ -1,8 +1,7 @@
 //! `lethe restore`
 
-use crate::config::{Config, Settings};
+use crate::config::{Config, KeyConfig, Settings, StoreConfig};
 use crate::exit::Exit;
-use crate::flags::{KeyFlags, StoreFlags};
 use crate::made::Made;
 use crate::output::{complain, say};
 use crate::parameters::summary;
@@ -25,16 +24,16 @@ Examples:
   lethe restore --store s3://my-bucket/lethe --takeover --expect \"$(cat receipt.txt)\""
 )]
 pub(super) struct Arguments {
-    #[command(flatten)]
-    store: StoreFlags,
-    #[command(flatten)]
-    key: KeyFlags,
     /// The receipt of a state: what is restored must be that state or one after it
     #[arg(long, value_name = "RECEIPT")]
     expect: Option<String>,
     /// Displace the gateway that had the vault open: it can never write again
     #[arg(long)]
     takeover: bool,
+    #[command(flatten)]
+    store: StoreConfig,
+    #[command(flatten)]
+    key: KeyConfig,
 }
 
 pub(super) struct Wanted {
@@ -49,7 +48,7 @@ impl Arguments {
     }
 
     pub(super) fn over(self, config: Config) -> Config {
-        self.store.over(self.key.over(config))
+        config.overlaid(Config { store: self.store, key: self.key, ..Config::default() })
     }
 }
 
@@ -60,7 +59,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
             "warning: without --expect RECEIPT, an older consistent state of the store cannot be told from the newest"
         );
     }
-    let objects = place.objects(false).await?;
+    let objects = place.objects_of_a_vault().await?;
     let raw = raw_header_of_store(&objects).await?;
     let master = place.key(&raw)?;
     let parameters = VaultHeader::decode(&raw, &master)?.parameters;

@@ -1,8 +1,7 @@
 //! `lethe status`
 
-use crate::config::{Config, Settings};
+use crate::config::{Config, PricesConfig, Settings};
 use crate::exit::Exit;
-use crate::flags::PriceFlags;
 use crate::output::write;
 use crate::place::Place;
 use crate::report::Report;
@@ -20,12 +19,12 @@ Examples:
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
-    prices: PriceFlags,
+    prices: PricesConfig,
 }
 
 impl Arguments {
     pub(super) fn over(self, config: Config) -> Config {
-        self.prices.over(config)
+        config.overlaid(Config { prices: self.prices, ..Config::default() })
     }
 }
 

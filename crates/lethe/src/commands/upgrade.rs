@@ -1,9 +1,8 @@
 //! `lethe upgrade`
 
-use crate::config::{Config, Settings};
+use crate::config::{Config, KeyConfig, Settings, StoreConfig};
 use crate::device::VaultDevice;
 use crate::exit::Exit;
-use crate::flags::{KeyFlags, StoreFlags};
 use crate::output::say;
 use crate::place::Place;
 use crate::report::{Report, asked};
@@ -23,14 +22,14 @@ Examples:
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
-    store: StoreFlags,
+    store: StoreConfig,
     #[command(flatten)]
-    key: KeyFlags,
+    key: KeyConfig,
 }
 
 impl Arguments {
     pub(super) fn over(self, config: Config) -> Config {
-        self.store.over(self.key.over(config))
+        config.overlaid(Config { store: self.store, key: self.key, ..Config::default() })
     }
 }
 

@@ -1,249 +1,49 @@
 //! What may stand in `lethe.toml`. Everything is optional; an unknown key is an error.
 
-use super::defaults;
+use super::declare::{Name, Options};
+use super::key::KeyConfig;
 use super::locate::{self, ConfigError};
-use super::origins::{self, Name, Origins};
-use crate::interval::Interval;
-use crate::size::Size;
-use clap::ValueEnum;
+use super::options::{LogConfig, PricesConfig, ServeConfig, StoreConfig, VaultConfig};
+use super::origins::Origins;
+use clap::Args;
 use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::fmt;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
-/// The whole file, or what the flags of one command say.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+/// The file that is read if no other is named.
+const CONFIG_FILE: &str = "lethe.toml";
+
+/// The folder of the vault on this machine.
+pub const DATA: Name = Name { flag: "--data", key: "data" };
+
+/// The whole file, or what the flags of one command say. Of itself it takes the flags of every command.
+#[derive(Args, Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The folder of the vault on this machine.
+    /// The folder of the vault on this machine [default: ./lethe-data]
+    #[arg(long, global = true, help_heading = "Every command", value_name = "FOLDER")]
     pub data: Option<PathBuf>,
     /// The vault's shape, fixed when it is made.
+    #[arg(skip)]
     pub vault: VaultConfig,
     /// The untrusted side.
+    #[arg(skip)]
     pub store: StoreConfig,
     /// Where the master key comes from.
+    #[arg(skip)]
     pub key: KeyConfig,
     /// The gateway.
+    #[arg(skip)]
     pub serve: ServeConfig,
     /// What the provider charges.
+    #[arg(skip)]
     pub prices: PricesConfig,
     /// The log.
+    #[command(flatten)]
     pub log: LogConfig,
     /// Which of these values come from the file.
+    #[arg(skip)]
     #[serde(skip)]
     pub origins: Origins,
-}
-
-/// `[vault]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct VaultConfig {
-    /// Bytes that the user can store.
-    pub capacity: Option<Size>,
-    /// Bytes of a block.
-    pub block_size: Option<Size>,
-    /// The ORAM algorithm.
-    pub scheme: Option<Scheme>,
-    /// Slots for real blocks in a bucket (Path ORAM, Ring ORAM: Z).
-    pub z: Option<u32>,
-    /// Slots for dummy blocks in a bucket (Ring ORAM: S).
-    pub s: Option<u32>,
-    /// Accesses from one eviction to the next (Ring ORAM: A).
-    pub a: Option<u32>,
-    /// The most accesses of one batch.
-    pub max_batch: Option<u32>,
-    /// Trusted memory for the top of the tree.
-    pub tree_top: Option<Size>,
-    /// Whether every batch is filled up with dummy accesses.
-    pub pad_batches: Option<bool>,
-    /// What seals the slots.
-    pub cipher: Option<Cipher>,
-}
-
-/// An ORAM algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Scheme {
-    /// Ring ORAM (Ren et al. 2015): one slot a bucket is read
-    Ring,
-    /// Path ORAM (Stefanov et al. 2013): whole paths are read
-    Path,
-    /// Everything is read at every access: for very small vaults
-    Trivial,
-}
-
-/// What seals the slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
-pub enum Cipher {
-    /// AES-256 in Galois/counter mode
-    #[serde(rename = "aes-256-gcm")]
-    #[value(name = "aes-256-gcm")]
-    Aes256Gcm,
-    /// AEGIS-128L: the fastest, with a 128-bit key
-    #[serde(rename = "aegis-128l")]
-    #[value(name = "aegis-128l")]
-    Aegis128L,
-    /// AEGIS-256
-    #[serde(rename = "aegis-256")]
-    #[value(name = "aegis-256")]
-    Aegis256,
-    /// ChaCha20-Poly1305
-    #[serde(rename = "chacha20-poly1305")]
-    #[value(name = "chacha20-poly1305")]
-    ChaCha20Poly1305,
-}
-
-/// `[store]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct StoreConfig {
-    /// `s3://bucket/prefix`, `gs://…`, `az://…` or `file:///…`; a folder beside the trusted one if not given.
-    pub url: Option<String>,
-    /// The address of a server that speaks the provider's protocol.
-    pub endpoint: Option<String>,
-    /// What else the provider's client takes, such as `region`.
-    pub options: StoreOptions,
-}
-
-/// Options of the provider's client. May hold credentials: values are never shown.
-#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct StoreOptions(pub BTreeMap<String, String>);
-
-impl fmt::Debug for StoreOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
-
-/// `[key]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct KeyConfig {
-    /// What kind of source.
-    pub source: Option<KeySource>,
-    /// The key's file, of `source = "file"`.
-    pub file: Option<PathBuf>,
-    /// The environment variable, of the other two sources.
-    pub variable: Option<String>,
-}
-
-/// Where the master key comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum KeySource {
-    /// A file, made with a fresh key together with the vault
-    File,
-    /// An environment variable that holds the key
-    Env,
-    /// A passphrase, from an environment variable or asked for on the terminal
-    Passphrase,
-}
-
-/// `[serve]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ServeConfig {
-    /// Where clients connect.
-    pub listen: Option<SocketAddr>,
-    /// Where health and metrics are asked for.
-    pub admin: Option<SocketAddr>,
-    /// Where clients of Swift connect.
-    pub swift: Option<SwiftListen>,
-    /// The address that the Swift server's catalogues name.
-    pub swift_url: Option<String>,
-    /// What the sizes of objects are padded to.
-    pub padding: Option<Padding>,
-    /// How often a batch is sent, whether or not anybody asks.
-    pub pace: Option<Interval>,
-    /// The certificate that clients are served with, and its key.
-    pub tls: TlsConfig,
-    /// Requests at work at a time.
-    pub requests: Option<u32>,
-    /// Bytes of objects that all transfers hold in memory together.
-    pub transfer_memory: Option<Size>,
-}
-
-/// `[serve.tls]`
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct TlsConfig {
-    /// The certificate's file, in PEM, with those that vouch for it.
-    pub cert: Option<PathBuf>,
-    /// The key's file, in PEM.
-    pub key: Option<PathBuf>,
-}
-
-/// Where clients of Swift connect, if they may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub enum SwiftListen {
-    /// Nowhere.
-    Off,
-    /// At this address.
-    At(SocketAddr),
-}
-
-impl FromStr for SwiftListen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "off" => Ok(SwiftListen::Off),
-            text => text
-                .parse()
-                .map(SwiftListen::At)
-                .map_err(|_| format!("`{text}` is no address: write one such as 127.0.0.1:9319, or off")),
-        }
-    }
-}
-
-impl TryFrom<String> for SwiftListen {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-/// Classes that the sizes of objects are padded to, so that an access shows less of a size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Padding {
-    /// Whole blocks and nothing more
-    None,
-    /// Powers of two
-    Power2,
-}
-
-/// `[prices]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PricesConfig {
-    /// A table of prices.
-    pub file: Option<PathBuf>,
-}
-
-/// `[log]`
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LogConfig {
-    /// A level, or a filter such as `info,lethe_vault=debug`.
-    pub level: Option<String>,
-    /// How a line looks.
-    pub format: Option<LogFormat>,
-}
-
-/// How a line of the log looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    /// For people
-    Text,
-    /// One JSON object a line
-    Json,
 }
 
 impl Config {
@@ -253,7 +53,7 @@ impl Config {
     /// The named file is missing, cannot be read, or holds what it should not.
     pub fn load(path: Option<&Path>) -> Result<Config, ConfigError> {
         let named = path.is_some();
-        let path = path.unwrap_or(Path::new(defaults::CONFIG_FILE));
+        let path = path.unwrap_or(Path::new(CONFIG_FILE));
         match std::fs::read_to_string(path) {
             Ok(text) => Config::parse(&text, path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => Ok(Config::default()),
@@ -274,47 +74,15 @@ impl Config {
         for written in paths.into_iter().flatten() {
             *written = folder.join(&*written);
         }
-        config.origins = Origins::of(&config, path);
+        config.origins = Origins::of(&config.given(), path);
         Ok(config)
     }
 
-    /// The names of all values that are given here.
+    /// Names all values that are given here.
     pub(super) fn given(&self) -> Vec<Name> {
         let Config { data, vault, store, key, serve, prices, log, origins: _ } = self;
-        let given = [
-            (origins::DATA, data.is_some()),
-            (origins::CAPACITY, vault.capacity.is_some()),
-            (origins::BLOCK_SIZE, vault.block_size.is_some()),
-            (origins::SCHEME, vault.scheme.is_some()),
-            (origins::Z, vault.z.is_some()),
-            (origins::S, vault.s.is_some()),
-            (origins::A, vault.a.is_some()),
-            (origins::MAX_BATCH, vault.max_batch.is_some()),
-            (origins::TREE_TOP, vault.tree_top.is_some()),
-            (origins::PAD_BATCHES, vault.pad_batches.is_some()),
-            (origins::CIPHER, vault.cipher.is_some()),
-            (origins::STORE, store.url.is_some()),
-            (origins::ENDPOINT, store.endpoint.is_some()),
-            (origins::STORE_OPTION, !store.options.0.is_empty()),
-            // A flag that names a kind of key replaces all that the file says of keys.
-            (origins::KEY_SOURCE, key.source.is_some()),
-            (origins::KEY_FILE, key.source.is_some() || key.file.is_some()),
-            (origins::KEY_ENV, key.source.is_some() || key.variable.is_some()),
-            (origins::LISTEN, serve.listen.is_some()),
-            (origins::ADMIN, serve.admin.is_some()),
-            (origins::SWIFT, serve.swift.is_some()),
-            (origins::SWIFT_URL, serve.swift_url.is_some()),
-            (origins::PADDING, serve.padding.is_some()),
-            (origins::PACE, serve.pace.is_some()),
-            (origins::TLS_CERT, serve.tls.cert.is_some()),
-            (origins::TLS_KEY, serve.tls.key.is_some()),
-            (origins::REQUESTS, serve.requests.is_some()),
-            (origins::TRANSFER_MEMORY, serve.transfer_memory.is_some()),
-            (origins::PRICES, prices.file.is_some()),
-            (origins::LOG, log.level.is_some()),
-            (origins::LOG_FORMAT, log.format.is_some()),
-        ];
-        given.into_iter().filter_map(|(name, is_given)| is_given.then_some(name)).collect()
+        let tables = [vault.given(), store.given(), key.given(), serve.given(), prices.given(), log.given()];
+        data.iter().map(|_| DATA).chain(tables.into_iter().flatten()).collect()
     }
 
     /// The first of `names` that has a value, as its writer knows it.
@@ -323,54 +91,19 @@ impl Config {
         names.iter().find(|name| given.contains(name)).map(|name| self.origins.name(*name))
     }
 
-    /// This configuration where `over` says nothing, and `over` where it speaks.
+    /// Lays the flags of a command over this configuration: what they give wins.
     #[must_use]
-    pub fn overlaid(self, over: Config) -> Config {
-        let origins = self.origins.overlaid(&over.given());
-        let mut options = self.store.options;
-        options.0.extend(over.store.options.0);
-        // Naming a kind of key source says that what the file says about another kind is not meant.
-        let key = if over.key.source.is_some() { over.key } else { self.key };
+    pub fn overlaid(self, flags: Config) -> Config {
+        let flags = Config { key: flags.key.of_flags(), ..flags };
         Config {
-            data: over.data.or(self.data),
-            vault: VaultConfig {
-                capacity: over.vault.capacity.or(self.vault.capacity),
-                block_size: over.vault.block_size.or(self.vault.block_size),
-                scheme: over.vault.scheme.or(self.vault.scheme),
-                z: over.vault.z.or(self.vault.z),
-                s: over.vault.s.or(self.vault.s),
-                a: over.vault.a.or(self.vault.a),
-                max_batch: over.vault.max_batch.or(self.vault.max_batch),
-                tree_top: over.vault.tree_top.or(self.vault.tree_top),
-                pad_batches: over.vault.pad_batches.or(self.vault.pad_batches),
-                cipher: over.vault.cipher.or(self.vault.cipher),
-            },
-            store: StoreConfig {
-                url: over.store.url.or(self.store.url),
-                endpoint: over.store.endpoint.or(self.store.endpoint),
-                options,
-            },
-            key,
-            serve: ServeConfig {
-                listen: over.serve.listen.or(self.serve.listen),
-                admin: over.serve.admin.or(self.serve.admin),
-                swift: over.serve.swift.or(self.serve.swift),
-                swift_url: over.serve.swift_url.or(self.serve.swift_url),
-                padding: over.serve.padding.or(self.serve.padding),
-                pace: over.serve.pace.or(self.serve.pace),
-                tls: TlsConfig {
-                    cert: over.serve.tls.cert.or(self.serve.tls.cert),
-                    key: over.serve.tls.key.or(self.serve.tls.key),
-                },
-                requests: over.serve.requests.or(self.serve.requests),
-                transfer_memory: over.serve.transfer_memory.or(self.serve.transfer_memory),
-            },
-            prices: PricesConfig { file: over.prices.file.or(self.prices.file) },
-            log: LogConfig {
-                level: over.log.level.or(self.log.level),
-                format: over.log.format.or(self.log.format),
-            },
-            origins,
+            origins: self.origins.overlaid(&flags.given()),
+            data: flags.data.or(self.data),
+            vault: self.vault.overlaid(flags.vault),
+            store: self.store.overlaid(flags.store),
+            key: self.key.overlaid(flags.key),
+            serve: self.serve.overlaid(flags.serve),
+            prices: self.prices.overlaid(flags.prices),
+            log: self.log.overlaid(flags.log),
         }
     }
 }
@@ -378,6 +111,9 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::choices::{Cipher, LogFormat, Padding, SwiftListen};
+    use crate::interval::Interval;
+    use crate::size::Size;
     use std::time::Duration;
 
     fn parse(text: &str) -> Result<Config, String> {

@@ -1,17 +1,26 @@
-//! One TOML file configures every command; flags override it.
+//! One TOML file configures every command; flags override it. Each option is declared once.
 
-mod defaults;
+mod choices;
+mod declare;
 mod file;
+mod key;
+mod limits;
 mod locate;
-pub mod origins;
+pub mod names;
+mod options;
+mod origins;
+mod pace_alone;
 mod settings;
+mod settings_error;
+mod store_options;
 
-pub use file::{
-    Cipher, Config, KeyConfig, KeySource, LogConfig, LogFormat, Padding, PricesConfig, Scheme, ServeConfig,
-    StoreConfig, StoreOptions, SwiftListen, TlsConfig, VaultConfig,
-};
+pub use choices::{Cipher, KeySource, LogFormat, Padding, Scheme, SwiftListen};
+pub use file::Config;
+pub use key::KeyConfig;
 pub use locate::ConfigError;
+pub use options::{LogConfig, PricesConfig, ServeConfig, StoreConfig, TlsConfig, VaultConfig};
 pub use origins::Origins;
-pub use settings::{
-    KeySettings, SchemeSettings, ServeSettings, Settings, SettingsError, StoreSettings, TlsSettings,
-};
+pub use pace_alone::PaceAlone;
+pub use settings::{KeySettings, SchemeSettings, ServeSettings, Settings, StoreSettings, TlsSettings};
+pub use settings_error::SettingsError;
+pub use store_options::{StoreOptions, key_and_value};

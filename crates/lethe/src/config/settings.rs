@@ -1,20 +1,30 @@
 //! A configuration with nothing left open: what a command works with.
 
-use super::defaults;
-use super::file::{
-    Cipher, Config, KeyConfig, KeySource, LogFormat, Padding, Scheme, ServeConfig, StoreOptions, SwiftListen,
-    VaultConfig,
+use super::choices::{Cipher, KeySource, LogFormat, Padding, Scheme, SwiftListen};
+use super::file::Config;
+use super::key::KeyConfig;
+use super::limits;
+use super::names::{
+    A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, PACE, REQUESTS, S,
+    STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, Z,
 };
-use super::origins::{
-    A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, Origins, PACE,
-    REQUESTS, S, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, Z,
-};
+use super::options::{ServeConfig, StoreConfig, TlsConfig, VaultConfig};
+use super::origins::Origins;
+use super::settings_error::SettingsError;
+use super::store_options::StoreOptions;
 use crate::folders::DataFolder;
 use crate::interval::Interval;
 use crate::size::Size;
 use lethe_vault::Pace;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+
+/// The folder of the vault, beside the configuration that says nothing of it.
+const DATA_FOLDER: &str = "lethe-data";
+/// The variable of a key, of the source `env`.
+const KEY_VARIABLE: &str = "LETHE_KEY";
+/// The variable of a passphrase.
+const PASSPHRASE_VARIABLE: &str = "LETHE_PASSPHRASE";
 
 /// Everything that a command may ask.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,210 +128,25 @@ pub struct TlsSettings {
     pub key: PathBuf,
 }
 
-/// Settings that contradict one another, or that no vault can have. Each names the flag, or the key and its file, that
-/// the value came from.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
-    /// A size outside of its range.
-    #[error("{name} is {value}: choose from {least} to {most}")]
-    Size {
-        /// The setting.
-        name: String,
-        /// What was asked for.
-        value: Size,
-        /// The least that works.
-        least: Size,
-        /// The most that works.
-        most: Size,
-    },
-    /// A number outside of its range.
-    #[error("{name} is {value}: choose from {least} to {most}")]
-    Number {
-        /// The setting.
-        name: String,
-        /// What was asked for.
-        value: u64,
-        /// The least that works.
-        least: u64,
-        /// The most that works.
-        most: u64,
-    },
-    /// A length of time outside of its range.
-    #[error("{name} is {value}: choose from {least} to {most}")]
-    Interval {
-        /// The setting.
-        name: String,
-        /// What was asked for.
-        value: Interval,
-        /// The shortest that works.
-        least: Interval,
-        /// The longest that works.
-        most: Interval,
-    },
-    /// A capacity that no vault of this block size can have.
-    #[error(
-        "{name} is {capacity}: in blocks of {block_size} ({block_name}) choose at least one block and less than {limit}"
-    )]
-    Capacity {
-        /// The capacity's name.
-        name: String,
-        /// What was asked for.
-        capacity: Size,
-        /// The block size's name.
-        block_name: String,
-        /// Bytes of a block.
-        block_size: Size,
-        /// The least that is too much.
-        limit: Size,
-    },
-    /// A parameter that the chosen scheme does not have.
-    #[error("{name} is given, and the {scheme} scheme has no such parameter: leave it out")]
-    Parameter {
-        /// The setting.
-        name: String,
-        /// The scheme.
-        scheme: &'static str,
-    },
-    /// Parameters that each are in range and do not work together.
-    #[error("{names} do not fit together: {why}")]
-    Together {
-        /// The settings.
-        names: String,
-        /// What the scheme says.
-        why: String,
-    },
-    /// More trusted memory than the machine has.
-    #[error(
-        "{name} is {capacity}: such a vault takes up to {needed} of trusted memory and this machine has {total}; \
-         {advice}lower the capacity, or raise {block_name}"
-    )]
-    Memory {
-        /// The capacity's name.
-        name: String,
-        /// What was asked for.
-        capacity: Size,
-        /// Trusted memory of such a vault.
-        needed: Size,
-        /// Memory of the machine.
-        total: Size,
-        /// A smaller tree top that would fit, if there is one.
-        advice: String,
-        /// The block size's name.
-        block_name: String,
-    },
-    /// An existing vault of another shape.
-    #[error(
-        "this vault was made with other parameters, which cannot change: {0}; leave them out, or name another --data \
-         folder and store for a new vault"
-    )]
-    OtherShape(String),
-    /// A key of `[key]` that the chosen source does not use.
-    #[error("{name} is not used by the key source `{source_name}`: leave it out or choose another source")]
-    KeySource {
-        /// The setting.
-        name: String,
-        /// The source.
-        source_name: &'static str,
-    },
-    /// One of two settings that need each other.
-    #[error("{given} is given without {missing}: give both, or neither")]
-    Alone {
-        /// The one.
-        given: String,
-        /// The flag of the other.
-        missing: &'static str,
-    },
-    /// Two listeners on one address.
-    #[error("{one} and {other} are both {address}: clients of each kind and metrics need an address each")]
-    SameAddress {
-        /// The name of one.
-        one: String,
-        /// The name of the other.
-        other: String,
-        /// Both.
-        address: SocketAddr,
-    },
-    /// What a demonstration does not take.
-    #[error(
-        "{0} is given, and --demonstration has a small vault, a store and a key of its own, in a temporary folder: leave \
-         out the one or the other"
-    )]
-    Demonstration(String),
-    /// A page that nobody would see.
-    #[error("{name} is {address}: a demonstration is its page, which is served on loopback only")]
-    PageBeyondLoopback {
-        /// The setting.
-        name: String,
-        /// What was asked for.
-        address: SocketAddr,
-    },
-    /// An address for catalogues that is none.
-    #[error("{name} is `{url}`, which clients cannot use: write http://HOST:PORT or https://HOST")]
-    SwiftUrl {
-        /// The setting.
-        name: String,
-        /// What was written.
-        url: String,
-    },
-    /// A store that is no URL.
-    #[error(
-        "{name} is `{url}`, which is no address of a store: write s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or \
-         file:///FOLDER"
-    )]
-    Store {
-        /// The setting.
-        name: String,
-        /// What was written.
-        url: String,
-    },
-    /// An endpoint without a store to reach there.
-    #[error("{0} needs a store to reach there: add --store s3://BUCKET (`store.url`)")]
-    EndpointAlone(String),
-    /// A table of prices that is not there or is none.
-    #[error("{name} is {asked}: {why}")]
-    Prices {
-        /// The setting.
-        name: String,
-        /// What was asked for.
-        asked: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A key source that gives no key, or one of another kind than the vault's.
-    #[error("{0}")]
-    Key(String),
-    /// A successor that this vault cannot have.
-    #[error("{0}")]
-    Successor(String),
-    /// The store of before a vault has moved.
-    #[error("the vault is not at {from} any more: its successor has taken over. To serve it: {line}")]
-    Moved {
-        /// The store that was named.
-        from: String,
-        /// The command that serves the vault.
-        line: String,
-    },
-}
-
 impl Settings {
     /// Fills in what `config` leaves open.
     ///
     /// # Errors
     /// Two settings contradict one another, or one is out of bounds.
     pub fn resolve(config: Config) -> Result<Settings, SettingsError> {
-        let data = DataFolder::new(config.data.unwrap_or_else(|| defaults::DATA.into()));
+        let data = DataFolder::new(config.data.unwrap_or_else(|| DATA_FOLDER.into()));
         let origins = config.origins;
         let (capacity, block_size) = sizes(&config.vault, &origins)?;
         Ok(Settings {
             capacity,
             block_size,
             scheme: scheme(&config.vault, capacity, &origins)?,
-            store: store(config.store.url, config.store.endpoint, config.store.options, &origins)?,
+            store: store(config.store, &origins)?,
             key: key(config.key, &data, &origins)?,
             serve: serve(config.serve, &origins)?,
             prices: config.prices.file,
-            log_level: config.log.level.unwrap_or_else(|| defaults::LOG_LEVEL.into()),
-            log_format: config.log.format.unwrap_or(LogFormat::Text),
+            log_level: config.log.level(),
+            log_format: config.log.format(),
             data,
             origins,
         })
@@ -347,13 +172,12 @@ fn refuse_same_addresses(all: &[(Name, Option<SocketAddr>)], origins: &Origins) 
 
 /// Capacity and block size; a capacity that is not whole blocks is rounded down to them.
 fn sizes(vault: &VaultConfig, origins: &Origins) -> Result<(Size, Size), SettingsError> {
-    let block_size = vault.block_size.unwrap_or(defaults::BLOCK);
-    let capacity = vault.capacity.unwrap_or(defaults::CAPACITY);
-    let (least, most) = (defaults::LEAST_BLOCK, defaults::MOST_BLOCK);
+    let (block_size, capacity) = (vault.block_size(), vault.capacity());
+    let (least, most) = (limits::LEAST_BLOCK, limits::MOST_BLOCK);
     if !(least..=most).contains(&block_size) {
         return Err(SettingsError::Size { name: origins.name(BLOCK_SIZE), value: block_size, least, most });
     }
-    let limit = Size(defaults::TOO_MANY_BLOCKS * block_size.0);
+    let limit = Size(limits::TOO_MANY_BLOCKS * block_size.0);
     if !(block_size..limit).contains(&capacity) {
         let (name, block_name) = (origins.name(CAPACITY), origins.name(BLOCK_SIZE));
         return Err(SettingsError::Capacity { name, capacity, block_name, block_size, limit });
@@ -362,18 +186,18 @@ fn sizes(vault: &VaultConfig, origins: &Origins) -> Result<(Size, Size), Setting
 }
 
 fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<SchemeSettings, SettingsError> {
-    let scheme = vault.scheme.unwrap_or(Scheme::Ring);
+    let scheme = vault.scheme();
     let (scheme_name, has): (_, &[Name]) = match scheme {
         Scheme::Ring => ("ring", &[Z, S, A, TREE_TOP]),
         Scheme::Path => ("path", &[Z, TREE_TOP]),
         Scheme::Trivial => ("trivial", &[]),
     };
-    let most_z = if scheme == Scheme::Path { defaults::MOST_PATH_Z } else { defaults::MOST_SLOTS };
+    let most_z = if scheme == Scheme::Path { limits::MOST_PATH_Z } else { limits::MOST_SLOTS };
     for (name, value, most) in [
         (Z, vault.z, most_z),
-        (S, vault.s, defaults::MOST_SLOTS),
-        (A, vault.a, defaults::MOST_SLOTS),
-        (MAX_BATCH, vault.max_batch, defaults::MOST_BATCH),
+        (S, vault.s, limits::MOST_SLOTS),
+        (A, vault.a, limits::MOST_SLOTS),
+        (MAX_BATCH, vault.max_batch, limits::MOST_BATCH),
     ] {
         let Some(value) = value else { continue };
         if name != MAX_BATCH && !has.contains(&name) {
@@ -400,51 +224,53 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         a: vault.a,
         max_batch: vault.max_batch,
         tree_top: vault.tree_top,
-        pad_batches: vault.pad_batches.unwrap_or(false),
-        cipher: vault.cipher.unwrap_or(Cipher::Aes256Gcm),
+        pad_batches: vault.pad_batches(),
+        cipher: vault.cipher(),
     })
 }
 
 fn serve(config: ServeConfig, origins: &Origins) -> Result<ServeSettings, SettingsError> {
-    let listen = config.listen.unwrap_or(defaults::LISTEN);
-    let admin = config.admin.unwrap_or(defaults::ADMIN);
-    let swift = match config.swift {
-        None => Some(defaults::SWIFT),
-        Some(SwiftListen::At(address)) => Some(address),
-        Some(SwiftListen::Off) => None,
+    let (listen, admin) = (config.listen(), config.admin());
+    let swift = match config.swift() {
+        SwiftListen::At(address) => Some(address),
+        SwiftListen::Off => None,
     };
     refuse_same_addresses(&[(LISTEN, Some(listen)), (ADMIN, Some(admin)), (SWIFT, swift)], origins)?;
-    let swift_url = config.swift_url;
-    if let Some(url) = &swift_url
+    if let Some(url) = &config.swift_url
         && !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme) && url.len() > scheme.len())
     {
         return Err(SettingsError::SwiftUrl { name: origins.name(SWIFT_URL), url: url.clone() });
     }
-    let tls = match (config.tls.cert, config.tls.key) {
-        (Some(cert), Some(key)) => Some(TlsSettings { cert, key }),
-        (None, None) => None,
-        (cert, _) => {
-            let (given, missing) = if cert.is_some() { (TLS_CERT, TLS_KEY) } else { (TLS_KEY, TLS_CERT) };
-            return Err(SettingsError::Alone { given: origins.name(given), missing: missing.flag });
-        }
-    };
-    let requests = config.requests.unwrap_or(defaults::REQUESTS);
-    if !(1..=defaults::MOST_REQUESTS).contains(&requests) {
-        let (value, most) = (requests.into(), defaults::MOST_REQUESTS.into());
+    let requests = config.requests();
+    if !(1..=limits::MOST_REQUESTS).contains(&requests) {
+        let (value, most) = (requests.into(), limits::MOST_REQUESTS.into());
         return Err(SettingsError::Number { name: origins.name(REQUESTS), value, least: 1, most });
     }
-    let padding = config.padding.unwrap_or(Padding::None);
-    let transfer_memory = config.transfer_memory.unwrap_or(defaults::TRANSFER_MEMORY);
-    let pace = config.pace.map(|turn| pace(turn, origins)).transpose()?;
-    Ok(ServeSettings { listen, admin, swift, swift_url, padding, pace, tls, requests, transfer_memory })
+    Ok(ServeSettings {
+        listen,
+        admin,
+        swift,
+        padding: config.padding(),
+        pace: config.pace.map(|turn| pace(turn, origins)).transpose()?,
+        requests,
+        transfer_memory: config.transfer_memory(),
+        swift_url: config.swift_url,
+        tls: tls(config.tls, origins)?,
+    })
 }
 
-fn store(
-    url: Option<String>,
-    endpoint: Option<String>,
-    options: StoreOptions,
-    origins: &Origins,
-) -> Result<StoreSettings, SettingsError> {
+fn tls(tls: TlsConfig, origins: &Origins) -> Result<Option<TlsSettings>, SettingsError> {
+    let (given, missing) = match (tls.cert, tls.key) {
+        (Some(cert), Some(key)) => return Ok(Some(TlsSettings { cert, key })),
+        (None, None) => return Ok(None),
+        (Some(_), None) => (TLS_CERT, TLS_KEY),
+        (None, Some(_)) => (TLS_KEY, TLS_CERT),
+    };
+    Err(SettingsError::Alone { given: origins.name(given), missing: missing.flag })
+}
+
+fn store(store: StoreConfig, origins: &Origins) -> Result<StoreSettings, SettingsError> {
+    let StoreConfig { url, endpoint, options } = store;
     match &url {
         Some(url) if !url.contains("://") => {
             return Err(SettingsError::Store { name: origins.name(STORE), url: url.clone() });
@@ -473,10 +299,10 @@ fn key(key: KeyConfig, data: &DataFolder, origins: &Origins) -> Result<KeySettin
         (KeySource::Passphrase, Some(_), _) => unused(KEY_FILE, "passphrase"),
         (KeySource::File, file, None) => Ok(KeySettings::File(file.unwrap_or_else(|| data.master_key()))),
         (KeySource::Env, None, variable) => {
-            Ok(KeySettings::Env(variable.unwrap_or_else(|| defaults::KEY_VARIABLE.into())))
+            Ok(KeySettings::Env(variable.unwrap_or_else(|| KEY_VARIABLE.into())))
         }
         (KeySource::Passphrase, None, variable) => {
-            Ok(KeySettings::Passphrase(variable.unwrap_or_else(|| defaults::PASSPHRASE_VARIABLE.into())))
+            Ok(KeySettings::Passphrase(variable.unwrap_or_else(|| PASSPHRASE_VARIABLE.into())))
         }
     }
 }

@@ -36,11 +36,11 @@ pub fn object_name(number: u64) -> String {
     format!("object-{number:02}")
 }
 
-/// Puts the objects that are read, of random bytes.
+/// Puts the objects that are read, of random bytes. Tells of each one that is there.
 ///
 /// # Errors
 /// Those of puts.
-pub async fn put_objects<D: Device>(gateway: &Gateway<D>) -> Result<(), Error> {
+pub async fn put_objects<D: Device>(gateway: &Gateway<D>, put: impl Fn()) -> Result<(), Error> {
     let account = gateway.account(FIRST_ACCOUNT);
     account.create_container(CONTAINER, ContainerSettings::default()).await?;
     // One after the other, so that their blocks are in the order of their names.
@@ -52,6 +52,7 @@ pub async fn put_objects<D: Device>(gateway: &Gateway<D>) -> Result<(), Error> {
         let written = writer.finish().await?;
         let (details, conditions) = (Details::default(), WriteConditions::default());
         account.link(CONTAINER, &object_name(number), written, details, conditions).await?;
+        put();
     }
     Ok(())
 }
@@ -107,7 +108,7 @@ mod tests {
     async fn objects_lie_in_the_order_of_their_names_so_that_a_sweep_is_a_line() {
         let device = Arc::new(MemoryDevice::new(256, 1024, 8));
         let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.unwrap();
-        put_objects(&gateway).await.unwrap();
+        put_objects(&gateway, || ()).await.unwrap();
         device.take_log();
         for number in 0..OBJECTS {
             read(&gateway, number).await.unwrap();

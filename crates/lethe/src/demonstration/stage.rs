@@ -1,7 +1,7 @@
 //! Where a demonstration takes place: a temporary folder, and a small vault whose shape is fixed.
 
 use super::Pattern;
-use crate::config::origins::{
+use crate::config::names::{
     ADMIN, BLOCK_SIZE, CAPACITY, DATA, ENDPOINT, KEY_ENV, KEY_FILE, KEY_SOURCE, Name, STORE, STORE_OPTION,
 };
 use crate::config::{Config, SettingsError};

@@ -1,6 +1,6 @@
 //! The shape of a successor: that of its vault, but for what the flags say.
 
-use crate::config::origins::{BLOCK_SIZE, CAPACITY};
+use crate::config::names::{BLOCK_SIZE, CAPACITY};
 use crate::config::{Config, Settings, SettingsError, VaultConfig};
 use crate::parameters::{scheme_of, vault_parameters};
 use crate::size::Size;

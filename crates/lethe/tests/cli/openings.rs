@@ -1,6 +1,9 @@
 //! What must not be opened: a clear error, its exit code, and nothing changed in folder or store.
 
 use crate::desk::{Desk, copy_folder};
+use crate::served::Served;
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
 
 /// A vault with an untrusted folder of its own, that was open once.
 fn vault() -> Desk {
@@ -108,6 +111,58 @@ fn an_older_copy_of_the_trusted_folder_is_refused() {
     }
     std::fs::remove_dir_all(desk.path("lethe-data/trusted")).expect("removed");
     std::fs::rename(desk.path("newest"), desk.path("lethe-data/trusted")).expect("moved");
+    desk.succeed("check");
+}
+
+/// A copy that is tried before its original has written anything has noted the same epoch for itself.
+#[tokio::test]
+async fn a_copied_trusted_folder_is_never_told_of_tampering_and_removes_nothing() {
+    let desk = vault();
+    copy_folder(&desk.path("lethe-data"), &desk.path("copy"));
+    let store = desk.path("lethe-data/untrusted");
+    let with_copy = format!("--data copy --store file://{}", store.display());
+    let refused = || {
+        let serve = "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0";
+        for command in [serve, "check", "orphans", "orphans --remove"] {
+            let error = desk.fail(&format!("{command} {with_copy}"), 4);
+            assert!(error.contains("another gateway has opened this vault since"), "{error}");
+            assert!(error.contains("Delete nothing") && !error.contains("planted"), "{error}");
+        }
+    };
+    let served = Served::start(&desk, "");
+    refused();
+    served.make_bucket("kept").await;
+    for name in ["first", "second", "third"] {
+        served.s3("kept").put(&Path::from(name), vec![7; 50_000].into()).await.expect("put");
+    }
+    assert_eq!(served.stop(), 0);
+    refused();
+    let served = Served::start(&desk, "");
+    for name in ["first", "second", "third"] {
+        let read =
+            served.s3("kept").get(&Path::from(name)).await.expect("there").bytes().await.expect("read");
+        assert_eq!(read, vec![7; 50_000]);
+    }
+    assert_eq!(served.stop(), 0);
+    desk.succeed("check");
+}
+
+#[test]
+fn a_planted_bucket_is_named_and_taken_away_by_the_command_that_the_error_says() {
+    let desk = vault();
+    let planted = desk.path("lethe-data/untrusted/buckets/0000000000/000/000-00000005-0000000000000001");
+    std::fs::create_dir_all(planted.parent().expect("a folder")).expect("made");
+    std::fs::write(&planted, [3; 100]).expect("written");
+    for error in refused(&desk, 3) {
+        assert!(
+            error.contains("bucket 0 version 5.1 in the store is of an epoch that nobody has claimed"),
+            "{error}"
+        );
+        assert!(error.contains("`lethe orphans --remove`"), "{error}");
+    }
+    assert!(desk.succeed("orphans").contains("planted         1 objects, 100 B"));
+    assert!(desk.succeed("orphans --remove").contains("Removed 1 buckets"));
+    assert!(!planted.exists());
     desk.succeed("check");
 }
 

@@ -83,6 +83,22 @@ impl Served {
             .expect("a client")
     }
 
+    /// Makes a bucket.
+    pub(crate) async fn make_bucket(&self, name: &str) {
+        use object_store::{path::Path, signer::Signer};
+        let minute = std::time::Duration::from_secs(60);
+        let s3 = self.s3(name);
+        let url = s3.signed_url(http::Method::PUT, &Path::from(""), minute).await.expect("signed");
+        let (path, query) = (url.path(), url.query().expect("signed"));
+        let mut stream = TcpStream::connect(&self.address).expect("connected");
+        let (host, end) = (&self.address, "connection: close\r\ncontent-length: 0\r\n\r\n");
+        let head = format!("PUT {path}?{query} HTTP/1.1\r\nhost: {host}\r\n{end}");
+        stream.write_all(head.as_bytes()).expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
     /// One request to the page; its answer, head and body.
     fn ask(&self, method: &str, path: &str, body: &str) -> String {
         let mut answer = String::new();
@@ -111,7 +127,8 @@ impl Served {
         let lines = BufReader::new(self.send("GET", "/page/stream", "")).lines();
         let told = lines.map(|line| line.expect("text")).find_map(|line| {
             let data = line.strip_prefix("data: ")?;
-            Some(serde_json::from_str(data).expect("JSON"))
+            // The history comes before, as an array.
+            serde_json::from_str(data).map(|told: Value| told.is_object().then_some(told)).expect("JSON")
         });
         told.expect("an event")
     }

@@ -30,6 +30,9 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ("init --log loud", ["--log is `loud`", "debug"]),
         ("init --config missing.toml", ["--config", "missing.toml"]),
         ("serve --listen 127.0.0.1:4 --admin 127.0.0.1:4", ["--listen and --admin", "an address each"]),
+        ("serve --listen localhost:9500", ["`localhost:9500` is no address", "127.0.0.1:9317"]),
+        ("restore --takeover", ["--store is not given", "s3://my-bucket/lethe"]),
+        ("restore --store file:///no/such/place", ["--store is ", "no folder is there"]),
         ("serve --listen 192.0.2.1:80", ["--listen is 192.0.2.1:80", "an address of this machine"]),
         ("restore --expect garbage", ["--expect", "no receipt"]),
         ("init --capcity 1GiB", ["--capcity", "--capacity"]),
@@ -109,4 +112,27 @@ fn vault_flags_that_contradict_the_vault_are_refused_before_it_is_opened() {
         assert!(error.contains(part), "{error}");
         assert_eq!(desk.contents(), before, "{line} changed something");
     }
+}
+
+#[test]
+fn the_help_of_a_command_begins_with_its_own_flags() {
+    let desk = Desk::new();
+    for (command, own) in [
+        ("restore", "--takeover"),
+        ("serve", "--listen"),
+        ("init", "--capacity"),
+        ("orphans", "--remove"),
+        ("migrate", "--prepare"),
+    ] {
+        let help = desk.succeed(&format!("{command} --help"));
+        let at =
+            |flag: &str| help.find(&format!("\n      {flag}")).unwrap_or_else(|| panic!("{flag} in {help}"));
+        for global in ["--config", "--data", "--log ", "--log-format"] {
+            assert!(at(own) < at(global), "{command}: {global} comes before {own}");
+        }
+    }
+    assert!(
+        desk.succeed("restore --help").find("--takeover")
+            < desk.succeed("restore --help").find("Untrusted store:")
+    );
 }

@@ -68,8 +68,9 @@ impl Client {
         Client { number, dice, store, address: address.to_owned(), objects, puts: 0, tally }
     }
 
-    pub(crate) async fn run(mut self, until: Instant) -> Self {
-        while Instant::now() < until {
+    /// Asks as long as it is told to go on, having asked so much.
+    pub(crate) async fn run(mut self, goes_on: impl Fn(u64) -> bool) -> Self {
+        while goes_on(self.tally.requests()) {
             let begun = Instant::now();
             let verb = match self.dice.below(100) {
                 0..30 => self.put().await,

@@ -1,5 +1,9 @@
 //! `lethe serve` over a folder, as its users run it.
 
+use lethe::config::{Config, Settings};
+use lethe::parameters::vault_parameters;
+use lethe::trusted_memory::TrustedMemory;
+use lethe_vault::{SchemeParameters, VaultParameters};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ClientOptions, RetryConfig};
 use rustix::process::{Pid, Signal, kill_process};
@@ -8,6 +12,12 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 pub(crate) const BUCKET: &str = "load";
+const CAPACITY: &str = "512MiB";
+const BLOCK_SIZE: &str = "16KiB";
+/// Enough for all of them at once, each with a copy.
+const TRANSFERS: &str = "128MiB";
+/// What a sealed slot has more than its block, and a block's entry in a list.
+const SEAL: u64 = 80;
 
 pub(crate) struct Server {
     folder: TempDir,
@@ -24,6 +34,33 @@ pub(crate) struct Memory {
     pub(crate) peak: u64,
 }
 
+/// What bounds the server's memory, in bytes.
+pub(crate) struct Promised {
+    /// Trusted memory at most.
+    pub(crate) trusted: u64,
+    /// The blocks of objects under way.
+    pub(crate) transfers: u64,
+    parameters: VaultParameters,
+}
+
+impl Promised {
+    /// Two evictions, and a few batches in service: each a path in the clear and a sealed copy.
+    pub(crate) fn in_flight(&self) -> u64 {
+        let SchemeParameters::Ring(ring) = &self.parameters.scheme else {
+            panic!("Ring ORAM unless told otherwise")
+        };
+        let inner = u64::from(ring.leaf_level - ring.top) * u64::from(ring.inner.slots);
+        let path = inner + u64::from(ring.leaf.slots);
+        let batches = 4 * u64::from(ring.max_batch);
+        2 * (2 * path + batches) * (u64::from(ring.block_bytes) + SEAL)
+    }
+
+    /// A checkpoint while it is written: gathered, in the clear, and sealed, for the disk and for the store.
+    pub(crate) fn checkpoints(&self) -> u64 {
+        4 * self.parameters.shipped_bytes()
+    }
+}
+
 fn lethe(folder: &TempDir) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lethe"));
     command.current_dir(folder.path()).stdin(Stdio::null());
@@ -37,7 +74,8 @@ impl Server {
     pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = lethe(&folder);
-        command.args(["serve", "--capacity", "512MiB", "--block-size", "16KiB", "--log", "warn"]);
+        command.args(["serve", "--capacity", CAPACITY, "--block-size", BLOCK_SIZE, "--log", "warn"]);
+        command.args(["--transfer-memory", TRANSFERS]);
         command.args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--swift", "127.0.0.1:0"]);
         let mut process = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let mut said = BufReader::new(process.stdout.take().expect("piped")).lines();
@@ -98,6 +136,18 @@ impl Server {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
+    /// What the documentation promises for the settings that it was started with.
+    pub(crate) fn promised(&self) -> Promised {
+        let given = format!(
+            "[vault]\ncapacity = {CAPACITY:?}\nblock_size = {BLOCK_SIZE:?}\n[serve]\ntransfer_memory = {TRANSFERS:?}"
+        );
+        let given = Config::parse(&given, std::path::Path::new("lethe.toml")).expect("settings");
+        let settings = Settings::resolve(given).expect("settings");
+        let parameters = vault_parameters(&settings).expect("parameters");
+        let trusted = TrustedMemory::of(&parameters).most;
+        Promised { trusted, transfers: settings.serve.transfer_memory.0, parameters }
     }
 
     pub(crate) fn memory(&self) -> Memory {

@@ -4,7 +4,7 @@ use std::io::{Read, Seek};
 use std::time::Duration;
 
 /// The counters, in the order in which the preloaded library writes them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) faults: u64,
     pub(super) evictions: u64,
@@ -31,50 +31,69 @@ pub(super) struct Counted {
     pub(super) heap_bytes: u64,
     /// Threads that shared the work of a fault.
     pub(super) threads: u64,
+    /// The most that the region held at a time.
+    pub(super) paged_bytes: u64,
+    /// Private memory elsewhere that the program wrote to, when it ended; 0 where that is not known.
+    pub(super) unpaged_bytes: u64,
+    /// Programs that it started.
+    pub(super) children: u64,
+    /// The first of them, or the one that it made way for.
+    pub(super) name: String,
+}
+
+/// How the program ended, as the preloaded library has seen it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// Properly, or after as many faults as were asked for.
+    Whole,
+    /// Without a word to the library: by a signal, say. The figures are a little older than its end.
+    Cut,
+    /// It ran another program in its place, which is not paged.
+    MadeWay,
 }
 
 /// What the preloaded library has left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     /// Nothing: the program ran without the library.
     Nothing,
     /// It could not make the region, and has said why. The program was not begun.
     Refused,
-    /// The program ran paged, and ended in a way that leaves no figures.
-    NoFigures,
     /// The figures.
-    Figures(Counted),
+    Figures(Box<Counted>, How),
 }
 
 impl Left {
     /// Reads the file.
     pub(super) fn read(mut file: impl Read + Seek) -> std::io::Result<Self> {
         file.rewind()?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(match (Counted::read(&bytes), bytes.first()) {
-            (Some(counted), _) => Left::Figures(counted),
-            (None, None) => Left::Nothing,
-            (None, Some(b'r')) => Left::Refused,
-            (None, Some(_)) => Left::NoFigures,
-        })
+        let mut board = [0; BOARD_BYTES];
+        file.read_exact(&mut board)?;
+        let mut words = board.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+        let how = match words.next().and_then(|state| u8::try_from(state).ok()) {
+            Some(b'r') => return Ok(Left::Refused),
+            Some(b's') => How::Cut,
+            Some(b'e') => How::Whole,
+            Some(b'x') => How::MadeWay,
+            _ => return Ok(Left::Nothing),
+        };
+        let mut counted = Counted::of(words);
+        let name = &board[BOARD_BYTES - NAME_BYTES..];
+        counted.name =
+            String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
+        Ok(Left::Figures(Box::new(counted), how))
     }
 }
 
-impl Counted {
-    /// Bytes of the file.
-    const BYTES: usize = 15 * 8;
+/// As the preloaded library lays it out: a state, the figures, a name.
+pub(super) const BOARD_BYTES: usize = 8 * (1 + FIGURES) + NAME_BYTES;
+const FIGURES: usize = 18;
+const NAME_BYTES: usize = 64;
 
-    /// `None` of anything but all the figures.
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let bytes = <&[u8; Self::BYTES]>::try_from(bytes).ok()?;
-        let mut figures = bytes.chunks_exact(8).map(|figure| {
-            let mut eight = [0; 8];
-            eight.copy_from_slice(figure);
-            u64::from_le_bytes(eight)
-        });
+impl Counted {
+    fn of(mut figures: impl Iterator<Item = u64>) -> Self {
         let mut next = || figures.next().unwrap_or(0);
-        Some(Counted {
+        Counted {
             faults: next(),
             evictions: next(),
             soft_faults: next(),
@@ -90,7 +109,11 @@ impl Counted {
             trusted_bytes: next(),
             heap_bytes: next(),
             threads: next(),
-        })
+            paged_bytes: next(),
+            unpaged_bytes: next(),
+            children: next(),
+            name: String::new(),
+        }
     }
 
     /// Microseconds of one fault.
@@ -104,21 +127,27 @@ mod tests {
     use super::*;
     use std::io::Cursor;
 
+    fn left(state: u8, name: &str) -> Left {
+        let figures = (1..=FIGURES as u64).flat_map(|figure| (figure * 1000).to_ne_bytes());
+        let mut board: Vec<u8> = u64::from(state).to_ne_bytes().into_iter().chain(figures).collect();
+        board.extend(name.bytes());
+        board.resize(BOARD_BYTES, 0);
+        Left::read(Cursor::new(board)).unwrap()
+    }
+
     #[test]
     fn counters_are_read_in_the_order_in_which_they_are_written() {
-        let written: Vec<u8> = (1..=15_u64).flat_map(|figure| (figure * 1000).to_le_bytes()).collect();
-        let counted = Counted::read(&written).unwrap();
+        let Left::Figures(counted, How::MadeWay) = left(b'x', "cc1") else { panic!("figures") };
         assert_eq!((counted.faults, counted.evictions, counted.threads), (1000, 2000, 15_000));
-        assert_eq!(counted.total, Duration::from_micros(5));
+        assert_eq!((counted.total, counted.children), (Duration::from_micros(5), 18_000));
+        assert_eq!(counted.name, "cc1");
     }
 
     #[test]
     fn what_was_left_says_whether_the_program_ran_paged() {
-        let left = |bytes: &[u8]| Left::read(Cursor::new(bytes.to_vec())).unwrap();
-        assert_eq!(left(b""), Left::Nothing);
-        assert_eq!(left(b"r"), Left::Refused);
-        assert_eq!(left(b"s"), Left::NoFigures);
-        assert_eq!(left(&[0; Counted::BYTES - 1]), Left::NoFigures);
-        assert!(matches!(left(&[0; Counted::BYTES]), Left::Figures(_)));
+        assert_eq!(left(0, ""), Left::Nothing);
+        assert_eq!(left(b'r', ""), Left::Refused);
+        assert!(matches!(left(b's', ""), Left::Figures(_, How::Cut)));
+        assert!(matches!(left(b'e', ""), Left::Figures(_, How::Whole)));
     }
 }

@@ -2,10 +2,12 @@
 
 mod bench;
 mod counted;
+mod default_scheme;
 mod executable;
 mod library;
 mod paged;
 mod run;
+mod signals;
 mod watch;
 
 use crate::exit::Exit;

@@ -1,6 +1,7 @@
 //! A program whose heap is paged: what it is paged with, how it is started, and what it leaves when it has ended.
 
-use super::counted::{Counted, Left};
+use super::counted::{BOARD_BYTES, Counted, How, Left};
+use super::default_scheme::default_scheme;
 use super::{executable, library};
 use crate::commands::Cli;
 use crate::exit::Exit;
@@ -30,13 +31,14 @@ pub(super) struct Paging {
     /// The most untrusted memory that the pages may take
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     pub(super) untrusted: Size,
-    /// plain, detworam, eager, parallel, eager-parallel, path or opam
-    #[arg(long, value_name = "SCHEME", default_value = "eager-parallel")]
+    /// plain, detworam, eager, parallel, eager-parallel, path or opam; without it eager-parallel where a second processor
+    /// is free, else detworam
+    #[arg(long, value_name = "SCHEME", default_value_t = default_scheme())]
     pub(super) scheme: Scheme,
     /// Pages that each write of DetWoORAM and its kin refreshes: more need less memory and more work
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(super) k: u64,
-    /// aes-256-gcm, chacha20-hmac-sha256 or aegis-256x2
+    /// aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4
     #[arg(long, value_name = "CIPHER", default_value = "aes-256-gcm")]
     pub(super) cipher: PageCipher,
     /// Keep so many of the resident pages out of sight: one that is touched again stays (costs a trap each)
@@ -107,6 +109,7 @@ impl Paging {
     pub(super) fn start(&self, mut command: Command, more: &[String]) -> Result<Paged> {
         let library = library::find(self.library.as_deref())?;
         let counted = File::from(rustix::fs::memfd_create("lethe-counted", MemfdFlags::empty())?);
+        counted.set_len(BOARD_BYTES as u64)?;
         let report = format!("report={}", counted.as_raw_fd());
         let options = [&[self.options(), report], more].concat().join(",");
         command.env("LD_PRELOAD", library::before_others(&library)).env("LETHE_PAGE", options);
@@ -163,27 +166,28 @@ pub(super) struct Ended {
     pub(super) status: ExitStatus,
     /// From its start to its end.
     pub(super) took: Duration,
-    /// Nothing of a program that ended before it began, or was killed.
-    pub(super) counted: Option<Counted>,
-    /// The program was not begun, and it was said why.
-    pub(super) refused: bool,
+    /// Nothing of a program that was not begun, of which it was said why.
+    pub(super) counted: Option<(Counted, How)>,
 }
 
 impl Paged {
+    pub(super) fn process(&self) -> &Child {
+        &self.process
+    }
+
     /// Waits for its end.
     pub(super) fn wait(mut self) -> Result<Ended> {
         let status = self.process.wait()?;
         let took = self.begin.elapsed();
-        let left = Left::read(&self.counted)?;
-        let counted = match left {
-            Left::Figures(counted) => Some(counted),
-            Left::NoFigures | Left::Refused => None,
+        let counted = match Left::read(&self.counted)? {
+            Left::Figures(counted, how) => Some((*counted, how)),
+            Left::Refused => None,
             Left::Nothing => bail!(
                 "the program ran unpaged: it never loaded {}; give it no privileges of its own and no other loader",
                 self.library.display()
             ),
         };
-        Ok(Ended { status, took, counted, refused: left == Left::Refused })
+        Ok(Ended { status, took, counted })
     }
 }
 

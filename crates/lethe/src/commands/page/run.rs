@@ -1,7 +1,8 @@
 //! `lethe page run`
 
-use super::counted::Counted;
+use super::counted::{Counted, How};
 use super::paged::{Paging, Program, exit_code, run_unpaged};
+use super::signals::Signals;
 use crate::exit::Exit;
 use crate::output::complain;
 use anyhow::Result;
@@ -36,23 +37,66 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let Arguments { paging, compare, .. } = &arguments;
     paging.check(arguments.program.name())?;
     let unpaged = compare.then(|| run_unpaged(arguments.program.command())).transpose()?;
-    let ended = paging.start(arguments.program.command(), &[])?.wait()?;
-    match ended.counted {
-        Some(counted) => report(paging, &counted, ended.took, unpaged.map(|(_, took)| took)),
-        None if ended.refused => {}
-        None => tell_end(ended.status),
+    let signals = Signals::listen()?;
+    let paged = paging.start(arguments.program.command(), &[])?;
+    signals.hand_on(paged.process())?;
+    let ended = paged.wait()?;
+    if let Some((counted, how)) = &ended.counted {
+        report(paging, counted, ended.took, unpaged.map(|(_, took)| took));
+        tell_share(counted);
+        tell_end(*how, ended.status, counted);
     }
     std::process::exit(exit_code(ended.status))
 }
 
-/// Of a program that left no figures.
-fn tell_end(status: ExitStatus) {
-    match status.signal() {
-        Some(signal) => {
-            complain!("lethe page: the program was ended by signal {signal}, and left no figures")
-        }
-        None => complain!("lethe page: the program made way for another, and left no figures"),
+/// How much of the program's memory was paged.
+fn tell_share(counted: &Counted) {
+    let Counted { paged_bytes: paged, unpaged_bytes: unpaged, children, name, .. } = counted;
+    if *unpaged > 0 {
+        complain!(
+            "  paged {:.1} of {:.1} MiB: {:.1} MiB of what the program wrote to lay in the clear",
+            mebibytes(*paged),
+            mebibytes(paged + unpaged),
+            mebibytes(*unpaged)
+        );
+    } else {
+        complain!("  paged {:.1} MiB; what lay in the clear is not known", mebibytes(*paged));
     }
+    if paged < unpaged {
+        complain!(
+            "lethe page: warning: less than half of the program's memory was paged: it gets it from elsewhere than \
+             malloc and plain anonymous mappings"
+        );
+    }
+    if *children > 0 {
+        complain!(
+            "lethe page: warning: {children} {} that it started ran unpaged{}",
+            if *children == 1 { "program" } else { "programs" },
+            if name.is_empty() { String::new() } else { format!(" (first: {name})") }
+        );
+    }
+}
+
+/// What is to be said of a program that did not end properly.
+fn tell_end(how: How, status: ExitStatus, counted: &Counted) {
+    match (how, status.signal()) {
+        (How::MadeWay, _) => complain!(
+            "lethe page: warning: the program made way for {}, which ran unpaged; put that after -- itself",
+            if counted.name.is_empty() { "another" } else { &counted.name }
+        ),
+        (_, Some(signal)) => {
+            complain!("lethe page: the program was ended by signal {signal}; its last faults are not counted")
+        }
+        (How::Cut, None) => complain!(
+            "lethe page: the program ended, or made way for another, by a system call of its own: its last faults are \
+             not counted"
+        ),
+        (How::Whole, None) => {}
+    }
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / (1 << 20) as f64
 }
 
 fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<Duration>) {

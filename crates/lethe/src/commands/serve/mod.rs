@@ -7,14 +7,18 @@ mod status;
 mod sweeping;
 
 use crate::banner::{self, Reader};
-use crate::config::{Config, Padding, Settings, VaultConfig};
-use crate::demonstration::{BareStore, Oblivious, Pattern, Stage, Switch, Switched, put_objects, read_on};
+use crate::config::{
+    Config, KeyConfig, Padding, PricesConfig, ServeConfig, Settings, StoreConfig, VaultConfig,
+};
+use crate::demonstration::{
+    BareStore, OBJECTS, Oblivious, Pattern, Stage, Switch, Switched, put_objects, read_on,
+};
 use crate::device::VaultDevice;
 use crate::exit::Exit;
-use crate::flags::{KeyFlags, PaceFlags, PriceFlags, ServeFlags, StoreFlags, VaultFlags};
 use crate::interrupt::Interrupts;
 use crate::output::say;
-use crate::page::Sources;
+use crate::page::{Shown, Sources};
+use crate::progress;
 use crate::public_figures::figures;
 use crate::report::Report;
 use crate::tls_watch;
@@ -45,17 +49,15 @@ use tokio_util::sync::CancellationToken;
   lethe serve --demonstration")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    serve: ServeFlags,
+    serve: ServeConfig,
     #[command(flatten)]
-    pace: PaceFlags,
+    vault: VaultConfig,
     #[command(flatten)]
-    vault: VaultFlags,
+    store: StoreConfig,
     #[command(flatten)]
-    store: StoreFlags,
+    key: KeyConfig,
     #[command(flatten)]
-    key: KeyFlags,
-    #[command(flatten)]
-    prices: PriceFlags,
+    prices: PricesConfig,
     /// Serve a small vault of its own that goes at the end, with a page on which its ORAM can be switched off; what is
     /// read of its own accord [without a value: sweep]
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "sweep")]
@@ -70,8 +72,8 @@ impl Arguments {
     }
 
     pub(super) fn over(self, config: Config) -> Config {
-        let config = self.pace.over(self.prices.over(config));
-        self.serve.over(self.vault.over(self.store.over(self.key.over(config))))
+        let Arguments { serve, vault, store, key, prices, demonstration: _ } = self;
+        config.overlaid(Config { serve, vault, store, key, prices, ..Config::default() })
     }
 }
 
@@ -90,6 +92,7 @@ pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit>
 
 /// Serves a vault that goes when it ends, and whose ORAM can be switched off.
 pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exit> {
+    say!("Making a small vault and {OBJECTS} objects to look at; the link to the page follows.");
     let mut ready = open(&settings, &VaultConfig::default()).await?;
     let vault = ready.device.vault().clone();
     let cipher = vault.header().parameters.cipher()?;
@@ -100,8 +103,11 @@ pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exi
     let device = Watched::new(Switched::new(ready.device.clone(), bare, oblivious.clone()));
     let switch = Switch::new(oblivious, vault, ready.provider.clone(), bare_provider, device.asked());
     let gateway = gateway(&settings, device).await?;
-    let putting = async { put_objects(&gateway).await.context("putting the demonstration's objects") };
+    let bar = progress::steps("putting objects", OBJECTS);
+    let putting =
+        async { put_objects(&gateway, || bar.inc(1)).await.context("putting the demonstration's objects") };
     ready.interrupts.cut_off(putting).await?;
+    bar.finish_and_clear();
     switch.count_anew();
     let reading = tokio::spawn(read_on(gateway.clone(), stage.pattern));
     let demonstrated = Demonstrated { pattern: stage.pattern, switch, reading };
@@ -172,7 +178,8 @@ async fn serve<D: Device>(
 
     let page = if shows_page(&settings) {
         let switch = demonstrated.as_ref().map(|demonstrated| demonstrated.switch.clone());
-        let (vault, prices, asked) = (vault.clone(), prices.clone(), gateway.device().asked());
+        let (vault, asked) = (vault.clone(), gateway.device().asked());
+        let prices = Shown::or_default(prices.clone());
         let sources = Sources { vault, provider, asked, prices, switch };
         owners_page(&settings, admin_address, sources, &stop)?
     } else {

@@ -1,7 +1,7 @@
 //! A vault that is open, its listeners bound, and nobody served yet.
 
 use crate::banner::{Addresses, VaultSummary};
-use crate::config::origins::{ADMIN, LISTEN, SWIFT};
+use crate::config::names::{ADMIN, LISTEN, SWIFT};
 use crate::config::{Settings, VaultConfig};
 use crate::device::VaultDevice;
 use crate::interrupt::Interrupts;

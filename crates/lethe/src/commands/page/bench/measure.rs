@@ -2,6 +2,7 @@
 
 use super::configurations::{Configuration, Setting};
 use super::programs::Programs;
+use crate::commands::page::counted::How;
 use anyhow::{Result, bail, ensure};
 use lethe_programs::{Program, Run};
 use std::ops::Add;
@@ -81,7 +82,7 @@ fn one(
     more.extend(metered.then(|| "meter=1".to_owned()));
     let ended = setting.paging(configuration).start(programs.command(run), &more)?.wait()?;
     let paged = || format!("{} paged with {configuration}, {cipher}, {resident} pages resident", run.name);
-    let Some(counted) = ended.counted else {
+    let Some((counted, How::Whole)) = ended.counted else {
         bail!("{} left no figures: {}", paged(), ended.status);
     };
     ensure!(

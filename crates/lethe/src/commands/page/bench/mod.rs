@@ -53,7 +53,7 @@ pub(super) struct Arguments {
     /// Measure with 8 to 128 resident pages too
     #[arg(long)]
     sweep: bool,
-    /// aes-256-gcm, chacha20-hmac-sha256 or aegis-256x2
+    /// aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4
     #[arg(long, value_name = "CIPHER", default_value = "aes-256-gcm")]
     cipher: PageCipher,
     /// The most pages of 4 KiB that are resident

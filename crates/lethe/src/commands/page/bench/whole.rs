@@ -2,6 +2,7 @@
 
 use super::configurations::{Configuration, Setting};
 use super::programs::Programs;
+use crate::commands::page::counted::How;
 use crate::commands::page::paged::run_unpaged;
 use anyhow::{Context, Result, bail, ensure};
 use indicatif::ProgressBar;
@@ -55,7 +56,7 @@ fn paged(programs: &Programs, run: &Run, setting: &Setting) -> Result<u64> {
     output.read_to_end(&mut printed)?;
     run.check(&printed)?;
     match ended.counted {
-        Some(counted) => Ok(counted.faults),
-        None => bail!("{} left no figures", run.name),
+        Some((counted, How::Whole)) => Ok(counted.faults),
+        _ => bail!("{} left no figures", run.name),
     }
 }

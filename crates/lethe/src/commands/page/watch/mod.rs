@@ -5,6 +5,7 @@ mod seen;
 mod verdict;
 
 use super::paged::{Ended, Paging, Program, exit_code, misused};
+use super::signals::Signals;
 use crate::exit::Exit;
 use crate::output::complain;
 use anyhow::{Context, Result};
@@ -51,8 +52,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let mut svg = arguments.svg.as_deref().map(|path| Output::create("--svg", path));
     let mut csv = arguments.csv.as_deref().map(|path| Output::create("--csv", path));
     let (watcher, theirs) = Watcher::new()?;
+    let signals = Signals::listen()?;
     let paged =
         arguments.paging.start(arguments.program.command(), &arguments.options(theirs.as_raw_fd()))?;
+    signals.hand_on(paged.process())?;
     // Only the program has its end now, so that it shows when the program has ended.
     drop(theirs);
     let watched = arguments.watch(&watcher);
@@ -111,7 +114,7 @@ impl Arguments {
             watched.slots()
         );
         let all = match &ended.counted {
-            Some(counted) if counted.faults > watched.faults() => format!(" of {}", counted.faults),
+            Some((counted, _)) if counted.faults > watched.faults() => format!(" of {}", counted.faults),
             _ => String::new(),
         };
         complain!(

@@ -1,0 +1,63 @@
+//! Signals while a program runs in our place: those of the terminal reach it by themselves, and it decides what becomes of
+//! them; requests to end are handed on.
+
+use crate::interrupt::is_ignored;
+use anyhow::{Context, Result};
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::thread;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+
+/// Who listens. From now on none of these signals ends this process, other than it was started with.
+pub(super) struct Signals {
+    runtime: Runtime,
+    terminate: Option<Stream>,
+    hang_up: Option<Stream>,
+    /// Ctrl-C and Ctrl-\, which the terminal sends to the program too.
+    _from_terminal: [Option<Stream>; 2],
+}
+
+impl Signals {
+    /// Listens from now on: before the program is started, which inherits nothing of it.
+    ///
+    /// # Errors
+    /// The system does not tell of signals.
+    pub(super) fn listen() -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_io().build().context("listening for signals")?;
+        let _entered = runtime.enter();
+        // What is ignored stays so, for the program too: `nohup` asks for that, and shells do for what runs behind.
+        let listen =
+            |kind| (!is_ignored(kind)).then(|| signal(kind)).transpose().context("listening for signals");
+        let (terminate, hang_up) = (listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
+        let _from_terminal = [listen(SignalKind::interrupt())?, listen(SignalKind::quit())?];
+        drop(_entered);
+        Ok(Signals { runtime, terminate, hang_up, _from_terminal })
+    }
+
+    /// Hands requests to end on to the program, as long as this process lives.
+    ///
+    /// # Errors
+    /// The system gives no handle of the program, or no thread.
+    pub(super) fn hand_on(self, process: &Child) -> Result<()> {
+        let program = pidfd_open(rustix::process::Pid::from_child(process), PidfdFlags::empty())
+            .context("a handle of the program")?;
+        let hand_on = move || {
+            let Signals { runtime, terminate, hang_up, _from_terminal } = self;
+            runtime.block_on(async {
+                tokio::join!(each(terminate, &program, Signal::TERM), each(hang_up, &program, Signal::HUP));
+            });
+        };
+        thread::Builder::new().name("signals".to_owned()).spawn(hand_on)?;
+        Ok(())
+    }
+}
+
+async fn each(stream: Option<Stream>, program: &OwnedFd, signal: Signal) {
+    let Some(mut stream) = stream else { return };
+    while stream.recv().await.is_some() {
+        // A program that has ended needs it no more.
+        let _ = pidfd_send_signal(program, signal);
+    }
+}

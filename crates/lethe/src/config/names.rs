@@ -1,0 +1,11 @@
+//! The names of all options, for errors that say which of them is meant.
+
+pub use super::declare::Name;
+pub use super::file::DATA;
+pub use super::key::{KEY_ENV, KEY_FILE, KEY_SOURCE};
+pub use super::options::{
+    A, ADMIN, BLOCK_SIZE, CAPACITY, CIPHER, ENDPOINT, LISTEN, LOG, LOG_FORMAT, MAX_BATCH, PACE, PAD_BATCHES,
+    PADDING, PRICES, REQUESTS, S, SCHEME, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TRANSFER_MEMORY,
+    TREE_TOP, Z,
+};
+pub use super::store_options::STORE_OPTION;
