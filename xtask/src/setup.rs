@@ -63,9 +63,10 @@ fn python_is_missing() -> Option<Missing> {
 }
 
 fn go_is_missing() -> Option<Missing> {
-    if versitygw_path().is_ok_and(|path| path.exists()) {
-        return None;
-    }
+    // A client of the tests is built at each run, the server once.
+    let is_built = versitygw_path().is_ok_and(|path| path.exists());
+    let steps: &'static [Step] =
+        if is_built { &[Step::Clients] } else { &[Step::Clients, Step::Compatibility] };
     let found = output(command("go").args(["env", "GOVERSION"])).unwrap_or_default();
     let what = match go_release(&found) {
         Some(release) if release >= LEAST_GO => return None,
@@ -76,8 +77,10 @@ fn go_is_missing() -> Option<Missing> {
     };
     Some(Missing {
         what,
-        steps: &[Step::Clients, Step::Compatibility],
-        remedy: "install Go from your distribution or from go.dev; it builds versitygw, the S3 server of the tests".into(),
+        steps,
+        remedy: "install Go from your distribution or from go.dev; it builds versitygw, the S3 server of the tests, and \
+                 a client"
+            .into(),
     })
 }
 
