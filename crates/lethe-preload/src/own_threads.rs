@@ -18,6 +18,14 @@ thread_local! {
     static WHOSE: Cell<Whose> = const { Cell::new(Whose::Unknown) };
 }
 
+/// Threads of the process.
+///
+/// # Errors
+/// If they cannot be listed.
+pub(crate) fn count() -> std::io::Result<usize> {
+    Ok(std::fs::read_dir("/proc/self/task")?.count())
+}
+
 /// Remembers all threads but the calling one. The program has started none yet.
 ///
 /// # Errors

@@ -56,6 +56,8 @@ fn make_region(text: &str) -> Result<(), String> {
     let Asked { window, watcher } = asked;
     options.after_fault = after_fault(watcher.clone(), window);
     let untrusted = size(options.untrusted_bytes);
+    // SAFETY: the program has not begun.
+    let variables = unsafe { static_data::find() };
     let region = Region::new(options).map_err(|error| error.to_string())?;
     report::region_stands(&region, window);
     if let Some(watcher) = watcher {
@@ -66,7 +68,7 @@ fn make_region(text: &str) -> Result<(), String> {
     region_pages::begin(region, untrusted).map_err(|error| error.to_string())?;
     // SAFETY: the program has not begun. Its variables are looked at by nobody else.
     pages()
-        .map_or(Ok(()), |pages| unsafe { static_data::page(pages.region()) })
+        .map_or(Ok(()), |pages| unsafe { static_data::page(pages.region(), variables) })
         .map_err(|error| error.to_string())
 }
 

@@ -1,15 +1,54 @@
-//! The program's own static variables (`.data` and `.bss`) are paged too, as they stood before its `main`.
+//! The static variables (`.data` and `.bss`) of the program and of its libraries are paged too, as they stood before its
+//! `main`.
 //!
-//! Those of libraries are not: the C library's are used while a fault is served.
+//! Those of libraries that serve faults are not; nor those of libraries that the program loads later, for it may unload
+//! them by calls of the C library's own.
 
+use crate::loaded;
+use crate::own_threads;
 use crate::region_pages::PAGE;
 use crate::say::say;
+use crate::serving::{Role, roles};
+use crate::start::size;
 use lethe_pager::access::Access;
 use lethe_pager::addresses::{MappingError, Wanted};
 use lethe_pager::region::Region;
-use libc::{c_int, c_void, dl_phdr_info, size_t};
 use std::ops::Range;
 use zeroize::Zeroizing;
+
+/// Finds the spans of whole pages that may be paged. To be called before there is a region and its threads.
+///
+/// # Safety
+/// The program has not begun.
+pub(crate) unsafe fn find() -> Vec<Range<usize>> {
+    // SAFETY: the caller's promise.
+    let (all, roles) = unsafe {
+        let all = loaded::all();
+        let roles = roles(&all);
+        (all, roles)
+    };
+    let Some(roles) = roles else {
+        say(&[
+            "static variables are not paged: the libraries that Lethe itself needs are not known by their names",
+        ]);
+        return Vec::new();
+    };
+    if own_threads::count().is_ok_and(|threads| threads > 1) {
+        say(&["static variables are not paged: a library has begun a thread before the program began"]);
+        return Vec::new();
+    }
+    let may_be_written = may_be_written();
+    let mut found = Vec::new();
+    for (one, role) in all.iter().zip(roles).filter(|(_, role)| *role != Role::Serves) {
+        let kept = if role == Role::Links { one.linkage_table() } else { 0..0 };
+        for span in one.variables().into_iter().flat_map(|span| without(span, &kept)) {
+            // A library may have protected some of its own by now, or put something else there.
+            let now = may_be_written.iter().map(|now| now.start.max(span.start)..now.end.min(span.end));
+            found.extend(now.filter(|part| !part.is_empty()));
+        }
+    }
+    found
+}
 
 /// Puts pages of the region in their place. Where they do not fit, they stay in the clear, and it is said.
 ///
@@ -17,17 +56,22 @@ use zeroize::Zeroizing;
 /// The system's; then they are half gone, and the program must not begin.
 ///
 /// # Safety
-/// The program has no thread but this one, and this library nothing there.
-pub(crate) unsafe fn page(region: &Region) -> Result<(), MappingError> {
-    let mut found: Vec<Range<usize>> = Vec::new();
-    // SAFETY: `note` is called before the call returns, with the vector.
-    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut found).cast()) };
+/// [`find`] has found them, and the program has no thread but this one.
+pub(crate) unsafe fn page(region: &Region, found: Vec<Range<usize>>) -> Result<(), MappingError> {
+    let mut left_out = 0;
     for span in found {
-        // SAFETY: the span is the program's, and may be read and written; the caller promises the rest.
+        // SAFETY: the span may be read and written, and nobody does; the caller promises the rest.
         match unsafe { page_span(region, span.clone()) } {
-            Err(MappingError::Full) => say_that_it_does_not_fit(&span),
+            Err(MappingError::Full) => left_out += span.len(),
             done => done?,
         }
+    }
+    if left_out > 0 {
+        let bytes = size(left_out as u64);
+        say(&[
+            &bytes,
+            " of static variables do not fit into the heap and are not paged: give a larger --untrusted",
+        ]);
     }
     Ok(())
 }
@@ -57,37 +101,22 @@ unsafe fn page_span(region: &Region, span: Range<usize>) -> Result<(), MappingEr
     Ok(())
 }
 
-/// Notes the spans of the first object that is named, the program itself, which may be written when it runs.
-unsafe extern "C" fn note(info: *mut dl_phdr_info, _: size_t, found: *mut c_void) -> c_int {
-    // SAFETY: the loader gives a valid description, and `page` a vector.
-    let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Range<usize>>>()) };
-    // SAFETY: so many headers are there.
-    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    let base = info.dlpi_addr as usize;
-    let span = |header: &libc::Elf64_Phdr| {
-        let first = base.wrapping_add(header.p_vaddr as usize);
-        first..first + header.p_memsz as usize
-    };
-    // The loader has made this read-only, as far as it fills whole pages.
-    let relro = headers.iter().find(|header| header.p_type == libc::PT_GNU_RELRO).map(span);
-    for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
-        let span = span(header);
-        let mut whole = span.start & !(PAGE - 1)..span.end.next_multiple_of(PAGE);
-        if let Some(relro) = relro.as_ref().filter(|relro| span.contains(&relro.start)) {
-            whole.start = whole.start.max(relro.end & !(PAGE - 1));
-        }
-        let rights = header.p_flags & (libc::PF_W | libc::PF_X);
-        if rights == libc::PF_W && !whole.is_empty() {
-            found.push(whole);
-        }
+fn without(span: Range<usize>, kept: &Range<usize>) -> [Range<usize>; 2] {
+    if kept.start >= span.end || kept.end <= span.start {
+        return [span, 0..0];
     }
-    1
+    [span.start..kept.start.max(span.start), kept.end.min(span.end)..span.end]
 }
 
-fn say_that_it_does_not_fit(span: &Range<usize>) {
-    let bytes = crate::start::size(span.len() as u64);
-    say(&[
-        &bytes,
-        " of static variables do not fit into the heap and are not paged: give a larger --untrusted",
-    ]);
+/// The private mappings that may be read and written, and not executed; none if they cannot be listed.
+fn may_be_written() -> Vec<Range<usize>> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    maps.lines().filter_map(mapping).collect()
+}
+
+fn mapping(line: &str) -> Option<Range<usize>> {
+    let (addresses, rest) = line.split_once(' ')?;
+    let (start, end) = addresses.split_once('-')?;
+    let address = |text| usize::from_str_radix(text, 16).ok();
+    rest.starts_with("rw-p ").then_some(address(start)?..address(end)?)
 }

@@ -1,0 +1,103 @@
+"""The static variables of libraries are paged, but for what takes part in serving a fault."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import SCHEMES
+from test_programs import faults, python
+
+FOLDER = Path(__file__).parent / "libraries"
+FLAGS = ["-O1", "-Wall", "-Werror", "-pthread"]
+
+
+@pytest.fixture
+def ran(page_run, tmp_path):
+    """Builds libraries and a program that uses them, and runs it unpaged and then paged; it must be content both times."""
+
+    def run(name: str, *flags: str, libraries: list[str], cc: list[str], words: list[str], preloaded: str = "") -> str:
+        for library in [*libraries, *filter(None, [preloaded])]:
+            to = tmp_path / f"lib{library}.so"
+            subprocess.run(["cc", *FLAGS, "-fno-builtin", "-shared", "-fPIC", "-o", to, FOLDER / f"{library}.c"], check=True)
+        program = tmp_path / name
+        linked = [f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", *(f"-l{library}" for library in libraries)]
+        subprocess.run(["cc", *FLAGS, *cc, "-o", program, FOLDER / f"{name}.c", *linked], check=True)
+        environment = {**os.environ, **({"LD_PRELOAD": str(tmp_path / f"lib{preloaded}.so")} if preloaded else {})}
+        unpaged = subprocess.run([program], capture_output=True, text=True, check=False, env=environment)
+        assert (unpaged.stdout, unpaged.returncode) == ("content\n", 0), unpaged.stderr
+        paged = page_run(["--resident", "16", *flags], program, *words, env=environment)
+        assert (paged.stdout, paged.returncode) == ("content\n", 0), paged.stderr
+        return paged.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_variables_of_a_library_are_paged_as_they_stood_before_main(ran, scheme):
+    report = ran("uses_kept", "--scheme", scheme, libraries=["kept"], cc=[], words=["0"])
+    assert faults(report)[1] > 6 * 240, report
+
+
+def test_variables_of_a_library_that_do_not_fit_are_told_and_lie_in_the_clear(ran):
+    report = ran("uses_kept", "--untrusted", "1MiB", libraries=["kept"], cc=[], words=["2"])
+    assert "static variables" in report and "--untrusted" in report, report
+
+
+@pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
+def test_a_library_between_lethe_and_the_c_library_serves_faults_and_is_not_paged(ran, scheme):
+    flags = ["--scheme", scheme]
+    assert faults(ran("links", *flags, libraries=[], cc=[], words=[], preloaded="between"))[1] > 1000
+
+
+@pytest.mark.parametrize("scheme", ["detworam", "eager-parallel"])
+def test_a_program_at_fixed_addresses_through_whose_table_everybody_calls_is_paged(ran, scheme):
+    fixed = ["-no-pie", "-fno-pie", "-Wl,-z,lazy"]
+    assert faults(ran("links", "--scheme", scheme, libraries=[], cc=fixed, words=[]))[1] > 1000
+
+
+def test_a_library_whose_thread_runs_before_the_program_loses_nothing(ran):
+    report = ran("uses_threads_first", libraries=["threads_first"], cc=["-Wl,--no-as-needed"], words=[])
+    assert "static variables are not paged" in report, report
+
+
+SQLITE = """
+import sqlite3
+rows = sqlite3.connect(":memory:")
+rows.execute("create table t(a integer, b text)")
+rows.executemany("insert into t values(?, ?)", ((i, f"row {i * 7919}") for i in range(3000)))
+print(rows.execute("select count(*), sum(a), count(distinct b) from t").fetchone())
+print(open("/proc/self/smaps").read())
+"""
+
+
+def variables(smaps: str, library: str) -> list[str]:
+    """The kernel's flags of what may be written of a library, or lies behind it without a file."""
+    mappings = re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", smaps)[1:]
+    return [mapping for mapping in mappings if library in mapping.split("\n")[0] and mapping.split()[1] == "rw-p"]
+
+
+def test_python_and_its_library_are_paged_with_all_their_variables(page_run):
+    unpaged = subprocess.run([python(), "-c", SQLITE], capture_output=True, text=True, check=True)
+    needed = subprocess.run(["ldd", python()], capture_output=True, text=True, check=True).stdout
+    paged = page_run(["--resident", "256"], python(), "-c", SQLITE)
+    assert paged.returncode == 0, paged.stderr
+    assert paged.stdout.split("\n")[0] == unpaged.stdout.split("\n")[0] == f"(3000, {sum(range(3000))}, 3000)"
+    for library in ["libpython", "libsqlite3", "libz"]:
+        # What the interpreter itself does not need is loaded later, and is not paged.
+        if library in needed:
+            assert not variables(paged.stdout, library), paged.stdout
+
+
+SELECT = "create table t(a); insert into t values(7); select sum(a) from t;"
+
+
+def test_the_variables_of_sqlites_library_are_paged(page_run, tool, tmp_path):
+    shell = tool("sqlite3")
+    paged = page_run(["--resident", "24"], shell, ":memory:", SELECT, ".system cat /proc/$PPID/smaps")
+    assert "\n7\n" in paged.stdout, paged.stderr
+    assert not variables(paged.stdout, "libsqlite3") and not variables(paged.stdout, "libreadline"), paged.stdout
+    assert variables(paged.stdout, "libc.so"), paged.stdout
