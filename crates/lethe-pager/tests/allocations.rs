@@ -7,7 +7,9 @@ use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;
 use lethe_seal::pages::PageCipher;
+use libtest_mimic::{Arguments, Trial};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 struct Counting;
@@ -34,9 +36,13 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Without a test harness: no thread runs but this one, and what allocates is the pager.
-fn main() {
-    serving_faults_allocates_nothing_on_any_thread();
+/// The harness starts nothing beside the one test: what allocates is the pager.
+fn main() -> ExitCode {
+    let test = Trial::test("serving_faults_allocates_nothing_on_any_thread", || {
+        serving_faults_allocates_nothing_on_any_thread();
+        Ok(())
+    });
+    libtest_mimic::run(&Arguments::from_args(), vec![test]).exit_code()
 }
 
 fn serving_faults_allocates_nothing_on_any_thread() {

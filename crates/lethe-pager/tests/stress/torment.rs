@@ -72,6 +72,15 @@ impl Tormentor {
         Self::let_others_run(many);
     }
 
+    /// Lets both go on, on any processor.
+    pub(crate) fn leave_alone(&self) {
+        for someone in [Some(&self.victim), self.beside.as_ref()].into_iter().flatten() {
+            someone.signal(Signal::CONT);
+            // It may have ended.
+            let _ = sched_setaffinity(Some(someone.pid), &self.processors);
+        }
+    }
+
     fn let_others_run(times: u64) {
         for _ in 0..times {
             std::thread::yield_now();

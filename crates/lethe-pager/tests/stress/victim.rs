@@ -12,6 +12,9 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+/// How often the kernel is made to do something with the memory.
+const DISTURBANCES_A_FAULT: u64 = 4;
+
 /// Words that belong to one thread stand so far apart.
 const APART: usize = 512;
 
@@ -50,8 +53,14 @@ pub(crate) fn run(configuration: &Configuration, faults: u64) {
                 added.fetch_add(adds, Ordering::SeqCst);
             });
         }
+        let mut disturbed = 0;
         while !ended.load(Ordering::SeqCst) {
-            disturb(&region, &marks);
+            // A few times a fault, so that faults are served in between.
+            if disturbed <= DISTURBANCES_A_FAULT * region.counters().faults {
+                disturb(&region, &marks);
+                disturbed += 1;
+            }
+            std::thread::yield_now();
         }
     });
     // Nobody is told any more. A handler that was at work on another thread is through: it has ended.
@@ -115,7 +124,6 @@ fn disturb(region: &Region, marks: &File) {
         mapping.cast::<u8>().write_volatile(1);
         libc::munmap(mapping, bytes);
     }
-    std::thread::yield_now();
 }
 
 /// Adds to a page that is mostly absent.
