@@ -2,6 +2,7 @@
 //! scheme owes, in bounded steps, and looks for a fault after each.
 
 use super::descriptors::keep_for_this_thread;
+use super::doorbell::{Answer, Doorbell};
 use super::follow::{Binding, Follower};
 use super::paging::Paging;
 use super::signals::Blocked;
@@ -9,16 +10,14 @@ use super::userfaultfd::{Fault, Userfaultfd};
 use crate::error::Error;
 use crate::failure::end;
 use crate::options::HandlerProcessor;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 /// Dropping it ends the thread: no other thread may be waiting for a page.
 pub(crate) struct HandlerThread {
-    stop: Arc<OwnedFd>,
+    doorbell: Arc<Doorbell>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -31,8 +30,8 @@ impl HandlerThread {
         binding: Arc<Binding>,
     ) -> Result<Self, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
-        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).map_err(refused("an event descriptor"))?);
-        let stopped = Arc::clone(&stop);
+        let doorbell = Arc::new(Doorbell::new(&uffd)?);
+        let heard = Arc::clone(&doorbell);
         let (processors, follower) = match processor {
             HandlerProcessor::Together => (None, Follower::new(binding)),
             HandlerProcessor::Bound(processor) => {
@@ -52,16 +51,18 @@ impl HandlerThread {
             // Whoever starts us waits for it.
             let _ = tell.send(binding);
             if !failed {
-                serve(&paging, &uffd, &stopped, follower);
+                serve(&paging, &uffd, &heard, follower);
             }
         };
         let thread = Builder::new().name("lethe-pager".to_owned()).spawn(serve).map_err(Error::Thread)?;
-        let handler = HandlerThread { stop, thread: Some(thread) };
-        match bound.recv() {
-            Ok(Ok(())) => Ok(handler),
-            Ok(Err(errno)) => Err(Error::System { what: "that processor", errno }),
-            Err(_) => Err(Error::System { what: "a running thread", errno: Errno::SRCH }),
-        }
+        let refusal = match bound.recv() {
+            Ok(Ok(())) => return Ok(HandlerThread { doorbell, thread: Some(thread) }),
+            Ok(Err(errno)) => Error::System { what: "that processor", errno },
+            Err(_) => Error::System { what: "a running thread", errno: Errno::SRCH },
+        };
+        // It serves nothing, and ends by itself.
+        let _ = thread.join();
+        Err(refusal)
     }
 }
 
@@ -76,35 +77,41 @@ fn processor_set(processor: usize) -> Result<CpuSet, Errno> {
 
 impl Drop for HandlerThread {
     fn drop(&mut self) {
-        // An eventfd takes one more unless it is full, and then it is readable already.
-        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
+            self.doorbell.ring();
             // It does not panic, and if it did its message is out.
             let _ = thread.join();
         }
     }
 }
 
-fn serve(paging: &Paging, uffd: &Userfaultfd, stop: &OwnedFd, mut follower: Option<Follower>) {
+fn serve(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell, mut follower: Option<Follower>) {
+    // Closed by the program: the next touch of an absent page would find zeros.
+    let closed = |errno| -> ! { end(&Closed { errno }) };
+    let mut waits = false;
     loop {
+        let owes = paging.owes();
+        if waits == owes {
+            waits = !owes;
+            uffd.wait_for_faults(waits).unwrap_or_else(|errno| closed(errno));
+        }
         let mut quiet = true;
-        // Closed by the program: the next touch of an absent page would find zeros.
-        let faults = uffd.faults().unwrap_or_else(|errno| end(&Closed { errno }));
-        for Fault { address, thread } in faults {
+        for Fault { address, thread } in uffd.faults().unwrap_or_else(|errno| closed(errno)) {
             quiet = false;
+            if doorbell.is_at(address) {
+                match doorbell.answer(uffd) {
+                    Answer::Rung => return,
+                    Answer::Chance => continue,
+                }
+            }
             if let Some(follower) = &mut follower {
                 follower.faulted(thread);
             }
             // A thread to be parked waits for its page as it is.
             let _ = paging.serve(address);
         }
-        if !quiet {
-            continue;
-        }
-        if paging.owes() {
+        if quiet && owes {
             paging.idle();
-        } else if wait(uffd, stop) == Wait::Stopped {
-            return;
         }
     }
 }
@@ -114,16 +121,4 @@ fn serve(paging: &Paging, uffd: &Userfaultfd, stop: &OwnedFd, mut follower: Opti
 #[error("the program has closed the descriptor that its page faults come by: {errno}")]
 struct Closed {
     errno: Errno,
-}
-
-#[derive(PartialEq, Eq)]
-enum Wait {
-    Fault,
-    Stopped,
-}
-
-fn wait(uffd: &Userfaultfd, stop: &OwnedFd) -> Wait {
-    let mut both = [PollFd::from_borrowed_fd(uffd.as_fd(), PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
-    retry_on_intr(|| poll(&mut both, None)).unwrap_or_else(|errno| end(&Closed { errno }));
-    if both[1].revents().is_empty() { Wait::Fault } else { Wait::Stopped }
 }

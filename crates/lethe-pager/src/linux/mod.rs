@@ -2,6 +2,7 @@
 
 pub(crate) mod beside;
 pub(crate) mod descriptors;
+mod doorbell;
 pub(crate) mod follow;
 pub(crate) mod handler_thread;
 pub(crate) mod idle_thread;

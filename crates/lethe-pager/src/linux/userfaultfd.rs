@@ -2,7 +2,7 @@
 //! and makes the ioctl.
 #![allow(unsafe_code, reason = "ioctls that move memory; each block says why it is sound")]
 
-use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use rustix::fd::{FromRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::ioctl::{Updater, ioctl, opcode};
@@ -242,7 +242,12 @@ impl Userfaultfd {
         unsafe { self.ioctl::<{ opcode::read::<Span>(GROUP, 2) }, _>(&mut span) }
     }
 
-    /// The faults that wait to be served; none if none waits.
+    /// Has [`faults`](Self::faults) wait for one, or return at once, as it does first.
+    pub(crate) fn wait_for_faults(&self, waits: bool) -> Result<(), Errno> {
+        rustix::fs::fcntl_setfl(&self.fd, if waits { OFlags::empty() } else { OFlags::NONBLOCK })
+    }
+
+    /// The faults that wait to be served; none if none waits, unless it is to wait for one.
     pub(crate) fn faults(&self) -> Result<Faults, Errno> {
         const BYTES: usize = MESSAGES * size_of::<Message>();
         let mut messages = [Message::default(); MESSAGES];
@@ -260,12 +265,6 @@ impl Userfaultfd {
     unsafe fn ioctl<const OPCODE: rustix::ioctl::Opcode, T>(&self, argument: &mut T) -> Result<(), Errno> {
         // SAFETY: the caller promises it.
         unsafe { ioctl(&self.fd, Updater::<OPCODE, T>::new(argument)) }
-    }
-}
-
-impl AsFd for Userfaultfd {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
     }
 }
 

@@ -1,0 +1,103 @@
+//! A page whose touch wakes the thread that reads faults: it waits in one system call then, and needs no second
+//! descriptor to be told that it is to end.
+#![allow(unsafe_code, reason = "a page that is put in and taken out; each block says why it is sound")]
+
+use super::userfaultfd::Userfaultfd;
+use crate::error::Error;
+use crate::options::PAGE_BYTES;
+use crate::private::PrivateMapping;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
+
+/// The page. It is absent until it is answered.
+pub(super) struct Doorbell {
+    page: PrivateMapping,
+    rung: AtomicBool,
+}
+
+/// Why the page was touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Somebody rang.
+    Rung,
+    /// Somebody looked through all memory of the process.
+    Chance,
+}
+
+impl Doorbell {
+    /// A page whose faults this descriptor tells of.
+    pub(super) fn new(uffd: &Userfaultfd) -> Result<Self, Error> {
+        let refused = |errno| Error::System { what: "a page to be woken by", errno };
+        let page = PrivateMapping::new(PAGE_BYTES, 0, PAGE_BYTES).map_err(refused)?;
+        uffd.register(page.first() as usize, PAGE_BYTES)?;
+        Ok(Doorbell { page, rung: AtomicBool::new(false) })
+    }
+
+    /// Returns when the thread that reads faults has answered.
+    pub(super) fn ring(&self) {
+        self.rung.store(true, Ordering::SeqCst);
+        // SAFETY: the page is mapped as long as we live, and zeros once it is there.
+        black_box(unsafe { self.page.first().read_volatile() });
+    }
+
+    /// Whether a fault is one of this page.
+    pub(super) fn is_at(&self, address: usize) -> bool {
+        (address ^ self.page.first() as usize) < PAGE_BYTES
+    }
+
+    /// Lets whoever touches it go on.
+    pub(super) fn answer(&self, uffd: &Userfaultfd) -> Answer {
+        let page = self.page.first();
+        loop {
+            // SAFETY: nobody but those who wait uses the page. One that is there already needs no other.
+            let _ = unsafe { uffd.copy(page as usize, ZEROS.as_ptr(), PAGE_BYTES, true) };
+            if self.rung.load(Ordering::SeqCst) {
+                return Answer::Rung;
+            }
+            // The next touch has to be told of again; a page that is locked could not go.
+            self.page.unlock();
+            // SAFETY: the page is ours, and holds nothing.
+            let gone =
+                unsafe { rustix::mm::madvise(page.cast(), PAGE_BYTES, rustix::mm::Advice::LinuxDontNeed) };
+            debug_assert_eq!(gone, Ok(()));
+            // Somebody who rings in between may have met the page, or wait for it: it is put in once more.
+            if !self.rung.load(Ordering::SeqCst) {
+                return Answer::Chance;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux::userfaultfd::{Delivery, Eviction};
+    use std::thread;
+
+    #[test]
+    fn a_touch_by_chance_is_told_of_again_and_a_ring_ends_the_wait() {
+        let uffd = Userfaultfd::open(Delivery::Messages, Eviction::Auto).expect("faults can be served");
+        let doorbell = Doorbell::new(&uffd).expect("a page");
+        uffd.wait_for_faults(true).expect("set");
+        let mut answers = Vec::new();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..2 {
+                    // SAFETY: the page is mapped, and zeros once it is there.
+                    black_box(unsafe { doorbell.page.first().read_volatile() });
+                }
+                doorbell.ring();
+            });
+            while answers.last() != Some(&Answer::Rung) {
+                for fault in uffd.faults().expect("a fault") {
+                    assert!(doorbell.is_at(fault.address));
+                    answers.push(doorbell.answer(&uffd));
+                }
+            }
+        });
+        // A touch right after another may still meet the page.
+        assert!(answers.len() >= 2, "{answers:?}");
+    }
+}
