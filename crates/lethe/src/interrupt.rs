@@ -1,6 +1,8 @@
 //! Ctrl-C, requests to terminate and a terminal that is closed, for work that must be cleaned up after.
 
 use anyhow::{Context, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -19,6 +21,17 @@ pub struct Interrupts {
     terminate: Signal,
     /// Unless whoever started the process has it live on, as `nohup` does.
     hang_up: Option<Signal>,
+    /// Whether one came that has not been answered yet. The streams above would lose one that comes while they are made.
+    came: Arc<AtomicBool>,
+    flags: Vec<signal_hook::SigId>,
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        for flag in self.flags.drain(..) {
+            signal_hook::low_level::unregister(flag);
+        }
+    }
 }
 
 /// Whether the process was started with a signal ignored; so too where that cannot be told.
@@ -38,20 +51,25 @@ impl Interrupts {
     /// # Errors
     /// The system does not tell of signals.
     pub fn listen() -> Result<Self> {
-        let listen = |kind| signal(kind).context("listening for Ctrl-C");
-        Ok(Interrupts {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            hang_up: if is_ignored(SignalKind::hangup()) {
-                None
-            } else {
-                Some(listen(SignalKind::hangup())?)
-            },
-        })
+        let came = Arc::new(AtomicBool::new(false));
+        let mut flags = Vec::new();
+        let mut listen = |kind: SignalKind| {
+            flags.push(signal_hook::flag::register(kind.as_raw_value(), Arc::clone(&came))?);
+            signal(kind)
+        };
+        let mut listen = |kind| listen(kind).context("listening for Ctrl-C");
+        let interrupt = listen(SignalKind::interrupt())?;
+        let terminate = listen(SignalKind::terminate())?;
+        let hang_up =
+            if is_ignored(SignalKind::hangup()) { None } else { Some(listen(SignalKind::hangup())?) };
+        Ok(Interrupts { interrupt, terminate, hang_up, came, flags })
     }
 
     /// Returns at the next one, or at once if it came before.
     pub async fn next(&mut self) {
+        if self.came.swap(false, Ordering::AcqRel) {
+            return;
+        }
         let hang_up = async {
             match &mut self.hang_up {
                 Some(signal) => signal.recv().await,
@@ -63,6 +81,7 @@ impl Interrupts {
             _ = self.terminate.recv() => {}
             _ = hang_up => {}
         }
+        self.came.store(false, Ordering::Release);
     }
 
     /// The outcome of `work`, unless one comes first.

@@ -1,6 +1,6 @@
 //! A vault grows, changes its key or moves: its successor takes over, or is given up, and nothing in between is lost.
 
-use crate::desk::{Desk, finish};
+use super::desk::{Desk, finish};
 use std::io::{BufRead, Read};
 use std::path::Path;
 use std::process::{Child, Command};

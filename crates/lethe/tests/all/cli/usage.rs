@@ -1,6 +1,6 @@
 //! Wrong flags and settings: exit code 2, one error that names the flag or the key and its file, nothing left behind.
 
-use crate::desk::{Desk, finish};
+use super::desk::{Desk, finish};
 
 #[test]
 fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {

@@ -1,6 +1,6 @@
 //! A client of both doors. Each request has a connection of its own.
 
-use crate::signer::Signer;
+use super::signer::Signer;
 use std::net::SocketAddr;
 use time::OffsetDateTime;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

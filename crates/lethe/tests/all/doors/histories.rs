@@ -1,8 +1,8 @@
 //! Random histories through both doors, with deaths between: what was acknowledged is there, what was not is there as a
 //! whole or not at all, and both doors show the same.
 
-use crate::client::{Client, Cut, Door};
-use crate::world::{BLOCK, CAPACITY, Manner, Serving, World};
+use super::client::{Client, Cut, Door};
+use super::world::{BLOCK, CAPACITY, Manner, Serving, World};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tokio::task::LocalSet;

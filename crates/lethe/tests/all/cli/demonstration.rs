@@ -1,7 +1,7 @@
 //! `lethe serve --demonstration`: what its switch shows, and that it never touches what is the user's.
 
-use crate::desk::Desk;
-use crate::served::{Cells, Served};
+use super::desk::Desk;
+use super::served::{Cells, Served};
 use futures::future::join_all;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
@@ -179,7 +179,7 @@ fn a_demonstration_takes_no_vault_store_or_key_of_the_users() {
         ("--capacity 1GiB", "--capacity"),
         ("--block-size 64KiB", "--block-size"),
     ] {
-        let ended = crate::desk::finish(
+        let ended = super::desk::finish(
             command(&desk, &format!("--demonstration {words}")).spawn().expect("it starts"),
         );
         assert_eq!(ended.code, 2, "{words}: {}", ended.complained);

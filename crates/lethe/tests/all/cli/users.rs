@@ -1,6 +1,6 @@
 //! `lethe user`: who may use a vault.
 
-use crate::desk::Desk;
+use super::desk::Desk;
 use std::io::Write;
 
 fn vault() -> Desk {

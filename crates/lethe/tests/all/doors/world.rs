@@ -1,11 +1,11 @@
 //! A vault in memory, watched and mortal, with a gateway and both doors over it.
 
-use crate::client::{ACCESS_KEY, Client, PASSWORD, SECRET};
-use crate::flawed::MaybeFlawed;
-use crate::support::chance::Chance;
-use crate::support::fragile_disk::{Crash, FragileDisk};
-use crate::support::recorder::Recorder;
-use crate::support::{header, setup};
+use super::client::{ACCESS_KEY, Client, PASSWORD, SECRET};
+use super::flawed::MaybeFlawed;
+use super::support::chance::Chance;
+use super::support::fragile_disk::{Crash, FragileDisk};
+use super::support::recorder::Recorder;
+use super::support::{header, setup};
 use lethe::device::VaultDevice;
 use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_core::words::BlockId;

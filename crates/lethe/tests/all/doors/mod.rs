@@ -3,12 +3,10 @@
 //! `histories`: whatever is asked through either door, and whenever the gateway dies, the answers are those of a map of
 //! names. `watched`: what the store sees of it tells nothing of what was asked, by requests or by times.
 
-#![allow(unreachable_pub, reason = "a test binary has no outside")]
-
-#[path = "../../../lethe-vault/tests/support/mod.rs"]
+#[path = "../../../../lethe-vault/tests/all/support/mod.rs"]
 mod support;
 
-#[path = "../../../lethe-gateway/tests/s3/signer.rs"]
+#[path = "../../../../lethe-gateway/tests/all/s3/signer.rs"]
 #[allow(dead_code, reason = "forms and links are the gateway's own tests")]
 mod signer;
 

@@ -6,11 +6,11 @@
 //!
 //! No false alarms but one in 2^32 for the slots: everything else that is compared is fixed.
 
-use crate::client::{Client, Door};
-use crate::support::chance::Chance;
-use crate::support::recorder::{Moment, Request, Timed};
-use crate::support::shape::{Shape, shape};
-use crate::world::{BLOCK, MAX_BATCH, Manner, World, ring_parameters};
+use super::client::{Client, Door};
+use super::support::chance::Chance;
+use super::support::recorder::{Moment, Request, Timed};
+use super::support::shape::{Shape, shape};
+use super::world::{BLOCK, MAX_BATCH, Manner, World, ring_parameters};
 use lethe_core::testing::oblivious::ALARM_LOG2;
 use lethe_core::testing::oblivious::statistics::{homogeneous, tally};
 use std::time::Duration;

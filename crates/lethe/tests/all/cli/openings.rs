@@ -1,7 +1,7 @@
 //! What must not be opened: a clear error, its exit code, and nothing changed in folder or store.
 
-use crate::desk::{Desk, copy_folder};
-use crate::served::Served;
+use super::desk::{Desk, copy_folder};
+use super::served::Served;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 

@@ -1,6 +1,6 @@
 //! `lethe serve` while it runs, and what its owner's page is told.
 
-use crate::desk::Desk;
+use super::desk::Desk;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ClientOptions, RetryConfig};
 use rustix::process::{Pid, Signal, kill_process};

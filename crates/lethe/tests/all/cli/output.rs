@@ -1,7 +1,7 @@
 //! What happens to a command whose answer, or whose log, nobody can write down.
 
-use crate::desk::{Desk, finish};
-use crate::served::Served;
+use super::desk::{Desk, finish};
+use super::served::Served;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use std::fs::File;
