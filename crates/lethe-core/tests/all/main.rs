@@ -1,0 +1,7 @@
+//! The promises of the schemes, in one program: each would link the same libraries again.
+
+#![allow(unreachable_pub, reason = "a test binary has no outside")]
+
+mod model;
+mod obliviousness;
+mod ring;

@@ -1,0 +1,95 @@
+//! Every scheme against a plain array, on random batches that shrink.
+
+use super::setup::*;
+use lethe_core::position_map::recursive::RecursivePositionMap;
+use lethe_core::schemes::ring::Ring;
+use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
+use lethe_core::testing::{TraceStore, exercise};
+use lethe_core::words::Bucket;
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn path_oram_answers_like_an_array(
+        (parameters, batches) in small_path().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
+        seed: u64,
+        eager: bool,
+    ) {
+        let store = TraceStore::new(parameters.layout());
+        exercise(&flat_path(&parameters, &store, seed), &batches, eager);
+    }
+
+    #[test]
+    fn path_oram_with_a_recursive_map_answers_like_an_array(
+        (parameters, map, batches) in small_path()
+            .prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity), batches(p.capacity))),
+        seed: u64,
+        eager: bool,
+    ) {
+        let store = TraceStore::new(recursive_layout(&parameters, &map).0);
+        exercise(&recursive_path(&parameters, &map, &store, seed), &batches, eager);
+    }
+
+    #[test]
+    fn ring_oram_with_a_recursive_map_answers_like_an_array_in_whatever_order_the_store_finishes(
+        (parameters, map, steps) in small_ring()
+            .prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity), schedule(p.capacity))),
+        seed: u64,
+    ) {
+        let mut layout = parameters.geometry().layout();
+        let first = layout.append(&map.layout().unwrap());
+        let store = TraceStore::new(layout);
+        let mut rng = rng(seed);
+        let positions = RecursivePositionMap::new(&map, first, &store, &mut rng).unwrap();
+        drive(&Ring::new(parameters, &store, positions, rng).unwrap(), &store, &steps);
+    }
+
+    #[test]
+    fn trivial_oram_answers_like_an_array(
+        (capacity, batches) in (1u64..40).prop_flat_map(|capacity| (Just(capacity), batches(capacity))),
+        block_bytes in 0u32..10,
+        chunk_blocks in 1u32..50,
+    ) {
+        let parameters = TrivialParameters { capacity, block_bytes, chunk_blocks, max_batch: MAX_BATCH };
+        let store = TraceStore::new(parameters.layout());
+        exercise(&TrivialOram::new(parameters, Bucket(0), &store).unwrap(), &batches, true);
+    }
+
+    #[test]
+    fn path_oram_answers_like_an_array_in_whatever_order_the_store_finishes(
+        (parameters, steps) in small_path().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
+        seed: u64,
+    ) {
+        let store = TraceStore::new(parameters.layout());
+        drive(&flat_path(&parameters, &store, seed), &store, &steps);
+        let trace = store.take_trace();
+        let again = TraceStore::new(parameters.layout());
+        drive(&flat_path(&parameters, &again, seed), &again, &steps);
+        prop_assert_eq!(trace, again.take_trace(), "a replay shows another trace");
+        prop_assert!(store.contents() == again.contents(), "a replay writes other contents");
+    }
+
+    #[test]
+    fn a_recursive_map_answers_like_an_array_in_whatever_order_the_store_finishes(
+        (parameters, map, steps) in small_path()
+            .prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity), schedule(p.capacity))),
+        seed: u64,
+    ) {
+        let store = TraceStore::new(recursive_layout(&parameters, &map).0);
+        drive(&recursive_path(&parameters, &map, &store, seed), &store, &steps);
+        let trace = store.take_trace();
+        let again = TraceStore::new(recursive_layout(&parameters, &map).0);
+        drive(&recursive_path(&parameters, &map, &again, seed), &again, &steps);
+        prop_assert_eq!(trace, again.take_trace(), "a replay shows another trace");
+    }
+
+    #[test]
+    fn trivial_oram_answers_like_an_array_in_whatever_order_the_store_finishes(
+        (capacity, steps) in (1u64..20).prop_flat_map(|capacity| (Just(capacity), schedule(capacity))),
+        chunk_blocks in 1u32..25,
+    ) {
+        let parameters = TrivialParameters { capacity, block_bytes: 2, chunk_blocks, max_batch: MAX_BATCH };
+        let store = TraceStore::new(parameters.layout());
+        drive(&TrivialOram::new(parameters, Bucket(0), &store).unwrap(), &store, &steps);
+    }
+}

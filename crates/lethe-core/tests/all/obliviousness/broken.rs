@@ -1,0 +1,176 @@
+//! Schemes broken on purpose: the judge that passes the sound ones catches each, with the same numbers of runs.
+
+use super::schemes::{
+    path_parameters, path_subject, ring_subject, trivial_parameters, trivial_subject, whole_buckets,
+};
+use super::setup::*;
+use Sequence::*;
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::path::PathOram;
+use lethe_core::schemes::ring::Ring;
+use lethe_core::testing::mutants::{
+    Deduplicates, Edit, EditingStore, LowBits, NeverRemaps, SkipsHits, StopsAtHit, Uneven,
+};
+use lethe_core::testing::oblivious::{Adversary, Pace, Sequence};
+use lethe_core::testing::{Operation, TraceStore};
+use lethe_core::words::Bucket;
+
+/// A run of a scheme that the last expression builds over a store.
+macro_rules! run {
+    ($layout:expr, |$store:ident, $working:ident, $seed:ident| $oram:expr) => {
+        &|$seed: u64, script: &[Vec<Operation>], pace: Pace| {
+            let $store = &TraceStore::new($layout);
+            let $working = working();
+            drive(&$oram, $store, script, pace, $working.clone())
+        }
+    };
+}
+
+macro_rules! run_ring {
+    (|$store:ident, $working:ident, $seed:ident| $oram:expr) => {
+        run!(whole_buckets().geometry().layout(), |$store, $working, $seed| $oram)
+    };
+}
+
+macro_rules! run_path {
+    (|$store:ident, $working:ident, $seed:ident| $oram:expr) => {
+        run!(path_parameters().layout(), |$store, $working, $seed| $oram)
+    };
+}
+
+fn flat<E>(capacity: u64) -> FlatPositionMap<E> {
+    FlatPositionMap::new(Positions::new(capacity))
+}
+
+/// A Ring ORAM of these parts.
+macro_rules! ring {
+    ($store:expr, $random:expr) => {
+        ring!($store, flat(whole_buckets().capacity), $random)
+    };
+    ($store:expr, $positions:expr, $random:expr) => {
+        Ring::new(whole_buckets(), $store, $positions, $random).expect("valid parameters")
+    };
+}
+
+/// A Path ORAM of these parts.
+macro_rules! path {
+    ($store:expr, $random:expr) => {
+        path!($store, flat(path_parameters().capacity), $random)
+    };
+    ($store:expr, $positions:expr, $random:expr) => {
+        PathOram::new(path_parameters(), Bucket(0), $store, $positions, $random).expect("valid parameters")
+    };
+}
+
+/// The judge alarms, and this finding is among the alarms.
+fn assert_caught(subject: &Subject<'_>, adversary: Adversary, pair: (Sequence, Sequence), finding: &str) {
+    let judgement = subject.judge(adversary, pair, Driven::Promptly);
+    println!("{pair:?}, {adversary:?}: {judgement}");
+    assert!(judgement.alarmed(finding), "no alarm of {finding}: {judgement}");
+}
+
+#[test]
+fn a_leaf_that_is_used_again_is_caught() {
+    let parameters = whole_buckets();
+    let run = run_ring!(|store, _working, seed| ring!(store, NeverRemaps(flat(64)), rng(seed)));
+    let subject = ring_subject(&parameters, run);
+    assert_caught(&subject, Adversary::Full, (OneBlock, Sweep), "one: steps between leaves of one block");
+    assert_caught(&subject, Adversary::Full, (OneBlock, Sweep), "other: steps between leaves of one block");
+    let run = run_path!(|store, _working, seed| path!(store, NeverRemaps(flat(64)), rng(seed)));
+    let subject = path_subject(path_parameters(), run);
+    assert_caught(&subject, Adversary::Full, (Random, Zipf), "steps between leaves of one block");
+    assert_caught(&subject, Adversary::Snapshot, (OneBlock, Sweep), "steps between leaves");
+}
+
+#[test]
+fn a_hit_that_reads_nothing_is_caught() {
+    let parameters = whole_buckets();
+    let run = run_ring!(|store, _working, seed| SkipsHits::new(ring!(store, rng(seed))));
+    assert_caught(&ring_subject(&parameters, run), Adversary::Full, (TwoBlocks, Sweep), "one: shape");
+    let run = run_path!(|store, _working, seed| SkipsHits::new(path!(store, rng(seed))));
+    assert_caught(&path_subject(path_parameters(), run), Adversary::Full, (TwoBlocks, Sweep), "one: shape");
+}
+
+#[test]
+fn a_batch_without_its_duplicates_is_caught() {
+    let parameters = whole_buckets();
+    let run = run_ring!(|store, _working, seed| Deduplicates(ring!(store, rng(seed))));
+    assert_caught(&ring_subject(&parameters, run), Adversary::Full, (OneBlock, Sweep), "one: shape");
+    let run = run_path!(|store, _working, seed| Deduplicates(path!(store, rng(seed))));
+    assert_caught(&path_subject(path_parameters(), run), Adversary::Full, (OneBlock, Sweep), "one: shape");
+}
+
+#[test]
+fn an_eviction_that_depends_on_occupancy_is_caught() {
+    let parameters = whole_buckets();
+    for edit in [Edit::EvictsOnlyReal, Edit::SkipsEmptyBuckets] {
+        let run = run_ring!(|store, working, seed| ring!(
+            EditingStore::new(store, edit, 1, working.clone()),
+            rng(seed)
+        ));
+        assert_caught(&ring_subject(&parameters, run), Adversary::Full, (Sweep, Dummies), "shape");
+    }
+    let edit = Edit::SkipsEmptyBuckets;
+    let run = run_ring!(|store, working, seed| ring!(
+        EditingStore::new(store, edit, 1, working.clone()),
+        rng(seed)
+    ));
+    assert_caught(&ring_subject(&parameters, run), Adversary::Snapshot, (Sweep, Dummies), "shape");
+    let run = run_path!(|store, working, seed| path!(
+        EditingStore::new(store, edit, 1, working.clone()),
+        rng(seed)
+    ));
+    assert_caught(&path_subject(path_parameters(), run), Adversary::Snapshot, (Sweep, Dummies), "shape");
+}
+
+#[test]
+fn buckets_that_are_not_permuted_are_caught() {
+    let parameters = whole_buckets();
+    let run = run_ring!(|store, working, seed| {
+        ring!(EditingStore::new(store, Edit::RealFirst, 1, working.clone()), rng(seed))
+    });
+    assert_caught(
+        &ring_subject(&parameters, run),
+        Adversary::Full,
+        (Sweep, Dummies),
+        "other: slots of dummies",
+    );
+    // Neither permuted when written nor read at random: the first dummy that is unread.
+    let run = run_ring!(|store, _working, seed| ring!(store, LowBits(rng(seed))));
+    assert_caught(&ring_subject(&parameters, run), Adversary::Full, (Sweep, Dummies), "one: slots of");
+}
+
+#[test]
+fn a_bucket_that_is_reshuffled_because_a_block_was_read_is_caught() {
+    let parameters = whole_buckets();
+    let run = run_ring!(|store, working, seed| {
+        ring!(EditingStore::new(store, Edit::RewritesWhereReal, 1, working.clone()), rng(seed))
+    });
+    let subject = ring_subject(&parameters, run);
+    assert_caught(&subject, Adversary::Full, (Sweep, Dummies), "one: shape");
+    // Whoever sees snapshots cannot tell which bucket was due, but counts them.
+    assert_caught(&subject, Adversary::Snapshot, (Sweep, Dummies), "as many early reshuffles");
+}
+
+#[test]
+fn leaves_that_are_a_little_uneven_are_caught() {
+    let parameters = whole_buckets();
+    let run = run_ring!(|store, _working, seed| ring!(store, Uneven(rng(seed))));
+    assert_caught(&ring_subject(&parameters, run), Adversary::Full, (Random, Zipf), "leaves");
+}
+
+#[test]
+fn a_scan_that_stops_at_the_hit_is_caught() {
+    let run = run!(trivial_parameters().layout(), |store, _working, _seed| StopsAtHit {
+        parameters: trivial_parameters(),
+        store
+    });
+    for adversary in [Adversary::Full, Adversary::Snapshot] {
+        assert_caught(
+            &trivial_subject(trivial_parameters(), run),
+            adversary,
+            (OneBlock, Sweep),
+            "one: shape",
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! A process dies and another one goes on from a snapshot. If it does again what was announced, to the letter, the
+//! judge finds nothing; if it reads the paths again with other randomness, the judge finds it.
+
+use super::schemes::{path_parameters, whole_buckets};
+use super::setup::*;
+use lethe_core::layout::Layout;
+use lethe_core::oram::Oram;
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::path::PathOram;
+use lethe_core::schemes::ring::{Ring, RingSnapshot};
+use lethe_core::testing::oblivious::{
+    Adversary, Batches, Judgement, Sequence, Trial, Watch, judge, path, ring,
+};
+use lethe_core::testing::{ArrayModel, Event, Operation, Stage, TraceStore, TraceStoreError};
+use lethe_core::words::Bucket;
+use rand_chacha::ChaCha8Rng;
+
+type Flat = FlatPositionMap<TraceStoreError>;
+
+/// A scheme that can be stopped and started.
+trait Restart {
+    type Oram<'a>: Oram;
+    fn layout(&self) -> Layout;
+    fn leaves(&self) -> u64;
+    fn watch(&self, adversary: Adversary, seed: u64) -> Box<dyn Watch>;
+    fn start<'a>(&self, store: &'a TraceStore, seed: u64) -> Self::Oram<'a>;
+    fn reseed(&self, oram: &Self::Oram<'_>, seed: u64);
+    /// Goes on from the snapshot of another one.
+    fn restart<'a>(&self, from: &[u8], store: &'a TraceStore, seed: u64) -> Self::Oram<'a>;
+    fn snapshot(&self, oram: &Self::Oram<'_>) -> Vec<u8>;
+}
+
+struct RestartRing;
+
+impl Restart for RestartRing {
+    type Oram<'a> = Ring<&'a TraceStore, Flat, ChaCha8Rng>;
+
+    fn layout(&self) -> Layout {
+        whole_buckets().geometry().layout()
+    }
+    fn leaves(&self) -> u64 {
+        1 << whole_buckets().leaf_level
+    }
+    fn watch(&self, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+        ring::watch(&whole_buckets(), adversary, seed)
+    }
+    fn start<'a>(&self, store: &'a TraceStore, seed: u64) -> Self::Oram<'a> {
+        let positions = FlatPositionMap::new(Positions::new(whole_buckets().capacity));
+        Ring::new(whole_buckets(), store, positions, rng(seed)).expect("valid parameters")
+    }
+    fn reseed(&self, oram: &Self::Oram<'_>, seed: u64) {
+        oram.reseed(rng(seed));
+    }
+    fn restart<'a>(&self, from: &[u8], store: &'a TraceStore, seed: u64) -> Self::Oram<'a> {
+        let snapshot: RingSnapshot = borsh::from_slice(from).expect("a snapshot");
+        Ring::restore(snapshot, store, rng(seed)).expect("a sound snapshot")
+    }
+    fn snapshot(&self, oram: &Self::Oram<'_>) -> Vec<u8> {
+        borsh::to_vec(&oram.snapshot().expect("nothing is in flight")).expect("bytes")
+    }
+}
+
+struct RestartPath;
+
+impl Restart for RestartPath {
+    type Oram<'a> = PathOram<&'a TraceStore, Flat, ChaCha8Rng>;
+
+    fn layout(&self) -> Layout {
+        path_parameters().layout()
+    }
+    fn leaves(&self) -> u64 {
+        1 << path_parameters().leaf_level.0
+    }
+    fn watch(&self, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+        path::watch(&path_parameters(), adversary, seed)
+    }
+    fn start<'a>(&self, store: &'a TraceStore, seed: u64) -> Self::Oram<'a> {
+        let positions = FlatPositionMap::new(Positions::new(path_parameters().capacity));
+        PathOram::new(path_parameters(), Bucket(0), store, positions, rng(seed)).expect("valid parameters")
+    }
+    fn reseed(&self, oram: &Self::Oram<'_>, seed: u64) {
+        oram.reseed(rng(seed));
+    }
+    fn restart<'a>(&self, from: &[u8], store: &'a TraceStore, seed: u64) -> Self::Oram<'a> {
+        let (snapshot, positions) = borsh::from_slice(from).expect("a snapshot");
+        let positions = FlatPositionMap::new(positions);
+        PathOram::restore(path_parameters(), Bucket(0), store, positions, rng(seed), &snapshot)
+            .expect("a sound snapshot")
+    }
+    fn snapshot(&self, oram: &Self::Oram<'_>) -> Vec<u8> {
+        let snapshot = oram.snapshot().expect("nothing is in flight");
+        borsh::to_vec(&(snapshot, oram.positions().snapshot())).expect("bytes")
+    }
+}
+
+/// What a process does that goes on after a crash.
+#[derive(Clone, Copy, PartialEq)]
+enum Recovery {
+    /// The same again.
+    Repeats,
+    /// The same batches with other randomness, and says that it repeats.
+    DrawsAnew,
+    /// The same batches with other randomness, as if they were new.
+    ForgetsItsReads,
+}
+
+/// Runs batches, doing at once what is owed.
+fn run<O: Oram>(
+    oram: &O,
+    store: &TraceStore,
+    model: ArrayModel,
+    script: &[Vec<Operation>],
+) -> (Vec<Event>, ArrayModel) {
+    let mut stage = Stage::new(oram, store, model);
+    for batch in script {
+        stage.begin_access(batch);
+        while stage.owes().0 > 0 {
+            stage.begin_idle();
+        }
+    }
+    (stage.take_events(), stage.into_model())
+}
+
+/// Batches that are lost with the process.
+const LOST: usize = 8;
+
+fn trial<S: Restart>(scheme: &S, recovery: Recovery, sequence: Sequence, nth: u64, seed: u64) -> Trial {
+    let store = TraceStore::new(scheme.layout());
+    let first = scheme.start(&store, seed);
+    let batches = Batches { count: BATCHES, most: MAX_BATCH as usize, seed: nth };
+    let mut script = sequence.operations(first.capacity(), batches, seed);
+    let rest = script.split_off(script.len() / 2 + LOST);
+    let (begin, lost) = script.split_at(script.len() - LOST);
+
+    let model = ArrayModel::new(first.capacity(), first.block_bytes());
+    let (mut events, model) = run(&first, &store, model, begin);
+    let (snapshot, contents) = (scheme.snapshot(&first), store.contents());
+    scheme.reseed(&first, !seed);
+    let (shown, _) = run(&first, &store, model.clone(), lost);
+
+    // Old versions of the buckets are kept until nobody needs them.
+    store.set_contents(&contents);
+    let again = if recovery == Recovery::Repeats { !seed } else { seed ^ 1 << 63 };
+    let second = scheme.restart(&snapshot, &store, again);
+    let (done_again, model) = run(&second, &store, model, lost);
+    let (after, _) = run(&second, &store, model, &rest);
+
+    // The process died at any moment.
+    let mut operations = script.clone();
+    let died = if recovery == Recovery::ForgetsItsReads {
+        operations.extend_from_slice(&script[script.len() - LOST..]);
+        shown.len()
+    } else {
+        1 + nth as usize * 7 % (shown.len() - 1)
+    };
+    operations.extend(rest);
+    events.extend_from_slice(&shown[..died]);
+    if recovery != Recovery::ForgetsItsReads {
+        events.push(Event::Recovers(died));
+    }
+    events.extend(done_again);
+    events.extend(after);
+    Trial { operations, events }
+}
+
+fn judged<S: Restart>(scheme: &S, recovery: Recovery) -> Judgement {
+    let trials = |sequence, side: u64| -> Vec<Trial> {
+        (0..RUNS).map(|nth| trial(scheme, recovery, sequence, nth, side << 32 | nth)).collect()
+    };
+    let (one, other) = (trials(Sequence::OneBlock, 1), trials(Sequence::Sweep, 2));
+    let judgement = judge(scheme.leaves(), |seed| scheme.watch(Adversary::Full, seed), &one, &other);
+    println!("{judgement}");
+    judgement
+}
+
+#[test]
+fn a_recovery_that_repeats_what_was_announced_shows_nothing() {
+    for judgement in [judged(&RestartRing, Recovery::Repeats), judged(&RestartPath, Recovery::Repeats)] {
+        count_tests(judgement.findings.len());
+        assert!(judgement.passes(), "{judgement}");
+    }
+}
+
+#[test]
+fn a_path_that_is_read_again_after_a_crash_is_caught() {
+    assert!(judged(&RestartRing, Recovery::DrawsAnew).alarmed("one: shape"));
+    assert!(judged(&RestartPath, Recovery::DrawsAnew).alarmed("one: shape"));
+    assert!(judged(&RestartRing, Recovery::ForgetsItsReads).alarmed("shape"));
+    assert!(
+        judged(&RestartPath, Recovery::ForgetsItsReads).alarmed("other: steps between leaves of one block")
+    );
+}

@@ -1,0 +1,134 @@
+//! The schemes as they are.
+
+use super::setup::*;
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::ring::{Ring, RingBucket, RingParameters};
+use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
+use lethe_core::testing::TraceStore;
+use lethe_core::testing::oblivious::{path, ring, trivial};
+use lethe_core::words::{Bucket, Level};
+
+/// Sixteen leaves in two subtrees; every bucket with all its dummies.
+pub(crate) fn whole_buckets() -> RingParameters {
+    RingParameters {
+        capacity: 64,
+        block_bytes: 1,
+        leaf_level: 4,
+        top: 1,
+        eviction_rate: 3,
+        reads: 10,
+        inner: RingBucket { blocks: 4, slots: 14 },
+        leaf: RingBucket { blocks: 10, slots: 20 },
+        max_batch: MAX_BATCH,
+        stash_bound: 64,
+    }
+}
+
+/// The same with as few slots as there may be.
+pub(crate) fn compacted_buckets() -> RingParameters {
+    RingParameters {
+        inner: RingBucket { blocks: 4, slots: 10 },
+        leaf: RingBucket { blocks: 10, slots: 10 },
+        ..whole_buckets()
+    }
+}
+
+/// Runs of a Ring ORAM, and the watch over it.
+pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        capacity: parameters.capacity,
+        leaves: 1 << parameters.leaf_level,
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(|adversary, seed| ring::watch(parameters, adversary, seed)),
+    }
+}
+
+fn judge_ring(name: &str, parameters: &RingParameters, driven: &[Driven]) {
+    assert_eq!(parameters.validate(), Ok(()));
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.geometry().layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        let oram = Ring::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
+        drive(&oram, &store, script, pace, working())
+    };
+    ring_subject(parameters, run).must_pass(name, driven);
+}
+
+#[test]
+fn ring_oram_shows_nothing_of_what_was_asked() {
+    let driven = [Driven::Promptly, Driven::Late, Driven::Beside, Driven::Overlapping];
+    judge_ring("whole buckets", &whole_buckets(), &driven);
+}
+
+#[test]
+fn ring_oram_with_compacted_buckets_shows_nothing_of_what_was_asked() {
+    judge_ring("compacted buckets", &compacted_buckets(), &[Driven::Late, Driven::Beside]);
+}
+
+#[test]
+fn ring_oram_as_planned_shows_nothing_of_what_was_asked() {
+    judge_ring("as planned", &RingParameters::for_capacity(128, 1, 96, MAX_BATCH), &[Driven::Late]);
+}
+
+pub(crate) fn path_parameters() -> PathParameters {
+    PathParameters {
+        capacity: 64,
+        block_bytes: 1,
+        leaf_level: Level(5),
+        top: Level(1),
+        blocks_per_bucket: 4,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    }
+}
+
+/// Runs of a Path ORAM with a flat position map, and the watch over it.
+pub(crate) fn path_subject<'a>(parameters: PathParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        capacity: parameters.capacity,
+        leaves: 1 << parameters.leaf_level.0,
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| path::watch(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn path_oram_shows_nothing_of_what_was_asked() {
+    let parameters = path_parameters();
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        let oram = PathOram::new(parameters.clone(), Bucket(0), &store, positions, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    path_subject(parameters.clone(), run)
+        .must_pass("path", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+}
+
+pub(crate) fn trivial_parameters() -> TrivialParameters {
+    TrivialParameters { capacity: 10, block_bytes: 1, chunk_blocks: 4, max_batch: MAX_BATCH }
+}
+
+/// Runs of a Trivial ORAM, and the watch over it.
+pub(crate) fn trivial_subject<'a>(parameters: TrivialParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        capacity: parameters.capacity,
+        leaves: 1,
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, _| trivial::watch(&parameters, adversary)),
+    }
+}
+
+#[test]
+fn trivial_oram_shows_nothing_of_what_was_asked() {
+    let run: Run<'_> = &|_, script, pace| {
+        let store = TraceStore::new(trivial_parameters().layout());
+        let oram = TrivialOram::new(trivial_parameters(), Bucket(0), &store).expect("valid parameters");
+        drive(&oram, &store, script, pace, working())
+    };
+    trivial_subject(trivial_parameters(), run).must_pass("trivial", &[Driven::Promptly, Driven::Beside]);
+}

@@ -1,0 +1,182 @@
+//! Temporary URLs and forms, as somebody uses them who has nothing else.
+
+use super::desk::{Client, Running, start};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const PATH: &str = "/v1/AUTH_one/c/dir/o";
+
+fn sign(key: &str, text: &str) -> String {
+    let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key.as_bytes()).expect("a key");
+    mac.chain_update(text.as_bytes())
+        .finalize()
+        .into_bytes()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+async fn prepared() -> Running {
+    let running = start().await;
+    let owner = Client::new(&running, "one", "owner").await;
+    owner.put("/v1/AUTH_one/c", b"").await;
+    let headers = [("x-object-meta-secret", "1"), ("x-object-meta-public-a", "2")];
+    owner.ask("PUT", PATH, &headers, b"body").await.expect(201);
+    owner.ask("POST", "/v1/AUTH_one", &[("x-account-meta-temp-url-key", "key")], b"").await.expect(204);
+    running
+}
+
+#[tokio::test]
+async fn a_link_reads_or_writes_one_object_for_a_while() {
+    let running = prepared().await;
+    let expires = running.seconds() + 60;
+    let link = |method: &str| {
+        format!(
+            "{PATH}?temp_url_sig={}&temp_url_expires={expires}",
+            sign("key", &format!("{method}\n{expires}\n{PATH}"))
+        )
+    };
+    let got = running.ask("GET", &link("GET"), &[], b"").await.expect(200);
+    assert_eq!(got.body, b"body");
+    assert_eq!(got.header("content-disposition"), Some("attachment; filename=\"o\"; filename*=UTF-8''o"));
+    assert_eq!((got.header("x-object-meta-secret"), got.header("x-object-meta-public-a")), (None, Some("2")));
+    let inline = running.ask("GET", &format!("{}&inline", link("GET")), &[], b"").await.expect(200);
+    assert_eq!(inline.header("content-disposition"), Some("inline"));
+    running.ask("PUT", &link("PUT"), &[], b"new").await.expect(201);
+    // A link must not become a way to what lies elsewhere.
+    let owner = Client::new(&running, "one", "owner").await;
+    owner.put("/v1/AUTH_one/c/hidden", b"hidden").await;
+    for header in ["x-object-manifest", "x-copy-from"] {
+        for method in ["PUT", "POST"] {
+            running.ask(method, &link(method), &[(header, "c/hidden")], b"").await.expect(400);
+        }
+    }
+    let list = br#"[{"path": "/c/hidden"}]"#;
+    running.ask("PUT", &format!("{}&multipart-manifest=put", link("PUT")), &[], list).await.expect(400);
+    owner.ask("PUT", &format!("{PATH}?multipart-manifest=put"), &[], list).await.expect(201);
+    for (method, what) in [("GET", "get"), ("DELETE", "delete")] {
+        let path = format!("{}&multipart-manifest={what}", link(method));
+        running.ask(method, &path, &[], b"").await.expect(400);
+    }
+    owner.get("/v1/AUTH_one/c/hidden").await.expect(200);
+    running.ask("PUT", &link("PUT"), &[], b"new").await.expect(201);
+    assert_eq!(running.ask("GET", &link("GET"), &[], b"").await.expect(200).body, b"new");
+    let prefix = sign("key", &format!("GET\n{expires}\nprefix:/v1/AUTH_one/c/dir/"));
+    let path = format!("{PATH}?temp_url_sig={prefix}&temp_url_expires={expires}&temp_url_prefix=dir/");
+    running.ask("GET", &path, &[], b"").await.expect(200);
+    for (range, status) in [("127.0.0.0/8", 200), ("10.0.0.0/8", 401)] {
+        let signature = sign("key", &format!("ip={range}\nGET\n{expires}\n{PATH}"));
+        let path =
+            format!("{PATH}?temp_url_sig={signature}&temp_url_expires={expires}&temp_url_ip_range={range}");
+        running.ask("GET", &path, &[], b"").await.expect(status);
+    }
+    running.pass(60);
+    running.ask("GET", &link("GET"), &[], b"").await.expect(401);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_containers_key_reaches_nothing_outside_of_it() {
+    let running = prepared().await;
+    let owner = Client::new(&running, "one", "owner").await;
+    owner.ask("PUT", "/v1/AUTH_one/other", &[], b"").await.expect(201);
+    owner.put("/v1/AUTH_one/other/part", b"hidden").await;
+    owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-meta-temp-url-key", "of c")], b"").await.expect(204);
+    owner.ask("PUT", "/v1/AUTH_one/c/large", &[("x-object-manifest", "other/part")], b"").await.expect(201);
+    let expires = running.seconds() + 60;
+    let get = async |key: &str, path: &str| {
+        let signature = sign(key, &format!("GET\n{expires}\n{path}"));
+        running
+            .ask("GET", &format!("{path}?temp_url_sig={signature}&temp_url_expires={expires}"), &[], b"")
+            .await
+    };
+    get("of c", PATH).await.expect(200);
+    get("of c", "/v1/AUTH_one/other/part").await.expect(401);
+    get("of c", "/v1/AUTH_one/c/large").await.expect(401);
+    assert_eq!(get("key", "/v1/AUTH_one/c/large").await.expect(200).body, b"hidden");
+    running.stop().await;
+}
+
+fn form(fields: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (name, value) in fields {
+        body.extend(
+            format!("--B\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n").bytes(),
+        );
+    }
+    for (name, content) in files {
+        let head = format!(
+            "--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"{name}\"\r\nContent-Type: text/x\r\n\r\n"
+        );
+        body.extend(head.bytes());
+        body.extend_from_slice(content);
+        body.extend(b"\r\n");
+    }
+    body.extend(b"--B--\r\n");
+    body
+}
+
+#[tokio::test]
+async fn a_signed_form_uploads_what_it_allows() {
+    let running = prepared().await;
+    let path = "/v1/AUTH_one/c/up/";
+    let expires = (running.seconds() + 60).to_string();
+    let send = async |key: &str, redirect: &str, size: &str, expires: &str, files: &[(&str, &[u8])]| {
+        let signature = sign(key, &format!("{path}\n{redirect}\n{size}\n2\n{expires}"));
+        let fields = [
+            ("redirect", redirect),
+            ("max_file_size", size),
+            ("max_file_count", "2"),
+            ("expires", expires),
+            ("signature", &signature),
+        ];
+        let kind = [("content-type", "multipart/form-data; boundary=B")];
+        running.ask("POST", path, &kind, &form(&fields, files)).await
+    };
+    send("key", "", "10", &expires, &[("a", b"first"), ("b", b"second")]).await.expect(201);
+    let owner = Client::new(&running, "one", "owner").await;
+    let got = owner.get("/v1/AUTH_one/c/up/b").await.expect(200);
+    assert_eq!((got.text(), got.header("content-type")), ("second", Some("text/x")));
+    let sent = send("key", "http://x.org/?a=b", "10", &expires, &[("a", b"again")]).await.expect(303);
+    assert_eq!(sent.header("location"), Some("http://x.org/?a=b&status=201&message="));
+    let refused = send("other", "", "10", &expires, &[("c", b"x")]).await.expect(401);
+    assert_eq!(refused.text(), "FormPost: Invalid Signature");
+    let refused = send("key", "", "10", "5", &[("c", b"x")]).await.expect(401);
+    assert_eq!(refused.text(), "FormPost: Form Expired");
+    send("key", "", "10", &expires, &[("c", b"more than ten bytes")]).await.expect(413);
+    send("key", "", "10", &expires, &[("d", b"1"), ("e", b"2"), ("g", b"3")]).await.expect(400);
+    owner.get("/v1/AUTH_one/c/up/c").await.expect(404);
+    owner.get("/v1/AUTH_one/c/up/g").await.expect(404);
+    running.stop().await;
+}
+
+/// Sends the beginning of a body that is announced as much longer, and returns what comes back meanwhile.
+async fn begin(running: &Running, kind: &str, body: &[u8]) -> String {
+    let mut stream = TcpStream::connect(running.address).await.expect("connected");
+    let head = format!(
+        "POST /v1/AUTH_one/c HTTP/1.1\r\nhost: {}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
+        running.address,
+        1u64 << 32
+    );
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    // The answer may come, and the connection end, before all of it was sent.
+    let _ = stream.write_all(body).await;
+    let mut answer = vec![0; 1024];
+    let bytes = stream.read(&mut answer).await.unwrap_or(0);
+    String::from_utf8_lossy(&answer[..bytes]).into_owned()
+}
+
+#[tokio::test]
+async fn a_form_whose_head_never_ends_is_refused_and_not_kept_in_memory() {
+    let running = start().await;
+    let owner = Client::new(&running, "one", "owner").await;
+    owner.put("/v1/AUTH_one/c", b"").await;
+    for head in ["", "--B\r\ncontent-disposition: "] {
+        let body = [head.as_bytes(), &vec![b'x'; 3 << 20]].concat();
+        let answer = begin(&running, "multipart/form-data; boundary=B", &body).await;
+        assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    }
+    running.stop().await;
+}

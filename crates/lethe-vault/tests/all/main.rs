@@ -1,0 +1,13 @@
+//! The vault's promises, in one program: each would link the same libraries again.
+
+#![allow(unreachable_pub, reason = "a test binary has no outside")]
+
+mod crash_traces;
+mod durable;
+mod fairness;
+mod pace;
+mod promises;
+mod restore;
+mod simulation;
+mod succession;
+mod support;

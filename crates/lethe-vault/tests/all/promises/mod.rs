@@ -1,0 +1,5 @@
+//! What a vault promises, one file a promise.
+
+mod desk;
+mod orphans;
+mod tampering;

@@ -1,0 +1,526 @@
+//! Whatever the store does to what it holds is noticed while the trusted disk survives, by name, and never answered
+//! from; and when the store is put right, everything is there.
+
+use super::desk::{Desk, check, read_all, write_all};
+use crate::support::chance::Chance;
+use crate::support::fragile_disk::FragileDisk;
+use crate::support::shipped;
+use lethe_core::store::{BucketVersion, Untrusted};
+use lethe_core::words::Version;
+use lethe_store::{Blobs, Snapshot, VersionedMemory};
+use lethe_vault::{Receipt, Restore, VaultError, restore};
+use std::collections::BTreeMap;
+
+/// A vault that was closed, with an older state of its store.
+struct Scene {
+    desk: Desk,
+    older: Snapshot,
+    now: Snapshot,
+    receipt: Receipt,
+    live: Vec<BucketVersion>,
+    bytes: BTreeMap<BucketVersion, Vec<u8>>,
+    /// The bytes that each bucket had in the older state.
+    before: BTreeMap<u64, Vec<u8>>,
+}
+
+const FILL: u8 = 100;
+
+async fn scene() -> Scene {
+    let desk = Desk::new().await;
+    desk.open(async |vault| write_all(vault, 50).await).await.unwrap();
+    let older = desk.store.snapshot();
+    let before = desk.store.bucket_versions().into_iter();
+    let before = before.map(|of| (of.bucket.0, desk.store.bucket(of).unwrap())).collect();
+    let ((), receipt) = desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();
+    let live = desk.store.bucket_versions();
+    assert_eq!(live.len() as u64, desk.header.parameters.layout().buckets(), "every bucket was written");
+    let bytes = live.iter().map(|of| (*of, desk.store.bucket(*of).unwrap())).collect();
+    Scene { older, now: desk.store.snapshot(), receipt, live, bytes, before, desk }
+}
+
+/// Something that a store can do to one bucket.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    FlipOneBitOfEachSlot,
+    SwapTwoSlots,
+    SwapWithAnotherBucket,
+    SwapOneSlotWithAnotherBucket,
+    ReplayTheWholeBucket,
+    ReplayOneSlot,
+    TruncateToNothing,
+    TruncateByOneByte,
+    Remove,
+    DuplicateASlot,
+    DuplicateAnotherBucket,
+}
+
+const KINDS: [Kind; 11] = [
+    Kind::FlipOneBitOfEachSlot,
+    Kind::SwapTwoSlots,
+    Kind::SwapWithAnotherBucket,
+    Kind::SwapOneSlotWithAnotherBucket,
+    Kind::ReplayTheWholeBucket,
+    Kind::ReplayOneSlot,
+    Kind::TruncateToNothing,
+    Kind::TruncateByOneByte,
+    Kind::Remove,
+    Kind::DuplicateASlot,
+    Kind::DuplicateAnotherBucket,
+];
+
+impl Scene {
+    fn slot_bytes(&self, of: BucketVersion) -> usize {
+        self.desk.header.parameters.layout().extent(of.bucket).slot_bytes as usize
+    }
+
+    /// The first bucket of every level.
+    fn first_of_each_level(&self) -> Vec<BucketVersion> {
+        let layout = self.desk.header.parameters.layout();
+        let mut first = 0;
+        let buckets = layout.extents().iter().map(|extent| {
+            let bucket = first;
+            first += extent.buckets;
+            *self.live.iter().find(|of| of.bucket.0 == bucket).expect("every bucket was written")
+        });
+        buckets.collect()
+    }
+
+    /// Another bucket of the same shape.
+    fn sibling(&self, of: BucketVersion) -> BucketVersion {
+        let layout = self.desk.header.parameters.layout();
+        let same = |other: &&BucketVersion| {
+            other.bucket != of.bucket && layout.bucket_bytes(other.bucket) == layout.bucket_bytes(of.bucket)
+        };
+        *self.live.iter().find(same).expect("there are two buckets of each shape")
+    }
+
+    /// Does it, and tells the first slot that is wrong.
+    fn tamper(&self, of: BucketVersion, kind: Kind, chance: &mut Chance) -> u32 {
+        let store = &self.desk.store;
+        let bytes = store.bucket(of).unwrap();
+        let len = self.slot_bytes(of);
+        let slots = bytes.len() / len;
+        let slot = |nth: usize| nth * len..(nth + 1) * len;
+        let one = chance.below(slots as u64 - 1) as usize;
+        let other = one + 1 + chance.below((slots - one - 1) as u64) as usize;
+        let sibling = self.sibling(of);
+        let mut changed = bytes.clone();
+        match kind {
+            Kind::FlipOneBitOfEachSlot => {
+                for nth in 0..slots {
+                    store.flip(of, nth * len + chance.below(len as u64) as usize, 1 << chance.below(8));
+                }
+                return 0;
+            }
+            Kind::SwapTwoSlots => {
+                changed[slot(one)].copy_from_slice(&bytes[slot(other)]);
+                changed[slot(other)].copy_from_slice(&bytes[slot(one)]);
+                store.replace(of, changed);
+                return one as u32;
+            }
+            Kind::SwapWithAnotherBucket => store.swap(of, sibling),
+            Kind::SwapOneSlotWithAnotherBucket => {
+                let theirs = store.bucket(sibling).unwrap();
+                changed[slot(one)].copy_from_slice(&theirs[slot(one)]);
+                store.replace(of, changed);
+                return one as u32;
+            }
+            Kind::ReplayTheWholeBucket => store.replace(of, self.before[&of.bucket.0].clone()),
+            Kind::ReplayOneSlot => {
+                changed[slot(one)].copy_from_slice(&self.before[&of.bucket.0][slot(one)]);
+                store.replace(of, changed);
+                return one as u32;
+            }
+            Kind::TruncateToNothing => store.truncate(of, 0),
+            Kind::TruncateByOneByte => store.truncate(of, bytes.len() - 1),
+            Kind::Remove => store.remove(of),
+            Kind::DuplicateASlot => {
+                changed[slot(other)].copy_from_slice(&bytes[slot(one)]);
+                store.replace(of, changed);
+                return other as u32;
+            }
+            Kind::DuplicateAnotherBucket => store.replace(of, store.bucket(sibling).unwrap()),
+        }
+        0
+    }
+
+    /// Puts back what [`tamper`](Self::tamper) may have changed.
+    async fn put_right(&self, of: BucketVersion) {
+        for of in [of, self.sibling(of)] {
+            Untrusted::write(&self.desk.store, &[of], &self.bytes[&of]).await.unwrap();
+        }
+    }
+
+    /// The same vault once more, with a disk and a store of its own.
+    fn copy(&self) -> Scene {
+        Scene {
+            desk: self.desk.copy(&self.now),
+            older: self.older.clone(),
+            now: self.now.clone(),
+            receipt: self.receipt,
+            live: self.live.clone(),
+            bytes: self.bytes.clone(),
+            before: self.before.clone(),
+        }
+    }
+
+    /// Restores the vault onto another disk.
+    async fn restore(&self, expect: Option<Receipt>) -> Result<Receipt, VaultError> {
+        let disk = FragileDisk::default().mount().unwrap();
+        let copy = VersionedMemory::new(self.desk.header.parameters.layout());
+        let options = Restore { copy, expect, takeover: true, progress: Box::new(|_, _, _| {}) };
+        restore(self.desk.setup(&disk), options).await
+    }
+
+    async fn header_blob(&self) -> Vec<u8> {
+        self.desk.copy(&self.now).store.get("vault", usize::MAX).await.unwrap().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_check_names_the_slot_whatever_is_done_to_whichever_bucket() {
+    let scene = scene().await;
+    let mut chance = Chance::of(1);
+    let checking = scene.desk.open_and_crash(async |vault| {
+        for of in scene.live.iter().copied() {
+            for kind in KINDS {
+                let slot = scene.tamper(of, kind, &mut chance);
+                let complaints = check(vault).await.unwrap().complaints;
+                let named = complaints.iter().any(|line| match kind {
+                    // Which of its slots is asked for first is the store's affair.
+                    Kind::Remove | Kind::TruncateToNothing | Kind::TruncateByOneByte => {
+                        line.contains(&format!(" of {} ({})", of.bucket, of.version))
+                    }
+                    _ => line.contains(&format!("slot {slot} of {} ({})", of.bucket, of.version)),
+                });
+                assert!(named, "{kind:?} of slot {slot} of {of:?}: {complaints:?}");
+                let touched = if matches!(kind, Kind::SwapWithAnotherBucket) { 2 } else { 1 };
+                assert_eq!(complaints.len(), touched, "{kind:?} of {of:?}: {complaints:?}");
+                scene.put_right(of).await;
+            }
+        }
+        assert!(check(vault).await.unwrap().complaints.is_empty());
+    });
+    assert!(checking.await.unwrap().1.is_none());
+}
+
+#[tokio::test]
+async fn a_check_notices_a_flip_of_any_byte_of_any_level() {
+    let scene = scene().await;
+    let layout = scene.desk.header.parameters.layout();
+    let checking = scene.desk.open_and_crash(async |vault| {
+        for of in scene.first_of_each_level() {
+            for at in 0..layout.bucket_bytes(of.bucket) {
+                scene.desk.store.flip(of, at, 1 << (at % 8));
+                let complaints = check(vault).await.unwrap().complaints;
+                let named = format!("slot {} of {} ", at / scene.slot_bytes(of), of.bucket);
+                assert!(complaints.len() == 1 && complaints[0].contains(&named), "byte {at}: {complaints:?}");
+                scene.desk.store.flip(of, at, 1 << (at % 8));
+            }
+        }
+    });
+    checking.await.unwrap();
+}
+
+#[tokio::test]
+async fn no_access_answers_from_a_bucket_that_was_tampered_with_and_nothing_is_lost_by_it() {
+    let original = scene().await;
+    // The kinds that leave no slot as it was: others are met only when their slot is.
+    let kinds = [
+        Kind::FlipOneBitOfEachSlot,
+        Kind::SwapWithAnotherBucket,
+        Kind::ReplayTheWholeBucket,
+        Kind::TruncateToNothing,
+        Kind::Remove,
+        Kind::DuplicateAnotherBucket,
+    ];
+    for of in original.live.iter().copied() {
+        for kind in kinds {
+            let scene = original.copy();
+            scene.tamper(of, kind, &mut Chance::of(of.bucket.0));
+            let reading = scene.desk.open_and_crash(async |vault| {
+                for _ in 0..20 {
+                    read_all(vault, FILL).await?;
+                }
+                Ok(())
+            });
+            let error = match reading.await {
+                Ok((Err(error), _)) | Err(error) => error,
+                Ok((Ok(()), _)) => panic!("{kind:?} of {of:?} was never noticed"),
+            };
+            assert!(error.is_tampering(), "{kind:?} of {of:?}: {error}");
+            let names = |bucket: u64| error.to_string().contains(&format!("bucket {bucket} "));
+            assert!(names(of.bucket.0) || names(scene.sibling(of).bucket.0), "{kind:?} of {of:?}: {error}");
+            scene.put_right(of).await;
+            scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_was_rolled_back_or_emptied_does_not_open() {
+    let scene = scene().await;
+    let mut states = vec![scene.older.clone(), Snapshot::default()];
+    // Everything but the header is gone; everything but the claims is.
+    scene.desk.store.restore(&Snapshot::default());
+    let header = scene.header_blob().await;
+    scene.desk.store.put("vault", &header).await.unwrap();
+    states.push(scene.desk.store.snapshot());
+    for state in &states {
+        scene.desk.store.restore(state);
+        let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+        assert!(error.is_tampering(), "{error}");
+    }
+    scene.desk.store.restore(&scene.now);
+    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_store_that_is_rolled_back_in_service_is_noticed_by_the_next_checkpoint() {
+    let scene = scene().await;
+    let (error, _) = scene
+        .desk
+        .open_and_crash(async |vault| {
+            scene.desk.store.restore(&scene.now);
+            vault.checkpoint().await.unwrap_err()
+        })
+        .await
+        .unwrap();
+    assert!(error.is_tampering(), "{error}");
+}
+
+#[tokio::test]
+async fn every_byte_of_the_header_is_compared_when_the_vault_is_opened() {
+    let scene = scene().await;
+    let header = scene.header_blob().await;
+    let held = |bytes: Vec<u8>| scene.desk.store.tamper_blob("vault", |held| *held = bytes);
+    let mut foreign = 0;
+    for at in 0..header.len() {
+        let mut changed = header.clone();
+        changed[at] ^= 1 << (at % 8);
+        held(changed);
+        let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+        match error {
+            // Its magic, format and vault are what tell another's header from ours.
+            VaultError::Foreign | VaultError::NewerFormat { .. } | VaultError::OtherVault => foreign += 1,
+            error => assert!(error.is_tampering(), "byte {at}: {error}"),
+        }
+    }
+    assert!(foreign <= 6 + 2 + 16 + 5, "{foreign} changes were taken for another's header");
+    for len in [0, 1, header.len() / 2, header.len() - 1] {
+        held(header[..len].to_vec());
+        assert!(scene.desk.open_and_crash(async |_| {}).await.is_err(), "{len} bytes of the header");
+    }
+    held(header.iter().copied().chain([0]).collect());
+    assert!(scene.desk.open_and_crash(async |_| {}).await.is_err(), "a byte more than the header");
+    Blobs::remove(&scene.desk.store, "vault").await.unwrap();
+    let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+    assert!(error.is_tampering(), "{error}");
+    scene.desk.store.put("vault", &header).await.unwrap();
+    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_check_names_every_claim_and_checkpoint_that_was_touched() {
+    let scene = scene().await;
+    let store = &scene.desk.store;
+    let checking = scene.desk.open_and_crash(async |vault| {
+        let receipt = vault.checkpoint().await.unwrap();
+        assert!(check(vault).await.unwrap().complaints.is_empty());
+        let checkpoint = shipped::name(&receipt);
+        let claims = store.list("epoch/").await.unwrap().into_iter().map(|blob| blob.name);
+        let names: Vec<String> = claims.chain([checkpoint.clone(), "vault".into()]).collect();
+        assert_eq!(names.len(), 3 + 1 + 1);
+        for name in &names {
+            let bytes = store.get(name, usize::MAX).await.unwrap().unwrap();
+            let flipped = |at: usize| {
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 1 << (at % 8);
+                flipped
+            };
+            let other = names.iter().find(|other| *other != name).unwrap();
+            let other = store.get(other, usize::MAX).await.unwrap().unwrap();
+            let mut changed: Vec<Vec<u8>> = (0..bytes.len()).step_by(bytes.len() / 20).map(flipped).collect();
+            changed.extend([flipped(bytes.len() - 1), Vec::new(), bytes[..bytes.len() - 1].to_vec(), other]);
+            changed.push([bytes.clone(), vec![0]].concat());
+            for changed in changed {
+                store.put(name, &changed).await.unwrap();
+                is_named(check(vault).await, name, "was changed");
+            }
+            Blobs::remove(store, name).await.unwrap();
+            is_named(check(vault).await, name, "was removed");
+            store.put(name, &bytes).await.unwrap();
+        }
+        // An old checkpoint under a newer name, and one that nobody can read.
+        let bytes = store.get(&checkpoint, usize::MAX).await.unwrap().unwrap();
+        let planted = shipped::name(&Receipt { checkpoint: receipt.checkpoint + 1, ..receipt });
+        for bytes in [bytes, vec![1; 50]] {
+            store.put(&planted, &bytes).await.unwrap();
+            let complaints = check(vault).await.unwrap().complaints;
+            assert!(complaints.len() == 1 && complaints[0].contains(&planted), "{complaints:?}");
+        }
+        Blobs::remove(store, &planted).await.unwrap();
+        assert!(check(vault).await.unwrap().complaints.is_empty());
+        vault.close().await.unwrap();
+    });
+    checking.await.unwrap();
+    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+}
+
+/// The report, or the error of the vault that stopped, says what is wrong with the object of this name.
+fn is_named(report: Result<lethe_vault::Report, VaultError>, name: &str, what: &str) {
+    let name = if name == "vault" { "header" } else { name };
+    let complaints = report.unwrap().complaints;
+    assert!(
+        complaints.len() == 1 && complaints[0].contains(name) && complaints[0].contains(what),
+        "{name}: {complaints:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_claim_that_was_planted_or_removed_stops_the_vault() {
+    let scene = scene().await;
+    let store = &scene.desk.store;
+    // Ours were epochs 1 and 2.
+    let second = store.get("epoch/00000002", usize::MAX).await.unwrap().unwrap();
+    for planted in [second.clone(), vec![0; 40], Vec::new()] {
+        for name in ["epoch/00000003", "epoch/00000009"] {
+            store.put(name, &planted).await.unwrap();
+            let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+            assert!(error.is_tampering(), "{error}");
+            Blobs::remove(store, name).await.unwrap();
+        }
+    }
+    Blobs::remove(store, "epoch/00000002").await.unwrap();
+    let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+    assert!(error.is_tampering() && error.to_string().contains("epoch 2"), "{error}");
+    store.put("epoch/00000002", &second).await.unwrap();
+    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_planted_bucket_is_named_before_anything_is_claimed() {
+    let scene = scene().await;
+    let store = &scene.desk.store;
+    let of = scene.live[0];
+    let newest = scene.live.iter().map(|live| live.version).max().unwrap();
+    let planted = [
+        Version { epoch: u32::MAX, counter: 1 },
+        Version { epoch: newest.epoch + 1, counter: 1 },
+        Version { epoch: newest.epoch, counter: u64::MAX },
+        Version { epoch: newest.epoch, counter: newest.counter + 1 },
+    ];
+    for version in planted {
+        let plant = BucketVersion { bucket: of.bucket, version };
+        Untrusted::write(store, &[plant], &scene.bytes[&of]).await.unwrap();
+        let names = |error: &VaultError| {
+            let text = error.to_string();
+            error.is_tampering() && text.contains("planted") && text.contains("Delete nothing by hand")
+        };
+        let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
+        assert!(names(&error), "{version}: {error}");
+        if version.epoch > newest.epoch {
+            let error = scene.restore(None).await.unwrap_err();
+            assert!(names(&error), "{version}: {error}");
+        }
+        Untrusted::delete(store, &[plant]).await.unwrap();
+    }
+    assert_eq!(store.list("epoch/").await.unwrap().len(), 2, "nobody has claimed anything");
+    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_copy_that_was_tried_too_early_is_told_of_the_other_gateway_and_not_of_tampering() {
+    let scene = scene().await;
+    let copy = scene.desk.beside();
+    let displaced = |tried: Result<_, VaultError>| match tried {
+        Err(VaultError::Displaced { .. }) => {}
+        Err(error) => panic!("{error}"),
+        Ok(((), _)) => panic!("two gateways have the vault"),
+    };
+    // Nothing was written in the new epoch yet: the copy attempts to claim it.
+    scene.desk.open_and_crash(async |_| displaced(copy.open_and_crash(async |_| {}).await)).await.unwrap();
+    scene.desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();
+    for _ in 0..2 {
+        displaced(copy.open_and_crash(async |_| {}).await);
+    }
+    scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_restore_misses_claims_that_were_removed() {
+    let scene = scene().await;
+    for claim in scene.desk.store.list("epoch/").await.unwrap() {
+        Blobs::remove(&scene.desk.store, &claim.name).await.unwrap();
+    }
+    let error = scene.restore(None).await.unwrap_err();
+    assert!(error.is_tampering() && error.to_string().contains("claim"), "{error}");
+}
+
+#[tokio::test]
+async fn a_check_that_comes_first_finds_the_store_as_it_was_left() {
+    let original = scene().await;
+    for of in original.live.iter().copied() {
+        let scene = original.copy();
+        scene.desk.store.flip(of, 0, 1);
+        let (complaints, failure) =
+            scene.desk.open_and_crash(async |vault| check(vault).await.unwrap().complaints).await.unwrap();
+        let named = format!("slot 0 of {} ({})", of.bucket, of.version);
+        assert!(complaints.len() == 1 && complaints[0].contains(&named), "{of:?}: {complaints:?}");
+        assert!(failure.is_none(), "{failure:?}");
+    }
+    let scene = original.copy();
+    let checkpoint = shipped::name(&scene.receipt);
+    Blobs::remove(&scene.desk.store, &checkpoint).await.unwrap();
+    let checking =
+        scene.desk.open_and_crash(async |vault| is_named(check(vault).await, &checkpoint, "was removed"));
+    checking.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_gateway_that_was_displaced_is_told_so_and_not_of_tampering() {
+    let scene = scene().await;
+    let (error, _) = scene
+        .desk
+        .open_and_crash(async |vault| {
+            scene.restore(None).await.unwrap();
+            for _ in 0..20 {
+                if let Err(error) = read_all(vault, FILL).await {
+                    return error;
+                }
+            }
+            panic!("it was never told")
+        })
+        .await
+        .unwrap();
+    assert!(matches!(error, VaultError::Displaced { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_restore_notices_whatever_was_done_to_a_bucket_or_the_checkpoint() {
+    let original = scene().await;
+    for of in original.first_of_each_level() {
+        for kind in KINDS {
+            let scene = original.copy();
+            scene.tamper(of, kind, &mut Chance::of(of.bucket.0));
+            match scene.restore(None).await {
+                Err(error) => assert!(error.is_tampering(), "{kind:?} of {of:?}: {error}"),
+                Ok(_) => panic!("{kind:?} of {of:?} was not noticed"),
+            }
+        }
+    }
+    let checkpoint = shipped::name(&original.receipt);
+    let bytes = original.desk.store.get(&checkpoint, usize::MAX).await.unwrap().unwrap();
+    for at in (0..bytes.len()).step_by(bytes.len() / 50) {
+        let scene = original.copy();
+        scene.desk.store.tamper_blob(&checkpoint, |held| held[at] ^= 1 << (at % 8));
+        let error = scene.restore(None).await.unwrap_err();
+        assert!(error.is_tampering() && error.to_string().contains(&checkpoint), "byte {at}: {error}");
+    }
+    // Without a receipt, an older consistent state is as good as the newest; with one it is not.
+    let scene = original.copy();
+    scene.desk.store.restore(&scene.older);
+    let error = scene.restore(Some(scene.receipt)).await.unwrap_err();
+    assert!(matches!(error, VaultError::Receipt(_)), "{error}");
+    scene.restore(None).await.unwrap();
+}

@@ -1,0 +1,94 @@
+//! A lost machine comes back from the store and the key; receipts tell a rolled-back store.
+
+use crate::support::{header, parameters, setup};
+use lethe_core::words::BlockId;
+use lethe_store::VersionedMemory;
+use lethe_vault::{Receipt, Restore, TrustedDisk, Vault, VaultError, VaultHeader, restore};
+use redb::backends::InMemoryBackend;
+
+fn block(fill: u8) -> Vec<u8> {
+    vec![fill; 32]
+}
+
+fn memory_disk() -> TrustedDisk {
+    TrustedDisk::over(InMemoryBackend::new()).unwrap()
+}
+
+/// Opens the vault, does what is given, closes it, and returns the receipt.
+async fn in_service(
+    disk: &TrustedDisk,
+    store: &VersionedMemory,
+    seed: u64,
+    work: impl AsyncFnOnce(&Vault),
+) -> Result<Receipt, VaultError> {
+    let (vault, running) = Vault::start(setup(disk, store.clone(), seed)).await?;
+    let working = async {
+        work(&vault).await;
+        vault.close().await
+    };
+    futures::join!(working, running).0
+}
+
+fn options(header: &VaultHeader, expect: Option<Receipt>) -> Restore<VersionedMemory> {
+    let copy = VersionedMemory::new(header.parameters.layout());
+    Restore { copy, expect, takeover: true, progress: Box::new(|_, _, _| {}) }
+}
+
+async fn write_all(vault: &Vault, fill: u8) {
+    for at in 0..48 {
+        vault.write(BlockId(at), block(fill + at as u8)).await.unwrap();
+    }
+    vault.commit_rows(vec![(b"name".to_vec(), Some(vec![fill]))]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lost_machine_is_restored_and_the_old_one_can_do_no_more() {
+    let header = header(parameters(64, 32, 4, 40), 1);
+    let store = VersionedMemory::new(header.parameters.layout());
+    let old = memory_disk();
+    Vault::create(&mut setup(&old, store.clone(), 2), &header).await.unwrap();
+    let receipt = in_service(&old, &store, 3, async |vault| write_all(vault, 10).await).await.unwrap();
+
+    let new = memory_disk();
+    let mut without = options(&header, Some(receipt));
+    without.takeover = false;
+    let refused = restore(setup(&new, store.clone(), 4), without).await.unwrap_err();
+    assert!(matches!(refused, VaultError::TakeoverNeeded(1)), "{refused}");
+    restore(setup(&new, store.clone(), 5), options(&header, Some(receipt))).await.unwrap();
+
+    let again = in_service(&new, &store, 6, async |vault| {
+        for at in 0..64 {
+            let fill = if at < 48 { 10 + at as u8 } else { 0 };
+            assert_eq!(vault.read(BlockId(at)).await.unwrap(), block(fill));
+        }
+        assert_eq!(vault.load_rows().await.unwrap(), [(b"name".to_vec(), vec![10])]);
+        assert!(vault.check(Box::new(|_, _| {})).await.unwrap().complaints.is_empty());
+    });
+    let newest = again.await.unwrap();
+    let displaced = in_service(&old, &store, 7, async |_| {}).await.unwrap_err();
+    assert!(matches!(displaced, VaultError::Displaced { .. }), "{displaced}");
+
+    // Both receipts stand for a state that the store still comes after.
+    for expect in [receipt, newest] {
+        restore(setup(&memory_disk(), store.clone(), 8), options(&header, Some(expect))).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_rolled_back_store_is_told_by_the_receipt() {
+    let header = header(parameters(64, 32, 4, 40), 1);
+    let store = VersionedMemory::new(header.parameters.layout());
+    let disk = memory_disk();
+    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    in_service(&disk, &store, 3, async |vault| write_all(vault, 10).await).await.unwrap();
+    let older = store.snapshot();
+    let receipt = in_service(&disk, &store, 4, async |vault| write_all(vault, 20).await).await.unwrap();
+    store.restore(&older);
+    let error =
+        restore(setup(&memory_disk(), store.clone(), 5), options(&header, Some(receipt))).await.unwrap_err();
+    assert!(matches!(error, VaultError::Receipt(_)), "{error}");
+    let receipt: Receipt = receipt.to_string().parse().unwrap();
+    let error =
+        restore(setup(&memory_disk(), store.clone(), 5), options(&header, Some(receipt))).await.unwrap_err();
+    assert!(matches!(error, VaultError::Receipt(_)), "{error}");
+}

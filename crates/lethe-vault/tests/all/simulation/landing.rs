@@ -1,0 +1,166 @@
+//! The store's own side: what is checked when a request takes effect, whoever sent it and however late it comes.
+
+use super::verdict::Verdict;
+use crate::support::shipped::{self, Shipped};
+use lethe_core::layout::Layout;
+use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use lethe_core::words::{Bucket, Bytes, Version};
+use lethe_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory};
+use lethe_vault::VaultHeader;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
+/// The memory, and the checks before it. Clones share both.
+#[derive(Clone)]
+pub struct Landing {
+    memory: VersionedMemory,
+    header: Rc<VaultHeader>,
+    verdict: Verdict,
+    history: Rc<RefCell<History>>,
+}
+
+#[derive(Default)]
+struct History {
+    /// Each nonce stands for its epoch's key and its counter: what was sealed under it, for ever.
+    sealed: HashMap<Version, (Bucket, u64)>,
+    /// What each checkpoint in the store needs.
+    checkpoints: BTreeMap<(u32, u64), BTreeSet<BucketVersion>>,
+    checkpoint_bytes: Option<usize>,
+}
+
+fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Landing {
+    pub fn new(header: VaultHeader, verdict: Verdict) -> Self {
+        let memory = VersionedMemory::new(header.parameters.layout());
+        Landing { memory, header: Rc::new(header), verdict, history: Rc::default() }
+    }
+
+    /// The memory itself.
+    pub fn memory(&self) -> &VersionedMemory {
+        &self.memory
+    }
+
+    /// What the newest checkpoint in the store needs; nothing if there is none.
+    pub fn needed(&self) -> BTreeSet<BucketVersion> {
+        self.history.borrow().checkpoints.values().next_back().cloned().unwrap_or_default()
+    }
+
+    /// The epochs and numbers of the checkpoints in the store.
+    pub fn checkpoints(&self) -> Vec<(u32, u64)> {
+        self.history.borrow().checkpoints.keys().copied().collect()
+    }
+
+    fn checkpoint_landed(&self, number: (u32, u64), name: &str, bytes: &[u8]) {
+        let needed = Shipped::open(&self.header, name, bytes).needed();
+        let mut history = self.history.borrow_mut();
+        history.checkpoints.insert(number, needed);
+        let expected = *history.checkpoint_bytes.get_or_insert(bytes.len());
+        self.verdict.ensure(bytes.len() == expected, || {
+            format!("checkpoint {number:?} has {} bytes, the first one had {expected}", bytes.len())
+        });
+        drop(history);
+        self.newest_can_be_restored();
+    }
+
+    fn newest_can_spare(&self, buckets: &[BucketVersion]) {
+        let history = self.history.borrow();
+        if let Some((number, needed)) = history.checkpoints.last_key_value() {
+            let lost = buckets.iter().find(|gone| needed.contains(gone));
+            self.verdict.ensure(lost.is_none(), || {
+                format!(
+                    "checkpoint {number:?} is the newest in the store, and {lost:?} that it needs was deleted"
+                )
+            });
+        }
+    }
+
+    fn newest_can_be_restored(&self) {
+        let history = self.history.borrow();
+        if let Some((number, needed)) = history.checkpoints.last_key_value() {
+            let gone = needed.iter().find(|needed| self.memory.bucket(**needed).is_none());
+            self.verdict.ensure(gone.is_none(), || {
+                format!("checkpoint {number:?} is the newest in the store, and {gone:?} that it needs is not there")
+            });
+        }
+    }
+}
+
+impl Untrusted for Landing {
+    fn layout(&self) -> &Layout {
+        self.memory.layout()
+    }
+
+    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
+        self.memory.read(places, into).await
+    }
+
+    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+        let mut rest = from;
+        for BucketVersion { bucket, version } in buckets.iter().copied() {
+            let (bytes, after) = rest.split_at(self.layout().bucket_bytes(bucket));
+            rest = after;
+            let this = (bucket, digest(bytes));
+            let first = *self.history.borrow_mut().sealed.entry(version).or_insert(this);
+            self.verdict.ensure(first == this, || {
+                format!("two texts under one nonce: {version} sealed {} and then {bucket}", first.0)
+            });
+        }
+        self.memory.write(buckets, from).await
+    }
+
+    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
+        self.newest_can_spare(buckets);
+        Untrusted::delete(&self.memory, buckets).await
+    }
+}
+
+impl Blobs for Landing {
+    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
+        self.memory.put(name, bytes).await?;
+        if let Some(number) = shipped::order(name) {
+            self.checkpoint_landed(number, name, bytes);
+        }
+        Ok(())
+    }
+
+    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
+        self.memory.put_if_absent(name, bytes).await
+    }
+
+    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.memory.get(name, most).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
+        self.memory.list(prefix).await
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), BlobError> {
+        Blobs::remove(&self.memory, name).await?;
+        if let Some(number) = shipped::order(name) {
+            self.history.borrow_mut().checkpoints.remove(&number);
+            self.newest_can_be_restored();
+        }
+        Ok(())
+    }
+}
+
+impl Inventory for Landing {
+    async fn list_bucket_versions(
+        &self,
+        found: &mut dyn FnMut(BucketVersion, Bytes),
+    ) -> Result<u64, UntrustedError> {
+        self.memory.list_bucket_versions(found).await
+    }
+
+    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
+        self.memory.sweep_unfinished().await
+    }
+}

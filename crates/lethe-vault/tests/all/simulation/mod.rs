@@ -1,0 +1,84 @@
+//! Deterministic simulation: one number decides the vault, what is asked of it, by how many and when, how long every
+//! request takes, what fails, and when the power does.
+//!
+//! `LETHE_SIM_SEEDS=100000` runs more seeds, `LETHE_SIM_SEED=…` one of them.
+
+mod callers;
+mod diary;
+mod landing;
+mod mortal;
+mod registers;
+mod rows;
+mod scenario;
+mod verdict;
+mod watcher;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use world::{Summary, World, run};
+
+/// Seeds of one run of the test.
+const SEEDS: u64 = 2000;
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is {text:?}; give a number")))
+}
+
+/// Runs seeds on all cores; tells the first of those that broke a promise, and how.
+fn run_all(seeds: std::ops::Range<u64>, kind: World) -> (Summary, Option<(u64, String)>) {
+    let next = AtomicU64::new(seeds.start);
+    let found = Mutex::new((Summary::default(), None::<(u64, String)>));
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end || found.lock().expect("no worker panics").1.is_some() {
+                return;
+            }
+            let outcome = catch_unwind(AssertUnwindSafe(|| run(seed, kind)));
+            let mut found = found.lock().expect("no worker panics");
+            match outcome {
+                Ok(summary) => found.0.add(summary),
+                Err(panic) => {
+                    let text = panic.downcast_ref::<String>().cloned();
+                    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+                    if found.1.as_ref().is_none_or(|(other, _)| seed < *other) {
+                        found.1 = Some((seed, text.unwrap_or_default()));
+                    }
+                }
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
+    found.into_inner().expect("no worker panics")
+}
+
+#[test]
+fn no_seed_breaks_a_promise() {
+    if let Some(seed) = number("LETHE_SIM_SEED") {
+        diary::keep();
+        let outcome = catch_unwind(|| run(seed, World::Sound));
+        let diary = diary::close();
+        assert!(outcome.is_ok(), "{diary}\nseed {seed} has broken a promise, see above");
+        return;
+    }
+    let seeds = number("LETHE_SIM_SEEDS").unwrap_or(SEEDS);
+    let (summary, broken) = run_all(0..seeds, World::Sound);
+    if let Some((seed, how)) = broken {
+        panic!(
+            "seed {seed}: {how}\nto see it again: LETHE_SIM_SEED={seed} cargo test -p lethe-vault --test all simulation"
+        );
+    }
+    let Summary {
+        openings, openings_cut_off, crashes, power_failures, unavailable, disk_full, closed, ..
+    } = summary;
+    let all = [openings, openings_cut_off, crashes, power_failures, unavailable, disk_full, closed];
+    let enough = all
+        .iter()
+        .chain([&summary.acknowledged, &summary.repeated, &summary.restored])
+        .all(|n| *n >= seeds / 100);
+    assert!(enough, "the seeds do too little: {summary:?}");
+}

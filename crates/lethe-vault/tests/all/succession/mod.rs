@@ -1,0 +1,11 @@
+//! A vault and its successor: nothing acknowledged is lost whenever the process dies, also while the one takes the
+//! other's place; and what is asked shows at neither store.
+//!
+//! `LETHE_SIM_SEEDS=10000` runs more lives, `LETHE_SIM_SEED=…` one of them.
+
+mod doors;
+mod life;
+mod machine;
+mod names;
+mod promises;
+mod traces;

@@ -1,0 +1,143 @@
+//! What a successor promises and refuses; and lives with deaths wherever they fall.
+
+use super::life::{Summary, live};
+use super::machine::Side;
+use crate::support::chance::Chance;
+use crate::support::parameters;
+use lethe_core::words::BlockId;
+use lethe_vault::{
+    Receipt, Stage, Succession, Vault, VaultError, VaultParameters, cut_over, rows_at_rest, stage,
+};
+use std::panic::catch_unwind;
+use tokio::task::LocalSet;
+
+/// Lives of one run of the test.
+const LIVES: u64 = 150;
+
+#[test]
+fn nothing_acknowledged_is_lost_whenever_the_process_dies() {
+    let number = |variable: &str| {
+        let text = std::env::var(variable).ok()?;
+        Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{variable} is {text:?}; give a number")))
+    };
+    if let Some(seed) = number("LETHE_SIM_SEED") {
+        live(seed);
+        return;
+    }
+    let lives = number("LETHE_SIM_SEEDS").unwrap_or(LIVES);
+    let mut summary = Summary::default();
+    for seed in 0..lives {
+        let Ok(lived) = catch_unwind(|| live(seed)) else {
+            panic!("see it again: LETHE_SIM_SEED={seed} cargo test -p lethe-vault --test all succession");
+        };
+        summary.add(lived);
+    }
+    let Summary { killed_while_filling, killed_while_cutting_over, stopped, changed, read } = summary;
+    let did = [killed_while_filling, killed_while_cutting_over, stopped, changed / 20, read / 20];
+    assert!(did.iter().all(|did| *did >= lives / 2), "the lives do too little: {summary:?}");
+}
+
+/// Opens two vaults of these shapes, has `work` done with them, and closes them.
+async fn with_both(
+    shapes: [VaultParameters; 2],
+    work: impl AsyncFnOnce(&Vault, &Vault) -> Result<(), VaultError>,
+) -> Result<[Receipt; 2], VaultError> {
+    LocalSet::new()
+        .run_until(async {
+            let chance = &mut Chance::of(4);
+            let [old, new] = shapes;
+            let (old, new) = (Side::new(old, 7, 1, chance).await, Side::new(new, 9, 1, chance).await);
+            let (first, first_running) = Vault::start(old.setup(&old.mount(), chance)).await?;
+            let (second, second_running) = Vault::start(new.setup(&new.mount(), chance)).await?;
+            let working = async {
+                work(&first, &second).await?;
+                Ok([first.close().await?, second.close().await?])
+            };
+            let working = async {
+                let outcome: Result<_, VaultError> = working.await;
+                if outcome.is_err() {
+                    let _ = futures::join!(first.close(), second.close());
+                }
+                outcome
+            };
+            futures::join!(working, first_running, second_running).0
+        })
+        .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_successor_that_does_not_fit_is_refused() {
+    let shape = || parameters(40, 32, 4, 40);
+    let smaller = parameters(39, 32, 4, 40);
+    let other_blocks = parameters(40, 64, 4, 40);
+    let less_room = VaultParameters { rows_bytes: 4095, ..shape() };
+    for (refused, why) in
+        [(smaller, "smaller"), (less_room, "smaller"), (other_blocks, "blocks of 64 bytes, and the vault")]
+    {
+        let error = with_both([shape(), refused], async |old, new| {
+            Succession::over(old.clone(), new.clone()).await.map(drop)
+        });
+        let error = error.await.expect_err("it is refused").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_successor_takes_over_when_it_has_all_blocks_and_not_before_and_twice_is_once() {
+    let rows = vec![(b"a".to_vec(), b"1".to_vec()), (b"b".to_vec(), b"2".to_vec())];
+    let work = async |old: &Vault, new: &Vault| {
+        let changes = rows.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
+        old.commit_rows(changes.collect()).await?;
+        let (both, mut copier) = Succession::over(old.clone(), new.clone()).await?;
+        let one =
+            both.access_in(lethe_vault::Flow(1), vec![lethe_vault::Call::Write(BlockId(39), vec![3; 32])]);
+        one.await?;
+        copier.step().await?;
+        copier.note().await?;
+        let early = cut_over(old.header(), rows.clone(), new).await.expect_err("it is refused").to_string();
+        assert!(early.contains("4 of 40 blocks"), "{early}");
+        assert_eq!(stage(old.header(), &new.load_rows().await?)?, Stage::Copying(BlockId(4)));
+        while !copier.copied().is_all() {
+            copier.step().await?;
+        }
+        assert_eq!(stage(old.header(), &new.load_rows().await?)?, Stage::Copied);
+        assert!(stage(new.header(), &new.load_rows().await?).is_err(), "it is another vault's successor");
+        for _ in 0..2 {
+            cut_over(old.header(), rows.clone(), new).await?;
+            assert_eq!(new.load_rows().await?, rows);
+            assert_eq!(stage(old.header(), &rows)?, Stage::CutOver);
+        }
+        assert_eq!(new.read(BlockId(39)).await?, vec![3; 32]);
+        let late = Succession::over(old.clone(), new.clone()).await.map(drop).expect_err("it is refused");
+        assert!(late.to_string().contains("must not be served"), "{late}");
+        Ok(())
+    };
+    let shapes = [parameters(40, 32, 4, 40), parameters(80, 32, 8, 40)];
+    let [old, new] = with_both(shapes, work).await.expect("nothing fails");
+    assert_ne!(old.vault, new.vault);
+}
+
+#[tokio::test]
+async fn rows_at_rest_are_those_of_the_last_commit_and_need_the_key() {
+    let chance = &mut Chance::of(5);
+    let local = LocalSet::new();
+    local
+        .run_until(async {
+            let side = Side::new(parameters(40, 32, 4, 40), 7, 1, chance).await;
+            let disk = side.mount();
+            let (vault, running) = Vault::start(side.setup(&disk, chance)).await.expect("it opens");
+            let working = async {
+                vault.commit_rows(vec![(b"k".to_vec(), Some(b"v".to_vec()))]).await.expect("it is committed");
+            };
+            tokio::pin!(running);
+            tokio::select! {
+                () = working => {}
+                () = &mut running => panic!("it has stopped"),
+            }
+            let rows = rows_at_rest(&disk, &side.master()).expect("they can be read");
+            assert_eq!(rows, [(b"k".to_vec(), b"v".to_vec())]);
+            let other = lethe_seal::master_key::MasterKey::take(&mut [8; 32]);
+            assert!(matches!(rows_at_rest(&disk, &other), Err(VaultError::WrongKey)));
+        })
+        .await;
+}
