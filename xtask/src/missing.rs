@@ -1,0 +1,211 @@
+//! What a machine must have before anything can be fetched, and the distribution's packages that have it.
+
+use crate::freestanding::Toolchain;
+use crate::setup::{fetched_rclone, versitygw_path};
+use crate::steps::Step;
+use crate::tool::{command, output, run, succeeds};
+use anyhow::{Context, Result, bail};
+use std::io::{IsTerminal, Write};
+
+/// The Go release that versitygw asks for.
+const LEAST_GO: (u32, u32) = (1, 25);
+
+/// Programs that tests run, with the packages that have them and the steps that need them.
+const PROGRAMS: [(&str, &[&str], &[Step]); 6] = [
+    ("picosat", &["picosat"], &[Step::Unit, Step::Pager]),
+    ("sqlite3", &["sqlite3"], &[Step::Pager]),
+    ("redis-server", &["redis-server"], &[Step::Pager]),
+    ("restic", &["restic"], &[Step::Clients]),
+    ("chromium", &["chromium"], &[Step::Clients]),
+    ("psql", &["postgresql"], &[Step::Clients]),
+];
+
+/// Targets without an operating system.
+const FREESTANDING: [&str; 2] = ["riscv64gc-unknown-none-elf", "wasm32-unknown-unknown"];
+
+/// A program that must be there.
+struct Missing {
+    what: String,
+    steps: &'static [Step],
+    /// Debian's and Ubuntu's packages that have it.
+    packages: &'static [&'static str],
+    remedy: String,
+}
+
+/// Whether packages may be installed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Consent {
+    /// Without a question.
+    Given,
+    /// After a question, if somebody is there to answer it.
+    Asked,
+}
+
+/// Installs what these steps lack and the distribution has.
+///
+/// Fails at once, and not after a quarter of an hour, when a step still cannot run on this machine.
+pub fn provide(steps: &[Step], consent: Consent) -> Result<()> {
+    let missing = find(steps);
+    let mut packages: Vec<&str> = missing.iter().flat_map(|missing| missing.packages).copied().collect();
+    packages.sort_unstable();
+    packages.dedup();
+    if packages.is_empty() || !succeeds(command("apt-get").arg("--version")) || !agreed(&packages, consent)? {
+        return refuse(&missing, steps);
+    }
+    if missing.iter().any(|missing| missing.steps == [Step::NoStd]) && add_targets() {
+        packages.retain(|package| !FREESTANDING_PACKAGES.contains(package));
+    }
+    install(&packages)?;
+    refuse(&find(steps), steps)
+}
+
+fn find(steps: &[Step]) -> Vec<Missing> {
+    [python_is_missing(), go_is_missing(), rclone_is_missing(), freestanding_toolchain_is_missing()]
+        .into_iter()
+        .chain(PROGRAMS.map(program_is_missing))
+        .flatten()
+        .filter(|missing| missing.steps.iter().any(|step| steps.contains(step)))
+        .collect()
+}
+
+fn agreed(packages: &[&str], consent: Consent) -> Result<bool> {
+    println!("The tests need these packages of the distribution: {}", packages.join(" "));
+    if consent == Consent::Given {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    print!("Install them now? [y/N] ");
+    std::io::stdout().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// By rustup, which may be there and not be able to.
+fn add_targets() -> bool {
+    succeeds(command("rustup").args(["target", "add"]).args(FREESTANDING)) && Toolchain::find().is_some()
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let is_root = output(command("id").arg("-u"))?.trim() == "0";
+    let apt_get = || {
+        let mut apt_get = command(if is_root { "env" } else { "sudo" });
+        apt_get.args(["DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]);
+        apt_get
+    };
+    run(apt_get().arg("update"))?;
+    run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(packages))
+        .context("the distribution's packages could not be installed")
+}
+
+fn refuse(missing: &[Missing], chosen: &[Step]) -> Result<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut message = String::from("this machine cannot run every step:");
+    let mut skips = Vec::new();
+    for Missing { what, steps, packages: _, remedy } in missing {
+        let names: Vec<&str> = steps.iter().map(|step| step.name()).collect();
+        message += &format!("\n  {what} (needed by: {})\n    {remedy}", names.join(", "));
+        for step in steps.iter().filter(|step| chosen.contains(step)) {
+            let skip = format!("--skip {}", step.name());
+            if !skips.contains(&skip) {
+                skips.push(skip);
+            }
+        }
+    }
+    bail!(
+        "{message}\n  On Debian and Ubuntu, `cargo xtask test --yes` installs what their packages have.\n  Without it, \
+         the other steps run by `cargo xtask test {}`.",
+        skips.join(" ")
+    );
+}
+
+/// Debian's Rust, where rustup cannot add the targets.
+const FREESTANDING_PACKAGES: [&str; 5] =
+    ["cargo-web", "lld-22", "rust-web-llvm", "rust-web-src", "rustc-web"];
+
+fn python_is_missing() -> Option<Missing> {
+    let probe = "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))";
+    (!succeeds(command("python3").args(["-c", probe]))).then(|| Missing {
+        what: "Python 3.9 or newer with its venv module is missing".into(),
+        steps: &[Step::Deny, Step::Clients, Step::Compatibility, Step::Tempest],
+        packages: &["python3", "python3-venv"],
+        remedy: "install it".into(),
+    })
+}
+
+fn go_is_missing() -> Option<Missing> {
+    // A client of the tests is built at each run, the server once.
+    let is_built = versitygw_path().is_ok_and(|path| path.exists());
+    let steps: &'static [Step] =
+        if is_built { &[Step::Clients] } else { &[Step::Clients, Step::Compatibility] };
+    let found = output(command("go").args(["env", "GOVERSION"])).unwrap_or_default();
+    let what = match go_release(&found) {
+        Some(release) if release >= LEAST_GO => return None,
+        // From 1.21 on, Go fetches the release that a module asks for, unless it is told not to.
+        Some(release) if release >= (1, 21) && go_fetches_toolchains() => return None,
+        Some(_) => format!("Go {}.{} or newer is missing (found: {})", LEAST_GO.0, LEAST_GO.1, found.trim()),
+        None => format!("Go {}.{} or newer is missing", LEAST_GO.0, LEAST_GO.1),
+    };
+    Some(Missing {
+        what,
+        steps,
+        packages: &[],
+        remedy: "install Go from your distribution or from go.dev; it builds versitygw, the S3 server of the tests, and \
+                 a client"
+            .into(),
+    })
+}
+
+fn go_fetches_toolchains() -> bool {
+    output(command("go").args(["env", "GOTOOLCHAIN"])).is_ok_and(|choice| choice.trim() != "local")
+}
+
+/// `go1.26.8` is release (1, 26).
+fn go_release(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.trim().strip_prefix("go")?.split('.');
+    let major = parts.next()?.parse().ok()?;
+    let minor: String = parts.next()?.chars().take_while(char::is_ascii_digit).collect();
+    Some((major, minor.parse().ok()?))
+}
+
+fn program_is_missing(
+    (program, packages, steps): (&str, &'static [&'static str], &'static [Step]),
+) -> Option<Missing> {
+    let answers = ["--version", "version"].iter().any(|asked| succeeds(command(program).arg(asked)));
+    (!answers).then(|| Missing {
+        what: format!("{program} is missing"),
+        steps,
+        packages,
+        remedy: format!("on Debian and Ubuntu: apt-get install {}", packages.join(" ")),
+    })
+}
+
+fn freestanding_toolchain_is_missing() -> Option<Missing> {
+    Toolchain::find().is_none().then(|| Missing {
+        what: "a Rust toolchain for machines without an operating system is missing".into(),
+        steps: &[Step::NoStd],
+        packages: &FREESTANDING_PACKAGES,
+        remedy: "rustup target add riscv64gc-unknown-none-elf wasm32-unknown-unknown; where that is not to be had, on \
+                 Debian: apt-get install rustc-web cargo-web rust-web-src rust-web-llvm lld-22"
+            .into(),
+    })
+}
+
+fn rclone_is_missing() -> Option<Missing> {
+    let there = succeeds(command("rclone").arg("version"))
+        || fetched_rclone().exists()
+        || (succeeds(command("apt-get").arg("--version")) && succeeds(command("dpkg-deb").arg("--version")));
+    (!there).then(|| Missing {
+        what: "rclone is missing, and this is no Debian or Ubuntu, where it would be fetched".into(),
+        steps: &[Step::Clients],
+        packages: &["rclone"],
+        remedy: "install rclone 1.60 or newer so that it is found on PATH".into(),
+    })
+}
