@@ -16,7 +16,7 @@ pub(super) struct Measured {
     pub(super) elapsed: Duration,
     /// In the fault path.
     pub(super) in_faults: Duration,
-    /// Of it, moving pages in and out of the program's sight.
+    /// Of it, moving pages in and out of the program's sight, and the switch to the thread that is woken.
     pub(super) moving: Duration,
     /// Work between the faults.
     pub(super) off_line: Duration,

@@ -68,7 +68,7 @@ pub(super) fn shares(figures: &Figures) -> Option<String> {
     const COLUMNS: [(&str, Part); 7] = [
         ("crypto", |parts| parts.crypto),
         ("copying", |parts| parts.copying),
-        ("moving pages", |parts| parts.moving),
+        ("moving and waking", |parts| parts.moving),
         ("trap", |parts| parts.trap),
         ("program", |parts| parts.program),
         ("off-line", |parts| parts.off_line),
