@@ -1,30 +1,10 @@
-//! What the commands of `lethe` are made of: configuration, sizes, credentials, and how they speak to people.
+//! What the commands of `lethe` are made of: configuration, vaults and their users, figures, and how they run and speak.
 
-pub mod allocator;
-pub mod banner;
 pub mod commands;
 pub mod config;
 pub mod demonstration;
-pub mod device;
-pub mod exit;
-pub mod folders;
-pub mod interrupt;
-pub mod interval;
-pub mod listen;
-pub mod logging;
-pub mod made;
-pub mod opened;
-pub mod output;
-pub mod page;
-pub mod parameters;
-pub mod place;
-pub mod progress;
-pub mod public_figures;
+pub mod migration;
 pub mod report;
-pub mod size;
-pub mod successor;
-pub mod tls_watch;
-pub mod trusted_memory;
-pub mod users_file;
-pub mod users_watch;
-pub mod warnings;
+pub mod runtime;
+pub mod users;
+pub mod vault;

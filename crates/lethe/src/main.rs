@@ -2,8 +2,8 @@
 
 use clap::Parser;
 use lethe::commands::{Cli, run};
-use lethe::exit::Exit;
-use lethe::output;
+use lethe::runtime::exit::Exit;
+use lethe::runtime::output;
 use std::process::ExitCode;
 
 /// An error and its causes on one line. Some texts hold those of their causes already: nothing is said twice.
@@ -16,7 +16,7 @@ fn sentence(error: &anyhow::Error) -> String {
 }
 
 fn main() -> ExitCode {
-    lethe::allocator::bound();
+    lethe::runtime::allocator::bound();
     match run(Cli::parse()) {
         Ok(Exit::Success) => match output::lost() {
             None => Exit::Success.into(),

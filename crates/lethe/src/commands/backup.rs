@@ -1,10 +1,10 @@
 //! `lethe backup`
 
 use crate::config::{Config, KeyConfig, Settings, StoreConfig};
-use crate::exit::Exit;
-use crate::output::say;
-use crate::place::Place;
-use crate::report::Report;
+use crate::report::left::Report;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::say;
+use crate::vault::home::Home;
 use anyhow::Result;
 use clap::Args;
 
@@ -32,7 +32,7 @@ impl Arguments {
 }
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
-    let (vault, _) = Place::new(&settings).open().await?;
+    let (vault, _) = Home::new(&settings).open().await?;
     say!("{}", vault.close().await?);
     Report::catch_up(&settings.data, &vault.status())?;
     Ok(Exit::Success)

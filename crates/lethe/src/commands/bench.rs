@@ -1,11 +1,11 @@
 //! `lethe bench`
 
 use crate::config::Config;
-use crate::device::VaultDevice;
-use crate::exit::Exit;
-use crate::output::{complain, say};
-use crate::progress;
-use crate::size::Size;
+use crate::config::size::Size;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::{complain, say};
+use crate::runtime::progress;
+use crate::vault::device::VaultDevice;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;

@@ -1,12 +1,12 @@
 //! `lethe check`
 
+use crate::config::size::Size;
 use crate::config::{Config, KeyConfig, Settings, StoreConfig};
-use crate::exit::Exit;
-use crate::output::say;
-use crate::place::Place;
-use crate::progress;
-use crate::report::{Report, asked};
-use crate::size::Size;
+use crate::report::left::{Report, asked};
+use crate::runtime::exit::Exit;
+use crate::runtime::output::say;
+use crate::runtime::progress;
+use crate::vault::home::Home;
 use anyhow::Result;
 use clap::Args;
 
@@ -33,7 +33,7 @@ impl Arguments {
 }
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
-    let (vault, meter) = Place::new(&settings).open().await?;
+    let (vault, meter) = Home::new(&settings).open().await?;
     let bar = progress::steps("checking buckets", 0);
     let shown = bar.clone();
     let report = vault

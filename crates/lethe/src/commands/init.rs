@@ -3,11 +3,11 @@
 use crate::config::{
     Config, KeyConfig, KeySettings, PaceAlone, PricesConfig, Settings, StoreConfig, VaultConfig,
 };
-use crate::exit::Exit;
-use crate::output::say;
-use crate::parameters::summary;
-use crate::place::Place;
-use crate::report::Report;
+use crate::report::left::Report;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::say;
+use crate::vault::home::Home;
+use crate::vault::parameters::summary;
 use anyhow::Result;
 use clap::Args;
 use lethe_store::Usage;
@@ -39,11 +39,11 @@ impl Arguments {
 }
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
-    let place = Place::new(&settings);
-    let prices = place.prices()?;
-    let (vault, _interrupts) = place.make().await?;
+    let home = Home::new(&settings);
+    let prices = home.prices()?;
+    let (vault, _interrupts) = home.make().await?;
     let header = vault.header;
-    let summary = summary(&header.parameters, place.store_name(), true, prices.as_ref(), settings.serve.pace);
+    let summary = summary(&header.parameters, home.store_name(), true, prices.as_ref(), settings.serve.pace);
     let (none, status) = (Usage::default(), Status::default());
     Report::now(&summary, &status, &none, &none, None).leave(&settings.data)?;
     say!("A new vault\n{}", summary.render());

@@ -1,23 +1,23 @@
 //! `lethe migrate`
 
+use crate::config::size::Size;
 use crate::config::{
     Config, KeyConfig, KeySettings, Settings, SettingsError, StoreConfig, StoreOptions, StoreSettings,
     VaultConfig,
 };
-use crate::exit::Exit;
-use crate::interrupt::{Interrupted, Interrupts};
-use crate::made::Made;
-use crate::opened::{Left, OF_SUCCESSOR, take_over};
-use crate::output::say;
-use crate::parameters::summary;
-use crate::place::Place;
-use crate::progress;
-use crate::report::{Report, asked};
-use crate::size::Size;
-use crate::successor::flags::SuccessorFlags;
-use crate::successor::note::{Note, Whereabouts, refuse_same_store};
-use crate::successor::shape::successor_parameters;
-use crate::successor::switch;
+use crate::migration::flags::SuccessorFlags;
+use crate::migration::note::{Note, Whereabouts, refuse_same_store};
+use crate::migration::shape::successor_parameters;
+use crate::migration::switch;
+use crate::report::left::{Report, asked};
+use crate::runtime::exit::Exit;
+use crate::runtime::interrupt::{Interrupted, Interrupts};
+use crate::runtime::output::say;
+use crate::runtime::progress;
+use crate::vault::home::Home;
+use crate::vault::made::Made;
+use crate::vault::opened::{Left, OF_SUCCESSOR, take_over};
+use crate::vault::parameters::summary;
 use anyhow::{Context, Result};
 use clap::Args;
 use lethe_store::Usage;
@@ -113,7 +113,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
 
 /// Makes the successor, empty.
 async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrupts)> {
-    let old = Place::new(settings);
+    let old = Home::new(settings);
     let (disk, master) = old.disk_and_key()?;
     let header = read_header(&disk, &master)?;
     let (parameters, shaped) = successor_parameters(&wanted.shape, settings, &header.parameters)?;
@@ -121,8 +121,8 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     let key = successor_key(settings, &wanted.successor);
     let new = Settings { store, key, data: settings.data.of_successor(), ..shaped };
     refuse_same_store(settings, &new, "--to")?;
-    let place = Place::new(&new);
-    if wanted.successor.has_key() && place.would_share_key_with(&raw_header(&disk)?)? {
+    let home = Home::new(&new);
+    if wanted.successor.has_key() && home.would_share_key_with(&raw_header(&disk)?)? {
         let why =
             "the new key is the vault's own: name another file or variable, or leave it out to keep the key";
         return Err(SettingsError::Successor(why.into()).into());
@@ -135,10 +135,10 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
         made.will_fill_folder(folder);
         std::fs::create_dir(folder).with_context(|| format!("making {}", folder.display()))?;
     }
-    let (opening, interrupts) = match place.make_of(parameters).await {
+    let (opening, interrupts) = match home.make_of(parameters).await {
         Ok(made) => made,
         Err(error) => {
-            if place.has_vault().unwrap_or(false) {
+            if home.has_vault().unwrap_or(false) {
                 // The store may have its header: the next one goes on from here.
                 note.leave(&settings.data)?;
                 return Err(
@@ -150,7 +150,7 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
         }
     };
     let parameters = &opening.header.parameters;
-    say!("A successor\n{}", summary(parameters, place.store_name(), true, None, None).render());
+    say!("A successor\n{}", summary(parameters, home.store_name(), true, None, None).render());
     say!(
         "To fill it: {} of the store of now, and {} of its own.",
         to_copy(&header.parameters, &header.parameters),
@@ -224,9 +224,9 @@ async fn fill(
     interrupts: impl FnOnce() -> Result<Interrupts>,
 ) -> Result<Exit> {
     let (old_settings, new_settings) = note.both(settings);
-    let (old_place, new_place) = (Place::new(&old_settings), Place::new(&new_settings));
-    let old = old_place.find(&VaultConfig::default()).await?;
-    let new = new_place.find(&VaultConfig::default()).await.context(OF_SUCCESSOR)?;
+    let (old_home, new_home) = (Home::new(&old_settings), Home::new(&new_settings));
+    let old = old_home.find(&VaultConfig::default()).await?;
+    let new = new_home.find(&VaultConfig::default()).await.context(OF_SUCCESSOR)?;
     let parameters = new.header.parameters.clone();
     // A passphrase is asked for before Ctrl-C is taken over.
     let mut interrupts = interrupts()?;
@@ -255,10 +255,10 @@ async fn fill(
     say!("Asked of the new one:   {}.\n", asked(&new_meter.usage()));
     let left = switch::finish(&settings.data)?.map(|predecessor| Left {
         predecessor,
-        store: old_place.store_name(),
+        store: old_home.store_name(),
         line: note.serve_line(settings),
     });
-    let summary = summary(&parameters, new_place.store_name(), false, None, None);
+    let summary = summary(&parameters, new_home.store_name(), false, None, None);
     Report::now(&summary, &new.status(), &new_meter.usage(), &Usage::default(), None)
         .leave(&settings.data)?;
     if let Some(left) = left {
@@ -298,13 +298,13 @@ fn cancel(settings: &Settings, wanted: &Wanted, note: &Note) -> Result<Exit> {
     }
     let (old, new) = note.both(settings);
     // Neither may be in service meanwhile.
-    let (held, held_too) = (Place::new(&old).disk()?, Place::new(&new).disk());
+    let (held, held_too) = (Home::new(&old).disk()?, Home::new(&new).disk());
     Note::forget(&settings.data)?;
     drop((held, held_too));
     clear(&new.data.trusted())?;
     say!(
         "The successor is given up, and the vault is as it was. Nothing needs what is below {} any more, and it may be emptied.",
-        Place::new(&new).store_name()
+        Home::new(&new).store_name()
     );
     Ok(Exit::Success)
 }

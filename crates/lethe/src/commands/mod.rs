@@ -16,8 +16,8 @@ mod user;
 
 use crate::config::{Config, Settings};
 use crate::demonstration::Stage;
-use crate::exit::{self, Exit};
-use crate::logging;
+use crate::runtime::exit::{self, Exit};
+use crate::runtime::logging;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use lethe_vault::VaultError;

@@ -1,10 +1,10 @@
 //! `lethe orphans`
 
+use crate::config::size::Size;
 use crate::config::{Config, KeyConfig, PricesConfig, Settings, StoreConfig, VaultConfig};
-use crate::exit::Exit;
-use crate::output::{say, write};
-use crate::place::{Opening, Place};
-use crate::size::Size;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::{say, write};
+use crate::vault::home::{Home, Opening};
 use anyhow::Result;
 use clap::Args;
 use lethe_store::{Prices, Usage};
@@ -55,9 +55,9 @@ struct Strangers {
 }
 
 pub(super) async fn run(settings: Settings, removes: bool) -> Result<Exit> {
-    let place = Place::new(&settings);
-    let prices = place.prices()?;
-    let opening = place.find(&VaultConfig::default()).await?;
+    let home = Home::new(&settings);
+    let prices = home.prices()?;
+    let opening = home.find(&VaultConfig::default()).await?;
     let (setup, meter) = (opening.setup(), opening.meter());
     let found = find_orphans(&setup.disk, &setup.store, &setup.master).await?;
     let strangers = strangers(&opening).await?;

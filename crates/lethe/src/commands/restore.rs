@@ -1,13 +1,13 @@
 //! `lethe restore`
 
 use crate::config::{Config, KeyConfig, Settings, StoreConfig};
-use crate::exit::Exit;
-use crate::made::Made;
-use crate::output::{complain, say};
-use crate::parameters::summary;
-use crate::place::Place;
-use crate::progress;
-use crate::report::Report;
+use crate::report::left::Report;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::{complain, say};
+use crate::runtime::progress;
+use crate::vault::home::Home;
+use crate::vault::made::Made;
+use crate::vault::parameters::summary;
 use anyhow::{Context, Result};
 use clap::Args;
 use lethe_store::{Objects, OpenOptions, Usage};
@@ -53,25 +53,25 @@ impl Arguments {
 }
 
 pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
-    let place = Place::new(&settings);
+    let home = Home::new(&settings);
     if wanted.expect.is_none() {
         complain!(
             "warning: without --expect RECEIPT, an older consistent state of the store cannot be told from the newest"
         );
     }
-    let objects = place.objects_of_a_vault().await?;
+    let objects = home.objects_of_a_vault().await?;
     let raw = raw_header_of_store(&objects).await?;
-    let master = place.key(&raw)?;
+    let master = home.key(&raw)?;
     let parameters = VaultHeader::decode(&raw, &master)?.parameters;
     let layout = parameters.layout();
     let mut made = Made::new();
     let restored = async {
-        let disk = place.new_disk(&mut made)?;
+        let disk = home.new_disk(&mut made)?;
         let folder = settings.data.root().join("restoring");
         clear(&folder)?;
         let options = OpenOptions { create: true, ..OpenOptions::default() };
         let copy = Objects::open(&folder.display().to_string(), &options).await?.with_layout(layout.clone());
-        let (store, meter, _) = place.wrapped(&objects, layout);
+        let (store, meter, _) = home.wrapped(&objects, layout);
         let bar = progress::steps("", 0);
         let shown = bar.clone();
         let progress = move |stage: &'static str, done, all| {
@@ -81,7 +81,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         };
         let Wanted { expect, takeover } = wanted;
         let options = Restore { copy, expect, takeover, progress: Box::new(progress) };
-        let restored = restore(place.setup(disk, store, master)?, options).await;
+        let restored = restore(home.setup(disk, store, master)?, options).await;
         bar.finish_and_clear();
         clear(&folder)?;
         anyhow::Ok((restored?, meter.usage()))
@@ -90,15 +90,15 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         Ok(restored) => restored,
         Err(error) => {
             // One that was refused, or failed before there was anything to keep, leaves nothing behind.
-            if !place.has_vault().unwrap_or(true) {
+            if !home.has_vault().unwrap_or(true) {
                 made.take_back();
             }
             return Err(error);
         }
     };
-    say!("The vault is restored. To serve it:\n\n  {}\n\nReceipt of its new state:", place.serve_line());
+    say!("The vault is restored. To serve it:\n\n  {}\n\nReceipt of its new state:", home.serve_line());
     say!("{receipt}");
-    let summary = summary(&parameters, place.store_name(), false, None, None);
+    let summary = summary(&parameters, home.store_name(), false, None, None);
     let batch = u64::from(parameters.scheme.max_batch());
     let written = parameters.scheme.capacity();
     let status = Status {

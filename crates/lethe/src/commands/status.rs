@@ -1,10 +1,10 @@
 //! `lethe status`
 
 use crate::config::{Config, PricesConfig, Settings};
-use crate::exit::Exit;
-use crate::output::write;
-use crate::place::Place;
-use crate::report::Report;
+use crate::report::left::Report;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::write;
+use crate::vault::home::Home;
 use anyhow::{Result, bail};
 use clap::Args;
 
@@ -29,13 +29,13 @@ impl Arguments {
 }
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
-    let place = Place::new(&settings);
-    let prices = place.prices()?;
+    let home = Home::new(&settings);
+    let prices = home.prices()?;
     let Some(report) = Report::load(&settings.data)? else {
-        if place.database().exists() {
+        if home.database().exists() {
             bail!("this vault has left no figures yet: `lethe serve` does, from its start on");
         }
-        return Err(place.no_vault());
+        return Err(home.no_vault());
     };
     write(format_args!("{}", report.render(prices.as_ref())));
     Ok(Exit::Success)

@@ -1,11 +1,11 @@
 //! `lethe upgrade`
 
 use crate::config::{Config, KeyConfig, Settings, StoreConfig};
-use crate::device::VaultDevice;
-use crate::exit::Exit;
-use crate::output::say;
-use crate::place::Place;
-use crate::report::{Report, asked};
+use crate::report::left::{Report, asked};
+use crate::runtime::exit::Exit;
+use crate::runtime::output::say;
+use crate::vault::device::VaultDevice;
+use crate::vault::home::Home;
 use anyhow::Result;
 use clap::Args;
 use lethe_gateway::{FIRST_ACCOUNT, Gateway};
@@ -34,7 +34,7 @@ impl Arguments {
 }
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
-    let (vault, meter) = Place::new(&settings).open().await?;
+    let (vault, meter) = Home::new(&settings).open().await?;
     let upgraded = Gateway::upgrade(&VaultDevice::Alone(vault.clone()), FIRST_ACCOUNT).await;
     let closed = vault.close().await;
     if upgraded? {

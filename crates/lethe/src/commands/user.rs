@@ -1,10 +1,10 @@
 //! `lethe user`
 
 use crate::config::Settings;
-use crate::exit::Exit;
-use crate::output::say;
-use crate::place::Place;
-use crate::users_file::{UsersFile, UsersFileError, hash, new_key, new_password};
+use crate::runtime::exit::Exit;
+use crate::runtime::output::say;
+use crate::users::file::{UsersFile, UsersFileError, hash, new_key, new_password};
+use crate::vault::home::Home;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use lethe_gateway::identity::{AccessKey, AccountName, Caller, Role, User, UserName};
@@ -160,9 +160,9 @@ pub enum UserError {
 }
 
 pub(super) fn run(settings: &Settings, arguments: Arguments) -> Result<Exit> {
-    let place = Place::new(settings);
-    if !place.database().exists() {
-        return Err(place.no_vault());
+    let home = Home::new(settings);
+    if !home.database().exists() {
+        return Err(home.no_vault());
     }
     let file = UsersFile::new(settings.data.credentials());
     match arguments.action {

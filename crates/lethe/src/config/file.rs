@@ -112,8 +112,8 @@ impl Config {
 mod tests {
     use super::*;
     use crate::config::choices::{Cipher, LogFormat, Padding, SwiftListen};
-    use crate::interval::Interval;
-    use crate::size::Size;
+    use crate::config::interval::Interval;
+    use crate::config::size::Size;
     use std::time::Duration;
 
     fn parse(text: &str) -> Result<Config, String> {

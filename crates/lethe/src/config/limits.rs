@@ -1,6 +1,6 @@
 //! What an option may be at least and at most.
 
-use crate::size::Size;
+use crate::config::size::Size;
 
 /// The most requests at work at a time that may be asked for.
 pub(super) const MOST_REQUESTS: u32 = 65536;

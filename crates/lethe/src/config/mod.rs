@@ -3,6 +3,8 @@
 mod choices;
 mod declare;
 mod file;
+pub mod folders;
+pub mod interval;
 mod key;
 mod limits;
 mod locate;
@@ -12,6 +14,7 @@ mod origins;
 mod pace_alone;
 mod settings;
 mod settings_error;
+pub mod size;
 mod store_options;
 
 pub use choices::{Cipher, KeySource, LogFormat, Padding, Scheme, SwiftListen};

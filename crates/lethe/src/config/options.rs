@@ -3,8 +3,8 @@
 use super::choices::{Cipher, LogFormat, Padding, Scheme, SwiftListen, address, some_address};
 use super::declare::{Name, options};
 use super::store_options::StoreOptions;
-use crate::interval::Interval;
-use crate::size::Size;
+use crate::config::interval::Interval;
+use crate::config::size::Size;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! `--pace`, for a command that takes no other flag of the gateway.
 
 use super::options::ServeConfig;
-use crate::interval::Interval;
+use crate::config::interval::Interval;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 const FLAG: &str = "pace";

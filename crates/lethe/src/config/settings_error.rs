@@ -1,7 +1,7 @@
 //! Settings that cannot be.
 
-use crate::interval::Interval;
-use crate::size::Size;
+use crate::config::interval::Interval;
+use crate::config::size::Size;
 use std::net::SocketAddr;
 
 /// Settings that contradict one another, or that no vault can have. Each names the flag, or the key and its file, that

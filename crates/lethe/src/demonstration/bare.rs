@@ -4,7 +4,7 @@
 //! the versions are kept in trusted memory, so that an older one is refused. Which slot is read or written, and how
 //! often, shows to whoever watches.
 
-use crate::page::Provider;
+use crate::report::page::Provider;
 use anyhow::Result;
 use bytes::Bytes;
 use futures::future::{join_all, try_join_all};

@@ -2,7 +2,7 @@
 
 use super::BareStore;
 use super::switch::Oblivious;
-use crate::device::VaultDevice;
+use crate::vault::device::VaultDevice;
 use bytes::Bytes;
 use lethe_gateway::device::{Row, RowChange};
 use lethe_gateway::{Device, DeviceError, Flow};

@@ -4,8 +4,8 @@ use super::Pattern;
 use crate::config::names::{
     ADMIN, BLOCK_SIZE, CAPACITY, DATA, ENDPOINT, KEY_ENV, KEY_FILE, KEY_SOURCE, Name, STORE, STORE_OPTION,
 };
+use crate::config::size::Size;
 use crate::config::{Config, SettingsError};
-use crate::size::Size;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use tempfile::TempDir;

@@ -1,6 +1,6 @@
 //! The switch of a demonstration: whether the ORAM is on, and which figures belong to how it stands.
 
-use crate::page::Provider;
+use crate::report::page::Provider;
 use lethe_gateway::page::{Asked, Demonstration};
 use lethe_store::Usage;
 use lethe_vault::Vault;

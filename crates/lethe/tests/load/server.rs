@@ -1,8 +1,8 @@
 //! `lethe serve` over a folder, as its users run it.
 
 use lethe::config::{Config, Settings};
-use lethe::parameters::vault_parameters;
-use lethe::trusted_memory::TrustedMemory;
+use lethe::vault::parameters::vault_parameters;
+use lethe::vault::trusted_memory::TrustedMemory;
 use lethe_vault::{SchemeParameters, VaultParameters};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ClientOptions, RetryConfig};

@@ -10,7 +10,7 @@ mod run;
 mod signals;
 mod watch;
 
-use crate::exit::Exit;
+use crate::runtime::exit::Exit;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 

@@ -3,8 +3,8 @@
 use super::counted::{Counted, How};
 use super::paged::{Paging, Program, exit_code, run_unpaged};
 use super::signals::Signals;
-use crate::exit::Exit;
-use crate::output::complain;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::complain;
 use anyhow::Result;
 use clap::Args;
 use lethe_pager::options::PAGE_BYTES;

@@ -1,7 +1,7 @@
 //! Signals while a program runs in our place: those of the terminal reach it by themselves, and it decides what becomes of
 //! them; requests to end are handed on.
 
-use crate::interrupt::is_ignored;
+use crate::runtime::interrupt::is_ignored;
 use anyhow::{Context, Result};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::os::fd::OwnedFd;

@@ -1,10 +1,10 @@
 //! The administrative listener: health, metrics and the owner's page.
 
-use crate::banner::{self, Reader};
 use crate::config::Settings;
 use crate::demonstration::Switch;
-use crate::output::say;
-use crate::page::{Sources, leave_link};
+use crate::report::banner::{self, Reader};
+use crate::report::page::{Sources, leave_link};
+use crate::runtime::output::say;
 use anyhow::{Context, Result};
 use axum::Router;
 use lethe_gateway::admin;

@@ -6,24 +6,24 @@ mod ready;
 mod status;
 mod sweeping;
 
-use crate::banner::{self, Reader};
 use crate::config::{
     Config, KeyConfig, Padding, PricesConfig, ServeConfig, Settings, StoreConfig, VaultConfig,
 };
 use crate::demonstration::{
     BareStore, OBJECTS, Oblivious, Pattern, Stage, Switch, Switched, put_objects, read_on,
 };
-use crate::device::VaultDevice;
-use crate::exit::Exit;
-use crate::interrupt::Interrupts;
-use crate::output::say;
-use crate::page::{Shown, Sources};
-use crate::progress;
-use crate::public_figures::figures;
-use crate::report::Report;
-use crate::tls_watch;
-use crate::users_watch;
-use crate::warnings::Watch;
+use crate::report::banner::{self, Reader};
+use crate::report::left::Report;
+use crate::report::page::{Shown, Sources};
+use crate::report::public_figures::figures;
+use crate::report::warnings::Watch;
+use crate::runtime::exit::Exit;
+use crate::runtime::interrupt::Interrupts;
+use crate::runtime::output::say;
+use crate::runtime::progress;
+use crate::runtime::tls_watch;
+use crate::users::watch;
+use crate::vault::device::VaultDevice;
 use administration::{Administration, owners_page, shows_page};
 use anyhow::{Context, Result};
 use axum::Router;
@@ -196,7 +196,7 @@ async fn serve<D: Device>(
     let administration = Administration::open(administration, router.merge(page), &stop)?;
 
     let users = Arc::new(Users::new(users)?);
-    beside.push(tokio::spawn(users_watch::watch(file, Arc::clone(&users))));
+    beside.push(tokio::spawn(watch::watch(file, Arc::clone(&users))));
     if let (Some(files), Some(tls)) = (settings.serve.tls.clone(), tls.clone()) {
         beside.push(tokio::spawn(tls_watch::watch(files, tls)));
     }

@@ -1,16 +1,16 @@
 //! A vault that is open, its listeners bound, and nobody served yet.
 
-use crate::banner::{Addresses, VaultSummary};
 use crate::config::names::{ADMIN, LISTEN, SWIFT};
 use crate::config::{Settings, VaultConfig};
-use crate::device::VaultDevice;
-use crate::interrupt::Interrupts;
-use crate::listen::listen;
-use crate::opened::{self, Following, Left};
-use crate::page::Provider;
-use crate::parameters::summary;
-use crate::place::Place;
-use crate::users_file::UsersFile;
+use crate::report::banner::{Addresses, VaultSummary};
+use crate::report::page::Provider;
+use crate::runtime::interrupt::Interrupts;
+use crate::runtime::listen::listen;
+use crate::users::file::UsersFile;
+use crate::vault::device::VaultDevice;
+use crate::vault::home::Home;
+use crate::vault::opened::{self, Following, Left};
+use crate::vault::parameters::summary;
 use anyhow::{Context, Result};
 use lethe_gateway::Tls;
 use lethe_gateway::identity::User;
@@ -76,8 +76,8 @@ pub(super) async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Rea
     let tls = tls.context("--tls-cert and --tls-key")?;
     // The addresses first: a port that is taken should not cost the time of opening a vault.
     let listeners = Listeners::bind(settings)?;
-    let place = Place::new(settings);
-    let prices = place.prices()?;
+    let home = Home::new(settings);
+    let prices = home.prices()?;
     // Those that cannot be used are refused before anything is claimed in the store.
     let file = UsersFile::new(settings.data.credentials());
     let known = file.load()?;
@@ -97,7 +97,7 @@ pub(super) async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Rea
         Some(known) => (known, None),
         None => file.make_first().map(|(known, password)| (known, Some(password)))?,
     };
-    let store = Place::new(&settings).store_name();
+    let store = Home::new(&settings).store_name();
     let summary = summary(&parameters, store, fresh, prices.as_ref(), settings.serve.pace);
     let provider = Provider { meter, touches };
     Ok(Ready {

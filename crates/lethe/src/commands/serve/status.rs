@@ -1,9 +1,9 @@
 //! The figures of `lethe status`, left in the trusted folder again and again, and the warnings among them.
 
-use crate::banner::VaultSummary;
 use crate::config::Settings;
-use crate::report::{Objects, Report, SuccessorFigures};
-use crate::warnings::{Figures, Watch, free_bytes};
+use crate::report::banner::VaultSummary;
+use crate::report::left::{Objects, Report, SuccessorFigures};
+use crate::report::warnings::{Figures, Watch, free_bytes};
 use anyhow::Result;
 use lethe_gateway::{Device, Gateway};
 use lethe_store::{MeterReader, Usage};

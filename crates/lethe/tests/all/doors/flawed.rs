@@ -2,7 +2,7 @@
 //! when the same is asked for again.
 
 use bytes::Bytes;
-use lethe::device::VaultDevice;
+use lethe::vault::device::VaultDevice;
 use lethe_gateway::device::{Row, RowChange};
 use lethe_gateway::{Device, DeviceError, Flow};
 use std::collections::BTreeMap;

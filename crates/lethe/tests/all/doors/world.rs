@@ -6,7 +6,7 @@ use super::support::chance::Chance;
 use super::support::fragile_disk::{Crash, FragileDisk};
 use super::support::recorder::Recorder;
 use super::support::{header, setup};
-use lethe::device::VaultDevice;
+use lethe::vault::device::VaultDevice;
 use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_core::words::BlockId;
 use lethe_gateway::identity::{AccessKey, Caller, PasswordHash, Role, User, Users};

@@ -1,7 +1,7 @@
 //! What is compared with what.
 
 use super::super::paged::Paging;
-use crate::size::Size;
+use crate::config::size::Size;
 use lethe_pager::scheme::Scheme;
 use lethe_seal::pages::PageCipher;
 use std::fmt;

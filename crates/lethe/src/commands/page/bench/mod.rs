@@ -13,9 +13,9 @@ mod table;
 mod whole;
 
 use super::library;
-use crate::exit::Exit;
-use crate::output::say;
-use crate::progress;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::say;
+use crate::runtime::progress;
 use anyhow::{Context, Result};
 use clap::Args;
 use configurations::{Configuration, RATIOS, Setting};

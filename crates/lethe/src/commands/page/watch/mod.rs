@@ -6,8 +6,8 @@ mod verdict;
 
 use super::paged::{Ended, Paging, Program, exit_code, misused};
 use super::signals::Signals;
-use crate::exit::Exit;
-use crate::output::complain;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::complain;
 use anyhow::{Context, Result};
 use clap::Args;
 use lethe_pager::watch::{Changes, WatchError, Watcher};

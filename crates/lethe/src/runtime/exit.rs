@@ -2,9 +2,9 @@
 
 use crate::commands::UserError;
 use crate::config::{ConfigError, SettingsError};
-use crate::interrupt::Interrupted;
-use crate::listen::ListenError;
-use crate::logging::LoggingError;
+use crate::runtime::interrupt::Interrupted;
+use crate::runtime::listen::ListenError;
+use crate::runtime::logging::LoggingError;
 use lethe_core::store::UntrustedError;
 use lethe_gateway::{DeviceError, TlsError};
 use lethe_seal::key_file::KeyFileError;

@@ -1,8 +1,8 @@
 //! What an operator should know before it hurts: in the log once when it begins and once when it ends, and in `status`
 //! as long as it lasts.
 
-use crate::size::Size;
-use crate::trusted_memory::TrustedMemory;
+use crate::config::size::Size;
+use crate::vault::trusted_memory::TrustedMemory;
 use lethe_store::Versioning;
 use lethe_vault::VaultParameters;
 use std::collections::BTreeSet;
@@ -127,7 +127,7 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::config::{Config, Settings};
-    use crate::parameters::vault_parameters;
+    use crate::vault::parameters::vault_parameters;
 
     fn watch(scheme: &str, versioning: Versioning) -> Watch {
         let text = format!("[vault]\nscheme = \"{scheme}\"\ncapacity = \"64MiB\"");

@@ -34,14 +34,14 @@ pub fn write_error(text: Arguments<'_>) {
 
 /// Prints a line that a command answers.
 macro_rules! say {
-    () => { $crate::output::write(format_args!("\n")) };
-    ($($text:tt)*) => { $crate::output::write(format_args!("{}\n", format_args!($($text)*))) };
+    () => { $crate::runtime::output::write(format_args!("\n")) };
+    ($($text:tt)*) => { $crate::runtime::output::write(format_args!("{}\n", format_args!($($text)*))) };
 }
 pub(crate) use say;
 
 /// Prints a line on standard error.
 macro_rules! complain {
-    () => { $crate::output::write_error(format_args!("")) };
-    ($($text:tt)*) => { $crate::output::write_error(format_args!($($text)*)) };
+    () => { $crate::runtime::output::write_error(format_args!("")) };
+    ($($text:tt)*) => { $crate::runtime::output::write_error(format_args!($($text)*)) };
 }
 pub(crate) use complain;

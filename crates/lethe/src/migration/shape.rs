@@ -1,9 +1,9 @@
 //! The shape of a successor: that of its vault, but for what the flags say.
 
 use crate::config::names::{BLOCK_SIZE, CAPACITY};
+use crate::config::size::Size;
 use crate::config::{Config, Settings, SettingsError, VaultConfig};
-use crate::parameters::{scheme_of, vault_parameters};
-use crate::size::Size;
+use crate::vault::parameters::{scheme_of, vault_parameters};
 use lethe_vault::VaultParameters;
 
 /// The parameters of a successor of a vault with the parameters `old`, and settings that say the same.

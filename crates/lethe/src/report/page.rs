@@ -1,7 +1,7 @@
 //! What the live page is told of a vault in service, and where its link lies.
 
+use crate::config::folders::DataFolder;
 use crate::demonstration::{Baseline, Switch};
-use crate::folders::DataFolder;
 use anyhow::{Context, Result};
 use lethe_gateway::catalogue::Moment;
 use lethe_gateway::page::{Asked, Costs, Figures, PricesOf, Row, Seen, Told};

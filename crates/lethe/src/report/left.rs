@@ -1,9 +1,9 @@
 //! What `lethe status` shows: figures that the vault's process leaves in the trusted folder, every few seconds and
 //! when it stops, so that asking costs no request and works while the vault is served. For the owner alone.
 
-use crate::banner::VaultSummary;
-use crate::folders::DataFolder;
-use crate::size::Size;
+use crate::config::folders::DataFolder;
+use crate::config::size::Size;
+use crate::report::banner::VaultSummary;
 use anyhow::{Context, Result};
 use lethe_store::{Prices, Usage};
 use lethe_vault::{PaceFigures, Status};

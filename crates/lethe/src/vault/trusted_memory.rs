@@ -97,8 +97,8 @@ fn of_path(path: &PathParameters) -> Held {
 mod tests {
     use super::*;
     use crate::config::{Config, Settings};
-    use crate::parameters::vault_parameters;
-    use crate::place::Place;
+    use crate::vault::home::Home;
+    use crate::vault::parameters::vault_parameters;
     use lethe_core::words::BlockId;
     use lethe_vault::Call;
     use std::path::Path;
@@ -116,7 +116,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let settings = settings(scheme, folder.path());
             let stated = TrustedMemory::of(&vault_parameters(&settings).unwrap());
-            let (opening, _interrupts) = Place::new(&settings).make().await.unwrap();
+            let (opening, _interrupts) = Home::new(&settings).make().await.unwrap();
             let (vault, _) = opening.open().await.unwrap();
             let mut most = 0;
             for round in 0..2u64 {

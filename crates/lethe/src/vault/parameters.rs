@@ -1,13 +1,13 @@
 //! From settings to the parameters of a vault, and from those to what its owner wants to know.
 
-use crate::banner::{PaceSummary, VaultSummary};
+use crate::config::interval::Interval;
 use crate::config::names::{
     A, BLOCK_SIZE, CAPACITY, CIPHER, MAX_BATCH, Name, PAD_BATCHES, S, SCHEME, TREE_TOP, Z,
 };
+use crate::config::size::Size;
 use crate::config::{Cipher, Scheme, Settings, SettingsError, VaultConfig};
-use crate::interval::Interval;
-use crate::size::Size;
-use crate::trusted_memory::TrustedMemory;
+use crate::report::banner::{PaceSummary, VaultSummary};
+use crate::vault::trusted_memory::TrustedMemory;
 use clap::ValueEnum;
 use lethe_core::schemes::path::{PathParameters, PathParametersError};
 use lethe_core::schemes::ring::RingParameters;

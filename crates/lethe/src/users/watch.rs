@@ -1,6 +1,6 @@
 //! A running gateway takes over changes of the file of users.
 
-use crate::users_file::UsersFile;
+use crate::users::file::UsersFile;
 use lethe_gateway::identity::Users;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub async fn watch(file: UsersFile, users: Arc<Users>) {
 struct Watched {
     file: UsersFile,
     users: Arc<Users>,
-    seen: Option<crate::users_file::Stamp>,
+    seen: Option<crate::users::file::Stamp>,
 }
 
 impl Watched {
@@ -52,7 +52,7 @@ impl Watched {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::users_file::{UsersFileError, new_key};
+    use crate::users::file::{UsersFileError, new_key};
     use lethe_gateway::identity::User;
 
     #[test]

@@ -5,8 +5,8 @@
 //! in `predecessor-…/`, and the new one takes its first by one rename.
 
 use super::note::{Note, is_not_there, sync_folder_of};
-use crate::folders::DataFolder;
-use crate::place::DATABASE;
+use crate::config::folders::DataFolder;
+use crate::vault::home::DATABASE;
 use anyhow::{Context, Result, bail};
 use lethe_seal::versions::VaultId;
 use std::io::ErrorKind;
@@ -51,7 +51,7 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     }
     let trusted = data.trusted();
     let predecessor = trusted.join(format!("predecessor-{}", &old[..LETTERS]));
-    step(&predecessor, crate::folders::make_private)?;
+    step(&predecessor, crate::config::folders::make_private)?;
     let (old, new, before) = (trusted.join(DATABASE), successor.join(DATABASE), predecessor.join(DATABASE));
     if new.exists() {
         step(&before, |before| unless_there(std::fs::hard_link(&old, before)))?;
@@ -108,7 +108,7 @@ fn unless_gone(outcome: std::io::Result<()>) -> std::io::Result<()> {
 mod tests {
     use super::*;
     use crate::config::{Config, Settings};
-    use crate::successor::note::Whereabouts;
+    use crate::migration::note::Whereabouts;
     use std::cell::Cell;
     use std::collections::BTreeMap;
 

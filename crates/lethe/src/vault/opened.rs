@@ -2,13 +2,13 @@
 //! blocks takes over here.
 
 use crate::config::{Settings, VaultConfig};
-use crate::device::VaultDevice;
-use crate::interrupt::Interrupts;
-use crate::output::say;
-use crate::parameters::refuse_contradictions;
-use crate::place::{Opening, Place};
-use crate::report::SuccessorFigures;
-use crate::successor::{note::Note, switch};
+use crate::migration::{note::Note, switch};
+use crate::report::left::SuccessorFigures;
+use crate::runtime::interrupt::Interrupts;
+use crate::runtime::output::say;
+use crate::vault::device::VaultDevice;
+use crate::vault::home::{Home, Opening};
+use crate::vault::parameters::refuse_contradictions;
 use anyhow::{Context, Result};
 use lethe_store::{MeterReader, Touches, Versioning};
 use lethe_vault::{
@@ -137,13 +137,13 @@ pub async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Opened> {
 }
 
 async fn open_one(settings: &Settings, asked: &VaultConfig) -> Result<Opened> {
-    let place = Place::new(settings);
-    let fresh = !place.has_vault()?;
+    let home = Home::new(settings);
+    let fresh = !home.has_vault()?;
     let (opening, interrupts) = if fresh {
-        place.make().await?
+        home.make().await?
     } else {
         // A passphrase is asked for before Ctrl-C is taken over.
-        (place.find(asked).await?, Interrupts::listen()?)
+        (home.find(asked).await?, Interrupts::listen()?)
     };
     let opened = in_service(settings, opening, interrupts, fresh).await?;
     Ok(opened)
@@ -179,7 +179,7 @@ async fn in_service(
 
 async fn open_both(settings: &Settings, asked: &VaultConfig, note: &Note) -> Result<Opened> {
     let (old_settings, new_settings) = note.both(settings);
-    let (old, new) = (Place::new(&old_settings), Place::new(&new_settings));
+    let (old, new) = (Home::new(&old_settings), Home::new(&new_settings));
     let (disk, master) = old.disk_and_key()?;
     let header = read_header(&disk, &master)?;
     let opening = new.find(&VaultConfig::default()).await.context(OF_SUCCESSOR)?;

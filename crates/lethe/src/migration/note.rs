@@ -4,9 +4,9 @@
 //! may hold credentials of the successor's provider: it is for its owner alone. `moved.toml` stays when the successor has
 //! taken over, without them: it tells whoever comes with the flags of before which ones are right now.
 
+use crate::config::folders::DataFolder;
 use crate::config::{KeySettings, Settings, SettingsError, StoreOptions, StoreSettings};
-use crate::folders::DataFolder;
-use crate::place::Place;
+use crate::vault::home::Home;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -136,7 +136,7 @@ pub fn refuse_same_store(old: &Settings, new: &Settings, name: &str) -> Result<(
     if !Location::of(old).touches(&Location::of(new)) {
         return Ok(());
     }
-    let (theirs, ours) = (Place::new(new).store_name(), Place::new(old).store_name());
+    let (theirs, ours) = (Home::new(new).store_name(), Home::new(old).store_name());
     Err(SettingsError::Successor(format!(
         "{name} is {theirs}, and the vault itself is at {ours}: a successor needs a place of its own, neither in that one \
          nor around it, such as another bucket or a prefix beside it"
@@ -214,7 +214,7 @@ impl Note {
         if !self.is_for_new(settings) {
             return Ok(());
         }
-        let line = Place::new(&self.from.over(settings)).serve_line();
+        let line = Home::new(&self.from.over(settings)).serve_line();
         Err(SettingsError::Successor(format!(
             "this is the store of the successor, which has {blocks} of {of} blocks so far: until it has all of them, \
              serve the vault with `{line}`"
@@ -228,7 +228,7 @@ impl Note {
 
     /// The line that serves the successor once it has taken over.
     pub fn serve_line(&self, settings: &Settings) -> String {
-        Place::new(&self.to.over(settings)).serve_line()
+        Home::new(&self.to.over(settings)).serve_line()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What `lethe serve` and `lethe init` say about a vault.
 
+use crate::config::size::Size;
 use crate::demonstration::{CONTAINER, OBJECTS, Pattern, object_name};
-use crate::size::Size;
 use lethe_gateway::identity::User;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_password_is_shown_when_it_was_made_and_never_again() {
-        let hash = crate::users_file::hash("open sesame").unwrap();
+        let hash = crate::users::file::hash("open sesame").unwrap();
         let users = [User { password: Some(hash), ..User::first(AccessKey::new("LTHEID", "hush")) }];
         let first = serving(&summary(), &addresses(), &users, Some("open sesame"), Reader::Terminal);
         let line = "ST_AUTH=http://127.0.0.1:9319/auth/v1.0 ST_USER=lethe:owner ST_KEY=open sesame\n";
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn both_doors_are_shown_to_one_user() {
-        let hash = crate::users_file::hash("open sesame").unwrap();
+        let hash = crate::users::file::hash("open sesame").unwrap();
         let user = |name: &str, key: Option<&str>, has_password: bool| User {
             caller: Caller { account: AccountName::first(), user: name.parse().unwrap(), role: Role::Owner },
             keys: key.map(|id| AccessKey::new(id, "hush")).into_iter().collect(),

@@ -1,6 +1,6 @@
 //! The public metrics: what the provider sees anyway, and nothing else.
 
-use crate::report::SuccessorFigures;
+use crate::report::left::SuccessorFigures;
 use lethe_gateway::admin::{Figure, Kind};
 use lethe_store::{Prices, Usage};
 use lethe_vault::Status;

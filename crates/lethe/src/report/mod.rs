@@ -1,0 +1,7 @@
+//! What a command says of a vault: banners, figures, warnings.
+
+pub mod banner;
+pub mod left;
+pub mod page;
+pub mod public_figures;
+pub mod warnings;

@@ -1,0 +1,10 @@
+//! How a command runs: signals, addresses, the log, output and exit codes.
+
+pub mod allocator;
+pub mod exit;
+pub mod interrupt;
+pub mod listen;
+pub mod logging;
+pub mod output;
+pub mod progress;
+pub mod tls_watch;

@@ -1,0 +1,4 @@
+//! The users of a gateway: the file that names them, and the watch over it.
+
+pub mod file;
+pub mod watch;

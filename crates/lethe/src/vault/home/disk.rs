@@ -1,0 +1,85 @@
+//! The trusted disk of a vault.
+
+use super::Home;
+use crate::config::SettingsError;
+use crate::config::names::DATA;
+use crate::migration::{note::Note, switch};
+use crate::vault::made::Made;
+use anyhow::{Context, Result};
+use lethe_vault::{TrustedDisk, VaultError, raw_header};
+use std::path::PathBuf;
+
+/// The trusted disk's file, in the trusted folder.
+pub(crate) const DATABASE: &str = "vault.redb";
+
+impl Home<'_> {
+    /// The trusted disk's file.
+    pub fn database(&self) -> PathBuf {
+        self.settings.data.trusted().join(DATABASE)
+    }
+
+    /// Whether there is a vault, as far as this machine knows.
+    ///
+    /// # Errors
+    /// The trusted disk cannot be read, or is in use.
+    pub fn has_vault(&self) -> Result<bool> {
+        match self.disk() {
+            Ok(disk) => Ok(raw_header(&disk).is_ok()),
+            Err(error) if matches!(error.downcast_ref(), Some(VaultError::NoVault)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The trusted disk of an existing vault. If a successor was taking over when its process was cut off, it has taken
+    /// over when this returns.
+    ///
+    /// # Errors
+    /// [`VaultError::NoVault`], [`VaultError::Locked`], [`VaultError::Disk`]; [`SettingsError::Moved`] if the store is
+    /// that of a vault whose successor has taken over.
+    pub fn disk(&self) -> Result<TrustedDisk> {
+        switch::finish(&self.settings.data)?;
+        self.refuse_what_has_moved()?;
+        // A folder that this user may not look into is not the same as one without a vault.
+        let database = self.database();
+        let is_there = database.try_exists().with_context(|| {
+            format!("{}: {} cannot be looked at", self.settings.origins.name(DATA), database.display())
+        })?;
+        if is_there { self.open_database() } else { Err(self.no_vault()) }
+    }
+
+    fn refuse_what_has_moved(&self) -> Result<()> {
+        let Some(moved) = Note::moved(&self.settings.data)? else { return Ok(()) };
+        if !moved.from.is_named_by(self.settings) {
+            return Ok(());
+        }
+        let line = moved.serve_line(self.settings);
+        Err(SettingsError::Moved { from: self.store_name(), line }.into())
+    }
+
+    /// There is none, and where it was looked for.
+    pub fn no_vault(&self) -> anyhow::Error {
+        anyhow::Error::new(VaultError::NoVault).context(self.settings.data.trusted().display().to_string())
+    }
+
+    /// The trusted disk of a vault that is to be made or restored.
+    ///
+    /// # Errors
+    /// [`VaultError::Locked`], [`VaultError::Disk`].
+    pub fn new_disk(&self, made: &mut Made) -> Result<TrustedDisk> {
+        self.make_trusted(made)?;
+        made.will_make_file(&self.database());
+        self.open_database()
+    }
+
+    pub(super) fn make_trusted(&self, made: &mut Made) -> Result<()> {
+        let folder = self.settings.data.trusted();
+        made.will_make_folder(&folder);
+        self.settings.data.make_trusted().with_context(|| {
+            format!("{}: {} cannot be made", self.settings.origins.name(DATA), folder.display())
+        })
+    }
+
+    fn open_database(&self) -> Result<TrustedDisk> {
+        TrustedDisk::open(&self.database()).with_context(|| self.database().display().to_string())
+    }
+}

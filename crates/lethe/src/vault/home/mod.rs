@@ -1,0 +1,29 @@
+//! Where a vault is and how to get at it: trusted disk, key and store.
+
+mod disk;
+mod find;
+mod key;
+mod make;
+mod opening;
+mod prices;
+mod serve_line;
+mod store;
+
+pub use opening::Opening;
+pub use store::Store;
+
+pub(crate) use disk::DATABASE;
+
+use crate::config::Settings;
+
+/// A vault's whereabouts.
+pub struct Home<'a> {
+    settings: &'a Settings,
+}
+
+impl<'a> Home<'a> {
+    /// The location that the settings name.
+    pub fn new(settings: &'a Settings) -> Self {
+        Home { settings }
+    }
+}

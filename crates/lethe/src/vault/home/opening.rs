@@ -1,0 +1,60 @@
+//! A vault that is made or found, and not open yet.
+
+use super::Store;
+use anyhow::Result;
+use lethe_store::{MeterReader, Objects, Touches};
+use lethe_vault::{Pace, Setup, Vault, VaultHeader, rows_at_rest};
+
+/// A vault that is made or found, and not open yet.
+pub struct Opening {
+    /// Its header.
+    pub header: VaultHeader,
+    pub(super) setup: Setup<Store>,
+    pub(super) meter: MeterReader,
+    pub(super) objects: Objects,
+    pub(super) touches: Touches,
+}
+
+impl Opening {
+    /// What is needed to open it.
+    pub fn setup(&self) -> &Setup<Store> {
+        &self.setup
+    }
+
+    /// Counts what is asked of its store.
+    pub fn meter(&self) -> &MeterReader {
+        &self.meter
+    }
+
+    /// Its store as the provider has it.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// Its rows.
+    ///
+    /// # Errors
+    /// Those of its disk.
+    pub fn rows(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        Ok(rows_at_rest(&self.setup.disk, &self.setup.master)?)
+    }
+
+    /// Has a batch sent at this pace while it is open.
+    pub fn paced(mut self, pace: Option<Pace>) -> Self {
+        self.setup.pace = pace;
+        self
+    }
+
+    /// Where its store is touched: for the owner's page.
+    pub fn touches(&self) -> Touches {
+        self.touches.clone()
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with disk, store or vault.
+    pub async fn open(self) -> Result<(Vault, MeterReader)> {
+        Ok((Vault::open(self.setup).await?, self.meter))
+    }
+}
