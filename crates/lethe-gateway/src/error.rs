@@ -1,9 +1,9 @@
 //! What can go wrong with an object, a container or an upload.
 
 use crate::catalogue::{Moment, VersionId};
-use crate::checksums::Algorithm;
 use crate::device::DeviceError;
-use crate::padding::PaddingError;
+use crate::objects::checksums::Algorithm;
+use crate::objects::padding::PaddingError;
 
 /// Why a request was refused or failed. No text of it holds a name.
 #[derive(Debug, thiserror::Error)]
@@ -154,8 +154,8 @@ impl Error {
     }
 }
 
-impl From<crate::allocate::TooFew> for Error {
-    fn from(few: crate::allocate::TooFew) -> Self {
+impl From<crate::objects::allocate::TooFew> for Error {
+    fn from(few: crate::objects::allocate::TooFew) -> Self {
         Error::Full { needed: few.needed, free: few.free }
     }
 }

@@ -1,7 +1,7 @@
 //! Objects and names over an oblivious block device, and servers that speak to clients of object stores.
 //!
 //! The [`Gateway`] keeps the bytes of objects in the blocks of a [`Device`], and the catalogue of names, sizes and
-//! metadata in the device's rows. [`s3`] speaks S3 on top of it, [`server`] serves that over HTTP, and [`admin`]
+//! metadata in the device's rows. [`s3`] and [`swift`] speak to clients on top of it, [`http`] serves them, and [`http::admin`]
 //! answers `/healthz` and `/metrics`.
 //!
 //! # Accesses per verb
@@ -38,53 +38,26 @@
 //! | that a client went away half-way | | fewer accesses than the table says |
 //! | that a put was refused or failed after its body was sent | | no less than a put that succeeds |
 
-mod account;
-pub mod admin;
-mod admission;
-mod allocate;
-mod allowance;
-mod answer_body;
-mod archive;
-mod body_timeout;
+pub mod auth;
 pub mod catalogue;
-pub mod checksums;
-mod commit;
-pub mod conditions;
-mod connections;
 pub mod device;
-pub mod door;
 mod error;
-mod gateway;
-pub mod identity;
-mod lifecycle;
-pub mod listing;
-mod memory;
-pub mod multipart;
-mod objects;
-mod packing;
-pub mod padding;
+pub mod http;
+pub mod objects;
 pub mod page;
-mod quota;
-mod reader;
-mod rights;
-mod rows;
 pub mod s3;
-pub mod server;
 pub mod swift;
 pub mod testing;
-mod tls;
-pub mod versions;
-mod writer;
 
-pub use account::{Account, FIRST_ACCOUNT};
-pub use admission::Admission;
-pub use body_timeout::{BodyError, RequestBody};
 pub use device::{Device, DeviceError, Flow};
 pub use error::{Error, OpenError};
-pub use gateway::{Gateway, Options, Usage};
-pub use lifecycle::Lifecycle;
-pub use packing::PackedUsage;
-pub use padding::Padding;
-pub use reader::Reader;
-pub use tls::{Tls, TlsError};
-pub use writer::{Writer, Written};
+pub use http::admission::Admission;
+pub use http::body_timeout::{BodyError, RequestBody};
+pub use http::tls::{Tls, TlsError};
+pub use objects::account::{Account, FIRST_ACCOUNT};
+pub use objects::gateway::{Gateway, Options, Usage};
+pub use objects::lifecycle::Lifecycle;
+pub use objects::packing::PackedUsage;
+pub use objects::padding::Padding;
+pub use objects::reader::Reader;
+pub use objects::writer::{Writer, Written};

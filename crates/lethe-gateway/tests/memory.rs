@@ -3,11 +3,11 @@
 
 use bytes::Bytes;
 use futures::future::join_all;
+use lethe_gateway::auth::identity::{AccessKey, User, Users};
 use lethe_gateway::catalogue::ContainerSettings;
 use lethe_gateway::device::{Row, RowChange};
-use lethe_gateway::identity::{AccessKey, User, Users};
+use lethe_gateway::http::server::{self, serve};
 use lethe_gateway::s3::S3Door;
-use lethe_gateway::server::{self, serve};
 use lethe_gateway::testing::MemoryDevice;
 use lethe_gateway::{Device, DeviceError, FIRST_ACCOUNT, Flow, Gateway, Options};
 use object_store::aws::AmazonS3Builder;

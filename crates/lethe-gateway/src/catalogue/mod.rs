@@ -6,6 +6,7 @@ mod grant;
 mod lifecycle;
 mod moment;
 mod object;
+pub(crate) mod rows;
 mod upload;
 mod version;
 
@@ -26,7 +27,7 @@ pub(crate) use version::ORDERS;
 pub use version::{Version, VersionId};
 
 use crate::error::Error;
-use crate::packing::{Fragment, FragmentId, Location, Shelf};
+use crate::objects::packing::{Fragment, FragmentId, Location, Shelf};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use super::container::Totals;
 use super::moment::Moment;
 use super::object::{Details, Segment};
-use crate::checksums::{Algorithm, Checksum, Coverage};
+use crate::objects::checksums::{Algorithm, Checksum, Coverage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

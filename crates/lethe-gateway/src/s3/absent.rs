@@ -3,8 +3,8 @@
 //! answers so for every verb that [`Face`](super::Face) leaves out.
 
 use super::versions;
-use crate::account::Account;
 use crate::device::Device;
+use crate::objects::account::Account;
 use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 

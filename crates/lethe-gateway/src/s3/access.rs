@@ -2,13 +2,13 @@
 
 use super::values::{self, owner_id};
 use super::{checksums, version_2, versions};
-use crate::account::{Account, FIRST_ACCOUNT};
+use crate::auth::identity::{Caller, Role, Users};
+use crate::auth::rights::{self, Asker, Wish};
 use crate::catalogue::VersionId;
 use crate::device::Device;
-use crate::door::Verb;
-use crate::gateway::Gateway;
-use crate::identity::{Caller, Role, Users};
-use crate::rights::{self, Asker, Wish};
+use crate::http::door::Verb;
+use crate::objects::account::{Account, FIRST_ACCOUNT};
+use crate::objects::gateway::Gateway;
 use http::header::{AUTHORIZATION, REFERER};
 use http::{Extensions, HeaderMap};
 use s3s::access::{S3Access, S3AccessContext};

@@ -6,10 +6,10 @@
 use super::access::{Requester, requester};
 use super::values::owner;
 use super::versions;
-use crate::account::Account;
 use crate::catalogue::{ContainerSettings, Grant, Grantee, Ownership, Permission};
 use crate::device::Device;
 use crate::error::Error;
+use crate::objects::account::Account;
 use http::{Extensions, HeaderMap};
 use s3s::dto::{self, *};
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};

@@ -3,9 +3,9 @@
 use super::checksums::{self, coverage_name};
 use super::values::{etag, listed_class, page_limit, size, timestamp};
 use super::versions;
-use crate::account::Account;
 use crate::catalogue::Object;
 use crate::device::Device;
+use crate::objects::account::Account;
 use http::Response;
 use s3s::dto::*;
 use s3s::{Body, S3Error, S3Request, S3Response, S3Result, s3_error};

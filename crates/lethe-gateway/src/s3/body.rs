@@ -2,11 +2,11 @@
 
 use super::checksums::{self, HEADERS, bad_digest, check_headers};
 use super::lenient::Trailers;
-use crate::account::Account;
-use crate::checksums::Algorithm;
 use crate::device::Device;
 use crate::error::Error;
-use crate::writer::Written;
+use crate::objects::account::Account;
+use crate::objects::checksums::Algorithm;
+use crate::objects::writer::Written;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::StreamExt;

@@ -3,11 +3,11 @@
 use super::access::requester;
 use super::values::{owner, timestamp};
 use super::{acl, ownership};
-use crate::account::Account;
 use crate::catalogue::{ContainerSettings, Ownership};
 use crate::device::Device;
 use crate::error::Error;
-use crate::listing::ListRequest;
+use crate::objects::account::Account;
+use crate::objects::listing::ListRequest;
 use s3s::dto::*;
 use s3s::region::Region;
 use s3s::{S3Request, S3Response, S3Result, s3_error};

@@ -1,6 +1,6 @@
 //! Checksums in the headers, trailers and fields where S3 puts them.
 
-use crate::checksums::{Algorithm, Coverage};
+use crate::objects::checksums::{Algorithm, Coverage};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderMap;
@@ -21,7 +21,7 @@ pub(super) const HEADERS: [(&str, Algorithm); 5] = [
 /// The checksum that a request or a part of one gives, if it gives one.
 macro_rules! given {
     ($input:expr) => {{
-        use $crate::checksums::Algorithm;
+        use $crate::objects::checksums::Algorithm;
         let fields = [
             (Algorithm::Crc32, &$input.checksum_crc32),
             (Algorithm::Crc32c, &$input.checksum_crc32c),
@@ -38,7 +38,7 @@ pub(super) use given;
 macro_rules! set {
     ($output:expr, $checksum:expr) => {
         if let Some(checksum) = $checksum {
-            use $crate::checksums::Algorithm;
+            use $crate::objects::checksums::Algorithm;
             let value = Some(checksum.value.clone());
             match checksum.algorithm {
                 Algorithm::Crc32 => $output.checksum_crc32 = value,

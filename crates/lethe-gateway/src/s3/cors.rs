@@ -4,11 +4,11 @@
 //! A browser asks without a signature. It is answered by the rules of the bucket of the account whose key stands in the
 //! URL or the head, else of the first account: a bucket that is not there says the same as one without rules.
 
-use crate::account::{Account, FIRST_ACCOUNT};
+use crate::auth::identity::Users;
 use crate::catalogue::{ContainerSettings, CorsRule};
 use crate::device::Device;
-use crate::gateway::Gateway;
-use crate::identity::Users;
+use crate::objects::account::{Account, FIRST_ACCOUNT};
+use crate::objects::gateway::Gateway;
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,

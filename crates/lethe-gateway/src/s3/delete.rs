@@ -3,11 +3,11 @@
 use super::access::requester;
 use super::values::tag_match;
 use super::versions;
-use crate::account::Account;
 use crate::catalogue::VersionId;
-use crate::conditions::{TagMatch, WriteConditions};
 use crate::device::Device;
-use crate::versions::{Deleted, Removal};
+use crate::objects::account::Account;
+use crate::objects::conditions::{TagMatch, WriteConditions};
+use crate::objects::versions::{Deleted, Removal};
 use http::Extensions;
 use s3s::dto::*;
 use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};

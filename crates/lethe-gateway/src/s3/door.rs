@@ -3,13 +3,13 @@
 use super::attributes::BareTag;
 use super::keep_alive::{self, LongWork};
 use super::{access, complete, cors, errors, form, services, signature, version_2, xml_text};
-use crate::body_timeout::RequestBody;
+use crate::auth::identity::Users;
 use crate::catalogue::Clock;
 use crate::device::Device;
-use crate::door::{BoxError, Door, Visit};
-use crate::gateway::Gateway;
-use crate::identity::Users;
-use crate::memory::Memory;
+use crate::http::body_timeout::RequestBody;
+use crate::http::door::{BoxError, Door, Visit};
+use crate::objects::gateway::Gateway;
+use crate::objects::memory::Memory;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use hyper::body::Body as _;
 use s3s::service::S3Service;

@@ -61,7 +61,7 @@ pub(super) fn slow_down(text: impl Into<Cow<'static, str>>) -> S3Error {
     let mut answer = S3Error::with_message(S3ErrorCode::SlowDown, text);
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
-    headers.insert(RETRY_AFTER, HeaderValue::from_static(crate::door::RETRY_AFTER));
+    headers.insert(RETRY_AFTER, HeaderValue::from_static(crate::http::door::RETRY_AFTER));
     answer.set_headers(headers);
     answer
 }
@@ -148,7 +148,7 @@ fn body(source: &(dyn std::error::Error + Send + Sync)) -> S3Error {
         (S3ErrorCode::EntityTooLarge, "Your proposed upload exceeds the maximum allowed size")
     } else if text.contains(form::TOO_SMALL) {
         (S3ErrorCode::EntityTooSmall, "Your proposed upload is smaller than the minimum allowed size")
-    } else if text.contains(crate::body_timeout::TOO_LATE) {
+    } else if text.contains(crate::http::body_timeout::TOO_LATE) {
         (S3ErrorCode::RequestTimeout, "No byte of the body came within the time allowed.")
     } else {
         (S3ErrorCode::IncompleteBody, "The request body terminated unexpectedly")

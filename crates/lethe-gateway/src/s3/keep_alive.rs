@@ -1,7 +1,7 @@
 //! Answers that take long: while a copy or a completion goes on, its client gets the head and white space, as from S3.
 //! A failure after that is an error document under the status 200.
 
-use crate::door::BoxError;
+use crate::http::door::BoxError;
 use bytes::Bytes;
 use futures::stream;
 use http::header::CONTENT_TYPE;

@@ -5,7 +5,7 @@
 //! route, which hands the request to a second service that checks none.
 
 use super::access::Requester;
-use crate::identity::Users;
+use crate::auth::identity::Users;
 use http::header::{AUTHORIZATION, HeaderName, IF_MATCH, IF_NONE_MATCH, RANGE};
 use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Uri};

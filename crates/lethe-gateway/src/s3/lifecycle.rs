@@ -2,13 +2,13 @@
 
 use super::tagging;
 use super::values::{in_path, moment, size, timestamp};
-use crate::account::Account;
 use crate::catalogue::{
     DAY, Expiry, FilterForm, LifecycleFilter, LifecycleRule as Rule, Moment, Object, OldVersions,
 };
-use crate::checksums::hex;
 use crate::device::{Device, DeviceError};
 use crate::error::Error;
+use crate::objects::account::Account;
+use crate::objects::checksums::hex;
 use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,9 +2,9 @@
 
 use super::checksums::{algorithm_name, coverage_name};
 use super::values::{Encoding, etag, list_request, listed_class, owner, page_limit, size, timestamp};
-use crate::account::Account;
 use crate::catalogue;
 use crate::device::Device;
+use crate::objects::account::Account;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use s3s::dto::*;

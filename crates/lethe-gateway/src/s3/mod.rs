@@ -38,9 +38,9 @@ mod xml_text;
 pub use door::S3Door;
 use sentences::complete;
 
+use crate::auth::identity::Users;
 use crate::device::Device;
-use crate::gateway::Gateway;
-use crate::identity::Users;
+use crate::objects::gateway::Gateway;
 use s3s::dto::*;
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3, S3Request, S3Response, S3Result};
@@ -49,7 +49,7 @@ use std::sync::Arc;
 /// The S3 service of a gateway. [`S3Door`] makes a door of it; s3s logs names and signatures at
 /// levels as high as `error`, so whoever serves it otherwise must switch the logs of `s3s` off.
 ///
-/// Who signed is looked up in `users`; verbs find the [`Caller`](crate::identity::Caller) in a request's extensions.
+/// Who signed is looked up in `users`; verbs find the [`Caller`](crate::auth::identity::Caller) in a request's extensions.
 pub fn service<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> S3Service {
     services(gateway, users).0
 }

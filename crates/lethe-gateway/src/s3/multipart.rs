@@ -9,12 +9,12 @@ use super::values::{
     tag_match, timestamp, upload_id, upload_text,
 };
 use super::{acl, lifecycle, tagging, versions};
-use crate::account::Account;
-use crate::checksums::hex;
-use crate::conditions::WriteConditions;
 use crate::device::Device;
 use crate::error::Error;
-use crate::multipart::{Expected, LEAST_PART, MAX_PART, NamedPart};
+use crate::objects::account::Account;
+use crate::objects::checksums::hex;
+use crate::objects::conditions::WriteConditions;
+use crate::objects::multipart::{Expected, LEAST_PART, MAX_PART, NamedPart};
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 

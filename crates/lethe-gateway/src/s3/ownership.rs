@@ -1,8 +1,8 @@
 //! Whether grants of a bucket count (`OwnershipControls`). In a new bucket they do not, as in S3.
 
-use crate::account::Account;
 use crate::catalogue::Ownership;
 use crate::device::Device;
+use crate::objects::account::Account;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 

@@ -5,9 +5,9 @@ use super::checksums::{self, coverage_name};
 use super::form::LengthUnknown;
 use super::values::{details, etag, tag_match};
 use super::{acl, lifecycle, tagging, versions};
-use crate::account::Account;
-use crate::conditions::WriteConditions;
 use crate::device::Device;
+use crate::objects::account::Account;
+use crate::objects::conditions::WriteConditions;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 

@@ -1,7 +1,7 @@
 //! A sentence for every refusal: s3s names the code of its own refusals and often says no more, of which clients make
 //! "Unknown".
 
-use crate::door::RequestId;
+use crate::http::door::RequestId;
 use http::{Response, StatusCode};
 use s3s::Body;
 use std::borrow::Cow;

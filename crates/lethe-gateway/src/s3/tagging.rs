@@ -3,9 +3,9 @@
 use super::access::requester;
 use super::door::Status;
 use super::versions;
-use crate::account::Account;
 use crate::catalogue::VersionId;
 use crate::device::Device;
+use crate::objects::account::Account;
 use http::Extensions;
 use percent_encoding::percent_decode_str;
 use s3s::dto::*;

@@ -1,10 +1,10 @@
 //! Between the values of S3's requests and answers and those of the gateway.
 
 use crate::catalogue::{Details, Moment, Object, Upload, UploadId};
-use crate::checksums::{from_hex, hex};
-use crate::conditions::TagMatch;
 use crate::error::Error;
-use crate::listing::ListRequest;
+use crate::objects::checksums::{from_hex, hex};
+use crate::objects::conditions::TagMatch;
+use crate::objects::listing::ListRequest;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{self, ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};

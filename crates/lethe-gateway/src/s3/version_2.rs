@@ -8,8 +8,8 @@
 use super::access::{Requester, is_in_chunks};
 use super::lenient;
 use super::signature::{has_version_4, pairs};
+use crate::auth::identity::Users;
 use crate::catalogue::Moment;
-use crate::identity::Users;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};

@@ -2,10 +2,10 @@
 
 use super::checksums::{algorithm_name, coverage_name};
 use super::values::{Encoding, etag, list_request, listed_class, owner, page_limit, size, timestamp};
-use crate::account::Account;
 use crate::catalogue::{Object, VersionId, Versioning};
 use crate::device::Device;
-use crate::versions::Listed;
+use crate::objects::account::Account;
+use crate::objects::versions::Listed;
 use http::Uri;
 use percent_encoding::percent_decode_str;
 use s3s::dto::*;

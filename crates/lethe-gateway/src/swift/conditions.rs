@@ -3,7 +3,7 @@
 use super::dates::read_http_date;
 use super::refusal::{Outcome, Refusal};
 use crate::catalogue::Moment;
-use crate::conditions::{TagMatch, WriteConditions};
+use crate::objects::conditions::{TagMatch, WriteConditions};
 use http::{HeaderMap, StatusCode};
 
 /// What a reader already has or expects.

@@ -3,7 +3,7 @@
 use crate::catalogue::Object;
 use crate::device::Device;
 use crate::error::Error;
-use crate::gateway::Gateway;
+use crate::objects::gateway::Gateway;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use std::ops::Range;

@@ -14,7 +14,7 @@ use super::target::{PREFIX, Target, decode};
 use super::{At, Swift};
 use crate::catalogue::{Details, Manifest, Object};
 use crate::device::Device;
-use crate::writer::Written;
+use crate::objects::writer::Written;
 use axum::body::Body;
 use futures::StreamExt;
 use http::{Response, StatusCode};

@@ -3,8 +3,8 @@
 
 use super::target::Target;
 use super::{conditions, dates, listing, metadata, query::Query, range};
+use crate::auth::rights::{Acl, For};
 use crate::catalogue::Moment;
-use crate::rights::{Acl, For};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 #[test]

@@ -24,7 +24,7 @@ impl<D: Device> Swift<D> {
                 "max_file_size": capacity,
                 "max_container_name_length": target::MOST_CONTAINER_BYTES,
                 "max_object_name_length": target::MOST_OBJECT_BYTES,
-                "max_account_name_length": crate::identity::MOST_NAME_BYTES + target::PREFIX.len(),
+                "max_account_name_length": crate::auth::identity::MOST_NAME_BYTES + target::PREFIX.len(),
                 "max_meta_name_length": metadata::MOST_NAME_BYTES,
                 "max_meta_value_length": metadata::MOST_VALUE_BYTES,
                 "max_meta_count": metadata::MOST_ITEMS,

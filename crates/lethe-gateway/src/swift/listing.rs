@@ -2,7 +2,7 @@
 
 use super::query::Query;
 use super::refusal::{Outcome, Refusal};
-use crate::listing::ListRequest;
+use crate::objects::listing::ListRequest;
 use http::header::ACCEPT;
 use http::{HeaderMap, StatusCode};
 use quick_xml::escape::escape;

@@ -37,10 +37,10 @@ mod temp_url;
 
 pub use door::{Address, SwiftDoor};
 
-use crate::account::Account;
+use crate::auth::identity::{AccountName, Tokens, Users};
 use crate::device::Device;
-use crate::gateway::Gateway;
-use crate::identity::{AccountName, Tokens, Users};
+use crate::objects::account::Account;
+use crate::objects::gateway::Gateway;
 use std::sync::Arc;
 use target::Target;
 

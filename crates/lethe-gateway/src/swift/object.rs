@@ -7,10 +7,10 @@ use super::rights::Right;
 use super::route::empty;
 use super::{At, Swift, form_post, large};
 use crate::catalogue::{Details, Manifest};
-use crate::conditions::WriteConditions;
 use crate::device::Device;
-use crate::door::Verb;
 use crate::error::Error;
+use crate::http::door::Verb;
+use crate::objects::conditions::WriteConditions;
 use axum::body::Body;
 use http::{Response, StatusCode};
 

@@ -143,5 +143,5 @@ fn boundary() -> Outcome<String> {
     getrandom::fill(&mut random).map_err(|_| {
         super::refusal::Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "The system gave no random numbers.")
     })?;
-    Ok(crate::checksums::hex(&random))
+    Ok(crate::objects::checksums::hex(&random))
 }

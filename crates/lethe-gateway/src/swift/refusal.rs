@@ -105,7 +105,7 @@ impl From<Error> for Refusal {
             Error::NotModified => StatusCode::NOT_MODIFIED,
             Error::RangeNotSatisfiable { bytes } => return unsatisfiable(bytes),
             Error::BadDigest(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Error::Body(source) if source.to_string().contains(crate::body_timeout::TOO_LATE) => {
+            Error::Body(source) if source.to_string().contains(crate::http::body_timeout::TOO_LATE) => {
                 StatusCode::REQUEST_TIMEOUT
             }
             Error::Full { .. } | Error::Device(DeviceError::Full | DeviceError::RowsFull) => {

@@ -5,10 +5,10 @@ use super::asked::Asked;
 use super::refusal::{Outcome, Refusal};
 use super::target::Target;
 use super::temp_url::{self, Grant};
+use crate::auth::identity::{AccountName, Caller, Role};
+use crate::auth::rights::{self, Asker, Wish};
 use crate::catalogue::ContainerView;
 use crate::device::Device;
-use crate::identity::{AccountName, Caller, Role};
-use crate::rights::{self, Asker, Wish};
 use std::collections::BTreeMap;
 
 /// Who asks, as far as the request proves it.

@@ -134,7 +134,7 @@ mod tests {
 
     fn sign(key: &str, text: &str) -> String {
         let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key.as_bytes()).unwrap();
-        crate::checksums::hex(&mac.chain_update(text.as_bytes()).finalize().into_bytes())
+        crate::objects::checksums::hex(&mac.chain_update(text.as_bytes()).finalize().into_bytes())
     }
 
     fn keys(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {

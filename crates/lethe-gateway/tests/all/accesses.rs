@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use futures::StreamExt;
 use lethe_gateway::catalogue::{ContainerSettings, Details, Object, Versioning};
-use lethe_gateway::conditions::WriteConditions;
-use lethe_gateway::listing::ListRequest;
-use lethe_gateway::multipart::{Expected, NamedPart};
+use lethe_gateway::objects::conditions::WriteConditions;
+use lethe_gateway::objects::listing::ListRequest;
+use lethe_gateway::objects::multipart::{Expected, NamedPart};
+use lethe_gateway::objects::versions::Removal;
 use lethe_gateway::testing::{Event, MemoryDevice};
-use lethe_gateway::versions::Removal;
 use lethe_gateway::{FIRST_ACCOUNT, Gateway, Options, Padding, Written};
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The administrative listener over loopback.
 
-use lethe_gateway::admin::{Figure, Kind, router, serve};
+use lethe_gateway::http::admin::{Figure, Kind, router, serve};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

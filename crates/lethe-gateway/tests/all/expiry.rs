@@ -5,8 +5,8 @@ use lethe_gateway::catalogue::{
     Archive, Clock, ContainerSettings, Details, Expiry, FilterForm, LifecycleFilter, LifecycleRule, Moment,
     OldVersions, OnDelete, Versioning,
 };
-use lethe_gateway::conditions::WriteConditions;
-use lethe_gateway::listing::ListRequest;
+use lethe_gateway::objects::conditions::WriteConditions;
+use lethe_gateway::objects::listing::ListRequest;
 use lethe_gateway::testing::{CommitFault, Faults, MemoryDevice};
 use lethe_gateway::{Account, Error, FIRST_ACCOUNT, Gateway, Lifecycle, Options, Written};
 use std::sync::Arc;

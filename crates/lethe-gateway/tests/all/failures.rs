@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use futures::StreamExt;
 use lethe_gateway::catalogue::{ContainerSettings, Details, Object, VersionId, Versioning};
-use lethe_gateway::conditions::{TagMatch, WriteConditions};
-use lethe_gateway::listing::ListRequest;
-use lethe_gateway::multipart::{Expected, NamedPart};
+use lethe_gateway::objects::conditions::{TagMatch, WriteConditions};
+use lethe_gateway::objects::listing::ListRequest;
+use lethe_gateway::objects::multipart::{Expected, NamedPart};
+use lethe_gateway::objects::versions::Removal;
 use lethe_gateway::testing::{CommitFault, Faults, MemoryDevice};
-use lethe_gateway::versions::Removal;
 use lethe_gateway::{DeviceError, Error, FIRST_ACCOUNT, Gateway, OpenError, Options, Reader};
 use std::sync::Arc;
 

@@ -4,11 +4,11 @@
 use bytes::Bytes;
 use futures::StreamExt;
 use lethe_gateway::catalogue::{ContainerSettings, Details, UploadId, VersionId, Versioning};
-use lethe_gateway::conditions::{TagMatch, WriteConditions};
-use lethe_gateway::listing::ListRequest;
-use lethe_gateway::multipart::{Expected, NamedPart};
+use lethe_gateway::objects::conditions::{TagMatch, WriteConditions};
+use lethe_gateway::objects::listing::ListRequest;
+use lethe_gateway::objects::multipart::{Expected, NamedPart};
+use lethe_gateway::objects::versions::Removal;
 use lethe_gateway::testing::MemoryDevice;
-use lethe_gateway::versions::Removal;
 use lethe_gateway::{Account, Error, Gateway, Options, Padding, Written};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use futures::TryStreamExt;
+use lethe_gateway::auth::identity::{AccessKey, Caller, Role, User, Users};
 use lethe_gateway::catalogue::ContainerSettings;
-use lethe_gateway::identity::{AccessKey, Caller, Role, User, Users};
-use lethe_gateway::multipart::{Expected, LEAST_PART, NamedPart};
+use lethe_gateway::http::server::{self, Limits, serve};
+use lethe_gateway::objects::multipart::{Expected, LEAST_PART, NamedPart};
 use lethe_gateway::s3::S3Door;
-use lethe_gateway::server::{self, Limits, serve};
 use lethe_gateway::testing::{Faults, MemoryDevice};
 use lethe_gateway::{FIRST_ACCOUNT, Gateway, Options};
 use object_store::aws::{AmazonS3, AmazonS3Builder, Checksum};

@@ -1,9 +1,9 @@
 //! What reaches the logs: verbs and statuses, and no name, credential or signature, at any level.
 
+use lethe_gateway::auth::identity::{AccessKey, User, Users};
 use lethe_gateway::catalogue::ContainerSettings;
-use lethe_gateway::identity::{AccessKey, User, Users};
+use lethe_gateway::http::server::{self, serve};
 use lethe_gateway::s3::S3Door;
-use lethe_gateway::server::{self, serve};
 use lethe_gateway::testing::MemoryDevice;
 use lethe_gateway::{FIRST_ACCOUNT, Gateway, Options};
 use object_store::aws::AmazonS3Builder;

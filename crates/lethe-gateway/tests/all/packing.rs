@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures::TryStreamExt;
 use lethe_gateway::catalogue::{ContainerSettings, Details, Object};
-use lethe_gateway::conditions::WriteConditions;
+use lethe_gateway::objects::conditions::WriteConditions;
 use lethe_gateway::testing::{CommitFault, Event, Faults, MemoryDevice};
 use lethe_gateway::{Error, FIRST_ACCOUNT, Gateway, Options, Padding};
 use std::ops::Range;

@@ -7,7 +7,7 @@ use crate::users::file::{UsersFile, UsersFileError, hash, new_key, new_password}
 use crate::vault::home::Home;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use lethe_gateway::identity::{AccessKey, AccountName, Caller, Role, User, UserName};
+use lethe_gateway::auth::identity::{AccessKey, AccountName, Caller, Role, User, UserName};
 use std::fmt;
 use std::io::Read;
 use std::str::FromStr;

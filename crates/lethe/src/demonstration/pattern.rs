@@ -5,7 +5,7 @@
 use clap::ValueEnum;
 use futures::TryStreamExt;
 use lethe_gateway::catalogue::{ContainerSettings, Details};
-use lethe_gateway::conditions::WriteConditions;
+use lethe_gateway::objects::conditions::WriteConditions;
 use lethe_gateway::{Device, Error, FIRST_ACCOUNT, Gateway};
 use rand_core::{OsRng, RngCore, TryRngCore};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use crate::config::size::Size;
 use crate::demonstration::{CONTAINER, OBJECTS, Pattern, object_name};
-use lethe_gateway::identity::User;
+use lethe_gateway::auth::identity::User;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -250,7 +250,7 @@ With these set, try:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lethe_gateway::identity::{AccessKey, AccountName, Caller, Role};
+    use lethe_gateway::auth::identity::{AccessKey, AccountName, Caller, Role};
 
     fn summary() -> VaultSummary {
         VaultSummary {

@@ -1,7 +1,7 @@
 //! The public metrics: what the provider sees anyway, and nothing else.
 
 use crate::report::left::SuccessorFigures;
-use lethe_gateway::admin::{Figure, Kind};
+use lethe_gateway::http::admin::{Figure, Kind};
 use lethe_store::{Prices, Usage};
 use lethe_vault::Status;
 

@@ -15,7 +15,7 @@
 //! A file of before there were users holds one pair of keys at its top; it is the owner of the account `lethe`.
 
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
-use lethe_gateway::identity::{
+use lethe_gateway::auth::identity::{
     AccessKey, AccountName, Caller, NameError, PasswordError, PasswordHash, Role, User, UserName, Users,
     UsersError,
 };

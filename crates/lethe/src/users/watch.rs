@@ -1,7 +1,7 @@
 //! A running gateway takes over changes of the file of users.
 
 use crate::users::file::UsersFile;
-use lethe_gateway::identity::Users;
+use lethe_gateway::auth::identity::Users;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ impl Watched {
 mod tests {
     use super::*;
     use crate::users::file::{UsersFileError, new_key};
-    use lethe_gateway::identity::User;
+    use lethe_gateway::auth::identity::User;
 
     #[test]
     fn a_changed_file_is_taken_over_and_a_bad_one_is_not() {

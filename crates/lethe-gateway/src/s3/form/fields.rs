@@ -1,7 +1,7 @@
 //! The fields of a form that come before its file.
 
 use super::malformed;
-use crate::allowance::Allowance;
+use crate::http::allowance::Allowance;
 use bytes::Bytes;
 use futures::Stream;
 use multer::{Field, Multipart};
@@ -115,7 +115,7 @@ fn too_long() -> S3Error {
 /// Fields that are no form, or that came too slowly.
 fn broken(error: multer::Error) -> S3Error {
     let below = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-    if below.contains(crate::body_timeout::TOO_LATE) {
+    if below.contains(crate::http::body_timeout::TOO_LATE) {
         return s3_error!(RequestTimeout, "No byte of the body came within the time allowed.");
     }
     malformed()

@@ -9,10 +9,10 @@ mod signature;
 
 use super::access::Requester;
 use super::sentences::MALFORMED_POST;
-use crate::body_timeout::RequestBody;
+use crate::auth::identity::Users;
 use crate::catalogue::Moment;
-use crate::door::Verb;
-use crate::identity::Users;
+use crate::http::body_timeout::RequestBody;
+use crate::http::door::Verb;
 use bytes::Bytes;
 use fields::Fields;
 use futures::{Stream, StreamExt};
@@ -110,7 +110,9 @@ fn bucket(uri: &Uri) -> S3Result<String> {
 }
 
 /// The bytes of a body, without its trailers.
-fn pieces(mut body: RequestBody) -> impl Stream<Item = Result<Bytes, crate::body_timeout::BodyError>> + Send {
+fn pieces(
+    mut body: RequestBody,
+) -> impl Stream<Item = Result<Bytes, crate::http::body_timeout::BodyError>> + Send {
     futures::stream::poll_fn(move |context| {
         loop {
             let frame = std::task::ready!(Pin::new(&mut body).poll_frame(context));

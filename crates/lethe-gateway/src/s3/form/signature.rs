@@ -1,9 +1,9 @@
 //! The signature of a form: version 4, or 2, over the policy as it stands in the form.
 
 use super::fields::Fields;
+use crate::auth::identity::Users;
 use crate::catalogue::Moment;
-use crate::checksums::hex;
-use crate::identity::Users;
+use crate::objects::checksums::hex;
 use crate::s3::access::Requester;
 use crate::s3::version_2;
 use hmac::{Hmac, KeyInit as _, Mac as _};

@@ -1,8 +1,8 @@
 //! Where what is: the service catalogue.
 
 use super::super::target::PREFIX;
-use crate::checksums::hex;
-use crate::identity::AccountName;
+use crate::auth::identity::AccountName;
+use crate::objects::checksums::hex;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 

@@ -8,9 +8,9 @@ pub(super) mod v3;
 
 use super::Swift;
 use super::refusal::{Outcome, Refusal};
+use crate::auth::identity::{Issued, Token};
 use crate::catalogue::Moment;
 use crate::device::Device;
-use crate::identity::{Issued, Token};
 use http::StatusCode;
 use zeroize::Zeroizing;
 

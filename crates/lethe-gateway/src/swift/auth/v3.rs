@@ -1,15 +1,15 @@
 //! Version 3 of Keystone: passwords and tokens, scoped to a project, with a service catalogue.
 //!
 //! An account is a project, of the one domain that there is (`default`). A user has a name within the account and an id
-//! of its own ([`Caller::id`](crate::identity::Caller::id)).
+//! of its own ([`Caller::id`](crate::auth::identity::Caller::id)).
 
 use super::super::Swift;
 use super::super::asked::Asked;
 use super::super::dates::iso_utc;
 use super::super::refusal::{Outcome, Refusal};
 use super::{Login, catalogue, refused};
+use crate::auth::identity::{Issued, Role, Token};
 use crate::device::Device;
-use crate::identity::{Issued, Role, Token};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;

@@ -1,11 +1,11 @@
 //! A server on loopback over a device in memory, and clients of it.
 
 use bytes::Bytes;
+use lethe_gateway::auth::identity::{AccessKey, User, Users};
 use lethe_gateway::catalogue::{ContainerSettings, Details};
-use lethe_gateway::conditions::WriteConditions;
-use lethe_gateway::identity::{AccessKey, User, Users};
+use lethe_gateway::http::server::{self, serve};
+use lethe_gateway::objects::conditions::WriteConditions;
 use lethe_gateway::s3::S3Door;
-use lethe_gateway::server::{self, serve};
 use lethe_gateway::testing::MemoryDevice;
 use lethe_gateway::{FIRST_ACCOUNT, Gateway, Options};
 use object_store::aws::{AmazonS3, AmazonS3Builder};

@@ -2,7 +2,8 @@
 
 use super::running::{BATCH, BLOCK, answer_head, body, start, start_with, within};
 use http::Method;
-use lethe_gateway::{Admission, Options, server};
+use lethe_gateway::http::server;
+use lethe_gateway::{Admission, Options};
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -2,7 +2,7 @@
 
 use super::running::{Running, answer_head, body, start, within};
 use http::Method;
-use lethe_gateway::server::{self, Limits};
+use lethe_gateway::http::server::{self, Limits};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

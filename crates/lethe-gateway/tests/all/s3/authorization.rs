@@ -3,7 +3,7 @@
 use super::server::{Answer, Server, at, keys, now};
 use super::signer::Signer;
 use lethe_gateway::catalogue::{ContainerSettings, Details, UploadId};
-use lethe_gateway::conditions::WriteConditions;
+use lethe_gateway::objects::conditions::WriteConditions;
 use time::OffsetDateTime;
 
 pub(crate) struct Verb {

@@ -1,9 +1,9 @@
 //! A gateway in memory with several users, and requests to it as they go over the wire.
 
 use super::signer::Signer;
-use lethe_gateway::identity::{AccessKey, Caller, Role, User, Users};
+use lethe_gateway::auth::identity::{AccessKey, Caller, Role, User, Users};
+use lethe_gateway::http::server::{Options as ServerOptions, serve};
 use lethe_gateway::s3::S3Door;
-use lethe_gateway::server::{Options as ServerOptions, serve};
 use lethe_gateway::testing::MemoryDevice;
 use lethe_gateway::{Account, Gateway, Options};
 use std::net::SocketAddr;

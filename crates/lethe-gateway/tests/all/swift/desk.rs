@@ -1,8 +1,8 @@
 //! A running Swift door with users, and raw requests to it.
 
+use lethe_gateway::auth::identity::{Caller, PasswordHash, Role, User, Users};
 use lethe_gateway::catalogue::{Clock, Moment};
-use lethe_gateway::identity::{Caller, PasswordHash, Role, User, Users};
-use lethe_gateway::server::{self, serve};
+use lethe_gateway::http::server::{self, serve};
 use lethe_gateway::swift::{Address, SwiftDoor};
 use lethe_gateway::testing::MemoryDevice;
 use lethe_gateway::{Gateway, Options, Padding};

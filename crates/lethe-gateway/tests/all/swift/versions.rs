@@ -2,7 +2,7 @@
 
 use super::desk::{Client, start};
 use lethe_gateway::catalogue::Versioning;
-use lethe_gateway::listing::ListRequest;
+use lethe_gateway::objects::listing::ListRequest;
 
 #[tokio::test]
 async fn versions_come_back_one_after_the_other() {

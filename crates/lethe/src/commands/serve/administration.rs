@@ -7,7 +7,7 @@ use crate::report::page::{Sources, leave_link};
 use crate::runtime::output::say;
 use anyhow::{Context, Result};
 use axum::Router;
-use lethe_gateway::admin;
+use lethe_gateway::http::admin;
 use lethe_gateway::page::{self, Guard, Page};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 
 use crate::config::Settings;
 use anyhow::{Context, Result};
-use lethe_gateway::identity::Users;
+use lethe_gateway::auth::identity::Users;
+use lethe_gateway::http::server::{Limits, Options, serve};
 use lethe_gateway::s3::S3Door;
-use lethe_gateway::server::{Limits, Options, serve};
 use lethe_gateway::swift::{Address, SwiftDoor};
 use lethe_gateway::{Admission, Device, Gateway, Tls};
 use std::net::TcpListener;

@@ -13,7 +13,7 @@ use crate::vault::opened::{self, Following, Left};
 use crate::vault::parameters::summary;
 use anyhow::{Context, Result};
 use lethe_gateway::Tls;
-use lethe_gateway::identity::User;
+use lethe_gateway::auth::identity::User;
 use lethe_store::{Prices, Versioning};
 use lethe_vault::VaultParameters;
 use std::net::TcpListener;

@@ -1,0 +1,321 @@
+//! Tokens: what stands for a login until it expires.
+
+use super::{AccountName, Caller, PasswordHash, Proven, UserName, Users};
+use crate::catalogue::Moment;
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::time::Duration;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+/// How long a token is good, unless it is said otherwise.
+const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
+/// Tokens of one user at a time. One more ends the oldest.
+const MOST_OF_A_USER: usize = 1000;
+
+/// A token as a client holds it: 256 random bits in hexadecimal. Wiped when dropped.
+pub struct Token(Zeroizing<String>);
+
+impl Token {
+    /// The text that the client sends with each request.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// Whom a token stands for, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issued {
+    /// Who logged in.
+    pub caller: Caller,
+    /// When.
+    pub issued: Moment,
+    /// From when on the token is worth nothing.
+    pub expires: Moment,
+}
+
+/// The tokens of a running gateway. They are held in memory only, each as its SHA-256: whoever reads that memory has
+/// no token, and a restart ends them all.
+pub struct Tokens {
+    lifetime: Duration,
+    most: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// By the first half of the hash.
+    entries: HashMap<Half, Entry>,
+    /// Those of a user, the oldest first: they expire in this order.
+    order: HashMap<Holder, VecDeque<Half>>,
+}
+
+type Half = [u8; 16];
+type Holder = (AccountName, UserName);
+
+fn holder(caller: &Caller) -> Holder {
+    (caller.account.clone(), caller.user.clone())
+}
+
+struct Entry {
+    rest: Half,
+    issued: Issued,
+    /// What the password was then: a token does not outlive it.
+    password: Option<PasswordHash>,
+}
+
+impl Default for Tokens {
+    fn default() -> Self {
+        Tokens::new(LIFETIME, MOST_OF_A_USER)
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tokens(..)")
+    }
+}
+
+impl Tokens {
+    /// No tokens yet. Each will be good for `lifetime`, and of a user at most `most` at a time.
+    pub fn new(lifetime: Duration, most: usize) -> Self {
+        Tokens { lifetime, most: most.max(1), held: Mutex::default() }
+    }
+
+    /// A token for one of `users` who has just proved to be it. `None` if the user is gone meanwhile or has another
+    /// password, or if the system gives no random numbers.
+    pub fn issue(&self, users: &Users, proven: &Proven, now: Moment) -> Option<(Token, Issued)> {
+        let lifetime = u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX);
+        self.issue_until(users, proven, now, Moment(now.0.saturating_add(lifetime)))
+    }
+
+    /// Another token for who has one: it ends when that one does. `None` if that one is worth nothing.
+    pub fn exchange(&self, users: &Users, token: &str, now: Moment) -> Option<(Token, Issued)> {
+        let (issued, password) = self.find(users, token, now)?;
+        self.issue_until(users, &Proven { caller: issued.caller, password }, now, issued.expires)
+    }
+
+    fn issue_until(
+        &self,
+        users: &Users,
+        proven: &Proven,
+        now: Moment,
+        expires: Moment,
+    ) -> Option<(Token, Issued)> {
+        let Proven { caller, password } = proven;
+        if users.user(&caller.account, &caller.user)?.password != *password {
+            return None;
+        }
+        let mut random = Zeroizing::new([0u8; 32]);
+        getrandom::fill(&mut *random).ok()?;
+        let token = Token(Zeroizing::new(crate::objects::checksums::hex(&*random)));
+        let (half, rest) = halves(token.as_str());
+        let issued = Issued { caller: caller.clone(), issued: now, expires };
+        let mut held = self.held.lock();
+        held.make_room(&holder(caller), self.most, now);
+        held.entries.insert(half, Entry { rest, issued: issued.clone(), password: password.clone() });
+        held.order.entry(holder(caller)).or_default().push_back(half);
+        Some((token, issued))
+    }
+
+    /// Whom a token stands for: its user as `users` has it now. `None` if it was never issued, has expired, was
+    /// revoked, or if the user is gone or has another password since.
+    pub fn look_up(&self, users: &Users, token: &str, now: Moment) -> Option<Issued> {
+        self.find(users, token, now).map(|(issued, _)| issued)
+    }
+
+    fn find(&self, users: &Users, token: &str, now: Moment) -> Option<(Issued, Option<PasswordHash>)> {
+        let (half, rest) = halves(token);
+        let (mut issued, password) = {
+            let held = self.held.lock();
+            // Finding the entry tells at most something of the hash, which tells nothing of the token.
+            let entry = held.entries.get(&half)?;
+            if !bool::from(entry.rest.ct_eq(&rest)) || entry.issued.expires <= now {
+                return None;
+            }
+            (entry.issued.clone(), entry.password.clone())
+        };
+        let user = users.user(&issued.caller.account, &issued.caller.user)?;
+        if user.password != password {
+            return None;
+        }
+        issued.caller = user.caller;
+        Some((issued, password))
+    }
+
+    /// Ends a token at once; one that is not known is none already.
+    pub fn revoke(&self, token: &str) {
+        let (half, _) = halves(token);
+        let mut held = self.held.lock();
+        if let Some(entry) = held.entries.remove(&half)
+            && let Some(order) = held.order.get_mut(&holder(&entry.issued.caller))
+        {
+            order.retain(|&other| other != half);
+        }
+    }
+}
+
+impl Held {
+    /// Drops what has expired of a user, and the oldest of the others until one more fits.
+    fn make_room(&mut self, holder: &Holder, most: usize, now: Moment) {
+        let Some(order) = self.order.get_mut(holder) else { return };
+        order.retain(|half| {
+            let is_good = self.entries.get(half).is_some_and(|entry| entry.issued.expires > now);
+            if !is_good {
+                self.entries.remove(half);
+            }
+            is_good
+        });
+        while order.len() >= most
+            && let Some(oldest) = order.pop_front()
+        {
+            self.entries.remove(&oldest);
+        }
+    }
+}
+
+fn halves(token: &str) -> (Half, Half) {
+    let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    let (mut half, mut rest) = ([0; 16], [0; 16]);
+    half.copy_from_slice(&hash[..16]);
+    rest.copy_from_slice(&hash[16..]);
+    (half, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{AccessKey, PasswordHash, Role, User, UserName};
+    use super::*;
+
+    const NOW: Moment = Moment(1_000_000);
+
+    fn later(milliseconds: u64) -> Moment {
+        Moment(NOW.0 + milliseconds)
+    }
+
+    fn user(account: &str, password: &str) -> User {
+        let caller = Caller { account: account.parse().unwrap(), user: UserName::first(), role: Role::Owner };
+        let keys = vec![AccessKey::new(account, "s")];
+        User { caller, password: Some(PasswordHash::of(password.as_bytes()).unwrap()), keys }
+    }
+
+    fn tokens() -> Tokens {
+        Tokens::new(Duration::from_millis(100), 3)
+    }
+
+    #[test]
+    fn a_token_stands_for_its_user_until_it_expires() {
+        let (ann, bob) = (user("ann", "x"), user("bob", "y"));
+        let users = Users::new(vec![ann.clone(), bob.clone()]).unwrap();
+        let tokens = tokens();
+        let (first, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        let (second, issued) = tokens.issue(&users, &Proven::of(&bob), NOW).unwrap();
+        assert_eq!(issued.expires, later(100));
+        assert_eq!(tokens.look_up(&users, first.as_str(), later(99)).unwrap().caller, ann.caller);
+        assert_eq!(tokens.look_up(&users, second.as_str(), later(99)).unwrap().caller, bob.caller);
+        assert_eq!(tokens.look_up(&users, first.as_str(), later(100)), None);
+    }
+
+    #[test]
+    fn a_token_is_256_random_bits_and_a_changed_one_is_none() {
+        let ann = user("ann", "x");
+        let users = Users::new(vec![ann.clone()]).unwrap();
+        let tokens = tokens();
+        let (token, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        let (other, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        assert_eq!(token.as_str().len(), 64);
+        assert_ne!(token.as_str(), other.as_str());
+        for at in 0..64 {
+            let mut changed = token.as_str().to_owned();
+            let digit = if &changed[at..=at] == "0" { "1" } else { "0" };
+            changed.replace_range(at..=at, digit);
+            assert_eq!(tokens.look_up(&users, &changed, NOW), None);
+        }
+        assert_eq!(tokens.look_up(&users, "", NOW), None);
+    }
+
+    #[test]
+    fn a_revoked_token_is_none_and_the_others_stay() {
+        let ann = user("ann", "x");
+        let users = Users::new(vec![ann.clone()]).unwrap();
+        let tokens = tokens();
+        let (first, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        let (second, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        tokens.revoke(first.as_str());
+        tokens.revoke("never issued");
+        assert_eq!(tokens.look_up(&users, first.as_str(), NOW), None);
+        assert!(tokens.look_up(&users, second.as_str(), NOW).is_some());
+    }
+
+    #[test]
+    fn a_user_has_a_bounded_number_of_tokens_and_takes_none_from_others() {
+        let (ann, mut bob) = (user("ann", "x"), user("ann", "y"));
+        bob.caller.user = "bob".parse().unwrap();
+        bob.keys.clear();
+        let users = Users::new(vec![ann.clone(), bob.clone()]).unwrap();
+        let tokens = tokens();
+        let (of_bob, _) = tokens.issue(&users, &Proven::of(&bob), NOW).unwrap();
+        let all: Vec<Token> =
+            (0..10).map(|_| tokens.issue(&users, &Proven::of(&ann), NOW).unwrap().0).collect();
+        let good = |token: &Token| tokens.look_up(&users, token.as_str(), NOW).is_some();
+        assert_eq!(all.iter().map(good).collect::<Vec<_>>(), [vec![false; 7], vec![true; 3]].concat());
+        assert!(good(&of_bob));
+        assert_eq!(tokens.held.lock().entries.len(), 4);
+        // What has expired takes no memory once the user logs in again.
+        tokens.issue(&users, &Proven::of(&ann), later(500)).unwrap();
+        assert_eq!(tokens.held.lock().entries.len(), 2);
+    }
+
+    #[test]
+    fn a_token_does_not_outlive_its_user_or_the_password_and_follows_the_role() {
+        let ann = user("ann", "x");
+        let users = Users::new(vec![ann.clone()]).unwrap();
+        let tokens = tokens();
+        let (token, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        let mut demoted = ann.clone();
+        demoted.caller.role = Role::Member;
+        users.replace(vec![demoted]).unwrap();
+        assert_eq!(tokens.look_up(&users, token.as_str(), NOW).unwrap().caller.role, Role::Member);
+        users.replace(vec![user("ann", "another")]).unwrap();
+        assert_eq!(tokens.look_up(&users, token.as_str(), NOW), None);
+        users.replace(vec![ann.clone()]).unwrap();
+        assert!(tokens.look_up(&users, token.as_str(), NOW).is_some());
+        users.replace(vec![]).unwrap();
+        assert_eq!(tokens.look_up(&users, token.as_str(), NOW), None);
+        assert!(tokens.issue(&users, &Proven::of(&ann), NOW).is_none());
+    }
+
+    #[test]
+    fn who_proved_an_old_password_while_it_was_changed_gets_no_token() {
+        let (old, new) = (user("ann", "x"), user("ann", "another"));
+        let users = Users::new(vec![old.clone()]).unwrap();
+        let tokens = tokens();
+        let (token, _) = tokens.issue(&users, &Proven::of(&old), NOW).unwrap();
+        assert!(tokens.exchange(&users, token.as_str(), NOW).is_some());
+        users.replace(vec![new.clone()]).unwrap();
+        assert!(tokens.issue(&users, &Proven::of(&old), NOW).is_none());
+        assert!(tokens.exchange(&users, token.as_str(), NOW).is_none());
+        assert!(tokens.issue(&users, &Proven::of(&new), NOW).is_some());
+    }
+
+    #[test]
+    fn the_token_itself_is_not_held() {
+        let ann = user("ann", "x");
+        let users = Users::new(vec![ann.clone()]).unwrap();
+        let tokens = tokens();
+        let (token, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
+        let held = tokens.held.lock();
+        let kept: Vec<u8> =
+            held.entries.iter().flat_map(|(half, entry)| [*half, entry.rest].concat()).collect();
+        assert_eq!(crate::objects::checksums::hex(&kept).len(), 64);
+        assert_ne!(crate::objects::checksums::hex(&kept), token.as_str());
+    }
+}

@@ -1,0 +1,219 @@
+//! The values of rows: CBOR maps with numbered fields, so that a later format can add fields and read older rows.
+
+use crate::catalogue::{
+    AccountSettings, Completed, ContainerSettings, Details, Moment, Object, Part, Segment, Upload, UploadId,
+    Version,
+};
+use crate::objects::allocate::Run;
+use crate::objects::checksums::{Algorithm, Checksum, Coverage};
+use crate::objects::packing::Location;
+use minicbor::{Decode, Encode};
+
+#[derive(Encode, Decode)]
+#[cbor(map)]
+pub(super) struct FormatRow {
+    #[n(0)]
+    pub(super) format: u32,
+    #[n(1)]
+    pub(super) block_bytes: u64,
+}
+
+#[derive(Encode, Decode)]
+#[cbor(transparent)]
+pub(super) struct AccountRow {
+    #[n(0)]
+    pub(super) settings: AccountSettings,
+}
+
+#[derive(Encode, Decode)]
+#[cbor(transparent)]
+pub(super) struct ContainerRow {
+    #[n(0)]
+    pub(super) settings: ContainerSettings,
+}
+
+#[derive(Encode, Decode)]
+#[cbor(map)]
+pub(super) struct SegmentRow {
+    #[n(0)]
+    pub(super) bytes: u64,
+    /// Runs of blocks, if it has blocks of its own.
+    #[n(1)]
+    #[cbor(default)]
+    pub(super) runs: Vec<Run>,
+    /// The fragment that it is, if it shares a block.
+    #[n(2)]
+    pub(super) fragment: Option<u64>,
+}
+
+/// Where a fragment is: its bytes, or the block and the place in it.
+#[derive(Encode, Decode)]
+pub(super) enum FragmentRow {
+    #[n(0)]
+    Waiting(#[cbor(n(0), with = "minicbor::bytes")] Vec<u8>),
+    #[n(1)]
+    Packed {
+        #[n(0)]
+        block: u64,
+        #[n(1)]
+        offset: u64,
+        #[n(2)]
+        bytes: u64,
+    },
+}
+
+#[derive(Encode, Decode)]
+#[cbor(map)]
+pub(super) struct ObjectRow {
+    #[n(0)]
+    pub(super) details: Details,
+    #[n(1)]
+    pub(super) etag: String,
+    #[n(2)]
+    pub(super) checksum: Option<Checksum>,
+    #[n(3)]
+    pub(super) modified: Moment,
+    #[n(4)]
+    pub(super) segments: Vec<SegmentRow>,
+    /// What is kept of its upload in parts.
+    #[n(5)]
+    pub(super) completed: Option<CompletedRow>,
+    /// Left out of the only version that there ever was.
+    #[n(8)]
+    pub(super) version: Option<Version>,
+}
+
+#[derive(Encode, Decode)]
+#[cbor(map)]
+pub(super) struct CompletedRow {
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub(super) upload: [u8; 16],
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub(super) checksums: Vec<u8>,
+}
+
+#[derive(Encode, Decode)]
+#[cbor(map)]
+pub(super) struct UploadRow {
+    #[n(0)]
+    pub(super) account: String,
+    #[n(1)]
+    pub(super) container: String,
+    #[n(2)]
+    pub(super) key: String,
+    #[n(3)]
+    pub(super) details: Details,
+    #[n(4)]
+    pub(super) checksum: Option<(Algorithm, Coverage)>,
+    #[n(5)]
+    pub(super) started: Moment,
+    #[n(6)]
+    pub(super) initiator: Option<String>,
+}
+
+#[derive(Encode, Decode)]
+#[cbor(map)]
+pub(super) struct PartRow {
+    #[n(0)]
+    pub(super) segment: SegmentRow,
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub(super) md5: [u8; 16],
+    #[n(2)]
+    pub(super) checksum: Option<Checksum>,
+    #[n(3)]
+    pub(super) modified: Moment,
+    #[n(4)]
+    pub(super) crc64nvme: Option<u64>,
+}
+
+impl From<&Completed> for CompletedRow {
+    fn from(completed: &Completed) -> Self {
+        CompletedRow { upload: completed.upload.0, checksums: completed.checksums.to_vec() }
+    }
+}
+
+impl From<CompletedRow> for Completed {
+    fn from(row: CompletedRow) -> Self {
+        Completed { upload: UploadId(row.upload), checksums: row.checksums.into() }
+    }
+}
+
+impl From<&Segment> for SegmentRow {
+    fn from(segment: &Segment) -> Self {
+        let mut runs: Vec<Run> = Vec::new();
+        for run in segment.runs() {
+            match runs.last_mut() {
+                Some(last) if last.start + last.blocks == run.start => last.blocks += run.blocks,
+                _ => runs.push(run),
+            }
+        }
+        SegmentRow {
+            bytes: segment.bytes,
+            runs,
+            fragment: segment.fragment().map(|fragment| fragment.id().0),
+        }
+    }
+}
+
+pub(super) fn fragment(bytes: u64, location: &Location) -> Vec<u8> {
+    encode(&match location {
+        Location::Waiting(bytes) => FragmentRow::Waiting(bytes.to_vec()),
+        Location::Packed { pack, offset } => {
+            FragmentRow::Packed { block: pack.block(), offset: *offset, bytes }
+        }
+    })
+}
+
+/// A row's value.
+pub(super) fn encode(row: &impl minicbor::Encode<()>) -> Vec<u8> {
+    minicbor::to_vec(row).expect("writing to memory does not fail")
+}
+
+/// What a value says, if it is a whole row of this kind and nothing more.
+pub(super) fn decode<'b, T: minicbor::Decode<'b, ()>>(value: &'b [u8]) -> Option<T> {
+    let mut decoder = minicbor::Decoder::new(value);
+    let row = decoder.decode().ok()?;
+    (decoder.position() == value.len()).then_some(row)
+}
+
+pub(super) fn account(settings: &AccountSettings) -> Vec<u8> {
+    encode(&AccountRow { settings: settings.clone() })
+}
+
+pub(super) fn container(settings: &ContainerSettings) -> Vec<u8> {
+    encode(&ContainerRow { settings: settings.clone() })
+}
+
+pub(super) fn object(object: &Object) -> Vec<u8> {
+    encode(&ObjectRow {
+        details: object.details.clone(),
+        etag: object.etag.clone(),
+        checksum: object.checksum.clone(),
+        modified: object.modified,
+        segments: object.segments.iter().map(|segment| SegmentRow::from(&**segment)).collect(),
+        completed: object.completed.as_deref().map(CompletedRow::from),
+        version: (object.version != Version::default()).then_some(object.version),
+    })
+}
+
+pub(super) fn upload(upload: &Upload) -> Vec<u8> {
+    encode(&UploadRow {
+        account: upload.account.clone(),
+        container: upload.container.clone(),
+        key: upload.key.clone(),
+        details: upload.details.clone(),
+        checksum: upload.checksum,
+        started: upload.started,
+        initiator: upload.initiator.clone(),
+    })
+}
+
+pub(super) fn part(part: &Part) -> Vec<u8> {
+    encode(&PartRow {
+        segment: SegmentRow::from(&*part.segment),
+        md5: part.md5,
+        checksum: part.checksum.clone(),
+        modified: part.modified,
+        crc64nvme: part.crc64nvme,
+    })
+}

@@ -1,0 +1,483 @@
+//! The catalogue as rows, under a row that numbers the format.
+//!
+//! | key | value |
+//! |---|---|
+//! | `0` | format number, bytes of a block |
+//! | `1` account | what is set |
+//! | `2` account `0` container | what is set |
+//! | `3` fragment (u64, big-endian) | the bytes of a small object, or the block and the place in it that they are in |
+//! | `4` account `0` container `0` key | details, ETag, checksum, modified, segments (bytes, runs of blocks or a fragment), of an upload in parts its id and the parts' checksums |
+//! | `5` upload id | account, container, key, details, checksum, started |
+//! | `6` upload id, part number (u16, big-endian) | segment, MD5, checksum, modified, CRC64NVME |
+//! | `8` account `0` container `0` key, order (u64, its complement, big-endian) | as `4`: a version that its key does not stand for |
+//!
+//! One look-up, under `4`, finds the object that a key stands for. Its other versions, delete markers among them, follow one
+//! another under `8`, the newest first. A vault in which no old version was ever kept has no such row.
+//!
+//! Free blocks are those that no row names. A crash before a commit leaves blocks that no row names: free ones.
+
+mod encoding;
+mod format_1;
+mod key;
+
+use crate::catalogue::{
+    Catalogue, Change, Container, FragmentChanges, ORDERS, Object, ObjectName, Part, Place, Segment, Upload,
+};
+use crate::device::{Row, RowChange};
+use crate::error::OpenError;
+use crate::objects::allocate::{Allocator, Run};
+use crate::objects::packing::{Fragment, FragmentId, Location, Pack};
+use encoding::{AccountRow, ContainerRow, FormatRow, FragmentRow, ObjectRow, PartRow, SegmentRow, UploadRow};
+pub(crate) use key::RowKey;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The number of the format written and read here.
+pub(crate) const FORMAT: u32 = 2;
+
+/// The rows of an empty catalogue.
+pub(crate) fn first_rows(block_bytes: usize) -> Vec<RowChange> {
+    let row = FormatRow { format: FORMAT, block_bytes: block_bytes as u64 };
+    vec![(RowKey::Format.bytes(), Some(encoding::encode(&row)))]
+}
+
+/// The changes that make stored rows ones of the present format, what they hold being `account`'s; `None` if they are
+/// of it already or cannot be read, which loading them then says better.
+pub(crate) fn upgrade(rows: &[Row], account: &str) -> Option<Vec<RowChange>> {
+    let (_, value) = rows.iter().find(|(key, _)| *key == RowKey::Format.bytes())?;
+    (format_number(value)? == format_1::NUMBER).then(|| format_1::upgrade(rows, account)).flatten()
+}
+
+/// The number in a format's row, of whichever format.
+fn format_number(value: &[u8]) -> Option<u32> {
+    if format_1::read_format(value).is_some() && value.starts_with(&format_1::NUMBER.to_le_bytes()) {
+        return Some(format_1::NUMBER);
+    }
+    // A newer format may say more in its row: unknown fields are passed over.
+    let row: FormatRow = minicbor::decode(value).ok()?;
+    Some(row.format)
+}
+
+impl Catalogue {
+    /// The row of this key as the catalogue stands.
+    fn row(&self, key: &RowKey) -> Option<Vec<u8>> {
+        match key {
+            RowKey::Format => None,
+            RowKey::Account(name) => {
+                self.accounts.get(name).map(|account| encoding::account(&account.settings))
+            }
+            RowKey::Container(account, name) => {
+                let container = self.container(account, name).ok()?;
+                Some(encoding::container(&container.settings))
+            }
+            RowKey::Fragment(id) => {
+                let fragment = self.shelf.get(*id)?;
+                Some(encoding::fragment(fragment.bytes(), &fragment.location()))
+            }
+            RowKey::Object(account, container, key) => {
+                let object = self.container(account, container).ok()?.objects.get(key);
+                object.map(|object| encoding::object(object))
+            }
+            RowKey::Upload(id) => self.uploads.get(id).map(encoding::upload),
+            RowKey::Part(id, number) => {
+                self.uploads.get(id)?.parts.get(number).map(|part| encoding::part(part))
+            }
+            RowKey::Version(account, container, key, order) => {
+                let old = self.container(account, container).ok()?.old(key, *order);
+                old.map(|old| encoding::object(old))
+            }
+        }
+    }
+
+    fn changed_rows(
+        &self,
+        changes: &[Change],
+        fragments: &FragmentChanges,
+    ) -> BTreeMap<RowKey, Option<Vec<u8>>> {
+        let mut rows = BTreeMap::new();
+        for change in changes {
+            match change {
+                Change::PutAccount { name, settings } => {
+                    rows.insert(RowKey::Account(name.clone()), Some(encoding::account(settings)));
+                }
+                Change::PutContainer { account, name, settings } => {
+                    let key = RowKey::Container(account.clone(), name.clone());
+                    rows.insert(key, Some(encoding::container(settings)));
+                }
+                Change::DropContainer { account, name } => {
+                    rows.insert(RowKey::Container(account.clone(), name.clone()), None);
+                }
+                Change::PutObject { at, object } => {
+                    rows.insert(RowKey::object(at), Some(encoding::object(object)));
+                }
+                Change::DropObject { at } => {
+                    rows.insert(RowKey::object(at), None);
+                }
+                Change::PutVersion { at, object } => {
+                    let key = RowKey::version(at, object.version.order);
+                    rows.insert(key, Some(encoding::object(object)));
+                }
+                Change::DropVersion { at, order } => {
+                    rows.insert(RowKey::version(at, *order), None);
+                }
+                Change::AddUpload { id, upload } => {
+                    rows.insert(RowKey::Upload(*id), Some(encoding::upload(upload)));
+                }
+                Change::DropUpload { id } => {
+                    rows.insert(RowKey::Upload(*id), None);
+                    if let Some(upload) = self.uploads.get(id) {
+                        for &number in upload.parts.keys() {
+                            rows.insert(RowKey::Part(*id, number), None);
+                        }
+                    }
+                }
+                Change::PutPart { id, number, part } => {
+                    rows.insert(RowKey::Part(*id, *number), Some(encoding::part(part)));
+                }
+                Change::MoveFragments { moves } => {
+                    for (id, location) in moves {
+                        let bytes = self.shelf.get(*id).map_or(0, |fragment| fragment.bytes());
+                        rows.insert(RowKey::Fragment(*id), Some(encoding::fragment(bytes, location)));
+                    }
+                }
+            }
+        }
+        rows.extend(fragments.dropped.iter().map(|&id| (RowKey::Fragment(id), None)));
+        for (&id, fragment) in &fragments.added {
+            let row = encoding::fragment(fragment.bytes(), &fragment.location());
+            rows.insert(RowKey::Fragment(id), Some(row));
+        }
+        rows
+    }
+
+    /// The rows to commit for these changes, and the rows that would take them back.
+    pub(crate) fn rows_of(
+        &self,
+        changes: &[Change],
+        fragments: &FragmentChanges,
+    ) -> (Vec<RowChange>, Vec<RowChange>) {
+        let rows = self.changed_rows(changes, fragments);
+        let back = rows.keys().map(|key| (key.bytes(), self.row(key))).collect();
+        let forth = rows.into_iter().map(|(key, value)| (key.bytes(), value)).collect();
+        (forth, back)
+    }
+
+    /// Reads the rows back and claims the blocks that they name.
+    pub(crate) fn load(
+        mut rows: Vec<Row>,
+        allocator: &Arc<Allocator>,
+        block_bytes: usize,
+    ) -> Result<Catalogue, OpenError> {
+        rows.sort();
+        let count = rows.len();
+        let mut catalogue = Catalogue::default();
+        let mut loader = Loader {
+            allocator,
+            block_bytes: block_bytes as u64,
+            packs: BTreeMap::new(),
+            fragments: BTreeMap::new(),
+        };
+        for (index, (key, value)) in rows.iter().enumerate() {
+            let key = RowKey::parse(key);
+            let corrupt = |why| OpenError::Corrupt {
+                row: index + 1,
+                rows: count,
+                kind: key.as_ref().map_or("of no known kind", RowKey::kind),
+                why,
+            };
+            let key = key.as_ref().ok_or_else(|| corrupt("has a key that cannot be read"))?;
+            if index == 0 && *key != RowKey::Format {
+                return Err(corrupt("stands where the format's row should be"));
+            }
+            match key {
+                RowKey::Format => loader.check_format(value, &corrupt)?,
+                _ => loader.load(&mut catalogue, key, value).map_err(&corrupt)?,
+            }
+        }
+        match loader.fragments.is_empty() {
+            true => Ok(catalogue),
+            false => Err(OpenError::Corrupt {
+                row: count,
+                rows: count,
+                kind: "the last one",
+                why: "is not followed by the objects that some bytes belong to",
+            }),
+        }
+    }
+}
+
+struct Loader<'a> {
+    allocator: &'a Arc<Allocator>,
+    block_bytes: u64,
+    /// By their blocks, with the bytes that are taken.
+    packs: BTreeMap<u64, (Arc<Pack>, BTreeMap<u64, u64>)>,
+    /// Those that no object was read for so far.
+    fragments: BTreeMap<FragmentId, Arc<Fragment>>,
+}
+
+const UNREADABLE: &str = "cannot be decoded";
+
+impl Loader<'_> {
+    fn check_format(
+        &self,
+        value: &[u8],
+        corrupt: &dyn Fn(&'static str) -> OpenError,
+    ) -> Result<(), OpenError> {
+        let found = format_number(value).ok_or_else(|| corrupt(UNREADABLE))?;
+        if found < FORMAT {
+            return Err(OpenError::OlderFormat { found, known: FORMAT });
+        }
+        if found > FORMAT {
+            return Err(OpenError::Format { found, known: FORMAT });
+        }
+        let row: FormatRow = encoding::decode(value).ok_or_else(|| corrupt(UNREADABLE))?;
+        if row.block_bytes != self.block_bytes {
+            return Err(OpenError::BlockBytes { found: row.block_bytes, block_bytes: self.block_bytes });
+        }
+        Ok(())
+    }
+
+    /// Rows come in the order of their keys: containers and fragments before objects, uploads before parts.
+    fn load(&mut self, catalogue: &mut Catalogue, key: &RowKey, value: &[u8]) -> Result<(), &'static str> {
+        match key {
+            RowKey::Format => {}
+            RowKey::Account(name) => {
+                let row: AccountRow = read(value)?;
+                catalogue.accounts.entry(name.clone()).or_default().settings = Arc::new(row.settings);
+            }
+            RowKey::Container(account, name) => {
+                let row: ContainerRow = read(value)?;
+                let account = catalogue.accounts.entry(account.clone()).or_default();
+                account.containers.insert(name.clone(), Container::new(Arc::new(row.settings)));
+            }
+            RowKey::Fragment(id) => {
+                let fragment = self.fragment(*id, read(value)?)?;
+                self.fragments.insert(*id, fragment);
+            }
+            RowKey::Object(account, container, key) => {
+                let object = Arc::new(self.object(read(value)?)?);
+                if catalogue.container(account, container).is_err() {
+                    return Err("belongs to a container that does not exist");
+                }
+                if object.version.is_marker {
+                    return Err("is a delete marker, and its key stands for it");
+                }
+                let at = ObjectName::new(account, container, key);
+                catalogue.apply_stored(Change::PutObject { at, object });
+            }
+            RowKey::Version(account, container, key, order) => {
+                let at = ObjectName::new(account, container, key);
+                self.load_version(catalogue, at, *order, value)?;
+            }
+            RowKey::Upload(id) => {
+                let row: UploadRow = read(value)?;
+                if catalogue.container(&row.account, &row.container).is_err() {
+                    return Err("belongs to a container that does not exist");
+                }
+                let upload = Upload {
+                    account: row.account,
+                    container: row.container,
+                    key: row.key,
+                    details: row.details,
+                    checksum: row.checksum,
+                    started: row.started,
+                    initiator: row.initiator,
+                    parts: BTreeMap::new(),
+                };
+                catalogue.apply_stored(Change::AddUpload { id: *id, upload: Box::new(upload) });
+            }
+            RowKey::Part(id, number) => {
+                let row: PartRow = read(value)?;
+                let part = Part {
+                    segment: self.segment(row.segment)?,
+                    md5: row.md5,
+                    checksum: row.checksum,
+                    modified: row.modified,
+                    crc64nvme: row.crc64nvme,
+                };
+                if !catalogue.uploads.contains_key(id) {
+                    return Err("belongs to an upload that does not exist");
+                }
+                catalogue.apply_stored(Change::PutPart { id: *id, number: *number, part: Arc::new(part) });
+            }
+        }
+        Ok(())
+    }
+
+    /// The versions of a key come after what it stands for, the newest first.
+    fn load_version(
+        &mut self,
+        catalogue: &mut Catalogue,
+        at: ObjectName,
+        order: u64,
+        value: &[u8],
+    ) -> Result<(), &'static str> {
+        let object = Arc::new(self.object(read(value)?)?);
+        let Ok(holder) = catalogue.container(&at.account, &at.container) else {
+            return Err("belongs to a container that does not exist");
+        };
+        if object.version.order != order {
+            return Err("is not the version that its key names");
+        }
+        if holder.versions(&at.key).next().is_some_and(|newest| newest.version.order <= order) {
+            return Err("is no older than what its key stands for");
+        }
+        catalogue.apply_stored(Change::PutVersion { at, object });
+        Ok(())
+    }
+
+    fn object(&mut self, row: ObjectRow) -> Result<Object, &'static str> {
+        let version = row.version.unwrap_or_default();
+        if version.order > ORDERS {
+            return Err("has a place among its versions that is out of range");
+        }
+        let segments: Result<Vec<_>, _> =
+            row.segments.into_iter().map(|segment| self.segment(segment)).collect();
+        let segments = segments?;
+        if version.is_marker && !segments.is_empty() {
+            return Err("is a delete marker, and holds bytes");
+        }
+        Ok(Object {
+            details: row.details,
+            etag: row.etag,
+            checksum: row.checksum,
+            modified: row.modified,
+            segments,
+            completed: row.completed.map(|row| Arc::new(row.into())),
+            version,
+        })
+    }
+
+    fn segment(&mut self, row: SegmentRow) -> Result<Arc<Segment>, &'static str> {
+        if let Some(id) = row.fragment {
+            let fragment =
+                self.fragments.remove(&FragmentId(id)).ok_or("names bytes that it does not have")?;
+            if fragment.bytes() != row.bytes || !row.runs.is_empty() {
+                return Err("names bytes that are not its own");
+            }
+            return Ok(Arc::new(Segment { bytes: row.bytes, place: Place::Fragment(fragment) }));
+        }
+        let lease = self.allocator.claim(row.runs).ok_or(TAKEN)?;
+        if lease.len() < row.bytes.div_ceil(self.block_bytes) {
+            return Err("has more bytes than its blocks hold");
+        }
+        Ok(Arc::new(Segment { bytes: row.bytes, place: Place::Blocks(vec![Arc::new(lease)]) }))
+    }
+
+    fn fragment(&mut self, id: FragmentId, row: FragmentRow) -> Result<Arc<Fragment>, &'static str> {
+        let (block, offset, bytes) = match row {
+            FragmentRow::Waiting(bytes) => {
+                return Ok(Fragment::new(id, bytes.len() as u64, Location::Waiting(bytes.into())));
+            }
+            FragmentRow::Packed { block, offset, bytes } => (block, offset, bytes),
+        };
+        let end = offset.checked_add(bytes).filter(|&end| end <= self.block_bytes);
+        let end = end.ok_or("does not lie within a block")?;
+        if !self.packs.contains_key(&block) {
+            let lease = self.allocator.claim(vec![Run { start: block, blocks: 1 }]).ok_or(TAKEN)?;
+            self.packs.insert(block, (Pack::new(lease), BTreeMap::new()));
+        }
+        let (pack, taken) = self.packs.get_mut(&block).ok_or(TAKEN)?;
+        if taken.range(..end).next_back().is_some_and(|(_, &taken_end)| taken_end > offset) {
+            return Err("lies where another one does");
+        }
+        taken.insert(offset, end);
+        Ok(Fragment::new(id, bytes, Location::Packed { pack: Arc::clone(pack), offset }))
+    }
+}
+
+const TAKEN: &str = "names a block that another row holds or that does not exist";
+
+fn read<'b, T: minicbor::Decode<'b, ()>>(value: &'b [u8]) -> Result<T, &'static str> {
+    encoding::decode(value).ok_or(UNREADABLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{Completed, ContainerSettings, Details, Moment, UploadId, Version};
+    use proptest::prelude::*;
+
+    const ACCOUNT: &str = "a";
+
+    fn at(key: &str) -> ObjectName {
+        ObjectName::new(ACCOUNT, "c", key)
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_as_rows_are_an_error_or_a_catalogue_but_never_a_panic(
+            rows in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..30), prop::collection::vec(any::<u8>(), 0..120)), 0..6),
+        ) {
+            let mut rows = rows;
+            rows.extend(first_rows(16).into_iter().map(|(key, value)| (key, value.expect("added"))));
+            let allocator = Allocator::new(50);
+            let _ = Catalogue::load(rows, &allocator, 16);
+        }
+
+        #[test]
+        fn any_bytes_as_rows_of_the_first_format_are_upgraded_or_refused_but_never_a_panic(
+            rows in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..30), prop::collection::vec(any::<u8>(), 0..120)), 0..6),
+        ) {
+            let mut rows = rows;
+            rows.push((RowKey::Format.bytes(), borsh::to_vec(&(format_1::NUMBER, 16u64)).expect("encoded")));
+            let _ = upgrade(&rows, ACCOUNT);
+        }
+
+        #[test]
+        fn a_flipped_byte_never_gives_a_block_two_holders(place in any::<prop::sample::Index>(), flip in 1u8..) {
+            let allocator = Allocator::new(50);
+            let segment = |n, bytes| Arc::new(Segment { bytes, place: Place::Blocks(vec![Arc::new(allocator.allocate(n).expect("free"))]) });
+            let object = |n| Arc::new(Object {
+                details: Details { delete_at: Some(Moment(9)), ..Details::default() },
+                etag: "0".repeat(32),
+                modified: Moment(5),
+                segments: vec![segment(n, n * 16), segment(n, n * 16)],
+                completed: Some(Arc::new(Completed { upload: UploadId([3; 16]), checksums: [1; 8].into() })),
+                version: Version { order: n, salt: Some(n), is_marker: false },
+                ..Object::default()
+            });
+            let changes = [
+                Change::PutContainer { account: ACCOUNT.into(), name: "c".into(), settings: Arc::new(ContainerSettings::default()) },
+                Change::PutObject { at: at("one"), object: object(3) },
+                Change::PutObject { at: at("two"), object: object(5) },
+                Change::PutVersion { at: at("two"), object: object(4) },
+                Change::PutVersion { at: at("two"), object: object(2) },
+            ];
+            let (forth, _) = Catalogue::default().rows_of(&changes, &Catalogue::default().fragment_changes(&changes));
+            let mut rows: Vec<_> = first_rows(16).into_iter().chain(forth)
+                .map(|(key, value)| (key, value.expect("added"))).collect();
+            let total: usize = rows.iter().map(|(_, value)| value.len()).sum();
+            let mut place = place.index(total);
+            for (_, value) in &mut rows {
+                if place < value.len() {
+                    value[place] ^= flip;
+                    break;
+                }
+                place -= value.len();
+            }
+            let fresh = Allocator::new(50);
+            if let Ok(loaded) = Catalogue::load(rows, &fresh, 16) {
+                let mut held: Vec<u64> = loaded.accounts.values().flat_map(|account| account.containers.values())
+                    .flat_map(|container| container.objects.values().chain(container.history.values().flat_map(BTreeMap::values)))
+                    .flat_map(|object| &object.segments).flat_map(|segment| segment.block_numbers()).collect();
+                let count = held.len();
+                held.sort_unstable();
+                held.dedup();
+                prop_assert_eq!(held.len(), count);
+                prop_assert_eq!(fresh.free_blocks(), 50 - count as u64);
+            }
+        }
+    }
+
+    #[test]
+    fn a_newer_format_is_named_not_misread() {
+        let mut newer = Vec::new();
+        let mut encoder = minicbor::Encoder::new(&mut newer);
+        let written =
+            encoder.map(3).and_then(|map| map.u8(0)?.u32(3)?.u8(1)?.u64(16)?.u8(2)?.str("and more"));
+        written.expect("in memory");
+        let loaded = Catalogue::load(vec![(RowKey::Format.bytes(), newer)], &Allocator::new(5), 16);
+        assert!(matches!(loaded, Err(OpenError::Format { found: 3, known: 2 })));
+    }
+}

@@ -1,0 +1,153 @@
+//! An answer's body that knows when it was handed over.
+
+use crate::http::connections::Answering;
+use crate::http::door::{BoxError, RequestId, Verb};
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use hyper::body::{Body, Frame, SizeHint};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+/// A body, and the request that it answers: while there is one, the request is at work. Its end is logged.
+pub(crate) struct AnswerBody<B: Body> {
+    body: Pin<Box<B>>,
+    /// Bytes that are still to come, if that is known.
+    left: Option<u64>,
+    line: Line,
+    _answering: Answering,
+}
+
+/// The line of the log about a request.
+pub(crate) struct Line {
+    pub(crate) method: Method,
+    pub(crate) verb: Verb,
+    pub(crate) status: StatusCode,
+    pub(crate) id: RequestId,
+    pub(crate) begun: Instant,
+}
+
+impl Line {
+    fn write(&self, is_whole: bool) {
+        let Line { method, verb, status, id, begun } = self;
+        let milliseconds = begun.elapsed().as_millis() as u64;
+        let (verb, status) = (verb.as_str(), status.as_u16());
+        if is_whole {
+            tracing::info!(%method, verb, status, request = %id, milliseconds, "answered");
+        } else {
+            tracing::info!(%method, verb, status, request = %id, milliseconds, "broken off");
+        }
+    }
+}
+
+/// An answer, or the rest of it, that there is none of: the connection ends.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct Unanswered(pub(crate) BoxError);
+
+impl<B: Body> AnswerBody<B> {
+    pub(crate) fn new(body: B, answering: Answering, line: Line) -> Self {
+        // Of a HEAD's answer, and of a 304, no byte of a body is ever asked for.
+        let has_body = line.method != Method::HEAD && line.status != StatusCode::NOT_MODIFIED;
+        let left = if has_body { body.size_hint().exact() } else { Some(0) };
+        AnswerBody { body: Box::pin(body), left, line, _answering: answering }
+    }
+}
+
+impl<B: Body> Drop for AnswerBody<B> {
+    fn drop(&mut self) {
+        self.line.write(self.left == Some(0));
+    }
+}
+
+impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for AnswerBody<B> {
+    type Data = Bytes;
+    type Error = Unanswered;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Unanswered>>> {
+        let frame = self.body.as_mut().poll_frame(context);
+        match &frame {
+            Poll::Ready(None) => self.left = Some(0),
+            Poll::Ready(Some(Ok(frame))) => {
+                let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
+                self.left = self.left.map(|left| left.saturating_sub(bytes));
+            }
+            Poll::Ready(Some(Err(_))) => self.left = None,
+            Poll::Pending => {}
+        }
+        frame.map_err(|error| Unanswered(error.into()))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::connections::Presence;
+    use futures::stream;
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().expect("not poisoned").write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Log {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().expect("not poisoned").clone()).expect("text")
+        }
+    }
+
+    fn answer(pieces: &'static [&'static str]) -> AnswerBody<axum::body::Body> {
+        let line = Line {
+            method: Method::GET,
+            verb: Verb::default(),
+            status: StatusCode::OK,
+            id: RequestId(7),
+            begun: Instant::now(),
+        };
+        let pieces = pieces.iter().map(|piece| Ok::<_, std::io::Error>(Bytes::from_static(piece.as_bytes())));
+        let body = axum::body::Body::from_stream(stream::iter(pieces));
+        AnswerBody::new(body, Presence::new().answering(), line)
+    }
+
+    #[test]
+    fn a_request_is_logged_when_its_answer_was_handed_over_or_given_up() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber =
+            tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let mut context = Context::from_waker(std::task::Waker::noop());
+            let mut whole = answer(&["one", "two"]);
+            while let Poll::Ready(Some(frame)) = Pin::new(&mut whole).poll_frame(&mut context) {
+                assert!(frame.is_ok());
+                assert_eq!(log.text(), "");
+            }
+            drop(whole);
+            assert!(log.text().contains("answered method=GET"), "{}", log.text());
+            let mut left = answer(&["one", "two"]);
+            assert!(Pin::new(&mut left).poll_frame(&mut context).is_ready());
+            drop(left);
+            assert_eq!(log.text().matches("broken off method=GET").count(), 1, "{}", log.text());
+        });
+    }
+}

@@ -1,0 +1,11 @@
+//! Serving a door over HTTP: connections and their bounds, TLS, bodies, and the administrative listener.
+
+pub mod admin;
+pub(crate) mod admission;
+pub(crate) mod allowance;
+pub(crate) mod answer_body;
+pub(crate) mod body_timeout;
+pub(crate) mod connections;
+pub mod door;
+pub mod server;
+pub(crate) mod tls;

@@ -1,0 +1,243 @@
+//! Serving a door over HTTP/1.1: bounded connections, bounded work, time-outs, and an end that finishes what was begun.
+//!
+//! Logs name the verb, the status, the request's number and its duration; never a bucket, a key or a credential.
+
+use crate::http::admission::Admission;
+use crate::http::answer_body::{AnswerBody, Line, Unanswered};
+use crate::http::body_timeout::RequestBody;
+use crate::http::connections::{Answering, Connections, Presence};
+use crate::http::door::{Door, RequestId, Verb, Visit};
+use crate::http::tls::Tls;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::net::IpAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_io_timeout::TimeoutStream;
+
+/// The most bytes that a connection holds of what comes in and is not read yet, and of what goes out and was not
+/// taken yet, each. A head must fit as well.
+const BUFFER: usize = 64 << 10;
+
+/// The most headers of a request: as many as 2 KB of user metadata can be, and those that a client sends besides.
+const HEADERS: usize = 1200;
+
+/// How a listener treats its clients.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What a client may take.
+    pub limits: Limits,
+    /// Places for requests at work. Listeners of one process share them by cloning.
+    pub admission: Admission,
+    /// What protects the connections on their way; plain HTTP without it.
+    pub tls: Option<Tls>,
+}
+
+/// What a client may take of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at a time. A new one beyond them ends the one that has been idle for longest, or waits if none is.
+    pub connections: usize,
+    /// How long a client may take to agree on TLS.
+    pub handshake: Duration,
+    /// How long the head of a request may take, and how long a connection may be idle.
+    pub head: Duration,
+    /// How long the next piece of a body may take to arrive.
+    pub body: Duration,
+    /// How long a client may take no byte of an answer.
+    pub send: Duration,
+    /// How long requests may go on once the server is told to end.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: 256,
+            handshake: Duration::from_secs(10),
+            head: Duration::from_secs(60),
+            body: Duration::from_secs(60),
+            send: Duration::from_secs(60),
+            grace: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Serves a door until `shutdown` is ready; then accepts no more, and waits for the requests under way (at most
+/// [`Limits::grace`]). A connection that has not sent a whole request by then is ended at once.
+///
+/// A request that was cut off may have begun a write or a commit: call [`Gateway::settle`](crate::Gateway::settle) when
+/// all doors of a gateway have ended.
+///
+/// # Errors
+/// None while it runs: a connection that cannot be accepted is logged and the next one awaited.
+pub async fn serve<D: Door>(
+    listener: TcpListener,
+    door: D,
+    options: Options,
+    shutdown: impl Future<Output = ()>,
+) {
+    let limits = options.limits;
+    let server = Arc::new(Server { door, options, requests: AtomicU64::new(first_number()) });
+    let mut connections = Connections::new(limits.connections);
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut shutdown => break,
+            accepted = accept(&listener) => accepted,
+        };
+        let stream = match accepted {
+            Ok(stream) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                // Out of file descriptors, most likely: trying again at once would only spin.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        tokio::select! {
+            () = &mut shutdown => break,
+            () = connections.room() => {}
+        }
+        let presence = Presence::new();
+        connections.serve(&presence, Arc::clone(&server).connection(stream, Arc::clone(&presence)));
+    }
+    drop(listener);
+    connections.end(limits.grace).await;
+}
+
+/// Whether a connection must end with the answer of a request, and say so in it.
+///
+/// - A refusal may come before the body was read. hyper then closes the connection without a word, and a client that
+///   has sent its next request on it finds it broken.
+/// - A client that waits for "100 Continue" and has nothing to send is answered at once, without it. The AWS command
+///   line misreads every later answer of such a connection.
+struct LastAnswer {
+    has_body: bool,
+    waits: bool,
+}
+
+impl LastAnswer {
+    fn of<B: hyper::body::Body>(request: &Request<B>) -> Self {
+        let has_body = !request.body().is_end_stream();
+        LastAnswer { has_body, waits: request.headers().contains_key(header::EXPECT) }
+    }
+
+    fn is(&self, status: StatusCode) -> bool {
+        let is_refusal = status.is_client_error() || status.is_server_error();
+        if self.has_body { is_refusal } else { self.waits }
+    }
+}
+
+/// Numbers of requests begin anew with each start, at a random one.
+fn first_number() -> u64 {
+    getrandom::u64().unwrap_or(0)
+}
+
+async fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
+    let (stream, _) = listener.accept().await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+struct Server<D> {
+    door: D,
+    options: Options,
+    requests: AtomicU64,
+}
+
+impl<D: Door> Server<D> {
+    async fn connection(self: Arc<Self>, stream: TcpStream, presence: Arc<Presence>) {
+        let peer = stream.peer_addr().ok().map(|address| address.ip());
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(self.options.limits.send));
+        let stream = Box::pin(stream);
+        let Some(tls) = &self.options.tls else {
+            return self.converse(stream, peer, &presence).await;
+        };
+        let secured = tokio::select! {
+            secured = tokio::time::timeout(self.options.limits.handshake, tls.accept(stream)) => secured,
+            _ = presence.told_to_end() => return,
+        };
+        match secured {
+            Ok(Ok(stream)) => self.converse(stream, peer, &presence).await,
+            Ok(Err(error)) => tracing::debug!(%error, "TLS was not agreed on"),
+            Err(_) => tracing::debug!("TLS was not agreed on in time"),
+        }
+    }
+
+    /// Answers requests until the client has no more, or the connection is told to end.
+    async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+        self: &Arc<Self>,
+        stream: S,
+        peer: Option<IpAddr>,
+        presence: &Arc<Presence>,
+    ) {
+        let answer = |request| {
+            let (server, presence) = (Arc::clone(self), Arc::clone(presence));
+            async move { server.answer(request, peer, presence.answering()).await }
+        };
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(self.options.limits.head);
+        http.max_buf_size(BUFFER).max_headers(HEADERS);
+        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service_fn(answer)));
+        let ended = tokio::select! {
+            // First, so that a request that is there already counts as one.
+            biased;
+            ended = connection.as_mut() => ended,
+            at_once = presence.told_to_end() => {
+                if at_once {
+                    return;
+                }
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection ended early");
+        }
+    }
+
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: Option<IpAddr>,
+        answering: Answering,
+    ) -> Result<Response<AnswerBody<D::Body>>, Unanswered> {
+        let id = RequestId(self.requests.fetch_add(1, Ordering::Relaxed));
+        let begun = Instant::now();
+        let method = request.method().clone();
+        let visit = Visit { id, peer, tls: self.options.tls.is_some(), verb: Verb::default() };
+        let verb = visit.verb.clone();
+        let last = LastAnswer::of(&request);
+        let (answering, outcome) = match self.options.admission.enter() {
+            Some(place) => {
+                let request = request.map(|body| RequestBody::new(body, self.options.limits.body));
+                (answering.with(place), self.door.answer(request, visit).await)
+            }
+            None => (answering, Ok(self.door.busy(&visit))),
+        };
+        match outcome {
+            Ok(mut response) => {
+                if last.is(response.status()) {
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
+                let line = Line { method, verb, status: response.status(), id, begun };
+                Ok(response.map(|body| AnswerBody::new(body, answering, line)))
+            }
+            Err(error) => {
+                let milliseconds = begun.elapsed().as_millis() as u64;
+                let verb = verb.as_str();
+                tracing::warn!(%method, verb, request = %id, milliseconds, "not answered");
+                Err(Unanswered(error))
+            }
+        }
+    }
+}

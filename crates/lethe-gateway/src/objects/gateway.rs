@@ -1,0 +1,227 @@
+//! The gateway itself: what all its parts share.
+
+use crate::catalogue::rows;
+use crate::catalogue::{Catalogue, Clock, Moment, Upload};
+use crate::device::{Device, DeviceError, Flow};
+use crate::error::OpenError;
+use crate::objects::account::Account;
+use crate::objects::allocate::Allocator;
+use crate::objects::commit::Uncertain;
+use crate::objects::memory::Memory;
+use crate::objects::packing::{self, PackedUsage};
+use crate::objects::padding::Padding;
+use crate::page::Asked;
+use parking_lot::RwLock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio_util::task::TaskTracker;
+
+/// How a gateway treats objects.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Size classes of new objects and parts. Those written before keep theirs.
+    pub padding: Padding,
+    /// Batches that one reader or writer keeps under way, at least 1. Each transfer holds at most this many batches
+    /// and one more in memory, a batch being [`Device::max_batch`] blocks.
+    pub window: usize,
+    /// Whether small objects share blocks. With padding they never do: each takes its class. Nor do they where the rows
+    /// have too little room ([`Device::rows_bytes`]).
+    pub pack: bool,
+    /// Tells the time that objects are dated with, and at which they expire.
+    pub clock: Clock,
+    /// Bytes of blocks that all readers and writers hold in memory together; more is refused with
+    /// [`Error::Busy`](crate::Error::Busy). One transfer always has room.
+    pub memory: u64,
+    /// Counts which objects are asked for, if the owner's page is to show it.
+    pub asked: Option<Asked>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            padding: Padding::None,
+            window: 2,
+            memory: 256 << 20,
+            pack: true,
+            clock: Clock::default(),
+            asked: None,
+        }
+    }
+}
+
+/// Objects and names over an oblivious block device. Clones are the same gateway.
+///
+/// Whatever changes something runs to its end once begun, also when the caller goes away; [`Gateway::settle`] waits
+/// for that.
+pub struct Gateway<D> {
+    pub(crate) inner: Arc<Inner<D>>,
+}
+
+impl<D> Clone for Gateway<D> {
+    fn clone(&self) -> Self {
+        Gateway { inner: Arc::clone(&self.inner) }
+    }
+}
+
+pub(crate) struct Inner<D> {
+    pub(crate) device: D,
+    pub(crate) options: Options,
+    pub(crate) allocator: Arc<Allocator>,
+    pub(crate) catalogue: RwLock<Catalogue>,
+    /// Held from the check of a change's conditions until the change is durable and in memory.
+    pub(crate) committing: tokio::sync::Mutex<Option<Uncertain>>,
+    pub(crate) tasks: TaskTracker,
+    /// The most bytes of a fragment, if small objects share blocks.
+    pub(crate) most_fragment_bytes: Option<u64>,
+    pub(crate) next_fragment: AtomicU64,
+    /// Bytes of all fragments that were written since the gateway was opened.
+    pub(crate) fragment_bytes: AtomicU64,
+    /// Held for a round of packing.
+    pub(crate) packing: tokio::sync::Mutex<()>,
+    pub(crate) memory: Arc<Memory>,
+    flows: AtomicU64,
+}
+
+/// What a gateway holds. As secret as the objects: it changes with every put and delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Containers of all accounts.
+    pub containers: u64,
+    /// Objects in all containers, old versions among them.
+    pub objects: u64,
+    /// Multipart uploads neither completed nor aborted.
+    pub uploads: u64,
+    /// Bytes of all objects and parts, without padding.
+    pub bytes: u64,
+    /// Blocks that nothing holds.
+    pub free_blocks: u64,
+    /// Blocks of the device.
+    pub blocks: u64,
+    /// The blocks that small objects share.
+    pub packed: PackedUsage,
+}
+
+impl<D: Device> Gateway<D> {
+    /// Loads the catalogue of a device, or begins one on a device that has no rows.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the catalogue cannot be right or the device fails; nothing is changed then.
+    pub async fn open(device: D, options: Options) -> Result<Self, OpenError> {
+        let (block_bytes, max_batch) = (device.block_bytes(), device.max_batch());
+        if block_bytes == 0 || max_batch == 0 {
+            return Err(OpenError::Shape { block_bytes, max_batch });
+        }
+        options.padding.check()?;
+        let allocator = Allocator::new(device.blocks());
+        let stored = device.load_rows().await?;
+        let catalogue = if stored.is_empty() {
+            device.commit_rows(rows::first_rows(block_bytes)).await?;
+            Catalogue::default()
+        } else {
+            Catalogue::load(stored, &allocator, block_bytes)?
+        };
+        let packs = options.pack && options.padding == Padding::None;
+        let most_fragment_bytes =
+            packs.then(|| packing::most_fragment_bytes(block_bytes, device.rows_bytes())).flatten();
+        let next_fragment = AtomicU64::new(catalogue.shelf.next_id());
+        let most = (options.window.max(1) as u64 + 1).saturating_mul(max_batch as u64);
+        let memory = Arc::new(Memory::new(options.memory, block_bytes, most));
+        Ok(Gateway {
+            inner: Arc::new(Inner {
+                device,
+                options,
+                allocator,
+                catalogue: RwLock::new(catalogue),
+                committing: tokio::sync::Mutex::new(None),
+                tasks: TaskTracker::new(),
+                most_fragment_bytes,
+                next_fragment,
+                fragment_bytes: AtomicU64::new(0),
+                packing: tokio::sync::Mutex::new(()),
+                memory,
+                flows: AtomicU64::new(0),
+            }),
+        })
+    }
+
+    /// Rewrites the catalogue of a device as the present format has it, in one commit, and says whether that was
+    /// needed. What an older format, which knew one owner, holds becomes `account`'s.
+    ///
+    /// # Errors
+    /// [`OpenError::Device`]: nothing is changed if the table of rows is too small for it. What cannot be read is left
+    /// as it is, and opening says what is wrong with it.
+    pub async fn upgrade(device: &D, account: &str) -> Result<bool, OpenError> {
+        let Some(changes) = rows::upgrade(&device.load_rows().await?, account) else {
+            return Ok(false);
+        };
+        device.commit_rows(changes).await?;
+        Ok(true)
+    }
+
+    /// The gateway as one account sees it. An account need not be made: one that was never used is empty.
+    pub fn account(&self, name: &str) -> Account<D> {
+        Account { gateway: self.clone(), name: name.into() }
+    }
+
+    /// The device below.
+    pub fn device(&self) -> &D {
+        &self.inner.device
+    }
+
+    /// What it holds; touches no block. Walks the containers, not the objects.
+    pub fn usage(&self) -> Usage {
+        let catalogue = self.inner.catalogue.read();
+        let containers = || catalogue.accounts.values().flat_map(|account| account.containers.values());
+        let parts = |upload: &Upload| -> u64 { upload.parts.values().map(|part| part.segment.bytes()).sum() };
+        Usage {
+            containers: containers().count() as u64,
+            objects: containers().map(|container| (container.totals + container.old).objects).sum(),
+            uploads: catalogue.uploads.len() as u64,
+            bytes: containers().map(|container| (container.totals + container.old).bytes).sum::<u64>()
+                + catalogue.uploads.values().map(parts).sum::<u64>(),
+            free_blocks: self.inner.allocator.free_blocks(),
+            blocks: self.inner.device.blocks(),
+            packed: catalogue.shelf.usage(),
+        }
+    }
+
+    /// Bytes of blocks that a transfer to come may still hold. All of [`Options::memory`] when no transfer is under way.
+    pub fn free_memory(&self) -> u64 {
+        self.inner.memory.free()
+    }
+
+    /// Waits until everything that was begun has ended: writes and commits whose callers have gone away.
+    pub async fn settle(&self) {
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+        self.inner.tasks.reopen();
+    }
+}
+
+impl<D: Device> Inner<D> {
+    pub(crate) fn now(&self) -> Moment {
+        self.options.clock.now()
+    }
+
+    /// A flow for a new transfer.
+    pub(crate) fn flow(&self) -> Flow {
+        Flow(self.flows.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Reads blocks and checks what the device promises of the answer.
+    pub(crate) async fn read_blocks(
+        &self,
+        flow: Flow,
+        blocks: Vec<u64>,
+    ) -> Result<Vec<bytes::Bytes>, DeviceError> {
+        let count = blocks.len();
+        let block_bytes = self.device.block_bytes();
+        let answer = self.device.read(flow, blocks).await?;
+        if answer.len() != count || answer.iter().any(|block| block.len() != block_bytes) {
+            return Err(DeviceError::Unavailable(
+                "the device answered with blocks of another number or length".into(),
+            ));
+        }
+        Ok(answer)
+    }
+}

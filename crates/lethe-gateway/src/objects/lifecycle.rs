@@ -1,0 +1,252 @@
+//! Rules that remove objects, old versions, delete markers and unfinished uploads when their days are over.
+//!
+//! All that rules name ends at a midnight, so a walk over a container once a day is enough, and one after a change of its
+//! rules. A walk looks first and removes then, by commits of rows. Each removal looks again under its commit: only what the
+//! rules still remove goes, and nothing that was put since. Touches no block.
+
+use crate::catalogue::{
+    Catalogue, Change, Container, ContainerSettings, DAY, LifecycleRule, Moment, Object, ObjectName, UploadId,
+};
+use crate::device::Device;
+use crate::error::Error;
+use crate::objects::account::Account;
+use crate::objects::archive;
+use crate::objects::gateway::Gateway;
+use crate::objects::versions::{Draft, Stamp};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// Keys that are looked at before others get at the catalogue.
+const LOOKS: usize = 2000;
+
+/// Carries out the rules of all containers, and knows for which this day's work is done.
+#[derive(Debug, Default)]
+pub struct Lifecycle {
+    /// The day, and the rules of that walk.
+    done: BTreeMap<(String, String), (u64, Arc<ContainerSettings>)>,
+}
+
+impl Lifecycle {
+    /// Removes what is due, in commits of at most `most` removals, and says how much there was. Does nothing where it was
+    /// done this day (UTC) by the same rules.
+    ///
+    /// # Errors
+    /// The first one, [`Error::Device`]. Other containers are gone through all the same; what failed is tried next time.
+    pub async fn carry_out<D: Device>(&mut self, gateway: &Gateway<D>, most: usize) -> Result<usize, Error> {
+        let (mut count, mut outcome) = (0, Ok(()));
+        for ((account, container), day, settings) in self.pending(gateway) {
+            let walk = Walk { gateway, account: &account, container: &container, most: most.max(1) };
+            match walk.go().await {
+                Ok(removed) => {
+                    count += removed;
+                    self.done.insert((account, container), (day, settings));
+                }
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        outcome.map(|()| count)
+    }
+
+    fn pending<D: Device>(
+        &mut self,
+        gateway: &Gateway<D>,
+    ) -> Vec<((String, String), u64, Arc<ContainerSettings>)> {
+        let day = gateway.inner.now().0 / DAY;
+        let catalogue = gateway.inner.catalogue.read();
+        self.done.retain(|(account, name), _| catalogue.container(account, name).is_ok());
+        let mut pending = Vec::new();
+        for (account, entry) in &catalogue.accounts {
+            let ruled = entry.containers.iter().filter(|(_, held)| !held.settings.lifecycle.is_empty());
+            for (name, held) in ruled {
+                let at = (account.clone(), name.clone());
+                let is_done = self.done.get(&at).is_some_and(|(done, by)| {
+                    *done == day
+                        && by.created == held.settings.created
+                        && by.lifecycle == held.settings.lifecycle
+                });
+                if !is_done {
+                    pending.push((at, day, Arc::clone(&held.settings)));
+                }
+            }
+        }
+        pending
+    }
+}
+
+/// Versions of one key that are due.
+type Seen = (String, Vec<Arc<Object>>);
+
+/// A walk over one container.
+struct Walk<'a, D> {
+    gateway: &'a Gateway<D>,
+    account: &'a str,
+    container: &'a str,
+    most: usize,
+}
+
+impl<D: Device> Walk<'_, D> {
+    async fn go(&self) -> Result<usize, Error> {
+        let mut count = self.end_uploads().await?;
+        let mut from = Some(Bound::Unbounded);
+        while let Some(low) = from {
+            let (seen, is_cut, next) = self.look(low.clone());
+            let removed = if seen.is_empty() { 0 } else { self.remove(seen).await? };
+            count += removed;
+            // A key with more versions to go than one commit takes is looked at again.
+            from = if is_cut && removed > 0 { Some(low) } else { next };
+            tokio::task::yield_now().await;
+        }
+        Ok(count)
+    }
+
+    /// What is due among the next keys, whether there is more of it there, and where to go on.
+    fn look(&self, mut low: Bound<String>) -> (Vec<Seen>, bool, Option<Bound<String>>) {
+        let (catalogue, now) = (self.gateway.inner.catalogue.read(), self.gateway.inner.now());
+        let Ok(held) = catalogue.container(self.account, self.container) else {
+            return (vec![], false, None);
+        };
+        let (mut seen, mut room): (Vec<Seen>, _) = (Vec::new(), self.most);
+        for _ in 0..LOOKS {
+            let Some(key) = next_key(held, &low) else { return (seen, false, None) };
+            let mut due = due(held, key, now);
+            low = Bound::Excluded(key.clone());
+            if due.len() > room {
+                due.truncate(room);
+                seen.push((key.clone(), due));
+                return (seen, true, Some(low));
+            }
+            if !due.is_empty() {
+                room -= due.len();
+                seen.push((key.clone(), due));
+            }
+        }
+        (seen, false, Some(low))
+    }
+
+    async fn remove(&self, seen: Vec<Seen>) -> Result<usize, Error> {
+        let stamp = self.gateway.inner.stamp()?;
+        let (account, container) = (self.account.to_owned(), self.container.to_owned());
+        let plan = move |catalogue: &Catalogue| removals(catalogue, &account, &container, seen, stamp);
+        self.gateway.inner.change(plan).await
+    }
+
+    async fn end_uploads(&self) -> Result<usize, Error> {
+        let now = self.gateway.inner.now();
+        let ids = due_uploads(&self.gateway.inner.catalogue.read(), self.account, self.container, now);
+        for ids in ids.chunks(self.most) {
+            let (account, container) = (self.account.to_owned(), self.container.to_owned());
+            let ids = ids.to_vec();
+            let plan = move |catalogue: &Catalogue| {
+                let due = due_uploads(catalogue, &account, &container, now);
+                let due = due.into_iter().filter(|id| ids.contains(id));
+                Ok((due.map(|id| Change::DropUpload { id }).collect(), ()))
+            };
+            self.gateway.inner.change(plan).await?;
+        }
+        Ok(ids.len())
+    }
+}
+
+/// The changes that remove those of the versions seen which are there as they were, and still due.
+fn removals(
+    catalogue: &Catalogue,
+    account: &str,
+    container: &str,
+    seen: Vec<Seen>,
+    stamp: Stamp,
+) -> Result<(Vec<Change>, usize), Error> {
+    let Ok(held) = catalogue.container(account, container) else { return Ok((vec![], 0)) };
+    let (mut changes, mut count) = (Vec::new(), 0);
+    for (key, seen) in seen {
+        let mut due = due(held, &key, stamp.now);
+        due.retain(|due| seen.iter().any(|seen| Arc::ptr_eq(seen, due)));
+        if due.is_empty() {
+            continue;
+        }
+        let current = held.objects.get(&key);
+        let at = ObjectName::new(account, container, key.as_str());
+        if held.settings.archive.is_some() {
+            // As any delete does. Without its archive an object stays.
+            if let Ok(archived) = archive::delete(catalogue, at, stamp) {
+                changes.extend(archived);
+                count += 1;
+            }
+            continue;
+        }
+        count += due.len();
+        let mut draft = Draft::new(catalogue, at)?;
+        for object in due {
+            match current {
+                Some(current) if Arc::ptr_eq(current, &object) => drop(draft.delete(stamp)),
+                _ => draft.remove(object.version.order),
+            }
+        }
+        changes.extend(draft.changes());
+    }
+    Ok((changes, count))
+}
+
+/// The versions of a key that rules remove by now. Those whose own time is over are none of them.
+fn due(container: &Container, key: &str, now: Moment) -> Vec<Arc<Object>> {
+    let rules = &container.settings.lifecycle;
+    let is_over =
+        |end: &dyn Fn(&LifecycleRule) -> Option<Moment>| rules.iter().filter_map(end).any(|end| end <= now);
+    let mut versions = container.versions(key);
+    let Some(newest) = versions.next() else { return vec![] };
+    let is_alone = container.history.get(key).is_none_or(|old| old.len() <= 1);
+    let goes = match newest.version.is_marker {
+        true => is_alone && is_over(&|rule| rule.ends_marker(key, newest)),
+        false => is_over(&|rule| rule.ends(key, newest)),
+    };
+    let mut due: Vec<&Arc<Object>> = goes.then_some(newest).into_iter().collect();
+    let (mut since, mut newer) = (newest.modified, 0);
+    for version in versions {
+        if is_over(&|rule| rule.ends_old(key, version, since, newer)) {
+            due.push(version);
+        }
+        since = version.modified;
+        newer += usize::from(!version.version.is_marker);
+    }
+    due.into_iter().filter(|object| !object.has_expired(now)).cloned().collect()
+}
+
+fn due_uploads(catalogue: &Catalogue, account: &str, container: &str, now: Moment) -> Vec<UploadId> {
+    let Ok(held) = catalogue.container(account, container) else { return vec![] };
+    let uploads = catalogue.uploads.iter();
+    let ours = uploads.filter(|(_, upload)| upload.account == account && upload.container == container);
+    let due = ours.filter(|(_, upload)| {
+        let mut ends = held.settings.lifecycle.iter();
+        ends.any(|rule| rule.ends_upload(&upload.key, upload.started).is_some_and(|end| end <= now))
+    });
+    due.map(|(&id, _)| id).collect()
+}
+
+/// The first key after the bound that has a version.
+fn next_key<'a>(container: &'a Container, low: &Bound<String>) -> Option<&'a String> {
+    let range = (crate::objects::listing::as_str(low), Bound::Unbounded);
+    let current = container.objects.range::<str, _>(range).next().map(|(key, _)| key);
+    let old = container.history.range::<str, _>(range).next().map(|(key, _)| key);
+    current.into_iter().chain(old).min()
+}
+
+impl<D: Device> Account<D> {
+    /// When rules remove an object, if its key stands for it, and the name of the rule that does so first.
+    pub fn end_of(&self, container: &str, key: &str, object: &Arc<Object>) -> Option<(Moment, String)> {
+        let catalogue = self.gateway.inner.catalogue.read();
+        let held = catalogue.container(&self.name, container).ok()?;
+        let rules = held.settings.lifecycle.iter();
+        let ends = rules.filter_map(|rule| Some((rule.ends(key, object)?, &rule.id)));
+        let (end, id) = ends.min_by_key(|(end, _)| *end)?;
+        let is_current = held.objects.get(key).is_some_and(|current| Arc::ptr_eq(current, object));
+        is_current.then(|| (end, id.clone()))
+    }
+
+    /// When rules end an unfinished upload, and the name of the rule that does so first.
+    pub fn end_of_upload(&self, container: &str, key: &str, started: Moment) -> Option<(Moment, String)> {
+        let view = self.container(container).ok()?;
+        let rules = view.settings.lifecycle.iter();
+        let ends = rules.filter_map(|rule| Some((rule.ends_upload(key, started)?, &rule.id)));
+        ends.min_by_key(|(end, _)| *end).map(|(end, id)| (end, id.clone()))
+    }
+}

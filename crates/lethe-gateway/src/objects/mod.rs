@@ -1,0 +1,20 @@
+//! Objects over blocks, by account: the verbs that every door comes down to.
+
+pub(crate) mod account;
+pub(crate) mod allocate;
+pub(crate) mod archive;
+pub mod checksums;
+pub(crate) mod commit;
+pub mod conditions;
+pub(crate) mod gateway;
+pub(crate) mod lifecycle;
+pub mod listing;
+pub(crate) mod memory;
+pub mod multipart;
+pub(crate) mod packing;
+pub mod padding;
+pub(crate) mod quota;
+pub(crate) mod reader;
+mod verbs;
+pub mod versions;
+pub(crate) mod writer;

@@ -1,0 +1,348 @@
+//! Uploads in parts. Each part is a durable object of its own without a name; completing moves no block.
+
+use crate::catalogue::{Change, Completed, Details, Moment, Object, ObjectName, Part, Upload, UploadId};
+use crate::device::{Device, DeviceError};
+use crate::error::Error;
+use crate::objects::account::Account;
+use crate::objects::archive;
+use crate::objects::checksums::{self, Algorithm, Checksum, Coverage, hex};
+use crate::objects::conditions::WriteConditions;
+use crate::objects::listing::{self, ListRequest};
+use crate::objects::quota;
+use crate::objects::writer::Written;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The largest number of a part.
+pub const MAX_PART: u16 = 10_000;
+
+/// S3's least bytes of a part, the last one apart.
+pub const LEAST_PART: u64 = 5 << 20;
+
+/// The checksum of an object whose upload asked for none, as in S3.
+const UNASKED: (Algorithm, Coverage) = (Algorithm::Crc64Nvme, Coverage::FullObject);
+
+/// A part as the one who completes an upload names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedPart {
+    /// Its number, `1..=10000`.
+    pub number: u16,
+    /// The ETag that its upload returned, without quotes, if it is to be checked.
+    pub etag: Option<String>,
+    /// Its checksum in base64, if it is to be checked.
+    pub checksum: Option<(Algorithm, String)>,
+}
+
+/// The object that a completion is expected to give; each is checked if it is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// Its checksum in base64.
+    pub checksum: Option<(Algorithm, String)>,
+    /// Its size in bytes.
+    pub bytes: Option<u64>,
+    /// The least bytes of each of its parts, the last one apart.
+    pub least_part: Option<u64>,
+}
+
+/// A page of unfinished uploads.
+#[derive(Clone, Debug, Default)]
+pub struct UploadListing {
+    /// Uploads, by key and then by name.
+    pub entries: Vec<(UploadId, Upload)>,
+    /// Groups of keys, in order.
+    pub prefixes: Vec<String>,
+    /// Where to go on, if there is more: a key and an upload of it, or a group.
+    pub next: Option<(String, Option<UploadId>)>,
+}
+
+impl<D: Device> Account<D> {
+    /// Begins an upload of the account itself. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::OverQuota`]; [`Error::Device`].
+    pub async fn begin_upload(
+        &self,
+        container: &str,
+        key: &str,
+        details: Details,
+        checksum: Option<(Algorithm, Coverage)>,
+    ) -> Result<UploadId, Error> {
+        self.begin_upload_of(container, key, details, checksum, None).await
+    }
+
+    /// Begins an upload of somebody else, whom lists of uploads then name. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::OverQuota`]; [`Error::Device`].
+    pub async fn begin_upload_of(
+        &self,
+        container: &str,
+        key: &str,
+        details: Details,
+        checksum: Option<(Algorithm, Coverage)>,
+        initiator: Option<String>,
+    ) -> Result<UploadId, Error> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id)
+            .map_err(|error| DeviceError::Unavailable(format!("the system gave no randomness: {error}")))?;
+        let id = UploadId(id);
+        let upload = Box::new(Upload {
+            account: self.name.to_string(),
+            container: container.to_owned(),
+            key: key.to_owned(),
+            details,
+            checksum,
+            started: self.gateway.inner.now(),
+            initiator,
+            parts: BTreeMap::new(),
+        });
+        self.gateway
+            .inner
+            .change(move |catalogue| {
+                quota::check_begun(
+                    catalogue,
+                    &ObjectName::new(&upload.account, &upload.container, &upload.key),
+                )?;
+                Ok((vec![Change::AddUpload { id, upload }], id))
+            })
+            .await
+    }
+
+    /// The upload of this name as it stands. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`].
+    pub fn upload(&self, container: &str, key: &str, id: UploadId) -> Result<Upload, Error> {
+        self.gateway.inner.catalogue.read().upload(&self.name, container, key, id).cloned()
+    }
+
+    /// Makes what was written a part of an upload, in place of the part of this number if there is one.
+    ///
+    /// # Errors
+    /// [`Error::PartNumber`]; [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::OverQuota`];
+    /// [`Error::Device`].
+    pub async fn link_part(
+        &self,
+        container: &str,
+        key: &str,
+        id: UploadId,
+        number: u16,
+        written: Written,
+    ) -> Result<Arc<Part>, Error> {
+        if !(1..=MAX_PART).contains(&number) {
+            return Err(Error::PartNumber(number.into()));
+        }
+        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        self.gateway
+            .inner
+            .change(move |catalogue| {
+                let upload = catalogue.upload(&at.account, &at.container, &at.key, id)?;
+                quota::check_part(catalogue, &at, upload, number, written.segment.bytes())?;
+                let part = Arc::new(Part {
+                    segment: written.segment,
+                    md5: written.digests.md5,
+                    checksum: written.digests.checksum,
+                    crc64nvme: Some(written.digests.crc64nvme),
+                    modified: now,
+                });
+                let change = Change::PutPart { id, number, part: Arc::clone(&part) };
+                Ok((vec![change], part))
+            })
+            .await
+    }
+
+    /// Makes the key stand for the parts named, one after the other, and frees the others. Touches no block.
+    ///
+    /// Completing the same parts again gives the same object, as long as the key stands for it or keeps it as an old
+    /// version: clients ask again when the answer was lost.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::NoParts`]; [`Error::InvalidPartOrder`];
+    /// [`Error::InvalidPart`]; [`Error::PartTooSmall`]; [`Error::WrongChecksum`]; [`Error::WrongSize`]; those of the
+    /// conditions; [`Error::OverQuota`]; [`Error::Device`]. The upload stands then.
+    pub async fn complete_upload(
+        &self,
+        container: &str,
+        key: &str,
+        id: UploadId,
+        named: Vec<NamedPart>,
+        expected: Expected,
+        conditions: WriteConditions,
+    ) -> Result<Arc<Object>, Error> {
+        let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
+        self.gateway
+            .inner
+            .change(move |catalogue| {
+                let upload = catalogue.upload(&at.account, &at.container, &at.key, id);
+                let container = catalogue.container(&at.account, &at.container)?;
+                if let Err(Error::NoSuchUpload) = upload {
+                    let came =
+                        |object: &&Arc<Object>| !object.has_expired(stamp.now) && came_of(object, id, &named);
+                    let object = container.versions(&at.key).find(came).ok_or(Error::NoSuchUpload)?;
+                    return Ok((Vec::new(), Arc::clone(object)));
+                }
+                let upload = upload?;
+                let current = container.object(&at.key, stamp.now);
+                conditions.check(current.map(|object| &**object))?;
+                let object = assemble(id, upload, &named, &expected, stamp.now)?;
+                quota::check_completed(catalogue, &at, upload, object.bytes())?;
+                let mut changes = vec![Change::DropUpload { id }];
+                let (put, object) = archive::put(catalogue, at, object, stamp)?;
+                changes.extend(put);
+                Ok((changes, object))
+            })
+            .await
+    }
+
+    /// Ends an upload and frees its parts. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::Device`].
+    pub async fn abort_upload(&self, container: &str, key: &str, id: UploadId) -> Result<(), Error> {
+        let at = self.at(container, key);
+        self.gateway
+            .inner
+            .change(move |catalogue| {
+                catalogue.upload(&at.account, &at.container, &at.key, id)?;
+                Ok((vec![Change::DropUpload { id }], ()))
+            })
+            .await
+    }
+
+    /// Lists the unfinished uploads of a container by key, those of one key by their names. Touches no block.
+    ///
+    /// With `after_id`, uploads of the key `request.after` that come after that one are listed too.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`].
+    pub fn list_uploads(
+        &self,
+        container: &str,
+        request: &ListRequest,
+        after_id: Option<UploadId>,
+    ) -> Result<UploadListing, Error> {
+        let catalogue = self.gateway.inner.catalogue.read();
+        catalogue.container(&self.name, container)?;
+        let mut ours: Vec<(&str, UploadId, &Upload)> = catalogue
+            .uploads
+            .iter()
+            .filter(|(_, upload)| upload.account == *self.name && upload.container == container)
+            .filter(|(_, upload)| upload.key.starts_with(&request.prefix))
+            .map(|(id, upload)| (&*upload.key, *id, upload))
+            .collect();
+        ours.sort_unstable_by_key(|&(key, id, _)| (key, id));
+        let after = (&*request.after, after_id.unwrap_or(UploadId([u8::MAX; 16])));
+        let mut page = UploadListing::default();
+        let mut last = None;
+        for (key, id, upload) in ours {
+            if !request.after.is_empty() && (key, id) <= after {
+                continue;
+            }
+            let group = listing::group(key, request);
+            if group.is_some_and(|group| {
+                group == request.after || page.prefixes.last().is_some_and(|last| last == group)
+            }) {
+                continue;
+            }
+            if page.entries.len() + page.prefixes.len() == request.limit {
+                page.next = last;
+                break;
+            }
+            match group {
+                Some(group) => {
+                    page.prefixes.push(group.to_owned());
+                    last = Some((group.to_owned(), None));
+                }
+                None => {
+                    page.entries.push((id, upload.clone()));
+                    last = Some((key.to_owned(), Some(id)));
+                }
+            }
+        }
+        Ok(page)
+    }
+}
+
+/// Whether completing this upload with these parts gave this object.
+fn came_of(object: &Object, id: UploadId, named: &[NamedPart]) -> bool {
+    let same = object.completed.as_ref().is_some_and(|completed| completed.upload == id);
+    let md5s: Option<Vec<[u8; 16]>> =
+        named.iter().map(|part| checksums::from_hex(part.etag.as_deref()?)).collect();
+    same && md5s.is_some_and(|md5s| object.etag == etag_of_parts(&md5s))
+}
+
+fn etag_of_parts(md5s: &[[u8; 16]]) -> String {
+    format!("{}-{}", hex(&checksums::md5_of_md5s(md5s)), md5s.len())
+}
+
+fn assemble(
+    id: UploadId,
+    upload: &Upload,
+    named: &[NamedPart],
+    expected: &Expected,
+    now: Moment,
+) -> Result<Object, Error> {
+    let Some(last) = named.last() else { return Err(Error::NoParts) };
+    if !named.windows(2).all(|pair| pair[0].number < pair[1].number) {
+        return Err(Error::InvalidPartOrder);
+    }
+    let mut parts = Vec::with_capacity(named.len());
+    for name in named {
+        parts.push(upload.parts.get(&name.number).ok_or(Error::InvalidPart(name.number))?);
+        check_named(parts[parts.len() - 1], name)?;
+    }
+    if let Some(least) = expected.least_part {
+        let sizes = named.iter().zip(&parts).map(|(name, part)| (name.number, part.segment.bytes()));
+        for (number, bytes) in sizes.filter(|(number, _)| *number != last.number) {
+            if bytes < least {
+                return Err(Error::PartTooSmall { number, bytes, least });
+            }
+        }
+    }
+    let (algorithm, coverage) = upload.checksum.unwrap_or(UNASKED);
+    let sums: Option<Vec<(Vec<u8>, u64)>> =
+        parts.iter().map(|part| Some((part.checksum_bytes(algorithm)?, part.segment.bytes()))).collect();
+    let checksum: Option<Checksum> =
+        sums.as_ref().and_then(|sums| checksums::combine(algorithm, coverage, sums));
+    if let Some((algorithm, value)) = &expected.checksum {
+        let actual = checksum.as_ref().filter(|checksum| checksum.algorithm == *algorithm);
+        if actual.is_none_or(|actual| !actual.is(value)) {
+            return Err(Error::WrongChecksum { algorithm: *algorithm, part: None });
+        }
+    }
+    let got = parts.iter().map(|part| part.segment.bytes()).sum();
+    if let Some(declared) = expected.bytes
+        && declared != got
+    {
+        return Err(Error::WrongSize { declared, got });
+    }
+    let md5s: Vec<[u8; 16]> = parts.iter().map(|part| part.md5).collect();
+    // What cannot be combined is of no use for the parts either: it has no algorithm to be read by.
+    let sums = sums.filter(|_| checksum.is_some()).unwrap_or_default();
+    Ok(Object {
+        details: upload.details.clone(),
+        etag: etag_of_parts(&md5s),
+        checksum,
+        modified: now,
+        segments: parts.iter().map(|part| Arc::clone(&part.segment)).collect(),
+        completed: Some(Arc::new(Completed {
+            upload: id,
+            checksums: sums.into_iter().flat_map(|(sum, _)| sum).collect(),
+        })),
+        ..Object::default()
+    })
+}
+
+/// Checks what the one who completes says of a part.
+fn check_named(part: &Part, name: &NamedPart) -> Result<(), Error> {
+    if name.etag.as_ref().is_some_and(|etag| *etag != hex(&part.md5)) {
+        return Err(Error::InvalidPart(name.number));
+    }
+    let Some((algorithm, value)) = &name.checksum else { return Ok(()) };
+    match part.checksum_bytes(*algorithm) {
+        // No checksum of this algorithm came with the part.
+        None => Err(Error::WrongChecksum { algorithm: *algorithm, part: Some(name.number) }),
+        Some(bytes) if checksums::text(&bytes) != *value => Err(Error::InvalidPart(name.number)),
+        Some(_) => Ok(()),
+    }
+}

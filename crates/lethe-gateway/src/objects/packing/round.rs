@@ -1,0 +1,128 @@
+//! A round of packing: two accesses, whatever there is to do.
+
+use super::{Fragment, FragmentId, Location, Pack};
+use crate::catalogue::Change;
+use crate::device::Device;
+use crate::error::Error;
+use crate::objects::gateway::Inner;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What is read when there is nothing to read: any block does, for no access tells its block.
+pub(crate) const DUMMY: u64 = 0;
+
+impl<D: Device> Inner<D> {
+    /// A fragment of these bytes, waiting; runs the round that is due for it. Nothing names the fragment yet.
+    pub(crate) async fn new_fragment(self: &Arc<Self>, bytes: Bytes) -> Arc<Fragment> {
+        let length = bytes.len() as u64;
+        let id = FragmentId(self.next_fragment.fetch_add(1, Ordering::Relaxed));
+        let half = self.device.block_bytes() as u64 / 2;
+        let before = self.fragment_bytes.fetch_add(length, Ordering::Relaxed);
+        if before / half != (before + length) / half {
+            self.run_round(half).await;
+        }
+        Fragment::new(id, length, Location::Waiting(bytes))
+    }
+
+    /// Runs a round to its end, also when the caller goes away. A failure leaves everything where it was.
+    async fn run_round(self: &Arc<Self>, most_live: u64) -> bool {
+        let inner = Arc::clone(self);
+        let round = self.tasks.spawn(async move { inner.round(most_live).await });
+        match round.await {
+            Ok(Ok(gained)) => gained,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "packing small objects failed; they stay where they were");
+                false
+            }
+            Err(failure) if failure.is_panic() => std::panic::resume_unwind(failure.into_panic()),
+            Err(_) => false,
+        }
+    }
+
+    /// Packs what waits if it is a block's worth, and empties the emptiest pack if no more than `most_live` of its
+    /// bytes are live. Says whether a pack was emptied.
+    async fn round(self: &Arc<Self>, most_live: u64) -> Result<bool, Error> {
+        let _alone = self.packing.lock().await;
+        let block_bytes = self.device.block_bytes() as u64;
+        let (filling, emptied) = {
+            let shelf = &self.catalogue.read().shelf;
+            let is_due = shelf.waiting_bytes() >= block_bytes;
+            let filling = if is_due { shelf.fill(block_bytes) } else { Vec::new() };
+            let left: u64 =
+                shelf.waiting_bytes() - filling.iter().map(|(_, bytes, _)| bytes.len() as u64).sum::<u64>();
+            let emptied = if left <= block_bytes { shelf.emptiest(most_live) } else { None };
+            (filling, emptied)
+        };
+        // Without a free block nothing is written: what waits stays where it is.
+        let pack = if filling.is_empty() { None } else { self.allocator.allocate(1).ok().map(Pack::new) };
+        let (written, read) =
+            futures::join!(self.write_pack(pack, &filling), self.read_pack(emptied.as_deref()));
+        if let Some(pack) = written? {
+            let moves = filling
+                .into_iter()
+                .map(|(id, _, offset)| (id, Location::Packed { pack: Arc::clone(&pack), offset }));
+            self.relocate(moves.collect()).await?;
+        }
+        let Some(pack) = emptied else { return Ok(false) };
+        let content = read?;
+        // Fragments that went meanwhile are not among them any more.
+        let survivors = self.catalogue.read().shelf.fragments_in(&pack);
+        let moves = survivors.into_iter().map(|(fragment, offset)| {
+            let bytes = &content[offset as usize..(offset + fragment.bytes()) as usize];
+            (fragment.id(), Location::Waiting(Bytes::copy_from_slice(bytes)))
+        });
+        self.relocate(moves.collect()).await?;
+        Ok(true)
+    }
+
+    async fn write_pack(
+        &self,
+        pack: Option<Arc<Pack>>,
+        filling: &[(FragmentId, Bytes, u64)],
+    ) -> Result<Option<Arc<Pack>>, Error> {
+        let Some(pack) = pack else {
+            self.read_blocks(self.flow(), vec![DUMMY]).await?;
+            return Ok(None);
+        };
+        let mut block = vec![0; self.device.block_bytes()];
+        for (_, bytes, offset) in filling {
+            block[*offset as usize..][..bytes.len()].copy_from_slice(bytes);
+        }
+        self.device.write(self.flow(), vec![(pack.block(), block.into())]).await?;
+        Ok(Some(pack))
+    }
+
+    async fn read_pack(&self, pack: Option<&Pack>) -> Result<Bytes, Error> {
+        let mut answer = self.read_blocks(self.flow(), vec![pack.map_or(DUMMY, Pack::block)]).await?;
+        Ok(answer.pop().unwrap_or_default())
+    }
+
+    /// Commits where fragments are now, those of them that the catalogue still names.
+    async fn relocate(self: &Arc<Self>, moves: Vec<(FragmentId, Location)>) -> Result<(), Error> {
+        self.change(move |catalogue| {
+            let moves: Vec<_> =
+                moves.into_iter().filter(|(id, _)| catalogue.shelf.get(*id).is_some()).collect();
+            let changes = if moves.is_empty() { Vec::new() } else { vec![Change::MoveFragments { moves }] };
+            Ok((changes, ()))
+        })
+        .await
+    }
+
+    /// Whether emptying packs could make room for so many blocks.
+    pub(crate) fn can_reclaim(&self, blocks: u64) -> bool {
+        let packed = self.catalogue.read().shelf.usage();
+        let needed = packed.live_bytes.div_ceil(self.device.block_bytes() as u64);
+        self.allocator.free_blocks() + packed.blocks.saturating_sub(needed) >= blocks
+    }
+
+    /// Empties packs until `blocks` blocks are free, or as many as can be.
+    pub(crate) async fn reclaim(self: &Arc<Self>, blocks: u64) {
+        while self.allocator.free_blocks() < blocks && self.run_round(self.most_live_when_full()).await {}
+    }
+
+    /// A pack is worth emptying for less when the vault is full: for an eighth of a block.
+    fn most_live_when_full(&self) -> u64 {
+        self.device.block_bytes() as u64 * 7 / 8
+    }
+}

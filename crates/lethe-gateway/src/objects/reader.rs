@@ -1,0 +1,251 @@
+//! Blocks to bytes: a bounded number of batches is read ahead of the client.
+
+use crate::catalogue::Object;
+use crate::device::{Device, Flow};
+use crate::error::Error;
+use crate::objects::gateway::{Gateway, Inner};
+use crate::objects::memory::Share;
+use crate::objects::packing::{DUMMY, Fragment, Location};
+use bytes::Bytes;
+use futures::stream::{FuturesOrdered, Stream, StreamExt};
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::mpsc;
+
+/// The bytes of an object, or of a range of it. Holds the object's blocks until it is dropped.
+#[derive(Debug)]
+pub struct Reader {
+    first: Option<Result<Bytes, Error>>,
+    rest: mpsc::Receiver<Result<Bytes, Error>>,
+    /// Of what was read and is not taken yet.
+    _share: Share,
+}
+
+impl Stream for Reader {
+    type Item = Result<Bytes, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match self.first.take() {
+            Some(first) => Poll::Ready(Some(first)),
+            None => self.rest.poll_recv(context),
+        }
+    }
+}
+
+/// The accesses that a read takes: those of the whole object are counted through, padding included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Span {
+    accesses: Range<u64>,
+    bytes: Range<u64>,
+}
+
+impl<D: Device> Gateway<D> {
+    /// Reads an object: all its blocks, padding included, or those of a range of its bytes. With padding on, the
+    /// blocks of a range are rounded up to their class as well. Returns when the first bytes are there.
+    ///
+    /// The last bytes come only after the last block was read, so that a client that stops reading once it has all
+    /// bytes does not show where the padding begins. One that goes away earlier does cut the reading short.
+    ///
+    /// # Errors
+    /// [`Error::RangeNotSatisfiable`] if the range is empty or not within the object; [`Error::Busy`];
+    /// [`Error::Device`]. A failure later on is an item of the stream, and its last.
+    pub async fn read(&self, object: &Arc<Object>, range: Option<Range<u64>>) -> Result<Reader, Error> {
+        let span = self.wanted(object, range)?;
+        let share = self.inner.memory.take(span.accesses.end - span.accesses.start)?;
+        self.read_span(object, span, share).await
+    }
+
+    /// The same for the next object of an answer that has begun: waits for memory where [`read`](Self::read) refuses.
+    /// To be called when the reader before it is dropped.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), without [`Error::Busy`].
+    pub async fn read_on(&self, object: &Arc<Object>, range: Option<Range<u64>>) -> Result<Reader, Error> {
+        let span = self.wanted(object, range)?;
+        let share = self.inner.memory.wait(span.accesses.end - span.accesses.start).await?;
+        self.read_span(object, span, share).await
+    }
+
+    fn wanted(&self, object: &Object, range: Option<Range<u64>>) -> Result<Span, Error> {
+        let bytes = object.bytes();
+        if let Some(range) = &range
+            && (range.start >= range.end || range.end > bytes)
+        {
+            return Err(Error::RangeNotSatisfiable { bytes });
+        }
+        Ok(self.span(object, range))
+    }
+
+    async fn read_span(&self, object: &Arc<Object>, span: Span, share: Share) -> Result<Reader, Error> {
+        let (sender, mut rest) = mpsc::channel(1);
+        let inner = Arc::clone(&self.inner);
+        let object = Arc::clone(object);
+        let held = share.clone();
+        self.inner.tasks.spawn(async move {
+            if let Err(failure) = inner.deliver(&object, span, &sender).await {
+                tracing::error!(error = %failure, "reading blocks failed");
+                // The reader may have gone away meanwhile; then nobody is left to tell.
+                let _ = sender.send(Err(failure)).await;
+            }
+            drop(held);
+        });
+        let first = match rest.recv().await {
+            Some(Err(failure)) => return Err(failure),
+            first => first,
+        };
+        Ok(Reader { first, rest, _share: share })
+    }
+
+    fn span(&self, object: &Object, range: Option<Range<u64>>) -> Span {
+        let total = object.accesses();
+        let Some(bytes) = range else {
+            return Span { accesses: 0..total, bytes: 0..object.bytes() };
+        };
+        let block_bytes = self.inner.device.block_bytes();
+        let first = position(object, bytes.start, block_bytes);
+        let last = position(object, bytes.end - 1, block_bytes);
+        let count = self.inner.options.padding.round(last - first + 1, block_bytes).min(total);
+        let start = first.min(total - count);
+        Span { accesses: start..start + count, bytes }
+    }
+}
+
+/// Which of an object's accesses brings a byte.
+fn position(object: &Object, byte: u64, block_bytes: usize) -> u64 {
+    let (mut byte, mut before) = (byte, 0);
+    for segment in &object.segments {
+        if byte < segment.bytes() {
+            return before + byte / block_bytes as u64;
+        }
+        byte -= segment.bytes();
+        before += segment.accesses();
+    }
+    before
+}
+
+/// What one access reads.
+#[derive(Clone)]
+enum Holder {
+    /// A block of the object's own.
+    Block(u64),
+    /// A fragment, wherever it is when its turn comes.
+    Fragment(Arc<Fragment>),
+}
+
+/// What each access reads, and which bytes of the object that brings: none for padding.
+fn layout(object: &Object, block_bytes: u64) -> impl Iterator<Item = (Holder, Range<u64>)> + '_ {
+    let mut before = 0;
+    object.segments.iter().flat_map(move |segment| {
+        let start = before;
+        let end = start + segment.bytes();
+        before = end;
+        let mut at = start;
+        let fragment = segment.fragment().map(|fragment| Holder::Fragment(Arc::clone(fragment)));
+        let holders = segment.block_numbers().map(Holder::Block).chain(fragment);
+        holders.map(move |holder| {
+            let bytes = at..(at + block_bytes).min(end);
+            at = bytes.end;
+            (holder, bytes)
+        })
+    })
+}
+
+impl<D: Device> Inner<D> {
+    async fn deliver(
+        &self,
+        object: &Object,
+        span: Span,
+        sender: &mpsc::Sender<Result<Bytes, Error>>,
+    ) -> Result<(), Error> {
+        let block_bytes = self.device.block_bytes() as u64;
+        let flow = self.flow();
+        let mut blocks = layout(object, block_bytes)
+            .skip(span.accesses.start as usize)
+            .take((span.accesses.end - span.accesses.start) as usize);
+        let mut flights = FuturesOrdered::new();
+        let mut withheld: Option<Bytes> = None;
+        loop {
+            while flights.len() < self.options.window.max(1) {
+                let batch: Vec<_> = blocks.by_ref().take(self.device.max_batch()).collect();
+                if batch.is_empty() {
+                    break;
+                }
+                flights.push_back(self.read_pieces(flow, batch, span.bytes.clone()));
+            }
+            let Some(pieces) = flights.next().await else {
+                break;
+            };
+            for piece in pieces? {
+                if let Some(ready) = withheld.replace(piece)
+                    && sender.send(Ok(ready)).await.is_err()
+                {
+                    return Ok(());
+                }
+            }
+        }
+        if let Some(last) = withheld {
+            // An error here means that the reader has gone away.
+            let _ = sender.send(Ok(last)).await;
+        }
+        Ok(())
+    }
+
+    /// Reads a batch, and cuts from each block what lies in `wanted`.
+    async fn read_pieces(
+        &self,
+        flow: Flow,
+        batch: Vec<(Holder, Range<u64>)>,
+        wanted: Range<u64>,
+    ) -> Result<Vec<Bytes>, Error> {
+        let sources: Vec<Source> = batch.iter().map(|(holder, _)| Source::of(holder)).collect();
+        let answer = self.read_blocks(flow, sources.iter().map(Source::block).collect()).await?;
+        let pieces = batch.into_iter().zip(sources).zip(answer);
+        Ok(pieces
+            .filter_map(|(((_, held), source), block)| {
+                let (start, end) = (wanted.start.max(held.start), wanted.end.min(held.end));
+                let cut =
+                    (start.saturating_sub(held.start)) as usize..(end.saturating_sub(held.start)) as usize;
+                (start < end).then(|| source.bytes(block).slice(cut))
+            })
+            .collect())
+    }
+}
+
+/// Where the bytes of an access are at the moment that it is made. Keeps a pack from being given away meanwhile.
+enum Source {
+    Block(u64),
+    Fragment { location: Location, bytes: u64 },
+}
+
+impl Source {
+    fn of(holder: &Holder) -> Self {
+        match holder {
+            Holder::Block(block) => Source::Block(*block),
+            Holder::Fragment(fragment) => {
+                Source::Fragment { location: fragment.location(), bytes: fragment.bytes() }
+            }
+        }
+    }
+
+    /// The block to read: for bytes that wait in their row a dummy, so that they are no faster to get than others.
+    fn block(&self) -> u64 {
+        match self {
+            Source::Block(block) => *block,
+            Source::Fragment { location: Location::Packed { pack, .. }, .. } => pack.block(),
+            Source::Fragment { location: Location::Waiting(_), .. } => DUMMY,
+        }
+    }
+
+    /// What the block that was read brings.
+    fn bytes(self, block: Bytes) -> Bytes {
+        match self {
+            Source::Block(_) => block,
+            Source::Fragment { location: Location::Packed { offset, .. }, bytes } => {
+                block.slice(offset as usize..(offset + bytes) as usize)
+            }
+            Source::Fragment { location: Location::Waiting(waiting), .. } => waiting,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Objects of an account: what the verbs of every face come down to.
+
+use crate::catalogue::{Catalogue, Change, Details, Moment, Object, ObjectName};
+use crate::device::Device;
+use crate::error::Error;
+use crate::objects::account::Account;
+use crate::objects::archive;
+use crate::objects::checksums::hex;
+use crate::objects::conditions::WriteConditions;
+use crate::objects::gateway::Gateway;
+use crate::objects::listing::{self, ListRequest, Listing};
+use crate::objects::quota;
+use crate::objects::versions::Removal;
+use crate::objects::writer::Written;
+use futures::StreamExt;
+use std::ops::Range;
+use std::sync::Arc;
+
+impl Catalogue {
+    /// What a key stands for now.
+    fn object(&self, at: &ObjectName, now: Moment) -> Result<&Arc<Object>, Error> {
+        self.container(&at.account, &at.container)?.object(&at.key, now).ok_or(Error::NoSuchKey)
+    }
+}
+
+impl<D: Device> Account<D> {
+    pub(crate) fn at(&self, container: &str, key: &str) -> ObjectName {
+        ObjectName::new(&self.name, container, key)
+    }
+
+    /// What a key stands for now. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`], also if the object's time is over.
+    pub fn object(&self, container: &str, key: &str) -> Result<Arc<Object>, Error> {
+        let inner = &self.gateway.inner;
+        if let Some(asked) = &inner.options.asked {
+            asked.name(&self.name, container, key, false);
+        }
+        inner.catalogue.read().object(&self.at(container, key), inner.now()).cloned()
+    }
+
+    /// Lists keys of a container. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`].
+    pub fn list(&self, container: &str, request: &ListRequest) -> Result<Listing<Arc<Object>>, Error> {
+        let inner = &self.gateway.inner;
+        let (catalogue, now) = (inner.catalogue.read(), inner.now());
+        let objects = &catalogue.container(&self.name, container)?.objects;
+        Ok(listing::list_map(objects, request, |object| !object.has_expired(now), Arc::clone))
+    }
+
+    /// Checks whether a put could be linked now: worth asking before the body is written.
+    ///
+    /// # Errors
+    /// Those of [`Account::link`] that need no device.
+    pub fn check_put(&self, container: &str, key: &str, conditions: &WriteConditions) -> Result<(), Error> {
+        let inner = &self.gateway.inner;
+        let catalogue = inner.catalogue.read();
+        let current = catalogue.container(&self.name, container)?.object(key, inner.now());
+        conditions.check(current.map(|object| &**object))
+    }
+
+    /// Makes a key stand for what was written, atomically: before it, readers get the old object, after it the new
+    /// one, and who is reading the old one reads it to its end.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; those of the conditions; [`Error::OverQuota`]; [`Error::NoArchive`];
+    /// [`Error::Device`]. The old object is untouched then.
+    pub async fn link(
+        &self,
+        container: &str,
+        key: &str,
+        written: Written,
+        details: Details,
+        conditions: WriteConditions,
+    ) -> Result<Arc<Object>, Error> {
+        if let Some(asked) = &self.gateway.inner.options.asked {
+            asked.name(&self.name, container, key, true);
+        }
+        let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
+        self.gateway
+            .inner
+            .change(move |catalogue| {
+                let current = catalogue.container(&at.account, &at.container)?.object(&at.key, stamp.now);
+                conditions.check(current.map(|object| &**object))?;
+                let object = Object {
+                    details,
+                    etag: hex(&written.digests.md5),
+                    checksum: written.digests.checksum,
+                    modified: stamp.now,
+                    segments: vec![written.segment],
+                    ..Object::default()
+                };
+                quota::check(catalogue, &at, object.bytes())?;
+                archive::put(catalogue, at, object, stamp)
+            })
+            .await
+    }
+
+    /// Changes what is said about an object, and nothing of its bytes: `change` gets the details as they stand.
+    /// Touches no block. `touch` dates the object anew.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; what `change` returns; [`Error::Device`]. Nothing is changed
+    /// then.
+    pub async fn update_object(
+        &self,
+        container: &str,
+        key: &str,
+        touch: bool,
+        change: impl FnOnce(&mut Details) -> Result<(), Error> + Send + 'static,
+    ) -> Result<Arc<Object>, Error> {
+        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        self.gateway
+            .inner
+            .change(move |catalogue| {
+                let mut object = Object::clone(catalogue.object(&at, now)?);
+                change(&mut object.details)?;
+                if touch {
+                    object.modified = now;
+                }
+                let object = Arc::new(object);
+                Ok((vec![Change::PutObject { at, object: Arc::clone(&object) }], object))
+            })
+            .await
+    }
+
+    /// Deletes keys, all in one commit, and says of each how that went: `true` if it stood for an object. Touches no
+    /// block: the blocks are merely free afterwards. Where old versions are kept, a delete marker takes its place.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. Nothing is deleted then.
+    pub async fn delete(
+        &self,
+        container: &str,
+        keys: Vec<(String, WriteConditions)>,
+    ) -> Result<Vec<Result<bool, Error>>, Error> {
+        let removal = |(key, conditions)| Removal { key, version: None, conditions, marks_absent: false };
+        let removals = keys.into_iter().map(removal);
+        let outcomes = self.remove(container, removals.collect()).await?;
+        Ok(outcomes.into_iter().map(|outcome| outcome.map(|deleted| deleted.meant.is_some())).collect())
+    }
+}
+
+impl<D: Device> Gateway<D> {
+    /// Reads an object, or a range of it, and writes the same bytes into blocks of their own: the accesses of a get
+    /// and a put. The checksum is of the algorithm asked for.
+    ///
+    /// # Errors
+    /// [`Error::RangeNotSatisfiable`]; [`Error::Full`]; [`Error::Device`].
+    pub async fn copy_blocks(
+        &self,
+        source: &Arc<Object>,
+        range: Option<Range<u64>>,
+        algorithm: Option<crate::objects::checksums::Algorithm>,
+    ) -> Result<Written, Error> {
+        let bytes = match &range {
+            Some(range) => range.end.saturating_sub(range.start),
+            None => source.bytes(),
+        };
+        let mut writer = self.writer(Some(bytes), algorithm)?;
+        let mut reader = self.read(source, range).await?;
+        while let Some(piece) = reader.next().await {
+            writer.push(piece?).await?;
+        }
+        writer.finish().await
+    }
+
+    /// When the next object goes by itself, if one does.
+    pub fn next_expiry(&self) -> Option<Moment> {
+        self.inner.catalogue.read().expiring.first().map(|(moment, ..)| *moment)
+    }
+}

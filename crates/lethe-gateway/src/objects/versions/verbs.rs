@@ -1,0 +1,221 @@
+//! The verbs of an account for versions.
+
+use super::draft::{Draft, Stamp};
+use super::list::{self, VersionListing};
+use crate::catalogue::{
+    Catalogue, Change, ContainerSettings, Details, Moment, Object, ObjectName, VersionId, Versioning,
+};
+use crate::device::{Device, DeviceError};
+use crate::error::Error;
+use crate::objects::account::Account;
+use crate::objects::archive;
+use crate::objects::conditions::WriteConditions;
+use crate::objects::gateway::{Gateway, Inner};
+use crate::objects::listing::ListRequest;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A delete, as it is asked for.
+#[derive(Clone, Debug)]
+pub struct Removal {
+    /// Its key.
+    pub key: String,
+    /// The version that goes for good. Without a version, the delete is of the object that the key stands for.
+    pub version: Option<VersionId>,
+    /// Conditions on it.
+    pub conditions: WriteConditions,
+    /// Whether a delete marker is put where the key stands for nothing, too.
+    pub marks_absent: bool,
+}
+
+/// The outcome of a delete.
+#[derive(Clone, Debug, Default)]
+pub struct Deleted {
+    /// The version that was named, or the object that the key stood for, if it was there.
+    pub meant: Option<Arc<Object>>,
+    /// The delete marker that was put.
+    pub marker: Option<Arc<Object>>,
+}
+
+impl<D: Device> Inner<D> {
+    /// The present, and randomness for the names of new versions.
+    pub(crate) fn stamp(&self) -> Result<Stamp, Error> {
+        let mut salt = [0; 8];
+        getrandom::fill(&mut salt)
+            .map_err(|error| DeviceError::Unavailable(format!("the system gave no randomness: {error}")))?;
+        Ok(Stamp { now: self.now(), salt: u64::from_be_bytes(salt) })
+    }
+}
+
+impl<D: Device> Account<D> {
+    /// A version of an object; without a name, what the key stands for. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; [`Error::NoSuchVersion`], also if its time is over;
+    /// [`Error::DeleteMarker`] if it is one, or if the newest is one.
+    pub fn version(&self, container: &str, key: &str, id: Option<VersionId>) -> Result<Arc<Object>, Error> {
+        let inner = &self.gateway.inner;
+        if let Some(asked) = &inner.options.asked {
+            asked.name(&self.name, container, key, false);
+        }
+        let catalogue = inner.catalogue.read();
+        find(&Draft::new(&catalogue, self.at(container, key))?, id, inner.now())
+    }
+
+    /// Changes what is said about a version, and nothing of its bytes: `change` gets the details as they stand.
+    ///
+    /// # Errors
+    /// Those of [`version`](Self::version); what `change` returns; [`Error::Device`]. Nothing is changed then.
+    pub async fn update_version(
+        &self,
+        container: &str,
+        key: &str,
+        id: Option<VersionId>,
+        change: impl FnOnce(&mut Details) -> Result<(), Error> + Send + 'static,
+    ) -> Result<Arc<Object>, Error> {
+        let (at, now) = (self.at(container, key), self.gateway.inner.now());
+        self.gateway
+            .inner
+            .change(move |catalogue| {
+                let mut draft = Draft::new(catalogue, at)?;
+                let mut object = Object::clone(&*find(&draft, id, now)?);
+                change(&mut object.details)?;
+                let object = Arc::new(object);
+                draft.replace(Arc::clone(&object));
+                Ok((draft.changes(), object))
+            })
+            .await
+    }
+
+    /// Lists versions and delete markers of a container by key, those of one key the newest first. Touches no block.
+    ///
+    /// With `after_version`, versions of the key `request.after` that come after that one are listed too.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`].
+    pub fn list_versions(
+        &self,
+        container: &str,
+        request: &ListRequest,
+        after_version: Option<VersionId>,
+    ) -> Result<VersionListing, Error> {
+        let inner = &self.gateway.inner;
+        let (catalogue, now) = (inner.catalogue.read(), inner.now());
+        Ok(list::list(catalogue.container(&self.name, container)?, request, after_version, now))
+    }
+
+    /// Sets whether old versions are kept from now on. Those that there are stay.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::OtherVersions`]; [`Error::Device`].
+    pub async fn set_versioning(&self, container: &str, versioning: Versioning) -> Result<(), Error> {
+        let set = move |settings: &mut ContainerSettings| {
+            if settings.archive.is_some() {
+                return Err(Error::OtherVersions);
+            }
+            settings.versioning = Some(versioning);
+            Ok(())
+        };
+        self.update_container(container, set).await
+    }
+
+    /// Deletes what keys stand for, and versions for good, in the order given, all in one commit. Says of each what was
+    /// done. Touches no block: the blocks of what is gone for good are merely free afterwards.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. Nothing is deleted then.
+    pub async fn remove(
+        &self,
+        container: &str,
+        removals: Vec<Removal>,
+    ) -> Result<Vec<Result<Deleted, Error>>, Error> {
+        let (account, container) = (self.name.to_string(), container.to_owned());
+        let stamp = self.gateway.inner.stamp()?;
+        self.gateway
+            .inner
+            .change(move |catalogue| {
+                let holder = catalogue.container(&account, &container)?;
+                let archives = holder.settings.archive.is_some();
+                let mut drafts: BTreeMap<String, Draft<'_>> = BTreeMap::new();
+                let mut archived = Vec::new();
+                let mut outcomes = Vec::new();
+                for Removal { key, version, conditions, marks_absent } in removals {
+                    let at = ObjectName::new(&account, &container, key.clone());
+                    if !drafts.contains_key(&key) {
+                        drafts.insert(key.clone(), Draft::new(catalogue, at.clone())?);
+                    }
+                    let Some(draft) = drafts.get_mut(&key) else { continue };
+                    let meant = match version {
+                        Some(id) => draft.find(id).filter(|object| !object.has_expired(stamp.now)),
+                        None => draft.current(stamp.now),
+                    };
+                    let meant = meant.cloned();
+                    let allowed = conditions.check(meant.as_deref());
+                    let mut marker = None;
+                    match version {
+                        _ if allowed.is_err() => {}
+                        _ if archives => {
+                            // A key that comes twice is gone the second time.
+                            if let Some(order) = draft.newest().map(|newest| newest.version.order) {
+                                archived.extend(archive::delete(catalogue, at, stamp)?);
+                                draft.remove(order);
+                            }
+                        }
+                        Some(_) => meant.iter().for_each(|meant| draft.remove(meant.version.order)),
+                        None if meant.is_some() || marks_absent => marker = draft.delete(stamp),
+                        None => {}
+                    }
+                    outcomes.push(allowed.map(|()| Deleted { meant, marker }));
+                }
+                let changes = match archives {
+                    true => archived,
+                    false => drafts.into_values().flat_map(Draft::changes).collect(),
+                };
+                Ok((changes, outcomes))
+            })
+            .await
+    }
+}
+
+fn find(draft: &Draft<'_>, id: Option<VersionId>, now: Moment) -> Result<Arc<Object>, Error> {
+    let found = match id {
+        None => draft.newest(),
+        Some(id) => draft.find(id),
+    };
+    let found = found.filter(|object| !object.has_expired(now));
+    let missing = if id.is_some() { Error::NoSuchVersion } else { Error::NoSuchKey };
+    let object = found.ok_or(missing)?;
+    if object.version.is_marker() {
+        let (version, modified) = (object.version.id(), object.modified);
+        return Err(Error::DeleteMarker { version, modified, is_named: id.is_some() });
+    }
+    Ok(Arc::clone(object))
+}
+
+impl<D: Device> Gateway<D> {
+    /// Removes the versions whose time is over, at most `most` of them, and says how many there were. They are gone
+    /// for readers before that; this gives their blocks and rows back. Touches no block.
+    ///
+    /// # Errors
+    /// [`Error::Device`].
+    pub async fn sweep_expired(&self, most: usize) -> Result<usize, Error> {
+        let stamp = self.inner.stamp()?;
+        self.inner.change(move |catalogue| expired(catalogue, most, stamp)).await
+    }
+}
+
+fn expired(catalogue: &Catalogue, most: usize, stamp: Stamp) -> Result<(Vec<Change>, usize), Error> {
+    let due = catalogue.expiring.iter().take_while(|(moment, ..)| *moment <= stamp.now).take(most);
+    let mut drafts: BTreeMap<&ObjectName, Draft<'_>> = BTreeMap::new();
+    let mut count = 0;
+    for (_, at, order) in due {
+        if !drafts.contains_key(at) {
+            drafts.insert(at, Draft::new(catalogue, at.clone())?);
+        }
+        if let Some(draft) = drafts.get_mut(at) {
+            draft.expire(*order, stamp);
+            count += 1;
+        }
+    }
+    Ok((drafts.into_values().flat_map(Draft::changes).collect(), count))
+}

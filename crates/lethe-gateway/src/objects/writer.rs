@@ -1,0 +1,253 @@
+//! Bytes to blocks: a stream is cut into blocks and written in batches, a bounded number of them at a time.
+
+use crate::catalogue::{Place, Segment};
+use crate::device::{Device, DeviceError, Flow};
+use crate::error::Error;
+use crate::objects::allocate::Lease;
+use crate::objects::checksums::{Algorithm, Checksum, Digested, Digests};
+use crate::objects::gateway::{Gateway, Inner};
+use crate::objects::memory::Share;
+use bytes::{Bytes, BytesMut};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+
+/// Writes the blocks of an object or a part to be. Until what it returns is put under a name, nothing is visible;
+/// dropped before that, its blocks are free again as soon as the device is done with them.
+pub struct Writer<D> {
+    inner: Arc<Inner<D>>,
+    flow: Flow,
+    /// Of what came and is not written yet.
+    share: Share,
+    declared: Option<u64>,
+    /// Every block taken so far. A write under way holds the leases too, so that no block of it is given away.
+    leases: Vec<Arc<Lease>>,
+    /// Blocks of the leases that nothing was put into so far.
+    unused: VecDeque<u64>,
+    partial: BytesMut,
+    full: Vec<Bytes>,
+    flights: VecDeque<JoinHandle<Result<(), DeviceError>>>,
+    bytes: u64,
+    digests: Digests,
+    /// Blocks that were not free when the writer was made, and may be made free.
+    missing: u64,
+    /// A push failed or was given up: bytes are missing, and the rest is worth nothing.
+    torn: bool,
+}
+
+/// Blocks that were written and stand for no name yet.
+#[derive(Debug)]
+pub struct Written {
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) digests: Digested,
+}
+
+impl Written {
+    /// MD5 of the bytes.
+    pub fn md5(&self) -> &[u8; 16] {
+        &self.digests.md5
+    }
+
+    /// The checksum asked for at the beginning.
+    pub fn checksum(&self) -> Option<&Checksum> {
+        self.digests.checksum.as_ref()
+    }
+
+    /// Bytes written, without padding.
+    pub fn bytes(&self) -> u64 {
+        self.segment.bytes()
+    }
+}
+
+impl<D: Device> Gateway<D> {
+    /// Begins to write bytes. When their number is known, the blocks are set aside at once; `algorithm` is the
+    /// checksum to compute beside the MD5.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if there are too few free blocks for `declared` bytes; [`Error::Busy`].
+    pub fn writer(&self, declared: Option<u64>, algorithm: Option<Algorithm>) -> Result<Writer<D>, Error> {
+        let blocks =
+            declared.map(|bytes| self.inner.options.padding.blocks(bytes, self.inner.device.block_bytes()));
+        let mut writer = Writer {
+            inner: Arc::clone(&self.inner),
+            flow: self.inner.flow(),
+            share: self.inner.memory.take(blocks.unwrap_or(u64::MAX))?,
+            declared,
+            leases: Vec::new(),
+            unused: VecDeque::new(),
+            partial: BytesMut::new(),
+            full: Vec::new(),
+            flights: VecDeque::new(),
+            bytes: 0,
+            digests: Digests::new(algorithm),
+            missing: 0,
+            torn: false,
+        };
+        if let Some(blocks) = blocks
+            && !declared.is_some_and(|bytes| self.inner.is_fragment(bytes))
+        {
+            match writer.take(blocks) {
+                // What small objects left behind is looked through as soon as there is time to wait for it.
+                Err(Error::Full { .. }) if self.inner.can_reclaim(blocks) => writer.missing = blocks,
+                outcome => outcome?,
+            }
+        }
+        Ok(writer)
+    }
+}
+
+impl<D: Device> Writer<D> {
+    /// Takes the next bytes. Waits while as many batches as the window allows are under way.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] as soon as more came than was announced; [`Error::Full`]; [`Error::Device`]. After an
+    /// error, or when the future was dropped before its end, the writer cannot be finished.
+    pub async fn push(&mut self, bytes: Bytes) -> Result<(), Error> {
+        self.torn = true;
+        self.make_room().await?;
+        self.cut(bytes).await?;
+        self.torn = false;
+        Ok(())
+    }
+
+    async fn cut(&mut self, mut bytes: Bytes) -> Result<(), Error> {
+        self.bytes += bytes.len() as u64;
+        if let Some(declared) = self.declared
+            && self.bytes > declared
+        {
+            return Err(Error::WrongLength { declared, got: self.bytes });
+        }
+        self.digests.update(&bytes);
+        let block_bytes = self.inner.device.block_bytes();
+        while !bytes.is_empty() {
+            if self.partial.is_empty() && bytes.len() >= block_bytes {
+                // A copy all the same: a slice would keep the whole of a larger buffer alive.
+                let block = Bytes::copy_from_slice(&bytes.split_to(block_bytes));
+                self.block(block).await?;
+                continue;
+            }
+            self.partial.reserve(block_bytes - self.partial.len());
+            let part = bytes.split_to(bytes.len().min(block_bytes - self.partial.len()));
+            self.partial.extend_from_slice(&part);
+            if self.partial.len() == block_bytes {
+                let block = self.partial.split().freeze();
+                self.block(block).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, and the padding, and waits until all of it is durable.
+    ///
+    /// # Errors
+    /// [`Error::WrongLength`] if fewer bytes came than were announced; [`Error::Full`]; [`Error::Device`].
+    pub async fn finish(mut self) -> Result<Written, Error> {
+        if self.torn {
+            return Err(Error::Body("a part of it was given up".into()));
+        }
+        if let Some(declared) = self.declared
+            && self.bytes != declared
+        {
+            return Err(Error::WrongLength { declared, got: self.bytes });
+        }
+        self.make_room().await?;
+        let block_bytes = self.inner.device.block_bytes();
+        if self.inner.is_fragment(self.bytes) {
+            // A copy, for the buffer has room for a block.
+            let bytes = Bytes::copy_from_slice(&self.partial);
+            let fragment = self.inner.new_fragment(bytes).await;
+            return Ok(self.written(Place::Fragment(fragment)));
+        }
+        if !self.partial.is_empty() {
+            self.partial.resize(block_bytes, 0);
+            let block = self.partial.split().freeze();
+            self.block(block).await?;
+        }
+        let padded = self.inner.options.padding.blocks(self.bytes, block_bytes);
+        let zeros = Bytes::from(vec![0; block_bytes]);
+        for _ in self.bytes.div_ceil(block_bytes as u64)..padded {
+            self.block(zeros.clone()).await?;
+        }
+        self.flush().await?;
+        while let Some(flight) = self.flights.pop_front() {
+            land(flight).await?;
+        }
+        let leases = std::mem::take(&mut self.leases);
+        Ok(self.written(Place::Blocks(leases)))
+    }
+
+    fn written(self, place: Place) -> Written {
+        let digests = self.digests.finish();
+        Written { segment: Arc::new(Segment { bytes: self.bytes, place }), digests }
+    }
+
+    /// Takes the blocks that were missing, once what can be freed is.
+    async fn make_room(&mut self) -> Result<(), Error> {
+        let missing = std::mem::take(&mut self.missing);
+        if missing > 0 {
+            self.inner.reclaim(missing).await;
+            self.take(missing)?;
+        }
+        Ok(())
+    }
+
+    async fn block(&mut self, block: Bytes) -> Result<(), Error> {
+        self.full.push(block);
+        if self.full.len() == self.inner.device.max_batch() {
+            self.flush().await?;
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) -> Result<(), Error> {
+        if self.full.is_empty() {
+            return Ok(());
+        }
+        if self.unused.len() < self.full.len() {
+            self.take((self.full.len() - self.unused.len()) as u64)?;
+        }
+        let batch: Vec<(u64, Bytes)> =
+            self.unused.drain(..self.full.len()).zip(self.full.drain(..)).collect();
+        while self.flights.len() >= self.inner.options.window.max(1)
+            && let Some(flight) = self.flights.pop_front()
+        {
+            land(flight).await?;
+        }
+        let inner = Arc::clone(&self.inner);
+        let held = (self.leases.clone(), self.share.clone());
+        let flow = self.flow;
+        self.flights.push_back(self.inner.tasks.spawn(async move {
+            let outcome = inner.device.write(flow, batch).await;
+            if let Err(failure) = &outcome {
+                tracing::error!(error = %failure, "writing blocks failed");
+            }
+            drop(held);
+            outcome
+        }));
+        Ok(())
+    }
+
+    fn take(&mut self, blocks: u64) -> Result<(), Error> {
+        if blocks > 0 {
+            let lease = Arc::new(self.inner.allocator.allocate(blocks)?);
+            self.unused.extend(lease.blocks());
+            self.leases.push(lease);
+        }
+        Ok(())
+    }
+}
+
+impl<D: Device> Inner<D> {
+    /// Whether so many bytes written in one go share a block with others.
+    fn is_fragment(&self, bytes: u64) -> bool {
+        bytes > 0 && self.most_fragment_bytes.is_some_and(|most| bytes <= most)
+    }
+}
+
+async fn land(flight: JoinHandle<Result<(), DeviceError>>) -> Result<(), Error> {
+    match flight.await {
+        Ok(outcome) => Ok(outcome?),
+        Err(failure) if failure.is_panic() => std::panic::resume_unwind(failure.into_panic()),
+        Err(_) => Err(DeviceError::Closed.into()),
+    }
+}
