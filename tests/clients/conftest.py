@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import uuid
@@ -23,6 +24,13 @@ from pathlib import Path
 
 import pytest
 from programs import Endpoint, Gateway, UntrustedSide
+
+
+def pytest_configure() -> None:
+    # Whoever runs the tests in the background has both ignored, and what they start would inherit that.
+    for kind in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(kind) == signal.SIG_IGN:
+            signal.signal(kind, signal.SIG_DFL)
 
 
 def _program(variable: str, fallback: str | None = None) -> Path:

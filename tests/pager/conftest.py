@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,13 @@ from pathlib import Path
 import pytest
 
 SCHEMES = ["plain", "detworam", "eager", "parallel", "eager-parallel", "path", "opam"]
+
+
+def pytest_configure() -> None:
+    # Whoever runs the tests in the background has both ignored, and what they start would inherit that.
+    for kind in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(kind) == signal.SIG_IGN:
+            signal.signal(kind, signal.SIG_DFL)
 
 
 def _program(variable: str) -> Path:
