@@ -4,4 +4,5 @@
 
 mod model;
 mod obliviousness;
+mod replay;
 mod ring;

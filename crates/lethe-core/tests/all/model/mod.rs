@@ -6,6 +6,6 @@ mod paging;
 mod path;
 mod path_trace;
 mod recursive;
-mod setup;
+pub(crate) mod setup;
 mod trivial;
 mod write_schedule;

@@ -8,5 +8,5 @@ mod opam;
 mod paging;
 mod recovery;
 mod recursion;
-mod schemes;
+pub(crate) mod schemes;
 mod setup;

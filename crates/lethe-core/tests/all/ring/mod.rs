@@ -2,6 +2,6 @@
 
 mod array;
 mod refusals;
-mod setup;
+pub(crate) mod setup;
 mod snapshots;
 mod stash;
