@@ -8,7 +8,7 @@ use futures::executor::block_on;
 use lethe_core::layout::Layout;
 use lethe_core::oram::{Access, Oram};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
-use lethe_core::schemes::ring::{Ring, RingParameters};
+use lethe_core::schemes::ring::{RingOram, RingParameters};
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use lethe_core::words::BlockId;
 use lethe_seal::cipher::Cipher;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     sealed.begin_epoch(Salt::draw(&mut random))?;
 
     let positions = FlatPositionMap::new(Positions::new(blocks));
-    let oram = Ring::new(parameters, sealed, positions, random)?;
+    let oram = RingOram::new(parameters, sealed, positions, random)?;
     let secret = vec![42; block_bytes];
     let mut read = vec![0; block_bytes];
     block_on(async {

@@ -104,7 +104,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{accesses} accesses of blocks of {block_bytes} bytes agree with a plain array");
     println!(
         "each: {trips} round trips and {bytes} bytes, whatever was asked; {} blocks wait in the stash",
-        oram.stash_len()
+        oram.stash_blocks()
     );
     assert_eq!((trips, bytes), (2, expected), "a path is read and written back at each access");
     Ok(())

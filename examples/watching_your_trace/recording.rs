@@ -4,7 +4,7 @@ use crate::reads::BLOCKS;
 use futures::executor::block_on;
 use lethe_core::oram::{Access, Oram};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
-use lethe_core::schemes::ring::{Ring, RingParameters};
+use lethe_core::schemes::ring::{RingOram, RingParameters};
 use lethe_core::words::BlockId;
 use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
@@ -88,7 +88,7 @@ pub(crate) fn with_lethe(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
     let versions = TrustedVersions::new(VaultId::draw(&mut random), layout.buckets());
     let sealed = Sealed::new(recorder, &master, Cipher::default(), versions, Workers::single())?;
     sealed.begin_epoch(Salt::draw(&mut random))?;
-    let oram = Ring::new(parameters, sealed, FlatPositionMap::new(Positions::new(BLOCKS)), random)?;
+    let oram = RingOram::new(parameters, sealed, FlatPositionMap::new(Positions::new(BLOCKS)), random)?;
 
     // Buckets are numbered level by level, the root's side first; so are their slots here.
     let first_slot = |bucket| {

@@ -47,16 +47,16 @@ fn main() {
         let mut accesses: Vec<Access<'_>> =
             nothing.iter_mut().map(|into| &mut into[..]).enumerate().map(request).collect();
         finish_now(oram.access(&mut accesses)).expect("the access");
-        moved += oram.stash_len();
+        moved += oram.stash_blocks();
         while oram.owed() > 0 {
             finish_now(oram.idle()).expect("the write-back");
         }
-        moved -= oram.stash_len();
+        moved -= oram.stash_blocks();
         if nth == warm / batch {
             moved = 0;
         }
         if nth >= warm / batch {
-            *held.entry(oram.stash_len()).or_default() += 1;
+            *held.entry(oram.stash_blocks()).or_default() += 1;
         }
     }
     let samples: u64 = held.values().sum();

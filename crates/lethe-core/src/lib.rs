@@ -8,12 +8,18 @@
 
 extern crate alloc;
 
+mod admission;
 pub mod block_header;
 pub mod bucket_metadata;
+mod buffers;
+mod condition;
+mod draw;
+mod in_flight;
 pub mod layout;
 mod newest_copy;
 pub mod oram;
 pub mod position_map;
+pub mod resumable;
 pub mod schemes;
 pub mod stash;
 pub mod store;

@@ -1,6 +1,6 @@
 //! The position map of a write-only ORAM: where the newest copy of each page is. 4 bytes a page.
 
-use crate::words::BlockId;
+use crate::words::{BlockId, Bucket};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -17,11 +17,11 @@ impl NewestCopy {
     }
 
     /// The bucket that holds the newest copy: main slots come first, then the holding area.
-    pub(crate) fn bucket(&self, page: BlockId) -> u64 {
-        match self.words[page.0 as usize] {
+    pub(crate) fn bucket(&self, page: BlockId) -> Bucket {
+        Bucket(match self.words[page.0 as usize] {
             0 => page.0,
             word => self.words.len() as u64 + u64::from(word) - 1,
-        }
+        })
     }
 
     /// The newest copy is in this holding slot now.

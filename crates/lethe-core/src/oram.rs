@@ -21,6 +21,15 @@ impl Access<'_> {
             Access::Dummy => None,
         }
     }
+
+    /// Serves the access from the block's payload: a read copies it, a write replaces it.
+    pub(crate) fn serve(&mut self, payload: &mut [u8]) {
+        match self {
+            Access::Read(_, into) => into.copy_from_slice(payload),
+            Access::Write(_, from) => payload.copy_from_slice(from),
+            Access::Dummy => {}
+        }
+    }
 }
 
 /// Why a scheme refused or failed.
@@ -116,33 +125,4 @@ pub trait Oram {
 
     /// Emergency evictions so far: evictions outside of the public schedule, each a leak. Expected to stay 0.
     fn emergencies(&self) -> u64;
-}
-
-/// Checks that every scheme makes before it touches anything.
-///
-/// # Errors
-/// [`OramError::BatchTooLarge`], [`OramError::OutOfRange`], [`OramError::WrongLength`].
-pub fn check_batch<E: core::error::Error + 'static>(
-    batch: &[Access<'_>],
-    capacity: u64,
-    block_bytes: usize,
-    most: usize,
-) -> Result<(), OramError<E>> {
-    if batch.len() > most {
-        return Err(OramError::BatchTooLarge { len: batch.len(), most });
-    }
-    for access in batch {
-        let (block, len) = match access {
-            Access::Read(block, into) => (*block, into.len()),
-            Access::Write(block, from) => (*block, from.len()),
-            Access::Dummy => continue,
-        };
-        if block.0 >= capacity {
-            return Err(OramError::OutOfRange { block, capacity });
-        }
-        if len != block_bytes {
-            return Err(OramError::WrongLength { len, block_bytes });
-        }
-    }
-    Ok(())
 }

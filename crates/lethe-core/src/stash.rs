@@ -4,7 +4,8 @@
 //! an eviction that passes through its subtree, so the stash holds one list for each subtree, and an eviction looks
 //! at one list only. With one subtree (no trusted level) it is the stash of the paper.
 
-use crate::words::{BlockId, Leaf};
+use crate::block_header::{self, HEADER_BYTES};
+use crate::words::{BlockId, Leaf, Level};
 use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -34,8 +35,9 @@ fn hash(block: BlockId) -> u64 {
 /// replay sees the same order.
 pub struct Stash {
     block_bytes: usize,
-    subtree_bits: u32,
-    leaf_level: u32,
+    leaf_level: Level,
+    /// The level of the subtrees' roots.
+    top: Level,
     entries: Vec<Entry>,
     payloads: Vec<u8>,
     vacant: Vec<u32>,
@@ -60,17 +62,17 @@ impl StashSnapshot {
 }
 
 impl Stash {
-    /// An empty stash for blocks of `block_bytes`, over a tree with `2^leaf_level` leaves and `2^subtree_bits` subtrees.
-    pub fn new(block_bytes: usize, leaf_level: u32, subtree_bits: u32) -> Self {
-        assert!(subtree_bits <= leaf_level, "more subtrees than leaves");
+    /// An empty stash for blocks of `block_bytes`, over a tree with `2^leaf_level` leaves and `2^top` subtrees.
+    pub fn new(block_bytes: usize, leaf_level: Level, top: Level) -> Self {
+        assert!(top <= leaf_level, "more subtrees than leaves");
         Stash {
             block_bytes,
-            subtree_bits,
             leaf_level,
+            top,
             entries: Vec::new(),
             payloads: Vec::new(),
             vacant: Vec::new(),
-            heads: vec![NONE; 1 << subtree_bits],
+            heads: vec![NONE; 1 << top.0],
             index: HashTable::new(),
             peak: 0,
         }
@@ -176,6 +178,13 @@ impl Stash {
         &mut self.payloads[start..start + self.block_bytes]
     }
 
+    /// Writes a block as it stands in untrusted memory: its header, then its payload.
+    pub fn lay_out(&self, handle: Handle, into: &mut [u8]) {
+        let (header, payload) = into.split_at_mut(HEADER_BYTES);
+        block_header::write(header, self.block(handle), self.leaf(handle));
+        payload.copy_from_slice(self.payload(handle));
+    }
+
     /// The blocks of one subtree, the one that came last first.
     pub fn subtree(&self, subtree: usize) -> impl Iterator<Item = Handle> + '_ {
         let mut at = self.heads[subtree];
@@ -213,7 +222,7 @@ impl Stash {
         }
         // Lists grow at the front: going backwards gives back their order.
         for (nth, (block, leaf)) in snapshot.blocks.iter().enumerate().rev() {
-            let known = block.0 <= u64::from(u32::MAX) && leaf.0 >> self.leaf_level == 0;
+            let known = block.0 <= u64::from(u32::MAX) && leaf.0 >> self.leaf_level.0 == 0;
             if !known || self.find(*block).is_some() {
                 return false;
             }
@@ -233,7 +242,7 @@ impl Stash {
     }
 
     fn list_of(&self, leaf: Leaf) -> usize {
-        (leaf.0 >> (self.leaf_level - self.subtree_bits)) as usize
+        (leaf.0 >> (self.leaf_level.0 - self.top.0)) as usize
     }
 
     fn link(&mut self, at: u32, leaf: Leaf) {
@@ -267,7 +276,7 @@ mod tests {
 
     #[test]
     fn blocks_are_found_by_id_and_by_subtree() {
-        let mut stash = Stash::new(2, 3, 1);
+        let mut stash = Stash::new(2, Level(3), Level(1));
         let one = stash.insert_with(BlockId(10), Leaf(1), b"ab");
         stash.insert_with(BlockId(11), Leaf(6), b"cd");
         assert_eq!(stash.subtree(0).count(), 1);
@@ -282,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_vacant_place_forgets_its_last_payload() {
-        let mut stash = Stash::new(2, 0, 0);
+        let mut stash = Stash::new(2, Level(0), Level(0));
         let first = stash.insert_with(BlockId(1), Leaf(0), b"xy");
         stash.remove(first);
         let second = stash.insert(BlockId(2), Leaf(0));
@@ -291,11 +300,11 @@ mod tests {
 
     #[test]
     fn a_snapshot_gives_back_the_same_lists() {
-        let mut stash = Stash::new(1, 2, 1);
+        let mut stash = Stash::new(1, Level(2), Level(1));
         for (block, leaf) in [(5, 0), (6, 3), (7, 1), (8, 2), (9, 0)] {
             stash.insert_with(BlockId(block), Leaf(leaf), &[block as u8]);
         }
-        let mut again = Stash::new(1, 2, 1);
+        let mut again = Stash::new(1, Level(2), Level(1));
         assert!(again.restore(&stash.snapshot()));
         let order =
             |stash: &Stash| stash.iter().map(|at| (stash.block(at), stash.leaf(at))).collect::<Vec<_>>();

@@ -28,6 +28,13 @@ pub struct Slot {
     pub index: u32,
 }
 
+impl Slot {
+    /// The slot of a bucket that has one.
+    pub fn only(bucket: Bucket) -> Self {
+        Slot { bucket, index: 0 }
+    }
+}
+
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Bytes(pub u64);

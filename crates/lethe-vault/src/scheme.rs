@@ -7,7 +7,7 @@ use lethe_core::layout::Layout;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::path::{PathOram, PathParameters, PathSnapshot};
-use lethe_core::schemes::ring::{Ring, RingParameters, RingSnapshot};
+use lethe_core::schemes::ring::{RingOram, RingParameters, RingSnapshot};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::words::Bucket;
 use rand_chacha::ChaCha20Rng;
@@ -30,7 +30,7 @@ pub enum SchemeParameters {
 
 /// A scheme over the gate.
 pub(crate) enum Scheme {
-    Ring(Box<Ring<Rc<Gate>, Flat, ChaCha20Rng>>),
+    Ring(Box<RingOram<Rc<Gate>, Flat, ChaCha20Rng>>),
     Path(Box<PathOram<Rc<Gate>, Flat, ChaCha20Rng>>),
     Trivial(Box<TrivialOram<Rc<Gate>>>),
 }
@@ -139,7 +139,7 @@ impl SchemeParameters {
         let flat = || FlatPositionMap::new(Positions::new(self.capacity()));
         let refused = |error: String| VaultError::Parameters(error);
         match self.clone() {
-            SchemeParameters::Ring(parameters) => Ring::new(parameters, gate, flat(), random)
+            SchemeParameters::Ring(parameters) => RingOram::new(parameters, gate, flat(), random)
                 .map(|ring| Scheme::Ring(Box::new(ring)))
                 .map_err(|error| refused(error.to_string())),
             SchemeParameters::Path(parameters) => PathOram::new(parameters, Bucket(0), gate, flat(), random)
@@ -158,7 +158,7 @@ impl SchemeSnapshot {
         let random = ChaCha20Rng::from_seed(seed);
         match self {
             SchemeSnapshot::Ring(snapshot) => {
-                Some(Scheme::Ring(Box::new(Ring::restore(snapshot, gate, random)?)))
+                Some(Scheme::Ring(Box::new(RingOram::restore(snapshot, gate, random)?)))
             }
             SchemeSnapshot::Path(parameters, positions, snapshot) => {
                 if positions.blocks() != parameters.capacity {
@@ -213,7 +213,7 @@ impl Scheme {
     pub(crate) fn stash_blocks(&self) -> usize {
         match self {
             Scheme::Ring(ring) => ring.stash_blocks().0,
-            Scheme::Path(path) => path.stash_len(),
+            Scheme::Path(path) => path.stash_blocks(),
             Scheme::Trivial(_) => 0,
         }
     }

@@ -131,7 +131,7 @@ where
     R: RngCore + SeedableRng,
 {
     /// A map in which nothing is mapped, over a store that was never written. The buckets of its inner ORAMs are
-    /// numbered from `first_bucket`; each has randomness of its own, seeded from `rng` as by
+    /// numbered from `first_bucket`; each has randomness of its own, seeded from `random` as by
     /// [`reseed`](Self::reseed).
     ///
     /// # Errors
@@ -140,9 +140,9 @@ where
         parameters: &RecursiveParameters,
         first_bucket: Bucket,
         store: S,
-        rng: &mut R,
+        random: &mut R,
     ) -> Result<Self, RecursiveMapError> {
-        Self::build(parameters, first_bucket, store, rng, None)
+        Self::build(parameters, first_bucket, store, random, None)
     }
 
     /// A map that goes on from a snapshot, over the store as it was when the snapshot was taken.
@@ -154,10 +154,10 @@ where
         parameters: &RecursiveParameters,
         first_bucket: Bucket,
         store: S,
-        rng: &mut R,
+        random: &mut R,
         snapshot: &RecursiveSnapshot,
     ) -> Result<Self, RecursiveMapError> {
-        Self::build(parameters, first_bucket, store, rng, Some(snapshot))
+        Self::build(parameters, first_bucket, store, random, Some(snapshot))
     }
 
     /// From the flat map outwards: each inner ORAM has the map before it as its own position map.
@@ -165,7 +165,7 @@ where
         parameters: &RecursiveParameters,
         first_bucket: Bucket,
         store: S,
-        rng: &mut R,
+        random: &mut R,
         snapshot: Option<&RecursiveSnapshot>,
     ) -> Result<Self, RecursiveMapError> {
         let levels = parameters.levels()?;
@@ -178,14 +178,14 @@ where
             Some(_) => return Err(RecursiveMapError::Mismatch),
         };
         let mut map = RecursivePositionMap(Map::Flat(FlatPositionMap::new(positions)));
-        let rngs: Vec<R> = levels.iter().map(|_| R::from_rng(rng)).collect();
+        let randoms: Vec<R> = levels.iter().map(|_| R::from_rng(random)).collect();
         let mut first = Bucket(first_bucket.0 + parameters.layout()?.buckets());
-        for ((nth, level), rng) in levels.into_iter().enumerate().zip(rngs).rev() {
+        for ((nth, level), random) in levels.into_iter().enumerate().zip(randoms).rev() {
             first = Bucket(first.0 - level.layout().buckets());
             let store = store.clone();
             let oram = match snapshot {
-                None => PathOram::new(level, first, store, map, rng)?,
-                Some(snapshot) => PathOram::restore(level, first, store, map, rng, &snapshot.levels[nth])?,
+                None => PathOram::new(level, first, store, map, random)?,
+                Some(snapshot) => PathOram::restore(level, first, store, map, random, &snapshot.levels[nth])?,
             };
             let entries_per_block = parameters.entries_per_block.into();
             map = RecursivePositionMap(Map::Inner(Box::new(Inner { entries_per_block, oram })));
@@ -210,11 +210,11 @@ where
         }
     }
 
-    /// Goes on with other randomness in every inner ORAM, each seeded from `rng`, the largest first.
-    pub fn reseed(&self, rng: &mut R) {
+    /// Goes on with other randomness in every inner ORAM, each seeded from `random`, the largest first.
+    pub fn reseed(&self, random: &mut R) {
         let mut map = self;
         while let Map::Inner(inner) = &map.0 {
-            inner.oram.reseed(R::from_rng(rng));
+            inner.oram.reseed(R::from_rng(random));
             map = inner.oram.positions();
         }
     }

@@ -36,9 +36,11 @@
 //! **Errors**: those of [`OramError`]; never `StashFull` or `Owed`. After a failure of the store, and after a future
 //! that was dropped half-way, it answers [`OramError::Torn`] only.
 
+use crate::admission;
+use crate::condition::Condition;
 use crate::layout::{Extent, Layout};
 use crate::newest_copy::NewestCopy;
-use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::oram::{Access, Oram, OramError};
 use crate::store::{Carried, Store};
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket, Slot};
@@ -141,19 +143,13 @@ impl DetWoParameters {
     }
 }
 
-/// The slot of a bucket: there is one in each.
-pub(crate) fn only_slot(bucket: u64) -> Slot {
-    Slot { bucket: Bucket(bucket), index: 0 }
-}
-
 /// A DetWoORAM over a store.
 pub struct DetWoOram<S> {
     parameters: DetWoParameters,
     schedule: WriteSchedule,
     store: S,
     turns: Turns,
-    /// An access did not come to its end.
-    torn: Cell<bool>,
+    condition: Condition,
     newest: RefCell<NewestCopy>,
     /// p: writes so far, dummies included.
     writes: Cell<u64>,
@@ -190,7 +186,7 @@ impl<S: Store> DetWoOram<S> {
             schedule,
             store,
             turns: Turns::with_room(2),
-            torn: Cell::new(false),
+            condition: Condition::default(),
             writes: Cell::new(0),
         })
     }
@@ -252,7 +248,7 @@ impl<S: Store> DetWoOram<S> {
     fn look_up(&self, pages: &Refreshes, into: &mut Vec<Slot>) {
         let newest = self.newest.borrow();
         into.clear();
-        into.extend(pages.clone().map(|page| only_slot(newest.bucket(BlockId(page)))));
+        into.extend(pages.clone().map(|page| Slot::only(newest.bucket(BlockId(page)))));
     }
 }
 
@@ -273,22 +269,21 @@ impl<S: Store> Oram for DetWoOram<S> {
 
     /// One access after the other. An access that is begun beside another waits for it.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
         let _turn = self.turns.take().await;
-        if self.torn.replace(true) {
-            return Err(OramError::Torn);
-        }
+        self.condition.check()?;
+        let unfinished = self.condition.begin();
         for access in batch {
             match access {
                 Access::Read(page, into) => {
-                    let slot = only_slot(self.newest.borrow().bucket(*page));
+                    let slot = Slot::only(self.newest.borrow().bucket(*page));
                     self.store.read(&[slot], into).await?;
                 }
                 Access::Write(page, from) => self.write(Some((*page, from))).await?,
                 Access::Dummy => self.write(None).await?,
             }
         }
-        self.torn.set(false);
+        unfinished.finished();
         Ok(())
     }
 
@@ -305,11 +300,10 @@ impl<S: Store> Oram for DetWoOram<S> {
     /// Waits for what the store may have left under way.
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
-        if self.torn.replace(true) {
-            return Err(OramError::Torn);
-        }
+        self.condition.check()?;
+        let unfinished = self.condition.begin();
         self.store.settle().await?;
-        self.torn.set(false);
+        unfinished.finished();
         Ok(())
     }
 

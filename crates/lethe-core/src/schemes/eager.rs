@@ -44,10 +44,12 @@
 //! **Errors**: those of [`OramError`]; never `StashFull` or `Owed`. After a failure of the store, and after a future of
 //! an access or a step that was dropped half-way, it answers [`OramError::Torn`] only.
 
-use super::detworam::{DetWoParameters, DetWoParametersError, only_slot};
+use super::detworam::{DetWoParameters, DetWoParametersError};
+use crate::admission;
+use crate::condition::Condition;
 use crate::layout::Layout;
 use crate::newest_copy::NewestCopy;
-use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::oram::{Access, Oram, OramError};
 use crate::store::Store;
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket, Slot};
@@ -57,7 +59,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::cell::{Cell, RefCell};
-use core::mem;
 
 /// The parameters of an Eager DetWoORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -94,7 +95,7 @@ pub struct EagerOram<S> {
     store: S,
     /// Whose turn it is to change the buffer: a write, or a step of idle.
     turns: Turns,
-    torn: Cell<bool>,
+    condition: Condition,
     newest: RefCell<NewestCopy>,
     buffer: RefCell<Buffer>,
     spare_slots: Cell<Vec<Slot>>,
@@ -156,7 +157,7 @@ impl<S: Store> EagerOram<S> {
             schedule,
             store,
             turns: Turns::with_room(2),
-            torn: Cell::new(false),
+            condition: Condition::default(),
         })
     }
 
@@ -202,16 +203,14 @@ impl<S: Store> EagerOram<S> {
         if self.read_buffer(page, into) {
             return Ok(());
         }
-        let slot = only_slot(self.newest.borrow().bucket(page));
+        let slot = Slot::only(self.newest.borrow().bucket(page));
         self.store.read(&[slot], into).await
     }
 
     /// Waits for a step in flight, does what is missing, and puts the page into the buffer.
     async fn write(&self, page: Option<(BlockId, &[u8])>) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
-        if self.torn.get() {
-            return Err(OramError::Torn);
-        }
+        self.condition.check()?;
         while self.step(usize::MAX).await? {}
         let buffer = &mut *self.buffer.borrow_mut();
         let (held, preloaded) = alone(&mut buffer.pages).split_at_mut(self.block_bytes());
@@ -287,7 +286,7 @@ impl<S: Store> EagerOram<S> {
         {
             let newest = self.newest.borrow();
             let due = due.skip(loaded).take(after - loaded);
-            slots.extend(due.map(|slot| only_slot(newest.bucket(BlockId(slot)))));
+            slots.extend(due.map(|slot| Slot::only(newest.bucket(BlockId(slot)))));
         }
         let block_bytes = self.block_bytes();
         let mut taken = self.buffer.borrow_mut().pages.take();
@@ -317,11 +316,9 @@ impl<S: Store> Oram for EagerOram<S> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
-        if self.torn.get() {
-            return Err(OramError::Torn);
-        }
-        let unfinished = Unfinished(&self.torn);
+        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        self.condition.check()?;
+        let unfinished = self.condition.begin();
         for access in batch {
             match access {
                 Access::Read(page, into) => self.read(*page, into).await?,
@@ -355,10 +352,8 @@ impl<S: Store> Oram for EagerOram<S> {
     /// Unloads or preloads at most `step_pages` pages.
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
-        if self.torn.get() {
-            return Err(OramError::Torn);
-        }
-        let unfinished = Unfinished(&self.torn);
+        self.condition.check()?;
+        let unfinished = self.condition.begin();
         self.step(self.parameters.step_pages as usize).await?;
         unfinished.finished();
         Ok(())
@@ -367,20 +362,5 @@ impl<S: Store> Oram for EagerOram<S> {
     /// Always 0: there is no eviction.
     fn emergencies(&self) -> u64 {
         0
-    }
-}
-
-/// Marks the state torn unless it is told that the operation came to its end.
-struct Unfinished<'a>(&'a Cell<bool>);
-
-impl Unfinished<'_> {
-    fn finished(self) {
-        mem::forget(self);
-    }
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        self.0.set(true);
     }
 }

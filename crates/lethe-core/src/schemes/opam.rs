@@ -41,9 +41,11 @@
 //! with [`StashFull`](OramError::StashFull); [`idle`](Oram::idle) then makes room, as far as the pages' leaves allow.
 //! After a failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
 
-use super::detworam::only_slot;
+use crate::admission;
+use crate::condition::Condition;
+use crate::draw;
 use crate::layout::{Extent, Layout};
-use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::oram::{Access, Oram, OramError};
 use crate::position_map::flat::Positions;
 use crate::stash::Stash;
 use crate::store::Store;
@@ -168,14 +170,14 @@ pub struct OpamOram<S, R> {
     tree: Geometry,
     store: S,
     turns: Turns,
-    torn: Cell<bool>,
+    condition: Condition,
     emergencies: Cell<u64>,
     state: RefCell<State<R>>,
     spare: Cell<Moved>,
 }
 
 struct State<R> {
-    rng: R,
+    random: R,
     positions: Positions,
     /// For each slot of the tree, the page in it + 1, or 0.
     pages: Vec<u32>,
@@ -196,17 +198,17 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
     ///
     /// # Errors
     /// [`OpamParametersError`].
-    pub fn new(parameters: OpamParameters, store: S, rng: R) -> Result<Self, OpamParametersError> {
+    pub fn new(parameters: OpamParameters, store: S, random: R) -> Result<Self, OpamParametersError> {
         parameters.validate()?;
         let tree = parameters.geometry();
         let levels = parameters.leaf_level.0 as usize + 1;
         let block_bytes = parameters.block_bytes as usize;
         Ok(OpamOram {
             state: RefCell::new(State {
-                rng,
+                random,
                 positions: Positions::new(parameters.capacity),
                 pages: vec![0; parameters.slots() as usize],
-                stash: Stash::new(block_bytes, parameters.leaf_level.0, 0),
+                stash: Stash::new(block_bytes, parameters.leaf_level, Level(0)),
                 placement: Placement::default(),
             }),
             spare: Cell::new(Moved {
@@ -218,7 +220,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
             tree,
             store,
             turns: Turns::with_room(2),
-            torn: Cell::new(false),
+            condition: Condition::default(),
             emergencies: Cell::new(0),
         })
     }
@@ -229,7 +231,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
     }
 
     /// Pages in the stash now. Secret: it depends on what was asked.
-    pub fn stash_len(&self) -> usize {
+    pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }
 
@@ -265,26 +267,24 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
     /// page more in it, since all others may go back where they were, and the last one takes in a path. A dummy
     /// leaves no page more.
     fn admit(&self, pages: usize) -> Result<(), OramError<S::Error>> {
-        let (held, most) = (self.stash_len(), self.parameters.stash_bound as usize);
-        if held + pages + self.parameters.leaf_level.0 as usize + 1 > most {
-            return Err(OramError::StashFull { held, most });
-        }
-        Ok(())
+        let more = pages + self.parameters.leaf_level.0 as usize + 1;
+        admission::check_room(self.stash_blocks(), more, self.parameters.stash_bound as usize)
     }
 
     /// The path of the page and a slot of each of its buckets, root side first.
     fn plan_read(&self, page: Option<BlockId>, moved: &mut Moved) -> Leaf {
         let state = &mut *self.state.borrow_mut();
-        let random_leaf = |rng: &mut R| Leaf(u64::from(rng.next_u32()) & (self.tree.leaves() - 1));
         let known = page.and_then(|page| state.positions.get(page));
-        let path = known.unwrap_or_else(|| random_leaf(&mut state.rng));
+        let path = known.unwrap_or_else(|| draw::leaf(&mut state.random, &self.tree));
         moved.slots.clear();
         for (level, bucket) in self.tree.path(path) {
             let index = self.choose(state, level, bucket, path, page);
-            moved.slots.push(only_slot(bucket.0 * u64::from(self.parameters.slots_per_bucket) + index));
+            moved
+                .slots
+                .push(Slot::only(Bucket(bucket.0 * u64::from(self.parameters.slots_per_bucket) + index)));
         }
         if let Some(page) = page {
-            let new = random_leaf(&mut state.rng);
+            let new = draw::leaf(&mut state.random, &self.tree);
             state.positions.replace(page, new);
             // In the stash already: it has its new leaf before the others are taken in beside it.
             if let Some(handle) = state.stash.find(page) {
@@ -322,7 +322,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
         if let Some(at) = chosen {
             return at as u64;
         }
-        let mut below = |bound: u64| (u64::from(state.rng.next_u32()) * bound) >> 32;
+        let mut below = |bound: u64| (u64::from(state.random.next_u32()) * bound) >> 32;
         match pages.iter().filter(|page| **page == 0).count() {
             0 => below(z as u64),
             empty => {
@@ -398,25 +398,15 @@ impl<S: Store, R: RngCore> Oram for OpamOram<S, R> {
 
     /// One access after the other.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
         let _turn = self.turns.take().await;
-        if self.torn.get() {
-            return Err(OramError::Torn);
-        }
+        self.condition.check()?;
         self.admit(batch.iter().filter(|access| access.block().is_some()).count())?;
-        self.torn.set(true);
+        let unfinished = self.condition.begin();
         for access in batch {
-            match access {
-                Access::Read(page, into) => {
-                    self.update(Some(*page), |payload| into.copy_from_slice(payload)).await?;
-                }
-                Access::Write(page, from) => {
-                    self.update(Some(*page), |payload| payload.copy_from_slice(from)).await?;
-                }
-                Access::Dummy => self.update(None, |_| ()).await?,
-            }
+            self.update(access.block(), |payload| access.serve(payload)).await?;
         }
-        self.torn.set(false);
+        unfinished.finished();
         Ok(())
     }
 
@@ -433,14 +423,12 @@ impl<S: Store, R: RngCore> Oram for OpamOram<S, R> {
     /// Nothing is owed. While the stash is too full for a largest batch, a dummy access outside of the schedule.
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
-        if self.torn.get() {
-            return Err(OramError::Torn);
-        }
+        self.condition.check()?;
         if self.admit(self.max_batch()).is_err() {
-            self.torn.set(true);
+            let unfinished = self.condition.begin();
             self.emergencies.set(self.emergencies.get() + 1);
             self.update(None, |_| ()).await?;
-            self.torn.set(false);
+            unfinished.finished();
         }
         Ok(())
     }

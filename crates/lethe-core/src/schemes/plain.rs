@@ -10,11 +10,11 @@
 //! **Errors**: those of [`OramError`]; never `StashFull`, `Owed` or `Torn`: a write that failed has replaced the page
 //! or has not, and everything else is as it was.
 
-use super::detworam::only_slot;
+use crate::admission;
 use crate::layout::{Extent, Layout};
-use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::oram::{Access, Oram, OramError};
 use crate::store::Store;
-use crate::words::Bucket;
+use crate::words::{Bucket, Slot};
 use alloc::vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -107,10 +107,10 @@ impl<S: Store> Oram for Plain<S> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
         for access in batch {
             match access {
-                Access::Read(page, into) => self.store.read(&[only_slot(page.0)], into).await?,
+                Access::Read(page, into) => self.store.read(&[Slot::only(Bucket(page.0))], into).await?,
                 Access::Write(page, from) => self.store.write(&[Bucket(page.0)], from).await?,
                 Access::Dummy => {}
             }

@@ -15,14 +15,17 @@
 //! **Errors**: those of [`OramError`]; never `StashFull`. After a failure of the store, and after a future that was
 //! dropped half-way, it answers [`OramError::Torn`] only.
 
+use crate::admission;
+use crate::condition::Condition;
 use crate::layout::{Extent, Layout};
-use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::oram::{Access, Oram, OramError};
+use crate::resumable::{Resumable, SnapshotError};
 use crate::store::Store;
 use crate::turns::Turns;
 use crate::words::{Bucket, Slot};
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use core::mem;
 
 /// The parameters of a Trivial ORAM. All of them are public.
@@ -81,8 +84,7 @@ pub struct TrivialOram<S> {
     first_bucket: Bucket,
     store: S,
     turns: Turns,
-    /// A scan did not come to its end.
-    torn: Cell<bool>,
+    condition: Condition,
     chunk: RefCell<Chunk>,
 }
 
@@ -111,7 +113,7 @@ impl<S: Store> TrivialOram<S> {
             first_bucket,
             store,
             turns: Turns::default(),
-            torn: Cell::new(false),
+            condition: Condition::default(),
             chunk: RefCell::default(),
         })
     }
@@ -129,7 +131,7 @@ impl<S: Store> TrivialOram<S> {
         chunk.buckets.clear();
         chunk.buckets.extend((first..last).map(|block| Bucket(self.first_bucket.0 + block)));
         chunk.slots.clear();
-        chunk.slots.extend(chunk.buckets.iter().map(|bucket| Slot { bucket: *bucket, index: 0 }));
+        chunk.slots.extend(chunk.buckets.iter().copied().map(Slot::only));
         chunk.bytes.resize(chunk.slots.len() * block_bytes, 0);
 
         self.store.read(&chunk.slots, &mut chunk.bytes).await?;
@@ -138,12 +140,7 @@ impl<S: Store> TrivialOram<S> {
                 continue;
             };
             let start = (block.0 - first) as usize * block_bytes;
-            let payload = &mut chunk.bytes[start..start + block_bytes];
-            match access {
-                Access::Read(_, into) => into.copy_from_slice(payload),
-                Access::Write(_, from) => payload.copy_from_slice(from),
-                Access::Dummy => {}
-            }
+            access.serve(&mut chunk.bytes[start..start + block_bytes]);
         }
         self.store.write(&chunk.buckets, &chunk.bytes).await?;
         *self.chunk.borrow_mut() = chunk;
@@ -167,18 +164,17 @@ impl<S: Store> Oram for TrivialOram<S> {
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
         if batch.is_empty() {
             return Ok(());
         }
         let _turn = self.turns.take().await;
-        if self.torn.replace(true) {
-            return Err(OramError::Torn);
-        }
+        self.condition.check()?;
+        let unfinished = self.condition.begin();
         for first in (0..self.parameters.capacity).step_by(self.parameters.chunk_blocks as usize) {
             self.pass(first, batch).await?;
         }
-        self.torn.set(false);
+        unfinished.finished();
         Ok(())
     }
 
@@ -200,5 +196,44 @@ impl<S: Store> Oram for TrivialOram<S> {
     /// Always 0: there is no eviction.
     fn emergencies(&self) -> u64 {
         0
+    }
+}
+
+/// The store is its only state. Its buckets are numbered from 0.
+impl<S: Store, R> Resumable<R> for TrivialOram<S> {
+    type Store = S;
+    type Snapshot = TrivialParameters;
+    type ParametersError = TrivialParametersError;
+
+    fn snapshot(&self) -> Result<TrivialParameters, SnapshotError<TrivialParametersError>> {
+        debug_assert_eq!(self.first_bucket, Bucket(0), "its buckets are numbered from 0");
+        if self.condition.is_torn() {
+            return Err(SnapshotError::Torn);
+        }
+        if !self.turns.is_free() {
+            return Err(SnapshotError::InFlight);
+        }
+        Ok(self.parameters.clone())
+    }
+
+    fn restore(
+        parameters: TrivialParameters,
+        store: S,
+        _random: R,
+    ) -> Result<Self, SnapshotError<TrivialParametersError>> {
+        Ok(TrivialOram::new(parameters, Bucket(0), store)?)
+    }
+
+    /// It draws nothing.
+    fn reseed(&self, _random: R) {}
+
+    /// Always 0.
+    fn stash_blocks(&self) -> usize {
+        0
+    }
+
+    /// One chunk.
+    fn trusted_bytes(&self) -> usize {
+        self.parameters.chunk_blocks as usize * self.parameters.block_bytes as usize
     }
 }

@@ -7,9 +7,9 @@ use crate::block_header::HEADER_BYTES;
 use crate::oram::{Access, Oram, OramError};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::position_map::{Lookup, PositionMap};
-use crate::schemes::ring::{Ring, RingParameters};
+use crate::schemes::ring::{RingOram, RingParameters};
 use crate::store::Store;
-use crate::tree::eviction_order::reverse_lexicographic;
+use crate::tree::eviction_schedule::reverse_lexicographic;
 use crate::tree::geometry::Geometry;
 use crate::words::{BlockId, Bucket, Leaf, Slot};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -77,8 +77,8 @@ struct WaitingLaw {
 
 impl WaitingLaw {
     fn of(parameters: &RingParameters) -> Self {
-        let (rate, turns) = (f64::from(parameters.eviction_rate), libm::exp2(parameters.top.into()));
-        let older = (1..1u64 << parameters.top).map(|turn| (rate, 1.0 - turn as f64 / turns));
+        let (rate, turns) = (f64::from(parameters.eviction_rate), libm::exp2(parameters.top.0.into()));
+        let older = (1..1u64 << parameters.top.0).map(|turn| (rate, 1.0 - turn as f64 / turns));
         WaitingLaw { coins: core::iter::once((2.0 * rate - 1.0, 1.0)).chain(older).collect() }
     }
 
@@ -172,7 +172,7 @@ pub fn simulate(parameters: &RingParameters, reads: Reads, accesses: u64, seed: 
     let leaves = RefCell::new(vec![Leaf(0); capacity as usize]);
     let positions = Recorded { map: FlatPositionMap::new(Positions::new(capacity)), leaves: &leaves };
     let random = ChaCha8Rng::seed_from_u64(seed);
-    let ring = Ring::new(parameters.clone(), &store, positions, random).expect("valid parameters");
+    let ring = RingOram::new(parameters.clone(), &store, positions, random).expect("valid parameters");
     let mut choose = ChaCha8Rng::seed_from_u64(!seed);
     let mut tail = StashTail::default();
     let mut eviction: Option<Task<'_>> = None;
@@ -208,7 +208,7 @@ pub fn simulate(parameters: &RingParameters, reads: Reads, accesses: u64, seed: 
             store.moved.set(0);
             continue;
         }
-        let held = ring.stash_blocks().0 as i64;
+        let held = ring.stash_blocks() as i64;
         *tail.held.entry(held).or_default() += 1;
         if nth % every == 0 {
             let filled = ring.evictions() - u64::from(eviction.is_some() && evicts_path);
@@ -221,7 +221,7 @@ pub fn simulate(parameters: &RingParameters, reads: Reads, accesses: u64, seed: 
     tail
 }
 
-type SimulatedRing<'a> = Ring<&'a Headers, Recorded<'a>, ChaCha8Rng>;
+type SimulatedRing<'a> = RingOram<&'a Headers, Recorded<'a>, ChaCha8Rng>;
 
 fn read(
     ring: &SimulatedRing<'_>,

@@ -23,8 +23,8 @@ pub struct BucketShape {
 /// [`Extent`] of its [`Layout`].
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Geometry {
-    leaf_level: u32,
-    top: u32,
+    leaf_level: Level,
+    top: Level,
     shapes: Vec<BucketShape>,
     first: Vec<u64>,
     slots_before: Vec<u64>,
@@ -56,7 +56,7 @@ impl Geometry {
                 before
             })
             .collect();
-        Geometry { leaf_level: leaf_level.0, top: top.0, shapes, first, slots_before }
+        Geometry { leaf_level, top, shapes, first, slots_before }
     }
 
     /// What the tree needs of untrusted memory.
@@ -66,47 +66,52 @@ impl Geometry {
             slots: shape.slots,
             slot_bytes: shape.slot_bytes,
         };
-        Layout::new((self.top..).zip(&self.shapes).map(extent).collect())
+        Layout::new((self.top.0..).zip(&self.shapes).map(extent).collect())
     }
 
     /// Number of leaves, 2^L.
     pub fn leaves(&self) -> u64 {
-        1 << self.leaf_level
+        1 << self.leaf_level.0
     }
 
     /// L, the level of the leaves.
     pub fn leaf_level(&self) -> Level {
-        Level(self.leaf_level)
+        self.leaf_level
     }
 
     /// The first level that stands in untrusted memory.
     pub fn top(&self) -> Level {
-        Level(self.top)
+        self.top
     }
 
     /// The levels that stand in untrusted memory, root side first.
     pub fn levels(&self) -> impl DoubleEndedIterator<Item = Level> + use<> {
-        (self.top..=self.leaf_level).map(Level)
+        (self.top.0..=self.leaf_level.0).map(Level)
     }
 
     /// The shape of the buckets of a level in untrusted memory.
     pub fn shape(&self, level: Level) -> BucketShape {
-        self.shapes[(level.0 - self.top) as usize]
+        self.shapes[(level.0 - self.top.0) as usize]
     }
 
     /// The bucket of a level on the path to `leaf`.
     pub fn bucket(&self, level: Level, leaf: Leaf) -> Bucket {
-        Bucket(self.first[(level.0 - self.top) as usize] + (leaf.0 >> (self.leaf_level - level.0)))
+        Bucket(self.first[(level.0 - self.top.0) as usize] + (leaf.0 >> (self.leaf_level.0 - level.0)))
+    }
+
+    /// The leftmost leaf whose path goes through a bucket of a level.
+    pub fn first_leaf_below(&self, level: Level, bucket: Bucket) -> Leaf {
+        Leaf((bucket.0 - self.first_of(level).0) << (self.leaf_level.0 - level.0))
     }
 
     /// The first bucket of a level in untrusted memory.
     pub fn first_of(&self, level: Level) -> Bucket {
-        Bucket(self.first[(level.0 - self.top) as usize])
+        Bucket(self.first[(level.0 - self.top.0) as usize])
     }
 
     /// Untrusted slots of all levels above this one.
     pub fn slots_before(&self, level: Level) -> u64 {
-        self.slots_before[(level.0 - self.top) as usize]
+        self.slots_before[(level.0 - self.top.0) as usize]
     }
 
     /// All untrusted buckets on the path to `leaf`, root side first.
@@ -129,7 +134,7 @@ impl Geometry {
     pub fn level_of(&self, bucket: Bucket) -> Level {
         let behind = self.first.partition_point(|first| *first <= bucket.0);
         assert!(behind > 0 && bucket.0 < self.end(), "{bucket} is not one of this tree");
-        Level(self.top + behind as u32 - 1)
+        Level(self.top.0 + behind as u32 - 1)
     }
 
     /// The first untrusted bucket of the tree.
@@ -148,16 +153,16 @@ impl Geometry {
 
     /// Subtrees below the trusted levels, 2^top.
     pub fn subtrees(&self) -> usize {
-        1 << self.top
+        1 << self.top.0
     }
 
     /// The subtree that a leaf belongs to.
     pub fn subtree(&self, leaf: Leaf) -> usize {
-        (leaf.0 >> (self.leaf_level - self.top)) as usize
+        (leaf.0 >> (self.leaf_level.0 - self.top.0)) as usize
     }
 
     /// The deepest level that the paths to two leaves share.
     pub fn deepest_common(&self, one: Leaf, other: Leaf) -> Level {
-        Level(self.leaf_level - (u64::BITS - (one.0 ^ other.0).leading_zeros()))
+        Level(self.leaf_level.0 - (u64::BITS - (one.0 ^ other.0).leading_zeros()))
     }
 }

@@ -9,12 +9,13 @@ use crate::obliviousness::schemes::{compacted_buckets, path_parameters, whole_bu
 use crate::ring::setup::{self as ring, Order};
 use lethe_core::oram::Oram;
 use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
+use lethe_core::resumable::Resumable;
 use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use lethe_core::schemes::eager::{EagerOram, EagerParameters};
 use lethe_core::schemes::opam::{OpamOram, OpamParameters};
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::plain::{Plain, PlainParameters};
-use lethe_core::schemes::ring::{Ring, RingParameters};
+use lethe_core::schemes::ring::{RingOram, RingParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::testing::{ArrayModel, Operation, TraceStore};
 use lethe_core::words::{BlockId, Bucket};
@@ -138,7 +139,7 @@ fn a_recursive_map_makes_the_same_requests_as_ever() {
     let store = TraceStore::new(layout);
     let mut random = model::rng(1);
     let positions = RecursivePositionMap::new(&below, first, &store, &mut random).expect("valid parameters");
-    let oram = Ring::new(parameters, &store, positions, random).expect("valid parameters");
+    let oram = RingOram::new(parameters, &store, positions, random).expect("valid parameters");
     assert_eq!(fingerprint(&oram, &store, 1, nothing), "e243197c9cdb1422");
 }
 

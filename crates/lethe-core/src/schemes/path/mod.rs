@@ -36,25 +36,27 @@
 //! wrong, one that must wait for a write-back, or one that could exceed the stash's bound. Any later error, and any
 //! future dropped half-way, leaves the scheme torn; it then answers [`OramError::Torn`] only.
 
-pub mod parameters;
+mod parameters;
+mod snapshot;
 
 pub use parameters::{PathParameters, PathParametersError};
+pub use snapshot::{FlatPathSnapshot, PathSnapshot, PathSnapshotError};
 
+use crate::admission;
 use crate::block_header::{self, HEADER_BYTES};
-use crate::oram::{Access, Oram, OramError, check_batch};
+use crate::condition::Condition;
+use crate::draw;
+use crate::oram::{Access, Oram, OramError};
 use crate::position_map::{Lookup, PositionMap};
-use crate::stash::{Stash, StashSnapshot};
+use crate::stash::Stash;
 use crate::store::Store;
 use crate::tree::geometry::Geometry;
 use crate::tree::placement::Placement;
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
 use alloc::vec::Vec;
-use borsh::{BorshDeserialize, BorshSerialize};
 use core::cell::RefCell;
-use core::future::poll_fn;
 use core::mem;
-use core::task::{Poll, Waker};
 use rand_core::RngCore;
 
 /// A Path ORAM over a store, a position map and randomness of the caller's choice.
@@ -67,43 +69,17 @@ pub struct PathOram<S, P, R> {
     turns: Turns,
     /// Whose turn it is to write back.
     write_backs: Turns,
+    condition: Condition,
     state: RefCell<State<R>>,
 }
 
-/// What a Path ORAM must remember beside its position map, its parameters and the store.
-#[derive(BorshSerialize, BorshDeserialize)]
-pub struct PathSnapshot {
-    stash: StashSnapshot,
-    held: Vec<Leaf>,
-}
-
-/// Why there is no snapshot now, or none can be made of these bytes.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PathSnapshotError {
-    /// Something is in flight.
-    #[error("an access or a write-back is in flight: drive it to its end, then take the snapshot")]
-    InFlight,
-    /// An operation failed or was dropped half-way.
-    #[error("an operation failed or was dropped half-way: go back to an earlier snapshot")]
-    Torn,
-    /// The snapshot is not one of a Path ORAM with these parameters.
-    #[error("the snapshot does not fit the parameters: restore with those that it was taken under")]
-    Mismatch,
-    /// The parameters themselves are wrong.
-    #[error(transparent)]
-    Parameters(#[from] PathParametersError),
-}
-
 struct State<R> {
-    rng: R,
+    random: R,
     stash: Stash,
     /// Paths that were read and are not yet written back, in the order of their reading.
     held: Vec<Leaf>,
     /// Paths that are being written back.
     in_flight: Vec<Leaf>,
-    /// The access that waits for a write-back.
-    waiting: Option<Waker>,
-    torn: bool,
     placement: Placement,
     spare_reading: Reading,
     spare_writing: Writing,
@@ -141,11 +117,11 @@ where
         first_bucket: Bucket,
         store: S,
         positions: P,
-        rng: R,
+        random: R,
     ) -> Result<Self, PathParametersError> {
         parameters.validate()?;
         let tree = parameters.geometry(first_bucket);
-        let stash = Stash::new(parameters.block_bytes as usize, parameters.leaf_level.0, parameters.top.0);
+        let stash = Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top);
         Ok(PathOram {
             parameters,
             tree,
@@ -153,13 +129,12 @@ where
             positions,
             turns: Turns::default(),
             write_backs: Turns::default(),
+            condition: Condition::default(),
             state: RefCell::new(State {
-                rng,
+                random,
                 stash,
                 held: Vec::new(),
                 in_flight: Vec::new(),
-                waiting: None,
-                torn: false,
                 placement: Placement::default(),
                 spare_reading: Reading::default(),
                 spare_writing: Writing::default(),
@@ -167,51 +142,10 @@ where
         })
     }
 
-    /// A Path ORAM that goes on from a snapshot, over the store and the position map as they were when it was taken.
-    ///
-    /// # Errors
-    /// [`PathSnapshotError::Parameters`], [`PathSnapshotError::Mismatch`].
-    pub fn restore(
-        parameters: PathParameters,
-        first_bucket: Bucket,
-        store: S,
-        positions: P,
-        rng: R,
-        snapshot: &PathSnapshot,
-    ) -> Result<Self, PathSnapshotError> {
-        let oram = Self::new(parameters, first_bucket, store, positions, rng)?;
-        {
-            let mut state = oram.state.borrow_mut();
-            let known = snapshot.stash.blocks().all(|(block, _)| block.0 < oram.parameters.capacity)
-                && snapshot.held.iter().all(|path| path.0 < oram.tree.leaves())
-                && snapshot.stash.blocks().count() <= oram.parameters.stash_bound as usize;
-            if !known || !state.stash.restore(&snapshot.stash) {
-                return Err(PathSnapshotError::Mismatch);
-            }
-            state.held.extend_from_slice(&snapshot.held);
-        }
-        Ok(oram)
-    }
-
-    /// The stash, and which paths are held. The position map has a snapshot of its own, to be taken at the same time.
-    ///
-    /// # Errors
-    /// [`PathSnapshotError::InFlight`], [`PathSnapshotError::Torn`].
-    pub fn snapshot(&self) -> Result<PathSnapshot, PathSnapshotError> {
-        let state = self.state.borrow();
-        if state.torn {
-            return Err(PathSnapshotError::Torn);
-        }
-        if !self.turns.is_free() || !self.write_backs.is_free() {
-            return Err(PathSnapshotError::InFlight);
-        }
-        Ok(PathSnapshot { stash: state.stash.snapshot(), held: state.held.clone() })
-    }
-
     /// Goes on with other randomness: a state that was brought back must not draw what it drew before. The position
     /// map may have randomness of its own, to be reseeded at the same time.
-    pub fn reseed(&self, rng: R) {
-        self.state.borrow_mut().rng = rng;
+    pub fn reseed(&self, random: R) {
+        self.state.borrow_mut().random = random;
     }
 
     /// What it was built with.
@@ -225,7 +159,7 @@ where
     }
 
     /// Blocks in the stash now: the trusted top and held paths included. Secret: it depends on what was asked.
-    pub fn stash_len(&self) -> usize {
+    pub fn stash_blocks(&self) -> usize {
         self.state.borrow().stash.len()
     }
 
@@ -249,7 +183,7 @@ where
         }
         let _turn = self.turns.take().await;
         self.admit(n)?;
-        let unfinished = Unfinished(&self.state);
+        let unfinished = self.condition.begin();
 
         let mut reading = self.draw(n, &block);
         self.positions.remap(&mut reading.lookups).await?;
@@ -273,40 +207,27 @@ where
     /// Refuses what must wait for a write-back, and what could exceed the hard bound of the stash, before anything
     /// has changed.
     fn admit(&self, n: usize) -> Result<(), OramError<S::Error>> {
-        let state = self.state.borrow();
-        if state.torn {
-            return Err(OramError::Torn);
-        }
+        self.condition.check()?;
         if self.must_idle() {
             return Err(OramError::Owed);
         }
-        let (held, most) = (state.stash.len(), self.parameters.stash_bound as usize);
-        if held + n * self.parameters.blocks_per_access() as usize > most {
-            return Err(OramError::StashFull { held, most });
-        }
-        Ok(())
+        let more = n * self.parameters.blocks_per_access() as usize;
+        admission::check_room(self.stash_blocks(), more, self.parameters.stash_bound as usize)
     }
 
-    /// Line 2: a new leaf for every access. A block's second request in the batch becomes a dummy look-up.
-    /// Every access draws a path as well, for the case that it turns out to be a dummy.
+    /// Line 2: a new leaf for every access. Every access draws a path as well, for the case that it turns out to be a
+    /// dummy.
     fn draw(&self, n: usize, block: impl Fn(usize) -> Option<BlockId>) -> Reading {
-        let mut state = self.state.borrow_mut();
-        let mut reading = mem::take(&mut state.spare_reading);
-        reading.lookups.clear();
-        reading.paths.clear();
-        for nth in 0..n {
-            let block =
-                block(nth).filter(|block| reading.lookups.iter().all(|lookup| lookup.block != Some(*block)));
-            let new = self.random_leaf(&mut state.rng);
-            reading.lookups.push(Lookup { block, new, old: None });
-            reading.paths.push(self.random_leaf(&mut state.rng));
-        }
+        let State { random, spare_reading, .. } = &mut *self.state.borrow_mut();
+        let mut reading = mem::take(spare_reading);
+        let Reading { lookups, paths, .. } = &mut reading;
+        paths.clear();
+        admission::look_up((0..n).map(block), lookups, || {
+            let new = draw::leaf(random, &self.tree);
+            paths.push(draw::leaf(random, &self.tree));
+            new
+        });
         reading
-    }
-
-    fn random_leaf(&self, rng: &mut R) -> Leaf {
-        // A power of two of leaves: any bits are uniform.
-        Leaf(u64::from(rng.next_u32()) & (self.tree.leaves() - 1))
     }
 
     /// Line 1: the path of every access; the random one for whatever had none.
@@ -322,20 +243,13 @@ where
 
     /// Waits until no path of these paths' subtrees is being written back.
     async fn until_written(&self, paths: &[Leaf]) -> Result<(), OramError<S::Error>> {
-        poll_fn(|context| {
-            let mut state = self.state.borrow_mut();
-            if state.torn {
-                return Poll::Ready(Err(OramError::Torn));
-            }
-            let subtree = |path: Leaf| self.tree.subtree(path);
-            let meets = |path: &Leaf| state.in_flight.iter().any(|other| subtree(*path) == subtree(*other));
-            if !paths.iter().any(meets) {
-                return Poll::Ready(Ok(()));
-            }
-            state.waiting = Some(context.waker().clone());
-            Poll::Pending
-        })
-        .await
+        let subtree = |path: &Leaf| self.tree.subtree(*path);
+        let is_apart = || {
+            let state = self.state.borrow();
+            let meets = |path| state.in_flight.iter().any(|other| subtree(path) == subtree(other));
+            !paths.iter().any(meets)
+        };
+        self.condition.wait_until(is_apart).await
     }
 
     /// Line 3: which buckets are read. All of the paths, but each once, and none that is held. From now on the paths
@@ -346,7 +260,7 @@ where
         for path in &reading.paths {
             let below = self.shared_levels(*path, &state.held);
             let unread = self.tree.levels().skip(below).map(|level| self.tree.bucket(level, *path));
-            reading.slots.extend(unread.map(|bucket| Slot { bucket, index: 0 }));
+            reading.slots.extend(unread.map(Slot::only));
             state.held.push(*path);
         }
         reading.bytes.resize(reading.slots.len() * self.bucket_bytes(), 0);
@@ -412,10 +326,8 @@ where
 
     /// Lines 10 to 15 for all held paths, up to the writing itself. `None` if no path is held.
     fn place(&self) -> Result<Option<Writing>, OramError<S::Error>> {
+        self.condition.check()?;
         let state = &mut *self.state.borrow_mut();
-        if state.torn {
-            return Err(OramError::Torn);
-        }
         if state.held.is_empty() {
             return Ok(None);
         }
@@ -440,9 +352,7 @@ where
                 let mut entries = writing.bytes[at..end].chunks_exact_mut(self.entry_bytes());
                 for handle in state.placement.chosen(level) {
                     let entry = entries.next().expect("no more than Z blocks were chosen");
-                    let (header, payload) = entry.split_at_mut(HEADER_BYTES);
-                    block_header::write(header, state.stash.block(*handle), state.stash.leaf(*handle));
-                    payload.copy_from_slice(state.stash.payload(*handle));
+                    state.stash.lay_out(*handle, entry);
                     state.stash.remove(*handle);
                 }
                 for dummy in entries {
@@ -460,11 +370,7 @@ where
         let mut state = self.state.borrow_mut();
         state.in_flight.clear();
         state.spare_writing = writing;
-        let waiting = state.waiting.take();
-        drop(state);
-        if let Some(waker) = waiting {
-            waker.wake();
-        }
+        self.condition.changed();
     }
 
     /// A block and its header.
@@ -498,16 +404,11 @@ where
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
         let n = batch.len();
         let batch = RefCell::new(batch);
         let block = |nth: usize| batch.borrow()[nth].block();
-        self.update(n, block, |nth, payload| match &mut batch.borrow_mut()[nth] {
-            Access::Read(_, into) => into.copy_from_slice(payload),
-            Access::Write(_, from) => payload.copy_from_slice(from),
-            Access::Dummy => {}
-        })
-        .await
+        self.update(n, block, |nth, payload| batch.borrow_mut()[nth].serve(payload)).await
     }
 
     /// 1 while paths are held, and what the position map owes.
@@ -524,7 +425,7 @@ where
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
         let _write_back = self.write_backs.take().await;
         let turn = self.turns.take().await;
-        let unfinished = Unfinished(&self.state);
+        let unfinished = self.condition.begin();
         let writing = self.place()?;
         drop(turn);
         match writing {
@@ -541,26 +442,5 @@ where
     /// Always 0: there is nothing to evict but the path that was read.
     fn emergencies(&self) -> u64 {
         0
-    }
-}
-
-/// Marks the state torn unless it is told that the operation came to its end.
-struct Unfinished<'a, R>(&'a RefCell<State<R>>);
-
-impl<R> Unfinished<'_, R> {
-    fn finished(self) {
-        mem::forget(self);
-    }
-}
-
-impl<R> Drop for Unfinished<'_, R> {
-    fn drop(&mut self) {
-        let mut state = self.0.borrow_mut();
-        state.torn = true;
-        let waiting = state.waiting.take();
-        drop(state);
-        if let Some(waker) = waiting {
-            waker.wake();
-        }
     }
 }

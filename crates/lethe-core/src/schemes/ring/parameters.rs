@@ -2,6 +2,8 @@
 
 use crate::block_header::HEADER_BYTES;
 use crate::bucket_metadata::MAX_BLOCKS;
+use crate::layout::Layout;
+use crate::tree::eviction_schedule::Pace;
 use crate::tree::geometry::{BucketShape, Geometry};
 use crate::words::{Bucket, Level};
 use alloc::vec;
@@ -26,10 +28,10 @@ pub struct RingParameters {
     pub capacity: u64,
     /// Bytes of a block; 0 where only the trace matters; at most 2^24.
     pub block_bytes: u32,
-    /// L: the tree has 2^L leaves; at most 30.
-    pub leaf_level: u32,
-    /// The levels above this one stay on the trusted side, in the stash.
-    pub top: u32,
+    /// L, the level of the leaves: at most 30. The tree has 2^L leaves.
+    pub leaf_level: Level,
+    /// The first level in untrusted memory: at most L. What belongs above it waits on the trusted side.
+    pub top: Level,
     /// A: accesses for each scheduled eviction.
     pub eviction_rate: u32,
     /// S: reads of a bucket between two writes of it, counting the largest batch.
@@ -54,12 +56,12 @@ pub enum RingParametersError {
     #[error("blocks of {0} bytes are too long: give at most 16777216")]
     BlockBytes(u32),
     /// The tree is too deep or its top too low.
-    #[error("the leaf level is {leaf_level} and the first untrusted level {top}: give top ≤ leaf level ≤ 30")]
+    #[error("the leaf level is {} and the first untrusted level {}: give top ≤ leaf level ≤ 30", leaf_level.0, top.0)]
     Levels {
         /// L.
-        leaf_level: u32,
+        leaf_level: Level,
         /// The first untrusted level.
-        top: u32,
+        top: Level,
     },
     /// A, S or the batch is zero, or the batch leaves no read in S.
     #[error(
@@ -202,8 +204,8 @@ impl RingParameters {
         RingParameters {
             capacity,
             block_bytes,
-            leaf_level,
-            top,
+            leaf_level: Level(leaf_level),
+            top: Level(top),
             eviction_rate: rate,
             reads,
             inner: RingBucket { blocks, slots: blocks.max(reads).max(dummies + rate / 2) },
@@ -227,8 +229,8 @@ impl RingParameters {
             self.capacity,
             self.block_bytes,
             rate,
-            self.top,
-            self.leaf_level,
+            self.top.0,
+            self.leaf_level.0,
             self.max_batch,
             bound,
         );
@@ -247,8 +249,7 @@ impl RingParameters {
     pub fn slots_written_per_access(&self) -> f64 {
         let rate = f64::from(self.eviction_rate);
         let early = poisson_above(rate, self.reads_before_reshuffle());
-        let slots =
-            f64::from(self.leaf_level - self.top) * f64::from(self.inner.slots) + f64::from(self.leaf.slots);
+        let slots = f64::from(self.inner_levels()) * f64::from(self.inner.slots) + f64::from(self.leaf.slots);
         (1.0 + early) * slots / rate
     }
 
@@ -265,7 +266,7 @@ impl RingParameters {
         if self.block_bytes > 1 << 24 {
             return Err(RingParametersError::BlockBytes(self.block_bytes));
         }
-        if self.top > self.leaf_level || self.leaf_level > 30 {
+        if self.top > self.leaf_level || self.leaf_level > Level(30) {
             return Err(RingParametersError::Levels { leaf_level: self.leaf_level, top: self.top });
         }
         let rate = self.eviction_rate;
@@ -275,9 +276,9 @@ impl RingParameters {
         if self.leaf_level > self.top && !is_bounded(self.inner.blocks, rate) {
             return Err(RingParametersError::Analysis { blocks: self.inner.blocks, rate });
         }
-        let needed = least_leaf_blocks(self.capacity, self.leaf_level, rate);
+        let needed = least_leaf_blocks(self.capacity, self.leaf_level.0, rate);
         if self.leaf.blocks < needed {
-            let share = self.capacity.div_ceil(1 << self.leaf_level);
+            let share = self.capacity.div_ceil(1 << self.leaf_level.0);
             return Err(RingParametersError::LeafTooSmall { blocks: self.leaf.blocks, share, needed });
         }
         for RingBucket { blocks, slots } in [self.inner, self.leaf] {
@@ -285,7 +286,7 @@ impl RingParameters {
                 return Err(RingParametersError::Slots { blocks, reads: self.reads, slots });
             }
         }
-        let needed = needed_stash(rate, self.top, self.max_batch);
+        let needed = needed_stash(rate, self.top.0, self.max_batch);
         if u64::from(self.stash_bound) < needed {
             return Err(RingParametersError::Stash { bound: self.stash_bound, needed: needed as u32 });
         }
@@ -297,9 +298,24 @@ impl RingParameters {
         let slot_bytes = HEADER_BYTES as u32 + self.block_bytes;
         let shape =
             |bucket: RingBucket| BucketShape { blocks: bucket.blocks, slots: bucket.slots, slot_bytes };
-        let mut shapes: Vec<BucketShape> = vec![shape(self.inner); (self.leaf_level - self.top) as usize];
+        let mut shapes: Vec<BucketShape> = vec![shape(self.inner); self.inner_levels() as usize];
         shapes.push(shape(self.leaf));
-        Geometry::new(Level(self.leaf_level), Level(self.top), shapes, Bucket(0))
+        Geometry::new(self.leaf_level, self.top, shapes, Bucket(0))
+    }
+
+    /// What the scheme needs of untrusted memory, in plaintext bytes.
+    pub fn layout(&self) -> Layout {
+        self.geometry().layout()
+    }
+
+    /// One eviction every A accesses.
+    pub(super) fn pace(&self) -> Pace {
+        Pace { evictions: 1, accesses: self.eviction_rate.into() }
+    }
+
+    /// Untrusted levels above the leaves.
+    fn inner_levels(&self) -> u32 {
+        self.leaf_level.0 - self.top.0
     }
 
     /// S less the largest batch: a bucket read more often than this is reshuffled before the next batch.
@@ -315,7 +331,7 @@ impl RingParameters {
             let fetched = f64::from(bucket.blocks).min((f64::from(bucket.slots) - rate).max(0.0));
             1.0 + (1.0 + early) * (fetched + f64::from(bucket.slots)) / rate
         };
-        f64::from(self.leaf_level - self.top) * level(self.inner) + level(self.leaf)
+        f64::from(self.inner_levels()) * level(self.inner) + level(self.leaf)
     }
 }
 
@@ -401,7 +417,7 @@ mod tests {
         };
         assert!(matches!(refused(|p| p.capacity = 0), RingParametersError::Capacity(0)));
         assert!(matches!(refused(|p| p.block_bytes = u32::MAX), RingParametersError::BlockBytes(u32::MAX)));
-        assert!(matches!(refused(|p| p.top = p.leaf_level + 1), RingParametersError::Levels { .. }));
+        assert!(matches!(refused(|p| p.top = Level(p.leaf_level.0 + 1)), RingParametersError::Levels { .. }));
         assert!(matches!(refused(|p| p.reads = p.max_batch), RingParametersError::Rates { .. }));
         assert!(matches!(refused(|p| p.inner.blocks /= 2), RingParametersError::Analysis { .. }));
         assert!(matches!(refused(|p| p.inner.blocks = 3), RingParametersError::Analysis { .. }));

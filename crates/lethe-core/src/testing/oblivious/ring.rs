@@ -32,7 +32,7 @@ struct Tree {
 
 impl Tree {
     fn of(parameters: &RingParameters) -> Self {
-        Tree { leaf_level: parameters.leaf_level, top: parameters.top }
+        Tree { leaf_level: parameters.leaf_level.0, top: parameters.top.0 }
     }
 
     fn leaves(&self) -> u64 {

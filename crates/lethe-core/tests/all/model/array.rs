@@ -2,7 +2,7 @@
 
 use super::setup::*;
 use lethe_core::position_map::recursive::RecursivePositionMap;
-use lethe_core::schemes::ring::Ring;
+use lethe_core::schemes::ring::RingOram;
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::testing::{TraceStore, exercise};
 use lethe_core::words::Bucket;
@@ -41,7 +41,7 @@ proptest! {
         let store = TraceStore::new(layout);
         let mut rng = rng(seed);
         let positions = RecursivePositionMap::new(&map, first, &store, &mut rng).unwrap();
-        drive(&Ring::new(parameters, &store, positions, rng).unwrap(), &store, &steps);
+        drive(&RingOram::new(parameters, &store, positions, rng).unwrap(), &store, &steps);
     }
 
     #[test]

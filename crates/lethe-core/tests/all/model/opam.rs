@@ -109,7 +109,7 @@ fn the_planned_stash_holds_sweeps_of_a_tree_that_is_half_full() {
     let mut most = 0;
     for nth in 0..60_000 {
         finish_now(oram.access(&mut [Access::Read(BlockId(nth % 1024), &mut [])])).unwrap();
-        most = most.max(oram.stash_len());
+        most = most.max(oram.stash_blocks());
     }
     assert!((1..64).contains(&most), "{most} of at most {}", parameters.stash_bound);
 }
@@ -129,7 +129,7 @@ fn a_batch_that_could_exceed_the_stash_is_refused_before_anything_changes_and_id
         store.take_trace();
         while let Err(error) = finish_now(prepared.try_run(&oram)) {
             let OramError::StashFull { held, most } = error else { panic!("{error}") };
-            assert_eq!((held, most, store.take_trace()), (oram.stash_len(), 12, vec![]));
+            assert_eq!((held, most, store.take_trace()), (oram.stash_blocks(), 12, vec![]));
             finish_now(oram.idle()).unwrap();
             assert_eq!(store.take_trace().len(), 2, "a dummy access");
             refused += 1;

@@ -146,7 +146,7 @@ fn rounds(parameters: &PathParameters, refused: bool) -> (Vec<TraceEntry>, u32) 
         outcome.unwrap_err()
     };
     for _ in 0..20 {
-        if refused && oram.stash_len() > 0 {
+        if refused && oram.stash_blocks() > 0 {
             let full = refuse(&model, &largest);
             assert!(matches!(full, OramError::StashFull { held: 1.., most: 126 }), "{full}");
             times_full += 1;

@@ -7,7 +7,7 @@ use super::setup::*;
 use Sequence::*;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::path::PathOram;
-use lethe_core::schemes::ring::Ring;
+use lethe_core::schemes::ring::RingOram;
 use lethe_core::testing::mutants::{
     Deduplicates, Edit, EditingStore, LowBits, NeverRemaps, SkipsHits, StopsAtHit, Uneven,
 };
@@ -48,7 +48,7 @@ macro_rules! ring {
         ring!($store, flat(whole_buckets().capacity), $random)
     };
     ($store:expr, $positions:expr, $random:expr) => {
-        Ring::new(whole_buckets(), $store, $positions, $random).expect("valid parameters")
+        RingOram::new(whole_buckets(), $store, $positions, $random).expect("valid parameters")
     };
 }
 

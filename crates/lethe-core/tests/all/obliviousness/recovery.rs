@@ -6,8 +6,9 @@ use super::setup::*;
 use lethe_core::layout::Layout;
 use lethe_core::oram::Oram;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::resumable::Resumable;
 use lethe_core::schemes::path::PathOram;
-use lethe_core::schemes::ring::{Ring, RingSnapshot};
+use lethe_core::schemes::ring::{RingOram, RingSnapshot};
 use lethe_core::testing::oblivious::{
     Adversary, Batches, Judgement, Sequence, Trial, Watch, judge, path, ring,
 };
@@ -33,27 +34,27 @@ trait Restart {
 struct RestartRing;
 
 impl Restart for RestartRing {
-    type Oram<'a> = Ring<&'a TraceStore, Flat, ChaCha8Rng>;
+    type Oram<'a> = RingOram<&'a TraceStore, Flat, ChaCha8Rng>;
 
     fn layout(&self) -> Layout {
         whole_buckets().geometry().layout()
     }
     fn leaves(&self) -> u64 {
-        1 << whole_buckets().leaf_level
+        1 << whole_buckets().leaf_level.0
     }
     fn watch(&self, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
         ring::watch(&whole_buckets(), adversary, seed)
     }
     fn start<'a>(&self, store: &'a TraceStore, seed: u64) -> Self::Oram<'a> {
         let positions = FlatPositionMap::new(Positions::new(whole_buckets().capacity));
-        Ring::new(whole_buckets(), store, positions, rng(seed)).expect("valid parameters")
+        RingOram::new(whole_buckets(), store, positions, rng(seed)).expect("valid parameters")
     }
     fn reseed(&self, oram: &Self::Oram<'_>, seed: u64) {
         oram.reseed(rng(seed));
     }
     fn restart<'a>(&self, from: &[u8], store: &'a TraceStore, seed: u64) -> Self::Oram<'a> {
         let snapshot: RingSnapshot = borsh::from_slice(from).expect("a snapshot");
-        Ring::restore(snapshot, store, rng(seed)).expect("a sound snapshot")
+        RingOram::restore(snapshot, store, rng(seed)).expect("a sound snapshot")
     }
     fn snapshot(&self, oram: &Self::Oram<'_>) -> Vec<u8> {
         borsh::to_vec(&oram.snapshot().expect("nothing is in flight")).expect("bytes")

@@ -3,7 +3,7 @@
 use super::setup::*;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::path::{PathOram, PathParameters};
-use lethe_core::schemes::ring::{Ring, RingBucket, RingParameters};
+use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::testing::TraceStore;
 use lethe_core::testing::oblivious::{path, ring, trivial};
@@ -14,8 +14,8 @@ pub(crate) fn whole_buckets() -> RingParameters {
     RingParameters {
         capacity: 64,
         block_bytes: 1,
-        leaf_level: 4,
-        top: 1,
+        leaf_level: Level(4),
+        top: Level(1),
         eviction_rate: 3,
         reads: 10,
         inner: RingBucket { blocks: 4, slots: 14 },
@@ -38,7 +38,7 @@ pub(crate) fn compacted_buckets() -> RingParameters {
 pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> Subject<'a> {
     Subject {
         capacity: parameters.capacity,
-        leaves: 1 << parameters.leaf_level,
+        leaves: 1 << parameters.leaf_level.0,
         max_batch: parameters.max_batch,
         run,
         watch: Box::new(|adversary, seed| ring::watch(parameters, adversary, seed)),
@@ -50,7 +50,7 @@ fn judge_ring(name: &str, parameters: &RingParameters, driven: &[Driven]) {
     let run: Run<'_> = &|seed, script, pace| {
         let store = TraceStore::new(parameters.geometry().layout());
         let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-        let oram = Ring::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
+        let oram = RingOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid parameters");
         drive(&oram, &store, script, pace, working())
     };
     ring_subject(parameters, run).must_pass(name, driven);

@@ -3,9 +3,10 @@
 use super::setup::*;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
-use lethe_core::schemes::ring::{Ring, RingBucket, RingParameters};
+use lethe_core::resumable::Resumable;
+use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, finish_now, settle};
-use lethe_core::words::{BlockId, Bucket, Slot};
+use lethe_core::words::{BlockId, Bucket, Level, Slot};
 use proptest::prelude::*;
 use rand_chacha::rand_core::RngCore;
 use std::cell::RefCell;
@@ -15,8 +16,8 @@ fn parameters() -> RingParameters {
     RingParameters {
         capacity: 64,
         block_bytes: 3,
-        leaf_level: 4,
-        top: 2,
+        leaf_level: Level(4),
+        top: Level(2),
         eviction_rate: 3,
         reads: 10,
         inner: RingBucket { blocks: 4, slots: 12 },
@@ -26,7 +27,7 @@ fn parameters() -> RingParameters {
     }
 }
 
-fn state<S, R>(ring: &Ring<S, FlatPositionMap<S::Error>, R>) -> Vec<u8>
+fn state<S, R>(ring: &RingOram<S, FlatPositionMap<S::Error>, R>) -> Vec<u8>
 where
     S: lethe_core::store::Store,
     R: RngCore,
@@ -149,7 +150,7 @@ fn a_full_stash_refuses_before_anything_has_changed() {
     let parameters = RingParameters { capacity: 4096, ..RingParameters::for_capacity(4096, 3, 300, 4) };
     let store = store_for(&parameters);
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-    let ring = Ring::new(parameters.clone(), &store, positions, Unlucky).expect("valid parameters");
+    let ring = RingOram::new(parameters.clone(), &store, positions, Unlucky).expect("valid parameters");
     let write = |block: u64| finish_now(ring.access(&mut [Access::Write(BlockId(block), &[7; 3])]));
     let mut written = 0;
     // As long as what is owed helps, do it.
@@ -166,7 +167,7 @@ fn a_full_stash_refuses_before_anything_has_changed() {
     let before = state(&ring);
     store.take_trace();
     // The bound leaves room for one largest batch before the emergency, no more.
-    let held = ring.stash_blocks().0;
+    let held = ring.stash_blocks();
     assert_eq!(held + parameters.max_batch as usize, parameters.stash_bound as usize + 1);
     let mut full = [const { Access::Dummy }; 4];
     match finish_now(ring.access(&mut full)) {
@@ -191,7 +192,7 @@ fn what_the_schedule_will_empty_calls_for_no_emergency() {
     let batch: Vec<Operation> =
         (0..u64::from(room) + 1).map(|nth| Operation::Write(BlockId(nth), 5)).collect();
     finish_now(model.batch(&ring, &batch));
-    assert!(ring.stash_blocks().0 > room as usize, "there is no room for a largest batch");
+    assert!(ring.stash_blocks() > room as usize, "there is no room for a largest batch");
     finish_now(settle(&ring));
     assert_eq!(ring.emergencies(), 0);
     assert_nothing_lost(&ring, &mut model);
@@ -238,7 +239,7 @@ fn nothing_is_answered_after_the_store_failed() {
     assert!(matches!(outcome.take(), Some(Err(OramError::Store(_)))));
     assert!(matches!(finish_now(ring.access(&mut [Access::Dummy])), Err(OramError::Torn)));
     assert!(matches!(finish_now(ring.idle()), Err(OramError::Torn)));
-    assert!(ring.snapshot().is_none());
+    assert!(ring.snapshot().is_err());
 }
 
 #[test]
@@ -253,12 +254,13 @@ fn nothing_is_answered_after_an_access_was_dropped_half_way() {
         assert_eq!(executor.unfinished(), 1);
     }
     assert!(matches!(finish_now(ring.access(&mut [Access::Dummy])), Err(OramError::Torn)));
-    assert!(ring.snapshot().is_none());
+    assert!(ring.snapshot().is_err());
 }
 
 #[test]
 fn an_access_that_waits_for_an_eviction_learns_that_it_failed() {
-    let parameters = RingParameters { leaf_level: 0, top: 0, ..RingParameters::for_capacity(8, 3, 1, 1) };
+    let parameters =
+        RingParameters { leaf_level: Level(0), top: Level(0), ..RingParameters::for_capacity(8, 3, 1, 1) };
     assert_eq!(parameters.validate(), Ok(()), "one bucket, which every access meets");
     let store = store_for(&parameters);
     let ring = flat_ring(&parameters, &store, 1);

@@ -2,17 +2,17 @@
 
 use lethe_core::oram::Oram;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
-use lethe_core::schemes::ring::{Ring, RingBucket, RingParameters};
+use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::testing::oblivious::{Adversary, ring};
 use lethe_core::testing::{
     ArrayModel, Event, Operation, Stage, TraceStore, TraceStoreError, Work, finish_now,
 };
-use lethe_core::words::BlockId;
+use lethe_core::words::{BlockId, Level};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-pub(crate) type FlatRing<'a> = Ring<&'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
+pub(crate) type FlatRing<'a> = RingOram<&'a TraceStore, FlatPositionMap<TraceStoreError>, ChaCha8Rng>;
 
 pub(crate) fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
@@ -24,7 +24,7 @@ pub(crate) fn store_for(parameters: &RingParameters) -> TraceStore {
 
 pub(crate) fn flat_ring<'a>(parameters: &RingParameters, store: &'a TraceStore, seed: u64) -> FlatRing<'a> {
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
-    Ring::new(parameters.clone(), store, positions, rng(seed)).expect("valid parameters")
+    RingOram::new(parameters.clone(), store, positions, rng(seed)).expect("valid parameters")
 }
 
 /// Any small valid parameters, with a stash that holds every block: no emergency is possible.
@@ -50,8 +50,8 @@ pub(crate) fn small() -> impl Strategy<Value = RingParameters> {
             RingParameters {
                 capacity,
                 block_bytes: bytes,
-                leaf_level,
-                top,
+                leaf_level: Level(leaf_level),
+                top: Level(top),
                 eviction_rate: rate,
                 reads,
                 inner: bucket(blocks, inner),

@@ -8,7 +8,7 @@ use lethe_core::oram::{Access, Oram};
 use lethe_core::position_map::PositionMap;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::path::{PathOram, PathParameters};
-use lethe_core::schemes::ring::{Ring, RingParameters};
+use lethe_core::schemes::ring::{RingOram, RingParameters};
 use lethe_core::words::{BlockId, Bucket};
 use lethe_seal::cipher::Cipher;
 use lethe_seal::derive::Salt;
@@ -105,8 +105,8 @@ pub(super) fn ring_over_sealed_memory(
 ) -> Result<Box<dyn Subject>, BenchError> {
     let (memory, versions) = sealed_memory(&parameters.geometry().layout(), cipher)?;
     let positions = Flat::new(Positions::new(parameters.capacity));
-    let oram = Ring::new(parameters, memory, positions, randomness()).map_err(BenchError::failed)?;
-    let trusted = |oram: &Ring<Memory, Flat, ChaCha20Rng>| {
+    let oram = RingOram::new(parameters, memory, positions, randomness()).map_err(BenchError::failed)?;
+    let trusted = |oram: &RingOram<Memory, Flat, ChaCha20Rng>| {
         let position_map = 4 * oram.parameters().capacity;
         let layout = oram.parameters().geometry().layout();
         let metadata = 4 * layout.slots() + 5 * layout.buckets();

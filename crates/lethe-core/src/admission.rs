@@ -1,0 +1,78 @@
+//! What a batch must pass before anything is touched, and the look-ups that it becomes.
+
+use crate::oram::{Access, OramError};
+use crate::position_map::Lookup;
+use crate::words::{BlockId, Leaf};
+use alloc::vec::Vec;
+use core::error::Error;
+
+/// Refuses a batch that is too long, names a block beyond the capacity, or brings a buffer of another length than a
+/// block's. Every scheme checks this first.
+///
+/// # Errors
+/// [`OramError::BatchTooLarge`], [`OramError::OutOfRange`], [`OramError::WrongLength`].
+pub(crate) fn check_batch<E: Error + 'static>(
+    batch: &[Access<'_>],
+    capacity: u64,
+    block_bytes: usize,
+    most: usize,
+) -> Result<(), OramError<E>> {
+    if batch.len() > most {
+        return Err(OramError::BatchTooLarge { len: batch.len(), most });
+    }
+    for access in batch {
+        let (block, len) = match access {
+            Access::Read(block, into) => (*block, into.len()),
+            Access::Write(block, from) => (*block, from.len()),
+            Access::Dummy => continue,
+        };
+        if block.0 >= capacity {
+            return Err(OramError::OutOfRange { block, capacity });
+        }
+        if len != block_bytes {
+            return Err(OramError::WrongLength { len, block_bytes });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what could bring so many blocks more into a stash that holds some already.
+///
+/// # Errors
+/// [`OramError::StashFull`].
+pub(crate) fn check_room<E: Error + 'static>(
+    held: usize,
+    more: usize,
+    most: usize,
+) -> Result<(), OramError<E>> {
+    if held + more > most { Err(OramError::StashFull { held, most }) } else { Ok(()) }
+}
+
+/// Turns the blocks that a batch asks for into look-ups, each with a new leaf, dummies too. A second request for a
+/// block becomes a dummy look-up: it is served from what the first one brings.
+pub(crate) fn look_up(
+    blocks: impl Iterator<Item = Option<BlockId>>,
+    lookups: &mut Vec<Lookup>,
+    mut new_leaf: impl FnMut() -> Leaf,
+) {
+    lookups.clear();
+    for asked in blocks {
+        let block = asked.filter(|block| lookups.iter().all(|before| before.block != Some(*block)));
+        lookups.push(Lookup { block, new: new_leaf(), old: None });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_request_for_a_block_becomes_a_dummy_look_up() {
+        let (mut lookups, mut leaves) = (Vec::new(), (0..).map(Leaf));
+        let asked = [Some(BlockId(3)), None, Some(BlockId(3)), Some(BlockId(4))];
+        look_up(asked.into_iter(), &mut lookups, || leaves.next().unwrap());
+        let blocks: Vec<Option<BlockId>> = lookups.iter().map(|lookup| lookup.block).collect();
+        assert_eq!(blocks, [Some(BlockId(3)), None, None, Some(BlockId(4))]);
+        assert!(lookups.iter().map(|lookup| lookup.new.0).eq(0..4), "each with a leaf of its own");
+    }
+}

@@ -1,0 +1,130 @@
+//! What a Ring ORAM remembers on the trusted side, and what changes in it at once: no store is asked here.
+
+use super::parameters::RingParameters;
+use crate::block_header::{self, HEADER_BYTES};
+use crate::bucket_metadata::BucketMetadata;
+use crate::draw;
+use crate::in_flight::{InFlight, Placed};
+use crate::oram::OramError;
+use crate::stash::{Handle, Stash};
+use crate::tree::eviction_schedule::EvictionSchedule;
+use crate::tree::geometry::Geometry;
+use crate::tree::placement::Placement;
+use crate::words::{BlockId, Bucket, Leaf, Level, Slot};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use rand_core::RngCore;
+
+/// The trusted state, but for the position map.
+pub(super) struct State<R> {
+    pub(super) random: R,
+    pub(super) stash: Stash,
+    pub(super) metadata: BucketMetadata,
+    pub(super) schedule: EvictionSchedule,
+    /// The last eviction has begun and has not filled its buckets yet.
+    pub(super) unfilled: bool,
+    /// Buckets read often enough to be reshuffled early.
+    pub(super) worn: VecDeque<Bucket>,
+    pub(super) in_flight: InFlight,
+    pub(super) placement: Placement,
+}
+
+impl<R: RngCore> State<R> {
+    /// The state of an empty Ring ORAM.
+    pub(super) fn new(parameters: &RingParameters, tree: &Geometry, random: R) -> Self {
+        State {
+            random,
+            stash: Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top),
+            metadata: BucketMetadata::new(tree),
+            schedule: EvictionSchedule::default(),
+            unfilled: false,
+            worn: VecDeque::new(),
+            in_flight: InFlight::none(),
+            placement: Placement::default(),
+        }
+    }
+
+    /// GetBlockOffset: the block's own slot where it is here; otherwise a random unread dummy; and, where the bucket
+    /// holds fewer dummies than S, at last a random unread block.
+    pub(super) fn get_block_offset(
+        &mut self,
+        wanted: Option<BlockId>,
+        level: Level,
+        bucket: Bucket,
+        tree: &Geometry,
+    ) -> Slot {
+        if let Some(slot) = wanted.and_then(|block| self.metadata.find(tree, level, bucket, block)) {
+            return slot;
+        }
+        let dummies = self.metadata.unread(tree, level, bucket, false).count();
+        let real = dummies == 0;
+        let among = if real { self.metadata.unread(tree, level, bucket, true).count() } else { dummies };
+        let nth = draw::below(&mut self.random, among);
+        self.metadata.unread(tree, level, bucket, real).nth(nth).expect("S reads always find an unread slot")
+    }
+
+    /// The batch will need this block: it gets its new leaf now, and stays in the stash until it is served.
+    pub(super) fn pin(&mut self, block: BlockId, leaf: Leaf, tree: &Geometry) {
+        if let Some(placed) = self.in_flight.pin(block, leaf) {
+            self.metadata.forget(tree, placed.level, placed.slot);
+        }
+        if let Some(handle) = self.stash.find(block) {
+            self.stash.remap(handle, leaf);
+        }
+    }
+
+    /// Takes a block that was read into the stash. One that the batch in flight asks for already has a new leaf.
+    pub(super) fn take_in<E: core::error::Error + 'static>(
+        &mut self,
+        expected: BlockId,
+        slot: &[u8],
+        tree: &Geometry,
+    ) -> Result<(), OramError<E>> {
+        let Some((block, leaf)) = block_header::read(slot) else {
+            return Err(OramError::Contradiction("a slot holds a dummy where a block must be"));
+        };
+        if block != expected || leaf.0 >= tree.leaves() || self.stash.find(block).is_some() {
+            return Err(OramError::Contradiction("a slot holds another block than it must"));
+        }
+        let leaf = self.in_flight.pinned_to(block).unwrap_or(leaf);
+        self.stash.insert_with(block, leaf, &slot[HEADER_BYTES..]);
+        Ok(())
+    }
+
+    /// Lays a bucket's plaintext out, each block in a random slot, and says where they were placed.
+    pub(super) fn lay_out(
+        &mut self,
+        chosen: &[Handle],
+        level: Level,
+        bucket: Bucket,
+        tree: &Geometry,
+        into: &mut [u8],
+        placed: &mut Vec<Placed>,
+    ) {
+        let slot_bytes = tree.shape(level).slot_bytes as usize;
+        let mut free: Vec<u32> = (0..tree.shape(level).slots).collect();
+        for handle in chosen.iter().copied() {
+            let index = free.swap_remove(draw::below(&mut self.random, free.len()));
+            let (slot, block) = (Slot { bucket, index }, self.stash.block(handle));
+            self.stash.lay_out(handle, &mut into[index as usize * slot_bytes..][..slot_bytes]);
+            self.metadata.put(tree, level, slot, block);
+            placed.push(Placed { block, level, slot });
+        }
+    }
+
+    /// Blocks that count against the stash bound: those that only wait for a write to complete do not.
+    pub(super) fn resident(&self) -> usize {
+        self.stash.len() - self.in_flight.placed()
+    }
+
+    /// Whether more than one scheduled eviction has not filled its buckets: no access may come before.
+    pub(super) fn is_late(&self, parameters: &RingParameters) -> bool {
+        self.schedule.behind(parameters.pace()) + u64::from(self.unfilled) > 1
+    }
+
+    /// Whether the next batch may need more room than there is. What the schedule has come first may make some.
+    pub(super) fn needs_emergency(&self, parameters: &RingParameters) -> bool {
+        let room = self.resident() + parameters.max_batch as usize <= parameters.stash_bound as usize;
+        !room && !self.is_late(parameters)
+    }
+}

@@ -1,0 +1,86 @@
+//! When a path is evicted, and which one is next: a function of the count of accesses, which is public.
+
+use crate::words::{Leaf, Level};
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// How many evictions there are for how many accesses. Ring ORAM evicts one path every A accesses, Circuit ORAM two
+/// after each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace {
+    pub(crate) evictions: u64,
+    pub(crate) accesses: u64,
+}
+
+/// How far the schedule of evictions has come. Public.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct EvictionSchedule {
+    /// Accesses so far.
+    pub(crate) accesses: u64,
+    /// Evictions begun, those outside of the schedule among them.
+    pub(crate) evictions: u64,
+    /// Evictions outside of the schedule.
+    pub(crate) emergencies: u64,
+}
+
+impl EvictionSchedule {
+    /// Evictions that are due and have not begun.
+    pub(crate) fn behind(&self, pace: Pace) -> u64 {
+        let due = self.accesses.saturating_mul(pace.evictions) / pace.accesses;
+        due.saturating_sub(self.evictions - self.emergencies)
+    }
+
+    /// The path that is evicted next.
+    pub(crate) fn next(&self, leaf_level: Level) -> Leaf {
+        reverse_lexicographic(self.evictions, leaf_level)
+    }
+
+    /// Begins the next eviction and returns its path.
+    pub(crate) fn begin(&mut self, leaf_level: Level) -> Leaf {
+        let path = self.next(leaf_level);
+        self.evictions += 1;
+        path
+    }
+}
+
+/// The path of the `turn`-th eviction in reverse lexicographic order (Gentry et al. 2013; Ring ORAM, section 3.3):
+/// the bits of the turn, mirrored. Successive paths share as few buckets as can be, and every bucket of level `l`
+/// is visited exactly once in `2^l` turns.
+pub fn reverse_lexicographic(turn: u64, leaf_level: Level) -> Leaf {
+    if leaf_level.0 == 0 {
+        return Leaf(0);
+    }
+    Leaf(turn.reverse_bits() >> (u64::BITS - leaf_level.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn it_mirrors_the_bits_of_the_turn() {
+        let order: Vec<u64> = (0..8).map(|turn| reverse_lexicographic(turn, Level(3)).0).collect();
+        assert_eq!(order, [0, 4, 2, 6, 1, 5, 3, 7]);
+        assert_eq!(reverse_lexicographic(11, Level(0)), Leaf(0));
+    }
+
+    #[test]
+    fn evictions_follow_the_count_of_accesses() {
+        let (ring, circuit) = (Pace { evictions: 1, accesses: 3 }, Pace { evictions: 2, accesses: 1 });
+        let mut schedule = EvictionSchedule { accesses: 8, ..EvictionSchedule::default() };
+        assert_eq!((schedule.behind(ring), schedule.behind(circuit)), (2, 16));
+        assert_eq!((schedule.begin(Level(3)), schedule.begin(Level(3))), (Leaf(0), Leaf(4)));
+        assert_eq!((schedule.behind(ring), schedule.behind(circuit)), (0, 14));
+        // An emergency is no part of the schedule: it leaves as much behind.
+        schedule.emergencies += 1;
+        schedule.begin(Level(3));
+        assert_eq!((schedule.behind(circuit), schedule.next(Level(3))), (14, Leaf(6)));
+    }
+
+    #[test]
+    fn every_leaf_comes_once_a_round() {
+        let mut order: Vec<u64> = (64..128).map(|turn| reverse_lexicographic(turn, Level(6)).0).collect();
+        order.sort_unstable();
+        assert_eq!(order, (0..64).collect::<Vec<u64>>());
+    }
+}
