@@ -123,6 +123,11 @@ pub trait Oram {
     /// One bounded step of what is owed; returns at once when nothing is.
     async fn idle(&self) -> Result<(), OramError<Self::Error>>;
 
+    /// Steps of `idle` that gain from being in flight together.
+    fn most_idles(&self) -> usize {
+        1
+    }
+
     /// Emergency evictions so far: evictions outside of the public schedule, each a leak. Expected to stay 0.
     fn emergencies(&self) -> u64;
 }

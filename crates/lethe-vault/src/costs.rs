@@ -52,7 +52,7 @@ impl VaultParameters {
 
 fn of_ring(ring: &RingParameters) -> Batch {
     let accesses = f64::from(ring.max_batch);
-    let (rate, inner) = (f64::from(ring.eviction_rate), f64::from(ring.leaf_level - ring.top));
+    let (rate, inner) = (f64::from(ring.eviction_rate), f64::from(ring.leaf_level.0 - ring.top.0));
     let per_path =
         |of: fn(&RingParameters, RingBucket) -> f64| inner * of(ring, ring.inner) + of(ring, ring.leaf);
     // Evictions, and the reshuffles that come early beside them.

@@ -28,7 +28,7 @@ pub(crate) enum Work {
 /// See the module.
 pub(crate) struct Engine<U> {
     pub(crate) sealed: Rc<Sealed<U>>,
-    pub(crate) scheme: Rc<Scheme>,
+    pub(crate) scheme: Rc<dyn Scheme>,
     gate: Rc<Gate>,
     access: Option<Running<Answers>>,
     /// Steps of off-line work, in the order in which they began.
@@ -58,11 +58,11 @@ pub(crate) struct Step {
 }
 
 impl<U: Untrusted> Engine<U> {
-    pub(crate) fn new(sealed: Rc<Sealed<U>>, scheme: Scheme, gate: Rc<Gate>, accesses: u64) -> Self {
+    pub(crate) fn new(sealed: Rc<Sealed<U>>, scheme: Rc<dyn Scheme>, gate: Rc<Gate>, accesses: u64) -> Self {
         let emergencies = scheme.emergencies();
         Engine {
             sealed,
-            scheme: Rc::new(scheme),
+            scheme,
             gate,
             access: None,
             idles: Vec::new(),
@@ -248,7 +248,7 @@ fn announce_write(operation: OperationId, versions: &[BucketVersion]) -> Announc
     Announcement { operation, effect }
 }
 
-async fn serve(scheme: Rc<Scheme>, calls: Vec<Call>) -> Result<Answers, VaultError> {
+async fn serve(scheme: Rc<dyn Scheme>, calls: Vec<Call>) -> Result<Answers, VaultError> {
     let block_bytes = scheme.block_bytes();
     let mut read: Vec<Vec<u8>> = calls
         .iter()

@@ -17,7 +17,6 @@ use crate::record::Call;
 use crate::record::Input;
 use crate::recovery::{self, RESTORING, Setup, UNFINISHED, lay_down, raw_header_of_store};
 use crate::rows::Rows;
-use crate::scheme::Scheme;
 use crate::session::{SHIPPED, VaultStore, carry_out};
 use crate::vault::Vault;
 use lethe_core::store::Untrusted;
@@ -266,7 +265,7 @@ impl<'a, L: Untrusted> Old<'a, L> {
     ) -> Result<Self, VaultError> {
         let gate = Rc::new(Gate::default());
         let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
-        let scheme: Scheme = scheme.restore(gate.clone(), entropy.seed()).ok_or_else(damaged)?;
+        let scheme = scheme.restore(gate.clone(), entropy.seed()).ok_or_else(damaged)?;
         let sealed = Sealed::new(copy, master, header.parameters.cipher()?, versions, Workers::single())?;
         sealed.begin_epoch(entropy.salt())?;
         let mut engine = Engine::new(Rc::new(sealed), scheme, gate, accesses);

@@ -1,4 +1,4 @@
-//! The schemes that a vault can run, behind one type.
+//! The schemes that a vault can run, behind one trait.
 
 use crate::error::VaultError;
 use crate::gate::Gate;
@@ -6,13 +6,17 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::layout::Layout;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
-use lethe_core::schemes::path::{PathOram, PathParameters, PathSnapshot};
+use lethe_core::resumable::{Resumable, SnapshotError};
+use lethe_core::schemes::path::{FlatPathSnapshot, PathOram, PathParameters};
 use lethe_core::schemes::ring::{RingOram, RingParameters, RingSnapshot};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::words::Bucket;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::convert::Infallible;
+use std::error::Error;
+use std::fmt::Display;
+use std::pin::Pin;
 use std::rc::Rc;
 
 type Flat = FlatPositionMap<Infallible>;
@@ -28,33 +32,91 @@ pub enum SchemeParameters {
     Trivial(TrivialParameters),
 }
 
-/// A scheme over the gate.
-pub(crate) enum Scheme {
-    Ring(Box<RingOram<Rc<Gate>, Flat, ChaCha20Rng>>),
-    Path(Box<PathOram<Rc<Gate>, Flat, ChaCha20Rng>>),
-    Trivial(Box<TrivialOram<Rc<Gate>>>),
-}
-
-/// The trusted state of a scheme between two steps.
+/// The trusted state of a scheme between two steps. Its variants are told apart by their number: new ones come last.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub(crate) enum SchemeSnapshot {
     Ring(RingSnapshot),
-    Path(PathParameters, Positions, PathSnapshot),
+    Path(FlatPathSnapshot),
     Trivial(TrivialParameters),
 }
 
 /// A seed of a scheme's randomness; secret.
 pub(crate) type Seed = [u8; 32];
 
-/// The same expression for whichever scheme it is.
-macro_rules! each {
-    ($of:ident, $value:expr, $scheme:ident => $done:expr) => {
-        match $value {
-            $of::Ring($scheme) => $done,
-            $of::Path($scheme) => $done,
-            $of::Trivial($scheme) => $done,
-        }
-    };
+/// A step of a scheme, on-line or off-line.
+pub(crate) type Step<'a> = Pin<Box<dyn Future<Output = Result<(), OramError<Infallible>>> + 'a>>;
+
+/// A scheme over the gate, whichever it is. What it offers is what [`Oram`] and [`Resumable`] say.
+pub(crate) trait Scheme {
+    fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> Step<'a>;
+    fn idle(&self) -> Step<'_>;
+    fn most_idles(&self) -> usize;
+    fn block_bytes(&self) -> usize;
+    fn owed(&self) -> u64;
+    fn must_idle(&self) -> bool;
+    fn emergencies(&self) -> u64;
+    fn stash_blocks(&self) -> usize;
+    fn trusted_bytes(&self) -> usize;
+    /// The trusted state; `None` while something is in flight.
+    fn snapshot(&self) -> Option<SchemeSnapshot>;
+    fn reseed(&self, seed: Seed);
+}
+
+impl<O> Scheme for O
+where
+    O: Resumable<ChaCha20Rng, Store = Rc<Gate>, Snapshot: Into<SchemeSnapshot>> + Oram<Error = Infallible>,
+{
+    fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> Step<'a> {
+        Box::pin(Oram::access(self, batch))
+    }
+
+    fn idle(&self) -> Step<'_> {
+        Box::pin(Oram::idle(self))
+    }
+
+    fn most_idles(&self) -> usize {
+        Oram::most_idles(self)
+    }
+
+    fn block_bytes(&self) -> usize {
+        Oram::block_bytes(self)
+    }
+
+    fn owed(&self) -> u64 {
+        Oram::owed(self)
+    }
+
+    fn must_idle(&self) -> bool {
+        Oram::must_idle(self)
+    }
+
+    fn emergencies(&self) -> u64 {
+        Oram::emergencies(self)
+    }
+
+    fn stash_blocks(&self) -> usize {
+        Resumable::stash_blocks(self)
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        Resumable::trusted_bytes(self)
+    }
+
+    fn snapshot(&self) -> Option<SchemeSnapshot> {
+        Resumable::snapshot(self).ok().map(Into::into)
+    }
+
+    fn reseed(&self, seed: Seed) {
+        Resumable::reseed(self, ChaCha20Rng::from_seed(seed));
+    }
+}
+
+/// What the parameters of every scheme say.
+struct Sizes {
+    capacity: u64,
+    block_bytes: u32,
+    max_batch: u32,
+    stash_bound: u32,
 }
 
 impl SchemeParameters {
@@ -70,34 +132,45 @@ impl SchemeParameters {
     /// The plaintext layout that the scheme needs.
     pub fn layout(&self) -> Layout {
         match self {
-            SchemeParameters::Ring(parameters) => parameters.geometry().layout(),
+            SchemeParameters::Ring(parameters) => parameters.layout(),
             SchemeParameters::Path(parameters) => parameters.layout(),
             SchemeParameters::Trivial(parameters) => parameters.layout(),
         }
     }
 
+    fn sizes(&self) -> Sizes {
+        let (capacity, block_bytes, max_batch, stash_bound) = match self {
+            SchemeParameters::Ring(ring) => {
+                (ring.capacity, ring.block_bytes, ring.max_batch, ring.stash_bound)
+            }
+            SchemeParameters::Path(path) => {
+                (path.capacity, path.block_bytes, path.max_batch, path.stash_bound)
+            }
+            SchemeParameters::Trivial(trivial) => {
+                (trivial.capacity, trivial.block_bytes, trivial.max_batch, 0)
+            }
+        };
+        Sizes { capacity, block_bytes, max_batch, stash_bound }
+    }
+
     /// Blocks that the user can address.
     pub fn capacity(&self) -> u64 {
-        each!(SchemeParameters, self, parameters => parameters.capacity)
+        self.sizes().capacity
     }
 
     /// Bytes of a block.
     pub fn block_bytes(&self) -> u32 {
-        each!(SchemeParameters, self, parameters => parameters.block_bytes)
+        self.sizes().block_bytes
     }
 
     /// The most accesses of a batch.
     pub fn max_batch(&self) -> u32 {
-        each!(SchemeParameters, self, parameters => parameters.max_batch)
+        self.sizes().max_batch
     }
 
     /// The most blocks that a checkpoint may hold.
     pub fn stash_bound(&self) -> u64 {
-        match self {
-            SchemeParameters::Ring(parameters) => parameters.stash_bound.into(),
-            SchemeParameters::Path(parameters) => parameters.stash_bound.into(),
-            SchemeParameters::Trivial(_) => 0,
-        }
+        self.sizes().stash_bound.into()
     }
 
     /// Bytes of position map and metadata in a checkpoint.
@@ -128,126 +201,67 @@ impl SchemeParameters {
     }
 
     pub(crate) fn validate(&self) -> Result<(), VaultError> {
-        each!(SchemeParameters, self, parameters => {
-            parameters.validate().map_err(|error| VaultError::Parameters(error.to_string()))
-        })
+        let refused = match self {
+            SchemeParameters::Ring(ring) => ring.validate().err().map(|error| error.to_string()),
+            SchemeParameters::Path(path) => path.validate().err().map(|error| error.to_string()),
+            SchemeParameters::Trivial(trivial) => trivial.validate().err().map(|error| error.to_string()),
+        };
+        refused.map_or(Ok(()), |why| Err(VaultError::Parameters(why)))
     }
 
     /// An empty scheme.
-    pub(crate) fn start(&self, gate: Rc<Gate>, seed: Seed) -> Result<Scheme, VaultError> {
+    pub(crate) fn start(&self, gate: Rc<Gate>, seed: Seed) -> Result<Rc<dyn Scheme>, VaultError> {
         let random = ChaCha20Rng::from_seed(seed);
         let flat = || FlatPositionMap::new(Positions::new(self.capacity()));
-        let refused = |error: String| VaultError::Parameters(error);
         match self.clone() {
-            SchemeParameters::Ring(parameters) => RingOram::new(parameters, gate, flat(), random)
-                .map(|ring| Scheme::Ring(Box::new(ring)))
-                .map_err(|error| refused(error.to_string())),
-            SchemeParameters::Path(parameters) => PathOram::new(parameters, Bucket(0), gate, flat(), random)
-                .map(|path| Scheme::Path(Box::new(path)))
-                .map_err(|error| refused(error.to_string())),
-            SchemeParameters::Trivial(parameters) => TrivialOram::new(parameters, Bucket(0), gate)
-                .map(|trivial| Scheme::Trivial(Box::new(trivial)))
-                .map_err(|error| refused(error.to_string())),
+            SchemeParameters::Ring(parameters) => started(RingOram::new(parameters, gate, flat(), random)),
+            SchemeParameters::Path(parameters) => {
+                started(PathOram::new(parameters, Bucket(0), gate, flat(), random))
+            }
+            SchemeParameters::Trivial(parameters) => started(TrivialOram::new(parameters, Bucket(0), gate)),
         }
+    }
+}
+
+fn started<O: Scheme + 'static, E: Display>(scheme: Result<O, E>) -> Result<Rc<dyn Scheme>, VaultError> {
+    match scheme {
+        Ok(scheme) => Ok(Rc::new(scheme)),
+        Err(error) => Err(VaultError::Parameters(error.to_string())),
     }
 }
 
 impl SchemeSnapshot {
     /// The scheme as it was. `None` if the snapshot contradicts itself.
-    pub(crate) fn restore(self, gate: Rc<Gate>, seed: Seed) -> Option<Scheme> {
+    pub(crate) fn restore(self, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
         let random = ChaCha20Rng::from_seed(seed);
         match self {
-            SchemeSnapshot::Ring(snapshot) => {
-                Some(Scheme::Ring(Box::new(RingOram::restore(snapshot, gate, random)?)))
+            SchemeSnapshot::Ring(ring) => restored(RingOram::<_, Flat, _>::restore(ring, gate, random)),
+            SchemeSnapshot::Path(path) => {
+                restored(<PathOram<_, Flat, _> as Resumable<_>>::restore(path, gate, random))
             }
-            SchemeSnapshot::Path(parameters, positions, snapshot) => {
-                if positions.blocks() != parameters.capacity {
-                    return None;
-                }
-                let positions = FlatPositionMap::new(positions);
-                let path = PathOram::restore(parameters, Bucket(0), gate, positions, random, &snapshot);
-                Some(Scheme::Path(Box::new(path.ok()?)))
-            }
-            SchemeSnapshot::Trivial(parameters) => {
-                Some(Scheme::Trivial(Box::new(TrivialOram::new(parameters, Bucket(0), gate).ok()?)))
-            }
+            SchemeSnapshot::Trivial(trivial) => restored(TrivialOram::restore(trivial, gate, random)),
         }
     }
 }
 
-impl Scheme {
-    pub(crate) async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<Infallible>> {
-        each!(Scheme, self, scheme => scheme.access(batch).await)
-    }
+fn restored<O: Scheme + 'static, E: Error>(scheme: Result<O, SnapshotError<E>>) -> Option<Rc<dyn Scheme>> {
+    Some(Rc::new(scheme.ok()?))
+}
 
-    pub(crate) async fn idle(&self) -> Result<(), OramError<Infallible>> {
-        each!(Scheme, self, scheme => scheme.idle().await)
+impl From<RingSnapshot> for SchemeSnapshot {
+    fn from(ring: RingSnapshot) -> Self {
+        SchemeSnapshot::Ring(ring)
     }
+}
 
-    pub(crate) fn block_bytes(&self) -> usize {
-        each!(Scheme, self, scheme => scheme.block_bytes())
+impl From<FlatPathSnapshot> for SchemeSnapshot {
+    fn from(path: FlatPathSnapshot) -> Self {
+        SchemeSnapshot::Path(path)
     }
+}
 
-    /// Steps of off-line work that gain from being in flight together.
-    pub(crate) fn most_idles(&self) -> usize {
-        match self {
-            // The second one reads while the first one writes.
-            Scheme::Ring(_) => 2,
-            Scheme::Path(_) | Scheme::Trivial(_) => 1,
-        }
-    }
-
-    pub(crate) fn owed(&self) -> u64 {
-        each!(Scheme, self, scheme => scheme.owed())
-    }
-
-    pub(crate) fn must_idle(&self) -> bool {
-        each!(Scheme, self, scheme => scheme.must_idle())
-    }
-
-    pub(crate) fn emergencies(&self) -> u64 {
-        each!(Scheme, self, scheme => scheme.emergencies())
-    }
-
-    /// Blocks in the stash now.
-    pub(crate) fn stash_blocks(&self) -> usize {
-        match self {
-            Scheme::Ring(ring) => ring.stash_blocks().0,
-            Scheme::Path(path) => path.stash_blocks(),
-            Scheme::Trivial(_) => 0,
-        }
-    }
-
-    pub(crate) fn trusted_bytes(&self) -> usize {
-        match self {
-            Scheme::Ring(ring) => ring.trusted_bytes(),
-            Scheme::Path(path) => path.trusted_bytes(),
-            Scheme::Trivial(trivial) => {
-                let parameters = trivial.parameters();
-                parameters.chunk_blocks as usize * parameters.block_bytes as usize
-            }
-        }
-    }
-
-    /// The trusted state; `None` while something is in flight.
-    pub(crate) fn snapshot(&self) -> Option<SchemeSnapshot> {
-        match self {
-            Scheme::Ring(ring) => ring.snapshot().map(SchemeSnapshot::Ring),
-            Scheme::Path(path) => {
-                let (parameters, positions) = (path.parameters().clone(), path.positions().snapshot());
-                path.snapshot().ok().map(|snapshot| SchemeSnapshot::Path(parameters, positions, snapshot))
-            }
-            Scheme::Trivial(trivial) => Some(SchemeSnapshot::Trivial(trivial.parameters().clone())),
-        }
-    }
-
-    pub(crate) fn reseed(&self, seed: Seed) {
-        let random = ChaCha20Rng::from_seed(seed);
-        match self {
-            Scheme::Ring(ring) => ring.reseed(random),
-            Scheme::Path(path) => path.reseed(random),
-            // It draws nothing.
-            Scheme::Trivial(_) => {}
-        }
+impl From<TrivialParameters> for SchemeSnapshot {
+    fn from(trivial: TrivialParameters) -> Self {
+        SchemeSnapshot::Trivial(trivial)
     }
 }

@@ -77,7 +77,7 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
     fill(&vault, options.vault.filled, progress).await?;
     let plain = Plain::fill(open_folder(&place.path().join("plain")).await?, options, progress).await?;
 
-    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level;
+    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level.0;
     let accesses = round.max(options.window).next_multiple_of(place.parameters().recovery_point());
     let mut load = Uniform::new(1, options.vault.filled, vault.block_bytes());
     let mut windows: Vec<Window> = Vec::new();

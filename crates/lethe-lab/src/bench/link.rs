@@ -124,7 +124,7 @@ async fn warm_up(
     progress: &dyn Progress,
 ) -> Result<(), BenchError> {
     fill(&vault, filled, progress).await?;
-    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level;
+    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level.0;
     let batch = vault.max_batch();
     for done in (0..round).step_by(batch) {
         progress.at("warming up", done, round);

@@ -155,7 +155,7 @@ pub fn scheme_of(parameters: &SchemeParameters) -> Scheme {
 
 fn tree_top(scheme: &SchemeParameters) -> Option<u32> {
     match scheme {
-        SchemeParameters::Ring(ring) => Some(ring.top),
+        SchemeParameters::Ring(ring) => Some(ring.top.0),
         SchemeParameters::Path(path) => Some(path.top.0),
         SchemeParameters::Trivial(_) => None,
     }
@@ -218,8 +218,8 @@ fn described(scheme: &SchemeParameters) -> Vec<(String, String)> {
             named("leaf Z", ring.leaf.blocks.into()),
             named("S", ring.reads.into()),
             named("A", ring.eviction_rate.into()),
-            named("L", ring.leaf_level.into()),
-            named("tree top", ring.top.into()),
+            named("L", ring.leaf_level.0.into()),
+            named("tree top", ring.top.0.into()),
             named("batch", ring.max_batch.into()),
             ("position map".into(), "flat".into()),
         ],

@@ -60,9 +60,9 @@ struct Held {
 }
 
 fn of_ring(ring: &RingParameters) -> Held {
-    let subtrees = 1 << ring.top;
-    let path =
-        u64::from(ring.leaf_level - ring.top) * u64::from(ring.inner.blocks) + u64::from(ring.leaf.blocks);
+    let subtrees = 1 << ring.top.0;
+    let path = u64::from(ring.leaf_level.0 - ring.top.0) * u64::from(ring.inner.blocks)
+        + u64::from(ring.leaf.blocks);
     // A/2 wait for each subtree; a batch comes, and so does what an eviction has read.
     let waiting = subtrees * u64::from(ring.eviction_rate) / 2;
     Held {
@@ -137,7 +137,7 @@ mod tests {
         let parameters = vault_parameters(&settings("ring", Path::new("/d"))).unwrap();
         let TrustedMemory { usual, most, .. } = TrustedMemory::of(&parameters);
         let SchemeParameters::Ring(ring) = &parameters.scheme else { panic!("ring was asked for") };
-        let tree_top = (u64::from(ring.eviction_rate) << ring.top) / 2 * 4096;
+        let tree_top = (u64::from(ring.eviction_rate) << ring.top.0) / 2 * 4096;
         assert!((tree_top..most).contains(&usual), "{tree_top} {usual} {most}");
         assert!(most >= parameters.trusted_bytes());
     }

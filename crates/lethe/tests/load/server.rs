@@ -49,7 +49,7 @@ impl Promised {
         let SchemeParameters::Ring(ring) = &self.parameters.scheme else {
             panic!("Ring ORAM unless told otherwise")
         };
-        let inner = u64::from(ring.leaf_level - ring.top) * u64::from(ring.inner.slots);
+        let inner = u64::from(ring.leaf_level.0 - ring.top.0) * u64::from(ring.inner.slots);
         let path = inner + u64::from(ring.leaf.slots);
         let batches = 4 * u64::from(ring.max_batch);
         2 * (2 * path + batches) * (u64::from(ring.block_bytes) + SEAL)

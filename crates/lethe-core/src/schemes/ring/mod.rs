@@ -441,6 +441,11 @@ where
         Ok(())
     }
 
+    /// 2: the second one reads while the first one writes.
+    fn most_idles(&self) -> usize {
+        MOST_REWRITES
+    }
+
     fn emergencies(&self) -> u64 {
         self.state.borrow().schedule.emergencies
     }

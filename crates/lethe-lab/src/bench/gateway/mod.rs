@@ -212,7 +212,7 @@ async fn warm_up(
     progress: &dyn Progress,
 ) -> Result<(), BenchError> {
     fill(&vault, options.vault.filled, progress).await?;
-    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level;
+    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level.0;
     let batch = vault.max_batch();
     let mut load = Uniform::new(1, options.vault.filled, vault.block_bytes());
     for done in (0..round).step_by(batch) {

@@ -26,7 +26,7 @@ use flaws::Flaw;
 use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_core::testing::Operation;
 use lethe_core::testing::oblivious::{ALARM_LOG2, Adversary, Finding, Judgement, Trial, judge, ring};
-use lethe_core::words::BlockId;
+use lethe_core::words::{BlockId, Level};
 use lethe_vault::{SchemeParameters, VaultParameters};
 use life::{Public, live};
 use std::time::Duration;
@@ -54,8 +54,8 @@ fn ring_parameters() -> RingParameters {
     RingParameters {
         capacity: 64,
         block_bytes: 16,
-        leaf_level: 4,
-        top: 1,
+        leaf_level: Level(4),
+        top: Level(1),
         eviction_rate: 3,
         reads: 10,
         inner: RingBucket { blocks: 4, slots: 14 },
@@ -211,7 +211,7 @@ fn judged(lives: u64, quiet: usize, flaw: Option<Flaw>, strict: bool) -> (Judgem
         judgement.findings.push(Finding { name, figure, log2_p: f64::NEG_INFINITY });
     } else {
         let watch = |seed| ring::watch(&parameters, Adversary::Full, seed);
-        judgement = judge(1 << parameters.leaf_level, watch, &one, &other);
+        judgement = judge(1 << parameters.leaf_level.0, watch, &one, &other);
     }
     (judgement, again)
 }

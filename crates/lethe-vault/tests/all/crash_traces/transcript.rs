@@ -251,7 +251,7 @@ impl Scribe {
     /// Whether so many slots of the first bucket are read as only off-line work does.
     fn is_evacuation(&self, places: &[Place]) -> bool {
         let Some(first) = places.first().map(|at| at.slot.bucket) else { return false };
-        let (below_top, below_leaves) = (1u64 << self.ring.top, 1u64 << self.ring.leaf_level);
+        let (below_top, below_leaves) = (1u64 << self.ring.top.0, 1u64 << self.ring.leaf_level.0);
         let shape = if first.0 + below_top >= below_leaves { self.ring.leaf } else { self.ring.inner };
         places.iter().take_while(|at| at.slot.bucket == first).count() == shape.blocks as usize
     }

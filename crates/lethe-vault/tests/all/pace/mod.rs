@@ -19,6 +19,7 @@ use crate::support::recorder::Moment;
 use crate::support::shape::{Shape, shape};
 use flawed::Pacing;
 use lethe_core::schemes::ring::{RingBucket, RingParameters};
+use lethe_core::words::Level;
 use lethe_vault::{PaceFigures, SchemeParameters, VaultParameters};
 use life::{Life, Public, live};
 use mixes::Mix;
@@ -44,8 +45,8 @@ fn ring_parameters(block_bytes: u32) -> RingParameters {
     RingParameters {
         capacity: 64,
         block_bytes,
-        leaf_level: 4,
-        top: 0,
+        leaf_level: Level(4),
+        top: Level(0),
         eviction_rate: 3,
         reads: 80,
         inner: RingBucket { blocks: 4, slots: 84 },

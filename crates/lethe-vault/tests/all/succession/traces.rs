@@ -7,7 +7,7 @@ use crate::support::recorder::{Moment, Recorded, Recorder};
 use crate::support::shape::{Shape, shape};
 use crate::support::{header, setup};
 use lethe_core::schemes::ring::{RingBucket, RingParameters};
-use lethe_core::words::BlockId;
+use lethe_core::words::{BlockId, Level};
 use lethe_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
 use lethe_vault::{Call, Copier, SchemeParameters, Setup, Succession, TrustedDisk, Vault, VaultParameters};
 use redb::backends::InMemoryBackend;
@@ -62,8 +62,8 @@ fn ring() -> RingParameters {
     RingParameters {
         capacity: BLOCKS,
         block_bytes: BLOCK_BYTES,
-        leaf_level: 4,
-        top: 0,
+        leaf_level: Level(4),
+        top: Level(0),
         eviction_rate: 3,
         reads: 80,
         inner: RingBucket { blocks: 4, slots: 84 },

@@ -136,14 +136,14 @@ fn calls(trace: &[Timed]) -> (Vec<u64>, Vec<Request>) {
 /// How often each leaf's bucket is read.
 fn leaves(trace: &[Timed]) -> Vec<u64> {
     let tree = ring_parameters().geometry();
-    let first = (1 << ring_parameters().leaf_level) - 1;
+    let first = (1 << ring_parameters().leaf_level.0) - 1;
     let places = trace.iter().filter_map(|(_, moment)| match moment {
         Moment::Asks { request: Request::Read(places), .. } => Some(places),
         _ => None,
     });
     let buckets = places.flatten().map(|place| place.slot.bucket);
-    let leaves = buckets.filter(|&bucket| tree.level_of(bucket).0 == ring_parameters().leaf_level);
-    tally(1 << ring_parameters().leaf_level, leaves.map(|bucket| bucket.0 as usize - first))
+    let leaves = buckets.filter(|&bucket| tree.level_of(bucket) == ring_parameters().leaf_level);
+    tally(1 << ring_parameters().leaf_level.0, leaves.map(|bucket| bucket.0 as usize - first))
 }
 
 /// Where two lists part.

@@ -8,7 +8,7 @@ use super::support::recorder::Recorder;
 use super::support::{header, setup};
 use lethe::vault::device::VaultDevice;
 use lethe_core::schemes::ring::{RingBucket, RingParameters};
-use lethe_core::words::BlockId;
+use lethe_core::words::{BlockId, Level};
 use lethe_gateway::auth::identity::{AccessKey, Caller, PasswordHash, Role, User, Users};
 use lethe_gateway::http::server::{self, serve};
 use lethe_gateway::s3::S3Door;
@@ -33,8 +33,8 @@ pub fn ring_parameters() -> RingParameters {
     RingParameters {
         capacity: CAPACITY,
         block_bytes: BLOCK as u32,
-        leaf_level: 6,
-        top: 0,
+        leaf_level: Level(6),
+        top: Level(0),
         eviction_rate: 3,
         reads: 80,
         inner: RingBucket { blocks: 4, slots: 84 },
