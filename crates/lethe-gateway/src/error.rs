@@ -1,6 +1,7 @@
 //! What can go wrong with an object, a container or an upload.
 
-use crate::catalogue::{Moment, VersionId};
+use crate::catalogue::moment::Moment;
+use crate::catalogue::version::VersionId;
 use crate::device::DeviceError;
 use crate::objects::checksums::Algorithm;
 use crate::objects::padding::PaddingError;

@@ -1,6 +1,7 @@
 //! The authenticated ciphers, one expanded key each, in place.
 
-use crate::aead::{Aead, Algorithm};
+use crate::aead::Aead;
+use crate::aead::terms::Algorithm;
 use aegis::aegis128l::Aegis128L;
 use aegis::aegis256::Aegis256;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -8,14 +9,7 @@ use core::fmt;
 use core::str::FromStr;
 use zeroize::Zeroizing;
 
-/// Bytes that sealing adds to a text: the tag. The nonce is derived from what is sealed and not stored.
-pub const TAG_BYTES: usize = 16;
-
-/// Bytes of a nonce, whatever the cipher. AEGIS takes longer ones: the rest is zeros.
-pub const NONCE_BYTES: usize = 12;
-
-/// Bytes of the key that a cipher is given. AEGIS-128L uses the first 16.
-pub const KEY_BYTES: usize = 32;
+pub use crate::aead::terms::{Forged, KEY_BYTES, NONCE_BYTES, TAG_BYTES};
 
 /// Which authenticated cipher seals a vault. Public, and fixed when the vault is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
@@ -77,11 +71,6 @@ impl FromStr for Cipher {
         Cipher::ALL.into_iter().find(|c| c.name().eq_ignore_ascii_case(name)).ok_or(UnknownCipher)
     }
 }
-
-/// The tag does not belong to this text, key, nonce and associated data. The text was not opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the bytes are not what was sealed, or were sealed under another key")]
-pub struct Forged;
 
 /// A cipher with its key, expanded once. Neither `seal` nor `open` allocates.
 ///

@@ -56,6 +56,7 @@ mod rows;
 mod scheme;
 mod session;
 mod status;
+mod store;
 mod successor;
 mod vault;
 
@@ -72,7 +73,7 @@ pub use record::Call;
 pub use recovery::{Setup, raw_header, raw_header_of_store, read_header};
 pub use restore::{Restore, restore};
 pub use scheme::SchemeParameters;
-pub use session::VaultStore;
 pub use status::Status;
+pub use store::VaultStore;
 pub use successor::{Copied, Copier, Stage, Succession, cut_over, rows_at_rest, stage};
 pub use vault::{RowChange, Vault, draw_header};

@@ -9,14 +9,30 @@ use crate::engine::Work;
 use crate::error::VaultError;
 use crate::header::VaultHeader;
 use crate::ownership::Claims;
-use crate::record::{Input, Record};
-use crate::recovery::newest_known;
-use crate::session::{VaultStore, carry_out};
+use crate::record::{Effect, Input, Record};
+use crate::store::{VaultStore, carry_out};
 use lethe_core::store::BucketVersion;
 use lethe_core::words::{Slot, Version};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Resolved, Sealed};
+
+/// The newest version that the trusted disk knows of.
+pub(crate) fn newest_known(checkpoint: &Checkpoint, records: &[Record]) -> Version {
+    let start =
+        Version { epoch: checkpoint.versions.epochs().newest(), counter: checkpoint.versions.counter() };
+    records.iter().fold(start, |newest, record| {
+        let begun = match &record.input {
+            Input::Epoch(epoch) => Version { epoch: epoch.number, counter: 0 },
+            _ => newest,
+        };
+        let written = record.announced.iter().filter_map(|announced| match &announced.effect {
+            Effect::Write(versions) => versions.iter().map(|(_, version)| *version).max(),
+            Effect::Read(_) => None,
+        });
+        written.fold(newest.max(begun), Ord::max)
+    })
+}
 
 /// Where a newer version comes from that no other gateway has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,13 +11,11 @@ use crate::checkpoint::{Shipped, blob_order};
 use crate::disk::TrustedDisk;
 use crate::error::VaultError;
 use crate::header::VaultHeader;
-use crate::newer::{Judge, Origin};
+use crate::newer::{Judge, Origin, newest_known};
 use crate::ownership::{self, Claims};
 use crate::record::{Effect, Record};
-use crate::recovery::{
-    self, RESTORING, UNFINISHED, agree_on_header, newest_known, read_checkpoint, read_journal,
-};
-use crate::session::{HEADER, SHIPPED, VaultStore};
+use crate::recovery::{self, RESTORING, UNFINISHED, agree_on_header, read_checkpoint, read_journal};
+use crate::store::{HEADER, SHIPPED, VaultStore};
 use lethe_core::store::{BucketVersion, Untrusted};
 use lethe_core::words::Version;
 use lethe_seal::blob;

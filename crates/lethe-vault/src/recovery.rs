@@ -12,12 +12,13 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::gate::{Gate, OperationId};
 use crate::header::VaultHeader;
-use crate::newer::{Judge, Origin};
+use crate::newer::{Judge, Origin, newest_known};
 use crate::ownership::{self, Claims};
 use crate::pace::{Pace, Pacer};
 use crate::record::{Effect, Input, Record};
 use crate::rows::Rows;
-use crate::session::{HEADER, SHIPPED, Session, Start, VaultStore, seal_checkpoint, state_name};
+use crate::session::{Session, Start, seal_checkpoint, state_name};
+use crate::store::{HEADER, MAX_HEADER_BYTES, SHIPPED, VaultStore};
 use futures::stream::{self, StreamExt};
 use lethe_core::store::BucketVersion;
 use lethe_core::words::{Bucket, Slot, Version};
@@ -40,9 +41,6 @@ const READ_AHEAD: usize = 8;
 /// The note on the trusted disk that a restore has begun, until it is complete.
 pub(crate) const RESTORING: &str = "restoring";
 pub(crate) const UNFINISHED: &[u8] = b"unfinished";
-/// A header is small; a larger object is none.
-pub(crate) const MAX_HEADER_BYTES: usize = 1 << 20;
-
 /// What is needed to make or open a vault.
 pub struct Setup<U> {
     /// The trusted disk.
@@ -287,23 +285,6 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
     }
 }
 
-/// The newest version that the trusted disk knows of.
-pub(crate) fn newest_known(checkpoint: &Checkpoint, records: &[Record]) -> Version {
-    let start =
-        Version { epoch: checkpoint.versions.epochs().newest(), counter: checkpoint.versions.counter() };
-    records.iter().fold(start, |newest, record| {
-        let begun = match &record.input {
-            Input::Epoch(epoch) => Version { epoch: epoch.number, counter: 0 },
-            _ => newest,
-        };
-        let written = record.announced.iter().filter_map(|announced| match &announced.effect {
-            Effect::Write(versions) => versions.iter().map(|(_, version)| *version).max(),
-            Effect::Read(_) => None,
-        });
-        written.fold(newest.max(begun), Ord::max)
-    })
-}
-
 /// Lists what the store holds.
 pub(crate) async fn take_inventory<U: VaultStore>(store: &U) -> Result<BTreeSet<BucketVersion>, VaultError> {
     let mut inventory = BTreeSet::new();
@@ -429,6 +410,6 @@ async fn read_again<U: VaultStore>(
 ) -> Result<(OperationId, Vec<u8>), VaultError> {
     let places: Vec<Resolved> =
         places.iter().map(|(slot, version)| Resolved { slot: *slot, version: *version }).collect();
-    let answer = crate::session::carry_out(sealed, Work::Read(places)).await?;
+    let answer = crate::store::carry_out(sealed, Work::Read(places)).await?;
     Ok((operation, answer))
 }

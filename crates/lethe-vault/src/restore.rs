@@ -17,7 +17,7 @@ use crate::record::Call;
 use crate::record::Input;
 use crate::recovery::{self, RESTORING, Setup, UNFINISHED, lay_down, raw_header_of_store};
 use crate::rows::Rows;
-use crate::session::{SHIPPED, VaultStore, carry_out};
+use crate::store::{SHIPPED, VaultStore, carry_out};
 use crate::vault::Vault;
 use lethe_core::store::Untrusted;
 use lethe_core::words::BlockId;

@@ -17,6 +17,7 @@ use crate::pace::{Instants, Local, Pacer, next_instant};
 use crate::record::{Call, Input, Record};
 use crate::rows::Rows;
 use crate::status::Status;
+use crate::store::{HEADER, SHIPPED, VaultStore, carry_out};
 use futures::future::LocalBoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use lethe_core::store::{BucketVersion, Untrusted};
@@ -25,8 +26,7 @@ use lethe_seal::derive::{Purpose, Salt};
 use lethe_seal::error::SealError;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::record::{RecordError, RecordSealer};
-use lethe_seal::sealed::Sealed;
-use lethe_store::{Blobs, Inventory};
+use lethe_store::Blobs;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -34,13 +34,6 @@ use std::task::{Context, Poll, Waker};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-/// A store that a vault can live on.
-pub trait VaultStore: Untrusted + Blobs + Inventory + 'static {}
-impl<T: Untrusted + Blobs + Inventory + 'static> VaultStore for T {}
-
-/// The name of the header on the trusted disk and in the store.
-pub(crate) const HEADER: &str = "vault";
-pub(crate) const SHIPPED: &str = "shipped";
 /// The number of the last checkpoint that may have reached the store, whether or not its sender lived to see it.
 const SHIPPING: &str = "shipping";
 
@@ -741,21 +734,6 @@ async fn sleep_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
-    }
-}
-
-pub(crate) async fn carry_out<U: Untrusted>(sealed: &Sealed<U>, work: Work) -> Result<Vec<u8>, SealError> {
-    match work {
-        Work::Read(places) => {
-            let layout = sealed.layout();
-            let mut into = vec![0; places.iter().map(|at| layout.slot_bytes(at.slot)).sum()];
-            sealed.read_places(&places, &mut into).await?;
-            Ok(into)
-        }
-        Work::Write(buckets, plaintext) => {
-            sealed.write_assigned(&buckets, &plaintext).await?;
-            Ok(Vec::new())
-        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::grant::Grant;
 use super::lifecycle::LifecycleRule;
 use super::moment::Moment;
 use super::object::Object;
+use super::totals::Totals;
 use minicbor::{Decode, Encode};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -117,43 +118,6 @@ pub enum OnDelete {
     /// It is archived too, with a marker after it (`X-History-Location`).
     #[n(1)]
     Keep,
-}
-
-/// How much something holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Objects, the expired ones too until they are swept away.
-    pub objects: u64,
-    /// Their bytes, without padding.
-    pub bytes: u64,
-}
-
-impl Totals {
-    pub(crate) fn add(&mut self, object: &Object) {
-        self.objects += 1;
-        self.bytes += object.bytes();
-    }
-
-    pub(crate) fn remove(&mut self, object: &Object) {
-        self.objects -= 1;
-        self.bytes -= object.bytes();
-    }
-}
-
-impl std::ops::Add for Totals {
-    type Output = Totals;
-
-    fn add(self, other: Totals) -> Totals {
-        Totals { objects: self.objects + other.objects, bytes: self.bytes + other.bytes }
-    }
-}
-
-impl std::ops::Sub for Totals {
-    type Output = Totals;
-
-    fn sub(self, other: Totals) -> Totals {
-        Totals { objects: self.objects - other.objects, bytes: self.bytes - other.bytes }
-    }
 }
 
 /// A container as its owner sees it.

@@ -4,16 +4,17 @@ mod container;
 mod cors;
 mod grant;
 mod lifecycle;
-mod moment;
+pub(crate) mod moment;
 mod object;
 pub(crate) mod rows;
+mod totals;
 mod upload;
-mod version;
+mod upload_id;
+pub(crate) mod version;
 
 pub(crate) use container::Container;
 pub use container::{
-    AccountSettings, AccountView, Archive, ContainerSettings, ContainerView, OnDelete, Ownership, Totals,
-    Versioning,
+    AccountSettings, AccountView, Archive, ContainerSettings, ContainerView, OnDelete, Ownership, Versioning,
 };
 pub use cors::CorsRule;
 pub use grant::{Grant, Grantee, Permission};
@@ -22,7 +23,9 @@ pub use lifecycle::{Expiry, FilterForm, LifecycleFilter, LifecycleRule, OldVersi
 pub use moment::{Clock, Moment};
 pub(crate) use object::Place;
 pub use object::{Completed, Details, Manifest, Object, Segment};
-pub use upload::{Part, Upload, UploadId};
+pub use totals::Totals;
+pub use upload::{Part, Upload};
+pub use upload_id::UploadId;
 pub(crate) use version::ORDERS;
 pub use version::{Version, VersionId};
 

@@ -2,7 +2,7 @@
 
 use super::grant::Grant;
 use super::moment::Moment;
-use super::upload::UploadId;
+use super::upload_id::UploadId;
 use super::version::Version;
 use crate::objects::allocate::{Lease, Run};
 use crate::objects::checksums::{self, Checksum};

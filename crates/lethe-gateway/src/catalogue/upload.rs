@@ -1,15 +1,11 @@
 //! Uploads in parts that are neither completed nor aborted.
 
-use super::container::Totals;
 use super::moment::Moment;
 use super::object::{Details, Segment};
+use super::totals::Totals;
 use crate::objects::checksums::{Algorithm, Checksum, Coverage};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The name of a multipart upload: random, and unique in a gateway.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct UploadId(pub [u8; 16]);
 
 /// A multipart upload that is neither completed nor aborted.
 #[derive(Clone, Debug)]

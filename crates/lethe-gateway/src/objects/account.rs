@@ -19,6 +19,13 @@ pub struct Account<D> {
     pub(crate) name: Arc<str>,
 }
 
+impl<D: Device> Gateway<D> {
+    /// The gateway as one account sees it. An account need not be made: one that was never used is empty.
+    pub fn account(&self, name: &str) -> Account<D> {
+        Account { gateway: self.clone(), name: name.into() }
+    }
+}
+
 impl<D> Clone for Account<D> {
     fn clone(&self) -> Self {
         Account { gateway: self.gateway.clone(), name: Arc::clone(&self.name) }

@@ -1,19 +1,11 @@
 //! One change after the other: checked against the catalogue, made durable, then made visible.
 
 use crate::catalogue::{Catalogue, Change};
-use crate::device::{Device, DeviceError, RowChange};
+use crate::device::{Device, DeviceError};
 use crate::error::Error;
 use crate::objects::gateway::Inner;
+use crate::objects::uncertain::Uncertain;
 use std::sync::Arc;
-
-/// A commit of which nobody knows whether the device has it.
-///
-/// Until the rows are as the catalogue in memory again, nothing else is committed, and the blocks that the change
-/// names stay taken: were they given to another object, a reload could find them named twice.
-pub(crate) struct Uncertain {
-    back: Vec<RowChange>,
-    _held: Vec<Change>,
-}
 
 impl<D: Device> Inner<D> {
     /// Changes the catalogue. `plan` sees it as it stands and says what to change, or why not; nothing comes between

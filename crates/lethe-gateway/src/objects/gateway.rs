@@ -4,12 +4,11 @@ use crate::catalogue::rows;
 use crate::catalogue::{Catalogue, Clock, Moment, Upload};
 use crate::device::{Device, DeviceError, Flow};
 use crate::error::OpenError;
-use crate::objects::account::Account;
 use crate::objects::allocate::Allocator;
-use crate::objects::commit::Uncertain;
 use crate::objects::memory::Memory;
 use crate::objects::packing::{self, PackedUsage};
 use crate::objects::padding::Padding;
+use crate::objects::uncertain::Uncertain;
 use crate::page::Asked;
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -156,11 +155,6 @@ impl<D: Device> Gateway<D> {
         };
         device.commit_rows(changes).await?;
         Ok(true)
-    }
-
-    /// The gateway as one account sees it. An account need not be made: one that was never used is empty.
-    pub fn account(&self, name: &str) -> Account<D> {
-        Account { gateway: self.clone(), name: name.into() }
     }
 
     /// The device below.

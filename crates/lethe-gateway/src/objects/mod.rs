@@ -15,6 +15,7 @@ pub(crate) mod packing;
 pub mod padding;
 pub(crate) mod quota;
 pub(crate) mod reader;
+pub(crate) mod uncertain;
 mod verbs;
 pub mod versions;
 pub(crate) mod writer;

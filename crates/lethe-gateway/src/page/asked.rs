@@ -1,6 +1,6 @@
 //! What the applications ask for: counters of blocks and of names, and how long blocks take.
 
-use super::told::Row;
+use super::row::Row;
 use crate::device::{Device, DeviceError, Flow, Row as DeviceRow, RowChange};
 use bytes::Bytes;
 use parking_lot::Mutex;

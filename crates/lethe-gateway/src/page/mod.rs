@@ -8,11 +8,13 @@
 mod asked;
 mod guard;
 mod history;
+mod row;
 mod told;
 
 pub use asked::{Asked, AskedCells, Watched};
 pub use guard::{Guard, GuardError};
-pub use told::{Costs, Demonstration, Figures, PricesOf, Row, Seen, Told};
+pub use row::Row;
+pub use told::{Costs, Demonstration, Figures, PricesOf, Seen, Told};
 
 use axum::Router;
 use axum::extract::State;

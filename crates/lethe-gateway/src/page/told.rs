@@ -1,6 +1,7 @@
 //! What the page is told: counters that only grow, and figures of the moment.
 
 use super::asked::AskedCells;
+use super::row::Row;
 use serde::Serialize;
 
 /// Everything that the page shows, at one moment.
@@ -31,17 +32,6 @@ pub struct PricesOf {
     pub as_of: String,
     /// Whether nobody asked for these: an example, to have an order of magnitude.
     pub by_default: bool,
-}
-
-/// A row of cells, from the first thing that they stand for to the last.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Row {
-    /// How many things the cells stand for.
-    pub buckets: u64,
-    /// Reads, by cell.
-    pub reads: Vec<u64>,
-    /// Writes, by cell.
-    pub writes: Vec<u64>,
 }
 
 /// Slots that were touched.

@@ -1,22 +1,22 @@
 //! Who asks, of which account's bucket, whether he may, and what is refused because it would not be kept.
 
+use super::body::is_in_chunks;
+use super::requester::{Requester, requester};
 use super::values::{self, owner_id};
 use super::{checksums, version_2, versions};
-use crate::auth::identity::{Caller, Role, Users};
-use crate::auth::rights::{self, Asker, Wish};
-use crate::catalogue::VersionId;
+use crate::auth::identity::Users;
+use crate::auth::rights::Wish;
 use crate::device::Device;
 use crate::http::door::Verb;
-use crate::objects::account::{Account, FIRST_ACCOUNT};
+use crate::objects::account::Account;
 use crate::objects::gateway::Gateway;
-use http::header::{AUTHORIZATION, REFERER};
+use http::header::AUTHORIZATION;
 use http::{Extensions, HeaderMap};
 use s3s::access::{S3Access, S3AccessContext};
-use s3s::auth::{Credentials, S3Auth, SecretKey};
+use s3s::auth::{S3Auth, SecretKey};
 use s3s::path::S3Path;
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::sync::Arc;
-use subtle::ConstantTimeEq;
 
 /// Knows the keys of all users.
 pub(super) struct Keys {
@@ -31,133 +31,6 @@ impl S3Auth for Keys {
             None => Err(s3_error!(InvalidAccessKeyId)),
         }
     }
-}
-
-/// Who asks. Verbs find it in the extensions of a request.
-#[derive(Clone)]
-pub(super) struct Requester {
-    caller: Option<Caller>,
-    referrer: Option<String>,
-    users: Arc<Users>,
-}
-
-impl Requester {
-    /// Who has signed with these credentials, whose signature was found right; nobody without them.
-    ///
-    /// # Errors
-    /// The keys are no longer known.
-    pub(super) fn new(
-        users: &Arc<Users>,
-        credentials: Option<&Credentials>,
-        headers: &HeaderMap,
-    ) -> S3Result<Self> {
-        let caller = match credentials {
-            None => None,
-            Some(credentials) => {
-                let signed_with = credentials.secret_key.expose();
-                // The users may have been replaced since the signature was looked at.
-                let found = users
-                    .by_access_key(&credentials.access_key)
-                    .filter(|(_, secret)| bool::from(secret.as_bytes().ct_eq(signed_with.as_bytes())));
-                Some(found.ok_or_else(|| s3_error!(InvalidAccessKeyId))?.0)
-            }
-        };
-        let referrer = headers.get(REFERER).and_then(|page| page.to_str().ok()).map(str::to_owned);
-        Ok(Requester { caller, referrer, users: Arc::clone(users) })
-    }
-
-    fn asker(&self) -> Asker<'_> {
-        Asker { caller: self.caller.as_ref(), referrer: self.referrer.as_deref() }
-    }
-
-    fn caller(&self) -> Option<&Caller> {
-        self.caller.as_ref()
-    }
-
-    /// Who begins something in an account, unless it is the account itself: another account, a member by account and
-    /// user, or nobody.
-    pub(super) fn initiator(&self, account: &str) -> Option<String> {
-        let Some(caller) = self.caller() else { return Some(values::ANONYMOUS.into()) };
-        let name = match caller.role {
-            Role::Member => format!("{}/{}", caller.account.as_str(), caller.user.as_str()),
-            Role::Owner | Role::Admin => caller.account.as_str().to_owned(),
-        };
-        (name != account).then_some(name)
-    }
-
-    /// Whether nobody has signed.
-    pub(super) fn is_nobody(&self) -> bool {
-        self.caller.is_none()
-    }
-
-    /// Whether everything in an account is his.
-    pub(super) fn owns(&self, account: &str) -> bool {
-        rights::owns(self.caller(), account)
-    }
-
-    /// Whether there are users of such an account.
-    pub(super) fn knows_account(&self, name: &str) -> bool {
-        self.users.has_account(name)
-    }
-
-    /// The account whose bucket is meant: the asker's own, or the first one, where others may be let in.
-    ///
-    /// # Errors
-    /// `AccessDenied`. A bucket that lets the asker do nothing at all is to him as if it were not there.
-    pub(super) fn admit<D: Device>(
-        &self,
-        gateway: &Gateway<D>,
-        wish: Wish,
-        bucket: &str,
-        object: Option<(&str, Option<VersionId>)>,
-    ) -> S3Result<Account<D>> {
-        let own = self.caller().map(|caller| gateway.account(caller.account.as_str()));
-        let first = gateway.account(FIRST_ACCOUNT);
-        for account in own.iter().chain([&first]) {
-            let Ok(view) = account.container(bucket) else { continue };
-            let may = match object {
-                None => rights::may(self.asker(), account.name(), &view.settings, wish),
-                Some((key, version)) => {
-                    // A version has a list of its own.
-                    let object = account.version(bucket, key, version).ok();
-                    let details = object.as_ref().map(|object| &object.details);
-                    rights::may_with(self.asker(), account.name(), &view.settings, details, wish)
-                }
-            };
-            if may {
-                return Ok(account.clone());
-            }
-            let is_own = own.as_ref().is_some_and(|own| own.name() == account.name());
-            if is_own || rights::is_known_to(self.asker(), account.name(), &view.settings) {
-                return Err(self.denied());
-            }
-        }
-        self.own(gateway)
-    }
-
-    /// The asker's own account.
-    ///
-    /// # Errors
-    /// `AccessDenied` if he does not own it.
-    fn own<D: Device>(&self, gateway: &Gateway<D>) -> S3Result<Account<D>> {
-        let own = self.caller().map(|caller| gateway.account(caller.account.as_str()));
-        own.filter(|own| self.owns(own.name())).ok_or_else(|| self.denied())
-    }
-
-    fn denied(&self) -> S3Error {
-        if self.is_nobody() {
-            return S3Error::with_message(S3ErrorCode::AccessDenied, UNSIGNED);
-        }
-        s3_error!(AccessDenied)
-    }
-}
-
-/// Who asks.
-///
-/// # Errors
-/// `AccessDenied` if nobody has looked: then nobody has let the request in either.
-pub(super) fn requester(extensions: &Extensions) -> S3Result<&Requester> {
-    extensions.get().ok_or_else(|| s3_error!(AccessDenied))
 }
 
 /// The name of the account that a request was let into.
@@ -198,10 +71,6 @@ fn wish(verb: &str) -> Wish {
         _ => Wish::Own,
     }
 }
-
-/// What a request without a signature is told.
-pub(super) const UNSIGNED: &str =
-    "The request is not signed; sign it (version 4) with a pair of keys that this gateway knows.";
 
 /// Lets requests in, and refuses those that ask for what would not be kept.
 pub(super) struct Access<D> {
@@ -277,18 +146,6 @@ fn refuse(headers: &HeaderMap, account: &str) -> S3Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether a body comes in chunks that s3s takes apart, which it does for who has signed.
-pub(super) fn is_in_chunks(headers: &HeaderMap) -> bool {
-    let streams = |value: &http::HeaderValue| value.as_bytes().starts_with(b"STREAMING-");
-    let encoding =
-        headers.get_all(http::header::CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    headers.get("x-amz-content-sha256").is_some_and(streams)
-        || headers.contains_key("x-amz-decoded-content-length")
-        || encoding
-            .flat_map(|value| value.split(','))
-            .any(|value| value.trim().eq_ignore_ascii_case("aws-chunked"))
 }
 
 fn is_known_checksum(name: &str) -> bool {

@@ -3,7 +3,7 @@
 //! The objects of a bucket are its owner's, whoever put them. The owner has full control whatever a list says, and every
 //! list that is shown says so.
 
-use super::access::{Requester, requester};
+use super::requester::{Requester, requester};
 use super::values::owner;
 use super::versions;
 use crate::catalogue::{ContainerSettings, Grant, Grantee, Ownership, Permission};

@@ -1,6 +1,6 @@
 //! The verbs of buckets.
 
-use super::access::requester;
+use super::requester::requester;
 use super::values::{owner, timestamp};
 use super::{acl, ownership};
 use crate::catalogue::{ContainerSettings, Ownership};

@@ -1,9 +1,9 @@
 //! Copying: of an object to another name, and of a range of one into a part.
 
-use super::access::requester;
 use super::checksums::coverage_name;
 use super::keep_alive::LongWork;
 use super::multipart::part_number;
+use super::requester::requester;
 use super::values::{details, etag, kept_class, moment, owner_id, tag_match, timestamp, upload_id};
 use super::{acl, checksums, lifecycle, tagging, versions};
 use crate::auth::rights::Wish;

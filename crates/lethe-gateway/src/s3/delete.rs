@@ -1,6 +1,6 @@
 //! Deleting objects and versions of them, one or many.
 
-use super::access::requester;
+use super::requester::requester;
 use super::values::tag_match;
 use super::versions;
 use crate::catalogue::VersionId;

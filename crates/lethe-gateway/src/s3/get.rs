@@ -1,9 +1,9 @@
 //! Getting an object, or what is known about it.
 
-use super::access::requester;
 use super::checksums::{self, coverage_name};
 use super::door::Status;
 use super::multipart::part_number;
+use super::requester::requester;
 use super::values::{content_type, etag, moment, size, tag_match, timestamp, told_class};
 use super::{lifecycle, versions};
 use crate::catalogue::Object;

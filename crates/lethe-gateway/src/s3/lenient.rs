@@ -4,7 +4,7 @@
 //! The header may be among those that were signed, so it can be changed only after s3s has checked the signature: in a
 //! route, which hands the request to a second service that checks none.
 
-use super::access::Requester;
+use super::requester::Requester;
 use crate::auth::identity::Users;
 use http::header::{AUTHORIZATION, HeaderName, IF_MATCH, IF_NONE_MATCH, RANGE};
 use http::uri::PathAndQuery;

@@ -27,6 +27,7 @@ mod listing;
 mod multipart;
 mod ownership;
 mod put;
+mod requester;
 mod sentences;
 mod signature;
 mod tagging;
@@ -55,7 +56,7 @@ pub fn service<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> S3Service {
 }
 
 /// The S3 service of a gateway, and the one behind it that asks for no signature: nothing may reach that but requests
-/// whose signer was found out, with the [`Requester`](access::Requester) in their extensions.
+/// whose signer was found out, with the [`Requester`](requester::Requester) in their extensions.
 fn services<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> (S3Service, S3Service) {
     let build = |verified| {
         let mut builder = S3ServiceBuilder::new(Face { gateway: gateway.clone() });

@@ -1,9 +1,9 @@
 //! Uploads in parts.
 
-use super::access::requester;
 use super::body::{Incoming, receive, trailers};
 use super::checksums::{self, algorithm_name, coverage, coverage_name};
 use super::keep_alive::LongWork;
+use super::requester::requester;
 use super::values::{
     Encoding, details, etag, in_path, initiator, list_request, listed_class, moment, owner, page_limit, size,
     tag_match, timestamp, upload_id, upload_text,

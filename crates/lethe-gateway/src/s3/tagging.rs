@@ -1,7 +1,7 @@
 //! Tags of buckets and objects.
 
-use super::access::requester;
 use super::door::Status;
+use super::requester::requester;
 use super::versions;
 use crate::catalogue::VersionId;
 use crate::device::Device;

@@ -5,8 +5,9 @@
 //! longer is. All headers that begin with `x-amz-` are signed, but of the query only some names: a request with another
 //! name that could change what is asked is refused.
 
-use super::access::{Requester, is_in_chunks};
+use super::body::is_in_chunks;
 use super::lenient;
+use super::requester::Requester;
 use super::signature::{has_version_4, pairs};
 use crate::auth::identity::Users;
 use crate::catalogue::Moment;

@@ -1,12 +1,12 @@
 //! The verbs of accounts.
 
+use super::answer::empty;
 use super::asked::Asked;
 use super::dates::{iso, timestamp};
 use super::listing::{self, Entry, Fact, Form, Holder};
 use super::metadata::{self, Kind, put};
 use super::refusal::{Outcome, Refusal};
 use super::rights::{self, Right};
-use super::route::empty;
 use super::target::PREFIX;
 use super::{At, Swift, info};
 use crate::catalogue::{AccountView, ContainerView};

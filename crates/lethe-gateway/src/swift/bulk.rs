@@ -2,13 +2,14 @@
 //!
 //! Such a request is answered with 200 as soon as its own form is right; how each object went stands in the body.
 
+use super::answer::empty;
 use super::asked::Asked;
 use super::describe::guess_type;
 use super::listing::Form;
 use super::refusal::{Outcome, Refusal};
 use super::rights::Right;
-use super::route::{empty, whole_in};
 use super::target::Target;
+use super::whole::whole_in;
 use super::{At, Swift, put};
 use crate::catalogue::{ContainerSettings, Details};
 use crate::device::Device;

@@ -1,14 +1,14 @@
 //! The verbs of containers.
 
 use super::account::listed;
+use super::answer::empty;
 use super::asked::Asked;
 use super::dates::{http_date, iso, timestamp};
 use super::listing::{self, Entry, Fact, Form, Holder};
 use super::metadata::{self, Kind, put};
 use super::refusal::{Outcome, Refusal};
 use super::rights::{self, Right};
-use super::route::empty;
-use super::target::{PREFIX, Target, decode};
+use super::target::{Target, decode};
 use super::{At, Swift, form_post, info};
 use crate::auth::rights::{Acl, For};
 use crate::catalogue::{Archive, ContainerSettings, ContainerView, Manifest, Object, OnDelete};
@@ -269,9 +269,4 @@ fn describe<D>(headers: &mut HeaderMap, at: &At<'_, D>, view: &ContainerView) {
         }
     }
     metadata::show(headers, Kind::Container, &settings.metadata, |name| !owner && rights::is_private(name));
-}
-
-/// The path of an object, as it stands in URLs, but for its encoding.
-pub(super) fn path_of(account: &str, container: &str, object: &str) -> String {
-    format!("/v1/{PREFIX}{account}/{container}/{object}")
 }

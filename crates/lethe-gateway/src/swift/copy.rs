@@ -5,7 +5,7 @@ use super::conditions;
 use super::content::{self, Content, Waiting};
 use super::dates::http_date;
 use super::describe::{details, encoded};
-use super::large;
+use super::manifest;
 use super::metadata::{self, Kind, put as put_header};
 use super::put::created;
 use super::refusal::{Outcome, Refusal};
@@ -93,7 +93,7 @@ impl<D: Device> Swift<D> {
 /// What is said of the copy: what is said of the source, and over it what the request says.
 fn copied_details(asked: &Asked, source: &Object) -> Outcome<Details> {
     let given = details(asked)?;
-    let keeps_manifest = asked.query.get("multipart-manifest") == Some("get") && large::is_large(source);
+    let keeps_manifest = asked.query.get("multipart-manifest") == Some("get") && manifest::is_large(source);
     if asked.says("x-fresh-metadata") {
         let manifest = given.manifest.or_else(|| kept_manifest(source, keeps_manifest));
         let content_type = given.content_type.or_else(|| source.details.content_type.clone());

@@ -1,10 +1,10 @@
 //! Pages of other sites: which of them a container lets browsers show its answers to.
 
 use super::Swift;
+use super::answer::empty;
 use super::asked::Asked;
 use super::metadata::put;
 use super::refusal::{Outcome, Refusal};
-use super::route::empty;
 use super::target::{Target, decode};
 use crate::device::Device;
 use axum::body::Body;

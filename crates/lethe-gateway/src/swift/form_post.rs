@@ -1,12 +1,11 @@
 //! Uploads by a browser's form, which the owner has signed with a key for temporary URLs.
 
+use super::answer::empty;
 use super::asked::Asked;
-use super::container::path_of;
 use super::describe::guess_type;
 use super::refusal::{Outcome, Refusal};
-use super::route::empty;
 use super::signature::Signature;
-use super::target::Target;
+use super::target::{Target, path_of};
 use super::temp_url::KEYS;
 use super::{At, Swift};
 use crate::catalogue::{Details, Moment};

@@ -4,6 +4,7 @@
 //! in accesses is in `docs/reference/swift.md`, and counted by a test.
 
 mod account;
+mod answer;
 mod asked;
 mod auth;
 mod bulk;
@@ -22,6 +23,7 @@ mod fuzz;
 mod info;
 mod large;
 mod listing;
+mod manifest;
 mod metadata;
 mod object;
 mod put;
@@ -34,6 +36,7 @@ mod route;
 mod signature;
 mod target;
 mod temp_url;
+mod whole;
 
 pub use door::{Address, SwiftDoor};
 

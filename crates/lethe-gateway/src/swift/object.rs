@@ -1,11 +1,11 @@
 //! The verbs of objects: which there are, and those that touch no block.
 
+use super::answer::empty;
 use super::asked::Asked;
 use super::describe::details;
 use super::refusal::{Outcome, Refusal};
 use super::rights::Right;
-use super::route::empty;
-use super::{At, Swift, form_post, large};
+use super::{At, Swift, form_post, manifest};
 use crate::catalogue::{Details, Manifest};
 use crate::device::Device;
 use crate::error::Error;
@@ -86,7 +86,7 @@ impl<D: Device> Swift<D> {
         self.check_write(asked, at)?;
         if asked.query.get("multipart-manifest") == Some("delete") {
             let object = at.account.object(at.container(), at.object())?;
-            if large::is_static(&object) {
+            if manifest::is_static(&object) {
                 return self.delete_large(asked, at, &object).await;
             }
         }

@@ -1,14 +1,14 @@
 //! Putting an object.
 
+use super::answer::empty;
 use super::asked::Asked;
 use super::conditions;
 use super::dates::http_date;
 use super::describe::{details, guess_type};
-use super::large;
+use super::manifest;
 use super::metadata::put as put_header;
 use super::refusal::{Outcome, Refusal};
 use super::rights::Right;
-use super::route::empty;
 use super::{At, Swift};
 use crate::catalogue::Object;
 use crate::device::Device;
@@ -73,7 +73,7 @@ pub(super) async fn receive<D: Device>(
 /// The answer to who has put an object.
 pub(super) fn created(object: &Object) -> Response<Body> {
     let mut answer = empty(StatusCode::CREATED);
-    let etag = match large::known_size(object) {
+    let etag = match manifest::known_size(object) {
         Some((_, etag)) => etag,
         None => object.etag.clone(),
     };

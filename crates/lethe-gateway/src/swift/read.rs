@@ -1,15 +1,15 @@
 //! Getting an object, or what is known about it.
 
+use super::answer::empty;
 use super::asked::Asked;
 use super::byteranges::Frame;
 use super::conditions::{self, Verdict};
 use super::content::{self, Content, Waiting};
 use super::describe::{content_type, describe};
-use super::large;
+use super::manifest;
 use super::metadata::put;
 use super::range::{self, Wanted};
 use super::refusal::{Outcome, unsatisfiable};
-use super::route::empty;
 use super::{At, Swift};
 use crate::device::Device;
 use crate::error::Error;
@@ -26,7 +26,7 @@ impl<D: Device> Swift<D> {
         self.check_read(asked, at.visitor, &at.target.account, at.container(), at.object())?;
         let object = at.account.object(at.container(), at.object())?;
         if asked.query.get("multipart-manifest") == Some("get") {
-            if large::is_static(&object) {
+            if manifest::is_static(&object) {
                 return self.show_manifest(asked, at, &object).await;
             }
             let content = Content::plain(&object);
@@ -34,7 +34,7 @@ impl<D: Device> Swift<D> {
         }
         // What is known of a static large object stands in the catalogue: looking at it reads nothing.
         if asked.is_head()
-            && let Some((bytes, etag)) = large::known_size(&object)
+            && let Some((bytes, etag)) = manifest::known_size(&object)
         {
             return Ok(head(asked, at, &object, bytes, &etag));
         }

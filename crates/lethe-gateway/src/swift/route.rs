@@ -1,21 +1,17 @@
 //! From the path and the method of a request to its verb.
 
+use super::answer::{empty, text, with_json};
 use super::asked::Asked;
 use super::auth::{discovery, v1, v2, v3};
 use super::refusal::{Outcome, Refusal};
 use super::target::Target;
+use super::whole::whole;
 use super::{Swift, bulk, info};
 use crate::device::Device;
 use crate::http::door::Verb;
-use crate::objects::gateway::Gateway;
 use axum::body::Body;
-use bytes::Bytes;
-use futures::StreamExt;
-use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response, StatusCode};
-use http_body::Body as _;
-use serde_json::{Value, json};
-use std::time::Duration;
+use serde_json::json;
 
 /// The most bytes of a login.
 const MOST_LOGIN_BYTES: usize = 64 << 10;
@@ -130,59 +126,4 @@ impl<D: Device> Swift<D> {
             (Some(_), Some(_)) => self.on_object(asked, &at, body, verb).await,
         }
     }
-}
-
-/// An answer without a body.
-pub(super) fn empty(status: StatusCode) -> Response<Body> {
-    let mut answer = Response::new(Body::empty());
-    *answer.status_mut() = status;
-    answer
-}
-
-pub(super) fn with_json(status: StatusCode, value: &Value) -> Response<Body> {
-    let mut answer = Response::new(Body::from(value.to_string()));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    answer
-}
-
-fn text(kind: &'static str, text: &'static str) -> Response<Body> {
-    let mut answer = Response::new(Body::from(text));
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    answer
-}
-
-/// How long such a body may take: it holds a place among the requests, and nobody may know yet who sends it.
-const WITHIN: Duration = Duration::from_secs(60);
-
-/// All of a body that has at most this many bytes, in a share of the memory, which they keep.
-///
-/// # Errors
-/// 503 if too little of it is free; those of [`whole`].
-pub(super) async fn whole_in<D: Device>(gateway: &Gateway<D>, body: Body, most: usize) -> Outcome<Bytes> {
-    let bytes = body.size_hint().exact().unwrap_or(u64::MAX).min(most as u64);
-    let share = gateway.inner.memory.take_bytes(bytes)?;
-    Ok(share.holding(whole(body, most).await?))
-}
-
-/// All of a body that has at most this many bytes.
-///
-/// # Errors
-/// 413 for a longer one; 408 for one that takes too long; those of reading it.
-pub(super) async fn whole(body: Body, most: usize) -> Outcome<Bytes> {
-    let too_slow = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to come.");
-    tokio::time::timeout(WITHIN, whole_at_any_pace(body, most)).await.map_err(too_slow)?
-}
-
-async fn whole_at_any_pace(body: Body, most: usize) -> Outcome<Bytes> {
-    let mut pieces = body.into_data_stream();
-    let mut bytes = Vec::new();
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|error| crate::Error::Body(error.into()))?;
-        if bytes.len() + piece.len() > most {
-            return Err(Refusal::too_large(format!("The body may have at most {most} bytes.")));
-        }
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(bytes.into())
 }

@@ -91,6 +91,11 @@ fn split(path: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// The path of an object, as it stands in URLs, but for its encoding.
+pub(super) fn path_of(account: &str, container: &str, object: &str) -> String {
+    format!("/v1/{PREFIX}{account}/{container}/{object}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

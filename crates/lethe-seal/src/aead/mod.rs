@@ -5,22 +5,17 @@
 mod native;
 #[cfg(any(test, not(feature = "native")))]
 mod portable;
+pub(crate) mod terms;
 
 #[cfg(feature = "native")]
 pub(crate) use native::Aead;
 #[cfg(not(feature = "native"))]
 pub(crate) use portable::Aead;
 
-/// Which of the two.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Algorithm {
-    Aes256Gcm,
-    ChaCha20Poly1305,
-}
-
 #[cfg(all(test, feature = "native"))]
 mod tests {
-    use super::{Algorithm, native, portable};
+    use super::terms::Algorithm;
+    use super::{native, portable};
     use proptest::prelude::*;
 
     proptest! {

@@ -1,7 +1,6 @@
 //! By RustCrypto: nothing but Rust, for targets without a C compiler. Its keys are wiped when dropped.
 
-use super::Algorithm;
-use crate::cipher::{Forged, KEY_BYTES, NONCE_BYTES, TAG_BYTES};
+use super::terms::{Algorithm, Forged, KEY_BYTES, NONCE_BYTES, TAG_BYTES};
 use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::{Aes256Gcm, Nonce, Tag};
 use chacha20poly1305::ChaCha20Poly1305;

@@ -1,6 +1,7 @@
 //! The ciphers of pages, and a region's key.
 
-use crate::aead::{Aead, Algorithm};
+use crate::aead::Aead;
+use crate::aead::terms::Algorithm;
 use crate::cipher::{Forged, KEY_BYTES, NONCE_BYTES};
 use aegis::aegis256x2::Aegis256X2;
 use aegis::aegis256x4::Aegis256X4;

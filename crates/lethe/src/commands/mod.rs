@@ -23,7 +23,6 @@ use clap::{Parser, Subcommand};
 use lethe_vault::VaultError;
 use std::cell::OnceCell;
 use std::path::PathBuf;
-pub use user::UserError;
 
 /// Storage that learns nothing of what you touch
 #[derive(Parser)]

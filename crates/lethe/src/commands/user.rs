@@ -3,7 +3,8 @@
 use crate::config::Settings;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
-use crate::users::file::{UsersFile, UsersFileError, hash, new_key, new_password};
+use crate::users::file::{UsersFile, hash, new_key, new_password};
+use crate::users::{MOST_PASSWORD_BYTES, UserError};
 use crate::vault::home::Home;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
@@ -12,9 +13,6 @@ use std::fmt;
 use std::io::Read;
 use std::str::FromStr;
 use zeroize::Zeroizing;
-
-/// More than any password, and less than would hurt.
-const MOST_PASSWORD_BYTES: u64 = 4096;
 
 #[derive(Args)]
 #[command(after_help = "A gateway that runs takes changes over within a second.
@@ -132,31 +130,6 @@ impl fmt::Display for FullName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.account.as_str(), self.user.as_str())
     }
-}
-
-/// Why a user cannot be added or changed.
-#[derive(Debug, thiserror::Error)]
-pub enum UserError {
-    /// There is one of this name.
-    #[error("{0} is there already: `lethe user password` and `lethe user keys` change a user")]
-    There(String),
-    /// There is none of this name.
-    #[error("there is no user {0}: `lethe user list` names all")]
-    Missing(String),
-    /// It is the only one.
-    #[error("{0} is the only user: add another one first, or nobody could use the vault")]
-    Last(String),
-    /// The user has no such key.
-    #[error("the user has no access key of this name: `lethe user list` names all")]
-    NoSuchKey,
-    /// Standard input holds no password.
-    #[error(
-        "standard input holds no password: its first line must be one, of at most {MOST_PASSWORD_BYTES} bytes"
-    )]
-    NoPassword,
-    /// The file of users cannot be used.
-    #[error(transparent)]
-    File(#[from] UsersFileError),
 }
 
 pub(super) fn run(settings: &Settings, arguments: Arguments) -> Result<Exit> {

@@ -1,10 +1,10 @@
 //! Exit codes: what a script may rely on.
 
-use crate::commands::UserError;
 use crate::config::{ConfigError, SettingsError};
 use crate::runtime::interrupt::Interrupted;
 use crate::runtime::listen::ListenError;
 use crate::runtime::logging::LoggingError;
+use crate::users::UserError;
 use lethe_core::store::UntrustedError;
 use lethe_gateway::{DeviceError, TlsError};
 use lethe_seal::key_file::KeyFileError;

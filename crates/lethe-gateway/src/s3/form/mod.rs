@@ -7,7 +7,7 @@ mod fields;
 mod policy;
 mod signature;
 
-use super::access::Requester;
+use super::requester::Requester;
 use super::sentences::MALFORMED_POST;
 use crate::auth::identity::Users;
 use crate::catalogue::Moment;

@@ -4,7 +4,7 @@ use super::fields::Fields;
 use crate::auth::identity::Users;
 use crate::catalogue::Moment;
 use crate::objects::checksums::hex;
-use crate::s3::access::Requester;
+use crate::s3::requester::Requester;
 use crate::s3::version_2;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::HeaderMap;

@@ -1,0 +1,40 @@
+//! How much a container, an account or an upload holds.
+
+use super::object::Object;
+
+/// How much something holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Objects, the expired ones too until they are swept away.
+    pub objects: u64,
+    /// Their bytes, without padding.
+    pub bytes: u64,
+}
+
+impl Totals {
+    pub(crate) fn add(&mut self, object: &Object) {
+        self.objects += 1;
+        self.bytes += object.bytes();
+    }
+
+    pub(crate) fn remove(&mut self, object: &Object) {
+        self.objects -= 1;
+        self.bytes -= object.bytes();
+    }
+}
+
+impl std::ops::Add for Totals {
+    type Output = Totals;
+
+    fn add(self, other: Totals) -> Totals {
+        Totals { objects: self.objects + other.objects, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl std::ops::Sub for Totals {
+    type Output = Totals;
+
+    fn sub(self, other: Totals) -> Totals {
+        Totals { objects: self.objects - other.objects, bytes: self.bytes - other.bytes }
+    }
+}

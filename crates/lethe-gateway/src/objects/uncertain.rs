@@ -1,0 +1,13 @@
+//! What is left of a commit that failed.
+
+use crate::catalogue::Change;
+use crate::device::RowChange;
+
+/// A commit of which nobody knows whether the device has it.
+///
+/// Until the rows are as the catalogue in memory again, nothing else is committed, and the blocks that the change
+/// names stay taken: were they given to another object, a reload could find them named twice.
+pub(crate) struct Uncertain {
+    pub(crate) back: Vec<RowChange>,
+    pub(crate) _held: Vec<Change>,
+}

@@ -1,0 +1,30 @@
+//! How much a large object may cost before its first byte.
+
+use super::conflict;
+use crate::swift::refusal::Outcome;
+
+/// How deep a static large object may stand within others.
+pub(super) const MOST_DEPTH: usize = 10;
+/// The most entries of all its lists, each time that one is read: what a get may cost before its first byte.
+pub(super) const MOST_PIECES: usize = 10_000;
+/// The most objects of a dynamic one, which are counted through in memory.
+pub(super) const MOST_DYNAMIC_PIECES: usize = 1_000_000;
+
+/// What a large object may be made of, however deep its lists stand within others.
+pub(super) struct Bound {
+    left: usize,
+}
+
+impl Bound {
+    pub(super) fn of(pieces: usize) -> Self {
+        Bound { left: pieces }
+    }
+
+    /// # Errors
+    /// 409 if there are more pieces.
+    pub(super) fn spend(&mut self, pieces: usize) -> Outcome<()> {
+        let too_many = || conflict("The large object is made of too many pieces.");
+        self.left = self.left.checked_sub(pieces).ok_or_else(too_many)?;
+        Ok(())
+    }
+}

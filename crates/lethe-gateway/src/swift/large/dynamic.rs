@@ -1,0 +1,51 @@
+//! Dynamic large objects: a container, and what keys begin with.
+
+use super::bound::{Bound, MOST_DYNAMIC_PIECES};
+use crate::device::Device;
+use crate::error::Error;
+use crate::objects::checksums::hex;
+use crate::objects::listing::ListRequest;
+use crate::swift::asked::Asked;
+use crate::swift::content::{Content, Piece};
+use crate::swift::listing::MOST_ENTRIES;
+use crate::swift::refusal::Outcome;
+use crate::swift::rights::Right;
+use crate::swift::{At, Swift};
+use md5::{Digest as _, Md5};
+
+impl<D: Device> Swift<D> {
+    /// Whatever is there now.
+    pub(super) async fn dynamic(
+        &self,
+        asked: &Asked,
+        at: &At<'_, D>,
+        container: &str,
+        prefix: &str,
+    ) -> Outcome<Content> {
+        let mut bound = Bound::of(MOST_DYNAMIC_PIECES);
+        self.check(asked, at.visitor, at.account.name(), Some(container), Right::Read)?;
+        let mut request =
+            ListRequest { prefix: prefix.to_owned(), limit: MOST_ENTRIES, ..ListRequest::default() };
+        let (mut pieces, mut tags) = (Vec::new(), Md5::new());
+        loop {
+            let page = match at.account.list(container, &request) {
+                Ok(page) => page,
+                // Nothing is there: the object is empty.
+                Err(Error::NoSuchContainer) => break,
+                Err(error) => return Err(error.into()),
+            };
+            bound.spend(page.entries.len())?;
+            // Thousands of names are counted through.
+            tokio::task::yield_now().await;
+            for (_, segment) in page.entries {
+                tags.update(&segment.etag);
+                pieces.push(Piece::whole(&segment));
+            }
+            match page.next {
+                Some(next) => request.after = next,
+                None => break,
+            }
+        }
+        Ok(Content { pieces, etag: format!("\"{}\"", hex(&tags.finalize())) })
+    }
+}

@@ -1,0 +1,113 @@
+//! Static large objects: what their lists name, if it is still what it was.
+
+use super::bound::Bound;
+use super::conflict;
+use super::list::{Kept, MOST_LIST_BYTES, range_of, raw};
+use crate::catalogue::Object;
+use crate::device::Device;
+use crate::swift::asked::Asked;
+use crate::swift::content::{Piece, cut};
+use crate::swift::manifest::{is_static, size_and_etag};
+use crate::swift::refusal::Outcome;
+use crate::swift::rights::Right;
+use crate::swift::{At, Swift, answer, describe};
+use axum::body::Body;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use serde_json::Value;
+use std::sync::Arc;
+
+impl<D: Device> Swift<D> {
+    /// The pieces of a static large object.
+    pub(super) fn pieces<'a>(
+        &'a self,
+        asked: &'a Asked,
+        at: &'a At<'a, D>,
+        object: &'a Arc<Object>,
+        depth: usize,
+        bound: &'a mut Bound,
+    ) -> BoxFuture<'a, Outcome<Vec<Piece>>> {
+        async move {
+            if depth == 0 {
+                return Err(conflict("The large object stands too deep within others."));
+            }
+            let mut pieces = Vec::new();
+            let kept = self.kept(object).await?;
+            bound.spend(kept.len())?;
+            for kept in kept {
+                let segment = self.segment(asked, at, &kept)?;
+                let inner = if kept.sub_slo {
+                    self.pieces(asked, at, &segment, depth - 1, bound).await?
+                } else {
+                    vec![Piece::whole(&segment)]
+                };
+                match kept.range.as_deref().and_then(|range| range_of(range, kept.bytes)) {
+                    Some(range) => pieces.extend(cut(&inner, &range)),
+                    None => pieces.extend(inner),
+                }
+            }
+            Ok(pieces)
+        }
+        .boxed()
+    }
+
+    /// A segment, if it is still what it was.
+    fn segment(&self, asked: &Asked, at: &At<'_, D>, kept: &Kept) -> Outcome<Arc<Object>> {
+        let changed = || conflict("A segment of the large object is gone, or is not what it was.");
+        let (container, key) = kept.name.trim_start_matches('/').split_once('/').ok_or_else(changed)?;
+        self.check(asked, at.visitor, at.account.name(), Some(container), Right::Read)?;
+        let segment = at.account.object(container, key).map_err(|_| changed())?;
+        let (bytes, etag) = size_and_etag(&segment);
+        if (bytes, etag.as_str()) != (kept.bytes, kept.hash.as_str()) || is_static(&segment) != kept.sub_slo {
+            return Err(changed());
+        }
+        Ok(segment)
+    }
+
+    pub(super) async fn kept(&self, object: &Arc<Object>) -> Outcome<Vec<Kept>> {
+        let text = self.own_bytes(object).await?;
+        serde_json::from_slice(&text).map_err(|_| conflict("The list of segments cannot be read."))
+    }
+
+    async fn own_bytes(&self, object: &Arc<Object>) -> Outcome<Bytes> {
+        let mut text = Vec::new();
+        if object.bytes() as usize > MOST_LIST_BYTES * 2 {
+            return Err(conflict("The list of segments is too long."));
+        }
+        let mut reader = self.gateway.read(object, None).await?;
+        while let Some(piece) = reader.next().await {
+            text.extend_from_slice(&piece?);
+        }
+        // Its share is free again before the list needs one.
+        drop(reader);
+        let share = self.gateway.inner.memory.take_bytes(text.len() as u64)?;
+        Ok(share.holding(text))
+    }
+
+    /// `multipart-manifest=get` of a static large object: its list.
+    pub(in crate::swift) async fn show_manifest(
+        &self,
+        asked: &Asked,
+        at: &At<'_, D>,
+        object: &Arc<Object>,
+    ) -> Outcome<Response<Body>> {
+        let text = self.own_bytes(object).await?;
+        let text = match asked.query.get("format") {
+            Some("raw") => {
+                let kept: Vec<Kept> = serde_json::from_slice(&text)
+                    .map_err(|_| conflict("The list of segments cannot be read."))?;
+                Value::from_iter(kept.iter().map(raw)).to_string().into()
+            }
+            _ => text,
+        };
+        let mut answer = answer::empty(StatusCode::OK);
+        describe::describe(answer.headers_mut(), object, &object.etag, asked, at.visitor);
+        let kind = HeaderValue::from_static("application/json; charset=utf-8");
+        answer.headers_mut().insert(CONTENT_TYPE, kind);
+        *answer.body_mut() = Body::from(text);
+        Ok(answer)
+    }
+}

@@ -1,0 +1,110 @@
+//! `multipart-manifest=put`: a list becomes a static large object.
+
+use super::list::{FirstSegments, Kept, Listed, MOST_LIST_BYTES, MOST_SEGMENTS, range_of, sum};
+use crate::catalogue::Manifest;
+use crate::device::Device;
+use crate::error::Error;
+use crate::swift::asked::Asked;
+use crate::swift::conditions;
+use crate::swift::dates::iso;
+use crate::swift::describe::{content_type, details, encoded, guess_type};
+use crate::swift::manifest::{is_static, size_and_etag};
+use crate::swift::put::{created, receive};
+use crate::swift::refusal::{Outcome, Refusal};
+use crate::swift::rights::Right;
+use crate::swift::target::Target;
+use crate::swift::whole::whole_in;
+use crate::swift::{At, Swift};
+use axum::body::Body;
+use http::Response;
+
+impl<D: Device> Swift<D> {
+    /// `multipart-manifest=put`: the body is a list of segments.
+    pub(in crate::swift) async fn put_large(
+        &self,
+        asked: &Asked,
+        at: &At<'_, D>,
+        body: Body,
+    ) -> Outcome<Response<Body>> {
+        let conditions = conditions::of_put(&asked.headers)?;
+        let mut details = details(asked)?;
+        details.content_type.get_or_insert_with(|| guess_type(at.object()));
+        at.account.check_put(at.container(), at.object(), &conditions)?;
+        let text = whole_in(&self.gateway, body, MOST_LIST_BYTES).await?;
+        let FirstSegments(listed) = serde_json::from_slice(&text).map_err(|error| {
+            Refusal::bad_request(format!(
+                "The manifest is no list of {{path, etag, size_bytes, range}}: line {}",
+                error.line()
+            ))
+        })?;
+        // Its share is free again before the writer needs one.
+        drop(text);
+        if listed.is_empty() {
+            return Err(Refusal::bad_request("The manifest lists no segment."));
+        }
+        if listed.len() > MOST_SEGMENTS {
+            return Err(Refusal::too_large(format!("Number of segments must be <= {MOST_SEGMENTS}")));
+        }
+        let (mut kept, mut errors) = (Vec::new(), Vec::new());
+        for (index, segment) in listed.iter().enumerate() {
+            match self.check_listed(asked, at, segment) {
+                Ok(segment) => kept.push(segment),
+                Err(reason) => errors.push(format!("segment {}, {reason}", index + 1)),
+            }
+        }
+        if !errors.is_empty() {
+            return Err(Refusal::bad_request(format!("Errors:\n{}\n", errors.join("\n"))));
+        }
+        let (bytes, etag) = sum(&kept);
+        if let Some(given) = asked.header("etag")
+            && !conditions::bare(given).eq_ignore_ascii_case(&etag)
+        {
+            return Err(Error::BadDigest("ETag").into());
+        }
+        details.manifest = Some(Manifest::Static { bytes, etag });
+        let text =
+            serde_json::to_vec(&kept).map_err(|_| Refusal::bad_request("The manifest cannot be kept."))?;
+        let length = text.len() as u64;
+        at.account.check_room(at.container(), at.object(), Some(length))?;
+        let written = receive(at.account, Body::from(text), Some(length)).await?;
+        let object = at.account.link(at.container(), at.object(), written, details, conditions).await?;
+        Ok(created(&object))
+    }
+
+    fn check_listed(&self, asked: &Asked, at: &At<'_, D>, listed: &Listed) -> Result<Kept, String> {
+        let target = Target::read_within(at.account.name(), &encoded(&listed.path));
+        let target = target.map_err(|refusal| refusal.text().to_owned())?;
+        let (Some(container), Some(key)) = (&target.container, &target.object) else {
+            return Err("Invalid path: write /container/object".into());
+        };
+        let readable = self.check(asked, at.visitor, at.account.name(), Some(container), Right::Read);
+        readable.map_err(|refusal| refusal.status().to_string())?;
+        let segment = at.account.object(container, key).map_err(|_| "404 Not Found".to_owned())?;
+        if matches!(segment.details.manifest, Some(Manifest::Dynamic { .. })) {
+            return Err("A dynamic large object cannot be a segment".into());
+        }
+        let (bytes, hash) = size_and_etag(&segment);
+        if listed.size_bytes.is_some_and(|given| given != bytes) {
+            return Err("Size Mismatch".into());
+        }
+        if bytes == 0 {
+            return Err("Too Small; each segment must be at least 1 byte".into());
+        }
+        let etag = listed.etag.as_deref().filter(|etag| !etag.is_empty());
+        if etag.is_some_and(|etag| !conditions::bare(etag).eq_ignore_ascii_case(&hash)) {
+            return Err("Etag Mismatch".into());
+        }
+        if listed.range.as_deref().is_some_and(|range| range_of(range, bytes).is_none()) {
+            return Err("Unsatisfiable Range".into());
+        }
+        Ok(Kept {
+            name: format!("/{container}/{key}"),
+            hash,
+            bytes,
+            content_type: content_type(&segment).to_owned(),
+            last_modified: iso(segment.modified),
+            range: listed.range.clone(),
+            sub_slo: is_static(&segment),
+        })
+    }
+}

@@ -1,0 +1,46 @@
+//! Bodies that are taken as a whole before anything is done with them.
+
+use super::refusal::{Outcome, Refusal};
+use crate::device::Device;
+use crate::objects::gateway::Gateway;
+use axum::body::Body;
+use bytes::Bytes;
+use futures::StreamExt;
+use http::StatusCode;
+use http_body::Body as _;
+use std::time::Duration;
+
+/// How long such a body may take: it holds a place among the requests, and nobody may know yet who sends it.
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// All of a body that has at most this many bytes, in a share of the memory, which they keep.
+///
+/// # Errors
+/// 503 if too little of it is free; those of [`whole`].
+pub(super) async fn whole_in<D: Device>(gateway: &Gateway<D>, body: Body, most: usize) -> Outcome<Bytes> {
+    let bytes = body.size_hint().exact().unwrap_or(u64::MAX).min(most as u64);
+    let share = gateway.inner.memory.take_bytes(bytes)?;
+    Ok(share.holding(whole(body, most).await?))
+}
+
+/// All of a body that has at most this many bytes.
+///
+/// # Errors
+/// 413 for a longer one; 408 for one that takes too long; those of reading it.
+pub(super) async fn whole(body: Body, most: usize) -> Outcome<Bytes> {
+    let too_slow = |_| Refusal::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to come.");
+    tokio::time::timeout(WITHIN, whole_at_any_pace(body, most)).await.map_err(too_slow)?
+}
+
+async fn whole_at_any_pace(body: Body, most: usize) -> Outcome<Bytes> {
+    let mut pieces = body.into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| crate::Error::Body(error.into()))?;
+        if bytes.len() + piece.len() > most {
+            return Err(Refusal::too_large(format!("The body may have at most {most} bytes.")));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes.into())
+}

@@ -1,0 +1,22 @@
+//! What the ciphers have in common: sizes, names, and the one way to fail.
+
+/// Bytes that sealing adds to a text: the tag. The nonce is derived from what is sealed and not stored.
+pub const TAG_BYTES: usize = 16;
+
+/// Bytes of a nonce, whatever the cipher. AEGIS takes longer ones: the rest is zeros.
+pub const NONCE_BYTES: usize = 12;
+
+/// Bytes of the key that a cipher is given. AEGIS-128L uses the first 16.
+pub const KEY_BYTES: usize = 32;
+
+/// The tag does not belong to this text, key, nonce and associated data. The text was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are not what was sealed, or were sealed under another key")]
+pub struct Forged;
+
+/// Which of the two that both libraries have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Algorithm {
+    Aes256Gcm,
+    ChaCha20Poly1305,
+}
