@@ -1,11 +1,14 @@
 //! Checkpoints: the whole trusted state between two steps, on the trusted disk and, sealed and padded, in the store.
 
 use crate::error::VaultError;
-use crate::header::VaultParameters;
+use crate::header::{VaultHeader, VaultParameters};
 use crate::scheme::{SchemeSnapshot, Seed};
 use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::store::BucketVersion;
 use lethe_core::words::{Bucket, Version};
+use lethe_seal::blob;
+use lethe_seal::derive::{Purpose, Salt};
+use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::{TrustedVersions, VaultId};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -163,4 +166,23 @@ pub(crate) fn blob_order(name: &str) -> Option<(u32, u64)> {
     let (epoch, number) = name.strip_prefix("checkpoint/")?.split_once('-')?;
     let order = (u32::from_str_radix(epoch, 16).ok()?, u64::from_str_radix(number, 16).ok()?);
     (blob_name(order.0, order.1) == name).then_some(order)
+}
+
+/// The name under which a checkpoint is sealed for the trusted disk.
+pub(crate) fn state_name(header: &VaultHeader) -> Vec<u8> {
+    [header.vault.0.as_slice(), b"state"].concat()
+}
+
+/// Seals a checkpoint for the trusted disk. Zeros fill it up to `least` bytes of plaintext.
+pub(crate) fn seal_checkpoint(
+    header: &VaultHeader,
+    master: &MasterKey,
+    checkpoint: &Checkpoint,
+    salt: Salt,
+    least: u64,
+) -> Result<Vec<u8>, VaultError> {
+    let mut text = borsh::to_vec(checkpoint).map_err(|error| VaultError::Damaged(error.to_string()))?;
+    text.resize(text.len().max(least as usize), 0);
+    let cipher = header.parameters.cipher()?;
+    Ok(blob::seal(master, Purpose::CHECKPOINT, &state_name(header), cipher, salt, &text))
 }

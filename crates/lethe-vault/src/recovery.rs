@@ -5,7 +5,7 @@
 //! are not repeated; writes that were not finished are carried out under new versions and the new epoch's key, so
 //! nothing is ever sealed again under an old one. The watcher sees what it was shown before.
 
-use crate::checkpoint::{Checkpoint, Garbage};
+use crate::checkpoint::{Checkpoint, Garbage, seal_checkpoint, state_name};
 use crate::disk::TrustedDisk;
 use crate::engine::{Engine, Work};
 use crate::entropy::Entropy;
@@ -17,7 +17,7 @@ use crate::ownership::{self, Claims};
 use crate::pace::{Pace, Pacer};
 use crate::record::{Effect, Input, Record};
 use crate::rows::Rows;
-use crate::session::{Session, Start, seal_checkpoint, state_name};
+use crate::session::{Identity, Session, Shipping, Start};
 use crate::store::{HEADER, MAX_HEADER_BYTES, SHIPPED, VaultStore};
 use futures::stream::{self, StreamExt};
 use lethe_core::store::BucketVersion;
@@ -230,32 +230,26 @@ pub(crate) async fn open<U: VaultStore>(setup: Setup<U>, restoring: bool) -> Res
         version: at.version,
         after: number,
     }));
-    let start = Start {
-        header,
-        master,
+    let orphans = sort_out(&engine, &garbage, inventory)?;
+    let left = orphans.len();
+    sealed.begin_epoch_numbered(epoch)?;
+    let session = Session::begin(Start {
+        identity: Identity { header, master, epoch: epoch.number },
         disk,
         rows: Arc::new(rows),
         entropy,
         gate,
         engine,
-        epoch: epoch.number,
+        epoch,
         number,
         sequence,
         garbage,
+        orphans,
+        finished: unfinished_reads,
+        shipping: if restoring { Shipping::HeldBack } else { Shipping::Idle },
         pacer: pace.map(|pace| Pacer::new(pace, began, Instant::now())),
-    };
-    let mut session = Session::new(start)?;
-    session.ships = !restoring;
-    session.orphans = sort_out(&session, inventory)?;
-    sealed.begin_epoch_numbered(epoch)?;
-    session.step(Input::Epoch(epoch), Vec::new())?;
-    session.engine.go_live();
-    for (operation, answer) in unfinished_reads {
-        session.finished_before(operation, answer);
-    }
-    // The journal has been used: a new checkpoint spares the next opening the same replay.
-    session.checkpoint_now = true;
-    tracing::info!(epoch = epoch.number, records = replayed, orphans = session.orphans.len(), "vault opened");
+    })?;
+    tracing::info!(epoch = epoch.number, records = replayed, orphans = left, "vault opened");
     Ok(session)
 }
 
@@ -325,13 +319,13 @@ fn planted(BucketVersion { bucket, version }: BucketVersion, why: &str, what_to_
 
 /// Checks that everything needed is in the store, and returns what nobody needs.
 fn sort_out<U: VaultStore>(
-    session: &Session<U>,
+    engine: &Engine<U>,
+    garbage: &[Garbage],
     inventory: BTreeSet<BucketVersion>,
 ) -> Result<Vec<BucketVersion>, VaultError> {
-    let unfinished: BTreeSet<Bucket> = session.engine.unfinished_buckets().collect();
-    let mut needed: BTreeSet<BucketVersion> =
-        session.garbage.iter().map(|garbage| garbage.written()).collect();
-    session.engine.sealed.with_versions(|versions| {
+    let unfinished: BTreeSet<Bucket> = engine.unfinished_buckets().collect();
+    let mut needed: BTreeSet<BucketVersion> = garbage.iter().map(|garbage| garbage.written()).collect();
+    engine.sealed.with_versions(|versions| {
         for live in versions.live().filter(|live| !unfinished.contains(&live.bucket)) {
             if !inventory.contains(&live) {
                 return Err(VaultError::Vanished(live.bucket, live.version));

@@ -104,9 +104,9 @@ impl Vault {
         let (commands, requests) = mpsc::channel(QUEUE);
         session.publish();
         let shared = Arc::new(Shared {
-            header: session.header.clone(),
-            rows: session.rows.clone(),
-            status: session.status.clone(),
+            header: session.identity().header.clone(),
+            rows: session.rows(),
+            status: session.status(),
             ended: Mutex::default(),
         });
         let vault = Vault { commands, shared: shared.clone() };

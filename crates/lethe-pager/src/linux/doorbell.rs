@@ -74,6 +74,7 @@ impl Doorbell {
 mod tests {
     use super::*;
     use crate::linux::userfaultfd::{Delivery, Eviction};
+    use std::sync::atomic::AtomicUsize;
     use std::thread;
 
     #[test]
@@ -81,12 +82,19 @@ mod tests {
         let uffd = Userfaultfd::open(Delivery::Messages, Eviction::Auto).expect("faults can be served");
         let doorbell = Doorbell::new(&uffd).expect("a page");
         uffd.wait_for_faults(true).expect("set");
-        let mut answers = Vec::new();
+        let (answered, mut answers) = (AtomicUsize::new(0), Vec::new());
         thread::scope(|scope| {
             scope.spawn(|| {
-                for _ in 0..2 {
+                for touch in 0..2 {
+                    // The page is absent again once its last touch was answered.
+                    while answered.load(Ordering::SeqCst) < touch {
+                        thread::yield_now();
+                    }
                     // SAFETY: the page is mapped, and zeros once it is there.
                     black_box(unsafe { doorbell.page.first().read_volatile() });
+                }
+                while answered.load(Ordering::SeqCst) < 2 {
+                    thread::yield_now();
                 }
                 doorbell.ring();
             });
@@ -94,10 +102,13 @@ mod tests {
                 for fault in uffd.faults().expect("a fault") {
                     assert!(doorbell.is_at(fault.address));
                     answers.push(doorbell.answer(&uffd));
+                    answered.store(answers.len(), Ordering::SeqCst);
                 }
             }
         });
-        // A touch right after another may still meet the page.
-        assert!(answers.len() >= 2, "{answers:?}");
+        // A thread that is woken late finds the page gone again, and is answered once more.
+        let (last, before) = answers.split_last().expect("there are answers");
+        assert_eq!(*last, Answer::Rung);
+        assert!(before.len() >= 2 && before.iter().all(|answer| *answer == Answer::Chance), "{answers:?}");
     }
 }

@@ -1,0 +1,237 @@
+//! Checkpoints: when one is due, on the trusted disk, and every so often in the store.
+
+use super::Session;
+use super::command::Reply;
+use super::courier::{Event, Request};
+use crate::checkpoint::{self, Checkpoint, Receipt, Shipped, ShippedCheckpoint, seal_checkpoint};
+use crate::disk::TrustedDisk;
+use crate::error::VaultError;
+use crate::pace::{Local, next_instant};
+use crate::store::{SHIPPED, VaultStore};
+use lethe_seal::blob;
+use lethe_seal::derive::Purpose;
+use lethe_seal::versions::VaultId;
+use lethe_store::Blobs;
+use tokio::time::Instant;
+
+/// The number of the last checkpoint that may have reached the store, whether or not its sender lived to see it.
+const SHIPPING: &str = "shipping";
+
+/// Whether a checkpoint may go to the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shipping {
+    /// A restore holds shipping and deleting back until it is complete.
+    HeldBack,
+    /// None is on its way.
+    Idle,
+    /// One is.
+    UnderWay,
+}
+
+/// See the module.
+pub(super) struct Checkpoints {
+    /// Of the last one on the trusted disk.
+    pub(super) number: u64,
+    /// The accesses that it holds.
+    accesses: u64,
+    /// Whether somebody wants one now.
+    wanted: bool,
+    /// Whether the next one goes to the store, whatever its number.
+    ship_next: bool,
+    pub(super) shipping: Shipping,
+    pub(super) shipped: Shipped,
+    history: Vec<(u64, [u8; 32])>,
+    /// Who waits for a receipt, and the first checkpoint that holds what was there when they asked.
+    receipts: Vec<(u64, Reply<Receipt>)>,
+    bytes: u64,
+}
+
+impl Checkpoints {
+    /// Where an opening begins: at a checkpoint of the trusted disk, with the one that follows wanted.
+    pub(super) fn load(
+        disk: &TrustedDisk,
+        number: u64,
+        accesses: u64,
+        shipping: Shipping,
+    ) -> Result<Self, VaultError> {
+        let damaged = |error: std::io::Error| VaultError::Damaged(error.to_string());
+        let (shipped, history): (Shipped, _) = match disk.meta(SHIPPED)? {
+            Some(bytes) => borsh::from_slice(&bytes).map_err(damaged)?,
+            None => (Shipped::default(), Vec::new()),
+        };
+        let attempted: u64 = match disk.meta(SHIPPING)? {
+            Some(number) => borsh::from_slice(&number).map_err(damaged)?,
+            None => 0,
+        };
+        Ok(Checkpoints {
+            number,
+            accesses,
+            // The journal has been used: a new checkpoint spares the next opening the same replay.
+            wanted: true,
+            // What such a checkpoint needs is not known any more: a newer one must take its place before anything is
+            // deleted.
+            ship_next: attempted > shipped.number,
+            shipping,
+            shipped,
+            history,
+            receipts: Vec::new(),
+            bytes: 0,
+        })
+    }
+
+    /// Somebody wants the receipt of a checkpoint that holds everything up to now.
+    pub(super) fn want(&mut self, reply: Reply<Receipt>) {
+        self.wanted = true;
+        self.ship_next = true;
+        if self.shipping == Shipping::HeldBack {
+            self.shipping = Shipping::Idle;
+        }
+        self.receipts.push((self.number + 1, reply));
+    }
+
+    /// The accesses since the last one.
+    pub(super) fn since(&self, accesses: u64) -> u64 {
+        accesses - self.accesses
+    }
+
+    /// Bytes sealed for the trusted disk so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The receipt of the last one in the store.
+    pub(super) fn receipt(&self, vault: VaultId) -> Receipt {
+        let Shipped { number, epoch, digest, .. } = self.shipped;
+        Receipt { vault, epoch, checkpoint: number, digest }
+    }
+
+    /// Answers those who waited for this receipt.
+    fn answer(&mut self, receipt: Receipt) {
+        for (_, waiting) in self.receipts.extract_if(.., |(first, _)| *first <= receipt.checkpoint) {
+            let _ = waiting.send(Ok(receipt));
+        }
+    }
+
+    /// Tells all who wait why no receipt comes.
+    pub(super) fn refuse(&mut self, why: &VaultError) {
+        for (_, reply) in self.receipts.drain(..) {
+            let _ = reply.send(Err(why.clone()));
+        }
+    }
+}
+
+impl<U: VaultStore> Session<U> {
+    pub(super) fn is_checkpoint_due(&self) -> bool {
+        let every = self.identity.header.parameters.checkpoint_every;
+        let last = self.is_ending() && !self.has_settled();
+        self.checkpoints.wanted || last || self.checkpoints.since(self.engine.accesses()) >= every
+    }
+
+    /// Whether the last shipped checkpoint holds everything.
+    pub(super) fn has_settled(&self) -> bool {
+        let Checkpoints { number, shipping, shipped, .. } = &self.checkpoints;
+        let is_last = self.closing.as_ref().is_none_or(|(before, _)| number > before);
+        let local = self.checkpoints.since(self.engine.accesses()) == 0;
+        is_last && local && (*shipping == Shipping::HeldBack || shipped.number == *number)
+    }
+
+    /// Writes the trusted state down; nothing is in flight. Every so often it is shipped as well.
+    pub(super) async fn checkpoint(&mut self) -> Result<(), VaultError> {
+        let began = Instant::now();
+        self.engine.sealed.drop_unused_epochs();
+        let seed = self.entropy.seed();
+        self.engine.scheme.reseed(seed);
+        self.gate.restart();
+        self.checkpoints.number += 1;
+        let scheme = self.engine.scheme.snapshot().expect("nothing is in flight at a checkpoint");
+        let checkpoint = Checkpoint {
+            number: self.checkpoints.number,
+            sequence: self.journal.sequence(),
+            accesses: self.engine.accesses(),
+            seed,
+            scheme,
+            versions: self.engine.sealed.snapshot(),
+            garbage: self.replaced.garbage().to_vec(),
+        };
+        let (header, salt) = (&self.identity.header, self.entropy.salt());
+        // Under a pace its length must not show by the time that it takes.
+        let is_paced = self.courier.pacer().is_some();
+        let least = if is_paced { checkpoint.most_bytes(&header.parameters) } else { 0 };
+        let sealed = seal_checkpoint(header, &self.identity.master, &checkpoint, salt, least)?;
+        self.checkpoints.bytes += sealed.len() as u64;
+        self.courier.on_disk(&self.disk, move |disk| disk.commit_checkpoint(&sealed)).await?;
+        self.journal.forget();
+        self.checkpoints.accesses = self.engine.accesses();
+        self.checkpoints.wanted = false;
+        if self.is_to_be_shipped() && self.checkpoints.shipping != Shipping::HeldBack {
+            let shipment = self.ship(checkpoint).await?;
+            self.courier.send(Local::Shipment, began, shipment);
+        } else {
+            self.courier.skip(Local::Checkpoint, began);
+        }
+        self.collect_garbage();
+        let Checkpoints { number, accesses, .. } = self.checkpoints;
+        tracing::debug!(checkpoint = number, accesses, "checkpoint");
+        Ok(())
+    }
+
+    /// Whether the checkpoint just made goes to the store.
+    fn is_to_be_shipped(&mut self) -> bool {
+        let checkpoints = &mut self.checkpoints;
+        let turn = checkpoints.number.is_multiple_of(self.identity.header.parameters.ship_every);
+        let is_first = checkpoints.shipped.number == 0;
+        let ships = checkpoints.ship_next || is_first || self.closing.is_some() || (turn && self.asked);
+        // A turn that comes before anybody has asked for anything is the next checkpoint's.
+        checkpoints.ship_next = turn && !ships;
+        ships
+    }
+
+    async fn ship(&mut self, checkpoint: Checkpoint) -> Result<Request, VaultError> {
+        let Checkpoint { number, accesses, scheme, versions, .. } = checkpoint;
+        let newest = (versions.epochs().newest(), versions.counter());
+        let attempt = borsh::to_vec(&number).expect("memory takes every write");
+        self.courier.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPING, &attempt)).await?;
+        let identity = self.identity.clone();
+        let (rows, history, epoch) = (self.rows.load()?, self.checkpoints.history.clone(), identity.epoch);
+        let shipped = ShippedCheckpoint { number, epoch, accesses, scheme, versions, rows, history };
+        let text = shipped.encode(&identity.header.parameters);
+        let name = checkpoint::blob_name(epoch, number);
+        let context = [identity.header.vault.0.as_slice(), name.as_bytes()].concat();
+        let cipher = identity.header.parameters.cipher()?;
+        let salt = self.entropy.salt();
+        let sealed = blob::seal(&identity.master, Purpose::CHECKPOINT, &context, cipher, salt, &text);
+        let (store, instants) = (self.engine.sealed.clone(), self.courier.instants());
+        self.checkpoints.shipping = Shipping::UnderWay;
+        Ok(Box::pin(async move {
+            let shipping = async {
+                identity.claims(store.untrusted()).check(epoch).await?;
+                next_instant(instants).await;
+                store.untrusted().put(&name, &sealed).await?;
+                next_instant(instants).await;
+                for older in store.untrusted().list("checkpoint/").await? {
+                    if checkpoint::blob_order(&older.name).is_some_and(|older| older < (epoch, number)) {
+                        next_instant(instants).await;
+                        Blobs::remove(store.untrusted(), &older.name).await?;
+                    }
+                }
+                Ok(Shipped { number, epoch, newest, digest: checkpoint::digest(&sealed) })
+            };
+            Event::Shipped(shipping.await)
+        }))
+    }
+
+    /// A checkpoint has reached the store.
+    pub(super) async fn was_shipped(&mut self, shipped: Shipped) -> Result<(), VaultError> {
+        let checkpoints = &mut self.checkpoints;
+        checkpoints.shipped = shipped;
+        checkpoints.shipping = Shipping::Idle;
+        checkpoints.history.push((shipped.number, shipped.digest));
+        checkpoint::shorten(&mut checkpoints.history);
+        let note = borsh::to_vec(&(shipped, &checkpoints.history)).expect("memory takes every write");
+        self.courier.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPED, &note)).await?;
+        let receipt = self.checkpoints.receipt(self.identity.header.vault);
+        self.checkpoints.answer(receipt);
+        self.collect_garbage();
+        Ok(())
+    }
+}

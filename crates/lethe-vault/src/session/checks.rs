@@ -1,0 +1,70 @@
+//! Checks of everything in the store, one after the other, while nothing else is under way.
+
+use super::Session;
+use super::command::Reply;
+use super::courier::Event;
+use crate::check::{Beside, Progress, Report, check};
+use crate::error::VaultError;
+use crate::store::{HEADER, VaultStore};
+use std::collections::VecDeque;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Checks {
+    waiting: VecDeque<(Progress, Reply<Report>)>,
+    running: bool,
+}
+
+impl Checks {
+    pub(super) fn push(&mut self, progress: Progress, reply: Reply<Report>) {
+        self.waiting.push_back((progress, reply));
+    }
+
+    /// Whether none waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.running
+    }
+
+    /// One has ended.
+    pub(super) fn ended(&mut self) {
+        self.running = false;
+    }
+
+    /// Tells all who wait why none comes.
+    pub(super) fn refuse(&mut self, why: &VaultError) {
+        for (_, reply) in self.waiting.drain(..) {
+            let _ = reply.send(Err(why.clone()));
+        }
+    }
+}
+
+impl<U: VaultStore> Session<U> {
+    /// Begins the check that waits longest, if one does.
+    pub(super) fn begin_check(&mut self) -> Result<(), VaultError> {
+        let Some((progress, reply)) = self.checks.waiting.pop_front() else { return Ok(()) };
+        let header = &self.identity.header;
+        let beside = Beside {
+            master: self.identity.master.clone(),
+            vault: header.vault,
+            header: self.disk.meta(HEADER)?.unwrap_or_default(),
+            epoch: self.identity.epoch,
+            shipped: self.checkpoints.shipped,
+            most: Beside::most(&header.parameters),
+        };
+        let sealed = self.engine.sealed.clone();
+        self.checks.running = true;
+        self.courier.take_along(Box::pin(async move {
+            let checking = async {
+                let mut report = check(&sealed, progress).await?;
+                report.complaints.extend(beside.check(sealed.untrusted()).await?);
+                Ok(report)
+            };
+            Event::Checked(checking.await, reply)
+        }));
+        Ok(())
+    }
+}

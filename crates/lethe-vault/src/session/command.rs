@@ -1,0 +1,36 @@
+//! What callers ask of a session.
+
+use crate::check::{Progress, Report};
+use crate::checkpoint::Receipt;
+use crate::engine::Answers;
+use crate::error::VaultError;
+use crate::fair_queue::Flow;
+use crate::record::Call;
+use tokio::sync::oneshot;
+
+/// The way back to a caller.
+pub(super) type Reply<T> = oneshot::Sender<Result<T, VaultError>>;
+
+/// What callers ask of a session.
+pub(crate) enum Command {
+    /// At most one batch of calls, checked before.
+    Access(Option<Flow>, Vec<Call>, Reply<Answers>),
+    /// A checkpoint now, shipped.
+    Checkpoint(Reply<Receipt>),
+    /// Reads and authenticates everything in the store.
+    Check(Progress, Reply<Report>),
+    /// Finish, ship a checkpoint, end.
+    Close(Reply<Receipt>),
+}
+
+impl Command {
+    /// Tells the caller why nothing comes of it.
+    pub(super) fn refuse(self, why: &VaultError) {
+        // A caller that has gone away needs no answer.
+        match self {
+            Command::Access(_, _, reply) => drop(reply.send(Err(why.clone()))),
+            Command::Check(_, reply) => drop(reply.send(Err(why.clone()))),
+            Command::Checkpoint(reply) | Command::Close(reply) => drop(reply.send(Err(why.clone()))),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What is on its way to the store and back: at once, or at the pace's instants.
+
+use super::command::Reply;
+use crate::check::Report;
+use crate::checkpoint::Shipped;
+use crate::disk::TrustedDisk;
+use crate::error::VaultError;
+use crate::gate::OperationId;
+use crate::pace::{Instants, Local, Pacer};
+use futures::future::LocalBoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use lethe_seal::error::SealError;
+use std::collections::VecDeque;
+use std::task::{Context, Poll, Waker};
+use tokio::time::Instant;
+
+/// What the outside world has finished.
+pub(super) enum Event {
+    Operation(OperationId, Result<Vec<u8>, SealError>),
+    Shipped(Result<Shipped, VaultError>),
+    Deleted(Result<(), VaultError>),
+    Checked(Result<Report, VaultError>, Reply<Report>),
+}
+
+/// A request that ends in an event.
+pub(super) type Request = LocalBoxFuture<'static, Event>;
+
+/// See the module.
+pub(super) struct Courier {
+    pacer: Option<Pacer>,
+    /// What leaves at a later moment, in the order in which it does.
+    held: VecDeque<(Instant, Request)>,
+    /// What happened while the disk was at work.
+    arrived: VecDeque<Event>,
+    in_flight: FuturesUnordered<Request>,
+}
+
+impl Courier {
+    pub(super) fn new(pacer: Option<Pacer>) -> Self {
+        Courier { pacer, held: VecDeque::new(), arrived: VecDeque::new(), in_flight: FuturesUnordered::new() }
+    }
+
+    /// The pace, if the vault has one.
+    pub(super) fn pacer(&self) -> Option<&Pacer> {
+        self.pacer.as_ref()
+    }
+
+    /// The pace, if the vault has one.
+    pub(super) fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+        self.pacer.as_mut()
+    }
+
+    /// When requests leave, under a pace.
+    pub(super) fn instants(&self) -> Option<Instants> {
+        self.pacer.as_ref().map(Pacer::instants)
+    }
+
+    /// Whether nothing is on its way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.in_flight.is_empty() && self.held.is_empty() && self.arrived.is_empty()
+    }
+
+    /// When something is to be done that nobody asks for.
+    pub(super) fn wakes(&self) -> Option<Instant> {
+        self.pacer.as_ref()?.wakes(Instant::now(), self.next_departure())
+    }
+
+    fn next_departure(&self) -> Option<Instant> {
+        self.held.front().map(|(at, _)| *at)
+    }
+
+    /// The next event; waits for ever if nothing is on its way.
+    pub(super) async fn next(&mut self) -> Event {
+        if let Some(event) = self.arrived.pop_front() {
+            return event;
+        }
+        match self.in_flight.next().await {
+            Some(event) => event,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Lets go what leaves now.
+    pub(super) fn let_go(&mut self) {
+        let now = Instant::now();
+        while let Some((_, request)) = self.held.pop_front_if(|(at, _)| *at <= now) {
+            self.set_out(request);
+        }
+    }
+
+    /// A request sets out with its first poll: now and in its order, not when this thread has nothing better to do.
+    fn set_out(&mut self, mut request: Request) {
+        match request.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(event) => self.arrived.push_back(event),
+            Poll::Pending => self.in_flight.push(request),
+        }
+    }
+
+    /// Sends a request that follows from work which began at `began`: at once, or at the pace's next instant.
+    pub(super) fn send(&mut self, local: Local, began: Instant, request: Request) {
+        match &mut self.pacer {
+            Some(pacer) => self.held.push_back((pacer.leaves(local, began, Instant::now()), request)),
+            None => self.set_out(request),
+        }
+    }
+
+    /// Takes what does not touch the store as a step does, and so needs no instant of the pace.
+    pub(super) fn take_along(&mut self, request: Request) {
+        self.in_flight.push(request);
+    }
+
+    /// Lets the instant of a request pass that nobody has to send.
+    pub(super) fn skip(&mut self, local: Local, began: Instant) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.leaves(local, began, Instant::now());
+        }
+    }
+
+    /// Has the disk do something. Meanwhile what is on its way goes on, and what is to leave leaves.
+    pub(super) async fn on_disk<T: Send + 'static>(
+        &mut self,
+        disk: &TrustedDisk,
+        work: impl FnOnce(&TrustedDisk) -> Result<T, VaultError> + Send + 'static,
+    ) -> Result<T, VaultError> {
+        let mut working = std::pin::pin!(disk.carry_out(work));
+        loop {
+            let leaves = self.next_departure();
+            tokio::select! {
+                biased;
+                done = &mut working => return done,
+                Some(event) = self.in_flight.next(), if !self.in_flight.is_empty() => self.arrived.push_back(event),
+                () = sleep_until(leaves), if leaves.is_some() => self.let_go(),
+            }
+        }
+    }
+}
+
+/// Waits for that moment, or for ever.
+pub(super) async fn sleep_until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,81 @@
+//! Versions that were replaced, and when they may go.
+
+use super::Session;
+use super::checkpoints::Shipping;
+use super::courier::Event;
+use crate::checkpoint::{Garbage, Shipped};
+use crate::pace::{Local, next_instant};
+use crate::store::VaultStore;
+use lethe_core::store::{BucketVersion, Untrusted};
+use tokio::time::Instant;
+
+/// See the module.
+pub(super) struct Replaced {
+    garbage: Vec<Garbage>,
+    /// What an earlier opening left behind, which nothing needs.
+    orphans: Vec<BucketVersion>,
+    deleting: bool,
+}
+
+impl Replaced {
+    pub(super) fn new(garbage: Vec<Garbage>, orphans: Vec<BucketVersion>) -> Self {
+        Replaced { garbage, orphans, deleting: false }
+    }
+
+    /// Versions were replaced after the checkpoint of this number.
+    pub(super) fn add(&mut self, replaced: Vec<BucketVersion>, after: u64) {
+        let garbage = |at: BucketVersion| Garbage { bucket: at.bucket, version: at.version, after };
+        self.garbage.extend(replaced.into_iter().map(garbage));
+    }
+
+    /// All that wait, for a checkpoint.
+    pub(super) fn garbage(&self) -> &[Garbage] {
+        &self.garbage
+    }
+
+    /// A deletion has ended.
+    pub(super) fn deleted(&mut self) {
+        self.deleting = false;
+    }
+
+    /// What neither the checkpoint of this number on the disk nor the shipped one needs.
+    fn take_unneeded(&mut self, number: u64, shipped: &Shipped) -> Vec<BucketVersion> {
+        let is_needed = |garbage: &Garbage| {
+            let by_disk = garbage.after >= number;
+            let is_older = (garbage.version.epoch, garbage.version.counter) <= shipped.newest;
+            by_disk || (is_older && garbage.after >= shipped.number)
+        };
+        let gone = self.garbage.extract_if(.., |garbage| !is_needed(garbage));
+        let mut gone: Vec<BucketVersion> = gone.map(Garbage::written).collect();
+        gone.append(&mut self.orphans);
+        gone
+    }
+}
+
+impl<U: VaultStore> Session<U> {
+    /// Deletes versions that neither the checkpoint on the disk nor the one in the store needs. Called when one of
+    /// the two has just become durable, or the last deletion has ended: public times.
+    pub(super) fn collect_garbage(&mut self) {
+        if self.replaced.deleting || self.checkpoints.shipping != Shipping::Idle {
+            return;
+        }
+        let gone = self.replaced.take_unneeded(self.checkpoints.number, &self.checkpoints.shipped);
+        if gone.is_empty() {
+            return;
+        }
+        let (store, identity, instants) =
+            (self.engine.sealed.clone(), self.identity.clone(), self.courier.instants());
+        self.replaced.deleting = true;
+        let request = Box::pin(async move {
+            let deleting = async {
+                // A displaced gateway must not delete what its successor may still need.
+                identity.claims(store.untrusted()).check(identity.epoch).await?;
+                next_instant(instants).await;
+                Untrusted::delete(store.untrusted(), &gone).await?;
+                Ok(())
+            };
+            Event::Deleted(deleting.await)
+        });
+        self.courier.send(Local::Step, Instant::now(), request);
+    }
+}

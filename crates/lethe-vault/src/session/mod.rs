@@ -1,0 +1,373 @@
+//! One opening of a vault: the loop that takes requests, steps the engine, journals, and talks to the store.
+//!
+//! Nothing goes out before the record that announces it is durable, and nothing is acknowledged before the record of
+//! its batch is. Every failure ends the session; the next opening recovers, by the one path that crashes take too.
+
+mod checkpoints;
+mod checks;
+mod command;
+mod courier;
+mod garbage;
+mod identity;
+mod journal;
+mod publish;
+
+pub(crate) use checkpoints::Shipping;
+pub(crate) use command::Command;
+pub(crate) use identity::Identity;
+
+use crate::checkpoint::{Garbage, Receipt};
+use crate::disk::TrustedDisk;
+use crate::engine::{Answers, Engine};
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::fair_queue::FairQueue;
+use crate::gate::{Gate, OperationId};
+use crate::pace::{Local, Pacer};
+use crate::record::{Call, Input};
+use crate::rows::Rows;
+use crate::status::Status;
+use crate::store::{VaultStore, carry_out};
+use checkpoints::Checkpoints;
+use checks::Checks;
+use command::Reply;
+use courier::{Courier, Event, sleep_until};
+use garbage::Replaced;
+use journal::Journal;
+use lethe_core::store::BucketVersion;
+use lethe_seal::epoch::Epoch;
+use publish::StashSeen;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+/// What a session waits for.
+enum News {
+    Event(Event),
+    Command(Option<Command>),
+}
+
+/// See the module. It has more than fifteen fields because each is a part of its own, with its own file or type.
+pub(crate) struct Session<U> {
+    identity: Rc<Identity>,
+    disk: TrustedDisk,
+    rows: Arc<Rows>,
+    entropy: Entropy,
+    gate: Rc<Gate>,
+    engine: Engine<U>,
+    journal: Journal,
+    courier: Courier,
+    checkpoints: Checkpoints,
+    replaced: Replaced,
+    waiting: FairQueue<Reply<Answers>>,
+    checks: Checks,
+    status: Arc<Mutex<Status>>,
+    stash_seen: StashSeen,
+    /// Whoever asked for the end, and the checkpoint before it: one more is always shipped, for rows change unseen.
+    closing: Option<(u64, Reply<Receipt>)>,
+    /// Whether anybody has asked for anything yet. Until then nothing is stepped or shipped: a check finds the store
+    /// as it was left, and an opening shows no more than an opening.
+    asked: bool,
+    /// Whether nothing is left owed from before this opening.
+    begun: bool,
+}
+
+/// What recovery hands over; the rest begins empty.
+pub(crate) struct Start<U> {
+    pub(crate) identity: Identity,
+    pub(crate) disk: TrustedDisk,
+    pub(crate) rows: Arc<Rows>,
+    pub(crate) entropy: Entropy,
+    pub(crate) gate: Rc<Gate>,
+    /// It has replayed the journal.
+    pub(crate) engine: Engine<U>,
+    /// The epoch that begins.
+    pub(crate) epoch: Epoch,
+    /// The number of the checkpoint on the trusted disk.
+    pub(crate) number: u64,
+    /// The number of the next record.
+    pub(crate) sequence: u64,
+    pub(crate) garbage: Vec<Garbage>,
+    /// What is in the store and nothing needs.
+    pub(crate) orphans: Vec<BucketVersion>,
+    /// Operations that were finished before, with their answers, and not journalled.
+    pub(crate) finished: Vec<(OperationId, Vec<u8>)>,
+    pub(crate) shipping: Shipping,
+    pub(crate) pacer: Option<Pacer>,
+}
+
+impl<U: VaultStore> Session<U> {
+    /// Begins the epoch.
+    pub(crate) fn begin(start: Start<U>) -> Result<Self, VaultError> {
+        let Start { identity, disk, rows, mut entropy, gate, engine, epoch, .. } = start;
+        let Start { number, sequence, garbage, orphans, finished, shipping, pacer, .. } = start;
+        let mut session = Session {
+            journal: Journal::new(&identity.header, &identity.master, &mut entropy, sequence)?,
+            checkpoints: Checkpoints::load(&disk, number, engine.accesses(), shipping)?,
+            identity: Rc::new(identity),
+            disk,
+            rows,
+            entropy,
+            gate,
+            engine,
+            replaced: Replaced::new(garbage, orphans),
+            waiting: FairQueue::new(),
+            checks: Checks::default(),
+            status: Arc::default(),
+            stash_seen: StashSeen::default(),
+            closing: None,
+            // A paced vault does not wait to be asked.
+            asked: pacer.is_some(),
+            begun: false,
+            courier: Courier::new(pacer),
+        };
+        session.step(Input::Epoch(epoch), Vec::new())?;
+        session.engine.go_live();
+        for (operation, answer) in finished {
+            let event = async move { Event::Operation(operation, Ok(answer)) };
+            session.courier.take_along(Box::pin(event));
+        }
+        Ok(session)
+    }
+
+    /// Whose session it is.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The vault's rows, for whoever reads them beside the session.
+    pub(crate) fn rows(&self) -> Arc<Rows> {
+        self.rows.clone()
+    }
+
+    /// Where it publishes its figures.
+    pub(crate) fn status(&self) -> Arc<Mutex<Status>> {
+        self.status.clone()
+    }
+
+    /// Serves until closed or failed. However it ends, every caller gets an answer.
+    pub(crate) async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<Command>,
+        failure: &Mutex<Option<VaultError>>,
+    ) {
+        let ended = match self.serve(&mut commands).await {
+            Err(error) if error.is_tampering() => {
+                let claims = self.identity.claims(self.engine.sealed.untrusted());
+                Err(claims.unless_displaced(self.identity.epoch, error).await)
+            }
+            ended => ended,
+        };
+        if let Err(error) = &ended {
+            tracing::error!(%error, "the vault has stopped");
+            // Before the door is closed: whoever finds it closed asks why.
+            *failure.lock().expect("nobody panics with this lock") = Some(error.clone());
+        }
+        commands.close();
+        let why = ended.as_ref().err().cloned().unwrap_or(VaultError::Closed);
+        let mut left: Vec<Command> = Vec::new();
+        while let Ok(command) = commands.try_recv() {
+            left.push(command);
+        }
+        let receipt = self.checkpoints.receipt(self.identity.header.vault);
+        let closing = self.closing.take().map(|(_, reply)| (reply, ended.map(|()| receipt)));
+        for reply in std::mem::replace(&mut self.waiting, FairQueue::new()).into_replies() {
+            let _ = reply.send(Err(why.clone()));
+        }
+        self.checks.refuse(&why);
+        self.checkpoints.refuse(&why);
+        for command in left {
+            command.refuse(&why);
+        }
+        // Whoever is told that the vault is closed may open it again at once: its disk and its store are let go of first.
+        drop(self);
+        if let Some((reply, receipt)) = closing {
+            let _ = reply.send(receipt);
+        }
+    }
+
+    async fn serve(&mut self, commands: &mut mpsc::Receiver<Command>) -> Result<(), VaultError> {
+        loop {
+            self.start_what_can_start().await?;
+            self.publish();
+            if self.is_finished() {
+                return Ok(());
+            }
+            let wakes = self.courier.wakes();
+            let news = tokio::select! {
+                biased;
+                event = self.courier.next() => Some(News::Event(event)),
+                command = commands.recv(), if self.closing.is_none() => Some(News::Command(command)),
+                () = sleep_until(wakes), if wakes.is_some() => None,
+            };
+            // Before anything that takes a while.
+            self.courier.let_go();
+            match news {
+                Some(News::Event(event)) => self.happened(event).await?,
+                Some(News::Command(command)) => {
+                    self.take(command);
+                    // What has come meanwhile shares the batch that starts now.
+                    while self.closing.is_none()
+                        && let Ok(command) = commands.try_recv()
+                    {
+                        self.take(Some(command));
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn take(&mut self, command: Option<Command>) {
+        self.asked = true;
+        match command {
+            Some(Command::Access(flow, calls, reply)) => self.waiting.push(flow, calls, reply),
+            Some(Command::Checkpoint(reply)) => self.checkpoints.want(reply),
+            Some(Command::Check(progress, reply)) => self.checks.push(progress, reply),
+            Some(Command::Close(reply)) => self.closing = Some((self.checkpoints.number, reply)),
+            // Every handle is gone: nobody can say close any more.
+            None => self.closing = Some((self.checkpoints.number, oneshot::channel().0)),
+        }
+    }
+
+    /// Starts batches, off-line work and checkpoints until nothing more can start, and sends what they ask for.
+    async fn start_what_can_start(&mut self) -> Result<(), VaultError> {
+        loop {
+            // Before a new batch starts, the callers of the last one get their answers.
+            self.flush().await?;
+            if self.courier.pacer().is_some_and(|pacer| pacer.is_hushed(Instant::now())) {
+                return Ok(());
+            }
+            let due = self.is_checkpoint_due() || self.checks.is_running() || !self.checks.is_empty();
+            let scheme = self.engine.scheme.clone();
+            let mut started = false;
+            // What the last opening left owed comes before the first batch of this one.
+            self.begun |= scheme.owed() == 0 && !self.engine.is_idling();
+            let ready = self.begun && !self.engine.is_accessing() && !scheme.must_idle();
+            if !due && ready && self.is_turn() {
+                let batch = self.take_batch();
+                self.step(Input::Batch(batch), Vec::new())?;
+                started = true;
+            }
+            // What is still owed at the end is owed by the next opening: the last checkpoint shall be the last word.
+            let is_over = self.is_ending() && self.has_settled();
+            // Under a pace each step has its instants to itself.
+            let most_idles = if self.courier.pacer().is_some() { 1 } else { scheme.most_idles() };
+            if self.asked && !due && !is_over && self.engine.idles() < most_idles && scheme.owed() > 0 {
+                self.step(Input::Idle, Vec::new())?;
+                started = true;
+            }
+            if !started && self.is_quiet() && self.is_checkpoint_due() {
+                self.checkpoint().await?;
+                started = true;
+            }
+            if !started {
+                break;
+            }
+        }
+        if self.is_quiet() { self.begin_check() } else { Ok(()) }
+    }
+
+    /// Whether nothing is under way that changes the trusted state or the store, but for deletions.
+    fn is_quiet(&self) -> bool {
+        !self.engine.is_accessing()
+            && !self.engine.is_idling()
+            && !self.checks.is_running()
+            && self.checkpoints.shipping != Shipping::UnderWay
+    }
+
+    /// Whether the end was asked for, and everybody has been served.
+    fn is_ending(&self) -> bool {
+        self.closing.is_some() && self.waiting.is_empty()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.is_ending() && self.courier.is_empty() && self.checks.is_empty() && self.has_settled()
+    }
+
+    /// Whether a batch is to begin as soon as it can. Under a pace that does not depend on what is asked; at the end,
+    /// turns go on until everybody who waits is served.
+    fn is_turn(&self) -> bool {
+        match self.courier.pacer() {
+            Some(pacer) => pacer.is_due(Instant::now()) && !self.is_ending(),
+            None => !self.waiting.is_empty(),
+        }
+    }
+
+    /// As many waiting calls as fit the largest batch, a call of each flow in turn.
+    fn take_batch(&mut self) -> Vec<Call> {
+        let parameters = &self.identity.header.parameters;
+        let most = parameters.scheme.max_batch() as usize;
+        let mut batch = self.waiting.take_batch(most);
+        let asked = batch.len();
+        if parameters.pad_batches || self.courier.pacer().is_some() {
+            batch.resize(most, Call::Dummy);
+        }
+        if let Some(pacer) = self.courier.pacer_mut() {
+            pacer.begins(Instant::now(), asked as u64, (most - asked) as u64);
+        }
+        batch
+    }
+
+    fn step(&mut self, input: Input, answer: Vec<u8>) -> Result<(), VaultError> {
+        self.journal.begins();
+        let step = self.engine.step(input, answer)?;
+        self.replaced.add(self.engine.take_superseded(), self.checkpoints.number);
+        self.journal.push(step.record, step.work);
+        Ok(())
+    }
+
+    /// Makes the records durable if anything depends on them, then sends the requests and the answers.
+    async fn flush(&mut self) -> Result<(), VaultError> {
+        if let Some(records) = self.journal.take_pressing(&self.identity, &mut self.entropy)? {
+            self.courier.on_disk(&self.disk, move |disk| disk.append(&records)).await?;
+        }
+        let (began, work) = self.journal.take_work();
+        // Who watches the requests may know before that they have begun.
+        self.publish();
+        for (operation, work) in work {
+            let sealed = self.engine.sealed.clone();
+            let request = async move { Event::Operation(operation, carry_out(&sealed, work).await) };
+            self.courier.send(Local::Step, began, Box::pin(request));
+        }
+        if let Some(answers) = self.engine.take_answers() {
+            self.answer(answers);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, answers: Result<Answers, VaultError>) {
+        // A caller that has gone away wants no answer; its access was carried out all the same.
+        match answers {
+            Ok(answers) => {
+                for (reply, answers) in self.waiting.answer(answers) {
+                    let _ = reply.send(Ok(answers));
+                }
+            }
+            Err(refusal) => {
+                for reply in self.waiting.refuse() {
+                    let _ = reply.send(Err(refusal.clone()));
+                }
+            }
+        }
+    }
+
+    async fn happened(&mut self, event: Event) -> Result<(), VaultError> {
+        match event {
+            Event::Operation(operation, answer) => self.step(Input::Complete(operation), answer?)?,
+            Event::Shipped(shipped) => self.was_shipped(shipped?).await?,
+            Event::Checked(report, reply) => {
+                self.checks.ended();
+                let _ = reply.send(report);
+            }
+            Event::Deleted(deleted) => {
+                self.replaced.deleted();
+                deleted?;
+                // What became garbage meanwhile.
+                self.collect_garbage();
+            }
+        }
+        Ok(())
+    }
+}
