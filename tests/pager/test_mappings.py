@@ -51,6 +51,21 @@ def test_memory_is_paged_where_it_was_reserved_or_hinted_or_fixed(ran):
     assert "out of paged memory" in report, report
 
 
+@pytest.mark.parametrize("flags", [["--scheme", "eager-parallel"], ["--second-chance", "5"], ["--scheme", "path"]])
+def test_memory_that_is_promised_beyond_the_region_is_paged_where_it_is_touched(ran, flags):
+    report = ran("promised", *flags)
+    assert faults(report)[1] > 20 * 3000, report
+    assert "out of paged memory" not in report, report
+
+
+def test_a_program_that_touches_more_than_the_region_of_what_it_was_promised_ends_in_a_line(page_run, tmp_path):
+    program = tmp_path / "overdrawn"
+    subprocess.run(["cc", "-O1", "-o", program, FOLDER / "overdrawn.c"], check=True)
+    paged = page_run(["--resident", "16"], program)
+    assert paged.returncode != 0 and paged.stdout == "", paged.stdout
+    assert "MAP_NORESERVE" in paged.stderr and "untrusted memory" in paged.stderr, paged.stderr
+
+
 def test_memory_is_resized_and_moved(ran):
     ran("moved")
 

@@ -19,10 +19,19 @@ pub use crate::linux::mappings::{MappingError, Wanted};
 pub enum Known {
     /// Pages of the region stand there.
     Paged,
+    /// Pages of the region come there at the first touch. Until then it holds zeros.
+    Open,
     /// It was made without the right to write, and is paged as soon as it may be written.
     Reserved,
     /// Nothing: it is not the region's.
     Nothing,
+}
+
+impl Known {
+    /// Whether it is the region's, and may have been written.
+    pub fn is_paged(self) -> bool {
+        matches!(self, Known::Paged | Known::Open)
+    }
 }
 
 /// A part of a span.
@@ -42,8 +51,12 @@ pub struct KnownPart {
 /// The functions that are `unsafe` want that the caller knows what is at the addresses it names, as for `mmap`, `munmap`
 /// and `mprotect` themselves, and that nobody has a slice of the region.
 impl Region {
-    /// Maps private anonymous memory, as `mmap`. It is paged if it may be written and not executed. What may be neither
-    /// is [reserved](Known::Reserved). Only under the handler thread.
+    /// Maps private anonymous memory, as `mmap`. It is paged if it may be written and not executed: at once, or
+    /// [as it is touched](Known::Open) with `MAP_NORESERVE`. What may be neither is [reserved](Known::Reserved). Only under
+    /// the handler thread.
+    ///
+    /// If no page is free when memory is touched that has none yet, the process ends. With `MAP_STACK` that memory is left to
+    /// the kernel, in the clear, and a line on standard error says so, once.
     ///
     /// # Errors
     /// [`MappingError`]; nothing has changed then.
@@ -97,25 +110,47 @@ impl Region {
         self.paging().with(move |inner| inner.discard_at(span));
     }
 
-    /// A span in its parts, in their order and without gaps.
+    /// Leaves the pages of a span to the kernel, in the clear and as they are, until they are unmapped or given back: for memory
+    /// that the kernel writes to without waiting for a page. What may not be read and written stays as it is.
+    pub fn expose(&self, span: Range<usize>) {
+        self.paging().expose(span);
+    }
+
+    /// A span in its parts, in their order and without gaps. Neighbours differ.
     pub fn known(&self, span: Range<usize>) -> Vec<KnownPart> {
         let asked = span.clone();
         let parts = self.paging().with(move |inner| inner.pages.extents.parts(asked));
         let nothing = |at| KnownPart { at, known: Known::Nothing, access: Access::NONE };
         let mut all = Vec::with_capacity(2 * parts.len() + 1);
         let mut at = span.start;
-        for Part { at: part, access, pages } in parts {
+        for Part { at: part, access, pages, open } in parts {
             if at < part.start {
                 all.push(nothing(at..part.start));
             }
             at = part.end;
-            let known = if pages.is_some() { Known::Paged } else { Known::Reserved };
-            all.push(KnownPart { at: part, known, access });
+            let known = match pages {
+                Some(_) => Known::Paged,
+                None if open.is_some() => Known::Open,
+                None => Known::Reserved,
+            };
+            match all.last_mut() {
+                Some(KnownPart { at: before, known: its, access: may })
+                    if (before.end, *its, *may) == (part.start, known, access) =>
+                {
+                    before.end = part.end;
+                }
+                _ => all.push(KnownPart { at: part, known, access }),
+            }
         }
         if at < span.end {
             all.push(nothing(at..span.end));
         }
         all
+    }
+
+    /// Pages so far that came in the clear, of stacks for which none was free. Takes no lock.
+    pub fn spilt_pages(&self) -> u64 {
+        self.paging().spilt()
     }
 
     /// Keeps all of the process's memory out of swap, as `mlockall`, but brings nothing in for it.

@@ -1,7 +1,8 @@
 //! Which page of a region stands at which address.
 //!
-//! An extent is a run of addresses. Either pages of the region stand there, in a row, or it is reserved: the program has
-//! made it without the right to write, so that it holds nothing yet. The pages that stand nowhere are free.
+//! An extent is a run of addresses. Pages of the region stand there, in a row; or it is open: it is given free pages where
+//! it is touched; or it is reserved: the program has made it without the right to write, so that it holds nothing yet.
+//! The pages that stand nowhere are free.
 //!
 //! Nothing here touches memory. Looking something up allocates nothing.
 
@@ -25,8 +26,27 @@ pub(crate) struct Extents {
 struct Extent {
     bytes: usize,
     access: Access,
-    /// `None` if it is reserved.
-    first_page: Option<u64>,
+    stands: Stands,
+}
+
+/// What is at an extent's addresses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    /// Pages in a row, from this one.
+    Pages(u64),
+    /// Nothing yet. Pages come at a touch.
+    Open(IfFull),
+    /// Nothing.
+    Reserved,
+}
+
+/// What becomes of a touch of what is open, if no page is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfFull {
+    /// The program ends.
+    End,
+    /// It is the kernel's memory from now on, in the clear.
+    Spill,
 }
 
 /// A part of an extent.
@@ -34,8 +54,17 @@ struct Extent {
 pub(crate) struct Part {
     pub(crate) at: Range<usize>,
     pub(crate) access: Access,
-    /// `None` if it is reserved.
+    /// `None` if it is open or reserved.
     pub(crate) pages: Option<Range<u64>>,
+    /// Whether pages come at a touch, and what if none is free.
+    pub(crate) open: Option<IfFull>,
+}
+
+impl Part {
+    /// Whether pages stand there, or come.
+    pub(crate) fn is_paged(&self) -> bool {
+        self.pages.is_some() || self.open.is_some()
+    }
 }
 
 /// Where a page stands.
@@ -53,13 +82,28 @@ fn pages_in(bytes: usize) -> usize {
 impl Extent {
     /// Without its first so many bytes.
     fn after(self, bytes: usize) -> Extent {
-        let first_page = self.first_page.map(|page| page + pages_in(bytes) as u64);
-        Extent { bytes: self.bytes - bytes, first_page, ..self }
+        Extent { bytes: self.bytes - bytes, stands: self.stands.after(bytes), ..self }
+    }
+
+    fn first_page(&self) -> Option<u64> {
+        match self.stands {
+            Stands::Pages(first) => Some(first),
+            Stands::Open(_) | Stands::Reserved => None,
+        }
     }
 
     fn goes_on_as(&self, next: &Extent) -> bool {
-        let pages = pages_in(self.bytes) as u64;
-        self.access == next.access && self.first_page.map(|page| page + pages) == next.first_page
+        self.access == next.access && self.stands.after(self.bytes) == next.stands
+    }
+}
+
+impl Stands {
+    /// Behind so many bytes.
+    fn after(self, bytes: usize) -> Stands {
+        match self {
+            Stands::Pages(first) => Stands::Pages(first + pages_in(bytes) as u64),
+            other => other,
+        }
     }
 }
 
@@ -93,7 +137,7 @@ impl Extents {
         let (&first, extent) = self.extents.range(..=address).next_back()?;
         let offset = address - first;
         let is_here = offset < extent.bytes && extent.access != Access::NONE;
-        is_here.then_some(extent.first_page? + pages_in(offset) as u64)
+        is_here.then_some(extent.first_page()? + pages_in(offset) as u64)
     }
 
     /// Where a page stands, unless it is free.
@@ -104,9 +148,9 @@ impl Extents {
         (offset < extent.bytes).then(|| Place { at: first + offset, access: extent.access })
     }
 
-    /// The spans where pages stand.
+    /// The spans where pages stand, or will.
     pub(crate) fn paged(&self) -> impl Iterator<Item = Range<usize>> {
-        let paged = self.extents.iter().filter(|(_, extent)| extent.first_page.is_some());
+        let paged = self.extents.iter().filter(|(_, extent)| extent.stands != Stands::Reserved);
         paged.map(|(first, extent)| *first..first + extent.bytes)
     }
 
@@ -116,11 +160,16 @@ impl Extents {
         let begin = self.extents.range(span.start..span.end.max(span.start));
         let part = |(&first, extent): (&usize, &Extent)| {
             let at = first.max(span.start)..(first + extent.bytes).min(span.end);
-            let page = |address: usize| extent.first_page.map(|page| page + pages_in(address - first) as u64);
+            let page =
+                |address: usize| extent.first_page().map(|page| page + pages_in(address - first) as u64);
             (!at.is_empty()).then(|| Part {
                 at: at.clone(),
                 access: extent.access,
                 pages: page(at.start).zip(page(at.end)).map(|(first, end)| first..end),
+                open: match extent.stands {
+                    Stands::Open(if_full) => Some(if_full),
+                    Stands::Pages(_) | Stands::Reserved => None,
+                },
             })
         };
         begun.into_iter().chain(begin).filter_map(part).collect()
@@ -139,7 +188,7 @@ impl Extents {
         while wanted > 0 {
             let pages = self.free.take_at_most(wanted).expect("so many are free");
             let bytes = pages.len() * PAGE_BYTES;
-            self.put(at, Extent { bytes, access, first_page: Some(pages.start as u64) });
+            self.put(at, Extent { bytes, access, stands: Stands::Pages(pages.start as u64) });
             at += bytes;
             wanted -= pages.len();
         }
@@ -149,11 +198,45 @@ impl Extents {
 
     /// Notes a span without pages where nothing is.
     pub(crate) fn reserve(&mut self, span: Range<usize>, access: Access) {
+        self.note(span, access, Stands::Reserved);
+    }
+
+    /// Notes a span where nothing is, to which pages come as it is touched.
+    pub(crate) fn open(&mut self, span: Range<usize>, access: Access, if_full: IfFull) {
+        self.note(span, access, Stands::Open(if_full));
+    }
+
+    fn note(&mut self, span: Range<usize>, access: Access, stands: Stands) {
         debug_assert!(self.parts(span.clone()).is_empty(), "nothing stands there");
         if !span.is_empty() {
-            self.put(span.start, Extent { bytes: span.len(), access, first_page: None });
+            self.put(span.start, Extent { bytes: span.len(), access, stands });
             self.join(span);
         }
+    }
+
+    /// Whether a page comes at a touch of this address, and what if none is free.
+    pub(crate) fn open_at(&self, address: usize) -> Option<IfFull> {
+        let (_, if_full) = self.extent_open_at(address).filter(|(access, _)| *access != Access::NONE)?;
+        Some(if_full)
+    }
+
+    fn extent_open_at(&self, address: usize) -> Option<(Access, IfFull)> {
+        let (&first, extent) = self.extents.range(..=address).next_back()?;
+        match extent.stands {
+            Stands::Open(if_full) if address - first < extent.bytes => Some((extent.access, if_full)),
+            _ => None,
+        }
+    }
+
+    /// Puts a free page to an address that is open. `false`, and nothing has changed, if none is free.
+    pub(crate) fn touch(&mut self, address: usize) -> bool {
+        let Some((access, _)) = self.extent_open_at(address).filter(|_| self.free_pages > 0) else {
+            return false;
+        };
+        let page = address - address % PAGE_BYTES;
+        self.cut_out(page..page + PAGE_BYTES);
+        // Who touches one page after the other gets the first free ones, in a row: one extent.
+        self.bind(page..page + PAGE_BYTES, access)
     }
 
     /// Forgets what is there of a span. Its pages are free.
@@ -169,17 +252,19 @@ impl Extents {
 
     /// Changes what may be done with all that is there of a span.
     pub(crate) fn set_access(&mut self, span: Range<usize>, access: Access) {
-        for Part { at, pages, .. } in self.cut_out(span.clone()) {
-            self.put(
-                at.start,
-                Extent { bytes: at.len(), access, first_page: pages.map(|pages| pages.start) },
-            );
+        for Part { at, pages, open, .. } in self.cut_out(span.clone()) {
+            let stands = match (pages, open) {
+                (Some(pages), _) => Stands::Pages(pages.start),
+                (None, Some(if_full)) => Stands::Open(if_full),
+                (None, None) => Stands::Reserved,
+            };
+            self.put(at.start, Extent { bytes: at.len(), access, stands });
         }
         self.join(span);
     }
 
     fn put(&mut self, at: usize, extent: Extent) {
-        if let Some(page) = extent.first_page {
+        if let Some(page) = extent.first_page() {
             self.by_page.insert(page, at);
         }
         self.extents.insert(at, extent);
@@ -187,7 +272,7 @@ impl Extents {
 
     fn take_out(&mut self, at: usize) -> Option<Extent> {
         let extent = self.extents.remove(&at)?;
-        if let Some(page) = extent.first_page {
+        if let Some(page) = extent.first_page() {
             self.by_page.remove(&page);
         }
         Some(extent)
@@ -242,6 +327,8 @@ mod tests {
     enum Step {
         Bind(Range<usize>),
         Reserve(Range<usize>),
+        Open(Range<usize>),
+        Touch(usize),
         Remove(Range<usize>),
         SetAccess(Range<usize>, bool),
     }
@@ -252,6 +339,8 @@ mod tests {
         prop_oneof![
             3 => span().prop_map(Step::Bind),
             1 => span().prop_map(Step::Reserve),
+            2 => span().prop_map(Step::Open),
+            3 => (0..ADDRESSES).prop_map(Step::Touch),
             2 => span().prop_map(Step::Remove),
             2 => (span(), any::<bool>()).prop_map(|(span, writes)| Step::SetAccess(span, writes)),
         ]
@@ -265,8 +354,9 @@ mod tests {
         span.start * PAGE_BYTES..span.end * PAGE_BYTES
     }
 
-    /// What a page of addresses is: which page stands there, and whether it may be written.
-    type Model = BTreeMap<usize, (Option<u64>, bool)>;
+    /// What a page of addresses is: which page stands there (`MAX` if that is not known), whether it may be written, and whether
+    /// it is open.
+    type Model = BTreeMap<usize, (Option<u64>, bool, bool)>;
 
     /// Compares every address and every page; keeps which page was found where.
     fn compare(extents: &Extents, model: &mut Model) -> Result<(), TestCaseError> {
@@ -275,7 +365,10 @@ mod tests {
             let span = bytes(&(address..address + 1));
             let found = extents.parts(span.clone());
             prop_assert_eq!(found.len(), usize::from(model.contains_key(&address)));
-            let Some((page, writes)) = model.get_mut(&address) else { continue };
+            let Some((page, writes, is_open)) = model.get_mut(&address) else { continue };
+            prop_assert!(!*is_open || page.is_none());
+            prop_assert_eq!(found[0].open, is_open.then_some(IfFull::Spill));
+            prop_assert_eq!(extents.open_at(span.start), (*is_open && *writes).then_some(IfFull::Spill));
             prop_assert!(found[0].at == span && found[0].access == access(*writes));
             let stands = found[0].pages.as_ref().map(|pages| pages.start);
             prop_assert_eq!(stands.is_some(), page.is_some());
@@ -295,6 +388,16 @@ mod tests {
         Ok(())
     }
 
+    /// A page comes to what is open, if one is free.
+    fn touch(extents: &mut Extents, model: &mut Model, address: usize) -> Result<(), TestCaseError> {
+        let state = model.get_mut(&address).filter(|(_, _, is_open)| *is_open && extents.free_pages() > 0);
+        prop_assert_eq!(extents.touch(address * PAGE_BYTES + 7), state.is_some());
+        if let Some((page, _, is_open)) = state {
+            (*page, *is_open) = (Some(u64::MAX), false);
+        }
+        Ok(())
+    }
+
     proptest! {
         #[test]
         fn every_page_stands_at_one_address_at_most_and_stays_there(steps in prop::collection::vec(step(), 1..40)) {
@@ -307,16 +410,23 @@ mod tests {
                             let room = extents.free_pages() >= span.len();
                             prop_assert_eq!(extents.bind(bytes(&span), Access::READ_WRITE), room);
                             if room {
-                                model.extend(span.map(|address| (address, (Some(u64::MAX), true))));
+                                model.extend(span.map(|address| (address, (Some(u64::MAX), true, false))));
                             }
                         }
                     }
                     Step::Reserve(span) => {
                         if span.clone().all(|address| !model.contains_key(&address)) {
                             extents.reserve(bytes(&span), Access::NONE);
-                            model.extend(span.map(|address| (address, (None, false))));
+                            model.extend(span.map(|address| (address, (None, false, false))));
                         }
                     }
+                    Step::Open(span) => {
+                        if span.clone().all(|address| !model.contains_key(&address)) {
+                            extents.open(bytes(&span), Access::READ_WRITE, IfFull::Spill);
+                            model.extend(span.map(|address| (address, (None, true, true))));
+                        }
+                    }
+                    Step::Touch(address) => touch(&mut extents, &mut model, address)?,
                     Step::Remove(span) => {
                         extents.remove(bytes(&span));
                         model.retain(|address, _| !span.contains(address));
@@ -331,6 +441,16 @@ mod tests {
                 compare(&extents, &mut model)?;
             }
         }
+    }
+
+    #[test]
+    fn what_is_touched_in_a_row_is_one() {
+        let mut extents = Extents::new(8);
+        extents.open(bytes(&(10..20)), Access::READ_WRITE, IfFull::End);
+        assert!(
+            (10..18).all(|address| extents.touch(address * PAGE_BYTES)) && !extents.touch(18 * PAGE_BYTES)
+        );
+        assert_eq!((extents.extents.len(), extents.by_page.len()), (2, 1));
     }
 
     #[test]

@@ -75,13 +75,18 @@ pub(crate) fn abort(failure: &Failure) -> ! {
 
 /// Ends the process with one line. It allocates nothing and takes no lock.
 pub(crate) fn end(why: &dyn fmt::Display) -> ! {
+    say(&format_args!("{why}; the process ends here, not to go on with wrong data"));
+    std::process::abort()
+}
+
+/// Says one line. It allocates nothing and takes no lock.
+pub(crate) fn say(what: &dyn fmt::Display) {
     let mut line = Line { bytes: [0; 512], len: 0 };
     // What does not fit is left out.
-    let _ = writeln!(line, "lethe-pager: {why}; the process ends here, not to go on with wrong data");
+    let _ = writeln!(line, "lethe-pager: {what}");
     line.bytes[line.bytes.len() - 1] = b'\n';
     // Nobody is left to be told if standard error is gone.
     let _ = rustix::io::write(rustix::stdio::stderr(), &line.bytes[..line.len]);
-    std::process::abort()
 }
 
 struct Line {

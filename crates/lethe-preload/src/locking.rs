@@ -4,7 +4,7 @@
 use crate::mappings::{programs, span};
 use crate::region_pages::{PAGE, pages};
 use crate::say::fail;
-use lethe_pager::addresses::{Known, KnownPart, MappingError};
+use lethe_pager::addresses::{KnownPart, MappingError};
 use libc::{c_int, c_uint, c_void, size_t};
 
 /// Calls the kernel for what is not paged of a span.
@@ -12,7 +12,7 @@ fn others(at: *const c_void, len: size_t, act: impl Fn(usize, usize) -> c_int, p
     let Some(pages) = programs() else { return act(at as usize, len) };
     let begin = at as usize & !(PAGE - 1);
     for KnownPart { at: part, known, .. } in pages.region().known(begin..span(at.cast_mut(), len).end) {
-        if known == Known::Paged || pages.is_heap(part.clone()) {
+        if known.is_paged() || pages.is_heap(part.clone()) {
             if paged != 0 {
                 fail(paged);
                 return -1;

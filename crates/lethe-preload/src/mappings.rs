@@ -144,7 +144,7 @@ unsafe extern "C" fn pkey_mprotect(at: *mut c_void, len: size_t, protection: c_i
         // SAFETY: the same call by its other name.
         return unsafe { mprotect(at, len, protection) };
     }
-    if pages.is_heap(span(at, len)) || any(pages, span(at, len), Known::Paged) {
+    if pages.is_heap(span(at, len)) || is_paged(pages, span(at, len)) {
         // As a kernel that has no key to give: paged memory moves between addresses without one.
         fail(libc::EINVAL);
         return -1;
@@ -155,8 +155,8 @@ unsafe extern "C" fn pkey_mprotect(at: *mut c_void, len: size_t, protection: c_i
     done.unwrap_or(-1)
 }
 
-fn any(pages: &RegionPages, span: Range<usize>, known: Known) -> bool {
-    pages.region().known(span).iter().any(|part| part.known == known)
+fn is_paged(pages: &RegionPages, span: Range<usize>) -> bool {
+    pages.region().known(span).iter().any(|part| part.known.is_paged())
 }
 
 #[unsafe(no_mangle)]
@@ -183,31 +183,40 @@ unsafe extern "C" fn mremap(
         let moved = unsafe { pages.region().replace(replaced, move || succeeded(kernels())) };
         return moved.unwrap_or(libc::MAP_FAILED);
     }
-    let [part] = &known[..] else { return refused(libc::EFAULT) };
+    let first = &known[0];
+    let is_one = |part: &KnownPart| part.known.is_paged() && part.access == first.access;
+    if known.len() > 1 && !known.iter().all(is_one) {
+        return refused(libc::EFAULT);
+    }
     let overlaps = fixed && (target as usize) < at as usize + had && (at as usize) < target as usize + wanted;
     let valid = wanted > 0 && (at as usize).is_multiple_of(PAGE) && flags & libc::MREMAP_DONTUNMAP == 0;
     if !valid || overlaps || fixed && flags & libc::MREMAP_MAYMOVE == 0 {
         return refused(libc::EINVAL);
     }
     // SAFETY: as the program promises it to the kernel.
-    match unsafe { resize(pages, part, wanted, flags, target) } {
+    match unsafe { resize(pages, &known, wanted, flags, target) } {
         Ok(at) => at.cast(),
         Err(error) => refused(errno(pages, error, wanted)),
     }
 }
 
 /// # Safety
-/// As `mremap` of this part, which is the region's.
+/// As `mremap` of these parts, which are the region's and follow one another. All are paged, with the same rights; or it is
+/// one.
 unsafe fn resize(
     pages: &RegionPages,
-    part: &KnownPart,
+    parts: &[KnownPart],
     wanted: usize,
     flags: c_int,
     target: *mut c_void,
 ) -> Result<*mut u8, MappingError> {
-    let (region, had, at) = (pages.region(), part.at.len(), part.at.start as *mut u8);
+    let (region, access) = (pages.region(), parts[0].access);
+    let all = parts[0].at.start..parts[parts.len() - 1].at.end;
+    let (had, at) = (all.len(), all.start as *mut u8);
+    let is_open = parts.iter().any(|part| part.known == Known::Open);
     let fixed = flags & libc::MREMAP_FIXED != 0;
     let map = |at: usize, bytes, access, flags: c_int| {
+        let flags = flags | if is_open { libc::MAP_NORESERVE } else { 0 };
         let wanted = Wanted { at, bytes, access, flags: flags as u32 };
         // SAFETY: the caller's promise.
         unsafe { region.map(wanted) }
@@ -215,13 +224,13 @@ unsafe fn resize(
     if !fixed && wanted <= had {
         if wanted < had {
             // SAFETY: the caller's promise.
-            unsafe { region.unmap(part.at.start + wanted..part.at.end)? };
+            unsafe { region.unmap(all.start + wanted..all.end)? };
         }
         return Ok(at);
     }
     if !fixed {
         // In its place, if there is room behind it.
-        let more = map(part.at.end, wanted - had, part.access, libc::MAP_FIXED_NOREPLACE);
+        let more = map(all.end, wanted - had, access, libc::MAP_FIXED_NOREPLACE);
         if flags & libc::MREMAP_MAYMOVE == 0 || !matches!(more, Err(MappingError::System(_))) {
             return more.map(|_| at).map_err(|error| match error {
                 MappingError::Full => error,
@@ -230,23 +239,28 @@ unsafe fn resize(
         }
     }
     let (to, fixing) = if fixed { (target, libc::MAP_FIXED) } else { (null_mut(), 0) };
-    if part.known == Known::Reserved {
-        let moved = map(to as usize, wanted, part.access, fixing)?;
+    if parts[0].known == Known::Reserved {
+        let moved = map(to as usize, wanted, access, fixing)?;
         // SAFETY: the caller's promise.
-        unsafe { region.unmap(part.at.clone())? };
+        unsafe { region.unmap(all)? };
         return Ok(moved);
     }
     let moved = map(to as usize, wanted, Access::READ_WRITE, fixing)?;
     // SAFETY: the caller's promise; both are live, apart from one another, and at least that long.
     unsafe {
-        if part.access == Access::NONE {
-            region.protect(part.at.clone(), Access::READ)?;
+        if access == Access::NONE {
+            region.protect(all.clone(), Access::READ)?;
         }
-        copy_nonoverlapping(at, moved, had.min(wanted));
-        if part.access != Access::READ_WRITE {
-            region.protect(moved as usize..moved as usize + wanted, part.access)?;
+        // What was not touched yet holds zeros there too.
+        for part in parts.iter().filter(|part| part.known == Known::Paged) {
+            let from = part.at.start - all.start;
+            let len = part.at.len().min(wanted.saturating_sub(from));
+            copy_nonoverlapping(at.add(from), moved.add(from.min(wanted)), len);
         }
-        region.unmap(part.at.clone())?;
+        if access != Access::READ_WRITE {
+            region.protect(moved as usize..moved as usize + wanted, access)?;
+        }
+        region.unmap(all)?;
     }
     Ok(moved)
 }
@@ -261,7 +275,7 @@ unsafe extern "C" fn madvise(at: *mut c_void, len: size_t, advice: c_int) -> c_i
     };
     let mut failed = None;
     for KnownPart { at: part, known, .. } in pages.region().known(span(at, len)) {
-        let done = if known == Known::Paged {
+        let done = if known.is_paged() {
             // SAFETY: as the program promises it to the kernel.
             unsafe { advise(pages, part, advice) }
         } else if pages.is_heap(part.clone()) {

@@ -7,7 +7,7 @@ use crate::region_pages::pages;
 use crate::report;
 use crate::say::fail;
 use lethe_pager::access::Access;
-use lethe_pager::addresses::{Known, KnownPart};
+use lethe_pager::addresses::KnownPart;
 use libc::{c_int, c_long};
 
 /// Times that a page is brought in before the operation. Other threads may evict it in between.
@@ -71,7 +71,7 @@ fn has_two(operation: c_int) -> bool {
 /// # Safety
 /// If the address is paged, it is one of the program's futexes.
 unsafe fn touch(at: usize) -> bool {
-    let is_known = |part: &KnownPart| part.known == Known::Paged && part.access != Access::NONE;
+    let is_known = |part: &KnownPart| part.known.is_paged() && part.access != Access::NONE;
     let is_paged = at.is_multiple_of(4)
         && at < usize::MAX - 4
         && pages().is_some_and(|pages| pages.region().known(at..at + 4).iter().any(is_known));

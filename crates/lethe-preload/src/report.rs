@@ -163,7 +163,9 @@ fn finish(counters: Counters) {
 
 fn note_unpaged() {
     if let (Some(board), Some(bytes)) = (BOARD.get(), unpaged::bytes()) {
-        board.unpaged_bytes.store(bytes, Ordering::Relaxed);
+        // Stacks that have outgrown the region lie among its mappings.
+        let spilt = pages().map_or(0, |pages| pages.region().spilt_pages() * PAGE as u64);
+        board.unpaged_bytes.store(bytes + spilt, Ordering::Relaxed);
     }
 }
 

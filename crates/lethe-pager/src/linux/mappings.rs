@@ -10,8 +10,8 @@
 use super::pages::Pages;
 use super::paging::Inner;
 use crate::access::Access;
-use crate::extents::{Part, Place};
-use crate::failure::{Failure, abort};
+use crate::extents::{IfFull, Part, Place};
+use crate::failure::{Failure, PagingError, abort};
 use crate::options::PAGE_BYTES;
 use crate::private::guard;
 use rustix::io::Errno;
@@ -59,7 +59,11 @@ impl Inner {
         let Wanted { at, bytes, access, flags } = wanted;
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::NOMEM)?;
         let flags = MapFlags::from_bits_retain(flags);
-        if is_paged(access) {
+        // Who asks for it will touch little of it: pages come at a touch. For a stack, there is no other way to say that
+        // there are none.
+        let if_full = if flags.contains(MapFlags::STACK) { IfFull::Spill } else { IfFull::End };
+        let open = flags.contains(MapFlags::NORESERVE).then_some(if_full);
+        if is_paged(access) && open.is_none() {
             let replaces = flags.contains(MapFlags::FIXED) && !flags.contains(MapFlags::FIXED_NOREPLACE);
             let span = if replaces { at..at.checked_add(bytes).ok_or(Errno::NOMEM)? } else { 0..0 };
             self.check_room(bytes, self.pages.extents.parts(span).iter().map(paged_bytes).sum())?;
@@ -74,7 +78,7 @@ impl Inner {
         let span = mapped as usize..mapped as usize + bytes;
         self.forget(span.clone());
         if is_paged(access) {
-            if let Err(error) = self.adopt(span.clone(), access) {
+            if let Err(error) = self.adopt(span.clone(), access, open) {
                 // SAFETY: it was mapped just now, and nobody knows of it.
                 let _ = unsafe { rustix::mm::munmap(mapped, bytes) };
                 return Err(error);
@@ -98,7 +102,7 @@ impl Inner {
         }
         let span = whole_pages(span);
         let parts = self.pages.extents.parts(span.clone());
-        let is_reserved = |part: &&Part| part.pages.is_none();
+        let is_reserved = |part: &&Part| part.pages.is_none() && part.open.is_none();
         if is_paged(access) {
             self.check_room(parts.iter().filter(is_reserved).map(|part| part.at.len()).sum(), 0)?;
         }
@@ -116,11 +120,17 @@ impl Inner {
         if let Some(pages) = part.pages {
             return self.protect_pages(span, pages, part.access, access);
         }
+        if part.open.is_some() {
+            self.check_protection(access)?;
+            protect(span.clone(), access)?;
+            self.pages.extents.set_access(span, access);
+            return Ok(());
+        }
         if is_paged(access) {
             self.pages.extents.remove(span.clone());
             // What it may show to readers is the kernel's page of zeros, of which no fault would tell.
             self.pages.drop_memory(span.clone())?;
-            return self.adopt(span.clone(), access).inspect_err(|_| {
+            return self.adopt(span.clone(), access, None).inspect_err(|_| {
                 self.pages.extents.reserve(span, part.access);
             });
         }
@@ -140,9 +150,7 @@ impl Inner {
         before: Access,
         access: Access,
     ) -> Result<(), MappingError> {
-        if access.writes() && access != Access::READ_WRITE && !self.pages.can_protect() {
-            return Err(Errno::ACCESS.into());
-        }
+        self.check_protection(access)?;
         if access == before {
             return Ok(protect(span, access)?);
         }
@@ -166,6 +174,12 @@ impl Inner {
         Ok(())
     }
 
+    /// Where stores cannot be made to wait, a page may be written only if it moves.
+    fn check_protection(&self, access: Access) -> Result<(), MappingError> {
+        let is_refused = access.writes() && access != Access::READ_WRITE && !self.pages.can_protect();
+        if is_refused { Err(Errno::ACCESS.into()) } else { Ok(()) }
+    }
+
     /// Gives up what is there of a span: its pages are free, and whoever gets them next finds zeros.
     pub(crate) fn forget(&mut self, span: Range<usize>) {
         let span = whole_pages(span);
@@ -177,11 +191,36 @@ impl Inner {
         }
     }
 
-    /// Gives up what the pages of a span hold.
+    /// Gives up what is held there of a span.
     pub(crate) fn discard_at(&mut self, span: Range<usize>) {
-        for pages in self.pages.extents.parts(whole_pages(span)).into_iter().filter_map(|part| part.pages) {
-            self.discard(pages);
+        for Part { at, pages, open, .. } in self.pages.extents.parts(whole_pages(span)) {
+            if let Some(pages) = pages {
+                self.discard(pages);
+            } else if open == Some(IfFull::Spill) {
+                // It may have been spilt. The kernel takes this advice of what is mapped.
+                let _ = self.pages.drop_memory(at);
+            }
         }
+    }
+
+    /// Leaves what is paged of a span to the kernel, as it is.
+    pub(crate) fn expose(&mut self, span: Range<usize>) -> Result<(), PagingError> {
+        for at in whole_pages(span).step_by(PAGE_BYTES) {
+            let here = at..at + PAGE_BYTES;
+            let part = self.pages.extents.parts(here.clone()).pop();
+            let is_paged = |part: &Part| part.access == Access::READ_WRITE && part.is_paged();
+            let Some(part) = part.filter(is_paged) else { continue };
+            if let Some(pages) = part.pages {
+                self.fault(pages.start)?;
+            }
+            // What was never touched, or has lost its memory, holds zeros.
+            let page = ptr::with_exposed_provenance_mut(at);
+            self.pages.give_zeros(page, false).map_err(PagingError::Frames)?;
+            // Its memory stays; what was in the region is given up.
+            self.forget(here.clone());
+            self.pages.extents.open(here, part.access, IfFull::Spill);
+        }
+        Ok(())
     }
 
     /// Puts free pages to addresses of the region's own.
@@ -212,9 +251,16 @@ impl Inner {
     }
 
     /// Pages a span without pages, which nobody can write to yet, and lets it be used.
-    fn adopt(&mut self, span: Range<usize>, access: Access) -> Result<(), MappingError> {
+    fn adopt(
+        &mut self,
+        span: Range<usize>,
+        access: Access,
+        open: Option<IfFull>,
+    ) -> Result<(), MappingError> {
         self.pages.watch(span.clone())?;
-        if !self.pages.extents.bind(span.clone(), access) {
+        if let Some(if_full) = open {
+            self.pages.extents.open(span.clone(), access, if_full);
+        } else if !self.pages.extents.bind(span.clone(), access) {
             return Err(MappingError::Full);
         }
         protect(span.clone(), access).inspect_err(|_| self.pages.extents.remove(span))?;

@@ -9,6 +9,7 @@ use crate::private::PrivateMapping;
 use libc::{c_uint, ucontext_t};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -46,6 +47,12 @@ impl OwnStack {
         let switch = Switch { caller: MaybeUninit::zeroed(), begin: MaybeUninit::zeroed(), errand };
         let memory = PrivateMapping::new(PAGE_BYTES, BYTES, PAGE_BYTES)?;
         Ok(OwnStack { memory, switch: Mutex::new(Box::new(switch)) })
+    }
+
+    /// Where it is.
+    pub(crate) fn addresses(&self) -> Range<usize> {
+        let begin = self.memory.second() as usize;
+        begin..begin + self.memory.second_bytes()
     }
 
     /// Does something there. The caller blocks all signals; `act` borrows nothing that is on the caller's stack.
@@ -112,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_done_there_lies_there_and_answers_and_panics_come_back() {
         let stack = OwnStack::new().unwrap();
-        let all = stack.memory.second() as usize..stack.memory.second() as usize + BYTES;
+        let all = stack.addresses();
         for round in 0..3 {
             let here = stack.run(move || {
                 let local = round;

@@ -6,7 +6,8 @@ use super::own_stack::OwnStack;
 use super::pages::Pages;
 use super::signals::Blocked;
 use crate::after_fault::AfterFault;
-use crate::failure::{Failure, OnFailure, PagingError, Verdict, abort};
+use crate::extents::IfFull;
+use crate::failure::{Failure, OnFailure, PagingError, Verdict, abort, end, say};
 use crate::fault::counters::Counters;
 use crate::fault::path::{FaultPath, Served};
 use crate::options::{Options, PAGE_BYTES};
@@ -14,6 +15,7 @@ use lethe_core::oram::Oram;
 use lethe_seal::pages::PageError;
 use rustix::io::Errno;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A fault path over whatever scheme.
@@ -67,13 +69,39 @@ pub(crate) struct Inner {
     pub(crate) pages: Pages,
     /// Off-line work failed with this: whoever touches an absent page next is told.
     failed_idle: Option<PagingError>,
+    /// Pages that came in the clear, because none was free.
+    spilt: Arc<AtomicU64>,
 }
 
 impl Inner {
-    fn fault(&mut self, page: u64) -> Result<Served, PagingError> {
+    pub(super) fn fault(&mut self, page: u64) -> Result<Served, PagingError> {
         match self.failed_idle.take() {
             Some(error) => Err(error),
             None => self.faults.fault(page, &mut self.pages),
+        }
+    }
+
+    /// The page at an address. One comes there, if it is open.
+    fn page_at(&mut self, address: usize) -> Option<u64> {
+        let extents = &mut self.pages.extents;
+        if let Some(if_full) = extents.open_at(address)
+            && !extents.touch(address)
+        {
+            match if_full {
+                IfFull::End => end(&Overdrawn),
+                IfFull::Spill => self.spill(address),
+            }
+        }
+        self.pages.extents.page_at(address)
+    }
+
+    fn spill(&mut self, address: usize) {
+        let page = std::ptr::with_exposed_provenance_mut(address & !(PAGE_BYTES - 1));
+        match self.pages.give_zeros(page, false) {
+            Ok(true) if self.spilt.fetch_add(1, Ordering::Relaxed) == 0 => say(&SPILT),
+            // It may have memory by now: another thread has touched it, too.
+            Ok(_) => {}
+            Err(error) => end(&error),
         }
     }
 
@@ -82,6 +110,17 @@ impl Inner {
         self.failed_idle = self.faults.idle(&self.pages).err();
     }
 }
+
+/// Memory was promised at a touch, and none is left.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the program has touched more of what it mapped with MAP_NORESERVE than there are pages; it needs more untrusted memory"
+)]
+struct Overdrawn;
+
+/// Memory was promised at a touch, and comes from elsewhere.
+const SPILT: &str = "a stack has grown beyond the paged memory, and lies in the clear from there on; it needs more \
+                     untrusted memory";
 
 /// A region, as its faults see it.
 pub(crate) struct Paging {
@@ -95,6 +134,7 @@ pub(crate) struct Paging {
     owes: AtomicBool,
     /// Begins and ends of faults so far. A hint, too.
     bustle: AtomicU64,
+    spilt: Arc<AtomicU64>,
     on_failure: OnFailure,
     after_fault: AfterFault,
     has_second_process: bool,
@@ -108,7 +148,8 @@ impl Paging {
         options: &Options,
     ) -> Result<Self, Errno> {
         let owes = AtomicBool::new(faults.owed() > 0);
-        let inner = Inner { faults, pages, failed_idle: None };
+        let spilt = Arc::new(AtomicU64::new(0));
+        let inner = Inner { faults, pages, failed_idle: None, spilt: Arc::clone(&spilt) };
         Ok(Paging {
             inner: Lock::new(inner),
             #[cfg(target_env = "gnu")]
@@ -117,6 +158,7 @@ impl Paging {
             pages: options.pages,
             owes,
             bustle: AtomicU64::new(0),
+            spilt,
             on_failure: options.on_failure.clone(),
             after_fault: options.after_fault.clone(),
             has_second_process: options.scheme.manner(options).is_some(),
@@ -128,7 +170,7 @@ impl Paging {
     pub(crate) fn serve(&self, address: usize) -> Result<(), Verdict> {
         self.bustle.fetch_add(1, Ordering::Relaxed);
         let served = self.inner.with(|inner| {
-            let served = match inner.pages.extents.page_at(address) {
+            let served = match inner.page_at(address) {
                 Some(page) => inner.fault(page).map_err(|error| Failure { page, error }),
                 None => self.missed(inner, address),
             };
@@ -200,18 +242,41 @@ impl Paging {
     /// For what the application asks: its signal handlers may touch the region, and must not while it holds the lock. Nor
     /// must the thread itself, whose stack may be paged: `act` owns what it needs.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut Inner) -> R) -> R {
-        let _blocked = Blocked::all();
         let inner = &self.inner;
+        self.aside(move || inner.with(act))
+    }
+
+    /// For what else the threads that serve faults may wait for.
+    pub(crate) fn aside<R>(&self, act: impl FnOnce() -> R) -> R {
+        let _blocked = Blocked::all();
         #[cfg(target_env = "gnu")]
-        return self.stack.run(move || inner.with(act));
+        return self.stack.run(act);
         // No other C library has the calls that change a stack.
         #[cfg(not(target_env = "gnu"))]
-        inner.with(act)
+        act()
+    }
+
+    pub(crate) fn spilt(&self) -> u64 {
+        self.spilt.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn errand_stack(&self) -> Range<usize> {
+        #[cfg(target_env = "gnu")]
+        return self.stack.addresses();
+        #[cfg(not(target_env = "gnu"))]
+        Range::default()
     }
 
     pub(crate) fn discard(&self, range: Range<u64>) {
         let page = range.start;
         if let Err(error) = self.with(move |inner| inner.faults.discard(range, &mut inner.pages)) {
+            abort(&Failure { page, error });
+        }
+    }
+
+    pub(crate) fn expose(&self, span: Range<usize>) {
+        let page = 0;
+        if let Err(error) = self.with(move |inner| inner.expose(span)) {
             abort(&Failure { page, error });
         }
     }
