@@ -163,8 +163,17 @@ impl Region {
     /// Runs something while no thread is bound to a processor on the region's behalf
     /// ([`HandlerProcessor::Together`](crate::options::HandlerProcessor)): a program that it starts inherits nothing.
     pub fn free_threads<R>(&self, act: impl FnOnce() -> R) -> R {
-        let _free = self.binding.free();
+        let binding = Arc::clone(&self.binding);
+        // The handler thread waits for whoever binds.
+        let _free = self.paging.aside(move || binding.free());
         act()
+    }
+
+    /// The addresses of the stack on which threads of the program do what they ask of the region. There they may hold what
+    /// faults need: an allocator must not let them wait for a thread that may fault. Empty where the C library cannot
+    /// change stacks.
+    pub fn errand_stack(&self) -> Range<usize> {
+        self.paging.errand_stack()
     }
 
     /// Steps of off-line work that are still owed. Without faults it comes to 0 by itself.

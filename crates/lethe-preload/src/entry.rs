@@ -11,28 +11,15 @@ use std::ptr::{copy_nonoverlapping, null_mut};
 /// dlmalloc's least alignment.
 const ALIGNMENT: usize = 2 * size_of::<usize>();
 
-/// Runs one expression on the heap that new memory of the calling thread comes from.
-macro_rules! on_heap_for_new {
-    ($heap:ident => $do:expr) => {
+/// Runs one expression on the heap of the program, or another on this library's own, whichever new memory of the calling thread
+/// comes from.
+macro_rules! for_new {
+    ($heap:ident => $paged:expr, $private:expr) => {
         if pages().is_some() && !is_own() {
             let mut $heap = paged_heap::heap();
-            $do
+            $paged
         } else {
-            let mut $heap = private_heap::heap();
-            $do
-        }
-    };
-}
-
-/// Runs one expression on the heap that the pointer came from.
-macro_rules! on_heap_of {
-    ($at:expr, $heap:ident => $do:expr) => {
-        if is_paged($at) {
-            let mut $heap = paged_heap::heap();
-            $do
-        } else {
-            let mut $heap = private_heap::heap();
-            $do
+            $private
         }
     };
 }
@@ -52,7 +39,7 @@ fn given(at: *mut u8) -> *mut c_void {
 ///
 /// # Safety
 /// `at` is a live block of one of the two heaps.
-unsafe fn room(at: *mut c_void) -> usize {
+pub(crate) unsafe fn room(at: *mut c_void) -> usize {
     // SAFETY: the word before a live block is dlmalloc's.
     let head = unsafe { *at.cast::<usize>().sub(1) };
     // A block of its own mapping has neither of the two in-use flags, and one word more of overhead.
@@ -63,14 +50,14 @@ unsafe fn room(at: *mut c_void) -> usize {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn malloc(size: size_t) -> *mut c_void {
     // SAFETY: any size may be asked for.
-    given(unsafe { on_heap_for_new!(heap => heap.c_malloc(size)) })
+    given(unsafe { for_new!(heap => heap.c_malloc(size), private_heap::malloc(size)) })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn calloc(count: size_t, size: size_t) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else { return given(null_mut()) };
     // SAFETY: any size may be asked for.
-    given(unsafe { on_heap_for_new!(heap => heap.calloc(bytes, ALIGNMENT)) })
+    given(unsafe { for_new!(heap => heap.calloc(bytes, ALIGNMENT), private_heap::calloc(bytes, ALIGNMENT)) })
 }
 
 #[unsafe(no_mangle)]
@@ -79,7 +66,13 @@ unsafe extern "C" fn free(at: *mut c_void) {
         // Programs look at what failed after they have cleaned up.
         let errno = errno();
         // SAFETY: the caller gives back what it was given.
-        unsafe { on_heap_of!(at, heap => heap.c_free(at.cast())) }
+        unsafe {
+            if is_paged(at) {
+                paged_heap::heap().c_free(at.cast());
+            } else {
+                private_heap::free(at.cast());
+            }
+        }
         fail(errno);
     }
 }
@@ -93,7 +86,13 @@ unsafe extern "C" fn realloc(at: *mut c_void, size: size_t) -> *mut c_void {
     let stays = is_paged(at) || pages().is_none() || is_own();
     if stays {
         // SAFETY: the caller resizes what it was given.
-        return given(unsafe { on_heap_of!(at, heap => heap.c_realloc(at.cast(), size)) });
+        return given(unsafe {
+            if is_paged(at) {
+                paged_heap::heap().c_realloc(at.cast(), size)
+            } else {
+                private_heap::realloc(at.cast(), size)
+            }
+        });
     }
     // It was given before the region stood: from now on it is paged.
     // SAFETY: both blocks are live, apart from one another, and hold that much.
@@ -120,7 +119,9 @@ unsafe extern "C" fn reallocarray(at: *mut c_void, count: size_t, size: size_t) 
 unsafe extern "C" fn memalign(alignment: size_t, size: size_t) -> *mut c_void {
     let Some(alignment) = alignment.checked_next_power_of_two() else { return given(null_mut()) };
     // SAFETY: the alignment is a power of two.
-    given(unsafe { on_heap_for_new!(heap => heap.c_memalign(alignment, size)) })
+    given(unsafe {
+        for_new!(heap => heap.c_memalign(alignment, size), private_heap::memalign(alignment, size))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -169,5 +170,5 @@ unsafe extern "C" fn malloc_usable_size(at: *mut c_void) -> size_t {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn malloc_trim(pad: size_t) -> c_int {
     // SAFETY: any pad may be asked for.
-    c_int::from(unsafe { on_heap_for_new!(heap => heap.trim(pad)) })
+    c_int::from(unsafe { for_new!(heap => heap.trim(pad), private_heap::trim(pad)) })
 }

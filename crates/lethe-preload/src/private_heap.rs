@@ -3,11 +3,23 @@
 //! Position map, buffers of pages in the clear and keys lie in it. As the resident pages, it is kept out of core dumps
 //! and, where the limit on locked memory allows it, out of swap. It is not kept from children: until the region stands
 //! the program may `fork`, and afterwards that is refused.
+//!
+//! Whoever serves faults, or holds what serving them needs, must not wait for a thread of the program: the stack of that one
+//! may be paged, and the thread wait for a fault while it has the heap. So there are two heaps. Where the first is taken,
+//! whoever must not wait gets new memory from the second, which the program's threads never take; and what is freed
+//! while its heap cannot be had is left to the next who has it.
 
+use crate::entry::room;
+use crate::own_threads::is_own;
+use crate::region_pages::is_on_errand;
 use dlmalloc::{Allocator, Dlmalloc};
 use std::alloc::{GlobalAlloc, Layout};
-use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::ptr::{copy_nonoverlapping, null_mut};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+/// Addresses of the second heap. Only what is used takes memory.
+const SECOND_BYTES: usize = 1 << 32;
 
 /// Pages from the kernel. `libc::mmap` would be the program's, which gives paged memory.
 struct KernelPages;
@@ -15,16 +27,12 @@ struct KernelPages;
 // SAFETY: each region comes fresh from the kernel and is given back at most once.
 unsafe impl Allocator for KernelPages {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: asks for new pages wherever there is room.
-        let at =
-            unsafe { libc::syscall(libc::SYS_mmap, 0_usize, size, protection, flags, -1_isize, 0_usize) };
-        if at == -1 {
-            return (null_mut(), 0, 0);
+        let at = from_kernel(size, 0);
+        if at.is_null() {
+            return (at, 0, 0);
         }
-        keep_private(at as *mut u8, size);
-        (at as *mut u8, size, 0)
+        keep_private(at, size);
+        (at, size, 0)
     }
 
     fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
@@ -54,20 +62,235 @@ unsafe impl Allocator for KernelPages {
     }
 }
 
-/// Locked is what is touched, when it is touched. Where either is not to be had, the memory is as good as any other.
-fn keep_private(at: *mut u8, size: usize) {
-    // SAFETY: a new mapping of ours; neither call changes what it holds.
-    unsafe {
-        libc::syscall(libc::SYS_madvise, at, size, libc::MADV_DONTDUMP);
-        libc::syscall(libc::SYS_mlock2, at, size, libc::MLOCK_ONFAULT);
+/// The second heap's pages: its addresses in their order.
+struct SecondPages;
+
+/// The first of its addresses, and how many of them are in use.
+static SECOND_AT: AtomicUsize = AtomicUsize::new(0);
+static SECOND_USED: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: each run of pages is given once.
+unsafe impl Allocator for SecondPages {
+    fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
+        // Whoever is here has the heap's lock.
+        if SECOND_AT.load(Ordering::Acquire) == 0 {
+            let at = from_kernel(SECOND_BYTES, libc::MAP_NORESERVE);
+            if at.is_null() {
+                return (at, 0, 0);
+            }
+            keep_out_of_dumps(at, SECOND_BYTES);
+            SECOND_AT.store(at as usize, Ordering::Release);
+        }
+        let used = SECOND_USED.load(Ordering::Relaxed);
+        let Some(uses) = used.checked_add(size).filter(|uses| *uses <= SECOND_BYTES) else {
+            return (null_mut(), 0, 0);
+        };
+        SECOND_USED.store(uses, Ordering::Relaxed);
+        let at = (SECOND_AT.load(Ordering::Relaxed) + used) as *mut u8;
+        keep_private(at, size);
+        (at, size, 0)
+    }
+
+    fn remap(&self, _: *mut u8, _: usize, _: usize, _: bool) -> *mut u8 {
+        null_mut()
+    }
+
+    fn free_part(&self, _: *mut u8, _: usize, _: usize) -> bool {
+        false
+    }
+
+    fn free(&self, _: *mut u8, _: usize) -> bool {
+        false
+    }
+
+    fn can_release_part(&self, _: u32) -> bool {
+        false
+    }
+
+    fn allocates_zeros(&self) -> bool {
+        true
+    }
+
+    fn page_size(&self) -> usize {
+        4096
     }
 }
 
-static HEAP: Mutex<Dlmalloc<KernelPages>> = Mutex::new(Dlmalloc::new_with_allocator(KernelPages));
+/// New memory, or null.
+fn from_kernel(size: usize, flags: libc::c_int) -> *mut u8 {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags;
+    // SAFETY: asks for new pages wherever there is room.
+    let at = unsafe { libc::syscall(libc::SYS_mmap, 0_usize, size, protection, flags, -1_isize, 0_usize) };
+    if at == -1 { null_mut() } else { at as *mut u8 }
+}
 
-/// The heap itself.
-pub(crate) fn heap() -> MutexGuard<'static, Dlmalloc<impl Allocator>> {
-    HEAP.lock().unwrap_or_else(PoisonError::into_inner)
+/// Where either is not to be had, the memory is as good as any other.
+fn keep_private(at: *mut u8, size: usize) {
+    keep_out_of_dumps(at, size);
+    // SAFETY: memory of ours; the call does not change what it holds. Locked is what is touched, when it is touched.
+    unsafe { libc::syscall(libc::SYS_mlock2, at, size, libc::MLOCK_ONFAULT) };
+}
+
+fn keep_out_of_dumps(at: *mut u8, size: usize) {
+    // SAFETY: memory of ours; the call does not change what it holds.
+    unsafe { libc::syscall(libc::SYS_madvise, at, size, libc::MADV_DONTDUMP) };
+}
+
+/// A heap with what was left to whoever has it next.
+struct Heap<A> {
+    heap: Mutex<Dlmalloc<A>>,
+    left: AtomicPtr<Left>,
+}
+
+/// What is in a block that was left.
+struct Left {
+    next: *mut Left,
+}
+
+static FIRST: Heap<KernelPages> =
+    Heap { heap: Mutex::new(Dlmalloc::new_with_allocator(KernelPages)), left: AtomicPtr::new(null_mut()) };
+static SECOND: Heap<SecondPages> =
+    Heap { heap: Mutex::new(Dlmalloc::new_with_allocator(SecondPages)), left: AtomicPtr::new(null_mut()) };
+
+impl<A: Allocator> Heap<A> {
+    fn wait(&self) -> MutexGuard<'_, Dlmalloc<A>> {
+        self.with_left(self.heap.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn now(&self) -> Option<MutexGuard<'_, Dlmalloc<A>>> {
+        match self.heap.try_lock() {
+            Ok(heap) => Some(self.with_left(heap)),
+            Err(TryLockError::Poisoned(heap)) => Some(self.with_left(heap.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn with_left<'a>(&self, mut heap: MutexGuard<'a, Dlmalloc<A>>) -> MutexGuard<'a, Dlmalloc<A>> {
+        if !self.left.load(Ordering::Relaxed).is_null() {
+            let mut left = self.left.swap(null_mut(), Ordering::Acquire);
+            while !left.is_null() {
+                // SAFETY: a block of this heap that was freed, and is in this list alone.
+                unsafe {
+                    let next = (*left).next;
+                    heap.c_free(left.cast());
+                    left = next;
+                }
+            }
+        }
+        heap
+    }
+
+    /// # Safety
+    /// A block of this heap that nobody uses: the least of them has room for a pointer.
+    unsafe fn leave(&self, at: *mut u8) {
+        let at = at.cast::<Left>();
+        let mut next = self.left.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the caller's promise.
+            unsafe { at.write(Left { next }) };
+            match self.left.compare_exchange_weak(next, at, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => next = now,
+            }
+        }
+    }
+}
+
+/// Whether the calling thread must not wait for threads of the program.
+fn must_not_wait() -> bool {
+    // In this order: on an errand the pager's lock is held, and a thread's own variables may be paged.
+    is_on_errand() || is_own()
+}
+
+fn is_seconds(at: *mut u8) -> bool {
+    let begin = SECOND_AT.load(Ordering::Acquire);
+    begin != 0 && (at as usize).wrapping_sub(begin) < SECOND_BYTES
+}
+
+/// Runs one expression on the heap that new memory of the calling thread comes from.
+macro_rules! on_heap_for_new {
+    ($heap:ident => $do:expr) => {
+        if !must_not_wait() {
+            let mut $heap = FIRST.wait();
+            $do
+        } else if let Some(mut $heap) = FIRST.now() {
+            $do
+        } else {
+            let mut $heap = SECOND.wait();
+            $do
+        }
+    };
+}
+
+/// Runs one expression on the heap that a block came from, or another if that cannot be waited for.
+macro_rules! on_heap_of {
+    ($at:expr, $heap:ident => $do:expr, $or:expr) => {
+        match (is_seconds($at), must_not_wait()) {
+            (false, false) => {
+                let mut $heap = FIRST.wait();
+                $do
+            }
+            (false, true) => match FIRST.now() {
+                Some(mut $heap) => $do,
+                None => $or,
+            },
+            (true, true) => {
+                let mut $heap = SECOND.wait();
+                $do
+            }
+            (true, false) => $or,
+        }
+    };
+}
+
+/// New memory; null if there is none.
+pub(crate) fn malloc(size: usize) -> *mut u8 {
+    // SAFETY: any size may be asked for.
+    unsafe { on_heap_for_new!(heap => heap.c_malloc(size)) }
+}
+
+/// New zeros; null if there is no memory.
+pub(crate) fn calloc(size: usize, alignment: usize) -> *mut u8 {
+    // SAFETY: any size may be asked for; the alignment is a power of two.
+    unsafe { on_heap_for_new!(heap => heap.calloc(size, alignment)) }
+}
+
+/// New memory at a multiple of a power of two; null if there is none.
+pub(crate) fn memalign(alignment: usize, size: usize) -> *mut u8 {
+    // SAFETY: any size may be asked for; the alignment is a power of two.
+    unsafe { on_heap_for_new!(heap => heap.c_memalign(alignment, size)) }
+}
+
+/// Gives what it can back to the system, but for so many bytes.
+pub(crate) fn trim(pad: usize) -> bool {
+    // SAFETY: any pad may be asked for.
+    unsafe { on_heap_for_new!(heap => heap.trim(pad)) }
+}
+
+/// # Safety
+/// A live block of this heap, which nobody uses any more.
+pub(crate) unsafe fn free(at: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        on_heap_of!(at, heap => heap.c_free(at), if is_seconds(at) { SECOND.leave(at) } else { FIRST.leave(at) });
+    }
+}
+
+/// # Safety
+/// A live block of this heap, which becomes the one that is answered, unless that is null.
+pub(crate) unsafe fn realloc(at: *mut u8, size: usize) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        on_heap_of!(at, heap => heap.c_realloc(at, size), {
+            let new = malloc(size);
+            if !new.is_null() {
+                copy_nonoverlapping(at, new, room(at.cast()).min(size));
+                free(at);
+            }
+            new
+        })
+    }
 }
 
 /// The same as the allocator of this library's own Rust code.
@@ -77,21 +300,30 @@ pub(crate) struct PrivateHeap;
 unsafe impl GlobalAlloc for PrivateHeap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's layout is valid.
-        unsafe { heap().malloc(layout.size(), layout.align()) }
+        unsafe { on_heap_for_new!(heap => heap.malloc(layout.size(), layout.align())) }
     }
 
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, at: *mut u8, _: Layout) {
         // SAFETY: the caller gives back what it was given.
-        unsafe { heap().free(at, layout.size(), layout.align()) }
+        unsafe { free(at) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's layout is valid.
-        unsafe { heap().calloc(layout.size(), layout.align()) }
+        unsafe { on_heap_for_new!(heap => heap.calloc(layout.size(), layout.align())) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, new: usize) -> *mut u8 {
         // SAFETY: the caller resizes what it was given.
-        unsafe { heap().realloc(at, layout.size(), layout.align(), new) }
+        unsafe {
+            on_heap_of!(at, heap => heap.realloc(at, layout.size(), layout.align(), new), {
+                let moved = on_heap_for_new!(heap => heap.malloc(new, layout.align()));
+                if !moved.is_null() {
+                    copy_nonoverlapping(at, moved, layout.size().min(new));
+                    free(at);
+                }
+                moved
+            })
+        }
     }
 }

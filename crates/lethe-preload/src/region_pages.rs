@@ -23,12 +23,23 @@ pub(crate) struct RegionPages {
 
 static PAGES: OnceLock<RegionPages> = OnceLock::new();
 
+/// Where the pager's own stack is, once there is one.
+static ERRANDS: OnceLock<Range<usize>> = OnceLock::new();
+
+/// Whether the calling thread is on the pager's own stack, where it may hold what faults need. Touches nothing that may be
+/// paged.
+pub(crate) fn is_on_errand() -> bool {
+    let here = 0_u8;
+    ERRANDS.get().is_some_and(|errands| errands.contains(&(&raw const here as usize)))
+}
+
 /// Puts the region in service: from now on the program's memory comes from it.
 ///
 /// # Errors
 /// The system's.
 pub(crate) fn begin(region: Region, untrusted: String) -> Result<(), MappingError> {
     let (base, len) = (region.as_ptr() as usize, region.bytes());
+    let _ = ERRANDS.set(region.errand_stack());
     // SAFETY: nobody has touched it yet.
     unsafe { region.release_own(base..base + len)? };
     let free = Mutex::new(Runs::of(base..base + len));

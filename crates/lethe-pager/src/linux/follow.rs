@@ -23,7 +23,7 @@ struct Bound {
     might: CpuSet,
 }
 
-/// Who is bound. Whoever holds the lock touches no region and runs no signal handler of the application.
+/// Who is bound. Whoever holds the lock touches no region, with its stack neither, and runs no signal handler of the application.
 #[derive(Default)]
 pub(crate) struct Binding {
     bound: Mutex<Option<Bound>>,
@@ -33,7 +33,7 @@ pub(crate) struct Binding {
 
 impl Binding {
     /// Lets the bound thread go, and binds none until it is dropped: a program that is started meanwhile inherits nothing.
-    pub(crate) fn free(&self) -> Free<'_> {
+    pub(crate) fn free(self: Arc<Self>) -> Free {
         let _blocked = Blocked::all();
         self.free.fetch_add(1, Ordering::SeqCst);
         release(&mut self.lock());
@@ -46,9 +46,9 @@ impl Binding {
 }
 
 /// As long as it lives, no thread is bound.
-pub(crate) struct Free<'a>(&'a Binding);
+pub(crate) struct Free(Arc<Binding>);
 
-impl Drop for Free<'_> {
+impl Drop for Free {
     fn drop(&mut self) {
         self.0.free.fetch_sub(1, Ordering::SeqCst);
     }
