@@ -29,6 +29,7 @@ mod report;
 mod robust;
 mod say;
 mod serving;
+mod stacks;
 mod start;
 mod static_data;
 mod threads;

@@ -2,6 +2,7 @@
 //! a thread that ends, and a mutex on an evicted page would be waited for in vain. So it is done here, last of all that
 //! the thread does; what the kernel finds afterwards is nobody's.
 
+use crate::stacks;
 use libc::{c_int, c_long, c_void, pthread_key_t};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
@@ -30,29 +31,30 @@ struct Head {
 
 static KEY: OnceLock<Option<pthread_key_t>> = OnceLock::new();
 
-/// Sees the calling thread off when it ends.
-pub(crate) fn watch_this_thread() {
+/// Sees the calling thread off when it ends. `false` if the system has no place to note that.
+pub(crate) fn watch_this_thread() -> bool {
     let made = KEY.get_or_init(|| {
         let mut key = 0;
         // SAFETY: the key is written; the function stays as long as the library.
         (unsafe { libc::pthread_key_create(&raw mut key, Some(ends)) } == 0).then_some(key)
     });
-    if let Some(key) = *made {
-        set(key, 1);
-    }
+    made.is_some_and(|key| set(key, 1))
 }
 
-fn set(key: pthread_key_t, round: usize) {
+fn set(key: pthread_key_t, round: usize) -> bool {
     // SAFETY: the key is ours; the value is a number, and never followed.
-    unsafe { libc::pthread_setspecific(key, round as *const c_void) };
+    unsafe { libc::pthread_setspecific(key, round as *const c_void) == 0 }
 }
 
 /// Called in each round, so as to be the last: what the program has for the end of its threads may unlock a mutex.
 unsafe extern "C" fn ends(round: *mut c_void) {
     let round = round as usize;
     match KEY.get() {
-        Some(Some(key)) if round < ROUNDS => set(*key, round + 1),
-        _ => mark_held(),
+        Some(Some(key)) if round < ROUNDS && set(*key, round + 1) => {}
+        _ => {
+            mark_held();
+            stacks::give_back();
+        }
     }
 }
 

@@ -1,17 +1,19 @@
 //! Threads of the program: one that is started may run on every processor that the program might run on; one that ends is
-//! seen off as the kernel would do it, if it could reach the memory.
+//! seen off as the kernel would do it, if it could reach the memory. Its stack is paged.
 
 use crate::child::start;
-use crate::robust;
+use crate::region_pages::pages;
+use crate::{robust, stacks};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t};
 
-type Begin = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+pub(crate) type Begin = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut pthread_t, *const pthread_attr_t, Begin, *mut c_void) -> c_int;
 
 /// What a thread begins with.
 struct Work {
     begin: Begin,
     argument: *mut c_void,
+    has_stack_of_library: bool,
 }
 
 #[unsafe(no_mangle)]
@@ -22,12 +24,21 @@ unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     start(c"pthread_create", libc::EAGAIN, |create: Create| {
-        if crate::region_pages::pages().is_none() {
+        let Some(pages) = pages() else {
             // SAFETY: the caller's own call, as it stands.
             return unsafe { create(thread, attributes, begin, argument) };
+        };
+        // SAFETY: the program gives valid attributes, or null.
+        let has_stack_of_library = unsafe { stacks::is_the_librarys(attributes) };
+        let work = Box::into_raw(Box::new(Work { begin, argument, has_stack_of_library }));
+        if !has_stack_of_library {
+            // SAFETY: as above.
+            unsafe { stacks::expose_top(pages, attributes) };
         }
-        let work = Box::into_raw(Box::new(Work { begin, argument }));
-        // SAFETY: the program's own call, but for who calls its function.
+        // SAFETY: as above.
+        let longer = if has_stack_of_library { unsafe { stacks::longer(attributes) } } else { None };
+        let attributes = longer.as_ref().map_or(attributes, std::ptr::from_ref);
+        // SAFETY: the program's own call, but for who calls its function, and how long the stack is.
         let refused = unsafe { create(thread, attributes, run, work.cast()) };
         if refused != 0 {
             // SAFETY: no thread has it.
@@ -40,8 +51,10 @@ unsafe extern "C" fn pthread_create(
 /// A thread may leave from within by unwinding: nothing is to be dropped here.
 unsafe extern "C-unwind" fn run(work: *mut c_void) -> *mut c_void {
     // SAFETY: it was made for this thread alone.
-    let Work { begin, argument } = *unsafe { Box::from_raw(work.cast::<Work>()) };
-    robust::watch_this_thread();
-    // SAFETY: the program's own function and argument.
-    unsafe { begin(argument) }
+    let Work { begin, argument, has_stack_of_library } = *unsafe { Box::from_raw(work.cast::<Work>()) };
+    let is_watched = robust::watch_this_thread();
+    // SAFETY: the program's own function and argument; nothing was done on the stack yet.
+    unsafe {
+        if is_watched && has_stack_of_library { stacks::call(begin, argument) } else { begin(argument) }
+    }
 }
