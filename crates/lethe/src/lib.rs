@@ -1,4 +1,4 @@
-//! What the commands of `lethe` are made of: configuration, vaults and their users, figures, and how they run and speak.
+//! The parts of the commands of `lethe`: configuration, vaults and their users, figures, and how they run and speak.
 
 pub mod commands;
 pub mod config;

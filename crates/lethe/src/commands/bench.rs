@@ -62,7 +62,7 @@ enum Bench {
     Gateway,
 }
 
-/// A progress bar for whatever stage the bench is in, and lines on standard error.
+/// A progress bar for the present stage of the bench, and lines on standard error.
 struct Shown(ProgressBar);
 
 impl Progress for Shown {

@@ -57,7 +57,7 @@ pub(super) struct Arguments {
     key: KeyConfig,
 }
 
-/// What is to be done, beside the settings of the vault as it is.
+/// The task of the command, beside the settings of the vault as it is.
 pub(super) struct Wanted {
     prepare: bool,
     cancel: bool,
@@ -127,7 +127,7 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
             "the new key is the vault's own: name another file or variable, or leave it out to keep the key";
         return Err(SettingsError::Successor(why.into()).into());
     }
-    // What an attempt left that was cut off before there was a note of it.
+    // Removes the rest of an attempt that was cut off before there was a note of it.
     clear(&new.data.trusted())?;
     let note = Note { from: Whereabouts::of(settings)?, to: Whereabouts::of(&new)? };
     let mut made = Made::new();
@@ -165,7 +165,7 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     Ok((note, interrupts))
 }
 
-/// What a vault's store is asked while the blocks of a vault like `old` are copied, about.
+/// The approximate requests to a vault's store while the blocks of a vault like `old` are copied.
 fn to_copy(parameters: &VaultParameters, old: &VaultParameters) -> String {
     let accesses = old.scheme.capacity() as f64;
     let usage = parameters.usage_of(accesses / f64::from(parameters.scheme.max_batch()));

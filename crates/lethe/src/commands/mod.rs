@@ -69,7 +69,7 @@ enum Command {
 /// Runs a command to its end.
 ///
 /// # Errors
-/// Whatever ended it; [`Exit::of`] gives the code.
+/// The error that ended it; [`Exit::of`] gives the code.
 pub fn run(cli: Cli) -> Result<Exit> {
     let named = cli.config.as_deref();
     let config = Config::load(named);
@@ -91,7 +91,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
             if let Some(pattern) = demonstration {
                 let (stage, config) = Stage::set_up(pattern, config)?;
                 let ended = runtime.block_on(serve::demonstrate(settle(config)?, &stage));
-                // Whoever still works in the stage's folder ends first.
+                // Work that still goes on in the stage's folder ends first.
                 drop(runtime);
                 let removed = stage.remove();
                 ended.and_then(|exit| removed.map(|()| exit))

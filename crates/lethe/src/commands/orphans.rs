@@ -47,7 +47,7 @@ impl Arguments {
     }
 }
 
-/// What is there that belongs to nobody.
+/// The objects in the store that belong to no vault.
 #[derive(Default)]
 struct Strangers {
     tally: Tally,
@@ -96,7 +96,7 @@ async fn strangers(opening: &Opening) -> Result<Strangers> {
     Ok(strangers)
 }
 
-/// What was found, a line a kind.
+/// The findings, a line a kind.
 fn render(found: &Orphans, strangers: &Strangers) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<15} {value}\n"));

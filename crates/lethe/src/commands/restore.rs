@@ -89,7 +89,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     let (receipt, usage) = match restored.await {
         Ok(restored) => restored,
         Err(error) => {
-            // One that was refused, or failed before there was anything to keep, leaves nothing behind.
+            // A restore that was refused, or failed before there was anything to keep, leaves nothing behind.
             if !home.has_vault().unwrap_or(true) {
                 made.take_back();
             }

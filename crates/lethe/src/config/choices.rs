@@ -1,4 +1,4 @@
-//! What may be chosen: values of options that have names.
+//! The choices: values of options that have names.
 
 use clap::ValueEnum;
 use serde::Deserialize;
@@ -71,7 +71,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Reads an address to listen on. A name stands for several addresses, or for another one tomorrow: none is taken.
+/// Reads an address to listen on. Names are refused: a name stands for several addresses, or for another one tomorrow.
 ///
 /// # Errors
 /// The text is no address; an example says what it should look like.

@@ -14,7 +14,7 @@ pub struct Name {
 
 /// The options of a table of the file.
 pub(super) trait Options {
-    /// Lays `over` over these: what it gives wins.
+    /// Lays `over` over these: the values that it gives win.
     #[must_use]
     fn overlaid(self, over: Self) -> Self;
 

@@ -1,4 +1,4 @@
-//! What may stand in `lethe.toml`. Everything is optional; an unknown key is an error.
+//! The contents of `lethe.toml`. Everything is optional; an unknown key is an error.
 
 use super::declare::{Name, Options};
 use super::key::KeyConfig;

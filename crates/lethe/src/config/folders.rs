@@ -1,4 +1,4 @@
-//! What lies where on this machine: trusted state and key apart from the untrusted side.
+//! The places of files on this machine: trusted state and key apart from the untrusted side.
 
 use std::io;
 use std::path::{Path, PathBuf};

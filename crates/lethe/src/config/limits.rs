@@ -1,4 +1,4 @@
-//! What an option may be at least and at most.
+//! The least and the most that an option may be.
 
 use crate::config::size::Size;
 

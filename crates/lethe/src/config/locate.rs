@@ -11,7 +11,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's message.
         error: std::io::Error,
     },
     /// It holds what it should not.
@@ -21,7 +21,7 @@ pub enum ConfigError {
         file: PathBuf,
         /// Counted from 1.
         line: usize,
-        /// What is wrong, and with which key.
+        /// The mistake, and its key.
         what: String,
     },
 }
@@ -46,7 +46,7 @@ fn line_of(text: &str, byte: usize) -> usize {
     1 + before.iter().filter(|&&byte| byte == b'\n').count()
 }
 
-/// One line that names the key, from a message of serde or of the TOML parser.
+/// A line that names the key, from a message of serde or of the TOML parser.
 fn explain(key: Option<&str>, message: &str) -> String {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let key = key.filter(|key| !key.is_empty() && *key != ".");
@@ -71,7 +71,7 @@ fn unknown<'a>(message: &'a str, start: &str) -> Option<(&'a str, Vec<&'a str>)>
     Some((quoted.next()?, quoted.collect()))
 }
 
-/// What was probably meant, or everything that could have been.
+/// The name that was probably meant, or all that could have been.
 fn meant(written: &str, expected: &[&str], what: &str) -> String {
     let nearest = expected
         .iter()

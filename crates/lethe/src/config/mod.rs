@@ -1,4 +1,4 @@
-//! One TOML file configures every command; flags override it. Each option is declared once.
+//! The configuration: one TOML file for every command, which flags override. Each option is declared once.
 
 mod choices;
 mod declare;

@@ -11,7 +11,7 @@ pub struct Origins {
     keys: BTreeSet<&'static str>,
 }
 
-/// What a value means does not depend on where it came from.
+/// The meaning of a value does not depend on its origin.
 impl PartialEq for Origins {
     fn eq(&self, _: &Self) -> bool {
         true

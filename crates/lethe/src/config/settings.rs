@@ -1,4 +1,4 @@
-//! A configuration with nothing left open: what a command works with.
+//! A configuration with nothing left open, as a command works with it.
 
 use super::choices::{Cipher, KeySource, LogFormat, Padding, Scheme, SwiftListen};
 use super::file::Config;
@@ -45,7 +45,7 @@ pub struct Settings {
     pub serve: ServeSettings,
     /// A table of prices, if one was given.
     pub prices: Option<PathBuf>,
-    /// What is logged.
+    /// The filter of the log.
     pub log_level: String,
     /// How a line of the log looks.
     pub log_format: LogFormat,
@@ -53,7 +53,7 @@ pub struct Settings {
     pub origins: Origins,
 }
 
-/// The ORAM algorithm and its parameters; what is `None` the scheme chooses.
+/// The ORAM algorithm and its parameters; the scheme chooses those that are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeSettings {
     /// Which one.
@@ -70,7 +70,7 @@ pub struct SchemeSettings {
     pub tree_top: Option<Size>,
     /// Whether every batch is filled up with dummies, so that its length does not show.
     pub pad_batches: bool,
-    /// What seals the slots.
+    /// The cipher that seals the slots.
     pub cipher: Cipher,
 }
 
@@ -81,7 +81,7 @@ pub struct StoreSettings {
     pub url: Option<String>,
     /// The address of a server that speaks the provider's protocol.
     pub endpoint: Option<String>,
-    /// What else the provider's client takes.
+    /// Further options of the provider's client.
     pub options: StoreOptions,
 }
 
@@ -107,9 +107,9 @@ pub struct ServeSettings {
     pub swift: Option<SocketAddr>,
     /// The address that the Swift server's catalogues name, if it is not that of each request's `Host`.
     pub swift_url: Option<String>,
-    /// What the sizes of objects are padded to.
+    /// The rule by which the sizes of objects are padded.
     pub padding: Padding,
-    /// How often a batch is sent, whether or not anybody asks; `None` sends one when somebody does.
+    /// How often a batch is sent, whether or not a client asks; `None` sends a batch when a client asks.
     pub pace: Option<Pace>,
     /// The certificate that clients are served with, and its key.
     pub tls: Option<TlsSettings>,

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 /// the value came from.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// What a vault is to be brought back from is not there.
+    /// The store that a vault is to be brought back from is not there.
     #[error("{}", no_store(name, path, *named))]
     NoStore {
         /// The flag, or the key and its file, that it came from or should.
@@ -23,7 +23,7 @@ pub enum SettingsError {
     Size {
         /// The setting.
         name: String,
-        /// What was asked for.
+        /// The value that was given.
         value: Size,
         /// The least that works.
         least: Size,
@@ -35,7 +35,7 @@ pub enum SettingsError {
     Number {
         /// The setting.
         name: String,
-        /// What was asked for.
+        /// The value that was given.
         value: u64,
         /// The least that works.
         least: u64,
@@ -47,7 +47,7 @@ pub enum SettingsError {
     Interval {
         /// The setting.
         name: String,
-        /// What was asked for.
+        /// The value that was given.
         value: Interval,
         /// The shortest that works.
         least: Interval,
@@ -61,7 +61,7 @@ pub enum SettingsError {
     Capacity {
         /// The capacity's name.
         name: String,
-        /// What was asked for.
+        /// The capacity that was given.
         capacity: Size,
         /// The block size's name.
         block_name: String,
@@ -83,7 +83,7 @@ pub enum SettingsError {
     Together {
         /// The settings.
         names: String,
-        /// What the scheme says.
+        /// The scheme's reason.
         why: String,
     },
     /// More trusted memory than the machine has.
@@ -94,7 +94,7 @@ pub enum SettingsError {
     Memory {
         /// The capacity's name.
         name: String,
-        /// What was asked for.
+        /// The capacity that was given.
         capacity: Size,
         /// Trusted memory of such a vault.
         needed: Size,
@@ -119,7 +119,7 @@ pub enum SettingsError {
         /// The source.
         source_name: &'static str,
     },
-    /// One of two settings that need each other.
+    /// A setting without the other one that it needs.
     #[error("{given} is given without {missing}: give both, or neither")]
     Alone {
         /// The one.
@@ -137,26 +137,26 @@ pub enum SettingsError {
         /// Both.
         address: SocketAddr,
     },
-    /// What a demonstration does not take.
+    /// A setting that a demonstration does not take.
     #[error(
         "{0} is given, and --demonstration has a small vault, a store and a key of its own, in a temporary folder: leave \
          out the one or the other"
     )]
     Demonstration(String),
-    /// A page that nobody would see.
+    /// A page that no browser would reach.
     #[error("{name} is {address}: a demonstration is its page, which is served on loopback only")]
     PageBeyondLoopback {
         /// The setting.
         name: String,
-        /// What was asked for.
+        /// The address that was given.
         address: SocketAddr,
     },
-    /// An address for catalogues that is none.
+    /// An address for catalogues that is not valid.
     #[error("{name} is `{url}`, which clients cannot use: write http://HOST:PORT or https://HOST")]
     SwiftUrl {
         /// The setting.
         name: String,
-        /// What was written.
+        /// The text that was given.
         url: String,
     },
     /// A store that is no URL.
@@ -167,7 +167,7 @@ pub enum SettingsError {
     Store {
         /// The setting.
         name: String,
-        /// What was written.
+        /// The text that was given.
         url: String,
     },
     /// An endpoint without a store to reach there.
@@ -178,9 +178,9 @@ pub enum SettingsError {
     Prices {
         /// The setting.
         name: String,
-        /// What was asked for.
+        /// The value that was given.
         asked: String,
-        /// What is wrong with it.
+        /// The mistake in it.
         why: String,
     },
     /// A key source that gives no key, or one of another kind than the vault's.
@@ -189,7 +189,7 @@ pub enum SettingsError {
     /// A successor that this vault cannot have.
     #[error("{0}")]
     Successor(String),
-    /// The store of before a vault has moved.
+    /// The earlier store of a vault that has moved.
     #[error("the vault is not at {from} any more: its successor has taken over. To serve it: {line}")]
     Moved {
         /// The store that was named.

@@ -30,7 +30,7 @@ pub enum SizeError {
         "`{text}` can mean two sizes: write {number}{unit}iB for powers of 1024, or {number}{unit}B for powers of 1000"
     )]
     Ambiguous {
-        /// What was written.
+        /// The text that was given.
         text: String,
         /// Its number.
         number: String,

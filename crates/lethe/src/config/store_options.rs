@@ -1,4 +1,4 @@
-//! What else the provider's client takes, such as its region: keys and values.
+//! Further options of the provider's client, such as its region: keys and values.
 
 use super::declare::{Name, Options};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};

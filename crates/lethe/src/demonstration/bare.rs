@@ -1,8 +1,8 @@
 //! A store without an ORAM: block n lies in slot n, sealed.
 //!
 //! Contents are as safe as in a vault: each block is authenticated with its slot and its version before it is used, and
-//! the versions are kept in trusted memory, so that an older one is refused. Which slot is read or written, and how
-//! often, shows to whoever watches.
+//! the versions are kept in trusted memory, so that an older one is refused. A watcher sees which slot is read or
+//! written, and how often.
 
 use crate::report::page::Provider;
 use anyhow::Result;
@@ -58,12 +58,12 @@ impl<S: Blobs> BareStore<S> {
         }
     }
 
-    /// What its provider sees.
+    /// The requests that its provider sees.
     pub fn provider(&self) -> Provider {
         Provider { meter: self.store.reader(), touches: self.touches.clone() }
     }
 
-    /// Reads blocks in the order asked. One that was never written reads as zeros.
+    /// Reads blocks in the order asked. A block that was never written reads as zeros.
     ///
     /// # Errors
     /// [`DeviceError::Tampered`], [`DeviceError::Unavailable`].
@@ -115,7 +115,7 @@ fn slot(block: u64) -> String {
     format!("slot/{block}")
 }
 
-/// What a sealed block is bound to.
+/// The identity that a sealed block is bound to.
 fn identity(block: u64, version: u64) -> [u8; 16] {
     let mut identity = [0; 16];
     identity[..8].copy_from_slice(&block.to_be_bytes());

@@ -1,9 +1,9 @@
 //! A vault to look at, whose ORAM can be switched off: `lethe serve --demonstration`.
 //!
-//! Everything of it lies in a temporary folder of its own, so that no switch ever stands between a user and the ORAM that
-//! keeps their pattern. Each block is written twice, to the vault and to a bare store (`bare`) beside it, and read from
-//! the one that is switched on: nothing is lost, whenever somebody turns the switch. What the watcher of the
-//! bare store sees is the pattern; showing that is what it is there for.
+//! Everything of it lies in a temporary folder of its own, so that no switch ever stands between a user and the ORAM
+//! that keeps their pattern. Each block is written twice, to the vault and to a bare store (`bare`) beside it, and read
+//! from the one that is switched on: nothing is lost, whenever the switch is turned. The watcher of the bare store sees
+//! the pattern; the store is there to show that.
 
 mod bare;
 mod device;

@@ -1,6 +1,6 @@
-//! What a demonstration reads of its own accord: a pattern that the eye finds at once.
+//! The reads that a demonstration makes of its own accord: a pattern that the eye finds at once.
 //!
-//! It goes through the gateway, as a client's reads do.
+//! They go through the gateway, as a client's reads do.
 
 use clap::ValueEnum;
 use futures::TryStreamExt;
@@ -22,7 +22,7 @@ const EVERY: Duration = Duration::from_millis(250);
 /// Reads of one object after each sweep over all.
 const HOT: u64 = 32;
 
-/// What is read of its own accord.
+/// The pattern that a demonstration reads of its own accord.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
     /// All objects in their order, then one again and again

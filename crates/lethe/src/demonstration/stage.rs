@@ -14,14 +14,14 @@ const BLOCK: Size = Size(4 << 10);
 /// 1024 blocks: 16 for each cell of the page's heat maps.
 const CAPACITY_BYTES: Size = Size(4 << 20);
 
-/// What would lead to a vault of the user's, or to one of another size. Keys do too.
+/// The settings that would lead to a vault of the user's, or to a vault of another size. Keys do too.
 const NOT_TAKEN: [Name; 6] = [DATA, CAPACITY, BLOCK_SIZE, STORE, ENDPOINT, STORE_OPTION];
 
 /// The temporary folder of a demonstration, removed with all that is in it when this is dropped.
 #[derive(Debug)]
 pub struct Stage {
     folder: TempDir,
-    /// What is read of its own accord.
+    /// The pattern that is read of its own accord.
     pub pattern: Pattern,
 }
 

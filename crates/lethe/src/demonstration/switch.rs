@@ -43,7 +43,7 @@ struct Turned {
 /// Sums at the moment from which figures count.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Baseline {
-    /// What the provider had been asked.
+    /// The provider's requests until then.
     pub usage: Usage,
     /// Accesses of the vault.
     pub accesses: u64,
@@ -53,11 +53,11 @@ pub struct Baseline {
     pub written: u64,
 }
 
-/// What the page shows at the moment.
+/// The view of the page at the moment.
 pub struct Shown {
     /// The store that is read.
     pub provider: Provider,
-    /// What its figures count from.
+    /// The moment that its figures count from.
     pub since: Baseline,
     /// How the switch stands.
     pub stands: Demonstration,
@@ -91,7 +91,7 @@ impl Switch {
         }
     }
 
-    /// What to show now.
+    /// The view to show now.
     pub fn shown(&self) -> Shown {
         // Held, so that store, figures and stand are of one moment.
         let turned = self.turned.lock().expect("nobody panics with it");

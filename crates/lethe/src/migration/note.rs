@@ -1,8 +1,8 @@
 //! Where a vault and its successor are, noted in the trusted folder so that every start finds both.
 //!
 //! `successor/note.toml` stands there from the moment that the successor is made, and is the sign that there is one. It
-//! may hold credentials of the successor's provider: it is for its owner alone. `moved.toml` stays when the successor has
-//! taken over, without them: it tells whoever comes with the flags of before which ones are right now.
+//! may hold credentials of the successor's provider: it is for its owner alone. `moved.toml` stays when the successor
+//! has taken over, without them: it tells a user who comes with the earlier flags which flags are right now.
 
 use crate::config::folders::DataFolder;
 use crate::config::{KeySettings, Settings, SettingsError, StoreOptions, StoreSettings};
@@ -238,12 +238,12 @@ fn read(file: &Path) -> Result<Option<Note>> {
         Err(error) if is_not_there(&error) => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
     };
-    // What is wrong with it may quote a secret.
+    // The parser's message may quote a secret.
     let note = toml::from_str(&text).ok();
     note.map(Some).with_context(|| format!("{} is not as `lethe migrate` has written it", file.display()))
 }
 
-/// Whether a file is not there, nor can be: whoever needs its folder says what is wrong with that.
+/// Whether a file is not there, nor can be: the function that needs its folder reports a wrong folder.
 pub(super) fn is_not_there(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

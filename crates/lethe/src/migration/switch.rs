@@ -83,7 +83,7 @@ pub fn has_begun(data: &DataFolder) -> bool {
     data.of_successor().trusted().join(MARK).exists()
 }
 
-/// One change of the trusted folder. The process may end before any of them.
+/// A change of the trusted folder. The process may end before any of them.
 fn step(at: &Path, work: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
     #[cfg(test)]
     tests::spend()?;

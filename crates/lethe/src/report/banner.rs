@@ -1,4 +1,4 @@
-//! What `lethe serve` and `lethe init` say about a vault.
+//! The messages of `lethe serve` and `lethe init` about a vault.
 
 use crate::config::size::Size;
 use crate::demonstration::{CONTAINER, OBJECTS, Pattern, object_name};
@@ -34,14 +34,14 @@ pub struct VaultSummary {
     pub trusted_usual: Size,
     /// The most bytes of trusted memory: maps, and room for the stash at its hard bound and for evictions in flight.
     pub trusted: Size,
-    /// What storing costs, in US dollars a month, if a table of prices was given.
+    /// The price of storing, in US dollars a month, if a table of prices was given.
     pub dollars_per_month: Option<f64>,
     /// The pace that it is served at, if there is one.
     #[serde(default)]
     pub pace: Option<PaceSummary>,
 }
 
-/// What a pace costs, whether or not anybody asks for anything.
+/// The cost of a pace, whether or not a client asks for anything.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaceSummary {
     /// The length of a turn, as it was written.
@@ -113,17 +113,17 @@ impl Addresses<'_> {
     }
 }
 
-/// Who reads what is printed.
+/// The reader of the printed text.
 #[derive(Clone, Copy, Debug)]
 pub enum Reader<'a> {
-    /// Somebody at a terminal, who may see secrets.
+    /// A person at a terminal, who may see secrets.
     Terminal,
     /// A log, which would keep them: it is told the file that they are in.
     Log(&'a Path),
 }
 
 impl<'a> Reader<'a> {
-    /// Who reads standard output.
+    /// The reader of standard output.
     pub fn of_output(credentials: &'a Path) -> Self {
         if std::io::stdout().is_terminal() { Reader::Terminal } else { Reader::Log(credentials) }
     }
@@ -155,7 +155,7 @@ Ctrl-C stops.
     )
 }
 
-/// What a demonstration is, and how to read in a pattern.
+/// Describes a demonstration, and how to read in a pattern.
 pub fn demonstration(folder: &Path, pattern: Pattern) -> String {
     let reads = match pattern {
         Pattern::Sweep => "They are read in their order, then one again and again. Read others beside",
@@ -211,7 +211,7 @@ With these set, try:
     )
 }
 
-/// How to use Swift, as the user whose keys are shown; as the first one with a password where nobody has keys.
+/// How to use Swift, as the user whose keys are shown; as the first one with a password if no user has keys.
 fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>, reader: Reader<'_>) -> String {
     let Some(url) = at.swift_url() else { return String::new() };
     // Beside the keys of one user, the name of another would lead to another account.

@@ -1,5 +1,5 @@
-//! What `lethe status` shows: figures that the vault's process leaves in the trusted folder, every few seconds and
-//! when it stops, so that asking costs no request and works while the vault is served. For the owner alone.
+//! The figures of `lethe status`: the vault's process leaves them in the trusted folder, every few seconds and when it
+//! stops. So asking costs no request and works while the vault is served. For the owner alone.
 
 use crate::config::folders::DataFolder;
 use crate::config::size::Size;
@@ -28,7 +28,7 @@ pub struct Report {
     rows_reserved: u64,
     since_shipped: u64,
     receipt: Option<String>,
-    /// What to do something about, a sentence each.
+    /// The warnings that ask for an action, a sentence each.
     #[serde(default)]
     warnings: Vec<String>,
     /// How the pace was kept since the last opening.
@@ -43,7 +43,7 @@ pub struct Report {
     vault: VaultSummary,
 }
 
-/// What a store was asked, as a command says it.
+/// The requests to a store, as a command says them.
 pub fn asked(usage: &Usage) -> String {
     let kinds = [usage.gets(), usage.puts(), usage.deletes(), usage.lists];
     let [gets, puts, deletes, lists] = kinds;
@@ -62,7 +62,7 @@ pub struct SuccessorFigures {
     pub blocks: u64,
     /// Blocks that it is to have.
     pub of: u64,
-    /// What its store was asked since the vault was opened.
+    /// The requests to its store since the vault was opened.
     pub usage: Usage,
 }
 
@@ -122,7 +122,7 @@ impl Turns {
     }
 }
 
-/// What the gateway holds.
+/// The counts of the gateway's contents.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Objects {
     /// S3 buckets, or Swift's containers.

@@ -1,4 +1,4 @@
-//! What a command says of a vault: banners, figures, warnings.
+//! The reports of a command on a vault: banners, figures, warnings.
 
 pub mod banner;
 pub mod left;

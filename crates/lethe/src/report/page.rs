@@ -1,4 +1,4 @@
-//! What the live page is told of a vault in service, and where its link lies.
+//! The figures of a vault in service for the live page, and the place of the page's link.
 
 use crate::config::folders::DataFolder;
 use crate::demonstration::{Baseline, Switch};
@@ -10,7 +10,7 @@ use lethe_vault::Vault;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// What a store is asked, as its provider sees it.
+/// The requests to a store, as its provider sees them.
 #[derive(Clone)]
 pub struct Provider {
     /// How often, and how much.
@@ -19,14 +19,14 @@ pub struct Provider {
     pub touches: Touches,
 }
 
-/// The prices that the page reckons with.
+/// The prices that the page computes with.
 pub struct Shown {
     prices: Prices,
     by_default: bool,
 }
 
 impl Shown {
-    /// Whose list prices are shown if nobody asked for any.
+    /// The list prices that are shown if no others were asked for.
     const DEFAULT: &'static str = "s3-standard";
 
     /// Those that were asked for, or the default.
@@ -49,11 +49,11 @@ pub struct Sources {
     pub vault: Vault,
     /// Its store's.
     pub provider: Provider,
-    /// What the applications ask for.
+    /// The requests of the applications.
     pub asked: Asked,
-    /// What the provider charges.
+    /// The provider's prices.
     pub prices: Shown,
-    /// The switch of a demonstration: what it shows stands in the place of the vault's store.
+    /// The switch of a demonstration: its view stands in the place of the vault's store.
     pub switch: Option<Switch>,
 }
 

@@ -1,4 +1,4 @@
-//! The public metrics: what the provider sees anyway, and nothing else.
+//! The public metrics: figures that the provider sees anyway, and nothing else.
 
 use crate::report::left::SuccessorFigures;
 use lethe_gateway::http::admin::{Figure, Kind};

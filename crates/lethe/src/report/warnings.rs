@@ -1,5 +1,5 @@
-//! What an operator should know before it hurts: in the log once when it begins and once when it ends, and in `status`
-//! as long as it lasts.
+//! The warnings that an operator should have early: in the log once when a warning begins and once when it ends, and in
+//! `status` as long as it lasts.
 
 use crate::config::size::Size;
 use crate::vault::trusted_memory::TrustedMemory;
@@ -19,7 +19,7 @@ pub enum Warning {
     Stash,
 }
 
-/// What is looked at.
+/// The figures that the warnings depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     /// Bytes free on the trusted folder's disk, where that is known.

@@ -1,4 +1,4 @@
-//! Exit codes: what a script may rely on.
+//! Exit codes, on which a script may rely.
 
 use crate::config::{ConfigError, SettingsError};
 use crate::runtime::interrupt::Interrupted;
@@ -27,7 +27,7 @@ pub enum Exit {
     Locked = 4,
     /// The store cannot be reached, or refuses, or holds no vault.
     StoreUnavailable = 5,
-    /// Ended by Ctrl-C before it was done; what it had begun to make is taken back.
+    /// Ended by Ctrl-C before it was done; the things that it had begun to make are taken back.
     Interrupted = 130,
 }
 
@@ -104,7 +104,7 @@ fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<KeyFileError>() {
         return Some(match error {
             KeyFileError::Io { doing: "create", .. } => Exit::Failure,
-            // What was named as the key is none, or not there.
+            // The file that was named as the key holds no key, or is not there.
             _ => Exit::Usage,
         });
     }

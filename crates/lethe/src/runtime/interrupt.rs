@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What comes within this time after the first is the same Ctrl-C: a wrapper hands it on that the terminal sent too.
+/// A signal within this time after the first is the same Ctrl-C: a wrapper hands it on that the terminal sent too.
 const SAME: Duration = Duration::from_secs(1);
 
 /// The user, or the system, wants the command to end.
@@ -19,7 +19,7 @@ pub struct Interrupted;
 pub struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
-    /// Unless whoever started the process has it live on, as `nohup` does.
+    /// Unless the process was started to live on, as `nohup` does.
     hang_up: Option<Signal>,
     /// Whether one came that has not been answered yet. The streams above would lose one that comes while they are made.
     came: Arc<AtomicBool>,

@@ -21,7 +21,7 @@ pub enum ListenError {
         address: SocketAddr,
         /// The flag, or the key and its file, that it came from.
         name: String,
-        /// What the system says.
+        /// The system's message.
         error: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! The log goes to standard error; what a command answers goes to standard output.
+//! The log, which goes to standard error; a command's answer goes to standard output.
 
 use crate::config::names::LOG;
 use crate::config::{LogFormat, Origins, Settings};
@@ -16,7 +16,7 @@ pub enum LoggingError {
     Level {
         /// The flag, or the key and its file, that it came from.
         name: String,
-        /// What was written.
+        /// The text that was given.
         level: String,
     },
     /// A log is set up already.

@@ -1,7 +1,7 @@
-//! What a command answers, on standard output.
+//! The answer of a command, on standard output.
 //!
-//! A reader that has gone, or a full disk, must end no command half-way: what was being done is done, and only then is
-//! it said that nobody could read the answer.
+//! A reader that has gone, or a full disk, must end no command half-way: the work under way is done, and only then is
+//! it said that the answer could not be written.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};

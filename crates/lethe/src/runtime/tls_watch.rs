@@ -26,7 +26,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// What is served with was read a moment ago: the files are read once more at the first look.
+    /// Takes the TLS files that were read a moment ago: the files are read once more at the first look.
     fn new(files: TlsSettings, tls: Tls) -> Self {
         Watched { files, tls, seen: None }
     }

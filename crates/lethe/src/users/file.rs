@@ -12,7 +12,7 @@
 //! secret_access_key = "..."
 //! ```
 //!
-//! A file of before there were users holds one pair of keys at its top; it is the owner of the account `lethe`.
+//! A file from before there were users holds one pair of keys at its top; it is the owner of the account `lethe`.
 
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use lethe_gateway::auth::identity::{
@@ -35,9 +35,9 @@ pub enum UsersFileError {
     File {
         /// The file.
         file: PathBuf,
-        /// What was tried.
+        /// The operation that failed.
         verb: &'static str,
-        /// What the system says.
+        /// The system's message.
         error: io::Error,
     },
     /// The file holds something else.
@@ -60,7 +60,7 @@ pub enum UsersFileError {
         file: PathBuf,
         /// Which one, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The mistake in it.
         why: BadUser,
     },
     /// Two of its users contradict one another.
@@ -82,7 +82,7 @@ pub enum UsersFileError {
     Password(#[from] PasswordError),
 }
 
-/// What is wrong with a user.
+/// The mistake in a user.
 #[derive(Debug, thiserror::Error)]
 pub enum BadUser {
     /// The account's or the user's name.

@@ -7,7 +7,7 @@ use lethe_gateway::device::RowChange;
 use lethe_gateway::{Device, DeviceError, Flow};
 use lethe_vault::{Call, Receipt, Succession, Vault, VaultError};
 
-/// What a failure of the successor is told with.
+/// The words with which a failure of the successor is told.
 const GIVE_UP: &str = "the successor has stopped (`lethe migrate --cancel` gives it up, and loses nothing)";
 
 /// See the module. With a successor, capacity and rows are those of the vault that answers.

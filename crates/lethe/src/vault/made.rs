@@ -1,4 +1,5 @@
-//! What a command made on this machine, taken back if it fails: a failed `lethe init` leaves no half of a vault.
+//! The files that a command made on this machine, taken back if it fails: a failed `lethe init` leaves no half of a
+//! vault.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ impl Made {
         self.folders.extend(missing.into_iter().rev());
     }
 
-    /// Says that `folder` is about to be made, if it is not there, and that whatever will be in it is ours.
+    /// Says that `folder` is about to be made, if it is not there, and that everything that will be in it is ours.
     pub fn will_fill_folder(&mut self, folder: &Path) {
         if !folder.exists() {
             self.will_make_folder(folder);
@@ -43,7 +44,7 @@ impl Made {
 
     /// Removes what was made. A folder that holds anything else stays.
     pub fn take_back(self) {
-        // What was never made, or is gone, needs no removing; nor could a failure be mended here.
+        // A file that was never made, or is gone, needs no removing; nor could a failure be mended here.
         for file in &self.files {
             let _ = std::fs::remove_file(file);
         }

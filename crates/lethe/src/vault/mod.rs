@@ -1,4 +1,4 @@
-//! A vault as a command has it: where it is, what it is made with, and what is served of it.
+//! A vault as a command has it: its place, its parameters, and its part that is served.
 
 pub mod device;
 pub mod home;

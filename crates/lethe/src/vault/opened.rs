@@ -1,5 +1,5 @@
-//! What `lethe serve` serves: one vault, or a vault and the successor that is being filled. A successor that has all
-//! blocks takes over here.
+//! The vaults that `lethe serve` serves: one vault, or a vault and the successor that is being filled. A successor that
+//! has all blocks takes over here.
 
 use crate::config::{Settings, VaultConfig};
 use crate::migration::{note::Note, switch};
@@ -17,7 +17,7 @@ use lethe_vault::{
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
-/// What errors of a successor are told with.
+/// The name under which errors of a successor are told.
 pub const OF_SUCCESSOR: &str = "the successor";
 
 /// A vault in service, and its successor if there is one.
@@ -30,7 +30,7 @@ pub struct Opened {
     pub fresh: bool,
     /// It, for the gateway.
     pub device: VaultDevice,
-    /// What its store is asked.
+    /// The requests to its store.
     pub meter: MeterReader,
     /// Where its store is touched.
     pub touches: Touches,
@@ -40,7 +40,7 @@ pub struct Opened {
     pub interrupts: Interrupts,
     /// The successor that is being filled.
     pub following: Option<Following>,
-    /// What a successor that has just taken over leaves behind.
+    /// The rest of a vault whose successor has just taken over.
     pub left: Option<Left>,
 }
 
@@ -48,7 +48,7 @@ pub struct Opened {
 pub struct Following {
     /// Brings the blocks over.
     pub copier: Copier,
-    /// What its store is asked.
+    /// The requests to its store.
     pub meter: MeterReader,
     /// Where its store is.
     pub store: String,
@@ -56,7 +56,7 @@ pub struct Following {
     pub line: String,
 }
 
-/// What is left of a vault whose successor has taken over.
+/// The rest of a vault whose successor has taken over.
 pub struct Left {
     /// Its trusted disk.
     pub predecessor: PathBuf,
@@ -67,7 +67,7 @@ pub struct Left {
 }
 
 impl Following {
-    /// What there is to know at the start.
+    /// The message of the start.
     pub fn render(&self) -> String {
         let Copied { blocks, of } = self.copier.copied();
         format!(
@@ -111,7 +111,7 @@ impl Following {
 }
 
 impl Left {
-    /// What there is to know and to do.
+    /// The message to the owner: the state, and the next step.
     pub fn render(&self) -> String {
         let Left { predecessor, store, line } = self;
         format!(
@@ -128,7 +128,7 @@ impl Left {
 /// # Errors
 /// Everything that can be wrong with folder, key, store or vault; Ctrl-C.
 pub async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Opened> {
-    // What was cut off is finished before anything is looked for.
+    // An interrupted switch is finished before anything is looked for.
     switch::finish(&settings.data)?;
     match Note::load(&settings.data)? {
         None => open_one(settings, asked).await,

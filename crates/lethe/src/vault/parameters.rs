@@ -83,7 +83,7 @@ fn in_flags(text: &str) -> String {
     text.replace("blocks_per_bucket", "Z").replace("max_batch", "the largest batch")
 }
 
-/// Refuses settings that contradict a vault that is there. What was not asked for contradicts nothing.
+/// Refuses settings that contradict a vault that is there. Settings that were not given contradict nothing.
 ///
 /// # Errors
 /// [`SettingsError::OtherShape`], with each value that differs.
@@ -166,7 +166,7 @@ fn word(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// What the owner of such a vault wants to know.
+/// The summary for the owner of such a vault.
 pub fn summary(
     parameters: &VaultParameters,
     store: String,

@@ -17,7 +17,7 @@ pub struct TrustedMemory {
     pub usual: u64,
     /// Blocks in the stash as a rule when nothing is in flight.
     pub resting_blocks: u64,
-    /// What `lethe status` never shows more than: the maps, and the room that a stash at its hard bound has taken, with
+    /// The most that `lethe status` ever shows: the maps, and the room that a stash at its hard bound has taken, with
     /// the blocks of the evictions in flight and the buffers of paths.
     pub most: u64,
 }
@@ -50,7 +50,7 @@ impl TrustedMemory {
     }
 }
 
-/// What a scheme holds beside its maps: blocks in its stash, bytes in its buffers.
+/// The memory of a scheme beside its maps: blocks in its stash, bytes in its buffers.
 struct Held {
     resting_blocks: u64,
     usual_blocks: u64,

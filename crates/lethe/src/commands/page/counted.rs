@@ -1,4 +1,4 @@
-//! What the pager has counted in the program, read back when it has ended.
+//! The counts of the pager in the program, read back when it has ended.
 
 use std::io::{Read, Seek};
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub(super) enum How {
     MadeWay,
 }
 
-/// What the preloaded library has left.
+/// The counts that the preloaded library has left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     /// Nothing: the program ran without the library.

@@ -17,7 +17,7 @@ const BEGINNING: u64 = 1 << 16;
 /// Interpreters of interpreters that the system follows.
 const MOST_INTERPRETERS: usize = 4;
 
-/// Refuses a program that would run unpaged. What cannot be told is left to the program itself.
+/// Refuses a program that would run unpaged. A case that cannot be told is left to the program itself.
 ///
 /// # Errors
 /// The program is linked statically, made for another processor, has privileges of its own, or is a script whose
@@ -58,14 +58,14 @@ fn beginning(file: &Path) -> Option<Vec<u8>> {
     Some(beginning)
 }
 
-/// What a script says that it is run by.
+/// The interpreter that a script names.
 fn interpreter(script: &[u8]) -> Option<PathBuf> {
     let line = script.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii();
     let path = line.split(|byte| byte.is_ascii_whitespace()).next()?;
     Some(OsStr::from_bytes(path).into())
 }
 
-/// What a library must share with the program that it is loaded into.
+/// The properties that a library must share with the program that it is loaded into.
 #[derive(PartialEq, Eq)]
 struct Processor {
     kind: FileKind,

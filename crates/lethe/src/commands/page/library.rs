@@ -28,7 +28,7 @@ pub(super) fn check(named: Option<&Path>) -> Result<PathBuf> {
 /// The library that was named, or the one beside this program.
 pub(super) fn find(named: Option<&Path>) -> Result<PathBuf> {
     let found = look(named)?;
-    // What LD_PRELOAD separates its libraries with.
+    // LD_PRELOAD separates its libraries with these.
     if found.as_os_str().as_encoded_bytes().iter().any(|byte| b": ".contains(byte)) {
         bail!(
             "{} cannot be preloaded from a path with a space or a colon: copy it elsewhere, and name it with --library",

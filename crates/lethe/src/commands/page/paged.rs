@@ -1,4 +1,4 @@
-//! A program whose heap is paged: what it is paged with, how it is started, and what it leaves when it has ended.
+//! A program whose heap is paged: its flags, its start, and the counts that it leaves when it has ended.
 
 use super::counted::{BOARD_BYTES, Counted, How, Left};
 use super::default_scheme::default_scheme;
@@ -75,7 +75,7 @@ impl Program {
     }
 }
 
-/// Who shares the work of a scheme that can share it.
+/// The helper that shares the work of a scheme that can share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Beside {
     /// A process of its own: no page that is moved interrupts it

@@ -77,7 +77,7 @@ fn tell_share(counted: &Counted) {
     }
 }
 
-/// What is to be said of a program that did not end properly.
+/// Tells of a program that did not end properly.
 fn tell_end(how: How, status: ExitStatus, counted: &Counted) {
     match (how, status.signal()) {
         (How::MadeWay, _) => complain!(

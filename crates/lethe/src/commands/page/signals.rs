@@ -10,7 +10,7 @@ use std::thread;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
-/// Who listens. From now on none of these signals ends this process, other than it was started with.
+/// The listener. From now on none of these signals ends this process, other than it was started with.
 pub(super) struct Signals {
     runtime: Runtime,
     terminate: Option<Stream>,
@@ -27,7 +27,8 @@ impl Signals {
     pub(super) fn listen() -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().build().context("listening for signals")?;
         let _entered = runtime.enter();
-        // What is ignored stays so, for the program too: `nohup` asks for that, and shells do for what runs behind.
+        // An ignored signal stays ignored, for the program too: `nohup` asks for that, and shells do for background
+        // jobs.
         let listen =
             |kind| (!is_ignored(kind)).then(|| signal(kind)).transpose().context("listening for signals");
         let (terminate, hang_up) = (listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);

@@ -67,7 +67,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// What is read in the demonstration that was asked for, if one was.
+    /// The pattern of the demonstration that was asked for, if any was.
     pub(super) fn demonstration(&self) -> Option<Pattern> {
         self.demonstration
     }
@@ -78,7 +78,7 @@ impl Arguments {
     }
 }
 
-/// What a demonstration has beside a vault.
+/// The parts of a demonstration beside its vault.
 struct Demonstrated {
     pattern: Pattern,
     switch: Switch,
@@ -238,7 +238,7 @@ async fn serve<D: Device>(
         }
         Ok(Exit::Success)
     };
-    // Cut off, it is as after a crash: what was acknowledged is there at the next opening.
+    // Cut off, it is as after a crash: acknowledged changes are there at the next opening.
     Interrupts::unless_repeated(stopping).await
 }
 

@@ -1,4 +1,4 @@
-//! A vault that is open, its listeners bound, and nobody served yet.
+//! A vault that is open, its listeners bound, and no client served yet.
 
 use crate::config::names::{ADMIN, LISTEN, SWIFT};
 use crate::config::{Settings, VaultConfig};

@@ -21,7 +21,7 @@ pub(super) struct Status<D, S> {
     pub(super) vault: Vault,
     pub(super) gateway: Gateway<D>,
     pub(super) meter: MeterReader,
-    /// What was asked of the store before this start.
+    /// The requests to the store before this start.
     pub(super) earlier: Usage,
     pub(super) watch: Mutex<Watch>,
     /// Tells the figures of a successor, if there is one.
@@ -29,7 +29,7 @@ pub(super) struct Status<D, S> {
 }
 
 impl<D: Device, S: Fn() -> SuccessorFigures> Status<D, S> {
-    /// What is to be warned of now, in sentences.
+    /// The present warnings, in sentences.
     pub(super) fn warnings(&self) -> Vec<String> {
         let free_bytes = free_bytes(&self.settings.data.trusted());
         let figures = Figures { free_bytes, stash_blocks: self.vault.status().stash_at_rest };

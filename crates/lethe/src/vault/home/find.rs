@@ -10,7 +10,7 @@ use lethe_store::{MeterReader, OpenError};
 use lethe_vault::{Entropy, Setup, TrustedDisk, Vault, VaultError, raw_header, read_header};
 
 impl Home<'_> {
-    /// What is needed to make or open a vault.
+    /// The parts that make or open a vault.
     ///
     /// # Errors
     /// There are no threads to be had.

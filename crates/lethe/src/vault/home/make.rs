@@ -16,8 +16,8 @@ impl Home<'_> {
     /// Makes a vault.
     ///
     /// # Errors
-    /// There is one already; the parameters cannot work; disk, key or store fail; Ctrl-C. Whatever was made on this
-    /// machine is taken back, unless the store may have got the vault's header: opening completes such a vault.
+    /// There is one already; the parameters cannot work; disk, key or store fail; Ctrl-C. Everything that was made on
+    /// this machine is taken back, unless the store may have got the vault's header: opening completes such a vault.
     pub async fn make(&self) -> Result<(Opening, Interrupts)> {
         self.make_of(vault_parameters(self.settings)?).await
     }

@@ -16,7 +16,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// What is needed to open it.
+    /// The parts that open it.
     pub fn setup(&self) -> &Setup<Store> {
         &self.setup
     }

@@ -85,7 +85,7 @@ impl Home<'_> {
         ))
     }
 
-    /// The untrusted side that holds a vault, which nobody can make.
+    /// The untrusted side that holds a vault; it is not made here.
     ///
     /// # Errors
     /// [`SettingsError::NoStore`] if none was named and the usual one is not there; those of [`objects`](Self::objects).

@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// A chart of groups of bars, one of each series in each group.
 pub(super) struct Chart {
     pub(super) title: String,
-    /// What is drawn, below the title.
+    /// The sentence below the title that says what is drawn.
     pub(super) what: String,
     pub(super) groups: Vec<Group>,
     pub(super) series: Vec<Series>,
@@ -14,13 +14,13 @@ pub(super) struct Chart {
 /// Bars that stand together.
 pub(super) struct Group {
     pub(super) name: String,
-    /// One for each series.
+    /// A bar for each series.
     pub(super) bars: Vec<Option<Bar>>,
     /// Drawn as outlines: they are not measured.
     pub(super) quoted: bool,
 }
 
-/// What the bars of one colour stand for.
+/// The meaning of the bars of one colour.
 pub(super) struct Series {
     pub(super) name: String,
     pub(super) colour: &'static str,

@@ -1,4 +1,4 @@
-//! What is compared with what.
+//! The configurations that are compared, and their common setting.
 
 use super::super::paged::Paging;
 use crate::config::size::Size;
@@ -22,7 +22,7 @@ pub(super) struct Configuration {
 }
 
 impl Configuration {
-    /// What everything else is compared with.
+    /// The configuration that all others are compared with.
     pub(super) const PLAIN: Configuration = Configuration { scheme: Scheme::Plain, k: None };
 
     pub(super) const fn new(scheme: Scheme, k: Option<u64>) -> Self {
@@ -48,7 +48,7 @@ impl fmt::Display for Configuration {
     }
 }
 
-/// What all configurations of a table have in common.
+/// The setting that all configurations of a table have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     pub(super) cipher: PageCipher,

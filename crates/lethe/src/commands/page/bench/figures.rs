@@ -6,7 +6,7 @@ use super::rounds::{Plan, Rounds};
 use lethe_lab::bench::Sample;
 use lethe_programs::PROGRAMS;
 
-/// What is said of several rounds.
+/// The median and the quartiles of several rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
     pub(super) median: f64,
@@ -51,7 +51,7 @@ pub(super) struct Parts {
     pub(super) moving: f64,
     /// Getting into the fault path and back, and waiting for off-line work.
     pub(super) trap: f64,
-    /// What the program computes itself.
+    /// The program's own computation.
     pub(super) program: f64,
     /// Between the faults, in the program's own process; its ciphers and copies count above too.
     pub(super) off_line: f64,
@@ -77,7 +77,7 @@ impl Parts {
     }
 }
 
-/// One program in one configuration.
+/// A program in one configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figure {
     /// Against plain of the same round.
@@ -111,10 +111,10 @@ pub(super) struct Figures {
     pub(super) lines: Vec<Line>,
 }
 
-/// What is needed to say where the time goes.
+/// The figures that say where the time goes.
 pub(super) struct Metered {
     pub(super) rounds: Rounds,
-    /// Of each program: what it computes between two faults.
+    /// Of each program: its own computation between two faults.
     pub(super) own_micros: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! One program, paged in one way, for so many faults.
+//! A program, paged in one way, for so many faults.
 
 use super::configurations::{Configuration, Setting};
 use super::programs::Programs;
@@ -8,7 +8,7 @@ use lethe_programs::{Program, Run};
 use std::ops::Add;
 use std::time::Duration;
 
-/// What the measured faults took together, those of all runs of a program added up.
+/// The cost of the measured faults together, those of all runs of a program added up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Measured {
     pub(super) faults: u64,

@@ -1,4 +1,4 @@
-//! What is known of the figures beforehand. The paper prints the means over its six programs; those of each program are
+//! The figures that are known beforehand. The paper prints the means over its six programs; those of each program are
 //! bars in its pictures only.
 
 use super::configurations::Configuration;
@@ -22,8 +22,8 @@ pub(super) fn slowdown(configuration: Configuration) -> Option<f64> {
     })
 }
 
-/// What Lethe is to stay below: the geometric mean over the six programs, with AES-256-GCM and 15 resident pages on two
-/// processors.
+/// The bound that Lethe is to stay below: the geometric mean over the six programs, with AES-256-GCM and 15 resident
+/// pages on two processors.
 pub(super) fn at_most(configuration: Configuration) -> Option<f64> {
     Some(match (configuration.scheme, configuration.k) {
         (Scheme::DetWoOram, Some(3)) => 1.35,

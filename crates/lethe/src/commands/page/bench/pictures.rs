@@ -13,7 +13,7 @@ pub(super) struct Picture {
     pub(super) svg: String,
 }
 
-/// What the paper draws: DetWoORAM beside Path ORAM and OPAM, beside Eager, beside Parallel.
+/// The paper's pictures: DetWoORAM beside Path ORAM and OPAM, beside Eager, beside Parallel.
 pub(super) fn of_the_paper(figures: &Figures) -> Vec<Picture> {
     use Scheme::{DetWoOram, Eager, EagerParallel, Opam, Parallel, Path};
     let all: [(&str, &str, &[Scheme]); 3] = [

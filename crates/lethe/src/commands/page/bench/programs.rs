@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 const NAME: &str = "lethe-programs";
 
-/// What is needed to start any of them.
+/// The files that are needed to start any of them.
 pub(super) struct Programs {
     own: PathBuf,
     formulas: TempDir,

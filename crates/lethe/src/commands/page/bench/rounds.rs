@@ -1,5 +1,5 @@
-//! Interleaved rounds: in each of them every program runs once in every configuration, plain among them, so that
-//! whatever else the machine does slows all of them.
+//! Interleaved rounds: in each of them every program runs once in every configuration, plain among them. So any other
+//! load of the machine slows all of them.
 
 use super::configurations::{Configuration, Setting};
 use super::measure::{self, Measured};
@@ -8,7 +8,7 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 use lethe_programs::PROGRAMS;
 
-/// What is measured.
+/// The measurements to make.
 pub(super) struct Plan {
     pub(super) setting: Setting,
     pub(super) configurations: Vec<Configuration>,
@@ -18,7 +18,7 @@ pub(super) struct Plan {
     pub(super) metered_rounds: u64,
 }
 
-/// What was measured: for each program, for each configuration, one of each round.
+/// The measurements: for each program, for each configuration, one of each round.
 pub(super) type Rounds = Vec<Vec<Vec<Measured>>>;
 
 impl Plan {

@@ -1,5 +1,5 @@
-//! What was seen, as a picture: faults from left to right, slots from bottom to top. Those above the highest that changed
-//! are left out.
+//! The picture of the changes that were seen: faults from left to right, slots from bottom to top. Slots above the
+//! highest that changed are left out.
 
 use super::seen::Watched;
 use std::collections::BTreeSet;

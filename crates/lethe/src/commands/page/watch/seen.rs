@@ -1,9 +1,9 @@
-//! What was seen of a program, fault by fault.
+//! The changes that were seen of a program, fault by fault.
 
 use lethe_pager::watch::{Geometry, Moment};
 use std::fmt::Write;
 
-/// What one look has shown.
+/// The changes that one look has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sight {
     /// After this fault.

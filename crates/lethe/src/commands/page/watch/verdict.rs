@@ -1,4 +1,4 @@
-//! What a watcher of snapshots makes of what it has seen.
+//! The conclusions of a watcher of snapshots from the changes that it has seen.
 
 use super::seen::{Sight, Watched};
 use lethe_core::write_schedule::WriteSchedule;
