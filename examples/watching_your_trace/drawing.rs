@@ -4,10 +4,10 @@ use crate::reads::BLOCKS;
 use crate::recording::Trace;
 use std::fmt::Write;
 
-/// One trace, ready to be drawn.
+/// A trace, ready to be drawn.
 pub(crate) struct Panel {
     title: &'static str,
-    /// What stands along the height.
+    /// The places along the height.
     places: String,
     width: u64,
     height: u64,

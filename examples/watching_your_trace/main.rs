@@ -1,5 +1,5 @@
-//! What the provider of a store sees of the same reads: once of encrypted objects, once of Lethe. Both traces are
-//! recorded by the same recorder, below everything that encrypts.
+//! The traces of the same reads that the provider of a store sees: once of encrypted objects, once of Lethe. Both
+//! traces are recorded by the same recorder, below everything that encrypts.
 //!
 //!     cargo run -p lethe-examples --example watching_your_trace
 //!     cargo run -p lethe-examples --example watching_your_trace -- docs/pictures/trace.svg
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // The watcher of the bare store knows every read.
     assert_eq!(bare, reads);
-    // The watcher of Lethe's sees one slot on each level, whatever was read: also if it is one block all the time.
+    // The watcher of Lethe's store sees one slot on each level, for any reads: also if it is one block all the time.
     let one_block = with_lethe(&vec![0; reads.len()])?;
     for trace in [&lethe, &one_block] {
         assert!(trace.accesses.iter().all(|access| access.on_line.len() == trace.levels));

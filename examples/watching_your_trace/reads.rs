@@ -1,4 +1,4 @@
-//! What a person reads in a day, by block number.
+//! The reads of a person in a day, by block number.
 
 /// Blocks that there are.
 pub(crate) const BLOCKS: u64 = 1024;

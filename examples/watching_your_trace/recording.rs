@@ -51,7 +51,7 @@ pub(crate) fn encrypted_objects(reads: &[u64]) -> Result<Vec<u64>, Box<dyn Error
     Ok(store.trace().requests().iter().filter_map(number).collect())
 }
 
-/// What the store is asked because of one access.
+/// The requests to the store because of one access.
 pub(crate) struct Shown {
     /// Slots read before the answer, by their place in the store.
     pub(crate) on_line: Vec<u64>,

@@ -20,7 +20,7 @@ const DISTRIBUTION_LINKER: &str = "/usr/bin/rust-lld";
 /// The release that the workspace asks for.
 const LEAST_RUST: (u32, u32) = (1, 95);
 
-/// What builds for both targets.
+/// The toolchain that builds for both targets.
 #[derive(Clone, Copy)]
 pub enum Toolchain {
     /// The pinned one, to which both targets were added.
@@ -73,7 +73,7 @@ fn rust_release(version: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// Links a program for 64-bit RISC-V: whatever needs an operating system does not.
+/// Links a program for 64-bit RISC-V: code that needs an operating system does not link.
 pub fn link_for_riscv(toolchain: Toolchain, into: &Path) -> Result<()> {
     // Without a function to begin with, the linker would warn, and leave everything out.
     let begin = format!("link-arg=--entry={BEGIN}");

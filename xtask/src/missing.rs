@@ -1,4 +1,4 @@
-//! What a machine must have before anything can be fetched, and the distribution's packages that have it.
+//! The tools that a machine must have before anything can be fetched, and the distribution's packages that have them.
 
 use crate::freestanding::Toolchain;
 use crate::setup::{fetched_rclone, versitygw_path};

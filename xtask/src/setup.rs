@@ -1,4 +1,4 @@
-//! What the tests need and the repository does not hold, fetched into `.test-env` from package registries.
+//! The files that the tests need and the repository does not hold, fetched into `.test-env` from package registries.
 
 use crate::tool::{command, run, succeeds};
 use anyhow::{Context, Result};

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// One step.
+/// A step.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Step {
     /// Formatting
@@ -54,7 +54,7 @@ impl Step {
         Step::Pager,
     ];
 
-    /// What `--only` and `--skip` call it.
+    /// The name for `--only` and `--skip`.
     pub fn name(self) -> &'static str {
         match self {
             Step::Fmt => "fmt",
@@ -72,7 +72,7 @@ impl Step {
         }
     }
 
-    /// What holds when it has passed.
+    /// The promise that holds when it has passed.
     pub fn promise(self) -> &'static str {
         match self {
             Step::Fmt => "the source is formatted",

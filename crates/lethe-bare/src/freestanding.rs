@@ -1,4 +1,4 @@
-//! What a program without a standard library has to bring itself, and how its host calls it.
+//! The parts that a program without a standard library has to bring itself, and how its host calls it.
 #![allow(unsafe_code, reason = "an allocator and a name for the linker; each says why it is sound")]
 
 use crate::rehearsal::{Scheme, digest};
@@ -21,7 +21,7 @@ struct Heap {
 // SAFETY: no byte is given twice, and the heap itself touches none.
 unsafe impl Sync for Heap {}
 
-// SAFETY: what is given lies within the bytes, is aligned, and is given once.
+// SAFETY: the memory that is given lies within the bytes, is aligned, and is given once.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let start = self.bytes.get() as usize;

@@ -1,4 +1,4 @@
-//! What a rehearsal's digest tells.
+//! The facts that a rehearsal's digest tells.
 
 use lethe_bare::rehearsal::{Scheme, digest};
 use lethe_seal::pages::PageCipher;

@@ -1,9 +1,9 @@
-//! What the threads of a pool share, and the one place where a job's borrowed data crosses between them.
+//! The state that the threads of a pool share, and the one place where a job's borrowed data crosses between them.
 //!
 //! The only unsafe code of the project's sealing side stands here and in `pool.rs`. The argument, once: a job is a
 //! pointer to a closure on the caller's stack, and [`Core::run`] does not return before `pending` is 0. `pending`
-//! begins as the number of parts; a thread subtracts the parts that it has taken only after it has done them, and
-//! looks at the job only while it holds a part that it has not subtracted. So whoever looks at the job keeps
+//! begins as the number of parts; a thread subtracts the parts that it has taken only after it has done them, and looks
+//! at the job only while it holds a part that it has not subtracted. So a thread that looks at the job keeps
 //! `Core::run`, and with it the closure, from ending. A part is offered in one lane's range and taken once, by
 //! compare-exchange: no two threads do the same part, and a thread has one lane number for itself.
 
@@ -40,8 +40,8 @@ unsafe fn call<W: Fn(usize, usize) + Sync>(data: *const (), lane: usize, part: u
 
 unsafe fn nothing(_: *const (), _: usize, _: usize) {}
 
-/// What changes at different times, or is written by different threads, lies on different cache lines: each line that
-/// must cross from one processor to another is a tenth of a microsecond of a hand-over.
+/// The state of a pool. Fields that change at different times, or are written by different threads, lie on different
+/// cache lines: each line that must cross from one processor to another is a tenth of a microsecond of a hand-over.
 pub(crate) struct Core {
     lanes: Box<[Lane]>,
     job: Lines<Offer>,
@@ -55,7 +55,7 @@ struct Lines<T>(T);
 
 /// Written by the caller.
 struct Offer {
-    /// Written by the caller that has taken the pool, while no part is offered; read by whoever holds a part.
+    /// Written by the caller that has taken the pool, while no part is offered; read by a thread that holds a part.
     job: UnsafeCell<Job>,
     /// A caller's work is under way.
     taken: AtomicBool,
@@ -70,9 +70,9 @@ struct Seldom {
     caller: AtomicUsize,
 }
 
-// SAFETY: `job` is the only part that is not Sync by itself. It is written only under `taken` while every lane is
-// empty and nothing is pending, and read only by a thread that holds a part; the range's release and acquire order
-// the two. What it points to is `Sync`, by the bound on `run`.
+// SAFETY: `job` is the only part that is not Sync by itself. It is written only under `taken` while every lane is empty
+// and nothing is pending, and read only by a thread that holds a part; the range's release and acquire order the two.
+// The target of its pointer is `Sync`, by the bound on `run`.
 unsafe impl Sync for Core {}
 // SAFETY: as above; the pointer is never followed but during `run`, which borrows what it points to.
 unsafe impl Send for Core {}
@@ -106,7 +106,7 @@ impl Core {
         if few || self.job.0.taken.swap(true, Ordering::Acquire) {
             return (0..parts).for_each(|part| work(0, part));
         }
-        // SAFETY: the pool is taken and the job before this one has ended: no lane offers a part, nobody holds one.
+        // SAFETY: the pool is taken and the job before this one has ended: no lane offers a part, no thread holds one.
         unsafe { *self.job.0.job.get() = Job { data: std::ptr::from_ref(work).cast(), call: call::<W> } };
         self.pending.0.store(parts, Ordering::Relaxed);
         self.note_processor();
@@ -176,7 +176,7 @@ impl Core {
     }
 
     fn part(&self, lane: usize, part: u32) {
-        // SAFETY: this thread has taken a part and not subtracted it: nobody writes the job.
+        // SAFETY: this thread has taken a part and not subtracted it: no thread writes the job.
         let job = unsafe { *self.job.0.job.get() };
         // SAFETY: for the same reason `run` has not returned, and what `data` points to is live.
         let work = AssertUnwindSafe(|| unsafe { (job.call)(job.data, lane, part as usize) });
@@ -201,7 +201,7 @@ impl Core {
         }
     }
 
-    /// What the owner of a lane does until the pool is closed.
+    /// Does the work of a lane's owner until the pool is closed.
     pub(crate) fn serve(&self, mine: usize, patience: Duration) {
         let mut useful = false;
         while self.wait(&self.lanes[mine], patience, &mut useful) {

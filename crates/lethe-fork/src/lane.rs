@@ -1,5 +1,5 @@
-//! One thread's share of a job: a range of parts, taken from its front by the owner and from its back by the others.
-//! And what the thread does when there is none: it sleeps.
+//! A thread's share of a job: a range of parts, taken from its front by the owner and from its back by the others. And
+//! the thread's sleep when there is no part.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -30,7 +30,7 @@ fn unpack(range: u64) -> (u32, u32) {
 }
 
 impl Lane {
-    /// Offers the parts `first..end`. Everything written before is seen by whoever takes one.
+    /// Offers the parts `first..end`. A thread that takes a part sees everything written before.
     pub(crate) fn offer(&self, first: u32, end: u32) {
         // SeqCst, as in `doze`: either the owner sees the parts before it sleeps, or the caller sees it asleep.
         self.range.store(pack(first, end), Ordering::SeqCst);
@@ -52,8 +52,8 @@ impl Lane {
                 return None;
             }
             let (taken, first, end) = part(first, end);
-            // That the range may have been emptied and offered again in between does no harm: a part taken is a part
-            // of whatever job is offered now, and the job is looked at after this.
+            // That the range may have been emptied and offered again in between does no harm: a part taken is a part of
+            // the job that is offered now, and the job is looked at after this.
             match self.range.compare_exchange_weak(
                 seen,
                 pack(first, end),
@@ -108,7 +108,7 @@ impl Lane {
         self.asleep.swap(false, Ordering::SeqCst)
     }
 
-    /// Whether nobody has woken the owner yet.
+    /// Whether no thread has woken the owner yet.
     pub(crate) fn sleeps(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
     }

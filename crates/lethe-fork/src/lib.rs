@@ -17,7 +17,7 @@
 //! slower than doing the work alone, but for some hundred nanoseconds: threads that were woken in vain are left to
 //! sleep for longer and longer, and one that finds itself on the caller's processor lets the caller go first.
 //!
-//! Whoever must keep an application's signal handlers off these threads blocks the signals around [`Pool::new`]:
+//! A caller that must keep an application's signal handlers off these threads blocks the signals around [`Pool::new`]:
 //! threads inherit the mask.
 
 mod core;

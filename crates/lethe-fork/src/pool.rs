@@ -71,7 +71,7 @@ impl Pool {
     }
 
     /// Calls `work(own, part)` once for every part in `0..parts`, and returns when all are done. `own` is one of
-    /// `owns`, which nobody else uses meanwhile: scratch memory, say.
+    /// `owns`, which no other thread uses meanwhile: scratch memory, say.
     ///
     /// Neighbouring parts mostly go to the same thread, and the same parts to the same thread the next time.
     ///
@@ -105,17 +105,17 @@ impl Pool {
         let buffer = Shared(buffer.as_mut_ptr());
         self.run(parts, owns, move |own, part| {
             // SAFETY: `part` is below `parts`, so that the chunk lies within the buffer; each part is done once, so
-            // that nobody else has this chunk; and the buffer is borrowed until `run` returns.
+            // that no other thread has this chunk; and the buffer is borrowed until `run` returns.
             let chunk = unsafe { std::slice::from_raw_parts_mut(buffer.at(part * chunk_bytes), chunk_bytes) };
             work(own, part, chunk);
         });
     }
 }
 
-/// A pointer that threads may share; what is done with it is argued where it is followed.
+/// A pointer that threads may share; its uses are argued where it is followed.
 struct Shared<T>(*mut T);
 
-// SAFETY: it gives out pointers only; whoever follows one has a place of its own, of a type that may be sent.
+// SAFETY: it gives out pointers only; a thread that follows one has a place of its own, of a type that may be sent.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {

@@ -1,4 +1,4 @@
-//! What a pool promises, also under Miri (`cargo +nightly miri test -p lethe-fork`).
+//! The promises of a pool, also under Miri (`cargo +nightly miri test -p lethe-fork`).
 
 use lethe_fork::Pool;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What a vault over a folder moves and asks for, beside the same blocks as plain files.
+//! The bytes and requests of a vault over a folder, beside the same blocks as plain files.
 //!
 //! Every block is written once; then accesses, half of them reads, blocks uniform, until bytes per access no longer
 //! drift from one window of accesses to the next. A window is a whole number of rounds of evictions and of shipped
@@ -27,9 +27,9 @@ pub struct FilesOptions {
     pub most_windows: usize,
     /// The least accesses of a window.
     pub window: u64,
-    /// What is asked of the bytes moved for each logical byte.
+    /// The bound on the bytes moved for each logical byte.
     pub asked_bytes: Option<f64>,
-    /// What is asked of the requests for each access.
+    /// The bound on the requests for each access.
     pub asked_requests: Option<f64>,
 }
 
@@ -146,7 +146,7 @@ async fn settle(vault: &Vault, meter: &MeterReader) {
     }
 }
 
-/// What a run of accesses took.
+/// The cost of a run of accesses.
 struct Window {
     accesses: u64,
     store: Usage,

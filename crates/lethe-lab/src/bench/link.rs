@@ -31,9 +31,9 @@ pub struct LinkOptions {
     pub time: Duration,
     /// Reads of the lone client each time, one right after the other.
     pub reads: usize,
-    /// What is asked of the throughput, in parts of a sixteenth of the link.
+    /// The bound on the throughput, in parts of a sixteenth of the link.
     pub asked_share: Option<f64>,
-    /// What is asked of a lone read, in multiples of the same read with no ORAM.
+    /// The bound on a lone read, in multiples of the same read with no ORAM.
     pub asked_latency: Option<f64>,
 }
 
@@ -74,7 +74,7 @@ pub fn run(options: &LinkOptions, progress: &dyn Progress) -> Result<Report, Ben
     runtime.map_err(BenchError::failed)?.block_on(measure(options, progress))
 }
 
-/// What each repetition found.
+/// The measurements of each repetition.
 #[derive(Default)]
 struct Measured {
     vault_megabits: Vec<f64>,
@@ -162,7 +162,7 @@ fn milliseconds(time: Duration) -> f64 {
     1000.0 * time.as_secs_f64()
 }
 
-/// One object of a block's length behind a link of its own, as fast as the vault's.
+/// An object of a block's length behind a link of its own, as fast as the vault's.
 struct Plain {
     link: Link<VersionedMemory>,
     block: Vec<u8>,

@@ -33,7 +33,7 @@ pub enum BenchError {
     /// The options make no sense.
     #[error("the bench cannot run with these options: {0}")]
     Options(String),
-    /// What is measured failed.
+    /// The measured subject failed.
     #[error("what was measured failed: {0}")]
     Failed(Box<dyn std::error::Error + Send + Sync>),
 }

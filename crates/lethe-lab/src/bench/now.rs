@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// What a future over memory returns.
+/// Returns the output of a future over memory.
 ///
 /// # Panics
 /// If it waits for anything: memory never lets wait.

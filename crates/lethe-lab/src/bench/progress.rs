@@ -5,11 +5,11 @@ pub trait Progress {
     /// `done` of `all` steps of `what` are done.
     fn at(&self, what: &str, done: u64, all: u64);
 
-    /// One figure of many is found: a line that is worth reading before the report is there.
+    /// Tells that one figure of many is found: a line that is worth reading before the report is there.
     fn found(&self, figure: &str);
 }
 
-/// Nobody listens.
+/// A progress without a listener.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

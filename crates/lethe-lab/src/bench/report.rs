@@ -1,4 +1,4 @@
-//! What a bench found, as a table for people and as JSON for programs.
+//! The findings of a bench, as a table for people and as JSON for programs.
 
 use super::sample::Sample;
 use comfy_table::presets::NOTHING;
@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment, Table};
 use serde::Serialize;
 use std::fmt;
 
-/// What a figure is asked to reach.
+/// The bound that a figure is asked to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
@@ -26,7 +26,7 @@ impl Bound {
     }
 }
 
-/// What stands on the trusted side, in bytes.
+/// The memory on the trusted side, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TrustedMemory {
     /// Stash with the top of the tree.
@@ -46,27 +46,27 @@ impl TrustedMemory {
     }
 }
 
-/// One figure.
+/// A figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What was measured.
+    /// The measured quantity.
     pub figure: String,
     /// In what.
     pub unit: &'static str,
     /// The measurements.
     pub sample: Sample,
-    /// What is asked of the median, if anything is.
+    /// The bound that the median is asked to reach, if there is one.
     pub bound: Option<Bound>,
     /// Whether the median reaches it.
     pub met: Option<bool>,
-    /// What it took on the trusted side; nothing for a baseline without one.
+    /// The memory on the trusted side; nothing for a baseline without one.
     pub trusted: Option<TrustedMemory>,
 }
 
 /// Figures that stand in columns: a line of them for each thing that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Grid {
-    /// What stands in each column; the first one names what was measured.
+    /// The headings of the columns; the first column names the measured things.
     pub columns: Vec<&'static str>,
     /// The names, and a figure for each other column.
     pub lines: Vec<(String, Vec<f64>)>,
@@ -99,18 +99,18 @@ impl fmt::Display for Grid {
     }
 }
 
-/// What a bench found.
+/// The findings of a bench.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// Which bench.
     pub bench: String,
-    /// What was run, with what parameters: names and values.
+    /// The setup that was run and its parameters: names and values.
     pub setup: Vec<(String, String)>,
     /// The figures, baselines among them.
     pub rows: Vec<Row>,
     /// Figures that stand in columns.
     pub grid: Option<Grid>,
-    /// What else should be known to read them.
+    /// Further facts that are needed to read them.
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What this process occupies, as Linux tells it.
+//! The memory that this process occupies, as Linux tells it.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! One figure: so many clients that put, or get, objects of one size.
+//! A figure: so many clients that put, or get, objects of one size.
 
 use super::GatewayOptions;
 use crate::bench::report::bytes;
@@ -12,14 +12,14 @@ use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// What clients do.
+/// The request that clients make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Put,
     Get,
 }
 
-/// What is measured.
+/// The measurement to make.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
     pub(super) verb: Verb,
@@ -28,7 +28,7 @@ pub(super) struct Cell {
     pub(super) clients: usize,
 }
 
-/// What was found.
+/// The measurements.
 #[derive(Debug)]
 pub(super) struct Measured {
     /// Megabits of objects a second.
@@ -97,7 +97,8 @@ impl Cell {
                     }
                     seconds.push(asked.elapsed().as_secs_f64());
                     if self.verb == Verb::Put && self.is_large() {
-                        // What was put makes room: a vault holds no more than this many at once.
+                        // The object that was put is deleted to make room: a vault holds no more than this many at
+                        // once.
                         store.delete(&path).await.map_err(BenchError::failed)?;
                     }
                 }

@@ -46,9 +46,9 @@ pub struct GatewayOptions {
     pub requests: usize,
     /// Bytes that one figure may move at most in objects that are there at once: more clients get what others got.
     pub most_bytes: u64,
-    /// What is asked of a lone get of the largest object, in multiples of the bare time.
+    /// The bound on a lone get of the largest object, in multiples of the bare time.
     pub asked_get: Option<f64>,
-    /// What is asked of gets of 64 KiB by the most clients, in parts of a sixteenth of the link.
+    /// The bound on gets of 64 KiB by the most clients, in parts of a sixteenth of the link.
     pub asked_share: Option<f64>,
 }
 

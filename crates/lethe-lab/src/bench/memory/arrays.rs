@@ -1,4 +1,4 @@
-//! What an ORAM is compared with: an array that hides nothing, and one that hides contents only.
+//! The arrays that an ORAM is compared with: one that hides nothing, and one that hides contents only.
 
 use super::super::BenchError;
 use super::subject::Subject;

@@ -41,7 +41,7 @@ pub struct MemoryOptions {
     pub scheme: MemoryScheme,
     /// Ring ORAM's A; the cheapest one in bytes if nothing is said.
     pub eviction_rate: Option<u32>,
-    /// What seals the slots.
+    /// The cipher that seals the slots.
     pub cipher: Cipher,
     /// The stash and the top of the tree take at most this share of the payload: 32 means 1/32.
     pub trusted_share: u64,
@@ -51,9 +51,9 @@ pub struct MemoryOptions {
     pub repetitions: usize,
     /// How long each repetition lasts.
     pub slice: Duration,
-    /// What is asked of the accesses a second.
+    /// The bound on the accesses a second.
     pub asked: Option<f64>,
-    /// What is asked of the resident memory, in multiples of the payload.
+    /// The bound on the resident memory, in multiples of the payload.
     pub asked_resident: Option<f64>,
 }
 
@@ -252,7 +252,7 @@ fn access(
     subject.access((drawn >> 1) % capacity, drawn & 1 == 1, buffer)
 }
 
-/// What this thread has had of a processor.
+/// The time that this thread has had of a processor.
 fn processor_time() -> Duration {
     let used = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.unsigned_abs() as u32)

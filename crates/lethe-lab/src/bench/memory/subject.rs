@@ -1,4 +1,4 @@
-//! What is measured: an ORAM over sealed memory.
+//! The subject of a measurement: an ORAM over sealed memory.
 
 use super::super::BenchError;
 use super::super::now::now;
@@ -26,7 +26,7 @@ pub(super) trait Subject {
     /// Reads a block into the buffer, or writes it from there, with all that this makes due.
     fn access(&mut self, block: u64, write: bool, buffer: &mut [u8]) -> Result<(), BenchError>;
 
-    /// What it takes on the trusted side; nothing for an array.
+    /// Its memory on the trusted side; nothing for an array.
     fn trusted(&self) -> Option<TrustedMemory> {
         None
     }
@@ -73,7 +73,7 @@ fn sealed_memory(layout: &Layout, cipher: Cipher) -> Result<(Memory, u64), Bench
     Ok((sealed, VERSION_BYTES * layout.buckets()))
 }
 
-/// What the sealing layer remembers of each bucket.
+/// The bytes that the sealing layer remembers of each bucket.
 const VERSION_BYTES: u64 = 12;
 
 fn randomness() -> ChaCha20Rng {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What passed to the trusted disk.
+/// The traffic of the trusted disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct DiskUsage {
     /// Bytes written: journal, checkpoints, and what the database needs for itself.
@@ -21,7 +21,7 @@ pub(in super::super) struct DiskUsage {
 }
 
 impl DiskUsage {
-    /// What passed since an earlier reading.
+    /// The traffic since an earlier reading.
     pub(in super::super) fn since(&self, earlier: &DiskUsage) -> DiskUsage {
         DiskUsage {
             written: self.written - earlier.written,

@@ -21,7 +21,7 @@ use rand_core::{OsRng, RngCore, SeedableRng, TryRngCore};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What the vault's benches agree on.
+/// The options that the vault's benches have in common.
 #[derive(Clone, Debug)]
 pub struct VaultOptions {
     /// Blocks of the vault.
@@ -38,7 +38,7 @@ pub struct VaultOptions {
     pub eviction_rate: Option<u32>,
     /// Accesses between two checkpoints on the trusted disk; as vaults usually have it if nothing is said.
     pub checkpoint_every: Option<u64>,
-    /// What seals the slots.
+    /// The cipher that seals the slots.
     pub cipher: Cipher,
     /// Where a temporary folder is made for the vault and the baseline; where the system has them if nothing is said.
     pub folder: Option<PathBuf>,
@@ -154,7 +154,7 @@ impl Place {
         })
     }
 
-    /// What the vault takes on the trusted side. A stash does not shrink, so this is its peak.
+    /// The memory of the vault on the trusted side. A stash does not shrink, so this is its peak.
     pub(super) fn trusted(&self, status: &Status) -> TrustedMemory {
         let layout = self.ring.geometry().layout();
         let position_map = 4 * self.ring.capacity;
