@@ -18,7 +18,7 @@ const KEYS: u64 = 6;
 /// S3's least part and a bit.
 const LARGE: usize = (5 << 20) + 12_345;
 
-/// What was asked, and how often.
+/// The requests, and how often they were made.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) verbs: BTreeMap<&'static str, u64>,
@@ -179,7 +179,7 @@ impl Client {
         "copy"
     }
 
-    /// One key is for large objects, lest they fill the vault.
+    /// Keeps one key for large objects, so that they do not fill the vault.
     async fn put_in_parts(&mut self) -> &'static str {
         if !self.number.is_multiple_of(8) {
             return self.put().await;
@@ -213,7 +213,7 @@ impl Client {
         "hang up in a get"
     }
 
-    /// What stood there stays: not all of the body comes.
+    /// The earlier object stays: not all of the body comes.
     async fn hang_up_in_a_put(&mut self) -> &'static str {
         let (key, content) = (self.dice.below(KEYS), self.content().bytes());
         let length = format!("content-length: {}\r\n", content.len() + 1);

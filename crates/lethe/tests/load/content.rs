@@ -1,4 +1,4 @@
-//! What objects hold: bytes that tell whose they are.
+//! The contents of objects: bytes that tell which put they came from.
 
 use bytes::Bytes;
 

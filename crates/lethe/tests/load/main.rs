@@ -15,9 +15,9 @@ use server::Server;
 use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 64;
-/// What each of them asks, unless `LETHE_LOAD_SECONDS` has them ask for so long.
+/// The requests of each of them, unless `LETHE_LOAD_SECONDS` has them ask for so long.
 const REQUESTS: u64 = 40;
-/// What a connection may hold beside the blocks of its transfer.
+/// The memory that a connection may hold beside the blocks of its transfer.
 const CONNECTION: u64 = 256 << 10;
 /// The database's cache on the trusted disk.
 const DATABASE: u64 = 64 << 20;
@@ -51,7 +51,7 @@ async fn sixty_four_clients_lose_and_mix_nothing_in_bounded_memory() {
     let peak = server.memory().peak;
     all.print(time);
     println!("objects verified at the end: {verified}");
-    // What the documentation promises (`docs/how-it-works/many-clients.md`), beside the program as it starts.
+    // The promise of the documentation (`docs/how-it-works/many-clients.md`), beside the program as it starts.
     let promised = server.promised();
     let checkpoints = promised.checkpoints();
     let most = before.resident

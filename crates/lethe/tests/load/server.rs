@@ -16,7 +16,7 @@ const CAPACITY: &str = "512MiB";
 const BLOCK_SIZE: &str = "16KiB";
 /// Enough for all of them at once, each with a copy.
 const TRANSFERS: &str = "128MiB";
-/// What a sealed slot has more than its block, and a block's entry in a list.
+/// The overhead of a sealed slot over its block, and of a block's entry in a list.
 const SEAL: u64 = 80;
 
 pub(crate) struct Server {
@@ -34,7 +34,7 @@ pub(crate) struct Memory {
     pub(crate) peak: u64,
 }
 
-/// What bounds the server's memory, in bytes.
+/// The bounds of the server's memory, in bytes.
 pub(crate) struct Promised {
     /// Trusted memory at most.
     pub(crate) trusted: u64,
@@ -94,7 +94,7 @@ impl Server {
         let key = &users["users"][0]["keys"][0];
         let of_key = |name: &str| key[name].as_str().expect("text").to_owned();
         let (access_key, secret_key) = (of_key("access_key_id"), of_key("secret_access_key"));
-        // What it says later must find a reader.
+        // Later output of the program must find a reader.
         std::thread::spawn(move || said.for_each(drop));
         let server = Server { folder, process, address, access_key, secret_key };
         server.make_bucket().await;
@@ -138,7 +138,7 @@ impl Server {
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 
-    /// What the documentation promises for the settings that it was started with.
+    /// The promise of the documentation for the settings that it was started with.
     pub(crate) fn promised(&self) -> Promised {
         let given = format!(
             "[vault]\ncapacity = {CAPACITY:?}\nblock_size = {BLOCK_SIZE:?}\n[serve]\ntransfer_memory = {TRANSFERS:?}"

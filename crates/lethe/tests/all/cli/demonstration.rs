@@ -26,7 +26,7 @@ fn leftovers(desk: &Desk) -> Vec<std::path::PathBuf> {
         .collect()
 }
 
-/// What the page was told of a stretch of work: the cells that were asked for, and those that the provider saw.
+/// The page's figures of a stretch of work: the cells that were asked for, and those that the provider saw.
 fn over(before: &Value, after: &Value) -> (Cells, Cells) {
     assert_eq!(before["demonstration"], after["demonstration"], "the switch was turned meanwhile");
     let grown = |row| Cells::of(after, row).since(&Cells::of(before, row));
@@ -132,7 +132,7 @@ async fn nothing_is_lost_or_mixed_up_however_often_the_switch_is_turned_meanwhil
             }
             turned
         });
-        // Also when a client has failed: the other thread would go on for ever.
+        // Also when a client has failed: the other thread would go on forever.
         let ended = Ended(&done);
         tokio::task::block_in_place(|| {
             tokio::runtime::Handle::current().block_on(join_all((0..6).map(client)));

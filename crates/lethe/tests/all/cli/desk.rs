@@ -37,7 +37,7 @@ impl Desk {
     /// The command, ready to be started.
     pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new("env");
-        // Whoever runs the tests in the background may ignore both, and the command would inherit that.
+        // A shell that runs the tests in the background may ignore both, and the command would inherit that.
         command.args(["--default-signal=INT,HUP", env!("CARGO_BIN_EXE_lethe")]);
         command.args(line.split_whitespace()).current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -193,7 +193,7 @@ fn wait_until_it_listens_for_interrupts(child: &Child) {
     }
 }
 
-/// What the program said until it was in service, and the rest of its output.
+/// The output of the program until it was in service, and the rest of its output.
 #[cfg(unix)]
 fn read_until_in_service(child: &mut Child) -> (String, impl Read + use<>) {
     let mut said = String::new();

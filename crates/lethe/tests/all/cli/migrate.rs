@@ -109,7 +109,7 @@ fn served_while_it_is_filled_a_restart_has_the_successor_take_over() {
     let told = desk.succeed("status");
     assert!(told.contains("256 of 256 blocks") && told.contains("a restart has it take over"), "{told}");
     assert_eq!(predecessors(&desk), 0);
-    // Either line has it take over; that of before does it this once.
+    // Either line has it take over; the earlier line does it this once.
     let said = serve_until(&desk, "", "Ctrl-C stops.");
     assert!(said.contains("The successor has taken over"), "{said}");
     assert_eq!(predecessors(&desk), 1);
@@ -126,7 +126,7 @@ fn the_line_for_the_time_after_has_the_successor_take_over_too() {
     let store = url(&desk, "other");
     desk.succeed(&format!("migrate --to {store} --new-key-file new.key --prepare"));
     let said = serve_until(&desk, "", "The successor has all blocks");
-    // The provider of before may be gone by then.
+    // The earlier provider may be gone by then.
     std::fs::rename(desk.path("lethe-data/untrusted"), desk.path("gone")).expect("moved");
     let flags = flags_of(&said);
     let said = serve_until(&desk, &flags, "Ctrl-C stops.");

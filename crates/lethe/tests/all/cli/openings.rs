@@ -1,4 +1,4 @@
-//! What must not be opened: a clear error, its exit code, and nothing changed in folder or store.
+//! The vaults that must not be opened: a clear error, its exit code, and nothing changed in folder or store.
 
 use super::desk::{Desk, copy_folder};
 use super::served::Served;

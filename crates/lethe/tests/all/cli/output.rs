@@ -1,4 +1,4 @@
-//! What happens to a command whose answer, or whose log, nobody can write down.
+//! The end of a command whose answer, or whose log, cannot be written.
 
 use super::desk::{Desk, finish};
 use super::served::Served;

@@ -58,7 +58,7 @@ impl Served {
         let (access_key, secret_key) = (key("access_key_id"), key("secret_access_key"));
         let (page, path) =
             link.trim().strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a link");
-        // What it says later must find a reader.
+        // Later output of the program must find a reader.
         std::thread::spawn(move || said.for_each(drop));
         let (page, cookie) = (page.to_owned(), String::new());
         let mut served = Served { process, address, access_key, secret_key, page, cookie };
@@ -99,7 +99,7 @@ impl Served {
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
 
-    /// One request to the page; its answer, head and body.
+    /// Sends a request to the page; its answer, head and body.
     fn ask(&self, method: &str, path: &str, body: &str) -> String {
         let mut answer = String::new();
         self.send(method, path, body).read_to_string(&mut answer).expect("an answer");
@@ -122,7 +122,7 @@ impl Served {
         self.ask("POST", "/page/oblivious", &oblivious.to_string())
     }
 
-    /// What the page is told now.
+    /// The figures that the page is told now.
     pub(crate) fn told(&self) -> Value {
         let lines = BufReader::new(self.send("GET", "/page/stream", "")).lines();
         let told = lines.map(|line| line.expect("text")).find_map(|line| {

@@ -1,4 +1,4 @@
-//! `lethe user`: who may use a vault.
+//! `lethe user`: the users of a vault.
 
 use super::desk::Desk;
 use std::io::Write;
@@ -9,7 +9,7 @@ fn vault() -> Desk {
     desk
 }
 
-/// What stands after a word that begins a line.
+/// The text after a word that begins a line.
 fn value<'a>(said: &'a str, name: &str) -> &'a str {
     let line = said.lines().find_map(|line| line.trim().strip_prefix(name)).expect(name);
     line.split_whitespace().next().expect("a value")

@@ -31,7 +31,7 @@ pub struct Client {
     pub token: String,
 }
 
-/// What came back.
+/// The answer that came back.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,

@@ -8,7 +8,7 @@ use lethe_gateway::{Device, DeviceError, Flow};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// What blocks held, by their numbers.
+/// The earlier contents of blocks, by their numbers.
 type Remembered = BTreeMap<Vec<u64>, Vec<Bytes>>;
 
 /// See the module.

@@ -1,5 +1,5 @@
-//! Random histories through both doors, with deaths between: what was acknowledged is there, what was not is there as a
-//! whole or not at all, and both doors show the same.
+//! Random histories through both doors, with deaths between. A change that was acknowledged is there; any other is
+//! there as a whole or not at all; both doors show the same.
 
 use super::client::{Client, Cut, Door};
 use super::world::{BLOCK, CAPACITY, Manner, Serving, World};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tokio::task::LocalSet;
 
-/// What a key may hold. More than one state is possible only while a change of it was not acknowledged.
+/// The contents that a key may hold. More than one state is possible only while a change of it was not acknowledged.
 type Model = BTreeMap<&'static str, Vec<Option<Vec<u8>>>>;
 
 const KEYS: [&str; 5] = ["a", "a/b", "a/c/d", "b", "z"];
@@ -22,7 +22,7 @@ enum Step {
     List(Door),
 }
 
-/// An opening: what is asked, and after how many requests of the store it dies.
+/// An opening: its requests, and after how many requests of the store it dies.
 #[derive(Clone, Debug)]
 struct Opening {
     steps: Vec<Step>,

@@ -1,7 +1,7 @@
 //! Both doors over one vault, as their clients have them: over HTTP.
 //!
-//! `histories`: whatever is asked through either door, and whenever the gateway dies, the answers are those of a map of
-//! names. `watched`: what the store sees of it tells nothing of what was asked, by requests or by times.
+//! `histories`: after any requests through either door, and any deaths of the gateway, the answers are those of a map
+//! of names. `watched`: the store's view of it tells nothing of the requests of clients, by requests or by times.
 
 #[path = "../../../../lethe-vault/tests/all/support/mod.rs"]
 mod support;

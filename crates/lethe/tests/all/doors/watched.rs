@@ -1,8 +1,8 @@
-//! What does the store see of what clients ask through the doors?
+//! The store's view of the requests of clients through the doors.
 //!
 //! Mixes of requests of equal volume, which could hardly differ more otherwise, must have as many accesses begun
-//! together, each time, the same buckets written, and leaves read that are distributed alike. Under a pace they must show
-//! the same requests at the same times, to the nanosecond of virtual time, whether or not anybody asks.
+//! together, each time, the same buckets written, and leaves read that are distributed alike. Under a pace they must
+//! show the same requests at the same times, to the nanosecond of virtual time, whether or not a client asks.
 //!
 //! No false alarms but one in 2^32 for the slots: everything else that is compared is fixed.
 
@@ -30,10 +30,10 @@ const LASTS: Duration = Duration::from_secs(120);
 /// Clients that asked for the last time so long before the end are served by then.
 const LAST_ORDERS: Duration = Duration::from_secs(60);
 
-/// What is asked for. Each request has the volume of its turn, and one follows the other.
+/// The requests of a client. Each request has the volume of its turn, and one follows the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mix {
-    /// One object of each size is read over and over, through one door.
+    /// An object of each size is read over and over, through one door.
     Hot,
     /// Objects are written, under ever other names, through the other.
     Spread,
@@ -108,7 +108,7 @@ fn trace(mix: Mix, flawed: bool, seed: u64) -> Vec<Timed> {
     })
 }
 
-/// What the store sees and when, but for leaves and slots.
+/// The store's view, with its times, but for leaves and slots.
 fn public_shape(trace: &[Timed]) -> Vec<(Duration, Shape)> {
     let is_seen = |shape: &Shape| {
         !matches!(shape, Shape::Other(Moment::Batch(_) | Moment::Begun(_) | Moment::Served | Moment::IsOpen))
@@ -173,7 +173,7 @@ fn a_gateway_that_spares_what_it_remembers_is_caught() {
     assert!(parting(&hot, &spread).is_some());
 }
 
-/// What the store sees of a life at a pace, or without one, and how many requests were answered.
+/// The store's view of a life at a pace, or without one, and how many requests were answered.
 fn paced(mix: Option<Mix>, turn: Option<Duration>, seed: u64) -> (Vec<(Duration, Shape)>, u64) {
     run(async {
         let mut world = World::new(Manner { round_trip: QUICK, turn, flawed: false }, seed).await;

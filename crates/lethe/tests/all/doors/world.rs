@@ -65,7 +65,7 @@ pub struct Manner {
     pub flawed: bool,
 }
 
-/// What outlives a gateway.
+/// The state that outlives a gateway.
 pub struct World {
     manner: Manner,
     chance: Chance,
