@@ -6,7 +6,7 @@ use std::future::Future;
 /// A row: its key and its value.
 pub type Row = (Vec<u8>, Vec<u8>);
 
-/// One change of a row: the key, and its new value or `None` to remove it.
+/// A change of a row: the key, and its new value or `None` to remove it.
 pub type RowChange = (Vec<u8>, Option<Vec<u8>>);
 
 /// Names what belongs together, such as the batches of one transfer. A device serves flows in turns, a block each, so
@@ -80,7 +80,7 @@ pub enum DeviceError {
     /// gateway, and for nobody else.
     #[error("the vault is unavailable for now: {0}")]
     Unavailable(String),
-    /// What the store returned was not what had been written to it.
+    /// The store returned other bytes than had been written to it.
     #[error("the store was tampered with: {0}")]
     Tampered(String),
     /// The vault was closed.
@@ -89,7 +89,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// What a client is told.
+    /// The text that a client is told.
     pub fn told(&self) -> String {
         match self {
             DeviceError::Unavailable(_) => {

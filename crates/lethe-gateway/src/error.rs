@@ -1,4 +1,4 @@
-//! What can go wrong with an object, a container or an upload.
+//! The errors of objects, containers and uploads.
 
 use crate::catalogue::moment::Moment;
 use crate::catalogue::version::VersionId;
@@ -83,7 +83,7 @@ pub enum Error {
     /// The object would be more than a container or its account may hold. Nothing was changed.
     #[error("the upload exceeds the quota of {0}")]
     OverQuota(&'static str),
-    /// The container that old versions shall go to is not there. Nothing was changed.
+    /// The container for old versions is not there. Nothing was changed.
     #[error("the container for old versions does not exist: make it, or set another one")]
     NoArchive,
     /// Metadata that is not kept.
@@ -121,7 +121,7 @@ pub enum Error {
     WrongChecksum {
         /// Of which algorithm it is.
         algorithm: Algorithm,
-        /// The part's number; none for the object.
+        /// The part's number; `None` for the object.
         part: Option<u16>,
     },
     /// The body could not be read from the client.
@@ -146,7 +146,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What a client is told: the error without what is the machine's own.
+    /// The text that a client is told: the error without the facts that are the machine's own.
     pub(crate) fn told(&self) -> String {
         match self {
             Error::Device(failure) => failure.told(),
@@ -212,9 +212,9 @@ pub enum OpenError {
         row: usize,
         /// All rows.
         rows: usize,
-        /// What the row is.
+        /// The kind of the row.
         kind: &'static str,
-        /// What is wrong with it.
+        /// The fault of the row.
         why: &'static str,
     },
     /// The size classes are of no use.

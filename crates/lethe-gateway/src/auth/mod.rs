@@ -1,4 +1,4 @@
-//! Who asks, and what they may do.
+//! The identity of callers, and their rights.
 
 pub mod identity;
 pub(crate) mod rights;

@@ -1,4 +1,4 @@
-//! Accounts and containers: what their owners have set, and what they hold.
+//! Accounts and containers: the settings of their owners, and the totals of their contents.
 
 use super::cors::CorsRule;
 use super::grant::Grant;
@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What an account's owner has set.
+/// The settings that the owner of an account has made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct AccountSettings {
@@ -24,7 +24,7 @@ pub struct AccountSettings {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// What a container's owner has set.
+/// The settings that the owner of a container has made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct ContainerSettings {
@@ -35,11 +35,11 @@ pub struct ContainerSettings {
     #[n(1)]
     #[cbor(default)]
     pub metadata: BTreeMap<String, String>,
-    /// Who may read, as Swift writes it.
+    /// The list of those who may read, as Swift writes it.
     #[n(2)]
     #[cbor(default)]
     pub read_acl: String,
-    /// Who may write, as Swift writes it.
+    /// The list of those who may write, as Swift writes it.
     #[n(3)]
     #[cbor(default)]
     pub write_acl: String,
@@ -103,12 +103,12 @@ pub struct Archive {
     /// The container that gets them, of the same account.
     #[n(0)]
     pub container: String,
-    /// What a delete does.
+    /// The effect of a delete.
     #[n(1)]
     pub on_delete: OnDelete,
 }
 
-/// What the delete of an archived object does.
+/// The effect of a delete on an archived object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum OnDelete {
@@ -123,20 +123,20 @@ pub enum OnDelete {
 /// A container as its owner sees it.
 #[derive(Clone, Debug, Default)]
 pub struct ContainerView {
-    /// What is set.
+    /// The settings.
     pub settings: Arc<ContainerSettings>,
-    /// What it holds.
+    /// The totals of its contents.
     pub totals: Totals,
 }
 
 /// An account as its owner sees it.
 #[derive(Clone, Debug, Default)]
 pub struct AccountView {
-    /// What is set.
+    /// The settings.
     pub settings: Arc<AccountSettings>,
     /// Its containers.
     pub containers: u64,
-    /// What all of them hold.
+    /// The totals of all of them.
     pub totals: Totals,
 }
 
@@ -167,7 +167,7 @@ impl Container {
         }
     }
 
-    /// What the key stands for, unless its time is over.
+    /// The object that the key stands for, unless its time is over.
     pub(crate) fn object(&self, key: &str, now: Moment) -> Option<&Arc<Object>> {
         self.objects.get(key).filter(|object| !object.has_expired(now))
     }
@@ -209,7 +209,7 @@ impl Container {
         old.inspect(|old| self.old.remove(old))
     }
 
-    /// What counts against quotas.
+    /// The totals that count against quotas.
     pub(crate) fn held(&self) -> Totals {
         self.totals + self.old + self.pending
     }

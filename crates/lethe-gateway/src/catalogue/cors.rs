@@ -2,7 +2,7 @@
 
 use minicbor::{Decode, Encode};
 
-/// One rule. The first that lets a request through counts.
+/// A rule. The first that lets a request through counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct CorsRule {

@@ -1,19 +1,19 @@
-//! Grants: whom an owner lets in beside himself, in the words of S3's access control lists.
+//! Grants: the others that an owner lets in, in the words of S3's access control lists.
 
 use minicbor::{Decode, Encode};
 
-/// One permission for somebody.
+/// A permission for somebody.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct Grant {
-    /// Who gets it.
+    /// The grantee that gets it.
     #[n(0)]
     pub grantee: Grantee,
-    /// What he may do.
+    /// The permission that he gets.
     #[n(1)]
     pub permission: Permission,
 }
 
-/// Who gets a permission.
+/// The principals that can get a permission.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Grantee {
     /// Everybody of an account.
@@ -27,7 +27,7 @@ pub enum Grantee {
     Everybody,
 }
 
-/// What a grant permits.
+/// The permission of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Permission {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// A day, in milliseconds.
 pub(crate) const DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// One rule. What several rules remove goes by the earliest.
+/// A rule. An item that several rules remove goes by the earliest of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct LifecycleRule {
@@ -16,7 +16,7 @@ pub struct LifecycleRule {
     #[n(0)]
     #[cbor(default)]
     pub id: String,
-    /// The switch of the rule: one that is off removes nothing.
+    /// The switch of the rule: a rule that is off removes nothing.
     #[n(1)]
     #[cbor(default)]
     pub is_enabled: bool,
@@ -43,7 +43,7 @@ pub struct LifecycleFilter {
     #[n(0)]
     #[cbor(default)]
     pub form: FilterForm,
-    /// What keys begin with.
+    /// The prefix of the keys.
     #[n(1)]
     pub prefix: Option<String>,
     /// Tags that objects have.

@@ -66,7 +66,7 @@ impl ObjectName {
     }
 }
 
-/// One change of the catalogue. Several of them are committed as one.
+/// A change of the catalogue. Several of them are committed as one.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     /// Makes an account, or changes what is set.
@@ -165,7 +165,7 @@ impl Catalogue {
             .ok_or(Error::NoSuchUpload)
     }
 
-    /// What these changes mean for fragments. One that goes from one name to another is among the added.
+    /// The effect of these changes on fragments. A fragment that goes from one name to another is among the added.
     pub(crate) fn fragment_changes(&self, changes: &[Change]) -> FragmentChanges {
         let mut fragments = FragmentChanges::default();
         let container = |at: &ObjectName| self.container(&at.account, &at.container).ok();
@@ -203,8 +203,8 @@ impl Catalogue {
         fragments
     }
 
-    /// Applies committed changes, of which [`fragment_changes`](Self::fragment_changes) said what they mean for
-    /// fragments. What they replace is dropped, and with its last reader its blocks become free.
+    /// Applies committed changes, with their effect on fragments as [`fragment_changes`](Self::fragment_changes)
+    /// computed it. The entries that they replace are dropped. Their blocks become free when the last reader is gone.
     pub(crate) fn apply(&mut self, changes: Vec<Change>, fragments: FragmentChanges) {
         changes.into_iter().for_each(|change| self.apply_one(change));
         fragments.dropped.into_iter().for_each(|id| self.shelf.remove(id));

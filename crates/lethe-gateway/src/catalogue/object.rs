@@ -1,4 +1,4 @@
-//! Objects: what a client says of them, and the blocks that hold their bytes.
+//! Objects: their details from a client, and the blocks that hold their bytes.
 
 use super::grant::Grant;
 use super::moment::Moment;
@@ -11,7 +11,7 @@ use minicbor::{Decode, Encode};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a client says about an object and gets back with it.
+/// The details of an object that a client says and gets back with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Details {
@@ -40,7 +40,7 @@ pub struct Details {
     /// From when on the object is gone (`X-Delete-At`).
     #[n(7)]
     pub delete_at: Option<Moment>,
-    /// What the object stands for if not for its own bytes.
+    /// The manifest, if the object stands for other bytes than its own.
     #[n(8)]
     pub manifest: Option<Manifest>,
     /// Tags, by name.
@@ -65,7 +65,7 @@ pub enum Manifest {
         /// The container.
         #[n(0)]
         container: String,
-        /// What the keys begin with.
+        /// The prefix of the keys.
         #[n(1)]
         prefix: String,
     },
@@ -81,14 +81,14 @@ pub enum Manifest {
     },
 }
 
-/// Bytes written in one go, and what holds them until the last user of them is gone.
+/// Bytes written in one go, and the place that holds them until the last user of them is gone.
 #[derive(Debug)]
 pub struct Segment {
     pub(crate) bytes: u64,
     pub(crate) place: Place,
 }
 
-/// What holds the bytes of a segment.
+/// The place of the bytes of a segment.
 #[derive(Debug)]
 pub(crate) enum Place {
     /// Blocks of its own.
@@ -98,7 +98,7 @@ pub(crate) enum Place {
 }
 
 impl Segment {
-    /// Blocks of its own, padding included: none if it shares one.
+    /// Blocks of its own, padding included: 0 if it shares one.
     pub fn blocks(&self) -> u64 {
         self.leases().iter().map(|lease| lease.len()).sum()
     }
@@ -139,10 +139,10 @@ impl Segment {
     }
 }
 
-/// One version of an object. Whoever holds it can read it, even after its name stands for another.
+/// A version of an object. A holder of it can read it, even after its name stands for another.
 #[derive(Clone, Debug, Default)]
 pub struct Object {
-    /// What the client said about it.
+    /// The details that the client said about it.
     pub details: Details,
     /// Without quotes.
     pub etag: String,
@@ -150,7 +150,7 @@ pub struct Object {
     pub checksum: Option<Checksum>,
     /// When its name came to stand for it, or its details were changed.
     pub modified: Moment,
-    /// Its bytes, one piece after the other: one, or those of its parts.
+    /// Its bytes, one piece after the other: one piece, or those of its parts.
     pub segments: Vec<Arc<Segment>>,
     /// The upload in parts that it came from, if it did.
     pub completed: Option<Arc<Completed>>,
@@ -158,10 +158,10 @@ pub struct Object {
     pub version: Version,
 }
 
-/// What an object keeps of its upload in parts.
+/// The facts that an object keeps of its upload in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completed {
-    /// The upload's name: who completes it again, because the answer was lost, is answered the same.
+    /// The upload's name. A client that completes it again, because the answer was lost, is answered the same.
     pub upload: UploadId,
     /// The bytes of the parts' checksums, of the algorithm of the object's, one after the other.
     pub checksums: Box<[u8]>,

@@ -16,20 +16,20 @@ pub struct Upload {
     pub container: String,
     /// Under which key.
     pub key: String,
-    /// What the client said about the object to be.
+    /// The details that the client said about the object to be.
     pub details: Details,
-    /// The checksum that the object shall have.
+    /// The checksum that the object must have.
     pub checksum: Option<(Algorithm, Coverage)>,
     /// When it was begun.
     pub started: Moment,
-    /// Who began it, if that is not the account itself.
+    /// The principal that began it, if that is not the account itself.
     pub initiator: Option<String>,
     /// The parts uploaded so far, by number.
     pub parts: BTreeMap<u16, Arc<Part>>,
 }
 
 impl Upload {
-    /// What it counts for while it is unfinished.
+    /// The totals that it counts for while it is unfinished.
     pub(crate) fn totals(&self) -> Totals {
         Totals { objects: 1, bytes: self.parts.values().map(|part| part.segment.bytes()).sum() }
     }

@@ -1,7 +1,7 @@
 //! The administrative listener: `/healthz`, and `/metrics` for Prometheus.
 //!
-//! Whoever can reach it may be a stranger. It shows what the caller's closures give it, and these must hold no more
-//! than the provider of the store sees anyway: requests, bytes and dollars of the store, never verbs or objects.
+//! A client that reaches it may be a stranger. It shows only the values of the caller's closures. These must hold no
+//! more than the provider of the store sees anyway: requests, bytes and dollars of the store, never verbs or objects.
 
 use axum::Router;
 use axum::http::{StatusCode, header};
@@ -29,7 +29,7 @@ pub enum Kind {
 pub struct Figure {
     /// In snake case, with its unit at the end, for example `lethe_store_read_bytes`.
     pub name: String,
-    /// One sentence.
+    /// A sentence that explains it.
     pub help: String,
     /// Whether it only grows.
     pub kind: Kind,

@@ -5,8 +5,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Places for requests at work. Clones share them, so that several listeners have one bound.
 ///
-/// Who finds no place is refused at once: a queue would only grow while nothing gets faster. Which request that is
-/// depends on how many there are, and on nothing that it asks.
+/// A request that finds no place is refused at once: a queue would only grow while nothing gets faster. Which request
+/// that is depends on how many there are, and on nothing that it asks.
 #[derive(Clone, Debug)]
 pub struct Admission {
     places: Arc<Semaphore>,

@@ -34,7 +34,7 @@ impl Allowance {
         self.0.store(BYTES.saturating_add(skipped), Ordering::Relaxed);
     }
 
-    /// What comes now is handed on and not kept.
+    /// Hands on the bytes that come from now on, and keeps none.
     pub(crate) fn lift(&self) {
         self.0.store(u64::MAX, Ordering::Relaxed);
     }

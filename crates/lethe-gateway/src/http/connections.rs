@@ -11,7 +11,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// A server that stays full says so once in this time.
 const SAY_AGAIN: Duration = Duration::from_secs(60);
 
-/// What a connection is doing, for whoever may have to end it.
+/// The state of a connection, for the code that may have to end it.
 #[derive(Debug)]
 pub(crate) struct Presence {
     doing: Mutex<Doing>,

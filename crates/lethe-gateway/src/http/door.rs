@@ -1,4 +1,4 @@
-//! What answers the requests of a listener: one protocol, over a gateway.
+//! A door: it answers the requests of a listener, in one protocol, over a gateway.
 
 use crate::http::body_timeout::RequestBody;
 use bytes::Bytes;
@@ -39,7 +39,7 @@ pub const RETRY_AFTER: &str = "1";
 /// An error of a door's own kind.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// What the server knows of a request that does not stand in it.
+/// The facts about a request that the server knows and that do not stand in it.
 #[derive(Clone, Debug)]
 pub struct Visit {
     /// The request's number, as the log has it.

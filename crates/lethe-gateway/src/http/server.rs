@@ -32,15 +32,15 @@ const HEADERS: usize = 1200;
 /// How a listener treats its clients.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What a client may take.
+    /// The limits of a client.
     pub limits: Limits,
     /// Places for requests at work. Listeners of one process share them by cloning.
     pub admission: Admission,
-    /// What protects the connections on their way; plain HTTP without it.
+    /// The TLS that protects the connections on their way; plain HTTP without it.
     pub tls: Option<Tls>,
 }
 
-/// What a client may take of the server.
+/// The limits on a client's use of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at a time. A new one beyond them ends the one that has been idle for longest, or waits if none is.

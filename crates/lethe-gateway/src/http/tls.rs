@@ -17,7 +17,7 @@ use tokio_rustls::server::TlsStream;
 use x509_parser::time::ASN1Time;
 use zeroize::Zeroizing;
 
-/// No certificate chain and no key is longer: what is longer was meant for something else.
+/// The most bytes of a file. No certificate chain and no key is longer: a longer file was meant for something else.
 const MOST_FILE_BYTES: u64 = 1 << 20;
 
 /// Versions 1.2 and 1.3, with a certificate that can be exchanged. Clones are the same.
@@ -41,7 +41,7 @@ pub enum TlsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
     /// Anybody on the machine may read or change the key.
@@ -65,7 +65,7 @@ pub enum TlsError {
     NoCertificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// The file holds no key.
@@ -76,7 +76,7 @@ pub enum TlsError {
     NoKey {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// The key is another certificate's.
@@ -91,7 +91,7 @@ pub enum TlsError {
         /// The key's file.
         key: PathBuf,
     },
-    /// No client would accept it any more, or none yet.
+    /// A certificate that no client would accept: it has expired, or is not valid yet.
     #[error(
         "the certificate {path} is valid from {from} to {to}, and now it is {now}: renew it, or set the clock",
         path = .path.display()

@@ -20,7 +20,7 @@ pub struct Account<D> {
 }
 
 impl<D: Device> Gateway<D> {
-    /// The gateway as one account sees it. An account need not be made: one that was never used is empty.
+    /// The gateway as one account sees it. An account need not be made: an account that was never used is empty.
     pub fn account(&self, name: &str) -> Account<D> {
         Account { gateway: self.clone(), name: name.into() }
     }
@@ -44,12 +44,13 @@ impl<D: Device> Account<D> {
         &self.name
     }
 
-    /// The gateway that it belongs to: for what is the same for all accounts, such as reading and writing blocks.
+    /// The gateway that it belongs to, for the work that is the same for all accounts, such as reading and writing
+    /// blocks.
     pub fn gateway(&self) -> &Gateway<D> {
         &self.gateway
     }
 
-    /// What is set and how much it holds. Touches no block.
+    /// The settings of the account and the totals of its contents. Touches no block.
     pub fn view(&self) -> AccountView {
         let catalogue = self.gateway.inner.catalogue.read();
         catalogue.accounts.get(&*self.name).map(AccountEntry::view).unwrap_or_default()
@@ -98,7 +99,7 @@ impl<D: Device> Account<D> {
     /// Changes what is set for a container: `change` gets the settings as they stand. Touches no block.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; what `change` returns; [`Error::Device`]. Nothing is changed then.
+    /// [`Error::NoSuchContainer`]; the error of `change`; [`Error::Device`]. Nothing is changed then.
     pub async fn update_container(
         &self,
         name: &str,
@@ -151,7 +152,7 @@ impl<D: Device> Account<D> {
             .await
     }
 
-    /// What is set for a container and how much it holds. Touches no block.
+    /// The settings of a container and the totals of its contents. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`].
@@ -173,12 +174,12 @@ impl<D: Device> Account<D> {
 }
 
 impl AccountEntry {
-    /// What all containers hold.
+    /// The totals of all containers.
     pub(crate) fn totals(&self) -> Totals {
         self.containers.values().fold(Totals::default(), |sum, container| sum + container.totals)
     }
 
-    /// What counts against quotas.
+    /// The totals that count against quotas.
     pub(crate) fn held(&self) -> Totals {
         self.containers
             .values()

@@ -1,4 +1,4 @@
-//! Which blocks are free, and who holds the others.
+//! The free blocks, and the holders of the others.
 //!
 //! Where an object's blocks lie is hidden by the device, so the allocator only cares for short lists: it prefers one
 //! run that is long enough, and else takes the longest runs first.

@@ -32,7 +32,7 @@ pub enum Algorithm {
     Sha256,
 }
 
-/// What a checksum of an object in parts was computed over.
+/// The bytes that a checksum of an object in parts was computed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshDeserialize, Encode, Decode)]
 #[borsh(use_discriminant = false)]
 #[cbor(index_only)]
@@ -261,7 +261,7 @@ pub(crate) fn nth(whole: &Checksum, all: &[u8], index: usize) -> Option<Checksum
     Some(Checksum::new(whole.algorithm, whole.coverage, part))
 }
 
-/// The MD5 of the parts' MD5s: what S3 makes the ETag of an object in parts from.
+/// The MD5 of the parts' MD5s: S3 makes the ETag of an object in parts from it.
 pub(crate) fn md5_of_md5s(parts: &[[u8; 16]]) -> [u8; 16] {
     let mut md5 = Md5::new();
     parts.iter().for_each(|part| md5.update(part));
@@ -273,7 +273,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
 
-/// What 32 hexadecimal digits stand for.
+/// The bytes that 32 hexadecimal digits stand for.
 pub(crate) fn from_hex(text: &str) -> Option<[u8; 16]> {
     let digits = text.as_bytes();
     if digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {

@@ -3,7 +3,7 @@
 use crate::catalogue::{Moment, Object};
 use crate::error::Error;
 
-/// What an `If-Match` or `If-None-Match` asks for.
+/// The value of an `If-Match` or `If-None-Match`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TagMatch {
     /// `*`: any object at all.
@@ -68,7 +68,7 @@ impl ReadConditions {
 pub struct WriteConditions {
     /// `If-Match`: there is an object, with this ETag.
     pub if_match: Option<TagMatch>,
-    /// `If-None-Match`: there is no object, or none with this ETag.
+    /// `If-None-Match`: there is no object, or its ETag is not this.
     pub if_none_match: Option<TagMatch>,
 }
 

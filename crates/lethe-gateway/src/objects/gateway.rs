@@ -1,4 +1,4 @@
-//! The gateway itself: what all its parts share.
+//! The gateway itself: the state that all its parts share.
 
 use crate::catalogue::rows;
 use crate::catalogue::{Catalogue, Clock, Moment, Upload};
@@ -29,7 +29,7 @@ pub struct Options {
     /// Tells the time that objects are dated with, and at which they expire.
     pub clock: Clock,
     /// Bytes of blocks that all readers and writers hold in memory together; more is refused with
-    /// [`Error::Busy`](crate::Error::Busy). One transfer always has room.
+    /// [`Error::Busy`](crate::Error::Busy). A single transfer always has room.
     pub memory: u64,
     /// Counts which objects are asked for, if the owner's page is to show it.
     pub asked: Option<Asked>,
@@ -50,8 +50,7 @@ impl Default for Options {
 
 /// Objects and names over an oblivious block device. Clones are the same gateway.
 ///
-/// Whatever changes something runs to its end once begun, also when the caller goes away; [`Gateway::settle`] waits
-/// for that.
+/// A change runs to its end once begun, also when the caller goes away; [`Gateway::settle`] waits for that.
 pub struct Gateway<D> {
     pub(crate) inner: Arc<Inner<D>>,
 }
@@ -81,7 +80,7 @@ pub(crate) struct Inner<D> {
     flows: AtomicU64,
 }
 
-/// What a gateway holds. As secret as the objects: it changes with every put and delete.
+/// The totals of a gateway. They are as secret as the objects: they change with every put and delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// Containers of all accounts.
@@ -144,11 +143,11 @@ impl<D: Device> Gateway<D> {
     }
 
     /// Rewrites the catalogue of a device as the present format has it, in one commit, and says whether that was
-    /// needed. What an older format, which knew one owner, holds becomes `account`'s.
+    /// needed. The contents of an older format, which knew one owner, become `account`'s.
     ///
     /// # Errors
-    /// [`OpenError::Device`]: nothing is changed if the table of rows is too small for it. What cannot be read is left
-    /// as it is, and opening says what is wrong with it.
+    /// [`OpenError::Device`]: nothing is changed if the table of rows is too small for it. A row that cannot be read is
+    /// left as it is, and opening reports its fault.
     pub async fn upgrade(device: &D, account: &str) -> Result<bool, OpenError> {
         let Some(changes) = rows::upgrade(&device.load_rows().await?, account) else {
             return Ok(false);
@@ -162,7 +161,7 @@ impl<D: Device> Gateway<D> {
         &self.inner.device
     }
 
-    /// What it holds; touches no block. Walks the containers, not the objects.
+    /// The totals of its contents; touches no block. Walks the containers, not the objects.
     pub fn usage(&self) -> Usage {
         let catalogue = self.inner.catalogue.read();
         let containers = || catalogue.accounts.values().flat_map(|account| account.containers.values());

@@ -32,7 +32,8 @@ impl Lifecycle {
     /// done this day (UTC) by the same rules.
     ///
     /// # Errors
-    /// The first one, [`Error::Device`]. Other containers are gone through all the same; what failed is tried next time.
+    /// The first one, [`Error::Device`]. Other containers are gone through all the same; the failed work is tried next
+    /// time.
     pub async fn carry_out<D: Device>(&mut self, gateway: &Gateway<D>, most: usize) -> Result<usize, Error> {
         let (mut count, mut outcome) = (0, Ok(()));
         for ((account, container), day, settings) in self.pending(gateway) {
@@ -100,7 +101,7 @@ impl<D: Device> Walk<'_, D> {
         Ok(count)
     }
 
-    /// What is due among the next keys, whether there is more of it there, and where to go on.
+    /// The items that are due among the next keys, whether there are more there, and the place to go on.
     fn look(&self, mut low: Bound<String>) -> (Vec<Seen>, bool, Option<Bound<String>>) {
         let (catalogue, now) = (self.gateway.inner.catalogue.read(), self.gateway.inner.now());
         let Ok(held) = catalogue.container(self.account, self.container) else {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-/// What to list.
+/// A request for a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListRequest {
     /// Only keys that begin so.

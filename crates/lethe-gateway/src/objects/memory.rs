@@ -1,8 +1,9 @@
 //! How many bytes of objects all transfers hold in memory together.
 //!
-//! A transfer takes its share before it receives or reads ahead, and keeps it until its last block has left memory. Who
-//! finds no share is refused: it would have to wait for others' clients, of which the slowest takes as long as it
-//! likes. Shares follow from the sizes of objects in blocks, which show anyway, and from nothing else of them.
+//! A transfer takes its share before it receives or reads ahead, and keeps it until its last block has left memory. A
+//! transfer that finds no share is refused: it would have to wait for others' clients, of which the slowest takes as
+//! long as it likes. Shares follow from the sizes of objects in blocks, which show anyway, and from nothing else of
+//! them.
 
 use crate::error::Error;
 use bytes::Bytes;

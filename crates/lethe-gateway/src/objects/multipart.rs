@@ -70,7 +70,7 @@ impl<D: Device> Account<D> {
         self.begin_upload_of(container, key, details, checksum, None).await
     }
 
-    /// Begins an upload of somebody else, whom lists of uploads then name. Touches no block.
+    /// Begins an upload for another principal, which lists of uploads then name. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::OverQuota`]; [`Error::Device`].
@@ -317,7 +317,7 @@ fn assemble(
         return Err(Error::WrongSize { declared, got });
     }
     let md5s: Vec<[u8; 16]> = parts.iter().map(|part| part.md5).collect();
-    // What cannot be combined is of no use for the parts either: it has no algorithm to be read by.
+    // Checksums that cannot be combined are of no use for the parts either: they have no algorithm to be read by.
     let sums = sums.filter(|_| checksum.is_some()).unwrap_or_default();
     Ok(Object {
         details: upload.details.clone(),

@@ -3,7 +3,7 @@
 /// How the number of blocks of an object is rounded up. Padding blocks are allocated, written and read like others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Padding {
-    /// As many blocks as the bytes need; none for an empty object.
+    /// As many blocks as the bytes need; 0 for an empty object.
     #[default]
     None,
     /// The next power of two of blocks, at least one block.
@@ -13,7 +13,7 @@ pub enum Padding {
     Classes(Vec<u64>),
 }
 
-/// What is wrong with a list of size classes.
+/// The faults of a list of size classes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PaddingError {
     /// There is no class at all.

@@ -40,13 +40,13 @@ impl<D: Device> Account<D> {
     }
 }
 
-/// What a change takes out of a container, and what it brings in.
+/// The totals that a change takes out of a container, and those that it brings in.
 struct Exchange {
-    /// What leaves the container.
+    /// The totals that leave the container.
     out: Totals,
-    /// What leaves it and stays with the account, in the archive.
+    /// The totals that leave it and stay with the account, in the archive.
     kept: Totals,
-    /// What comes.
+    /// The totals that come in.
     new: Totals,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn check_completed(
     within_both(catalogue, at, &exchange)
 }
 
-/// What a put takes out of the container, and what of it goes to the archive.
+/// The totals that a put takes out of the container, and the share of them that goes to the archive.
 fn replaced(catalogue: &Catalogue, at: &ObjectName) -> Result<(Totals, Totals), Error> {
     let container = catalogue.container(&at.account, &at.container)?;
     let mut out = Totals::default();

@@ -46,7 +46,7 @@ impl<D: Device> Gateway<D> {
     /// blocks of a range are rounded up to their class as well. Returns when the first bytes are there.
     ///
     /// The last bytes come only after the last block was read, so that a client that stops reading once it has all
-    /// bytes does not show where the padding begins. One that goes away earlier does cut the reading short.
+    /// bytes does not show where the padding begins. A client that goes away earlier does cut the reading short.
     ///
     /// # Errors
     /// [`Error::RangeNotSatisfiable`] if the range is empty or not within the object; [`Error::Busy`];
@@ -125,7 +125,7 @@ fn position(object: &Object, byte: u64, block_bytes: usize) -> u64 {
     before
 }
 
-/// What one access reads.
+/// The holder of the bytes of an access.
 #[derive(Clone)]
 enum Holder {
     /// A block of the object's own.
@@ -134,7 +134,7 @@ enum Holder {
     Fragment(Arc<Fragment>),
 }
 
-/// What each access reads, and which bytes of the object that brings: none for padding.
+/// The holders that the accesses read, and the bytes of the object that each brings: an empty range for padding.
 fn layout(object: &Object, block_bytes: u64) -> impl Iterator<Item = (Holder, Range<u64>)> + '_ {
     let mut before = 0;
     object.segments.iter().flat_map(move |segment| {
@@ -238,7 +238,7 @@ impl Source {
         }
     }
 
-    /// What the block that was read brings.
+    /// The bytes of the holder in the block that was read.
     fn bytes(self, block: Bytes) -> Bytes {
         match self {
             Source::Block(_) => block,

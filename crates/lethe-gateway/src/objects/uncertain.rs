@@ -1,4 +1,4 @@
-//! What is left of a commit that failed.
+//! The remains of a commit that failed.
 
 use crate::catalogue::Change;
 use crate::device::RowChange;

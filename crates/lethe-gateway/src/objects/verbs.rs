@@ -1,4 +1,4 @@
-//! Objects of an account: what the verbs of every face come down to.
+//! Objects of an account: the operations that the verbs of every face come down to.
 
 use crate::catalogue::{Catalogue, Change, Details, Moment, Object, ObjectName};
 use crate::device::Device;
@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 impl Catalogue {
-    /// What a key stands for now.
+    /// The object that a key stands for now.
     fn object(&self, at: &ObjectName, now: Moment) -> Result<&Arc<Object>, Error> {
         self.container(&at.account, &at.container)?.object(&at.key, now).ok_or(Error::NoSuchKey)
     }
@@ -28,7 +28,7 @@ impl<D: Device> Account<D> {
         ObjectName::new(&self.name, container, key)
     }
 
-    /// What a key stands for now. Touches no block.
+    /// The object that a key stands for now. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`], also if the object's time is over.
@@ -62,8 +62,8 @@ impl<D: Device> Account<D> {
         conditions.check(current.map(|object| &**object))
     }
 
-    /// Makes a key stand for what was written, atomically: before it, readers get the old object, after it the new
-    /// one, and who is reading the old one reads it to its end.
+    /// Makes a key stand for the written object, atomically: before it, readers get the old object, after it the new
+    /// one. A reader of the old one reads it to its end.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; those of the conditions; [`Error::OverQuota`]; [`Error::NoArchive`];
@@ -103,7 +103,7 @@ impl<D: Device> Account<D> {
     /// Touches no block. `touch` dates the object anew.
     ///
     /// # Errors
-    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; what `change` returns; [`Error::Device`]. Nothing is changed
+    /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; the error of `change`; [`Error::Device`]. Nothing is changed
     /// then.
     pub async fn update_object(
         &self,

@@ -87,7 +87,7 @@ impl<D: Device> Gateway<D> {
             && !declared.is_some_and(|bytes| self.inner.is_fragment(bytes))
         {
             match writer.take(blocks) {
-                // What small objects left behind is looked through as soon as there is time to wait for it.
+                // The space that small objects left behind is looked through as soon as there is time to wait for it.
                 Err(Error::Full { .. }) if self.inner.can_reclaim(blocks) => writer.missing = blocks,
                 outcome => outcome?,
             }

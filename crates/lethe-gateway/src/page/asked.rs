@@ -1,4 +1,4 @@
-//! What the applications ask for: counters of blocks and of names, and how long blocks take.
+//! The requests of the applications: counters of blocks and of names, and how long blocks take.
 
 use super::row::Row;
 use crate::device::{Device, DeviceError, Flow, Row as DeviceRow, RowChange};
@@ -16,7 +16,7 @@ const CELLS: usize = 64;
 /// Batches whose times are kept for the figures of latency.
 const TIMES: usize = 1024;
 
-/// What was asked for, in counters that only grow. As secret as the pattern: for the owner's page alone.
+/// The requests, in counters that only grow. They are as secret as the pattern: for the owner's page alone.
 #[derive(Clone, Debug)]
 pub struct Asked {
     counters: Arc<Counters>,
@@ -50,7 +50,7 @@ impl Cell {
 pub struct AskedCells {
     /// Blocks, from the first to the last.
     pub blocks: Row,
-    /// Names of objects, spread over the cells by their hash: what is asked for again lights up the same cell.
+    /// Names of objects, spread over the cells by their hash: a repeated request lights up the same cell.
     pub names: Row,
 }
 

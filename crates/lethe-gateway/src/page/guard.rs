@@ -1,4 +1,4 @@
-//! Who may see the page: whoever brings the token, under a name that the listener goes by.
+//! The guard of the page: it lets in a request with the token, under a name that the listener goes by.
 
 use axum::Router;
 use axum::extract::{Query, Request, State};

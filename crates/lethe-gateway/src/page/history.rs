@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// Moments that are kept: a column of the page's maps each, and the one before the first.
 const MOMENTS: usize = 121;
 
-/// What was told at each moment, as JSON; bounded.
+/// The messages of each moment, as JSON; bounded.
 #[derive(Debug, Default)]
 pub(super) struct History(Mutex<VecDeque<String>>);
 

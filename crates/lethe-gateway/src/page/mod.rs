@@ -1,4 +1,4 @@
-//! The live page: what the applications asked for beside what the provider saw.
+//! The live page: the requests of the applications beside the view of the provider.
 //!
 //! It shows what the vault hides, so it is the owner's alone. It is served on the administrative listener to whoever
 //! brings the token of this run, once in a link and from then on in a cookie that scripts cannot read; requests whose
@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 /// How often the page is told the counters.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// What the page shows, and what it can switch.
+/// The sources of the page, and the switch that it offers.
 #[derive(Clone)]
 pub struct Page {
     /// Gives the counters of the moment.
@@ -56,7 +56,7 @@ impl Page {
     }
 }
 
-/// A page, and what it was told before it was opened.
+/// A page, and the messages from before it was opened.
 #[derive(Clone)]
 struct Served {
     page: Page,
@@ -86,7 +86,7 @@ pub fn router(page: Page, guard: Guard) -> Router {
     guard.over(routes).layer(map_response(hardened))
 }
 
-/// What a browser may do with the page: load its own files, and nothing else.
+/// The rights of the page in a browser: it loads its own files, and nothing else.
 const HARDENED: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,

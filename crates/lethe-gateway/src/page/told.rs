@@ -1,4 +1,4 @@
-//! What the page is told: counters that only grow, and figures of the moment.
+//! The messages to the page: counters that only grow, and figures of the moment.
 
 use super::asked::AskedCells;
 use super::row::Row;
@@ -9,15 +9,15 @@ use serde::Serialize;
 pub struct Told {
     /// Milliseconds since the Unix epoch.
     pub moment: u64,
-    /// What the applications asked for.
+    /// The requests of the applications.
     pub asked: AskedCells,
-    /// What the provider saw.
+    /// The view of the provider.
     pub seen: Seen,
     /// Sums and gauges.
     pub figures: Figures,
-    /// What the same blocks would have cost without an ORAM: a request each, of a block's bytes.
+    /// The costs of the same blocks without an ORAM: a request each, of a block's bytes.
     pub without: Costs,
-    /// What the dollars were reckoned with.
+    /// The prices from which the dollars were computed.
     pub prices: PricesOf,
     /// Of a demonstration vault, how it stands.
     pub demonstration: Option<Demonstration>,
@@ -72,7 +72,7 @@ pub struct Figures {
     pub dollars: f64,
 }
 
-/// What something costs.
+/// The costs of some requests.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Costs {
     /// Requests.
@@ -88,6 +88,7 @@ pub struct Costs {
 pub struct Demonstration {
     /// Whether the ORAM is on.
     pub oblivious: bool,
-    /// How often it was switched: what was seen and the figures are of another store, or begin anew, when this grows.
+    /// The number of times that it was switched. When this grows, the seen counters and the figures are of another
+    /// store, or begin anew.
     pub turned: u64,
 }

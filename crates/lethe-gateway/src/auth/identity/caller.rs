@@ -4,14 +4,14 @@ use super::{AccountName, UserName};
 use crate::objects::checksums::hex;
 use sha2::{Digest as _, Sha256};
 
-/// What a user may do where nobody has said more.
+/// The rights of a user where no list grants more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Nothing but what the access list of a container grants.
     Member,
     /// Everything in the user's own account, but for setting its quota.
     Owner,
-    /// Everything in every account, quotas included: who runs the gateway.
+    /// Everything in every account, quotas included: the role of the operator of the gateway.
     Admin,
 }
 
@@ -26,14 +26,14 @@ impl Role {
     }
 }
 
-/// Who asks.
+/// The user that asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The account that the user belongs to.
     pub account: AccountName,
     /// The user.
     pub user: UserName,
-    /// What the user may do.
+    /// The role, which says what the user may do.
     pub role: Role,
 }
 

@@ -1,4 +1,4 @@
-//! Who asks: accounts and their users, S3 keys, passwords and tokens.
+//! The identities of callers: accounts and their users, S3 keys, passwords and tokens.
 //!
 //! An account owns containers. A [`Caller`] is a user of an account, in a [`Role`]. [`Users`] knows them all and tells
 //! who signed with an S3 access key or knows a password; [`Tokens`] remembers who has logged in. Nothing here reads a

@@ -5,7 +5,7 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use std::fmt;
 use std::str::FromStr;
 
-/// Memory of one hash in KiB, passes and lanes: what OWASP's password cheat sheet asks for at least.
+/// The memory of one hash in KiB, its passes and its lanes: the least that OWASP's password cheat sheet asks for.
 const MEMORY_KIB: u32 = 19 * 1024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
@@ -63,7 +63,7 @@ impl PasswordHash {
         }
     }
 
-    /// What finding out whether a password fits costs, in KiB times passes.
+    /// The cost of a check of a password, in KiB times passes.
     pub(super) fn cost(&self) -> u64 {
         self.params().map_or(0, |params| u64::from(params.m_cost()) * u64::from(params.t_cost()))
     }

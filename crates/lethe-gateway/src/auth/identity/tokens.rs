@@ -1,4 +1,4 @@
-//! Tokens: what stands for a login until it expires.
+//! Tokens, each of which stands for a login until it expires.
 
 use super::{AccountName, Caller, PasswordHash, Proven, UserName, Users};
 use crate::catalogue::Moment;
@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 
 /// How long a token is good, unless it is said otherwise.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// Tokens of one user at a time. One more ends the oldest.
+/// The most tokens of a user at a time. A further token ends the oldest.
 const MOST_OF_A_USER: usize = 1000;
 
 /// A token as a client holds it: 256 random bits in hexadecimal. Wiped when dropped.
@@ -31,10 +31,10 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Whom a token stands for, and for how long.
+/// The user that a token stands for, and the time of the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issued {
-    /// Who logged in.
+    /// The user that logged in.
     pub caller: Caller,
     /// When.
     pub issued: Moment,
@@ -42,8 +42,8 @@ pub struct Issued {
     pub expires: Moment,
 }
 
-/// The tokens of a running gateway. They are held in memory only, each as its SHA-256: whoever reads that memory has
-/// no token, and a restart ends them all.
+/// The tokens of a running gateway. They are held in memory only, each as its SHA-256. A reader of that memory gets no
+/// token, and a restart ends them all.
 pub struct Tokens {
     lifetime: Duration,
     most: usize,
@@ -68,7 +68,7 @@ fn holder(caller: &Caller) -> Holder {
 struct Entry {
     rest: Half,
     issued: Issued,
-    /// What the password was then: a token does not outlive it.
+    /// The password at the time of the login: a token does not outlive it.
     password: Option<PasswordHash>,
 }
 
@@ -151,7 +151,7 @@ impl Tokens {
         Some((issued, password))
     }
 
-    /// Ends a token at once; one that is not known is none already.
+    /// Ends a token at once. A token that is not known has ended already.
     pub fn revoke(&self, token: &str) {
         let (half, _) = halves(token);
         let mut held = self.held.lock();
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(all.iter().map(good).collect::<Vec<_>>(), [vec![false; 7], vec![true; 3]].concat());
         assert!(good(&of_bob));
         assert_eq!(tokens.held.lock().entries.len(), 4);
-        // What has expired takes no memory once the user logs in again.
+        // Expired tokens take no memory once the user logs in again.
         tokens.issue(&users, &Proven::of(&ann), later(500)).unwrap();
         assert_eq!(tokens.held.lock().entries.len(), 2);
     }

@@ -41,7 +41,7 @@ pub struct User {
     pub caller: Caller,
     /// The hash of the password, if the user may log in with one.
     pub password: Option<PasswordHash>,
-    /// The keys that sign S3 requests in the account's name; none if the user may not use S3.
+    /// The keys that sign S3 requests in the account's name; empty if the user may not use S3.
     pub keys: Vec<AccessKey>,
 }
 
@@ -64,7 +64,7 @@ pub enum UsersError {
         /// Which one, from 1.
         second: usize,
     },
-    /// One access key stands for two users.
+    /// Two users have the same access key.
     #[error("user number {0} has an access key that another key has already: each needs its own")]
     SharedKey(usize),
     /// The hash that unknown users are compared with could not be made.
@@ -88,7 +88,8 @@ struct Table {
     users: Vec<User>,
     by_name: HashMap<(AccountName, UserName), usize>,
     keys: Vec<(AccessKey, usize)>,
-    /// What the password of an unknown user is compared with. It costs what the costliest of the others costs.
+    /// The password that the password of an unknown user is compared with. It costs as much as the costliest of the
+    /// others.
     decoy: PasswordHash,
 }
 
@@ -122,7 +123,7 @@ impl Table {
 /// meanwhile, the proof is worth nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proven {
-    /// Who.
+    /// The user.
     pub caller: Caller,
     pub(super) password: Option<PasswordHash>,
 }
@@ -157,7 +158,7 @@ impl Users {
     /// These users from now on. Requests that were let in go on.
     ///
     /// # Errors
-    /// [`UsersError`] if two of them are one; then those of before stay.
+    /// [`UsersError`] if two of them are one; the earlier users stay then.
     pub fn replace(&self, users: Vec<User>) -> Result<(), UsersError> {
         let table = Arc::new(Table::new(users)?);
         *self.table.write() = table;
@@ -186,8 +187,8 @@ impl Users {
         Some((table.users[*user].caller.clone(), key.secret.clone()))
     }
 
-    /// Who this is, if the password is right. A user who is unknown or has no password costs the same time as a wrong
-    /// password; only a few passwords are looked at side by side.
+    /// Returns the user, if the password is right. A user who is unknown or has no password costs the same time as a
+    /// wrong password; only a few passwords are checked side by side.
     pub async fn by_password(
         &self,
         account: &str,

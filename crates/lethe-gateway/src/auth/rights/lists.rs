@@ -30,7 +30,7 @@ pub(crate) enum AclError {
     WriteByReferrer(usize),
 }
 
-/// What a list is for.
+/// The purpose of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum For {
     Reading,

@@ -1,4 +1,4 @@
-//! Who may do what: one answer for every face.
+//! The rights of callers: one answer for every face.
 //!
 //! An owner may do everything in the account. Anybody else may do what a list lets them, whichever door they come by: the
 //! access lists of a container as Swift writes them, and the grants of a container and of an object in it as S3 has
@@ -11,27 +11,27 @@ pub(crate) use lists::{Acl, For};
 use crate::auth::identity::{Caller, Role};
 use crate::catalogue::{ContainerSettings, Details, Grant, Grantee, Ownership, Permission};
 
-/// What somebody wants to do.
+/// The wish of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// See that a container is there, and what is in it.
+    /// See that a container is there, and list its contents.
     List,
     /// Read an object and what is said about it.
     Read,
     /// Put objects into a container and delete them.
     Write,
-    /// See whom the owner lets in.
+    /// See the principals that the owner lets in.
     ReadGrants,
-    /// Change whom the owner lets in.
+    /// Change the principals that the owner lets in.
     WriteGrants,
     /// Anything else.
     Own,
 }
 
-/// Who asks.
+/// The principal that asks, and the page that led it here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asker<'a> {
-    /// Nobody in particular if there is none.
+    /// The caller; without it the asker is nobody in particular.
     pub(crate) caller: Option<&'a Caller>,
     /// The page that led here, as the client says.
     pub(crate) referrer: Option<&'a str>,
@@ -98,7 +98,7 @@ fn is_listed(asker: Asker<'_>, settings: &ContainerSettings, wish: Wish) -> bool
         Wish::Write => (&settings.write_acl, For::Writing),
         Wish::ReadGrants | Wish::WriteGrants | Wish::Own => return false,
     };
-    // What cannot be read grants nothing.
+    // A list that cannot be read grants nothing.
     let list = Acl::parse(text, purpose).unwrap_or_default();
     let by_page = || match wish {
         Wish::Read => list.admits_referrer(asker.referrer),

@@ -75,7 +75,7 @@ pub(super) struct ObjectRow {
     pub(super) modified: Moment,
     #[n(4)]
     pub(super) segments: Vec<SegmentRow>,
-    /// What is kept of its upload in parts.
+    /// The facts that are kept of its upload in parts.
     #[n(5)]
     pub(super) completed: Option<CompletedRow>,
     /// Left out of the only version that there ever was.
@@ -169,7 +169,7 @@ pub(super) fn encode(row: &impl minicbor::Encode<()>) -> Vec<u8> {
     minicbor::to_vec(row).expect("writing to memory does not fail")
 }
 
-/// What a value says, if it is a whole row of this kind and nothing more.
+/// The content of a value, if it is a whole row of this kind and nothing more.
 pub(super) fn decode<'b, T: minicbor::Decode<'b, ()>>(value: &'b [u8]) -> Option<T> {
     let mut decoder = minicbor::Decoder::new(value);
     let row = decoder.decode().ok()?;

@@ -97,7 +97,7 @@ pub(super) fn read_format(value: &[u8]) -> Option<u64> {
 /// cannot be read.
 pub(super) fn upgrade(rows: &[Row], account: &str) -> Option<Vec<RowChange>> {
     let mut changes: BTreeMap<Vec<u8>, Option<Vec<u8>>> = BTreeMap::new();
-    // A new key may be the same bytes as an old one: what is new has the last word.
+    // A new key may be the same bytes as an old one: the new rows have the last word.
     changes.extend(rows.iter().map(|(key, _)| (key.clone(), None)));
     for (key, value) in rows {
         let (key, value) = translate(key, value, account)?;

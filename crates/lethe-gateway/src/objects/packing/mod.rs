@@ -8,9 +8,9 @@
 //!
 //! Packing goes by **rounds** of two accesses. A round begins for each half block of fragments that clients have
 //! written, whether they were linked or not, and for nothing else: how many fragments there are, which ones are read,
-//! replaced or deleted and how full packs are has no part in it. What a round has no use for is a dummy. With half a
-//! block in and at most half a block of survivors from the pack that is read, one pack a round is written at most, and
-//! a pack that is half dead gives its block back.
+//! replaced or deleted and how full packs are has no part in it. An access that a round has no use for is a dummy. With
+//! half a block in and at most half a block of survivors from the pack that is read, one pack a round is written at
+//! most, and a pack that is half dead gives its block back.
 //!
 //! Reading a fragment is one access, also if its bytes still wait.
 //!

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What is read when there is nothing to read: any block does, for no access tells its block.
+/// The block to read when there is nothing to read. Any block does, for no access tells its block.
 pub(crate) const DUMMY: u64 = 0;
 
 impl<D: Device> Inner<D> {
@@ -54,7 +54,7 @@ impl<D: Device> Inner<D> {
             let emptied = if left <= block_bytes { shelf.emptiest(most_live) } else { None };
             (filling, emptied)
         };
-        // Without a free block nothing is written: what waits stays where it is.
+        // Without a free block nothing is written: the waiting fragments stay where they are.
         let pack = if filling.is_empty() { None } else { self.allocator.allocate(1).ok().map(Pack::new) };
         let (written, read) =
             futures::join!(self.write_pack(pack, &filling), self.read_pack(emptied.as_deref()));

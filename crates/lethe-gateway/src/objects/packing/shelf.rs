@@ -1,4 +1,4 @@
-//! Where every fragment is, and what every pack holds.
+//! The shelf: the place of every fragment, and the contents of every pack.
 
 use super::PackedUsage;
 use crate::objects::allocate::Lease;
@@ -58,7 +58,8 @@ impl Fragment {
         self.bytes
     }
 
-    /// Where it is at this moment. Whoever holds the answer can read there, even if it moves meanwhile.
+    /// The place of the fragment at this moment. A holder of the answer can read there, even if the fragment moves
+    /// meanwhile.
     pub(crate) fn location(&self) -> Location {
         self.location.lock().clone()
     }

@@ -65,7 +65,7 @@ impl<D: Device> Account<D> {
     /// Changes what is said about a version, and nothing of its bytes: `change` gets the details as they stand.
     ///
     /// # Errors
-    /// Those of [`version`](Self::version); what `change` returns; [`Error::Device`]. Nothing is changed then.
+    /// Those of [`version`](Self::version); the error of `change`; [`Error::Device`]. Nothing is changed then.
     pub async fn update_version(
         &self,
         container: &str,
