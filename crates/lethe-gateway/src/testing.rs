@@ -5,7 +5,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 
-/// What a device was asked to do.
+/// An operation that a device was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A batch of reads of these blocks.
@@ -35,7 +35,7 @@ pub enum CommitFault {
 pub struct Faults {
     /// Blocks that can still be read before every read fails.
     pub reads_left: Option<u64>,
-    /// Blocks that can still be written before every write fails. What a failing batch has left is written.
+    /// Blocks that can still be written before every write fails. The blocks that a failing batch has left are written.
     pub writes_left: Option<u64>,
     /// How commits go.
     pub commits: CommitFault,
@@ -88,7 +88,7 @@ impl MemoryDevice {
         self.committing.write().await
     }
 
-    /// What it was asked since the last call.
+    /// The operations since the last call.
     pub fn take_log(&self) -> Vec<Event> {
         std::mem::take(&mut self.state.lock().log)
     }

@@ -1,5 +1,5 @@
-//! What a gateway holds in memory is bounded, however many clients there are and however slow they are: every byte that
-//! is allocated is counted.
+//! The memory of a gateway is bounded, however many clients there are and however slow they are: every byte that is
+//! allocated is counted.
 
 use bytes::Bytes;
 use futures::future::join_all;
@@ -29,7 +29,7 @@ const BLOCK: usize = 64 << 10;
 const BATCH: usize = 8;
 const OBJECT: usize = 16 << 20;
 const CLIENTS: usize = 64;
-/// What a connection may hold beside the blocks of its transfer, on both sides of it: the clients are counted as well.
+/// The memory of a connection beside the blocks of its transfer, on both sides of it: the clients are counted as well.
 const CONNECTION: usize = 256 << 10;
 const TRANSFERS: usize = 4;
 /// Three batches each.
@@ -66,7 +66,7 @@ impl Device for Counted {
         let blocks = writes.iter().map(|(block, _)| *block).collect::<Vec<_>>();
         let outcome = self.inner.write(flow, writes).await;
         drop(allowed);
-        // Written is written: what the store holds is not the gateway's memory.
+        // Written is written: the contents of the store are not the gateway's memory.
         let zeros = Bytes::from_static(&[0; BLOCK]);
         self.inner.write(flow, blocks.into_iter().map(|block| (block, zeros.clone())).collect()).await?;
         outcome
@@ -185,7 +185,7 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
             stream.write_all(&piece[..OBJECT % piece.len()]).await.expect("sent");
             let mut status = [0; 14];
             stream.read_exact(&mut status).await.expect("a status");
-            // What is left of the interim answer, its end, comes before.
+            // The end of the interim answer comes before.
             String::from_utf8_lossy(&status).into_owned()
         })
     });

@@ -1,6 +1,6 @@
-//! What S3 buckets can have and those of this gateway never do. Reading it says that there is none, in S3's words, and
-//! removing it succeeds, as with any bucket that has none; setting it is refused with `NotImplemented` by s3s, which
-//! answers so for every verb that [`Face`](super::Face) leaves out.
+//! The features of S3 buckets that buckets of this gateway never have. Reading such a feature says that there is none,
+//! in S3's words, and removing it succeeds, as with any bucket that has none. Setting it is refused with
+//! `NotImplemented` by s3s, which answers so for every verb that [`Face`](super::Face) leaves out.
 
 use super::versions;
 use crate::device::Device;

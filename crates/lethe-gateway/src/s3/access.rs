@@ -1,4 +1,5 @@
-//! Who asks, of which account's bucket, whether he may, and what is refused because it would not be kept.
+//! Access to buckets: the requester, the account of the bucket, his right to it, and the refusal of requests that would
+//! not be kept.
 
 use super::body::is_in_chunks;
 use super::requester::{Requester, requester};
@@ -46,7 +47,7 @@ pub(super) fn target<D: Device>(gateway: &Gateway<D>, extensions: &Extensions) -
     Ok(gateway.account(name))
 }
 
-/// What a verb needs. One that is not listed, or that s3s learns later, is the owner's.
+/// The wish that a verb needs. A verb that is not listed, or that s3s learns later, is the owner's.
 fn wish(verb: &str) -> Wish {
     match verb {
         "HeadBucket"
@@ -160,7 +161,7 @@ fn not_kept(what: &str) -> S3Error {
     )
 }
 
-/// Refuses headers with signatures of version 2, which s3s would take: none of today's clients makes them.
+/// Refuses headers with signatures of version 2, which s3s would take: no client of today makes them.
 pub(super) fn refuse_version_2(headers: &HeaderMap) -> Option<S3Error> {
     let authorization = headers.get(AUTHORIZATION).map_or(&b""[..], |value| value.as_bytes());
     let is_version_2 = authorization.starts_with(b"AWS ");

@@ -1,4 +1,5 @@
-//! Access control lists of buckets and objects: canned ones, grants in headers and in XML, and what is shown of them.
+//! Access control lists of buckets and objects: canned ones, grants in headers and in XML, and the form in which they
+//! are shown.
 //!
 //! The objects of a bucket are its owner's, whoever put them. The owner has full control whatever a list says, and every
 //! list that is shown says so.
@@ -17,7 +18,7 @@ use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 const EVERYBODY: &str = "http://acs.amazonaws.com/groups/global/AllUsers";
 const AUTHENTICATED: &str = "http://acs.amazonaws.com/groups/global/AuthenticatedUsers";
 
-/// The headers that grant, and what each of them grants.
+/// The headers that grant, and the permission of each.
 const HEADERS: [(&str, Permission); 5] = [
     ("x-amz-grant-full-control", Permission::FullControl),
     ("x-amz-grant-read", Permission::Read),
@@ -172,7 +173,7 @@ fn in_xml(policy: AccessControlPolicy, owner: &str, requester: &Requester) -> S3
         let named = named.filter(|name| !name.is_empty()).ok_or_else(malformed)?;
         shapes.push((grantee.type_, named, permission));
     }
-    // What is no list is told so before anybody is looked for.
+    // A malformed list is refused before any grantee is looked up.
     let mut listed = Vec::with_capacity(shapes.len());
     for (kind, named, permission) in shapes {
         let grantee = match kind.as_str() {
@@ -221,8 +222,8 @@ fn check_ownership(settings: &ContainerSettings, grants: &[Grant]) -> S3Result<(
     Err(S3Error::with_message(S3ErrorCode::AccessControlListNotSupported, "The bucket does not allow ACLs."))
 }
 
-/// The grants that a put, a copy or an upload in parts sets for its object. Who may only write must leave the object to
-/// its owner.
+/// The grants that a put, a copy or an upload in parts sets for its object. A requester that may only write must leave
+/// the object to its owner.
 ///
 /// # Errors
 /// Those of the headers; `AccessControlListNotSupported`; `AccessDenied`.
@@ -252,7 +253,7 @@ pub(super) async fn get_bucket_acl<D: Device>(
     Ok(S3Response::new(GetBucketAclOutput { grants, owner: Some(owner(account.name())) }))
 }
 
-/// What a request to set a list asks for: in the headers or in the body, not in both.
+/// The grants that a request to set a list asks for: in the headers or in the body, not in both.
 fn asked(
     owner: &str,
     headers: &HeaderMap,

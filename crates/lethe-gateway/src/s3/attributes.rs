@@ -1,4 +1,4 @@
-//! What is known about an object and its parts, as a document.
+//! The facts about an object and its parts, as a document.
 
 use super::checksums::{self, coverage_name};
 use super::values::{etag, listed_class, page_limit, size, timestamp};

@@ -54,7 +54,7 @@ pub(super) async fn head_bucket<D: Device>(
 /// The region that is S3's first, and that its own answers never name.
 const FIRST_REGION: &str = "us-east-1";
 
-/// Where a bucket is. One that was made elsewhere than at this door is in whatever region a client takes it to be in.
+/// The region of a bucket. A bucket that was made at another door is in the region that a client takes it to be in.
 fn region<'a>(settings: &'a ContainerSettings, signed: Option<&'a Region>) -> &'a str {
     settings.region.as_deref().or(signed.map(Region::as_str)).unwrap_or(FIRST_REGION)
 }

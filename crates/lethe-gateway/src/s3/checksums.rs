@@ -7,7 +7,7 @@ use http::HeaderMap;
 use s3s::dto::{ChecksumAlgorithm, ChecksumType, CompletedPart};
 use s3s::{S3Error, S3Result, s3_error};
 
-/// What an object gets if its put asks for none.
+/// The checksum that an object gets if its put asks for none.
 pub(super) const DEFAULT: Algorithm = Algorithm::Crc64Nvme;
 
 pub(super) const HEADERS: [(&str, Algorithm); 5] = [
@@ -82,10 +82,10 @@ pub(super) fn check_headers(headers: &HeaderMap) -> S3Result<()> {
     check_named(headers, &values, &trailers)
 }
 
-/// Checks the checksum that a completion gives for its object. One of parts may have their number behind it.
+/// Checks the checksum that a completion gives for its object. A checksum of parts may have their number behind it.
 ///
 /// # Errors
-/// `InvalidRequest`: more than one checksum, or one that is none.
+/// `InvalidRequest`: more than one checksum, or one that is malformed.
 pub(super) fn check_final(headers: &HeaderMap) -> S3Result<()> {
     let mut values =
         HEADERS.iter().filter_map(|(name, algorithm)| Some((*algorithm, headers.get(*name)?.as_bytes())));
@@ -107,7 +107,7 @@ fn is_number(digits: &[u8]) -> bool {
 /// Checks the checksums that a completion gives for a part.
 ///
 /// # Errors
-/// `InvalidArgument`: more than one, or one that is none.
+/// `InvalidArgument`: more than one, or one that is malformed.
 pub(super) fn check_of_part(part: &CompletedPart) -> S3Result<()> {
     let given = [
         (Algorithm::Crc32, &part.checksum_crc32),
@@ -174,7 +174,7 @@ fn is_checksum(algorithm: Algorithm, text: &[u8]) -> bool {
     BASE64.decode(text).is_ok_and(|bytes| bytes.len() == algorithm.bytes())
 }
 
-/// What a part is told whose checksum is not of the algorithm that its upload was begun with.
+/// The refusal of a part whose checksum is not of the algorithm that its upload was begun with.
 pub(super) fn other_algorithm(expected: Algorithm, actual: Algorithm) -> S3Error {
     let [expected, actual] = [expected, actual].map(|algorithm| algorithm.to_string().to_ascii_lowercase());
     s3_error!(
@@ -183,7 +183,7 @@ pub(super) fn other_algorithm(expected: Algorithm, actual: Algorithm) -> S3Error
     )
 }
 
-/// What a checksum is told that does not match the body or the object, or the part of this number.
+/// The refusal of a checksum that does not match the body or the object, or the part of this number.
 pub(super) fn bad_digest(algorithm: Algorithm, part: Option<u16>) -> S3Error {
     match part {
         None => s3_error!(BadDigest, "The {algorithm} you specified did not match the calculated checksum."),
@@ -244,10 +244,10 @@ pub(super) fn coverage(algorithm: Algorithm, name: Option<&ChecksumType>) -> S3R
     }
 }
 
-/// What a name of a checksum's type stands for.
+/// The coverage that a name of a checksum's type stands for.
 ///
 /// # Errors
-/// `InvalidRequest`: for none.
+/// `InvalidRequest`: the name stands for no coverage.
 pub(super) fn parse_coverage(name: Option<&ChecksumType>) -> S3Result<Option<Coverage>> {
     match name.map(|name| name.as_str().to_ascii_uppercase()).as_deref() {
         None => Ok(None),

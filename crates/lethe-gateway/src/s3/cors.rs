@@ -1,5 +1,5 @@
-//! Pages of other sites (CORS): the rules of a bucket, what a browser asks before it lets a page ask, and what its answers
-//! say of it.
+//! Pages of other sites (CORS): the rules of a bucket, the question of a browser before it lets a page ask, and the
+//! headers of the answers.
 //!
 //! A browser asks without a signature. It is answered by the rules of the bucket of the account whose key stands in the
 //! URL or the head, else of the first account: a bucket that is not there says the same as one without rules.
@@ -195,7 +195,7 @@ impl Visitor {
         }
     }
 
-    /// What a browser asks before it lets a page ask.
+    /// Answers the question of a browser before it lets a page ask.
     ///
     /// # Errors
     /// `BadRequest` if it is no such question; `AccessForbidden` if no rule lets the page through.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tracing::instrument::WithSubscriber;
 use tracing::subscriber::NoSubscriber;
 
-/// What s3s takes at most.
+/// The most bytes of XML that s3s takes.
 const MOST_XML: u64 = 20 << 20;
 
 /// Stands in the extensions of an answer whose status is not the one that s3s gives it.
@@ -30,7 +30,7 @@ pub struct S3Door {
     desk: Arc<Desk>,
 }
 
-/// What answers requests, whoever waits for it.
+/// The parts that answer requests, for any client that waits.
 struct Desk {
     service: S3Service,
     /// Asks for no signature.
@@ -147,7 +147,7 @@ impl Door for S3Door {
         request.extensions_mut().insert(long.clone());
         let (desk, of_this) = (Arc::clone(&self.desk), visit.clone());
         let work = async move { desk.answer(request, of_this).await };
-        // s3s logs keys, headers and signatures; none of that may reach a log.
+        // s3s logs keys, headers and signatures; they must not reach a log.
         let work = work.with_subscriber(NoSubscriber::default());
         let mut answer = keep_alive::answer(Box::pin(work), long).await?;
         visitor.tell(&mut answer);

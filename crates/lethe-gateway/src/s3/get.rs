@@ -1,4 +1,4 @@
-//! Getting an object, or what is known about it.
+//! Getting an object, or the facts about it.
 
 use super::checksums::{self, coverage_name};
 use super::door::Status;
@@ -48,7 +48,7 @@ macro_rules! check_overrides {
     };
 }
 
-/// What get and head answer alike.
+/// The fields that get and head answer alike.
 macro_rules! describe {
     ($output:ident, $object:expr, $range:expr, $checksum:expr) => {{
         let object: &Object = $object;
@@ -149,7 +149,7 @@ fn replace<T>(said: &mut Option<T>, asked: Option<T>) {
     }
 }
 
-/// The checksum of what is asked for, and what it covers: of the object, or of a part if its own is kept. As in S3, an
+/// The checksum that is asked for, and its coverage: of the object, or of a part if its own is kept. As in S3, an
 /// object whose checksum is of all its bytes tells none of its parts.
 fn checksum_of(
     object: &Object,

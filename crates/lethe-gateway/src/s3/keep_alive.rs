@@ -23,7 +23,7 @@ const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
 pub(super) struct LongWork(Arc<AtomicBool>);
 
 impl LongWork {
-    /// What could be refused was refused: the head of the answer may go out from now on.
+    /// Marks that the request can no longer be refused: the head of the answer may go out from now on.
     pub(super) fn begins(extensions: &http::Extensions) {
         if let Some(LongWork(begun)) = extensions.get() {
             begun.store(true, Ordering::Relaxed);
@@ -35,10 +35,10 @@ impl LongWork {
     }
 }
 
-/// What finds an answer.
+/// The work that finds an answer.
 pub(super) type Work = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
 
-/// The answer, or its head and a body that goes on with the work. Who drops the body drops the work.
+/// The answer, or its head and a body that goes on with the work. Dropping the body drops the work.
 ///
 /// # Errors
 /// That of the work, if it ends at once.
@@ -73,7 +73,7 @@ fn late(work: Work, ticks: Interval) -> Response<Body> {
     answer
 }
 
-/// What the answer says, without the declaration that went ahead.
+/// The document of the answer, without the declaration that went ahead.
 fn document(answer: Response<Body>) -> Bytes {
     // Every verb that is answered so has an answer in memory.
     let whole = answer.into_body().take_bytes().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Headers that s3s refuses and S3 takes: ranges that RFC 9110 says to ignore (section 14.2), which are of another unit,
-//! several at once, or none at all, so that the whole object is the answer; and ETags without their quotes.
+//! Headers that s3s refuses and S3 takes: ranges that RFC 9110 says to ignore (section 14.2), and ETags without their
+//! quotes. Such ranges are of another unit, several at once, or malformed, so that the whole object is the answer.
 //!
 //! The header may be among those that were signed, so it can be changed only after s3s has checked the signature: in a
 //! route, which hands the request to a second service that checks none.
@@ -102,8 +102,8 @@ fn is_understood(range: &HeaderValue) -> bool {
     range.to_str().is_ok_and(|text| Range::parse(text).is_ok())
 }
 
-/// One range of bytes with numbers that s3s can hold, which are larger than any object; `None` for what is to be
-/// ignored.
+/// A single range of bytes with numbers that s3s can hold, which are larger than any object; `None` for a range that is
+/// to be ignored.
 fn in_bounds(range: &HeaderValue) -> Option<HeaderValue> {
     let (unit, range) = range.to_str().ok()?.split_once('=')?;
     if !unit.eq_ignore_ascii_case("bytes") {
@@ -133,7 +133,7 @@ fn without_signature(uri: &Uri) -> Uri {
     let kept: Vec<&str> = query.split('&').filter(|pair| !is_signature(pair)).collect();
     let target = format!("{}?{}", uri.path(), kept.join("&"));
     let mut parts = uri.clone().into_parts();
-    // What is left of a valid target is one.
+    // The rest of a valid target is valid.
     parts.path_and_query = PathAndQuery::try_from(target).ok();
     Uri::from_parts(parts).unwrap_or_default()
 }

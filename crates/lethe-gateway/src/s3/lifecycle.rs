@@ -1,4 +1,4 @@
-//! Rules of a bucket about what its objects and unfinished uploads live to see, and what answers say of them.
+//! Rules of a bucket about the ends of its objects and unfinished uploads, and the headers of answers about them.
 
 use super::tagging;
 use super::values::{in_path, moment, size, timestamp};

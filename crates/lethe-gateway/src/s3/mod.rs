@@ -1,10 +1,10 @@
 //! S3 for the gateway: [`s3s`] reads requests and checks their signatures, this module gives the verbs their meaning.
 //!
-//! Signatures are of version 4: in the header, in the URL and in a form, compared in constant time, those of version 2 in
-//! URLs and forms likewise; and chunk by chunk in a body, which s3s compares like any text, once the request's own signature was found right. What they must cover is
-//! looked at here. Each verb needs a right in a bucket or an object, which the owner has and access control lists give to
-//! others; a verb that nobody has thought of needs the owner. Requests that ask for something that would not be kept are
-//! refused, not ignored.
+//! Signatures are of version 4: in the header, in the URL and in a form, compared in constant time, those of version 2
+//! in URLs and forms likewise; and chunk by chunk in a body, which s3s compares like any text, once the request's own
+//! signature was found right. Their coverage is checked here. Each verb needs a right in a bucket or an object, which
+//! the owner has and access control lists give to others; a verb that is not listed needs the owner. Requests that ask
+//! for something that would not be kept are refused, not ignored.
 
 mod absent;
 mod access;
@@ -47,10 +47,11 @@ use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3, S3Request, S3Response, S3Result};
 use std::sync::Arc;
 
-/// The S3 service of a gateway. [`S3Door`] makes a door of it; s3s logs names and signatures at
-/// levels as high as `error`, so whoever serves it otherwise must switch the logs of `s3s` off.
+/// The S3 service of a gateway. [`S3Door`] makes a door of it; s3s logs names and signatures at levels as high as
+/// `error`, so another server of it must switch the logs of `s3s` off.
 ///
-/// Who signed is looked up in `users`; verbs find the [`Caller`](crate::auth::identity::Caller) in a request's extensions.
+/// The signer is looked up in `users`; verbs find the [`Caller`](crate::auth::identity::Caller) in a request's
+/// extensions.
 pub fn service<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> S3Service {
     services(gateway, users).0
 }

@@ -122,7 +122,7 @@ pub(super) async fn complete_multipart_upload<D: Device>(
         });
     }
     checksums::check_final(&request.headers)?;
-    // One that is not there may have been completed, and the answer lost.
+    // An upload that is not there may have been completed, and the answer lost.
     let begun = account.upload(&input.bucket, &input.key, id).ok().and_then(|upload| upload.checksum);
     let asked = checksums::parse_coverage(input.checksum_type.as_ref())?;
     if let (Some(asked), Some((_, begun))) = (asked, begun)

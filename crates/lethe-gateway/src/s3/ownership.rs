@@ -6,7 +6,7 @@ use crate::objects::account::Account;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
-/// What a request to make a bucket asks for.
+/// The ownership that a request to make a bucket asks for.
 ///
 /// # Errors
 /// `InvalidArgument`; `NotImplemented` for what cannot be kept.

@@ -24,7 +24,7 @@ pub(super) async fn put_object<D: Device>(
         if_none_match: tag_match(input.if_none_match),
     };
     account.check_put(&input.bucket, &input.key, &conditions)?;
-    // Before the body: what is refused for its head moves no block.
+    // Before the body: a put that is refused for its head moves no block.
     let mut details = details!(input)?;
     details.tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;

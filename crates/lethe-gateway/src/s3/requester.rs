@@ -1,4 +1,4 @@
-//! Who asks, and which account's bucket he means.
+//! The requester, and the account of the bucket that he means.
 
 use super::values;
 use crate::auth::identity::{Caller, Role, Users};
@@ -14,11 +14,11 @@ use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// What a request without a signature is told.
+/// The answer to a request without a signature.
 pub(super) const UNSIGNED: &str =
     "The request is not signed; sign it (version 4) with a pair of keys that this gateway knows.";
 
-/// Who asks. Verbs find it in the extensions of a request.
+/// The principal that asks. Verbs find it in the extensions of a request.
 #[derive(Clone)]
 pub(super) struct Requester {
     caller: Option<Caller>,
@@ -27,7 +27,7 @@ pub(super) struct Requester {
 }
 
 impl Requester {
-    /// Who has signed with these credentials, whose signature was found right; nobody without them.
+    /// The signer with these credentials, whose signature was found right; nobody in particular without them.
     ///
     /// # Errors
     /// The keys are no longer known.
@@ -59,8 +59,8 @@ impl Requester {
         self.caller.as_ref()
     }
 
-    /// Who begins something in an account, unless it is the account itself: another account, a member by account and
-    /// user, or nobody.
+    /// The principal that begins something in an account, unless it is the account itself: another account, a member by
+    /// account and user, or nobody in particular.
     pub(super) fn initiator(&self, account: &str) -> Option<String> {
         let Some(caller) = self.caller() else { return Some(values::ANONYMOUS.into()) };
         let name = match caller.role {
@@ -137,7 +137,7 @@ impl Requester {
     }
 }
 
-/// Who asks.
+/// The requester of a request.
 ///
 /// # Errors
 /// `AccessDenied` if nobody has looked: then nobody has let the request in either.

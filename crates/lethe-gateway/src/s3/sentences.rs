@@ -39,7 +39,7 @@ fn completed(text: &str, id: RequestId) -> Option<String> {
     ))
 }
 
-/// What s3s says of a verb that is not served, said so that it promises nothing.
+/// A better text for s3s's words about a verb that is not served: it promises nothing.
 fn better(message: &str) -> Option<Cow<'static, str>> {
     if message == "Unknown operation" {
         return Some("This gateway knows no operation of this method, path and query.".into());
@@ -58,7 +58,7 @@ pub(super) const MALFORMED_POST: &str =
 pub(super) const MALFORMED_XML: &str =
     "The XML you provided was not well-formed or did not validate against our published schema.";
 
-/// What a code means that s3s answers with alone.
+/// The sentence for a code that s3s answers with alone.
 fn sentence(code: &str) -> Cow<'static, str> {
     let known = match code {
         "SignatureDoesNotMatch" => {

@@ -1,4 +1,4 @@
-//! What a signature must look like and cover, looked at before s3s computes it.
+//! The form and the coverage of a signature, checked before s3s computes it.
 //!
 //! s3s leaves one thing out: a header that changes what is asked must be among those that are signed. Without that, who
 //! was given the URL of a put could add `x-amz-copy-source`, and copy whatever its signer can read.
@@ -213,8 +213,8 @@ fn names(signed: &str) -> Vec<String> {
     signed.split(';').map(str::to_ascii_lowercase).collect()
 }
 
-/// Whether the host and all that changes what is asked are signed. The digest of a body is checked either way; who
-/// changes `x-amz-user-agent` changes nothing.
+/// Whether the host and all that changes the request's meaning are signed. The digest of a body is checked either way;
+/// a change of `x-amz-user-agent` changes nothing.
 fn covers(signed: &[String], headers: &HeaderMap) -> S3Result<()> {
     let free = ["x-amz-content-sha256", "x-amz-user-agent"];
     let matters = |name: &str| name == "host" || (name.starts_with("x-amz-") && !free.contains(&name));

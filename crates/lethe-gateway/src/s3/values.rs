@@ -47,7 +47,7 @@ pub(super) fn owner(account: &str) -> dto::Owner {
 /// How an initiator is named who has not signed.
 pub(super) const ANONYMOUS: &str = "anonymous";
 
-/// Who began an upload: the account, or whom the upload names. Members show by their own names.
+/// The initiator of an upload: the account, or the principal that the upload names. Members show by their own names.
 pub(super) fn initiator(account: &str, upload: &Upload) -> dto::Initiator {
     let id = upload.initiator.as_deref().unwrap_or(owner_id(account));
     let display_name = id.split_once('/').map_or(id, |(_, user)| user);
@@ -150,7 +150,7 @@ pub(super) fn page_limit(asked: Option<i32>, name: &str) -> S3Result<usize> {
     }
 }
 
-/// What a listing asks for, from the headers of whichever verb: a page that begins after a name.
+/// The request for a listing, from the headers of any verb: a page that begins after a name.
 pub(super) fn list_request(
     prefix: Option<&String>,
     delimiter: Option<&String>,

@@ -85,7 +85,7 @@ const PAGES: [&str; 15] = [
     "version-id-marker",
 ];
 
-/// What a header with such a signature is told: S3's own sentence, which some look for.
+/// The answer to a header with such a signature: S3's own sentence, which some look for.
 pub(super) const REFUSED: &str = "The authorization mechanism you have provided is not supported. Please use \
      AWS4-HMAC-SHA256.";
 
@@ -102,7 +102,7 @@ fn sign(secret: &str, text: &[u8]) -> String {
     BASE64.encode(mac.finalize().into_bytes())
 }
 
-/// Who has signed one of these texts.
+/// The signer of one of these texts.
 ///
 /// # Errors
 /// `InvalidAccessKeyId`; `SignatureDoesNotMatch`.
@@ -126,8 +126,8 @@ pub(super) fn signer(
     Requester::new(users, Some(&credentials), headers)
 }
 
-/// Checks a URL's signature, and makes of the request one that needs none: its signer is in the extensions, the signature
-/// is gone, and what S3 takes from the query in place of headers is in the headers.
+/// Checks a URL's signature, and makes of the request one without a signature. Its signer is in the extensions, the
+/// signature is gone, and the parameters that S3 takes in place of headers are in the headers.
 ///
 /// # Errors
 /// Those that S3 has for a signature that is not right, that has expired, or that does not cover what is asked.
@@ -228,7 +228,7 @@ fn lift(query: &Query<'_>, headers: &mut HeaderMap) -> S3Result<()> {
     Ok(())
 }
 
-/// What is signed.
+/// The text that is signed.
 fn text(method: &Method, path: &str, query: &Query<'_>, headers: &HeaderMap, expires: &str) -> Vec<u8> {
     let value = |name: &str| headers.get(name).map_or(&b""[..], HeaderValue::as_bytes);
     let lines = [method.as_str().as_bytes(), value("content-md5"), value("content-type"), expires.as_bytes()];
@@ -278,7 +278,7 @@ fn rest(uri: &Uri, query: &Query<'_>) -> S3Result<Uri> {
 mod tests {
     use super::*;
 
-    /// Amazon's own example of such a URL, with the headers of its upload: what is signed, to the letter.
+    /// Amazon's own example of such a URL, with the headers of its upload: the signed text, to the letter.
     #[test]
     fn what_is_signed_is_what_s3_documents() {
         let uri = Uri::from_static(

@@ -36,10 +36,10 @@ const MOST_LIST_BYTES: usize = 8 << 20;
 /// Names that are deleted in one commit.
 const AT_A_TIME: usize = 500;
 
-/// What became of a bulk request.
+/// The outcome of a bulk request.
 #[derive(Debug, Default)]
 struct Tally {
-    /// How many went well, and what they are called.
+    /// The number of names that went well.
     done: u64,
     not_found: u64,
     /// Encoded names with the status of each.
@@ -105,7 +105,7 @@ pub(super) async fn delete<D: Device>(
     let text = std::str::from_utf8(&text)
         .map_err(|_| Refusal::new(StatusCode::PRECONDITION_FAILED, "The list of names is not UTF-8."))?;
     let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
-    // One more than there may be tells that there are too many.
+    // An additional name beyond the limit shows that there are too many.
     let names: Vec<String> = names.take(MOST_DELETES + 1).map(str::to_owned).collect();
     if names.len() > MOST_DELETES {
         return Err(Refusal::too_large(format!("Maximum Bulk Deletes: {MOST_DELETES} per request")));
@@ -268,7 +268,7 @@ async fn unpack<D: Device>(
             }
             Err(refusal) => {
                 tally.fail(&super::describe::encoded(&name), &refusal);
-                // What goes wrong for want of room or of the store goes wrong for all that follow.
+                // A failure for want of room or of the store is a failure for all that follow.
                 if refusal.status().is_server_error() || tally.errors.len() == MOST_FAILURES {
                     tally.failed = Some((refusal.status(), refusal.text().to_owned()));
                     break;

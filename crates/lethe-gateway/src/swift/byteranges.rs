@@ -17,12 +17,12 @@ impl Frame {
         Frame { boundary, content_type, bytes }
     }
 
-    /// What the answer's `Content-Type` is.
+    /// The `Content-Type` of the answer.
     pub(super) fn content_type(&self) -> String {
         format!("multipart/byteranges; boundary={}", self.boundary)
     }
 
-    /// What stands before a range.
+    /// The bytes before a range.
     pub(super) fn before(&self, range: &Range<u64>) -> Bytes {
         let Frame { boundary, content_type, bytes } = self;
         let (first, last) = (range.start, range.end - 1);
@@ -32,12 +32,12 @@ impl Frame {
         .into()
     }
 
-    /// What stands after each range.
+    /// The bytes after each range.
     pub(super) fn after(&self) -> Bytes {
         Bytes::from_static(b"\r\n")
     }
 
-    /// What stands at the end.
+    /// The bytes at the end.
     pub(super) fn end(&self) -> Bytes {
         format!("--{}--\r\n", self.boundary).into()
     }

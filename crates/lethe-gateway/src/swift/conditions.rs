@@ -6,7 +6,7 @@ use crate::catalogue::Moment;
 use crate::objects::conditions::{TagMatch, WriteConditions};
 use http::{HeaderMap, StatusCode};
 
-/// What a reader already has or expects.
+/// The outcome of a reader's conditions.
 pub(super) enum Verdict {
     /// Go on.
     Go,

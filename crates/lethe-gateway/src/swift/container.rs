@@ -81,7 +81,7 @@ impl<D: Device> Swift<D> {
         let items = items.filter(|(name, _)| wanted.path.as_ref() != Some(name));
         let items = items.map(|(name, object)| entry(name, &object)).collect();
         let groups = match &wanted.path {
-            // What ends with the slash stands for the folder itself; what lies deeper is left out.
+            // A name that ends with the slash stands for the folder itself; deeper names are left out.
             Some(_) => return self.list_path(at, form, &wanted, &view, items, page.prefixes),
             None => page.prefixes,
         };
@@ -141,7 +141,7 @@ async fn make<D: Device>(asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body
     }
 }
 
-/// What the headers of a request change of a container.
+/// The changes of a container in the headers of a request.
 #[derive(Clone)]
 struct Changes {
     metadata: metadata::Changes,

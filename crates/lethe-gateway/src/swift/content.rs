@@ -9,7 +9,7 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A piece of an object: what is read in one go.
+/// A piece of an object: the bytes of it that are read in one go.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub(super) object: Arc<Object>,
@@ -32,7 +32,7 @@ impl Piece {
     }
 }
 
-/// What an object stands for.
+/// The content that an object stands for.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     pub(super) pieces: Vec<Piece>,
@@ -74,9 +74,9 @@ pub(super) fn cut(pieces: &[Piece], wanted: &Range<u64>) -> Vec<Piece> {
 /// Which pieces wait for memory if there is none. Those that do not are refused with [`Error::Busy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
-    /// None: for who holds memory already, and would wait for somebody who waits.
+    /// No piece: for a reader that holds memory already, and would wait for another that waits.
     Never,
-    /// All but the first: what an answer has begun, it ends.
+    /// All but the first: an answer that has begun goes on to its end.
     AfterTheFirst,
     /// Every one: for the rest of an answer.
     Always,

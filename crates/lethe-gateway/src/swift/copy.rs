@@ -90,7 +90,7 @@ impl<D: Device> Swift<D> {
     }
 }
 
-/// What is said of the copy: what is said of the source, and over it what the request says.
+/// The details of the copy: those of the source, overridden by those of the request.
 fn copied_details(asked: &Asked, source: &Object) -> Outcome<Details> {
     let given = details(asked)?;
     let keeps_manifest = asked.query.get("multipart-manifest") == Some("get") && manifest::is_large(source);
@@ -101,7 +101,7 @@ fn copied_details(asked: &Asked, source: &Object) -> Outcome<Details> {
     }
     let mut copied = Details {
         manifest: given.manifest.or_else(|| kept_manifest(source, keeps_manifest)),
-        // Who else may see the source was said of the source.
+        // The grants of the source were made for the source alone.
         grants: Vec::new(),
         ..source.details.clone()
     };

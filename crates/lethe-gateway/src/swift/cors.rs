@@ -55,8 +55,8 @@ impl<D: Device> Swift<D> {
         Some(view.settings.metadata.clone())
     }
 
-    /// `OPTIONS`: what a browser asks before it lets a page ask. It says nothing but what the container's owner has
-    /// set for everybody to see.
+    /// `OPTIONS`: the question of a browser before it lets a page ask. It tells only the settings that the container's
+    /// owner made for everybody to see.
     pub(super) fn preflight(&self, asked: &Asked, target: &Target) -> Outcome<Response<Body>> {
         let mut answer = empty(StatusCode::OK);
         put(answer.headers_mut(), ALLOW.as_str(), METHODS);

@@ -1,4 +1,4 @@
-//! What is said about an object: from the headers of a request, and into those of an answer.
+//! The description of an object: from the headers of a request, and into those of an answer.
 
 use super::asked::Asked;
 use super::dates::{http_date, read_http_date, timestamp};
@@ -14,7 +14,7 @@ use http::header::{
     ETAG, EXPIRES, LAST_MODIFIED,
 };
 
-/// What an object is that nobody has said anything of.
+/// The type of an object that no client gave a type.
 const UNKNOWN: &str = "application/octet-stream";
 
 /// The type of an object.
@@ -27,7 +27,7 @@ pub(super) fn guess_type(name: &str) -> String {
     mime_guess::from_path(name).first_raw().unwrap_or(UNKNOWN).to_owned()
 }
 
-/// What the headers of a put or a post say about an object.
+/// The details of an object in the headers of a put or a post.
 ///
 /// # Errors
 /// A header makes no sense, or there is too much metadata.
@@ -52,7 +52,7 @@ pub(super) fn details(asked: &Asked) -> Outcome<Details> {
     })
 }
 
-/// When an object shall go by itself.
+/// The moment at which an object is to go by itself.
 pub(super) fn delete_at(asked: &Asked) -> Outcome<Option<Moment>> {
     let number = |name: &str| -> Outcome<Option<u64>> {
         let Some(text) = asked.header(name).map(str::trim).filter(|text| !text.is_empty()) else {
@@ -91,7 +91,8 @@ fn dynamic_manifest(headers: &HeaderMap) -> Outcome<Option<Manifest>> {
     }
 }
 
-/// What answers to `GET` and `HEAD` say about an object, but for its length. `etag` is that of what is read.
+/// Writes the headers with which `GET` and `HEAD` describe an object, but for its length. `etag` is that of the bytes
+/// that are read.
 pub(super) fn describe(
     headers: &mut HeaderMap,
     object: &Object,

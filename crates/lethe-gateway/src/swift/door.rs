@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub enum Address {
     /// This one: `https://swift.example.org`.
     Named(String),
-    /// What each request's `Host` says.
+    /// The `Host` of each request.
     OfHost {
         /// Whether clients speak TLS.
         tls: bool,

@@ -23,7 +23,7 @@ use tokio::time::{Instant, timeout_at};
 
 /// The most bytes of a field that is no file.
 const MOST_FIELD_BYTES: u64 = 8 << 10;
-/// How long the fields before the first file may take: nobody knows yet who sends them.
+/// The longest that the fields before the first file may take: their sender is not known yet.
 const WITHIN: Duration = Duration::from_secs(60);
 /// The most fields beside files.
 const MOST_FIELDS: usize = 50;
@@ -38,7 +38,7 @@ pub(super) fn is_one(headers: &HeaderMap) -> bool {
     kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data")
 }
 
-/// What the fields before the first file say.
+/// The form that the fields before the first file make.
 struct Form {
     redirect: String,
     most_bytes: u64,
@@ -216,7 +216,7 @@ fn unreadable(error: multer::Error) -> Refusal {
     }
 }
 
-/// Where the browser goes next, or what it shows.
+/// The redirect of the browser, or the message that it shows.
 fn answer(redirect: &str, status: StatusCode, message: &str) -> Response<Body> {
     if redirect.is_empty() {
         let mut answer = empty(status);

@@ -1,5 +1,5 @@
-//! Fuzz targets of what clients of Swift send and this crate takes apart: nothing of it may panic, and what was read is
-//! within its bounds.
+//! Fuzz targets for the requests of Swift clients that this crate takes apart: nothing of it may panic, and the result
+//! is within its bounds.
 
 use super::target::Target;
 use super::{conditions, dates, listing, metadata, query::Query, range};

@@ -1,4 +1,4 @@
-//! `/info`: what is on, and how much of it there may be.
+//! `/info`: the features that are on, and their limits.
 
 use super::signature::DIGESTS;
 use super::{Swift, bulk, large, listing, metadata, target};

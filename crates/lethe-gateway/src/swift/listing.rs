@@ -1,4 +1,4 @@
-//! Listings: what a request asks for, and the three forms of the answer.
+//! Listings: the parameters of a request, and the three forms of the answer.
 
 use super::query::Query;
 use super::refusal::{Outcome, Refusal};
@@ -58,7 +58,7 @@ impl Form {
     }
 }
 
-/// What a listing is to show.
+/// The wanted names of a listing.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) request: ListRequest,
@@ -100,7 +100,7 @@ pub(super) fn wanted(query: &Query) -> Outcome<Wanted> {
     Ok(Wanted { request, path })
 }
 
-/// One line of a listing.
+/// A line of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// An object or a container, with its facts by name, `name` among them.
@@ -131,12 +131,12 @@ impl Entry {
     }
 }
 
-/// What is listed, for XML.
+/// The holder of the listed entries, for XML.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Holder<'a> {
     /// `account` or `container`.
     pub(super) element: &'static str,
-    /// What an entry is.
+    /// The element of an entry.
     pub(super) item: &'static str,
     pub(super) name: &'a str,
 }

@@ -1,4 +1,4 @@
-//! What the catalogue says of a large object, its list unread.
+//! The entry of a large object in the catalogue, its list unread.
 
 use crate::catalogue::{Manifest, Object};
 

@@ -1,4 +1,4 @@
-//! Metadata in headers: what is set, what is removed, and how much of it there may be.
+//! Metadata in headers: setting, removing, and the limits.
 
 use crate::error::Error;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -13,10 +13,10 @@ pub(super) const MOST_ITEMS: usize = 90;
 /// The most bytes of all names and values together.
 pub(super) const MOST_BYTES: usize = 4096;
 
-/// What a request says of metadata: a name and its value, or `None` to remove it.
+/// The changes of metadata of a request: a name and its value, or `None` to remove it.
 pub(super) type Changes = BTreeMap<String, Option<String>>;
 
-/// What metadata belongs to.
+/// The kind of owner of metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Account,
@@ -45,7 +45,7 @@ pub(super) fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, 
     headers.get(name).map(text).transpose()
 }
 
-/// What the headers of a request say of metadata of this kind.
+/// The changes of metadata of this kind in the headers of a request.
 ///
 /// An empty value removes, but for objects, where it is kept. `_` in a name becomes `-`, as proxies make it.
 ///
@@ -124,7 +124,7 @@ pub(super) fn show(
     }
 }
 
-/// Puts a header into an answer. What no header can hold is left out: it came by another door.
+/// Puts a header into an answer. A value that no header can hold is left out: it came by another door.
 pub(super) fn put(answer: &mut HeaderMap, name: &str, value: &str) {
     if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value.as_bytes())) {
         answer.insert(name, value);

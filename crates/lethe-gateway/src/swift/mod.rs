@@ -1,6 +1,6 @@
 //! OpenStack Swift for the gateway: accounts, containers and objects, and the logins that lead to them.
 //!
-//! Everything that clients, keystoneauth and Tempest ask for is answered here, identity included. What each verb costs
+//! Everything that clients, keystoneauth and Tempest ask for is answered here, identity included. The cost of each verb
 //! in accesses is in `docs/reference/swift.md`, and counted by a test.
 
 mod account;
@@ -47,7 +47,7 @@ use crate::objects::gateway::Gateway;
 use std::sync::Arc;
 use target::Target;
 
-/// What all verbs work with.
+/// The state that all verbs work with.
 struct Swift<D> {
     gateway: Gateway<D>,
     users: Arc<Users>,
@@ -64,7 +64,7 @@ impl<D: Device> Swift<D> {
     }
 }
 
-/// Where a verb is at work, and for whom.
+/// The place where a verb is at work, and the principal that it works for.
 struct At<'a, D> {
     account: &'a Account<D>,
     target: &'a Target,

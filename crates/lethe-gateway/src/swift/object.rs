@@ -62,7 +62,7 @@ impl<D: Device> Swift<D> {
         self.check(asked, at.visitor, &at.target.account, Some(at.container()), Right::Write)
     }
 
-    /// `POST`: what is said about an object is said anew, but for its type if none is given.
+    /// `POST`: replaces the details of an object, but for its type if none is given.
     async fn change(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
         self.check_write(asked, at)?;
         let new = details(asked)?;

@@ -38,7 +38,7 @@ impl<D: Device> Swift<D> {
                 "The length of the body must be announced.",
             ));
         }
-        // What is refused for its head moves no block.
+        // A put that is refused for its head moves no block.
         let conditions = conditions::of_put(&asked.headers)?;
         let mut details = details(asked)?;
         details.content_type.get_or_insert_with(|| guess_type(at.object()));

@@ -3,7 +3,7 @@
 use super::refusal::{Outcome, Refusal};
 use http::StatusCode;
 
-/// Parameters in the order in which they came. One without `=` has an empty value.
+/// Parameters in the order in which they came. A parameter without `=` has an empty value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Query(Vec<(String, String)>);
 

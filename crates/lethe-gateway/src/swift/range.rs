@@ -9,11 +9,11 @@ pub(super) const MOST_RANGES: usize = 50;
 /// The bytes wanted of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// All of them: there is no range, or none that makes sense.
+    /// All of them: there is no range, or no range that makes sense.
     All,
-    /// Ranges within the object, none of them empty. Never none.
+    /// Ranges within the object, none of them empty. At least one.
     Ranges(Vec<Range<u64>>),
-    /// None of the ranges lies within the object.
+    /// No range lies within the object.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! Getting an object, or what is known about it.
+//! Getting an object, or the facts about it.
 
 use super::answer::empty;
 use super::asked::Asked;
@@ -32,7 +32,7 @@ impl<D: Device> Swift<D> {
             let content = Content::plain(&object);
             return self.answer(asked, at, &object, content).await;
         }
-        // What is known of a static large object stands in the catalogue: looking at it reads nothing.
+        // The facts about a static large object stand in the catalogue: looking at it reads nothing.
         if asked.is_head()
             && let Some((bytes, etag)) = manifest::known_size(&object)
         {
@@ -126,7 +126,7 @@ fn head<D>(
     answer
 }
 
-/// A body whose first bytes are there: what fails before them is a status, what fails later ends the connection.
+/// A body whose first bytes are there. A failure before them is a status, a later failure ends the connection.
 pub(super) async fn begun(
     mut body: impl Stream<Item = Result<Bytes, Error>> + Send + Unpin + 'static,
 ) -> Outcome<Body> {

@@ -16,7 +16,7 @@ pub(super) struct Refusal {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// What a verb comes to.
+/// The outcome of a verb.
 pub(super) type Outcome<T> = Result<T, Refusal>;
 
 impl Refusal {
@@ -32,7 +32,7 @@ impl Refusal {
         Refusal::new(StatusCode::NOT_FOUND, "The resource could not be found.")
     }
 
-    /// Nobody who is known has asked.
+    /// The refusal of a request without a known user.
     pub(super) fn unauthorized(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::UNAUTHORIZED, text)
             .with(WWW_AUTHENTICATE, HeaderValue::from_static("Swift realm=\"lethe\""))

@@ -1,4 +1,4 @@
-//! Who may do what: the owner everything, others what access lists and temporary URLs grant.
+//! Rights: an owner may do everything, others what access lists and temporary URLs grant.
 
 use super::Swift;
 use super::asked::Asked;
@@ -11,7 +11,7 @@ use crate::catalogue::ContainerView;
 use crate::device::Device;
 use std::collections::BTreeMap;
 
-/// Who asks, as far as the request proves it.
+/// The principal that asks, as far as the request proves it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Visitor {
     pub(super) caller: Option<Caller>,
@@ -26,7 +26,7 @@ pub(super) struct Link {
     container: String,
 }
 
-/// What somebody wants to do.
+/// The right that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Right {
     /// Read an object.
@@ -58,7 +58,7 @@ impl Visitor {
         self.link.as_ref()
     }
 
-    /// What a visitor is told who may not. It is the same whether what was asked for exists or not.
+    /// The refusal of a visitor without the right. It is the same whether the resource exists or not.
     pub(super) fn turned_away(&self) -> Refusal {
         match (&self.caller, &self.link) {
             (Some(_), _) => Refusal::forbidden("Access was denied to this resource."),
@@ -69,7 +69,7 @@ impl Visitor {
 }
 
 impl<D: Device> Swift<D> {
-    /// Who asks.
+    /// The visitor of a request.
     ///
     /// # Errors
     /// 401 if the request comes with a token or a temporary URL that is not good.

@@ -8,7 +8,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 
-/// What `/info` says of the digests.
+/// The digests that `/info` names.
 pub(super) const DIGESTS: [&str; 3] = ["sha1", "sha256", "sha512"];
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(

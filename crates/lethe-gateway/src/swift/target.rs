@@ -1,10 +1,10 @@
-//! What the path of a request names: an account, a container or an object.
+//! The target of a request, named by its path: an account, a container or an object.
 
 use super::refusal::{Outcome, Refusal};
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
 
-/// What stands before the account's name in a path.
+/// The text before the account's name in a path.
 pub(super) const PREFIX: &str = "AUTH_";
 /// The most bytes of a container's name.
 pub(super) const MOST_CONTAINER_BYTES: usize = 256;

@@ -18,7 +18,7 @@ pub(super) fn is_one(query: &Query) -> bool {
     query.has("temp_url_sig") || query.has("temp_url_expires")
 }
 
-/// What a good temporary URL grants besides the request itself.
+/// The grant of a good temporary URL besides the request itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Grant {
     /// From when on it is worth nothing.
@@ -36,7 +36,7 @@ pub(super) struct Visit<'a> {
     pub(super) now: Moment,
 }
 
-/// What the URL grants. `None` if it is not good for this request, for whatever reason.
+/// The grant of the URL; `None` if the URL is not good for this request, for any reason.
 ///
 /// The metadata are those of account and container; `None` if there is no such container.
 pub(super) fn check(
@@ -77,7 +77,7 @@ pub(super) fn check(
     };
     let mut known = keys(account, false);
     known.extend(container.map(|metadata| keys(metadata, true)).unwrap_or_default());
-    // Whoever may read or write may also look.
+    // A URL that may read or write may also look.
     let methods: &[&str] = match method.as_str() {
         "HEAD" => &["HEAD", "GET", "PUT", "POST"],
         "GET" => &["GET"],
@@ -97,7 +97,7 @@ pub(super) fn check(
     found
 }
 
-/// What a browser shall do with what it gets: keep it under a name, or show it.
+/// The order to the browser about the answer: keep it under a name, or show it.
 pub(super) fn disposition(query: &Query, object: &str) -> String {
     let named = query.get("filename").filter(|name| !name.is_empty());
     if query.has("inline") {

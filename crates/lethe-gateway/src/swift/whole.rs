@@ -10,7 +10,7 @@ use http::StatusCode;
 use http_body::Body as _;
 use std::time::Duration;
 
-/// How long such a body may take: it holds a place among the requests, and nobody may know yet who sends it.
+/// The longest that such a body may take. It holds a place among the requests, and its sender may not be known yet.
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// All of a body that has at most this many bytes, in a share of the memory, which they keep.

@@ -1,4 +1,4 @@
-//! Readers, failures and reloads: what was acknowledged stays, what was not leaves nothing behind.
+//! Readers, failures and reloads: acknowledged changes stay, other changes leave nothing behind.
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -161,8 +161,8 @@ async fn a_full_catalogue_refuses_the_name_and_frees_the_blocks() {
     assert_eq!(get(&open(&device).await, "key").await.expect("read"), b"newer");
 }
 
-/// A commit that failed may be durable all the same. Whatever is done after it, a reload must give a catalogue that
-/// agrees with what was acknowledged and in which no block has two holders.
+/// A commit that failed may be durable all the same. After any further work, a reload must give a catalogue that agrees
+/// with the acknowledged changes and in which no block has two holders.
 #[tokio::test]
 async fn a_commit_of_unknown_outcome_is_settled_before_the_next() {
     for commits in [CommitFault::Before, CommitFault::After] {

@@ -1,5 +1,5 @@
-//! Random histories of verbs against a plain model: what the gateway answers is what a map of names, or of lists of
-//! versions, would answer, and a gateway loaded anew from the rows is the same gateway.
+//! Random histories of verbs against a plain model. The gateway answers as a map of names, or of lists of versions,
+//! would answer, and a gateway loaded anew from the rows is the same gateway.
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -62,7 +62,7 @@ impl Modelled {
         versions.insert(0, (id, content));
     }
 
-    /// Removes a version for good, or what a key stands for where nothing is kept.
+    /// Removes a version for good, or the object that a key stands for where no versions are kept.
     fn remove(&mut self, key: &str, id: VersionId) -> Option<Kept> {
         let versions = self.keys.get_mut(key)?;
         let nth = versions.iter().position(|(known, _)| *known == id)?;

@@ -25,7 +25,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Who waits this long waits for ever.
+/// The time after which a wait counts as forever.
 const EVER: Duration = Duration::from_secs(300);
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 8192;
@@ -94,7 +94,7 @@ impl Running {
         self.server.await.expect("a gentle end");
     }
 
-    /// One raw request; the answer's status and all of its bytes.
+    /// Sends a raw request; returns the answer's status and all of its bytes.
     async fn raw(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         let head = format!("{head}host: {}\r\nconnection: close\r\n\r\n", self.address);
@@ -464,7 +464,7 @@ async fn the_end_waits_for_requests_under_way() {
 }
 
 impl Running {
-    /// One raw request whose signature is in the URL, with headers that are not signed.
+    /// Sends a raw request whose signature is in the URL, with headers that are not signed.
     async fn signed(&self, method: http::Method, key: &str, headers: &str) -> (u16, String) {
         let path = Path::from(key);
         let url =

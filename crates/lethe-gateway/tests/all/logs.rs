@@ -1,4 +1,4 @@
-//! What reaches the logs: verbs and statuses, and no name, credential or signature, at any level.
+//! The contents of the logs: verbs and statuses, and no name, credential or signature, at any level.
 
 use lethe_gateway::auth::identity::{AccessKey, User, Users};
 use lethe_gateway::catalogue::ContainerSettings;

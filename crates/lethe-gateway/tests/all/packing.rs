@@ -1,4 +1,4 @@
-//! Small objects that share blocks: what they cost, what shows of them, and that no byte of them is lost.
+//! Small objects that share blocks: their cost, their trace, and that no byte of them is lost.
 
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -152,7 +152,7 @@ async fn space_of_deleted_small_objects_comes_back_as_others_are_written() {
         world.put(&number.to_string(), &body(number)).await.expect("put");
     }
     let full = used(&world);
-    // Of every pack three quarters go, and none goes whole.
+    // Of every pack three quarters go, and no pack goes whole.
     world.delete((0..1600).filter(|number| number % 4 != 0).map(|number| number.to_string())).await;
     assert!(used(&world) > full - 5);
     for number in 1600..2800 {

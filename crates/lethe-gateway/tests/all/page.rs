@@ -1,4 +1,4 @@
-//! The live page over loopback: who gets in, and what the page is told.
+//! The live page over loopback: the callers that get in, and the messages to the page.
 
 use axum::Router;
 use lethe_gateway::page::{Asked, Costs, Demonstration, Figures, Guard, Page, PricesOf, Seen, Told, router};
@@ -43,7 +43,7 @@ async fn serve(demonstration: bool) -> Served {
 }
 
 impl Served {
-    /// One request; its answer, head and body.
+    /// Sends a request; returns its answer, head and body.
     async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.expect("connected");
         let own = self.address.to_string();

@@ -20,7 +20,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// What a field holds.
+    /// The value of a field.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
     }
@@ -48,7 +48,7 @@ impl Fields {
     }
 }
 
-/// How long a form up to its file may take: nobody knows yet who sends it.
+/// The longest that a form may take up to its file: its sender is not known yet.
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// Reads a form up to its file, of which nothing is read yet.

@@ -33,9 +33,9 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub(super) struct LengthUnknown;
 
-/// What a body is refused with that is longer than its policy allows; s3s hands on no more than its text.
+/// The error for a body that is longer than its policy allows; s3s hands on no more than its text.
 pub(super) const TOO_LARGE: &str = "the file of the form is larger than its policy allows";
-/// What a body is refused with that is shorter than its policy allows.
+/// The error for a body that is shorter than its policy allows.
 pub(super) const TOO_SMALL: &str = "the file of the form is smaller than its policy allows";
 
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
@@ -175,7 +175,7 @@ fn headers(fields: &Fields) -> S3Result<HeaderMap> {
                 (name, value.to_owned())
             }
             "x-amz-algorithm" | "x-amz-credential" | "x-amz-date" | "x-amz-signature" => continue,
-            // What a put understands it keeps, and what it does not keep it refuses.
+            // A put keeps the fields that it understands, and refuses those that it does not keep.
             name if [
                 "x-amz-meta-",
                 "x-amz-checksum-",

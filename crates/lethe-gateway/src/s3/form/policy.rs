@@ -1,4 +1,4 @@
-//! The policy of a form: what its signer allows.
+//! The policy of a form: the uploads that its signer allows.
 
 use super::fields::Fields;
 use crate::catalogue::Moment;

@@ -25,7 +25,7 @@ const DATE: &[BorrowedFormatItem<'_>] = format_description!("[year][month][day]T
 /// The most milliseconds that a form may be dated ahead of the clock here.
 const MOST_AHEAD: u64 = 15 * 60 * 1000;
 
-/// Who signed a form; nobody if it has none of the fields of a signature.
+/// The signer of a form; `None` if it has none of the fields of a signature.
 ///
 /// # Errors
 /// Those that S3 has for a signature that is not right.

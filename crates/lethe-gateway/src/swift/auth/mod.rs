@@ -14,14 +14,14 @@ use crate::device::Device;
 use http::StatusCode;
 use zeroize::Zeroizing;
 
-/// Who wants to log in, as the request has it.
+/// The account, the user and the password of a login, as the request has them.
 pub(super) struct Login {
     pub(super) account: String,
     pub(super) user: String,
     pub(super) password: Zeroizing<Vec<u8>>,
 }
 
-/// What everybody is told whose login is not good, whatever is wrong with it.
+/// The answer to every login that is not good, whatever is wrong with it.
 pub(super) fn refused() -> Refusal {
     Refusal::unauthorized("The account, the user or the password is wrong.")
 }

@@ -83,7 +83,7 @@ impl Domain {
     }
 }
 
-/// What is asked for beside a token.
+/// The scope that is asked for beside a token.
 enum Wanted {
     /// Nothing is said: the user's own project.
     Own,
@@ -104,7 +104,7 @@ fn wanted(scope: Option<Scope>) -> Outcome<Wanted> {
                 .map(Wanted::Project)
                 .ok_or_else(|| Refusal::bad_request("The scope names no project."))
         }
-        // Of a domain, of the system: nobody has a role there.
+        // Of a domain, of the system: no user has a role there.
         Some(_) => Err(refused()),
     }
 }
@@ -183,7 +183,7 @@ fn describe(asked: &Asked, issued: &Issued, methods: &[&str], scoped: bool) -> V
     json!({"token": token})
 }
 
-/// What a token stands for, for its own user and for an admin.
+/// The facts that a token stands for, for its own user and for an admin.
 pub(in super::super) fn show<D: Device>(swift: &Swift<D>, asked: &Asked) -> Outcome<Value> {
     let subject = subject(swift, asked)?;
     Ok(describe(asked, &subject, &["password"], true))

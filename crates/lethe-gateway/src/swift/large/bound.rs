@@ -5,12 +5,12 @@ use crate::swift::refusal::Outcome;
 
 /// How deep a static large object may stand within others.
 pub(super) const MOST_DEPTH: usize = 10;
-/// The most entries of all its lists, each time that one is read: what a get may cost before its first byte.
+/// The most entries of all its lists, each time that one is read: the cost of a get before its first byte.
 pub(super) const MOST_PIECES: usize = 10_000;
 /// The most objects of a dynamic one, which are counted through in memory.
 pub(super) const MOST_DYNAMIC_PIECES: usize = 1_000_000;
 
-/// What a large object may be made of, however deep its lists stand within others.
+/// The budget of pieces of a large object, however deep its lists stand within others.
 pub(super) struct Bound {
     left: usize,
 }

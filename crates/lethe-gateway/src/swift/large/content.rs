@@ -1,4 +1,4 @@
-//! What an object stands for, and who may make it stand for that.
+//! The content that an object stands for, and the right to make it stand for that.
 
 use super::bound::{Bound, MOST_DEPTH, MOST_PIECES};
 use crate::catalogue::{Details, Manifest, Object};
@@ -11,8 +11,8 @@ use crate::swift::{At, Swift};
 use std::sync::Arc;
 
 impl<D: Device> Swift<D> {
-    /// Who makes an object stand for what is in a container must be able to read that: whoever reads the object later
-    /// may be let in to all of the account.
+    /// Checks that a visitor may make an object stand for the contents of a container. He must be able to read them: a
+    /// later reader of the object may be let in to all of the account.
     ///
     /// # Errors
     /// 401 or 403.
@@ -31,7 +31,7 @@ impl<D: Device> Swift<D> {
         }
     }
 
-    /// What an object stands for. Reads the lists of static large objects.
+    /// The content that an object stands for. Reads the lists of static large objects.
     ///
     /// # Errors
     /// 409 if a static large object is not what it was, or if there are too many pieces; 401 or 403 if a segment is not

@@ -1,4 +1,4 @@
-//! Dynamic large objects: a container, and what keys begin with.
+//! Dynamic large objects: a container, and a prefix of keys.
 
 use super::bound::{Bound, MOST_DYNAMIC_PIECES};
 use crate::device::Device;
@@ -14,7 +14,7 @@ use crate::swift::{At, Swift};
 use md5::{Digest as _, Md5};
 
 impl<D: Device> Swift<D> {
-    /// Whatever is there now.
+    /// The content that is there now.
     pub(super) async fn dynamic(
         &self,
         asked: &Asked,

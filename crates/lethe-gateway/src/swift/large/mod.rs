@@ -1,6 +1,6 @@
 //! Large objects: an object that stands for others, one after the other.
 //!
-//! A **dynamic** one names a container and what keys begin with; whatever is there when it is read belongs to it. A
+//! A **dynamic** one names a container and a prefix of keys; all objects there when it is read belong to it. A
 //! **static** one holds a list of its segments, with the ETag and the size that each had when the list was put; it is
 //! read only as long as they have them. The list is the object's own bytes: reading it takes accesses.
 

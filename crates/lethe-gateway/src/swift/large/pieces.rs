@@ -1,4 +1,4 @@
-//! Static large objects: what their lists name, if it is still what it was.
+//! Static large objects: the objects that their lists name, if they are still as they were.
 
 use super::bound::Bound;
 use super::conflict;

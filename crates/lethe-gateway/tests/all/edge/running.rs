@@ -113,7 +113,7 @@ impl Running {
         tokio::time::timeout(EVER, waiting).await.expect("everything that was taken is given back");
     }
 
-    /// Tells the server to end; what comes back is ready when it has.
+    /// Tells the server to end; the handle is ready when it has.
     pub(crate) fn end(self) -> JoinHandle<()> {
         self.end.send(()).expect("it still runs");
         self.server
@@ -130,7 +130,7 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(EVER, future).await.expect("not for ever")
 }
 
-/// The head of an answer, and what of its body came with it.
+/// The head of an answer, and the part of its body that came with it.
 pub(crate) async fn answer_head(stream: &mut TcpStream) -> (u16, String, Vec<u8>) {
     let mut answer = Vec::new();
     let end = loop {

@@ -1,4 +1,4 @@
-//! More than the server can hold at a time is refused at once, and what was refused or cut off leaves nothing.
+//! Work beyond the server's limits is refused at once, and refused or cut off work leaves nothing.
 
 use super::running::{BATCH, BLOCK, answer_head, body, start, start_with, within};
 use http::Method;

@@ -1,4 +1,4 @@
-//! The end of the server: what was begun is finished, and nobody who only holds a connection holds it up.
+//! The end of the server: begun work is finished, and a client that only holds a connection does not delay it.
 
 use super::running::{Running, answer_head, body, start, within};
 use http::Method;
@@ -14,7 +14,7 @@ async fn patient() -> Running {
     start(server::Options { limits, ..Default::default() }).await
 }
 
-/// One whole request on a connection that stays.
+/// A whole request on a connection that stays.
 async fn ask_once(running: &Running) -> TcpStream {
     let head = running.head(Method::HEAD, "missing", "").await;
     let mut stream = running.send(&head).await;

@@ -20,7 +20,7 @@ struct Files {
     folder: TempDir,
 }
 
-/// What a client must have to trust it.
+/// The certificate that a client must have to trust it.
 type Pem = String;
 
 impl Files {

@@ -1,4 +1,4 @@
-//! What every answer has: a number, XML that parses, and nothing of the machine.
+//! The traits of every answer: a number, XML that parses, and nothing of the machine.
 
 use super::server::{Server, keys};
 use lethe_gateway::testing::Faults;

@@ -12,7 +12,7 @@ pub(crate) struct Verb {
     pub(crate) target: String,
     pub(crate) headers: &'static [(&'static str, &'static str)],
     pub(crate) body: &'static str,
-    /// What the owner is answered.
+    /// The answer to the owner.
     pub(crate) right: &'static str,
 }
 
@@ -21,7 +21,7 @@ const OWNERSHIP: &str = "<OwnershipControls><Rule><ObjectOwnership>BucketOwnerEn
 const LIST: &str =
     "<AccessControlPolicy><Owner><ID>lethe</ID></Owner><AccessControlList/></AccessControlPolicy>";
 
-/// One of each verb that the gateway serves, in an order in which the owner can ask for all of them.
+/// A request of each verb that the gateway serves, in an order in which the owner can ask for all of them.
 pub(crate) fn verbs(upload: &str) -> Vec<Verb> {
     let verb = |name, method, target: &str, headers, body, right| {
         let target = target.replace("UPLOAD", upload);

@@ -1,4 +1,4 @@
-//! Checksums: that wrong ones are found, and what is told of right ones, of objects and of their parts.
+//! Checksums: wrong ones are found, and right ones are told, of objects and of their parts.
 
 use super::server::{Answer, Server, keys};
 use base64::Engine as _;

@@ -1,4 +1,4 @@
-//! Pages of other sites: what a browser is told before and with an answer.
+//! Pages of other sites: the headers that a browser gets before and with an answer.
 
 use super::server::{Answer, Server, keys};
 
@@ -131,7 +131,7 @@ async fn a_stranger_does_not_learn_which_buckets_there_are() {
     }
     answers.dedup();
     assert_eq!(answers.len(), 1, "{answers:?}");
-    // Who has a signed URL of that account is let in by its rules.
+    // A holder of a signed URL of that account is let in by its rules.
     let signed =
         format!("/bucket/key?X-Amz-Credential={}%2F20260101%2Fus-east-1%2Fs3%2Faws4_request", keys::STRANGER);
     assert_eq!(preflight(&server, &signed, SITE, "GET", "").await.status, 200);

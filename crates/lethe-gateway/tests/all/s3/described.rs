@@ -1,4 +1,4 @@
-//! What is kept of a bucket, an object or an upload because S3 keeps it, and changes nothing here.
+//! The facts of a bucket, an object or an upload that are kept because S3 keeps them, and change nothing here.
 
 use super::server::{Server, keys};
 

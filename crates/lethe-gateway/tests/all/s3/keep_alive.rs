@@ -23,7 +23,7 @@ async fn begin(server: &Server, method: &str, target: &str, body: &[u8]) -> TcpS
     server.begin(method, target, &headers, body).await
 }
 
-/// What has come as soon as it ends so.
+/// The text that has come as soon as it ends so.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
     let mut text = String::new();
     while !text.ends_with(end) {

@@ -1,4 +1,4 @@
-//! Lifecycle rules of a bucket on the wire. What they remove is in `expiry`, by a clock that its tests set.
+//! Lifecycle rules of a bucket on the wire. Their removals are in `expiry`, by a clock that its tests set.
 
 use super::server::{Answer, Server, keys};
 use lethe_gateway::Lifecycle;
@@ -46,7 +46,7 @@ async fn rules_come_back_as_they_were_set_until_they_are_deleted() {
     has(2, &["<NewerNoncurrentVersions>2</NewerNoncurrentVersions>", "<ID>"]);
     has(3, &["<Filter></Filter>", "<ExpiredObjectDeleteMarker>true</ExpiredObjectDeleteMarker>"]);
     assert_eq!(rules.len(), 4);
-    // What came back is what can be set.
+    // The document that came back can be set.
     let body = told.body.split_once("?>").map_or(&*told.body, |(_, body)| body);
     assert_eq!(ask(&server, "PUT", "/bucket?lifecycle=", &[], body).await.verdict(), "200");
     assert_eq!(ask(&server, "GET", "/bucket?lifecycle=", &[], "").await.body, told.body);

@@ -1,4 +1,4 @@
-//! Whom a list lets in, and what for.
+//! The callers that a list lets in, and their rights.
 
 use super::server::{Answer, Server, keys};
 use lethe_gateway::FIRST_ACCOUNT;
@@ -14,7 +14,7 @@ async fn owner(server: &Server, method: &str, target: &str, headers: &[(&str, &s
     answer
 }
 
-/// What nobody in particular, a stranger and a member are answered.
+/// The answers to nobody in particular, a stranger and a member.
 async fn asked_by_others(server: &Server, method: &str, target: &str, body: &str) -> [String; 3] {
     [
         server.unsigned(method, target, &[], body.as_bytes()).await.verdict(),
@@ -41,7 +41,7 @@ async fn a_canned_list_of_an_object_lets_in_whom_it_names() {
         owner(&server, "PUT", "/open/object", &[("x-amz-acl", acl)], "content").await;
         let got = asked_by_others(&server, "GET", "/open/object", "").await;
         assert_eq!(got, [nobody, stranger, member], "{acl}");
-        // Who may read an object may neither change it, nor see what else is there.
+        // A caller that may read an object may neither change it, nor see the other objects there.
         for (method, target) in
             [("DELETE", "/open/object"), ("PUT", "/open/object"), ("GET", "/open"), ("GET", "/open/other")]
         {
@@ -66,7 +66,7 @@ async fn a_canned_list_of_a_bucket_lets_in_whom_it_names() {
         owner(&server, "PUT", "/open?acl", &[("x-amz-acl", acl)], "").await;
         assert_eq!(asked_by_others(&server, "GET", "/open?list-type=2", "").await, list, "{acl}");
         assert_eq!(asked_by_others(&server, "PUT", "/open/new", "content").await, write, "{acl}");
-        // That an object is there may be seen; what it holds may not.
+        // The existence of an object may be seen; its contents may not.
         let read = asked_by_others(&server, "GET", "/open/secret", "").await;
         assert!(read.iter().all(|verdict| verdict == NO || verdict == HIDDEN), "{acl}: {read:?}");
         for target in ["/open?acl", "/open?tagging", "/open/secret?tagging"] {

@@ -1,4 +1,4 @@
-//! What quotas refuse: objects, parts, and uploads that nobody ends.
+//! The refusals by quotas: of objects, of parts, and of uploads that never end.
 
 use super::server::{Server, keys};
 

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 pub(crate) const BLOCK: usize = 4096;
 
-/// Who asks. Every secret is the access key with `-secret` behind it.
+/// The callers. Every secret is the access key with `-secret` behind it.
 pub(crate) mod keys {
     /// The owner of the first account.
     pub(crate) const OWNER: &str = "owner";
@@ -34,7 +34,7 @@ pub(crate) struct Server {
     serving: JoinHandle<()>,
 }
 
-/// What came back.
+/// The answer that came back.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     head: String,
@@ -42,7 +42,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// What came over the wire, to the end of the connection.
+    /// Reads the text that came over the wire, to the end of the connection.
     pub(crate) fn read(text: &str) -> Self {
         let (head, body) = text.split_once("\r\n\r\n").expect("an answer");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");

@@ -1,11 +1,11 @@
-//! Who may do what: every verb against everybody who may not.
+//! Rights: every verb against all callers that may not use it.
 
 use super::desk::{Answer, Client, Running, USERS, start};
 use hmac::{Hmac, KeyInit, Mac};
 use lethe_gateway::catalogue::{ContainerSettings, Details, Grant, Grantee, Ownership, Permission};
 use sha2::Sha256;
 
-/// A verb: method, path, headers, body, and what its owner gets.
+/// A verb: method, path, headers, body, and the status for its owner.
 type Verb = (&'static str, &'static str, &'static [(&'static str, &'static str)], &'static [u8], u16);
 
 const META: &[(&str, &str)] =
@@ -83,7 +83,7 @@ async fn no_verb_is_done_for_who_may_not_and_refusals_make_no_access() {
             all.extend(token.as_deref().map(|token| ("x-auth-token", token)));
             let answer = running.ask(method, path, &all, body).await;
             assert_refused(verb, who, &answer, *status);
-            // What is not there is refused in the same words.
+            // A path that is not there is refused in the same words.
             let elsewhere = path.replace("/c", "/missing").replace("/new", "/missing");
             let other = running.ask(method, &elsewhere, &all, body).await;
             assert_eq!(
@@ -95,7 +95,7 @@ async fn no_verb_is_done_for_who_may_not_and_refusals_make_no_access() {
     }
     assert_eq!(running.gateway.usage(), before);
     assert_eq!(running.accesses(), 0);
-    // The same requests are done for the owner: none of them was refused for its form.
+    // The same requests are done for the owner: no request was refused for its form.
     for (method, path, headers, body, status) in &VERBS {
         let mut all = headers.to_vec();
         all.push(("x-auth-token", good.as_str()));
@@ -111,7 +111,7 @@ async fn an_expired_a_revoked_and_a_removed_users_token_open_nothing() {
     let expired = running.token("one", "owner").await;
     running.pass(60 * 60);
     let revoked = running.token("one", "owner").await;
-    // Nobody of the account logs in once the first token has expired: that would throw it away.
+    // No user of the account logs in once the first token has expired: that would throw it away.
     running.pass(23 * 60 * 60);
     let headers = [("x-auth-token", revoked.as_str()), ("x-subject-token", revoked.as_str())];
     running.ask("DELETE", "/v3/auth/tokens", &headers, b"").await.expect(204);
@@ -150,7 +150,7 @@ fn link(method: &str, path: &str, expires: u64, key: &str) -> String {
 async fn a_temporary_url_is_good_for_no_verb_but_its_own() {
     let running = prepared().await;
     let soon = running.seconds() + 100;
-    // Whoever may read or write may also look: that is how Swift has it.
+    // A URL that may read or write may also look: that is how Swift has it.
     let allows = |signed: &str, asked: &str| signed == asked || asked == "HEAD";
     for signed in ["GET", "HEAD", "PUT", "POST", "DELETE"] {
         for verb in &VERBS {
@@ -204,7 +204,7 @@ async fn an_access_list_grants_what_it_says_and_no_more() {
     assert_eq!(statuses(&stranger).await, [403, 403, 201]);
     set("*:*", "").await;
     assert_eq!(statuses(&stranger).await, [200, 200, 403]);
-    // Everybody may read, and nobody may list, until that is said too.
+    // All callers may read, and none of them may list, until that is said too.
     set(".r:*", "").await;
     let public = async |path: &str| running.ask("GET", path, &[], b"").await.status;
     assert_eq!([public(path).await, public("/v1/AUTH_one/c").await], [200, 401]);
@@ -213,7 +213,7 @@ async fn an_access_list_grants_what_it_says_and_no_more() {
     set(".r:.example.org", "").await;
     let from = async |page: &str| running.ask("GET", path, &[("referer", page)], b"").await.status;
     assert_eq!([from("http://www.example.org/").await, from("http://example.com/").await], [200, 401]);
-    // Whoever may read does not see who else may, nor the keys of links.
+    // A caller that may read does not see the lists, nor the keys of links.
     set("two:owner", "").await;
     owner.ask("POST", "/v1/AUTH_one/c", &[("x-container-meta-temp-url-key", "hush")], b"").await.expect(204);
     let seen = stranger.head("/v1/AUTH_one/c").await.expect(204);
@@ -291,7 +291,7 @@ async fn an_accounts_quota_is_changed_by_an_admin_only() {
     owner.ask("PUT", "/v1/AUTH_one/c/large", &[], &[0; 21]).await.expect(413);
     owner.put("/v1/AUTH_one/c/small", &[0; 3]).await;
     owner.ask("PUT", "/v1/AUTH_one/c/more", &[], b"x").await.expect(413);
-    // What is replaced makes room for what replaces it.
+    // The replaced bytes make room for the new ones.
     owner.put("/v1/AUTH_one/c/small", &[1; 3]).await;
     admin.ask("POST", "/v1/AUTH_one", &[("x-remove-account-meta-quota-bytes", "x")], b"").await.expect(204);
     owner.put("/v1/AUTH_one/c/large", &[0; 21]).await;

@@ -1,4 +1,4 @@
-//! Accounts and containers: what is set, what is listed, what is refused.
+//! Accounts and containers: settings, listings and refusals.
 
 use super::desk::{Client, start};
 use serde_json::Value;

@@ -116,7 +116,7 @@ impl Running {
         reads + writes
     }
 
-    /// One request, on a connection of its own.
+    /// Sends a request, on a connection of its own.
     pub(crate) async fn ask(
         &self,
         method: &str,

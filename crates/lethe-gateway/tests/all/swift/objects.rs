@@ -1,4 +1,4 @@
-//! Objects: what is put comes back, and what is said of it.
+//! Objects: their bytes come back, and so do their details.
 
 use super::desk::{Client, bytes, start};
 
