@@ -15,7 +15,7 @@ use lethe_seal::sealed::{Resolved, Sealed};
 use lethe_seal::versions::VaultId;
 use lethe_store::{BlobError, Blobs};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Buckets that were written at some time, all of which were read.
@@ -24,14 +24,14 @@ pub struct Report {
     pub slots: u64,
     /// Sealed bytes read.
     pub bytes: u64,
-    /// What is wrong, one line for each bucket or other object, at most a hundred buckets.
+    /// The faults that were found, a line for each bucket or other object, at most a hundred buckets.
     pub complaints: Vec<String>,
 }
 
 /// Complaints that a report holds at most.
 pub(crate) const MOST_COMPLAINTS: usize = 100;
 
-/// Told how much of how much is done.
+/// A function that is told how much of how much is done.
 pub type Progress = Box<dyn Fn(u64, u64) + Send>;
 
 /// Reads every bucket that was ever written.
@@ -65,7 +65,7 @@ pub(crate) async fn check<U: Untrusted>(
     Ok(report)
 }
 
-/// What stands beside the buckets, as the trusted side knows it.
+/// The objects that stand beside the buckets, as the trusted side knows them.
 pub(crate) struct Beside {
     pub(crate) master: MasterKey,
     pub(crate) vault: VaultId,
@@ -102,7 +102,7 @@ impl Beside {
                 _ => complaints.push(format!("{name} was changed")),
             }
         }
-        // An older one may be left from a crash: the next that is shipped removes it.
+        // An older checkpoint may be left from a crash: the next that is shipped removes it.
         let is_planted = |name: &str| blob_order(name).is_none_or(|order| order > shipped);
         let planted = store.list("checkpoint/").await?.into_iter().filter(|blob| is_planted(&blob.name));
         complaints.extend(planted.map(|blob| format!("{} was not shipped by this vault", blob.name)));
@@ -110,7 +110,7 @@ impl Beside {
     }
 }
 
-/// What was found under a name.
+/// The object that was found under a name.
 enum Read {
     Bytes(Vec<u8>),
     TooLarge,

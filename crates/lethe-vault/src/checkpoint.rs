@@ -67,7 +67,7 @@ impl Checkpoint {
     }
 }
 
-/// What is shipped: a checkpoint without what only the old machine needs, the rows, and the receipts before it.
+/// A checkpoint as it is shipped: without what only the old machine needs, with the rows and the receipts before it.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub(crate) struct ShippedCheckpoint {
     pub(crate) number: u64,
@@ -107,10 +107,11 @@ pub(crate) fn shorten(history: &mut Vec<(u64, [u8; 32])>) {
     history.drain(..from);
 }
 
-/// What tells a state of a vault from an older one: kept elsewhere, it lets a restore notice a rolled-back store.
+/// The mark that tells a state of a vault from an older one: kept elsewhere, it lets a restore notice a rolled-back
+/// store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Which vault.
+    /// The vault's identity.
     pub vault: VaultId,
     /// The epoch in which the checkpoint was shipped.
     pub epoch: u32,

@@ -1,4 +1,4 @@
-//! What full batches cost in requests and bytes, expected: what an idle vault costs that is paced.
+//! The expected costs of full batches in requests and bytes: the costs of an idle vault that is paced.
 
 use crate::header::VaultParameters;
 use crate::scheme::SchemeParameters;
@@ -7,7 +7,7 @@ use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_seal::blob;
 use lethe_store::Usage;
 
-/// Requests and slots of one full batch, expected.
+/// The requests and slots of a full batch, expected.
 struct Batch {
     gets: f64,
     slots_read: f64,
@@ -16,8 +16,8 @@ struct Batch {
 }
 
 impl VaultParameters {
-    /// What so many full batches make of requests and bytes: accesses, evictions, checkpoints, and the deletion of
-    /// what was replaced. Every bucket was written before; what is stored is left out.
+    /// Returns the requests and bytes of so many full batches: accesses, evictions, checkpoints, and the deletion of
+    /// what was replaced. Every bucket was written before; stored bytes are left out.
     pub fn usage_of(&self, full_batches: f64) -> Usage {
         let batch = match &self.scheme {
             SchemeParameters::Ring(ring) => of_ring(ring),
@@ -72,7 +72,7 @@ fn fetched(ring: &RingParameters, bucket: RingBucket) -> f64 {
     f64::from(bucket.blocks).min((f64::from(bucket.slots) - f64::from(ring.eviction_rate)).max(0.0))
 }
 
-/// Requests that fetch them: each run of adjacent slots is one. So many runs has a random choice on average.
+/// Requests that fetch them: each run of adjacent slots is one request. A random choice has so many runs on average.
 fn runs(ring: &RingParameters, bucket: RingBucket) -> f64 {
     let (fetched, slots) = (fetched(ring, bucket), f64::from(bucket.slots));
     fetched * (slots - fetched + 1.0) / slots

@@ -31,7 +31,7 @@ pub struct TrustedDisk {
     database: Arc<Database>,
     /// Whether it was full: after any failure the database refuses everything, and does not say why any more.
     full: Arc<AtomicBool>,
-    /// Whether what takes a while is done by a thread of its own: a backend of the caller's own may not leave this one.
+    /// Whether long work is done by a thread of its own: a backend of the caller's own may not leave this one.
     beside: bool,
 }
 
@@ -79,7 +79,7 @@ impl TrustedDisk {
         Ok(disk)
     }
 
-    /// Carries out what takes a while and keeps nobody else waiting.
+    /// Carries out work that takes a while and keeps no other task waiting.
     pub(crate) async fn carry_out<T: Send + 'static>(
         &self,
         work: impl FnOnce(&TrustedDisk) -> Result<T, VaultError> + Send + 'static,

@@ -19,7 +19,7 @@ use std::task::{Context, Poll, Waker};
 pub(crate) type Answers = Vec<Option<Bytes>>;
 type Running<T> = Pin<Box<dyn Future<Output = Result<T, VaultError>>>>;
 
-/// What the store must do for an operation.
+/// The work of the store for an operation.
 pub(crate) enum Work {
     Read(Vec<Resolved>),
     Write(Vec<BucketVersion>, Vec<u8>),
@@ -50,7 +50,7 @@ enum Unfinished {
     Write(Vec<Bucket>, Vec<u8>),
 }
 
-/// What a step caused.
+/// The effects of a step.
 pub(crate) struct Step {
     pub(crate) record: Record,
     /// In the order of the announcements.
@@ -96,12 +96,12 @@ impl<U: Untrusted> Engine<U> {
         self.accesses
     }
 
-    /// The answers of the batch that has just been served.
+    /// Takes the answers of the batch that has just been served.
     pub(crate) fn take_answers(&mut self) -> Option<Result<Answers, VaultError>> {
         self.answered.take().map(Ok).or_else(|| self.refused.take().map(Err))
     }
 
-    /// Versions that were replaced since the last call.
+    /// Takes the versions that were replaced since the last call.
     pub(crate) fn take_superseded(&mut self) -> Vec<BucketVersion> {
         std::mem::take(&mut self.superseded)
     }
@@ -138,7 +138,7 @@ impl<U: Untrusted> Engine<U> {
                 self.gate.deliver(*operation, answer);
             }
             Input::Epoch(_) => {
-                // The caller has begun the epoch. What was being written is written again, under its key.
+                // The caller has begun the epoch. Unfinished writes are done again, under its key.
                 for (operation, unfinished) in &self.unfinished {
                     if let Unfinished::Write(buckets, plaintext) = unfinished {
                         let assigned = self.sealed.assign(buckets)?;
@@ -158,7 +158,7 @@ impl<U: Untrusted> Engine<U> {
         Ok(Step { record: Record { input, announced }, work })
     }
 
-    /// The end of a replay: plaintext of unfinished writes is forgotten, they are in the hands of the store now.
+    /// Ends a replay: the plaintext of unfinished writes is forgotten, they are in the hands of the store now.
     pub(crate) fn go_live(&mut self) {
         self.replaying = false;
         for unfinished in self.unfinished.values_mut() {
@@ -191,7 +191,8 @@ impl<U: Untrusted> Engine<U> {
         let mut context = Context::from_waker(Waker::noop());
         loop {
             let mut moved = false;
-            // Before the access, which may wait for what they bring; and of two, the one before the one that waits for it.
+            // These come before the access, which may wait for what they bring; and an earlier step before a later step
+            // that waits for it.
             let mut at = 0;
             while let Some(idle) = self.idles.get_mut(at) {
                 match idle.as_mut().poll(&mut context) {

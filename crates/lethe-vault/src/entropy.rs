@@ -1,4 +1,4 @@
-//! Where salts and seeds come from: the operating system, or a simulation's seed.
+//! The source of salts and seeds: the operating system, or a simulation's seed.
 
 use crate::scheme::Seed;
 use lethe_seal::derive::Salt;
@@ -8,7 +8,7 @@ use rand_core::{CryptoRng, OsRng, TryRngCore};
 pub struct Entropy(Box<dyn CryptoRng + Send>);
 
 impl Entropy {
-    /// The operating system's.
+    /// The operating system's source.
     pub fn system() -> Self {
         Entropy(Box::new(OsRng.unwrap_err()))
     }

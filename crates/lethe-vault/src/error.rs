@@ -1,4 +1,4 @@
-//! What can go wrong with a vault, each with what to do.
+//! The errors of a vault, each with what to do.
 
 use lethe_core::oram::OramError;
 use lethe_core::store::UntrustedError;
@@ -6,7 +6,7 @@ use lethe_core::words::{BlockId, Bucket, Version};
 use lethe_seal::error::SealError;
 use lethe_store::BlobError;
 
-/// Why a vault could not be made, opened or used.
+/// The reason why a vault could not be made, opened or used.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum VaultError {
     /// The trusted folder holds no vault.
@@ -14,7 +14,7 @@ pub enum VaultError {
         "there is no vault in the trusted folder: make one with `init`, or bring one back with `restore`"
     )]
     NoVault,
-    /// There is one already.
+    /// The folder or the store already holds a vault.
     #[error(
         "{0} already holds a vault: serve it with the trusted folder that belongs to it (if that is lost, `lethe restore` makes \
          another in a new folder), or choose another place"
@@ -81,7 +81,7 @@ pub enum VaultError {
     /// A payload of the wrong length.
     #[error("{len} bytes were given for a block of {block_bytes} bytes")]
     WrongLength {
-        /// What was given.
+        /// The bytes that were given.
         len: usize,
         /// A block's bytes.
         block_bytes: usize,
@@ -107,7 +107,7 @@ pub enum VaultError {
         "the trusted folder's disk is full: free some space and open the vault again; no acknowledged write is lost"
     )]
     DiskFull,
-    /// What the trusted disk holds cannot be understood.
+    /// The trusted disk's contents cannot be understood.
     #[error("the trusted folder is damaged: {0}")]
     Damaged(String),
     /// The store cannot be reached for now.

@@ -1,8 +1,8 @@
-//! Whose call is next: flows take turns, one call each, so that a long transfer does not keep short ones waiting. An
+//! The order of calls: flows take turns, one call each, so that a long transfer does not keep short ones waiting. An
 //! access of no flow takes its turn with all its calls, and shares its batch with no call between them.
 //!
-//! With n flows waiting, a flow's next call is among the next n that are served, however much the others ask for. What
-//! the watcher sees of it is that batches are full while enough calls wait; whose calls fill them is logical.
+//! With n flows waiting, a flow's next call is among the next n that are served, however much the others ask for. The
+//! watcher sees only that batches are full while enough calls wait; whose calls fill them is logical.
 
 use crate::engine::Answers;
 use crate::record::Call;
@@ -16,7 +16,7 @@ pub struct Flow(pub u64);
 
 type AccessId = u64;
 
-/// Who takes a turn.
+/// The holder of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Line {
     Flow(Flow),
@@ -24,14 +24,14 @@ enum Line {
     Alone(AccessId),
 }
 
-/// Accesses that wait for their batches, and those whose batch is in flight. `R` is what an access is answered to.
+/// Accesses that wait for their batches, and those whose batch is in flight. `R` is the address of an access's answer.
 pub(crate) struct FairQueue<R> {
     next: AccessId,
     accesses: BTreeMap<AccessId, Pending<R>>,
     /// Each line with a call that waits stands here once; the first one is next.
     order: VecDeque<Line>,
     lines: HashMap<Line, VecDeque<(AccessId, Call)>>,
-    /// Whose calls are in the batch in flight, in its order.
+    /// The owners of the calls in the batch in flight, in its order.
     in_flight: Vec<AccessId>,
 }
 
@@ -57,7 +57,7 @@ impl<R> FairQueue<R> {
         self.order.is_empty()
     }
 
-    /// An access of at least one call comes. One of no flow has at most as many as a batch.
+    /// Adds an access of at least one call. An access of no flow has at most as many calls as a batch.
     pub(crate) fn push(&mut self, flow: Option<Flow>, calls: Vec<Call>, reply: R) {
         let id = self.next;
         self.next += 1;
@@ -105,8 +105,8 @@ impl<R> FairQueue<R> {
         batch
     }
 
-    /// The answers to the batch in flight; what it was filled up with has none here. Returns the accesses that have all
-    /// of theirs.
+    /// Takes the answers to the batch in flight; the dummies that filled it up have none here. Returns the accesses
+    /// that have all of theirs.
     pub(crate) fn answer(&mut self, answers: impl IntoIterator<Item = Option<Bytes>>) -> Vec<(R, Answers)> {
         let mut whole = Vec::new();
         for (id, answer) in std::mem::take(&mut self.in_flight).into_iter().zip(answers) {
@@ -121,7 +121,7 @@ impl<R> FairQueue<R> {
         whole
     }
 
-    /// The batch in flight was refused: returns whose calls were in it, and drops the rest of their calls.
+    /// Refuses the batch in flight: returns whose calls were in it, and drops the rest of their calls.
     pub(crate) fn refuse(&mut self) -> Vec<R> {
         let refused = std::mem::take(&mut self.in_flight);
         let replies = refused.iter().filter_map(|id| self.accesses.remove(id)).map(|access| access.reply);
@@ -135,7 +135,7 @@ impl<R> FairQueue<R> {
         replies
     }
 
-    /// Everybody who was not answered.
+    /// Returns the replies of all accesses that were not answered.
     pub(crate) fn into_replies(self) -> impl Iterator<Item = R> {
         self.accesses.into_values().map(|access| access.reply)
     }
@@ -213,7 +213,7 @@ mod tests {
                 Call::Read(block) => Some(Bytes::from(block.0.to_string())),
                 Call::Write(..) | Call::Dummy => None,
             });
-            // A dummy that filled the batch up answers nobody.
+            // A dummy that filled the batch up answers no access.
             let whole = queue.answer(answers.chain([None]).collect::<Vec<_>>());
             let text = |bytes: Option<Bytes>| String::from_utf8(bytes.expect("read").into()).expect("digits");
             got.extend(

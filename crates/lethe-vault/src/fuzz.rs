@@ -1,5 +1,5 @@
-//! Fuzz targets of everything here that is read from a disk or a store. All of it is authenticated first; none of
-//! it may panic all the same.
+//! Fuzz targets for all code here that reads from a disk or a store. All of the input is authenticated first; no input
+//! may cause a panic all the same.
 
 use crate::checkpoint::{Checkpoint, Receipt, Shipped, ShippedCheckpoint, blob_order};
 use crate::header::VaultHeader;

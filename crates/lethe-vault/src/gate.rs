@@ -14,7 +14,7 @@ use std::task::Poll;
 /// The number of an operation, unique since the last checkpoint.
 pub(crate) type OperationId = u64;
 
-/// What a scheme asks of the store.
+/// A scheme's request to the store.
 #[derive(Debug)]
 pub(crate) enum Request {
     Read(Vec<Slot>),
@@ -33,7 +33,7 @@ struct State {
 pub(crate) struct Gate(RefCell<State>);
 
 impl Gate {
-    /// What was asked since the last call, in order.
+    /// Takes the requests since the last call, in order.
     pub(crate) fn take_submitted(&self) -> Vec<(OperationId, Request)> {
         std::mem::take(&mut self.0.borrow_mut().submitted)
     }

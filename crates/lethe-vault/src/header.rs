@@ -1,4 +1,4 @@
-//! What a vault is: its public parameters, stored with it on both sides, authenticated with its key.
+//! The identity of a vault: its public parameters, stored with it on both sides, authenticated with its key.
 
 use crate::error::VaultError;
 use crate::scheme::SchemeParameters;
@@ -17,7 +17,7 @@ pub const FORMAT: u16 = 1;
 const MAGIC: [u8; 6] = *b"LETHE\n";
 const NAME: &[u8] = b"header";
 
-/// The parameters of a vault. All of them are public; none can be changed later.
+/// The parameters of a vault. All of them are public; they cannot be changed later.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct VaultParameters {
     /// The scheme and its parameters.
@@ -37,11 +37,11 @@ pub struct VaultParameters {
 /// A vault's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaultHeader {
-    /// Which vault.
+    /// The vault's identity.
     pub vault: VaultId,
     /// Its parameters.
     pub parameters: VaultParameters,
-    /// How its passphrase becomes its key, if it has one.
+    /// The way from its passphrase to its key, if it has a passphrase.
     pub passphrase: Option<PassphraseHeader>,
 }
 
@@ -93,11 +93,11 @@ impl VaultParameters {
     /// Plaintext bytes of a shipped checkpoint: a function of the parameters alone.
     pub fn shipped_bytes(&self) -> u64 {
         let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 16);
-        // What is left is small and has fixed sizes: parameters, epochs, receipts.
+        // The rest is small and has fixed sizes: parameters, epochs, receipts.
         self.scheme.map_bytes() + stash + self.rows_bytes + (64 << 10)
     }
 
-    /// Accesses between two shipped checkpoints: what a lost machine loses at most.
+    /// Accesses between two shipped checkpoints: the most that a lost machine loses.
     pub fn recovery_point(&self) -> u64 {
         self.checkpoint_every * self.ship_every
     }
@@ -116,7 +116,7 @@ impl VaultParameters {
     /// Bytes that the trusted disk needs for the next checkpoint beside the last one, and for the journal up to it, if
     /// every access writes.
     pub fn trusted_disk_bytes(&self) -> u64 {
-        /// What a record holds beside its payload: the slots that its requests name.
+        /// The bytes of a record beside its payload: the slots that its requests name.
         const RECORD: u64 = 1024;
         let checkpoint = self.shipped_bytes() - self.rows_bytes;
         checkpoint + self.checkpoint_every * (u64::from(self.scheme.block_bytes()) + RECORD)
@@ -157,7 +157,7 @@ impl VaultHeader {
         bytes
     }
 
-    /// How the passphrase of a stored header becomes its key; this much can be read before the key is known.
+    /// Reads how the passphrase of a stored header becomes its key; this much can be read before the key is known.
     ///
     /// # Errors
     /// [`VaultError::Foreign`], [`VaultError::NewerFormat`].
@@ -165,7 +165,8 @@ impl VaultHeader {
         Ok(outer(bytes)?.passphrase)
     }
 
-    /// Which vault a stored header says that it belongs to; not to be believed before the key has authenticated it.
+    /// Reads which vault a stored header says that it belongs to; not to be believed before the key has authenticated
+    /// it.
     pub(crate) fn vault(bytes: &[u8]) -> Option<VaultId> {
         Some(outer(bytes).ok()?.vault)
     }

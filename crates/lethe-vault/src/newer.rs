@@ -1,8 +1,8 @@
-//! What it means that the store holds a bucket version newer than the newest that the trusted disk knows of.
+//! The meaning of a bucket version in the store that is newer than the newest that the trusted disk knows of.
 //!
-//! Most probably another gateway has gone on with the vault since, and the trusted disk is a copy from before. That is
-//! told by what only a holder of the key can make: a claim of the version's epoch, or a slot that opens. Whatever has
-//! neither was planted by somebody who can write to the store.
+//! Most probably another gateway has gone on with the vault since, and the trusted disk is an earlier copy. Two signs
+//! tell that, and only a holder of the key can make them: a claim of the version's epoch, or a slot that opens. A
+//! version with neither was planted by somebody who can write to the store.
 
 use crate::checkpoint::Checkpoint;
 use crate::engine::Work;
@@ -34,10 +34,10 @@ pub(crate) fn newest_known(checkpoint: &Checkpoint, records: &[Record]) -> Versi
     })
 }
 
-/// Where a newer version comes from that no other gateway has written.
+/// The origin of a newer version that no other gateway has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Somebody without the key, and why.
+    /// Written by somebody without the key, and why.
     Planted(&'static str),
     /// Of the epoch that this disk has claimed and written nothing in: planted, or a copy of the disk from between the
     /// claim and the first record went on. No key is known that could tell.
@@ -54,7 +54,8 @@ pub(crate) struct Judge<'a, U> {
 }
 
 impl<'a, U: VaultStore> Judge<'a, U> {
-    /// Whoever has this state on the trusted disk, and has claimed the epochs up to `claimed`.
+    /// Makes a judge for the gateway that has this state on the trusted disk, and has claimed the epochs up to
+    /// `claimed`.
     pub(crate) fn new(
         store: &'a U,
         master: &'a MasterKey,
@@ -74,7 +75,7 @@ impl<'a, U: VaultStore> Judge<'a, U> {
         Ok(Judge { sealed, claims, buckets, known: newest_known(checkpoint, records), claimed })
     }
 
-    /// Where `newer` comes from.
+    /// Finds out where `newer` comes from.
     ///
     /// # Errors
     /// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if it comes from another gateway of this vault,

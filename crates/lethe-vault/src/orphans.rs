@@ -1,10 +1,10 @@
-//! What lies in the store below a vault's prefix and is no part of its newest state: found without opening the vault.
+//! Objects below a vault's prefix in the store that are no part of its newest state: found without opening the vault.
 //!
 //! The trusted disk names what is needed: the checkpoint's buckets, the older ones that a recovery or a restore may
-//! still read, and whatever the journal has announced since. A bucket version that it does not name is dead if its name
-//! is one that this vault may have given: a bucket of its tree, and a version no newer than the newest that it knows.
-//! A newer one is nobody's if its epoch was never claimed, or if it is of the last epoch and none of its slots opens.
-//! The watcher sees lists, and deletions of what it could have named itself.
+//! still read, and those that the journal has announced since. A bucket version that it does not name is dead if its
+//! name is one that this vault may have given: a bucket of its tree, and a version no newer than the newest that it
+//! knows. A newer one is nobody's if its epoch was never claimed, or if it is of the last epoch and none of its slots
+//! opens. The watcher sees lists, and deletions of what it could have named itself.
 
 use crate::check::Beside;
 use crate::checkpoint::{Shipped, blob_order};
@@ -37,14 +37,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// One object more.
+    /// Adds an object.
     pub fn add(&mut self, bytes: u64) {
         self.objects += 1;
         self.bytes += bytes;
     }
 }
 
-/// What the store holds, by what it is to the vault.
+/// The objects that the store holds, by what they are to the vault.
 #[derive(Debug)]
 pub struct Orphans {
     /// The newest state: buckets, header, claims, the shipped checkpoint.
@@ -68,24 +68,24 @@ pub struct Orphans {
     checkpoints: Vec<String>,
 }
 
-/// What was removed.
+/// The objects that were removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Bucket versions, those that were planted among them.
     pub buckets: u64,
     /// Checkpoints.
     pub checkpoints: u64,
-    /// What interrupted writes had left under no name of their own.
+    /// Remains of interrupted writes that had no name of their own.
     pub unfinished: u64,
-    /// What bears the name of an older checkpoint and does not open with this vault's key: left where it is.
+    /// Objects that bear the name of an older checkpoint and do not open with this vault's key: left where they are.
     pub not_ours: u64,
 }
 
 /// Looks through the store. The vault must not be open anywhere.
 ///
 /// # Errors
-/// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if another gateway has the vault and the trusted disk is
-/// a copy from before; [`VaultError::NoVault`], [`VaultError::Damaged`], and those of the store.
+/// [`VaultError::Displaced`] or [`VaultError::StaleTrustedState`] if another gateway has the vault and the trusted disk
+/// is an earlier copy; [`VaultError::NoVault`], [`VaultError::Damaged`], and those of the store.
 pub async fn find_orphans<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
@@ -205,7 +205,7 @@ impl Orphans {
         }
     }
 
-    /// What can be removed.
+    /// The objects that can be removed.
     pub fn dead(&self) -> Tally {
         let all = [self.dead_buckets, self.dead_checkpoints, self.planted];
         Tally {
@@ -214,7 +214,7 @@ impl Orphans {
         }
     }
 
-    /// Removes what is dead. May be cut off anywhere and run again.
+    /// Removes dead objects. May be cut off anywhere and run again.
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if another gateway has opened the vault since, and those of the store.
@@ -228,7 +228,7 @@ impl Orphans {
             }
         }
         for some in self.buckets.chunks(AT_ONCE).chain(self.nobodys.chunks(AT_ONCE)) {
-            // Whoever has taken over may need what is dead for us.
+            // A gateway that has taken over may need what is dead for us.
             claims.check(self.epoch).await?;
             Untrusted::delete(store, some).await?;
             removed.buckets += some.len() as u64;
@@ -247,7 +247,7 @@ impl Orphans {
         Ok(removed)
     }
 
-    /// Whether what bears a checkpoint's name was sealed with this vault's key.
+    /// Whether the object that bears a checkpoint's name was sealed with this vault's key.
     async fn is_ours<U: VaultStore>(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! One gateway at a time: each opening claims the next epoch in the store by creating its object.
+//! The rule of one gateway at a time: each opening claims the next epoch in the store by creating its object.
 
 use crate::disk::TrustedDisk;
 use crate::error::VaultError;
@@ -14,7 +14,7 @@ const PREFIX: &str = "epoch/";
 const MAX_BYTES: usize = 4096;
 const CLAIM: &str = "claim";
 
-/// Who asks about claims.
+/// A reader of the claims in a store, with a vault's key.
 pub(crate) struct Claims<'a, B> {
     pub(crate) blobs: &'a B,
     pub(crate) master: &'a MasterKey,
@@ -25,9 +25,9 @@ impl<B: Blobs> Claims<'_, B> {
     /// The newest epoch that was claimed with this vault's key, if it is above `known`; else `known`.
     ///
     /// # Errors
-    /// [`VaultError::Tampered`] if something else bears such a claim's name: a planted claim must not pass for
-    /// another gateway, nor a spoilt one for nobody. Also if the claim of `known` is gone (unless that is 0): so is
-    /// perhaps the claim of whoever has displaced us.
+    /// [`VaultError::Tampered`] if something else bears such a claim's name: a planted claim must not pass for another
+    /// gateway, nor a spoilt claim for none. Also if the claim of `known` is gone (unless that is 0): so is perhaps the
+    /// claim of the gateway that has displaced us.
     pub(crate) async fn newest(&self, known: u32) -> Result<u32, VaultError> {
         let mut newest = known;
         let claims = self.blobs.list(PREFIX).await?;
@@ -80,7 +80,8 @@ impl<B: Blobs> Claims<'_, B> {
         Ok(matches!(self.read(&name(epoch)).await?, Found::Claim))
     }
 
-    /// What looks like tampering may be the work of a gateway that has taken over and deleted what we still need.
+    /// Returns the error, or that we are displaced: a gateway that took over and deleted what we need can look like
+    /// tampering.
     pub(crate) async fn unless_displaced(&self, ours: u32, error: VaultError) -> VaultError {
         match self.check(ours).await {
             Err(displaced @ VaultError::Displaced { .. }) if error.is_tampering() => displaced,
@@ -88,8 +89,8 @@ impl<B: Blobs> Claims<'_, B> {
         }
     }
 
-    /// What is wrong with the claims: those up to ours that were changed or removed, and what bears the name of one
-    /// and is none.
+    /// Lists the faults of the claims: those up to ours that were changed or removed, and objects that bear the name of
+    /// a claim and are none.
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if a true one lies above ours.
@@ -137,7 +138,7 @@ impl<B: Blobs> Claims<'_, B> {
     }
 }
 
-/// What stands under the name of a claim.
+/// The object under the name of a claim.
 enum Found {
     Claim,
     Other,

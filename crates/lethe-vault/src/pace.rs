@@ -1,9 +1,9 @@
 //! The times of a paced vault: they follow from the count of turns and from the store's answers, and from nothing else.
 //!
-//! Every turn begins a full batch, whether or not anybody asked. Requests leave at *instants* only, eight to a turn. So
-//! what happens between two instants on this machine (how long a record takes to become durable, how many names a
-//! checkpoint holds) does not show, as long as it fits. What does not fit gets twice the time, and keeps it: so much
-//! that a watcher learns how slow this machine has been, to a power of two, and not what it was busy with.
+//! Every turn begins a full batch, whether or not a caller asked. Requests leave at *instants* only, eight to a turn.
+//! So the work between two instants on this machine (how long a record takes to become durable, how many names a
+//! checkpoint holds) does not show, as long as it fits. Work that does not fit gets twice the time, and keeps it: so a
+//! watcher learns how slow this machine has been, to a power of two, and not what it was busy with.
 //!
 //! Pure arithmetic: the clock is the caller's.
 
@@ -41,7 +41,7 @@ impl Pace {
     }
 }
 
-/// How a paced vault fared since it was opened. How many accesses were asked for is for the owner alone.
+/// The figures of a paced vault since it was opened. How many accesses were asked for is for the owner alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PaceFigures {
     /// The length of a turn.
@@ -89,7 +89,7 @@ pub(crate) struct Pacer {
     instants: Instants,
     /// When the next turn begins.
     due: Instant,
-    /// Nothing begins before.
+    /// The moment before which nothing begins.
     hush: Instant,
     /// Instants that each kind of work gets.
     leads: [u32; 3],
@@ -97,8 +97,8 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// For a vault whose opening began at `origin`, before its first request; it is open `now`. How long that took on
-    /// this machine shows to a power of two of turns.
+    /// Makes the pacer of a vault whose opening began at `origin`, before its first request; it is open `now`. How long
+    /// that took on this machine shows to a power of two of turns.
     pub(crate) fn new(pace: Pace, origin: Instant, now: Instant) -> Self {
         let turns = (now - origin).as_nanos() / pace.0.as_nanos() + 1;
         let first = u32::try_from(turns.next_power_of_two()).unwrap_or(u32::MAX);
@@ -122,7 +122,7 @@ impl Pacer {
         now >= self.due
     }
 
-    /// A turn begins, with so many accesses that were asked for.
+    /// Begins a turn, with so many accesses that were asked for.
     pub(crate) fn begins(&mut self, now: Instant, asked: u64, dummies: u64) {
         let late = now.saturating_duration_since(self.due);
         let turn = self.figures.turn;
@@ -140,10 +140,10 @@ impl Pacer {
         }
     }
 
-    /// When the requests may leave that follow from work which began at `began` and is done `now`.
+    /// Returns when the requests may leave that follow from work which began at `began` and is done `now`.
     pub(crate) fn leaves(&mut self, local: Local, began: Instant, now: Instant) -> Instant {
         let mut at = self.instants.after(began, self.leads[local as usize]);
-        // A step gets a turn at most: what stalls a disk once should not slow the vault down for good.
+        // A step gets a turn at most: a single stall of a disk should not slow the vault down for good.
         while at < now && (local != Local::Step || self.leads[Local::Step as usize] < INSTANTS) {
             let lead = &mut self.leads[local as usize];
             *lead = lead.saturating_mul(2);
@@ -178,7 +178,7 @@ impl Instants {
         let since = moment - self.origin;
         let turns = u32::try_from(since.as_nanos() / turn.as_nanos()).unwrap_or(u32::MAX);
         let within = since - turn * turns;
-        // Instants are reckoned from the turn's begin, so that no remainder of the division adds up.
+        // Instants are computed from the begin of the turn, so that no remainder of the division adds up.
         let passed = (within.as_nanos() * u128::from(INSTANTS) / turn.as_nanos()) as u32;
         let instants = passed.saturating_add(nth);
         let (more, left) = (instants / INSTANTS, instants % INSTANTS);

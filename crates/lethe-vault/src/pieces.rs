@@ -5,7 +5,7 @@
 
 /// The smallest page.
 const PAGE: usize = 4096;
-/// Left free in each page for the key and what the database notes there.
+/// The bytes left free in each page for the key and what the database notes there.
 const BESIDE: usize = 64;
 /// The largest piece, so that the database need not find one long run of pages.
 const LARGEST: usize = 1 << 20;

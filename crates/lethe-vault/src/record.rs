@@ -1,4 +1,4 @@
-//! What the journal holds: the inputs of the scheme, in order, and the requests that each of them caused.
+//! The contents of the journal: the inputs of the scheme, in order, and the requests that each of them caused.
 //!
 //! A scheme is deterministic in these inputs, so the journal needs to say nothing of its state: recovery runs the
 //! scheme again from the last checkpoint, and gets the very requests that were announced.
@@ -8,7 +8,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::words::{BlockId, Bucket, Slot, Version};
 use lethe_seal::epoch::Epoch;
 
-/// One logical access, as it was asked for.
+/// A logical access, as it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Call {
     /// Reads a block.
@@ -19,7 +19,7 @@ pub enum Call {
     Dummy,
 }
 
-/// What happened.
+/// An input of the scheme.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) enum Input {
     /// A batch was started.
@@ -39,14 +39,14 @@ pub(crate) struct Announcement {
     pub(crate) effect: Effect,
 }
 
-/// What the watcher will see of it.
+/// The part of a request that the watcher will see.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) enum Effect {
     Read(Vec<(Slot, Version)>),
     Write(Vec<(Bucket, Version)>),
 }
 
-/// One entry of the journal. Durable before any of its requests goes out.
+/// An entry of the journal. It is durable before any of its requests goes out.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Record {
     pub(crate) input: Input,

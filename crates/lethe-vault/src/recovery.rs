@@ -1,9 +1,9 @@
 //! Opening a vault: claim the next epoch, run the journal again, go on.
 //!
-//! Recovery steps the engine through the inputs of the journal. Reads that were announced go out again, the same
-//! slots of the same versions in the same order, which are all still there; writes whose completion was journalled
-//! are not repeated; writes that were not finished are carried out under new versions and the new epoch's key, so
-//! nothing is ever sealed again under an old one. The watcher sees what it was shown before.
+//! Recovery steps the engine through the inputs of the journal. Reads that were announced go out again, the same slots
+//! of the same versions in the same order, which are all still there; writes whose completion was journalled are not
+//! repeated; writes that were not finished are carried out under new versions and the new epoch's key, so nothing is
+//! ever sealed again under an old one. The watcher sees only what it saw before.
 
 use crate::checkpoint::{Checkpoint, Garbage, seal_checkpoint, state_name};
 use crate::disk::TrustedDisk;
@@ -41,7 +41,7 @@ const READ_AHEAD: usize = 8;
 /// The note on the trusted disk that a restore has begun, until it is complete.
 pub(crate) const RESTORING: &str = "restoring";
 pub(crate) const UNFINISHED: &[u8] = b"unfinished";
-/// What is needed to make or open a vault.
+/// The parts that are needed to make or open a vault.
 pub struct Setup<U> {
     /// The trusted disk.
     pub disk: TrustedDisk,
@@ -51,11 +51,11 @@ pub struct Setup<U> {
     pub store: U,
     /// The master key.
     pub master: MasterKey,
-    /// Where salts and seeds come from.
+    /// The source of salts and seeds.
     pub entropy: Entropy,
     /// The cores to seal on.
     pub workers: Workers,
-    /// How often a batch is sent while the vault is open; `None` sends one whenever somebody asks.
+    /// How often a batch is sent while the vault is open; `None` sends one whenever a caller asks.
     pub pace: Option<Pace>,
 }
 
@@ -279,7 +279,7 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
     }
 }
 
-/// Lists what the store holds.
+/// Lists the bucket versions that the store holds.
 pub(crate) async fn take_inventory<U: VaultStore>(store: &U) -> Result<BTreeSet<BucketVersion>, VaultError> {
     let mut inventory = BTreeSet::new();
     store.list_bucket_versions(&mut |found, _| inventory.extend([found])).await?;
@@ -303,13 +303,13 @@ pub(crate) async fn refuse_planted<B: Blobs>(
     Err(planted(*found, "is of an epoch that nobody has claimed", ELSEWHERE))
 }
 
-/// What to do with what was planted: with the trusted folder at hand,
+/// The advice for a planted version, with the trusted folder at hand.
 const REMOVE: &str =
     "it was planted. Delete nothing by hand: `lethe orphans --remove` removes it if it is nobody's";
-/// if nothing can tell who has written it,
+/// The advice if nothing can tell who has written the version.
 const UNCLEAR: &str = "it was planted, or this trusted folder is an older copy. Delete nothing by hand: serve with the \
     newest trusted folder, or use `restore --takeover` into an empty --data folder";
-/// and without a trusted folder.
+/// The advice without a trusted folder.
 const ELSEWHERE: &str = "it was planted, or the claim was removed. Delete nothing by hand: restore from a copy of the \
     store that lacks this object, and leave the store as it is";
 
@@ -317,7 +317,7 @@ fn planted(BucketVersion { bucket, version }: BucketVersion, why: &str, what_to_
     VaultError::Tampered(format!("{bucket} {version} in the store {why}: {what_to_do}"))
 }
 
-/// Checks that everything needed is in the store, and returns what nobody needs.
+/// Checks that everything needed is in the store, and returns the versions that are not needed.
 fn sort_out<U: VaultStore>(
     engine: &Engine<U>,
     garbage: &[Garbage],

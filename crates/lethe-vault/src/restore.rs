@@ -1,4 +1,4 @@
-//! A lost machine: the vault comes back from the store and the key.
+//! The restore after a lost machine: the vault comes back from the store and the key.
 //!
 //! Positions that were in use when the machine was lost may have been read under since the last shipped checkpoint.
 //! So nothing is read by them again: the buckets of the checkpoint are fetched in the order of their numbers, a scheme
@@ -30,15 +30,15 @@ use lethe_seal::sealed::Sealed;
 use lethe_seal::versions::TrustedVersions;
 use std::rc::Rc;
 
-/// How to restore.
+/// The options of a restore.
 pub struct Restore<L> {
     /// A local, empty store with the vault's layout, for the copy of the buckets; to be thrown away afterwards.
     pub copy: L,
-    /// What the owner kept: the restored state must be this one or a later one.
+    /// The receipt that the owner kept: the restored state must be this one or a later one.
     pub expect: Option<Receipt>,
     /// Whether a gateway that has the vault open may be displaced.
     pub takeover: bool,
-    /// Told the stage, and how much of how much is done.
+    /// A function that is told the stage, and how much of how much is done.
     pub progress: Box<dyn Fn(&'static str, u64, u64)>,
 }
 
@@ -61,7 +61,7 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     let (receipt, shipped) = choose_checkpoint(&setup, &header, options.expect.as_ref()).await?;
 
     let claims = Claims { blobs: &setup.store, master: &setup.master, vault: header.vault };
-    // Whoever shipped the checkpoint had claimed its epoch.
+    // The gateway that shipped the checkpoint had claimed its epoch.
     let claimed = claims.newest(shipped.epoch).await?;
     recovery::refuse_planted(&recovery::take_inventory(&setup.store).await?, &claims, claimed).await?;
     let next = claimed.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
@@ -83,7 +83,7 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     let fresh = versions_after(&setup.store, &header, &setup.master, base)?;
     lay_down(&mut setup, &header, &encoded, number, fresh)?;
     bring_back_rows(&setup, &header, rows)?;
-    // So that receipts from before the restore are still recognised after it.
+    // This way receipts from before the restore are still recognised after it.
     let mut history = history;
     history.push((number, receipt.digest));
     let known = Shipped { number, epoch: receipt.epoch, newest: (0, 0), digest: receipt.digest };
@@ -114,8 +114,9 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     moved
 }
 
-/// The newest checkpoint in the store. What bears the name of a newer one and does not open was planted, or is one that
-/// was spoilt: it is passed over only for the sake of a receipt, which tells that nothing is missing.
+/// Chooses the newest checkpoint in the store. An object that bears the name of a newer one and does not open was
+/// planted, or is a spoilt checkpoint: it is passed over only for the sake of a receipt, which tells that nothing is
+/// missing.
 async fn choose_checkpoint<U: VaultStore>(
     setup: &Setup<U>,
     header: &VaultHeader,
@@ -170,14 +171,14 @@ async fn fetch_checkpoint<U: VaultStore>(
     Ok((receipt, shipped))
 }
 
-/// The restored state is the receipt's own, or one that came after it.
+/// Verifies that the restored state is the receipt's own, or one that came after it.
 fn verify_receipt(
     header: &VaultHeader,
     found: &Receipt,
     shipped: &ShippedCheckpoint,
     expect: Option<&Receipt>,
 ) -> Result<(), VaultError> {
-    // Without one, an older consistent state cannot be told from the newest: for the caller to say.
+    // Without a receipt, an older consistent state cannot be told from the newest: for the caller to say.
     let Some(expect) = expect else { return Ok(()) };
     if expect.vault != header.vault {
         return Err(VaultError::Receipt("it belongs to another vault".into()));

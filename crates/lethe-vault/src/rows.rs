@@ -1,4 +1,4 @@
-//! Rows: a small durable table beside the blocks, for whoever names what the blocks hold.
+//! Rows: a small durable table beside the blocks, for callers that name what the blocks hold.
 //!
 //! Rows live on the trusted disk; reading and changing them shows the store nothing. Every shipped checkpoint holds
 //! them in a reserved space of fixed size. On the disk each row is sealed, under a keyed hash of its key.
@@ -13,7 +13,7 @@ use lethe_seal::versions::VaultId;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// What a row takes beside its key and value: lengths, as the checkpoint stores them.
+/// The bytes of a row beside its key and value: lengths, as the checkpoint stores them.
 const ROW_OVERHEAD: u64 = 8;
 
 /// The table. It keeps sizes in memory, and the rows on the disk.

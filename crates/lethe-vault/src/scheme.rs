@@ -21,7 +21,7 @@ use std::rc::Rc;
 
 type Flat = FlatPositionMap<Infallible>;
 
-/// Which scheme, with its public parameters.
+/// The choice of a scheme, with its public parameters.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum SchemeParameters {
     /// Ring ORAM.
@@ -46,7 +46,7 @@ pub(crate) type Seed = [u8; 32];
 /// A step of a scheme, on-line or off-line.
 pub(crate) type Step<'a> = Pin<Box<dyn Future<Output = Result<(), OramError<Infallible>>> + 'a>>;
 
-/// A scheme over the gate, whichever it is. What it offers is what [`Oram`] and [`Resumable`] say.
+/// A scheme over the gate, whichever it is. It offers what [`Oram`] and [`Resumable`] say.
 pub(crate) trait Scheme {
     fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> Step<'a>;
     fn idle(&self) -> Step<'_>;
@@ -111,7 +111,7 @@ where
     }
 }
 
-/// What the parameters of every scheme say.
+/// The sizes that the parameters of every scheme give.
 struct Sizes {
     capacity: u64,
     block_bytes: u32,
@@ -231,7 +231,7 @@ fn started<O: Scheme + 'static, E: Display>(scheme: Result<O, E>) -> Result<Rc<d
 }
 
 impl SchemeSnapshot {
-    /// The scheme as it was. `None` if the snapshot contradicts itself.
+    /// Brings the scheme back as it was. `None` if the snapshot contradicts itself.
     pub(crate) fn restore(self, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
         let random = ChaCha20Rng::from_seed(seed);
         match self {

@@ -1,4 +1,5 @@
-//! What the owner may know of a vault in service. Some of it the provider does not see: it is for the owner alone.
+//! The figures of a vault in service that the owner may know. The provider does not see some of them: those are for the
+//! owner alone.
 
 use crate::pace::PaceFigures;
 
@@ -12,7 +13,7 @@ pub struct Status {
     /// Steps of off-line work that are owed or in flight; one that is begun and waits for its turn counts as both. 0 just
     /// when there are none. Public.
     pub evictions_owed: u64,
-    /// Evictions outside of the schedule: expected to be 0 for ever.
+    /// Evictions outside of the schedule: expected to be 0 forever.
     pub emergencies: u64,
     /// Blocks on the trusted side (stash and tree top). For the owner alone.
     pub stash_blocks: u64,
@@ -30,7 +31,8 @@ pub struct Status {
     pub checkpoint: u64,
     /// The last checkpoint in the store; 0 if none has got there yet.
     pub shipped_checkpoint: u64,
-    /// What a lost machine would lose at most, in accesses, is this and those between the two checkpoints.
+    /// The accesses since the last checkpoint. A lost machine would lose at most these and those between the two
+    /// checkpoints.
     pub accesses_since_checkpoint: u64,
     /// The receipt of the last shipped checkpoint.
     pub receipt: Option<String>,

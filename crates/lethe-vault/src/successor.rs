@@ -16,7 +16,7 @@
 //! # What is the same in both
 //!
 //! **Every block that was written last by a write that was acknowledged**, once the copier has passed it. A crash may
-//! leave a write that nobody acknowledged in one of the two and not in the other, and so may a failure. Whoever uses this
+//! leave a write that was never acknowledged in one of the two and not in the other, and so may a failure. The caller
 //! must write such a block again before reading it, and must not have two writes of one block under way at a time, for
 //! the vaults may carry them out in different orders.
 
@@ -45,7 +45,7 @@ const NOTED_EVERY: u64 = 16;
 
 type Row = (Vec<u8>, Vec<u8>);
 
-/// How far a successor is.
+/// The progress of a successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Blocks below this one are in both vaults.
@@ -56,7 +56,7 @@ pub enum Stage {
     CutOver,
 }
 
-/// Blocks copied, of how many.
+/// The number of blocks copied, of how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
     /// Blocks that are in both vaults.
@@ -134,7 +134,7 @@ impl Succession {
         self.old.max_batch().min(self.new.max_batch())
     }
 
-    /// How far the copier is.
+    /// The progress of the copier.
     pub fn copied(&self) -> Copied {
         Copied { blocks: self.copied.load(Ordering::Relaxed), of: self.old.capacity() }
     }
@@ -167,7 +167,7 @@ impl Succession {
         .await
     }
 
-    /// Why one of the two has stopped, if one has.
+    /// The reason why one of the two has stopped, if one has.
     pub fn failure(&self) -> Option<VaultError> {
         self.old.failure().or_else(|| self.new.failure())
     }
@@ -179,12 +179,12 @@ impl Copier {
         &self.succession
     }
 
-    /// How far it is.
+    /// The progress of the copier.
     pub fn copied(&self) -> Copied {
         self.succession.copied()
     }
 
-    /// Copies the next batch, when no call is under way. Nobody's call waits for more than one batch.
+    /// Copies the next batch, when no call is under way. No call waits for more than one batch.
     ///
     /// # Errors
     /// Why one of the vaults has stopped.
@@ -208,12 +208,12 @@ impl Copier {
         if is_all || self.next - self.noted >= NOTED_EVERY * batch {
             self.note().await?;
         }
-        // Whoever is told of all blocks may restart at once, and finds them noted.
+        // A caller that is told of all blocks may restart at once, and finds them noted.
         self.succession.copied.store(until, Ordering::Relaxed);
         Ok(self.copied())
     }
 
-    /// Notes how far it is, so that the next one goes on from there.
+    /// Notes how far it is, so that the next copier goes on from there.
     ///
     /// # Errors
     /// [`VaultError::Disk`], [`VaultError::DiskFull`].
@@ -227,14 +227,14 @@ impl Copier {
     }
 }
 
-/// How far the successor of the vault `old` is, from the successor's rows.
+/// Tells how far the successor of the vault `old` is, from the successor's rows.
 ///
 /// # Errors
 /// [`VaultError::Parameters`] if it was made for another vault; [`VaultError::Damaged`].
 pub fn stage(old: &VaultHeader, rows: &[Row]) -> Result<Stage, VaultError> {
     let Some((_, note)) = rows.iter().find(|(key, _)| key == PROGRESS) else {
-        // One that was never begun has no rows; nor has one that took over a vault without any, and copying that once
-        // more does no harm.
+        // A successor that was never begun has no rows; nor has one that took over a vault without any, and copying
+        // that once more does no harm.
         return Ok(if rows.is_empty() { Stage::Copying(BlockId(0)) } else { Stage::CutOver });
     };
     let (of, next): (VaultId, u64) = borsh::from_slice(note)
@@ -269,7 +269,7 @@ pub async fn cut_over(old: &VaultHeader, rows: Vec<Row>, new: &Vault) -> Result<
         let why = format!("the successor has {} of {} blocks", next.0, old.parameters.scheme.capacity());
         return Err(VaultError::Parameters(why));
     }
-    // What it has and the old one has not, the note among it, goes with the same commit.
+    // Rows that it has and the old vault has not, the note among them, go with the same commit.
     let mut changes: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
         there.into_iter().map(|(key, _)| (key, None)).collect();
     changes.extend(rows.into_iter().map(|(key, value)| (key, Some(value))));
@@ -277,7 +277,7 @@ pub async fn cut_over(old: &VaultHeader, rows: Vec<Row>, new: &Vault) -> Result<
     new.checkpoint().await
 }
 
-/// Carries work out to its end, also when whoever waits for it goes away.
+/// Carries work out to its end, also when the caller that waits for it goes away.
 async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, VaultError>> + Send + 'static,
 ) -> Result<T, VaultError> {

@@ -137,12 +137,12 @@ impl Vault {
     /// The figures of this moment.
     pub fn status(&self) -> Status {
         let published = self.shared.status.lock().expect("nobody panics with this lock").clone();
-        // Rows change without an access: what was published with the last one may be old.
+        // Rows change without an access: the figures published with the last access may be old.
         let (rows_used, rows_reserved) = self.shared.rows.usage();
         Status { rows_used, rows_reserved, ..published }
     }
 
-    /// Why the vault has stopped, if it has.
+    /// The reason why the vault has stopped, if it has.
     pub fn failure(&self) -> Option<VaultError> {
         self.shared.ended.lock().expect("nobody panics with this lock").clone()
     }

@@ -22,32 +22,32 @@ const SHIPPING: &str = "shipping";
 pub(crate) enum Shipping {
     /// A restore holds shipping and deleting back until it is complete.
     HeldBack,
-    /// None is on its way.
+    /// No checkpoint is on its way.
     Idle,
-    /// One is.
+    /// A checkpoint is on its way.
     UnderWay,
 }
 
 /// See the module.
 pub(super) struct Checkpoints {
-    /// Of the last one on the trusted disk.
+    /// The number of the last checkpoint on the trusted disk.
     pub(super) number: u64,
     /// The accesses that it holds.
     accesses: u64,
-    /// Whether somebody wants one now.
+    /// Whether a caller or an opening wants a checkpoint now.
     wanted: bool,
     /// Whether the next one goes to the store, whatever its number.
     ship_next: bool,
     pub(super) shipping: Shipping,
     pub(super) shipped: Shipped,
     history: Vec<(u64, [u8; 32])>,
-    /// Who waits for a receipt, and the first checkpoint that holds what was there when they asked.
+    /// The callers that wait for a receipt, and the first checkpoint that holds what was there when they asked.
     receipts: Vec<(u64, Reply<Receipt>)>,
     bytes: u64,
 }
 
 impl Checkpoints {
-    /// Where an opening begins: at a checkpoint of the trusted disk, with the one that follows wanted.
+    /// Loads the state at which an opening begins: a checkpoint of the trusted disk, with the one that follows wanted.
     pub(super) fn load(
         disk: &TrustedDisk,
         number: u64,
@@ -68,7 +68,7 @@ impl Checkpoints {
             accesses,
             // The journal has been used: a new checkpoint spares the next opening the same replay.
             wanted: true,
-            // What such a checkpoint needs is not known any more: a newer one must take its place before anything is
+            // It is not known any more what such a checkpoint needs: a newer one must take its place before anything is
             // deleted.
             ship_next: attempted > shipped.number,
             shipping,
@@ -79,7 +79,7 @@ impl Checkpoints {
         })
     }
 
-    /// Somebody wants the receipt of a checkpoint that holds everything up to now.
+    /// Notes a caller that wants the receipt of a checkpoint that holds everything up to now.
     pub(super) fn want(&mut self, reply: Reply<Receipt>) {
         self.wanted = true;
         self.ship_next = true;
@@ -105,14 +105,14 @@ impl Checkpoints {
         Receipt { vault, epoch, checkpoint: number, digest }
     }
 
-    /// Answers those who waited for this receipt.
+    /// Answers the callers that waited for this receipt.
     fn answer(&mut self, receipt: Receipt) {
         for (_, waiting) in self.receipts.extract_if(.., |(first, _)| *first <= receipt.checkpoint) {
             let _ = waiting.send(Ok(receipt));
         }
     }
 
-    /// Tells all who wait why no receipt comes.
+    /// Tells all callers that wait why no receipt comes.
     pub(super) fn refuse(&mut self, why: &VaultError) {
         for (_, reply) in self.receipts.drain(..) {
             let _ = reply.send(Err(why.clone()));
@@ -181,7 +181,7 @@ impl<U: VaultStore> Session<U> {
         let turn = checkpoints.number.is_multiple_of(self.identity.header.parameters.ship_every);
         let is_first = checkpoints.shipped.number == 0;
         let ships = checkpoints.ship_next || is_first || self.closing.is_some() || (turn && self.asked);
-        // A turn that comes before anybody has asked for anything is the next checkpoint's.
+        // A turn that comes before any caller has asked for anything is the next checkpoint's.
         checkpoints.ship_next = turn && !ships;
         ships
     }
@@ -220,7 +220,7 @@ impl<U: VaultStore> Session<U> {
         }))
     }
 
-    /// A checkpoint has reached the store.
+    /// Notes that a checkpoint has reached the store.
     pub(super) async fn was_shipped(&mut self, shipped: Shipped) -> Result<(), VaultError> {
         let checkpoints = &mut self.checkpoints;
         checkpoints.shipped = shipped;

@@ -20,7 +20,7 @@ impl Checks {
         self.waiting.push_back((progress, reply));
     }
 
-    /// Whether none waits.
+    /// Whether no check waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -29,12 +29,12 @@ impl Checks {
         self.running
     }
 
-    /// One has ended.
+    /// Notes that a check has ended.
     pub(super) fn ended(&mut self) {
         self.running = false;
     }
 
-    /// Tells all who wait why none comes.
+    /// Tells all callers that wait why no check comes.
     pub(super) fn refuse(&mut self, why: &VaultError) {
         for (_, reply) in self.waiting.drain(..) {
             let _ = reply.send(Err(why.clone()));
@@ -43,7 +43,7 @@ impl Checks {
 }
 
 impl<U: VaultStore> Session<U> {
-    /// Begins the check that waits longest, if one does.
+    /// Begins the check that waits longest, if any waits.
     pub(super) fn begin_check(&mut self) -> Result<(), VaultError> {
         let Some((progress, reply)) = self.checks.waiting.pop_front() else { return Ok(()) };
         let header = &self.identity.header;

@@ -1,4 +1,4 @@
-//! What callers ask of a session.
+//! The requests of callers to a session.
 
 use crate::check::{Progress, Report};
 use crate::checkpoint::Receipt;
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 /// The way back to a caller.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, VaultError>>;
 
-/// What callers ask of a session.
+/// A caller's request to a session.
 pub(crate) enum Command {
     /// At most one batch of calls, checked before.
     Access(Option<Flow>, Vec<Call>, Reply<Answers>),

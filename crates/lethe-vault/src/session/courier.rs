@@ -1,4 +1,4 @@
-//! What is on its way to the store and back: at once, or at the pace's instants.
+//! The way to the store and back: requests leave at once, or at the pace's instants.
 
 use super::command::Reply;
 use crate::check::Report;
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 use tokio::time::Instant;
 
-/// What the outside world has finished.
+/// The end of a piece of work in the outside world.
 pub(super) enum Event {
     Operation(OperationId, Result<Vec<u8>, SealError>),
     Shipped(Result<Shipped, VaultError>),
@@ -28,9 +28,9 @@ pub(super) type Request = LocalBoxFuture<'static, Event>;
 /// See the module.
 pub(super) struct Courier {
     pacer: Option<Pacer>,
-    /// What leaves at a later moment, in the order in which it does.
+    /// The requests that leave at a later moment, in the order in which they do.
     held: VecDeque<(Instant, Request)>,
-    /// What happened while the disk was at work.
+    /// The events that happened while the disk was at work.
     arrived: VecDeque<Event>,
     in_flight: FuturesUnordered<Request>,
 }
@@ -50,7 +50,7 @@ impl Courier {
         self.pacer.as_mut()
     }
 
-    /// When requests leave, under a pace.
+    /// The instants at which requests leave, under a pace.
     pub(super) fn instants(&self) -> Option<Instants> {
         self.pacer.as_ref().map(Pacer::instants)
     }
@@ -60,7 +60,7 @@ impl Courier {
         self.in_flight.is_empty() && self.held.is_empty() && self.arrived.is_empty()
     }
 
-    /// When something is to be done that nobody asks for.
+    /// The moment at which something is to be done that no caller asks for.
     pub(super) fn wakes(&self) -> Option<Instant> {
         self.pacer.as_ref()?.wakes(Instant::now(), self.next_departure())
     }
@@ -69,7 +69,7 @@ impl Courier {
         self.held.front().map(|(at, _)| *at)
     }
 
-    /// The next event; waits for ever if nothing is on its way.
+    /// The next event; waits forever if nothing is on its way.
     pub(super) async fn next(&mut self) -> Event {
         if let Some(event) = self.arrived.pop_front() {
             return event;
@@ -80,7 +80,7 @@ impl Courier {
         }
     }
 
-    /// Lets go what leaves now.
+    /// Lets go of the requests that leave now.
     pub(super) fn let_go(&mut self) {
         let now = Instant::now();
         while let Some((_, request)) = self.held.pop_front_if(|(at, _)| *at <= now) {
@@ -88,7 +88,7 @@ impl Courier {
         }
     }
 
-    /// A request sets out with its first poll: now and in its order, not when this thread has nothing better to do.
+    /// Sends a request out with its first poll: now and in its order, not when this thread has nothing better to do.
     fn set_out(&mut self, mut request: Request) {
         match request.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(event) => self.arrived.push_back(event),
@@ -104,19 +104,19 @@ impl Courier {
         }
     }
 
-    /// Takes what does not touch the store as a step does, and so needs no instant of the pace.
+    /// Takes a request that does not touch the store as a step does, and so needs no instant of the pace.
     pub(super) fn take_along(&mut self, request: Request) {
         self.in_flight.push(request);
     }
 
-    /// Lets the instant of a request pass that nobody has to send.
+    /// Lets the instant of a request pass that no caller has to send.
     pub(super) fn skip(&mut self, local: Local, began: Instant) {
         if let Some(pacer) = &mut self.pacer {
             pacer.leaves(local, began, Instant::now());
         }
     }
 
-    /// Has the disk do something. Meanwhile what is on its way goes on, and what is to leave leaves.
+    /// Has the disk do something. Meanwhile requests on their way go on, and requests that are due leave.
     pub(super) async fn on_disk<T: Send + 'static>(
         &mut self,
         disk: &TrustedDisk,
@@ -135,7 +135,7 @@ impl Courier {
     }
 }
 
-/// Waits for that moment, or for ever.
+/// Waits for that moment, or forever.
 pub(super) async fn sleep_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,

@@ -1,4 +1,4 @@
-//! Versions that were replaced, and when they may go.
+//! Bucket versions that were replaced, and the times at which they may go.
 
 use super::Session;
 use super::checkpoints::Shipping;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 /// See the module.
 pub(super) struct Replaced {
     garbage: Vec<Garbage>,
-    /// What an earlier opening left behind, which nothing needs.
+    /// The versions that an earlier opening left behind and that are not needed.
     orphans: Vec<BucketVersion>,
     deleting: bool,
 }
@@ -22,7 +22,7 @@ impl Replaced {
         Replaced { garbage, orphans, deleting: false }
     }
 
-    /// Versions were replaced after the checkpoint of this number.
+    /// Notes versions that were replaced after the checkpoint of this number.
     pub(super) fn add(&mut self, replaced: Vec<BucketVersion>, after: u64) {
         let garbage = |at: BucketVersion| Garbage { bucket: at.bucket, version: at.version, after };
         self.garbage.extend(replaced.into_iter().map(garbage));
@@ -33,12 +33,12 @@ impl Replaced {
         &self.garbage
     }
 
-    /// A deletion has ended.
+    /// Notes that a deletion has ended.
     pub(super) fn deleted(&mut self) {
         self.deleting = false;
     }
 
-    /// What neither the checkpoint of this number on the disk nor the shipped one needs.
+    /// Takes the versions that neither the checkpoint of this number on the disk nor the shipped one needs.
     fn take_unneeded(&mut self, number: u64, shipped: &Shipped) -> Vec<BucketVersion> {
         let is_needed = |garbage: &Garbage| {
             let by_disk = garbage.after >= number;

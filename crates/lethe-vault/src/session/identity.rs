@@ -1,4 +1,4 @@
-//! Whose session it is.
+//! The identity of a session.
 
 use crate::header::VaultHeader;
 use crate::ownership::Claims;

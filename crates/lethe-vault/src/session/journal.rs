@@ -19,11 +19,11 @@ type Sealed = (u64, Vec<u8>);
 pub(super) struct Journal {
     sealer: RecordSealer,
     salt: Salt,
-    /// Of the next record.
+    /// The number of the next record.
     sequence: u64,
     records: Vec<Record>,
     work: Vec<(OperationId, Work)>,
-    /// When the first step was made that has not been flushed yet.
+    /// The moment of the first step that has not been flushed yet.
     stepped_at: Option<Instant>,
     bytes: u64,
 }
@@ -57,12 +57,12 @@ impl Journal {
         self.bytes
     }
 
-    /// A step begins.
+    /// Notes that a step begins.
     pub(super) fn begins(&mut self) {
         self.stepped_at.get_or_insert_with(Instant::now);
     }
 
-    /// A step was made: nothing of its work may leave before its record is durable.
+    /// Notes that a step was made: nothing of its work may leave before its record is durable.
     pub(super) fn push(&mut self, record: Record, work: impl IntoIterator<Item = (OperationId, Work)>) {
         self.records.push(record);
         self.work.extend(work);
@@ -85,12 +85,12 @@ impl Journal {
         Ok(Some(sealed))
     }
 
-    /// When the steps began that are durable now, and their work.
+    /// Takes the moment at which the steps began that are durable now, and their work.
     pub(super) fn take_work(&mut self) -> (Instant, Vec<(OperationId, Work)>) {
         (self.stepped_at.take().unwrap_or_else(Instant::now), std::mem::take(&mut self.work))
     }
 
-    /// A checkpoint is durable: the records lie before it.
+    /// Notes that a checkpoint is durable: the records lie before it.
     pub(super) fn forget(&mut self) {
         self.records.clear();
     }

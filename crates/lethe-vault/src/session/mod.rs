@@ -1,4 +1,4 @@
-//! One opening of a vault: the loop that takes requests, steps the engine, journals, and talks to the store.
+//! An opening of a vault: the loop that takes requests, steps the engine, journals, and talks to the store.
 //!
 //! Nothing goes out before the record that announces it is durable, and nothing is acknowledged before the record of
 //! its batch is. Every failure ends the session; the next opening recovers, by the one path that crashes take too.
@@ -42,7 +42,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-/// What a session waits for.
+/// An event or a command that a session waits for.
 enum News {
     Event(Event),
     Command(Option<Command>),
@@ -64,23 +64,24 @@ pub(crate) struct Session<U> {
     checks: Checks,
     status: Arc<Mutex<Status>>,
     stash_seen: StashSeen,
-    /// Whoever asked for the end, and the checkpoint before it: one more is always shipped, for rows change unseen.
+    /// The caller that asked for the end, and the checkpoint before it: one more is always shipped, for rows change
+    /// unseen.
     closing: Option<(u64, Reply<Receipt>)>,
-    /// Whether anybody has asked for anything yet. Until then nothing is stepped or shipped: a check finds the store
+    /// Whether any caller has asked for anything yet. Until then nothing is stepped or shipped: a check finds the store
     /// as it was left, and an opening shows no more than an opening.
     asked: bool,
-    /// Whether nothing is left owed from before this opening.
+    /// Whether nothing is left owed from earlier openings.
     begun: bool,
 }
 
-/// What recovery hands over; the rest begins empty.
+/// The state that recovery hands over; the rest begins empty.
 pub(crate) struct Start<U> {
     pub(crate) identity: Identity,
     pub(crate) disk: TrustedDisk,
     pub(crate) rows: Arc<Rows>,
     pub(crate) entropy: Entropy,
     pub(crate) gate: Rc<Gate>,
-    /// It has replayed the journal.
+    /// The engine, which has replayed the journal.
     pub(crate) engine: Engine<U>,
     /// The epoch that begins.
     pub(crate) epoch: Epoch,
@@ -89,9 +90,9 @@ pub(crate) struct Start<U> {
     /// The number of the next record.
     pub(crate) sequence: u64,
     pub(crate) garbage: Vec<Garbage>,
-    /// What is in the store and nothing needs.
+    /// Versions that are in the store and are not needed.
     pub(crate) orphans: Vec<BucketVersion>,
-    /// Operations that were finished before, with their answers, and not journalled.
+    /// Operations that were finished earlier, with their answers, and not journalled.
     pub(crate) finished: Vec<(OperationId, Vec<u8>)>,
     pub(crate) shipping: Shipping,
     pub(crate) pacer: Option<Pacer>,
@@ -131,17 +132,17 @@ impl<U: VaultStore> Session<U> {
         Ok(session)
     }
 
-    /// Whose session it is.
+    /// The identity of the session.
     pub(crate) fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The vault's rows, for whoever reads them beside the session.
+    /// The vault's rows, for callers that read them beside the session.
     pub(crate) fn rows(&self) -> Arc<Rows> {
         self.rows.clone()
     }
 
-    /// Where it publishes its figures.
+    /// The place where the session publishes its figures.
     pub(crate) fn status(&self) -> Arc<Mutex<Status>> {
         self.status.clone()
     }
@@ -161,7 +162,7 @@ impl<U: VaultStore> Session<U> {
         };
         if let Err(error) = &ended {
             tracing::error!(%error, "the vault has stopped");
-            // Before the door is closed: whoever finds it closed asks why.
+            // This comes before the door is closed: a caller that finds it closed asks why.
             *failure.lock().expect("nobody panics with this lock") = Some(error.clone());
         }
         commands.close();
@@ -180,7 +181,8 @@ impl<U: VaultStore> Session<U> {
         for command in left {
             command.refuse(&why);
         }
-        // Whoever is told that the vault is closed may open it again at once: its disk and its store are let go of first.
+        // A caller that is told that the vault is closed may open it again at once: its disk and its store are let go
+        // of first.
         drop(self);
         if let Some((reply, receipt)) = closing {
             let _ = reply.send(receipt);
@@ -201,13 +203,13 @@ impl<U: VaultStore> Session<U> {
                 command = commands.recv(), if self.closing.is_none() => Some(News::Command(command)),
                 () = sleep_until(wakes), if wakes.is_some() => None,
             };
-            // Before anything that takes a while.
+            // This comes before anything that takes a while.
             self.courier.let_go();
             match news {
                 Some(News::Event(event)) => self.happened(event).await?,
                 Some(News::Command(command)) => {
                     self.take(command);
-                    // What has come meanwhile shares the batch that starts now.
+                    // Commands that have come meanwhile share the batch that starts now.
                     while self.closing.is_none()
                         && let Ok(command) = commands.try_recv()
                     {
@@ -226,7 +228,7 @@ impl<U: VaultStore> Session<U> {
             Some(Command::Checkpoint(reply)) => self.checkpoints.want(reply),
             Some(Command::Check(progress, reply)) => self.checks.push(progress, reply),
             Some(Command::Close(reply)) => self.closing = Some((self.checkpoints.number, reply)),
-            // Every handle is gone: nobody can say close any more.
+            // Every handle is gone: no caller can say close any more.
             None => self.closing = Some((self.checkpoints.number, oneshot::channel().0)),
         }
     }
@@ -242,7 +244,7 @@ impl<U: VaultStore> Session<U> {
             let due = self.is_checkpoint_due() || self.checks.is_running() || !self.checks.is_empty();
             let scheme = self.engine.scheme.clone();
             let mut started = false;
-            // What the last opening left owed comes before the first batch of this one.
+            // Work that the last opening left owed comes before the first batch of this one.
             self.begun |= scheme.owed() == 0 && !self.engine.is_idling();
             let ready = self.begun && !self.engine.is_accessing() && !scheme.must_idle();
             if !due && ready && self.is_turn() {
@@ -250,7 +252,7 @@ impl<U: VaultStore> Session<U> {
                 self.step(Input::Batch(batch), Vec::new())?;
                 started = true;
             }
-            // What is still owed at the end is owed by the next opening: the last checkpoint shall be the last word.
+            // Work still owed at the end is owed by the next opening: the last checkpoint shall be the last word.
             let is_over = self.is_ending() && self.has_settled();
             // Under a pace each step has its instants to itself.
             let most_idles = if self.courier.pacer().is_some() { 1 } else { scheme.most_idles() };
@@ -277,7 +279,7 @@ impl<U: VaultStore> Session<U> {
             && self.checkpoints.shipping != Shipping::UnderWay
     }
 
-    /// Whether the end was asked for, and everybody has been served.
+    /// Whether the end was asked for, and every caller has been served.
     fn is_ending(&self) -> bool {
         self.closing.is_some() && self.waiting.is_empty()
     }
@@ -287,7 +289,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Whether a batch is to begin as soon as it can. Under a pace that does not depend on what is asked; at the end,
-    /// turns go on until everybody who waits is served.
+    /// turns go on until every caller that waits is served.
     fn is_turn(&self) -> bool {
         match self.courier.pacer() {
             Some(pacer) => pacer.is_due(Instant::now()) && !self.is_ending(),
@@ -295,7 +297,7 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    /// As many waiting calls as fit the largest batch, a call of each flow in turn.
+    /// Takes as many waiting calls as fit the largest batch, a call of each flow in turn.
     fn take_batch(&mut self) -> Vec<Call> {
         let parameters = &self.identity.header.parameters;
         let most = parameters.scheme.max_batch() as usize;
@@ -324,7 +326,7 @@ impl<U: VaultStore> Session<U> {
             self.courier.on_disk(&self.disk, move |disk| disk.append(&records)).await?;
         }
         let (began, work) = self.journal.take_work();
-        // Who watches the requests may know before that they have begun.
+        // A watcher of the requests may know before that they have begun.
         self.publish();
         for (operation, work) in work {
             let sealed = self.engine.sealed.clone();
@@ -364,7 +366,7 @@ impl<U: VaultStore> Session<U> {
             Event::Deleted(deleted) => {
                 self.replaced.deleted();
                 deleted?;
-                // What became garbage meanwhile.
+                // Deletes what became garbage meanwhile.
                 self.collect_garbage();
             }
         }

@@ -1,15 +1,15 @@
-//! What a session tells of itself.
+//! The figures that a session publishes of itself.
 
 use super::Session;
 use crate::pace::Pacer;
 use crate::status::Status;
 use crate::store::VaultStore;
 
-/// What the stash held so far.
+/// The blocks that the stash held so far.
 #[derive(Default)]
 pub(super) struct StashSeen {
     peak: u64,
-    /// When nothing was under way.
+    /// The blocks when nothing was under way.
     at_rest: u64,
 }
 
