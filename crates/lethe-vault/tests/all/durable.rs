@@ -13,7 +13,7 @@ fn block(fill: u8) -> Vec<u8> {
     vec![fill; 32]
 }
 
-/// Whoever waits for a close, and what is left of the vault's store when it is told.
+/// A waker that waits for a close, and notes what is left of the vault's store when it is told.
 struct Told {
     store: Weak<VersionedMemory>,
     holders: Mutex<Vec<usize>>,

@@ -1,4 +1,4 @@
-//! Who shares a vault waits for others by their number, and not by how much they ask for.
+//! Callers that share a vault wait for others by their number, and not by how much they ask for.
 
 use crate::support::{header, parameters, setup};
 use futures::future::join_all;

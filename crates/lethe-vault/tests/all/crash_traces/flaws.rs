@@ -11,11 +11,11 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, RngCore, SeedableRng};
 use redb::{ReadableTable, TableDefinition};
 
-/// What is wrong with a vault.
+/// The flaw of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// The last record of the journal is lost with the process although its requests have gone out: what had been
-    /// announced is not done again, and the same positions are used for something else.
+    /// The last record of the journal is lost with the process although its requests have gone out: announced requests
+    /// are not done again, and the same positions are used for something else.
     LosesLastRecord,
     /// A recovery does not repeat what it has read, but reads other slots.
     ReadsOtherSlots,
@@ -28,7 +28,7 @@ pub enum Flaw {
 }
 
 impl Flaw {
-    /// What becomes of the trusted disk when the vault dies in service.
+    /// Changes the trusted disk as the flaw does when the vault dies in service.
     pub fn after_death(self, disk: &FragileDisk, recorder: &Recorder) {
         // If the lost record had announced a write, the vault would notice: the store has a version too new.
         let last = recorder.last_requests();
@@ -38,7 +38,7 @@ impl Flaw {
         }
     }
 
-    /// What the vault draws from in an opening.
+    /// The source of randomness that the vault draws from in an opening.
     pub fn entropy(self, fresh: u64) -> Option<Entropy> {
         let stale = ChaCha20Rng::seed_from_u64(1);
         let of = || Entropy::of(Stale { first: Some(ChaCha20Rng::seed_from_u64(fresh)), stale });
@@ -62,7 +62,7 @@ fn lose_last_record(disk: &FragileDisk) {
     disk.unplug();
 }
 
-/// A source whose first draw is fresh, and no other.
+/// A source whose first draw alone is fresh.
 struct Stale {
     first: Option<ChaCha20Rng>,
     stale: ChaCha20Rng,

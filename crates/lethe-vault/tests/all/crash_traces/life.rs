@@ -17,7 +17,7 @@ const SLOWEST: u64 = 20_000;
 /// After this time nothing is under way any more.
 const QUIET: Duration = Duration::from_secs(3600);
 
-/// What is public of a life.
+/// The public facts of a life.
 #[derive(Clone)]
 pub struct Public {
     pub parameters: VaultParameters,
@@ -25,7 +25,7 @@ pub struct Public {
     pub deaths: Vec<u64>,
     /// The first batches, which are not recorded: a clean end comes after them.
     pub unrecorded: usize,
-    /// After so many batches the client waits for its answers only; before, until all is quiet.
+    /// After so many batches the client waits for its answers only; earlier it waits until all is quiet.
     pub quiet: usize,
     /// How long requests take, which of them get lost, and how the vault dies.
     pub seed: u64,
@@ -39,10 +39,10 @@ pub struct Life {
     pub early_deaths: usize,
 }
 
-/// Lives: `script` is what is asked, and `seed` what the vault draws from; both are secret.
+/// Lives: `script` holds the requests, and the vault draws from `seed`; both are secret.
 ///
 /// # Errors
-/// Why the vault has refused to go on.
+/// The reason why the vault has refused to go on.
 ///
 /// # Panics
 /// If a sound vault answers anything else than a plain array.
@@ -86,7 +86,7 @@ struct Body {
     next: usize,
     /// The batch that was asked for when the vault died: its accesses, and all accesses and all blocks before it.
     in_doubt: Option<(usize, u64, Vec<u8>)>,
-    /// What every block holds.
+    /// The contents of every block.
     model: Vec<u8>,
     block_bytes: usize,
     deaths: usize,
@@ -167,13 +167,13 @@ impl Body {
         }
     }
 
-    /// Asks for what is left of the script, one batch after the other.
+    /// Asks for the rest of the script, one batch after the other.
     async fn ask(&mut self, vault: &Vault, script: &[Vec<Operation>]) -> Result<(), VaultError> {
         if let Some((accesses, before, model)) = self.in_doubt.take()
             && vault.status().accesses < before + accesses as u64
             && self.flaw != Some(Flaw::LosesLastRecord)
         {
-            // It had not begun.
+            // The batch had not begun.
             self.next -= 1;
             self.model = model;
         }
@@ -199,8 +199,8 @@ impl Body {
         vault.close().await.map(drop)
     }
 
-    /// The calls of a batch, and their answers. From now on the array holds what is written: once the batch has begun,
-    /// it is in the journal, whether or not the vault lives to acknowledge it.
+    /// The calls of a batch, and their answers. From now on the array holds the written bytes: once the batch has
+    /// begun, it is in the journal, whether or not the vault lives to acknowledge it.
     fn prepare(&mut self, batch: &[Operation]) -> (Vec<Call>, Vec<Option<Vec<u8>>>) {
         let mut prepared: (Vec<Call>, Vec<Option<Vec<u8>>>) = Default::default();
         let mut seen = Vec::new();

@@ -9,10 +9,10 @@
 //! 2. **Repetition.** A recovery makes the reads since the last checkpoint again, all of them, the same slots of the same
 //!    versions in the same order, and nothing before that. No false alarms.
 //! 3. **Choices.** With those left out, leaves and slots go to the judge of the core's obliviousness tests, which knows
-//!    Ring ORAM's schedule by an account of its own and tests what is left with likelihood-ratio (G, the sharper
+//!    Ring ORAM's schedule by an account of its own and tests the rest with likelihood-ratio (G, the sharper
 //!    chi-square) tests; for a client that waits until all is quiet, and for one whose accesses run beside off-line
 //!    work. Each test alarms falsely below 2^-32; there are at most 2^8 of them here, so all together alarm falsely
-//!    below 2^-24. Seeds are fixed: what passed passes again.
+//!    below 2^-24. Seeds are fixed: a test that passed passes again.
 //!
 //! Vaults that are broken on purpose must be caught by the same tests.
 
@@ -164,7 +164,7 @@ fn a_vault_that_asks_once_for_what_is_asked_twice_is_caught_by_its_shape() {
     assert!(parting(&one, &other).is_some());
 }
 
-/// What recoveries did in all lives.
+/// The counts of what recoveries did in all lives.
 #[derive(Debug, Default)]
 struct Again {
     repeated: usize,
@@ -175,8 +175,8 @@ struct Again {
     deaths: usize,
 }
 
-/// Judges lives under both workloads; after `quiet` batches the client does not wait until all is quiet. What a
-/// recovery does otherwise than announced is an alarm, or, if not `strict`, taken for something new.
+/// Judges lives under both workloads; after `quiet` batches the client does not wait until all is quiet. A request of a
+/// recovery that differs from the announced one is an alarm, or, if not `strict`, taken for something new.
 fn judged(lives: u64, quiet: usize, flaw: Option<Flaw>, strict: bool) -> (Judgement, Again) {
     let parameters = ring_parameters();
     let mut again = Again::default();

@@ -1,10 +1,10 @@
-//! A trace as the core's judge reads it: what recoveries do again is checked and left out, so that each access and each
-//! step of off-line work stands there once.
+//! A trace as the core's judge reads it: the repetitions of recoveries are checked and left out, so that each access
+//! and each step of off-line work stands there once.
 //!
-//! A step of off-line work reads, then writes, and only then reads the next. So what is read while one of them reads is
-//! an access's. Otherwise the read tells whose it is: off-line work takes Z slots of its first bucket, and a batch takes
-//! so many of one bucket only if all its accesses see nothing but that bucket. (Before every bucket was written that need
-//! not be so: there the client waits until all is quiet, and the access's read comes first.)
+//! A step of off-line work reads, then writes, and only then reads the next. So a read while one of them reads is an
+//! access's. Otherwise the read tells whose it is: off-line work takes Z slots of its first bucket, and a batch takes
+//! so many of one bucket only if all its accesses see nothing but that bucket. (Until every bucket was written, that
+//! need not be so: there the client waits until all is quiet, and the access's read comes first.)
 
 use crate::support::recorder::{Moment, Request, Timed};
 use lethe_core::schemes::ring::RingParameters;
@@ -13,7 +13,7 @@ use lethe_core::testing::{Event, TraceEntry, Work};
 use lethe_core::words::{Bucket, Version};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What was told, and how much recoveries did again.
+/// The events that were told, and how much recoveries did again.
 #[derive(Default)]
 pub struct Transcript {
     pub events: Vec<Event>,
@@ -29,11 +29,11 @@ pub struct Transcript {
     pub overlapping: usize,
 }
 
-/// Tells a trace as events. If not `strict`, what a recovery does otherwise than announced is taken for something new.
-/// Before `quiet` batches have begun, the client waits until all is quiet.
+/// Tells a trace as events. If not `strict`, a request of a recovery that differs from the announced one is taken for
+/// something new. Before `quiet` batches have begun, the client waits until all is quiet.
 ///
 /// # Errors
-/// What a recovery did otherwise than announced, or what else no vault may show.
+/// A deviation of a recovery from what was announced, or anything else that no vault may show.
 pub fn transcribe(
     trace: &[Timed],
     ring: &RingParameters,
@@ -86,11 +86,11 @@ struct Scribe {
     /// Steps of off-line work in flight, the oldest first, and how many there were.
     steps: Vec<Step>,
     steps_begun: usize,
-    /// Since the vault was opened, nothing new was asked for.
+    /// Whether nothing new was asked for since the vault was opened.
     is_fresh: bool,
 }
 
-/// Whose request it is.
+/// The origin of a request.
 enum Role {
     Access,
     Idle(usize),
@@ -107,7 +107,7 @@ enum Access {
 struct Step {
     number: usize,
     phase: Phase,
-    /// What it writes.
+    /// The buckets that it writes.
     buckets: Vec<Bucket>,
 }
 
@@ -135,7 +135,7 @@ impl Scribe {
             }
             Moment::Batch(accesses) => self.waiting.push_back(*accesses),
             Moment::Begun(accesses) => {
-                // A vault that has forgotten some counts them again.
+                // A vault that has forgotten some accesses counts them again.
                 self.counted -= self.begun.saturating_sub(*accesses);
                 self.begun = *accesses;
             }
@@ -154,7 +154,7 @@ impl Scribe {
             Moment::Asks { .. } | Moment::Dies => {}
             Moment::Answered(nth) => {
                 let role = self.asked.remove(nth);
-                // What a recovery reads for the first time comes in the order announced, an access's too.
+                // The first reads of a recovery come in the order announced, an access's too.
                 if role.is_some() && !self.opening {
                     self.access_begins();
                 }
@@ -172,7 +172,7 @@ impl Scribe {
         self.told.events.push(event);
     }
 
-    /// The journal was run again: what had been announced was read, and its answers are there.
+    /// Notes that the journal was run again: everything announced was read, and its answers are there.
     fn recovered(&mut self) -> Result<(), String> {
         let left_out = self.reads.len() - self.next;
         if left_out > 0 && self.strict {
@@ -325,7 +325,7 @@ impl Scribe {
         }
     }
 
-    /// Something was built on what was written: it will not be written again.
+    /// Ends the steps whose writes something was built on: they will not be written again.
     fn steps_end(&mut self) {
         let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
         for Step { number, .. } in written {

@@ -1,4 +1,4 @@
-//! What an idle paced vault costs is what is said beforehand.
+//! The costs of an idle paced vault are as said beforehand.
 
 use crate::support::{every_scheme, header, setup};
 use lethe_core::schemes::ring::RingParameters;
@@ -11,7 +11,7 @@ use tokio::task::{LocalSet, spawn_local};
 const TURN: Duration = Duration::from_millis(100);
 const TURNS: u32 = 1500;
 
-/// What so many idle turns make, and how many turns there were.
+/// The usage of so many idle turns, and how many turns there were.
 fn metered(parameters: &VaultParameters) -> (Usage, u64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {

@@ -14,11 +14,11 @@ use tokio::time::{Instant, sleep_until};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
-    /// The vault's own.
+    /// The vault's own pacer.
     Sound,
-    /// One of the test's own, without a flaw.
+    /// A pacer of the test's own, without a flaw.
     SoundOutside,
-    /// A turn in which nobody waits is left out.
+    /// A turn in which no client waits is left out.
     SkipsIdleTurns,
     /// A batch that is full is sent at once.
     SendsEarlyWhenBusy,
@@ -29,7 +29,7 @@ pub enum Pacing {
 type Answers = Vec<Option<Bytes>>;
 type Request = (Vec<Call>, oneshot::Sender<Answers>);
 
-/// What clients ask at.
+/// The interface that clients ask at.
 #[derive(Clone)]
 pub enum Door {
     Vault(Vault),

@@ -16,12 +16,12 @@ use tokio::time::{Instant, sleep_until};
 /// Before an opening ends, its clients are served.
 const LAST_ORDERS: u32 = 20;
 
-/// What is public of a life.
+/// The public facts of a life.
 #[derive(Clone)]
 pub struct Public {
     pub parameters: VaultParameters,
     pub turn: Duration,
-    /// From a request to its answer.
+    /// The time from a request to its answer.
     pub round_trip: Duration,
     /// After so many requests each opening dies; the one after the last lasts.
     pub deaths: Vec<u64>,
@@ -41,7 +41,7 @@ pub struct Life {
     pub answered: u64,
     pub accesses: u64,
     pub slowest: Duration,
-    /// Of the last opening.
+    /// The figures of the last opening.
     pub pace: PaceFigures,
 }
 

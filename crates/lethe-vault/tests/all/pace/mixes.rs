@@ -1,4 +1,4 @@
-//! What clients ask of a vault: as different as can be.
+//! The requests of clients to a vault: as different as can be.
 
 use super::flawed::Door;
 use crate::support::chance::Chance;
@@ -14,13 +14,13 @@ const BLOCKS: u64 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
-    /// Nobody asks for anything.
+    /// No client asks for anything.
     Silence,
     /// Six clients ask for as much as they can get.
     Flood,
-    /// One block is written over and over, and rows with it.
+    /// The same block is written over and over, and rows with it.
     Hammer,
-    /// One block is written over and over.
+    /// The same block is written over and over.
     Writes,
     /// A request at a time, with pauses.
     NowAndThen,
@@ -38,7 +38,7 @@ impl Mix {
     }
 }
 
-/// What the clients of an opening did.
+/// The counts of what the clients of an opening did.
 #[derive(Clone, Default)]
 pub struct Done {
     pub answered: Rc<Cell<u64>>,
@@ -46,7 +46,7 @@ pub struct Done {
     pub slowest: Rc<Cell<Duration>>,
 }
 
-/// What blocks hold, as far as that is certain; kept across openings.
+/// The contents of blocks, as far as they are certain; kept across openings.
 pub type Model = Rc<RefCell<BTreeMap<u64, u8>>>;
 
 /// Asks until `until`, or until the vault has gone.
@@ -89,7 +89,7 @@ impl Client {
                 }
                 Mix::Hammer => {
                     let changes = vec![(vec![1; 8], Some(vec![self.chance.below(256) as u8; 300]))];
-                    // In one step: no other thread brings a chance of its own in.
+                    // A single step: no other thread brings a chance of its own in.
                     let _ = futures::executor::block_on(self.vault.commit_rows(changes));
                     self.write(5).await;
                 }
@@ -126,7 +126,7 @@ impl Client {
 
     async fn write(&mut self, block: u64) {
         let fill = self.chance.below(256) as u8;
-        // Until it is acknowledged, nobody knows.
+        // The content is unknown until the write is acknowledged.
         self.model.borrow_mut().remove(&block);
         if self.ask(vec![Call::Write(BlockId(block), vec![fill; self.vault.block_bytes()])]).await.is_some() {
             self.model.borrow_mut().insert(block, fill);

@@ -29,9 +29,9 @@ const MAX_BATCH: u32 = 4;
 const TURN: Duration = Duration::from_millis(800);
 /// How long an opening lasts that does not die.
 const LASTS: Duration = Duration::from_secs(60);
-/// From a request to its answer. Two evictions and an access fit into a turn.
+/// The time from a request to its answer. Two evictions and an access fit into a turn.
 const QUICK: Duration = Duration::from_millis(40);
-/// No turn is done when the next one is due.
+/// The round trip with which no turn is done when the next one is due.
 const SLOW: Duration = Duration::from_millis(1100);
 /// The grain of tokio's timers. It shows where the time that local work takes is part of the simulation.
 const GRAIN: Duration = Duration::from_millis(1);
@@ -82,12 +82,12 @@ fn public(nth: u64, round_trip: Duration, deaths: usize) -> Public {
     }
 }
 
-/// What a watcher of the store has of a life, but leaves and slots.
+/// The facts that a watcher of the store has of a life, but leaves and slots.
 fn shown(life: &Life) -> Vec<(Duration, Shape)> {
     let mut shape = shape(&ring_parameters(16), &life.trace);
     shape.retain(|(_, shape)| match shape {
         Shape::Reads(..) => true,
-        // What the clients see, the watcher does not.
+        // The watcher does not see what the clients see.
         Shape::Other(moment) => {
             !matches!(moment, Moment::Batch(_) | Moment::Begun(_) | Moment::Served | Moment::IsOpen)
         }
@@ -105,12 +105,12 @@ fn coarse(mut shown: Vec<(Duration, Shape)>) -> Vec<(Duration, Shape)> {
     shown
 }
 
-/// Where two lives part.
+/// Tells where two lives part.
 fn parting(one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<String> {
     parting_by(Duration::ZERO, one, other)
 }
 
-/// Where two lives part in something else than time, or by more time than this.
+/// Tells where two lives part in something else than time, or by more time than this.
 fn parting_by(most: Duration, one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<String> {
     let is_same = |at: usize| match (one.get(at), other.get(at)) {
         (Some((one_at, one)), Some((other_at, other))) => one_at.abs_diff(*other_at) <= most && one == other,
@@ -177,7 +177,7 @@ fn a_pacer_that_follows_the_load_is_caught() {
     for flawed in [Pacing::SkipsIdleTurns, Pacing::SendsEarlyWhenBusy, Pacing::BatchesAsLongAsAsked] {
         assert!(parts(flawed), "{flawed:?}");
     }
-    // The same pacer of the test's own, without a flaw: what is caught above are the flaws.
+    // The same pacer of the test's own, without a flaw: the tests above catch the flaws.
     assert!(!parts(Pacing::SoundOutside));
 }
 
@@ -188,8 +188,8 @@ fn on_a_slow_disk(nth: u64) -> Public {
     Public { parameters, sync_takes, ..public(nth, QUICK, 0) }
 }
 
-/// Only what is asked of the store: an answer is noted here when the vault sees it, and while this disk is at work nobody
-/// sees anything.
+/// Only the requests to the store: an answer is noted here when the vault sees it, and while this disk is at work there
+/// is nothing to see for the vault.
 fn asked(life: &Life) -> Vec<(Duration, Shape)> {
     let mut shown = shown(life);
     shown.retain(|(_, shape)| !matches!(shape, Shape::Other(Moment::Answered(_))));

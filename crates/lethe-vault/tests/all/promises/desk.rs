@@ -1,4 +1,4 @@
-//! A small vault to work at: a trusted disk, a store that keeps everything, and what the blocks should hold.
+//! A small vault to work at: a trusted disk, a store that keeps everything, and the bytes that the blocks should hold.
 
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{header, parameters, setup};
@@ -77,7 +77,8 @@ impl Desk {
         done
     }
 
-    /// Opens the vault, works with it, and lets it die when the work is done. The error that stopped it, if one did.
+    /// Opens the vault, works with it, and lets it die when the work is done. Returns the error that stopped it, if
+    /// there was one.
     pub async fn open_and_crash<T>(
         &self,
         work: impl AsyncFnOnce(&Vault) -> T,

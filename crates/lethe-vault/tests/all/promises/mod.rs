@@ -1,4 +1,4 @@
-//! What a vault promises, one file a promise.
+//! The promises of a vault, one file a promise.
 
 mod desk;
 mod orphans;

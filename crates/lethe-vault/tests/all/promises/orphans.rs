@@ -1,4 +1,4 @@
-//! What nobody needs is found in the store and removed; nothing that anybody needs is.
+//! Objects that are not needed are found in the store and removed; objects that are needed are not.
 
 use super::desk::{CAPACITY, Desk, block, check, read_all, write_all};
 use crate::support::chance::Chance;
@@ -136,7 +136,7 @@ async fn what_nobody_needs_is_removed_and_the_vault_is_whole() {
         assert_eq!(removed.buckets, found.dead_buckets.objects);
         assert_eq!(held - removed.buckets, desk.store.bucket_versions().len() as u64);
         assert_eq!(find(&desk).await.unwrap().dead().objects, 0, "seed {seed}");
-        // What a restore reads and what a recovery reads is there.
+        // The objects that a restore reads and those that a recovery reads are there.
         restore_copy(&desk, Some(receipt)).await.unwrap();
         let (complaints, _) = desk
             .open(async |vault| {
@@ -348,7 +348,8 @@ async fn nothing_is_removed_once_another_gateway_has_the_vault() {
     let before: Vec<_> = desk.store.bucket_versions();
     let before: Vec<_> = before.into_iter().map(|of| (of, desk.store.bucket(of).unwrap())).collect();
     restore(desk.setup(&disk), options).await.unwrap();
-    // What the other one has deleted since is brought back: it is dead for us, and not ours to delete any more.
+    // Buckets that the other one has deleted since are brought back: they are dead for us, and not ours to delete any
+    // more.
     for (of, bytes) in before {
         Untrusted::write(&desk.store, &[of], &bytes).await.unwrap();
     }

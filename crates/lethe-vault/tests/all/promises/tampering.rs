@@ -1,4 +1,4 @@
-//! Whatever the store does to what it holds is noticed while the trusted disk survives, by name, and never answered
+//! Anything that the store does to its contents is noticed while the trusted disk survives, by name, and never answered
 //! from; and when the store is put right, everything is there.
 
 use super::desk::{Desk, check, read_all, write_all};
@@ -94,7 +94,7 @@ impl Scene {
         *self.live.iter().find(same).expect("there are two buckets of each shape")
     }
 
-    /// Does it, and tells the first slot that is wrong.
+    /// Tampers with the bucket, and tells the first slot that is wrong.
     fn tamper(&self, of: BucketVersion, kind: Kind, chance: &mut Chance) -> u32 {
         let store = &self.desk.store;
         let bytes = store.bucket(of).unwrap();
@@ -144,7 +144,7 @@ impl Scene {
         0
     }
 
-    /// Puts back what [`tamper`](Self::tamper) may have changed.
+    /// Puts back the bytes that [`tamper`](Self::tamper) may have changed.
     async fn put_right(&self, of: BucketVersion) {
         for of in [of, self.sibling(of)] {
             Untrusted::write(&self.desk.store, &[of], &self.bytes[&of]).await.unwrap();
@@ -187,7 +187,7 @@ async fn a_check_names_the_slot_whatever_is_done_to_whichever_bucket() {
                 let slot = scene.tamper(of, kind, &mut chance);
                 let complaints = check(vault).await.unwrap().complaints;
                 let named = complaints.iter().any(|line| match kind {
-                    // Which of its slots is asked for first is the store's affair.
+                    // The store decides which of its slots is asked for first.
                     Kind::Remove | Kind::TruncateToNothing | Kind::TruncateByOneByte => {
                         line.contains(&format!(" of {} ({})", of.bucket, of.version))
                     }
@@ -351,7 +351,7 @@ async fn a_check_names_every_claim_and_checkpoint_that_was_touched() {
             is_named(check(vault).await, name, "was removed");
             store.put(name, &bytes).await.unwrap();
         }
-        // An old checkpoint under a newer name, and one that nobody can read.
+        // An old checkpoint under a newer name, and an unreadable one.
         let bytes = store.get(&checkpoint, usize::MAX).await.unwrap().unwrap();
         let planted = shipped::name(&Receipt { checkpoint: receipt.checkpoint + 1, ..receipt });
         for bytes in [bytes, vec![1; 50]] {

@@ -1,4 +1,4 @@
-//! What asks a vault for something: several callers at once, each with draws of its own.
+//! The callers of a vault: several at once, each with draws of its own.
 
 use super::diary;
 use super::registers::{Moment, Registers};
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What is known of the vault's contents; all callers share it, across all openings.
+/// The known contents of the vault; all callers share them, across all openings.
 #[derive(Clone)]
 pub struct Known(pub Rc<RefCell<Contents>>);
 
@@ -32,7 +32,7 @@ pub struct Contents {
 
 type Row = (Vec<u8>, Vec<u8>);
 
-/// One caller in one opening.
+/// A caller in one opening.
 pub struct Caller {
     pub vault: Vault,
     pub known: Known,
@@ -133,7 +133,7 @@ impl Caller {
         Ok(())
     }
 
-    /// A caller that loses patience; what it asked for may be done or not.
+    /// Asks as a caller that loses patience; the access may be done or not.
     async fn access_and_leave(&mut self) -> Result<(), VaultError> {
         let (calls, _) = self.draw_calls();
         let patience = Duration::from_millis(self.chance.within(0..=20));
@@ -143,7 +143,7 @@ impl Caller {
         }
     }
 
-    /// In one step, so that the threads that redb is called on bring no chance of their own in.
+    /// Commits rows in one step, so that the threads that redb is called on bring no chance of their own in.
     fn commit_rows(&mut self) -> Result<(), VaultError> {
         let changes: Vec<RowChange> = (0..self.chance.within(0..=4))
             .map(|_| {
@@ -202,7 +202,7 @@ impl Caller {
 }
 
 impl Known {
-    /// A copy of the vault was read, as it was at some moment since `from`.
+    /// Compares a copy of the vault that was read, as it was at some moment since `from`.
     pub fn compare_copy(&self, from: Moment, blocks: &[BlockId], answers: &[Option<Bytes>], rows: Vec<Row>) {
         let mut contents = self.0.borrow_mut();
         for (block, answer) in blocks.iter().zip(answers) {
@@ -211,7 +211,7 @@ impl Known {
         contents.rows.read_copy(rows, from);
     }
 
-    /// Figures only grow, across crashes too.
+    /// Checks that figures only grow, across crashes too.
     pub fn look_at_status(&self, vault: &Vault) {
         let (status, mut contents) = (vault.status(), self.0.borrow_mut());
         if status.epoch == 0 {
@@ -236,7 +236,7 @@ impl Known {
         }
     }
 
-    /// A receipt must be that of what is in the store.
+    /// Checks that a receipt is that of what is in the store.
     pub async fn note_receipt(&self, vault: &Vault, watcher: &Watcher, receipt: Receipt, from: Moment) {
         let name = shipped::name(&receipt);
         let stored = watcher.landing().memory().get(&name, usize::MAX).await.expect("memory does not fail");

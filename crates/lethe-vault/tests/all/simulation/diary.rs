@@ -1,4 +1,4 @@
-//! What happened in a run, told if one seed is run alone.
+//! The events of a run, told if a seed is run alone.
 
 use std::cell::RefCell;
 
@@ -6,7 +6,7 @@ thread_local! {
     static ENTRIES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// From now on this thread keeps a diary.
+/// Keeps a diary on this thread from now on.
 pub fn keep() {
     ENTRIES.set(Some(Vec::new()));
 }

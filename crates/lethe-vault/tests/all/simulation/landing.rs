@@ -1,4 +1,4 @@
-//! The store's own side: what is checked when a request takes effect, whoever sent it and however late it comes.
+//! The store's own side: the checks when a request takes effect, whoever sent it and however late it comes.
 
 use super::verdict::Verdict;
 use crate::support::shipped::{self, Shipped};
@@ -23,9 +23,9 @@ pub struct Landing {
 
 #[derive(Default)]
 struct History {
-    /// Each nonce stands for its epoch's key and its counter: what was sealed under it, for ever.
+    /// The contents that were sealed under each nonce, forever. It stands for its epoch's key and its counter.
     sealed: HashMap<Version, (Bucket, u64)>,
-    /// What each checkpoint in the store needs.
+    /// The buckets that each checkpoint in the store needs.
     checkpoints: BTreeMap<(u32, u64), BTreeSet<BucketVersion>>,
     checkpoint_bytes: Option<usize>,
 }
@@ -47,7 +47,7 @@ impl Landing {
         &self.memory
     }
 
-    /// What the newest checkpoint in the store needs; nothing if there is none.
+    /// The buckets that the newest checkpoint in the store needs; empty if there is none.
     pub fn needed(&self) -> BTreeSet<BucketVersion> {
         self.history.borrow().checkpoints.values().next_back().cloned().unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! Deterministic simulation: one number decides the vault, what is asked of it, by how many and when, how long every
-//! request takes, what fails, and when the power does.
+//! Deterministic simulation: one number decides the vault, its callers and their requests, how long every request
+//! takes, what fails, and when the power does.
 //!
 //! `LETHE_SIM_SEEDS=100000` runs more seeds, `LETHE_SIM_SEED=…` one of them.
 

@@ -1,12 +1,12 @@
-//! What a block may hold: every write that is not known to be overwritten.
+//! The contents that a block may hold: every write that is not known to be overwritten.
 //!
 //! Writes carry a number of their own, so a read tells which write it saw. A write happens at some moment between its
-//! request and its acknowledgement; one that was never acknowledged, at some moment before the vault is open again,
-//! or not at all.
+//! request and its acknowledgement; a write that was never acknowledged happens at some moment before the vault is open
+//! again, or not at all.
 
 use std::collections::BTreeMap;
 
-/// Moments are counted, one for each thing that happens.
+/// A moment, counted: one for each thing that happens.
 pub type Moment = u64;
 
 /// All blocks of a vault.
@@ -21,18 +21,18 @@ pub struct Registers {
 struct Register {
     /// Every write since the vault was made, by its number: when it must have happened, if at all.
     writes: BTreeMap<u64, Span>,
-    /// Spans within which the block held what a write wrote: its own if it was acknowledged, and those of reads.
+    /// Spans within which the block held the bytes of a write: its own if it was acknowledged, and those of reads.
     held: Vec<(u64, Span)>,
 }
 
-/// From a request to its end.
+/// The time from a request to its end.
 #[derive(Clone, Copy)]
 struct Span {
     from: Moment,
     until: Option<Moment>,
 }
 
-/// The number of what was there before all writes: zeros.
+/// The number of the contents before all writes: zeros.
 const ZEROS: u64 = 0;
 
 impl Registers {
@@ -51,7 +51,7 @@ impl Registers {
         self.now
     }
 
-    /// A write sets out: its number and payload.
+    /// Begins a write: returns its number and payload.
     pub fn begin_write(&mut self, block: u64) -> (u64, Vec<u8>) {
         self.writes += 1;
         let span = Span { from: self.tick(), until: None };
@@ -59,7 +59,7 @@ impl Registers {
         (self.writes, payload(self.writes, self.block_bytes))
     }
 
-    /// A write was acknowledged.
+    /// Notes that a write was acknowledged.
     pub fn acknowledge(&mut self, block: u64, write: u64) {
         let until = Some(self.tick());
         let register = &mut self.blocks[block as usize];
@@ -68,7 +68,7 @@ impl Registers {
         register.held.push((write, *span));
     }
 
-    /// The vault is open again: what was never acknowledged has happened by now, or never will.
+    /// Notes that the vault is open again: a write that was never acknowledged has happened by now, or never will.
     pub fn settle(&mut self) {
         let now = self.tick();
         for write in self.blocks.iter_mut().flat_map(|register| register.writes.values_mut()) {
@@ -76,7 +76,7 @@ impl Registers {
         }
     }
 
-    /// A read that was asked for at `from` has returned these bytes now.
+    /// Checks a read that was asked for at `from` and has returned these bytes now.
     ///
     /// # Panics
     /// If they are no write's, or that of one that was overwritten before `from`.
@@ -86,7 +86,8 @@ impl Registers {
         self.blocks[block as usize].held.push((write, span));
     }
 
-    /// As [`read`](Self::read), of a copy as it was at some moment since `from`: says nothing of the block itself.
+    /// Checks as [`read`](Self::read) does, of a copy as it was at some moment since `from`: says nothing of the block
+    /// itself.
     pub fn read_copy(&mut self, block: u64, from: Moment, bytes: &[u8]) {
         let span = Span { from, until: Some(self.tick()) };
         self.blocks[block as usize].seen(block, span, bytes);

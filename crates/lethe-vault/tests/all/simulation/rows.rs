@@ -1,4 +1,5 @@
-//! What the table of rows may hold: the committed changes, and perhaps one more commit whose end nobody saw.
+//! The states that the table of rows may have: the committed changes, and perhaps one more commit whose end was never
+//! seen.
 
 use super::registers::Moment;
 use lethe_vault::RowChange;
@@ -6,10 +7,10 @@ use std::collections::BTreeMap;
 
 type Table = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// The table, and what it was before.
+/// The table, and its earlier states.
 pub struct RowsModel {
     table: Table,
-    /// What it is if a commit had its effect although it failed.
+    /// The tables it may be if a commit had its effect although it failed.
     instead: Vec<Table>,
     /// Every state there was, and when it began.
     past: Vec<(Moment, Table)>,
@@ -59,7 +60,7 @@ impl RowsModel {
         self.instead.push(instead);
     }
 
-    /// The table was read.
+    /// Checks the table that was read.
     ///
     /// # Panics
     /// If it is in no state that it may be in.
@@ -75,8 +76,8 @@ impl RowsModel {
         found
     }
 
-    /// The table was read for the first time since the vault was opened: a commit that failed before has had its
-    /// effect by now, or never will.
+    /// Checks the table that was read for the first time since the vault was opened: a commit that failed before has
+    /// had its effect by now, or never will.
     ///
     /// # Panics
     /// As [`read`](Self::read).
@@ -89,7 +90,7 @@ impl RowsModel {
         }
     }
 
-    /// A copy was read, as the table was at some moment since `from`.
+    /// Checks a copy that was read, as the table was at some moment since `from`.
     ///
     /// # Panics
     /// If it never was so since then.

@@ -1,4 +1,4 @@
-//! What a seed decides before anything happens: the vault, the store's faults, the callers.
+//! The choices that a seed makes before anything happens: the vault, the store's faults, the callers.
 
 use crate::support::chance::Chance;
 use lethe_core::schemes::path::PathParameters;
@@ -18,7 +18,7 @@ pub struct Scenario {
     pub callers: u64,
     /// Openings that a crash or a failure may end, before the last one.
     pub openings: u64,
-    /// What a caller asks for in one opening, at most.
+    /// The most requests of a caller in one opening.
     pub requests: u64,
     /// Openings, in a hundred, that end before the vault is open.
     pub crashes_in_recovery: u64,

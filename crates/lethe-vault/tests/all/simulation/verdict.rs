@@ -4,7 +4,7 @@ use super::diary;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Clones share it.
+/// The verdict; clones share it.
 #[derive(Clone, Default)]
 pub struct Verdict(Rc<RefCell<Option<String>>>);
 

@@ -1,7 +1,7 @@
-//! Whoever watches the store, and remembers everything: each request as the vault makes it, across all openings.
+//! A watcher of the store that remembers everything: each request as the vault makes it, across all openings.
 //!
-//! Stands between the vault and whatever retries, so each request is seen once. It knows no key. What it checks is
-//! what a crash must not teach it:
+//! Stands between the vault and the layer that retries, so each request is seen once. It knows no key. It checks what a
+//! crash must not teach it:
 //! - a slot of a bucket version is read once, and again only when a recovery repeats the very requests since the last
 //!   checkpoint, in their order, from the first on;
 //! - a bucket version is written once;
@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// What was seen; clones share it.
+/// The record of what was seen; clones share it.
 #[derive(Clone)]
 pub struct Watcher {
     landing: Landing,
@@ -36,7 +36,7 @@ struct Seen {
     /// The vault in service, which tells the number of its checkpoint.
     vault: Option<Vault>,
     checkpoint: u64,
-    /// Whether there may have been a checkpoint that nobody told of.
+    /// Whether there may have been a checkpoint of which the watcher was not told.
     unseen: bool,
     /// The first of the reads that the vault being opened has repeated or made.
     replayed_from: usize,
@@ -65,7 +65,7 @@ impl Watcher {
         Watched { inner, watcher: self.clone() }
     }
 
-    /// A vault is being opened; whatever was in service before is not any more.
+    /// Notes that a vault is being opened; an earlier vault is not in service any more.
     pub fn opening(&self) {
         let mut seen = self.seen.borrow_mut();
         seen.note_checkpoint();
@@ -79,13 +79,13 @@ impl Watcher {
         self.seen.borrow_mut().checking = checking;
     }
 
-    /// The vault goes on, but nobody can ask it any more.
+    /// Notes that the vault goes on, but has no callers any more.
     pub fn left_alone(&self) {
         self.closed();
         self.seen.borrow_mut().unseen = true;
     }
 
-    /// The vault is open, and tells its checkpoints from now on.
+    /// Notes that the vault is open, and tells its checkpoints from now on.
     pub fn in_service(&self, vault: &Vault) {
         let mut seen = self.seen.borrow_mut();
         seen.vault = Some(vault.clone());
@@ -95,7 +95,7 @@ impl Watcher {
         seen.reads[from..].iter_mut().for_each(|(after, _)| *after = checkpoint);
     }
 
-    /// No vault is in service.
+    /// Notes that no vault is in service.
     pub fn closed(&self) {
         let mut seen = self.seen.borrow_mut();
         seen.note_checkpoint();
@@ -132,7 +132,7 @@ impl Watcher {
 }
 
 impl Seen {
-    /// The number is published before any request that follows the checkpoint.
+    /// Notes the checkpoint; its number is published before any request that follows the checkpoint.
     fn note_checkpoint(&mut self) {
         if let Some(vault) = &self.vault {
             self.checkpoint = vault.status().checkpoint;

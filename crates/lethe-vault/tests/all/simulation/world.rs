@@ -1,4 +1,4 @@
-//! One run: a vault is made, opened, used and crashed, again and again, and looked at in the end.
+//! A run: a vault is made, opened, used and crashed, again and again, and looked at in the end.
 
 use super::callers::{Caller, Contents, Known};
 use super::diary;
@@ -23,7 +23,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 
-/// What a run did, for the run as a whole and for the test that it did enough.
+/// The counts of what a run did, for the run as a whole and for the test that it did enough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Times that the vault was open.
@@ -63,7 +63,7 @@ impl Summary {
     }
 }
 
-/// What may be wrong with the world beyond what a vault must bear: for tests of the simulation itself.
+/// The faults of the world beyond what a vault must bear: for tests of the simulation itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum World {
     /// As promised.
@@ -116,7 +116,7 @@ enum Ending {
     Close { by_call: bool },
 }
 
-/// What became of opening a vault.
+/// The result of opening a vault.
 enum Opened<F> {
     Vault(Vault, F, TrustedDisk),
     Refused(VaultError),
@@ -205,7 +205,7 @@ impl Run {
         there && !self.disk.has_failed()
     }
 
-    /// Everything that ran is gone; what is left of it?
+    /// Looks at what is left when everything that ran is gone.
     fn after_crash(&mut self) {
         self.watcher.closed();
         self.disk.unplug();
@@ -289,7 +289,7 @@ impl Run {
 
     async fn serve(&mut self, vault: Vault, running: impl Future<Output = ()> + 'static) {
         self.summary.openings += 1;
-        // Whether a commit had its effect that failed in the crash is decided now, and for ever.
+        // It is decided now, and forever, whether a commit that failed in the crash had its effect.
         let rows = futures::executor::block_on(vault.load_rows()).expect("the disk is sound");
         {
             let mut contents = self.known.0.borrow_mut();
@@ -376,7 +376,7 @@ impl Run {
         Some(())
     }
 
-    /// A vault stops for what the simulation does to it, and for nothing else.
+    /// Checks that a vault stops for what the simulation does to it, and for nothing else.
     fn expect_refusal(&mut self, error: &VaultError) {
         let faulty = self.scenario.faults.error_before > 0.0;
         match error {
@@ -386,12 +386,13 @@ impl Run {
         }
     }
 
-    /// What is under way arrives, or has been lost.
+    /// Waits until requests under way have arrived or been lost.
     async fn settle_network(&self) {
         tokio::time::sleep(Duration::from_secs(3600)).await;
     }
 
-    /// The machine is lost: whoever has the key and a copy of the store gets back what the last receipt stands for.
+    /// Restores after the machine is lost: the owner of the key and of a copy of the store gets back the state that the
+    /// last receipt stands for.
     async fn restore_a_copy(&mut self) {
         let Some((receipt, from)) = self.known.0.borrow().receipt else { return };
         let store = VersionedMemory::new(self.header.parameters.layout());
@@ -416,7 +417,8 @@ impl Run {
         self.summary.restored += 1;
     }
 
-    /// The last opening, over a sound store: everything acknowledged is there, and nothing else is.
+    /// Looks at everything in a last opening, over a sound store: everything acknowledged is there, and nothing else
+    /// is.
     async fn look_at_everything(&mut self) {
         let (vault, running, disk) = match self.open(false, None).await {
             Opened::Vault(vault, running, disk) => (vault, running, disk),

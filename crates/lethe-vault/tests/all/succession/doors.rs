@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use lethe_vault::{Call, Flow, Succession, Vault};
 
-/// How calls reach the two vaults.
+/// The way in which calls reach the two vaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serving {
-    /// As the vault's own succession does it.
+    /// The vault's own succession.
     Sound,
-    /// One of the test's own, without a flaw.
+    /// A succession of the test's own, without a flaw.
     SoundOutside,
     /// Reads go to the old vault alone.
     ReadsSkipTheSuccessor,
@@ -16,7 +16,7 @@ pub enum Serving {
     ReadsAreAnsweredEarly,
 }
 
-/// What clients ask at.
+/// The interface that clients ask at.
 #[derive(Clone)]
 pub struct Door {
     pub serving: Serving,

@@ -24,7 +24,7 @@ const NAMES: u64 = 4;
 /// More openings than that, and the successor would never take over.
 const MOST_OPENINGS: u64 = 400;
 
-/// What lives did: for the test that they did enough.
+/// The counts of what lives did: for the test that they did enough.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
     pub killed_while_filling: u64,
@@ -53,7 +53,7 @@ pub fn live(seed: u64) -> Summary {
     let runtime = runtime.expect("a runtime can be made");
     LocalSet::new().block_on(&runtime, async {
         let mut life = Life::new(seed).await;
-        // What is written before there is a successor is for the copier to bring over.
+        // The copier brings over what is written before there is a successor.
         while life.names.borrow().all().len() < 12 {
             life.serve_alone(Which::Old).await;
         }
@@ -81,7 +81,7 @@ struct Life {
     summary: Summary,
 }
 
-/// What clients ask at.
+/// The interface that clients ask at.
 #[derive(Clone)]
 enum Door {
     Both(Succession),
@@ -137,7 +137,7 @@ impl Life {
         }
     }
 
-    /// As a start of `lethe serve` does it: serves both, or has the successor take over.
+    /// Opens as a start of `lethe serve` does: serves both, or has the successor take over.
     async fn open_once(&mut self) {
         let disks = (self.old.mount(), self.new.mount());
         let there = rows_at_rest(&disks.1, &self.new.master()).expect("its rows can be read");
@@ -187,7 +187,7 @@ impl Life {
         Ended::of(Process::new(serving, disks, death).await)
     }
 
-    /// The successor takes over, from the rows on the old vault's disk.
+    /// Has the successor take over, from the rows on the old vault's disk.
     async fn take_over(&mut self, disks: (TrustedDisk, TrustedDisk), death: Death) -> Ended {
         let rows = rows_at_rest(&disks.0, &self.old.master()).expect("its rows can be read");
         self.names.borrow_mut().adopt(&rows);
@@ -284,7 +284,8 @@ impl Ended {
     }
 }
 
-/// Clients put, get and delete, each under names of its own, until they have had enough or the vaults have stopped.
+/// Serves clients that put, get and delete, each under names of its own, until they have had enough or the vaults have
+/// stopped.
 async fn serve_clients(
     door: &Door,
     names: &Rc<RefCell<Names>>,

@@ -48,22 +48,22 @@ impl Side {
         Setup { master: self.master(), ..setup(disk, network, chance.seed()) }
     }
 
-    /// After the process has died.
+    /// Crashes the side after the process has died.
     pub fn crash(&self, how: Crash, chance: &mut Chance) {
         self.wire.crash();
         self.disk.crash(how, chance);
     }
 }
 
-/// How a process ends, unless it comes to its end before.
+/// The way in which a process ends, unless it comes to its end before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Death {
-    /// When it has waited so often.
+    /// The process ends when it has waited so often.
     Waits(u64),
-    /// In the midst of a change of one of the disks.
+    /// The power fails in the midst of a change of one of the disks.
     PowerOfOld(u64),
     PowerOfNew(u64),
-    /// Not at all.
+    /// The process does not die.
     None,
 }
 

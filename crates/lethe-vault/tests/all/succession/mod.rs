@@ -1,5 +1,5 @@
 //! A vault and its successor: nothing acknowledged is lost whenever the process dies, also while the one takes the
-//! other's place; and what is asked shows at neither store.
+//! other's place; and the requests show at neither store.
 //!
 //! `LETHE_SIM_SEEDS=10000` runs more lives, `LETHE_SIM_SEED=…` one of them.
 

@@ -1,4 +1,4 @@
-//! What the owner knows: which names there are, and what each holds. Blocks are used as the gateway uses them: only a
+//! The owner's knowledge: which names there are, and what each holds. Blocks are used as the gateway uses them: only a
 //! block that no name holds is written, and it gets its name when its write was acknowledged.
 
 use crate::support::chance::Chance;
@@ -24,7 +24,7 @@ pub struct Names {
     pub read: u64,
 }
 
-/// What a row says.
+/// A row: its key and its value.
 pub type Row = (Vec<u8>, Vec<u8>);
 
 impl Names {
@@ -40,8 +40,8 @@ impl Names {
         }
     }
 
-    /// A free block, which nobody else gets until its name was changed or the process has died, and a content of its
-    /// own.
+    /// A free block, which no other caller gets until its name was changed or the process has died, and a content of
+    /// its own.
     pub fn take(&mut self, chance: &mut Chance) -> Option<Held> {
         let nth = chance.below(self.free.len().max(1) as u64) as usize;
         let block = *self.free.iter().nth(nth)?;
@@ -58,13 +58,13 @@ impl Names {
         self.acknowledged.values().copied().collect()
     }
 
-    /// A change of a name sets out: the row.
+    /// Notes that a change of a name sets out, and returns the row.
     pub fn send(&mut self, name: u8, held: Option<Held>) -> (Vec<u8>, Option<Vec<u8>>) {
         self.sent.insert(name, held);
         (key(name), held.map(value))
     }
 
-    /// It was acknowledged.
+    /// Notes that the change was acknowledged.
     pub fn acknowledge(&mut self, name: u8) {
         let Some(held) = self.sent.remove(&name) else { return };
         let before = match held {
@@ -75,8 +75,8 @@ impl Names {
         self.changed += 1;
     }
 
-    /// The rows as they are found after the process has died: each as it was acknowledged, or as it was sent. Blocks that
-    /// no row names are free.
+    /// Adopts the rows as they are found after the process has died: each as it was acknowledged, or as it was sent.
+    /// Blocks that no row names are free.
     ///
     /// # Panics
     /// If that is not so.

@@ -1,4 +1,4 @@
-//! What a successor promises and refuses; and lives with deaths wherever they fall.
+//! The promises and refusals of a successor, which lives with deaths wherever they fall.
 
 use super::life::{Summary, live};
 use super::machine::Side;

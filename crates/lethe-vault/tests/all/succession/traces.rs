@@ -1,6 +1,6 @@
-//! What the watchers of both stores see: kind, size and **time** of every request, in virtual time, is the same whatever
-//! clients ask, as long as they ask as often. Levels are compared as well; leaves and slots are for the judge of the
-//! schemes' own tests. Ways to serve that are broken on purpose must be caught.
+//! The traces that the watchers of both stores see: kind, size and **time** of every request, in virtual time, are the
+//! same for all requests of clients, as long as they ask as often. Levels are compared as well; leaves and slots are
+//! for the judge of the schemes' own tests. Ways to serve that are broken on purpose must be caught.
 
 use super::doors::{Door, Serving};
 use crate::support::recorder::{Moment, Recorded, Recorder};
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_secs(3);
 const QUICK: Duration = Duration::from_millis(40);
 const SLOW: Duration = Duration::from_millis(300);
 
-/// What clients ask, as different as can be; as often in each.
+/// The requests of clients, as different as can be; as often in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mix {
     Reads,
@@ -84,7 +84,7 @@ fn vault_parameters() -> VaultParameters {
     }
 }
 
-/// What the watcher of a store has of it, and how many accesses there were.
+/// The trace that the watcher of a store has, and how many accesses there were.
 type Seen = (Vec<(Duration, Shape)>, u64);
 
 struct Side {
@@ -120,7 +120,7 @@ impl Side {
 
     fn seen(&self, vault: &Vault) -> Seen {
         let mut seen = shape(&ring(), &self.recorder.take_trace());
-        // What the clients see, the watcher does not.
+        // The watcher does not see what the clients see.
         seen.retain(|(_, shape)| {
             !matches!(
                 shape,
@@ -131,7 +131,8 @@ impl Side {
     }
 }
 
-/// Opens two vaults, at stores as far as `round_trips` say, and has `work` done with them. What both watchers saw.
+/// Opens two vaults, at stores as far as `round_trips` say, and has `work` done with them. Returns what both watchers
+/// saw.
 fn watched<T>(
     serving: Serving,
     round_trips: [Duration; 2],
@@ -140,7 +141,7 @@ fn watched<T>(
 ) -> ([Seen; 2], T) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
-        // What is drawn is secret: it follows from the seed, and differs between the vaults.
+        // The draws are secret: they follow from the seed, and differ between the vaults.
         let (old, new) = (Side::new(round_trips[0], seed).await, Side::new(round_trips[1], !seed - 9).await);
         old.recorder.opens(None);
         new.recorder.opens(None);
@@ -198,7 +199,7 @@ fn a_succession_whose_reads_skip_the_successor_is_caught() {
         reads[0] != writes[0] || reads[1] != writes[1]
     };
     assert!(parts(Serving::ReadsSkipTheSuccessor));
-    // The same of the test's own without the flaw: what is caught is the flaw.
+    // The same of the test's own without the flaw: the test catches the flaw.
     assert!(!parts(Serving::SoundOutside));
 }
 
@@ -282,7 +283,7 @@ fn clients_and_the_copier_take_turns() {
         futures::join!(filling, client).1
     };
     let batches = watched(Serving::Sound, [QUICK, QUICK], 11, work).1;
-    // The one that was under way, and no second one.
+    // This is the batch that was under way, and no second one.
     assert!(batches.iter().all(|batches| *batches <= 1), "{batches:?}");
     // Nor does the client keep the copier waiting.
     assert!(batches.len() as u64 <= 2 + BLOCKS / u64::from(MAX_BATCH), "{batches:?}");

@@ -13,7 +13,7 @@ impl Chance {
         Chance(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A seed for a stream of somebody else's, so that how much one draws does not shift what others draw.
+    /// A seed for another stream, so that how much one stream draws does not shift what others draw.
     pub fn seed(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -23,30 +23,30 @@ impl Chance {
         Chance::of(self.seed())
     }
 
-    /// Uniform in `0..bound`, but for a bias below 2^-32.
+    /// Draws uniformly in `0..bound`, but for a bias below 2^-32.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert_ne!(bound, 0, "there is nothing below 0");
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Uniform in a range.
+    /// Draws uniformly in a range.
     pub fn within(&mut self, range: RangeInclusive<u64>) -> u64 {
         range.start() + self.below(range.end() - range.start() + 1)
     }
 
-    /// Uniform in its logarithm, so that every order of magnitude is as likely as the others.
+    /// Draws uniformly in its logarithm, so that every order of magnitude is as likely as the others.
     pub fn magnitude(&mut self, range: RangeInclusive<u64>) -> u64 {
         let (least, most) = (*range.start() as f64, *range.end() as f64 + 1.0);
         let unit = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         ((least * (most / least).powf(unit)) as u64).clamp(*range.start(), *range.end())
     }
 
-    /// True so many times in a hundred.
+    /// Returns true so many times in a hundred.
     pub fn percent(&mut self, times: u64) -> bool {
         self.below(100) < times
     }
 
-    /// One of several.
+    /// An element of several, drawn.
     pub fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }

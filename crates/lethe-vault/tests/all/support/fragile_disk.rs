@@ -1,6 +1,6 @@
 //! A trusted disk in memory that can lose its power, fill up, and lie.
 //!
-//! It stands below redb, where a real disk stands: what was written is in a cache until it is synced, and a power loss
+//! It stands below redb, where a real disk stands: written bytes are in a cache until they are synced, and a power loss
 //! keeps any part of that, sector by sector, in any order.
 
 use super::chance::Chance;
@@ -11,7 +11,7 @@ use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// What a disk writes in one piece.
+/// The bytes that a disk writes in one piece.
 const SECTOR: usize = 512;
 
 /// A disk; clones are the same disk.
@@ -20,11 +20,11 @@ pub struct FragileDisk(Arc<Mutex<Platter>>);
 
 #[derive(Debug, Default)]
 struct Platter {
-    /// What a power loss leaves.
+    /// The bytes that a power loss leaves.
     durable: Vec<u8>,
-    /// What a reader sees.
+    /// The bytes that a reader sees.
     cached: Vec<u8>,
-    /// What tells the two apart, in order.
+    /// The changes that tell the two apart, in order.
     unsynced: Vec<Change>,
     /// Handles of earlier mounts are dead.
     mounts: u64,
@@ -50,7 +50,7 @@ enum Change {
 pub enum Crash {
     /// The process is killed: the cache survives.
     Kill,
-    /// The power fails: of what was not synced, anything may be there.
+    /// The power fails: any part of the unsynced bytes may be there.
     PowerLoss,
 }
 
@@ -64,7 +64,7 @@ impl FragileDisk {
         TrustedDisk::over(self.backend())
     }
 
-    /// The database itself, for who wants to spoil it; otherwise as [`mount`](Self::mount).
+    /// The database itself, for a test that wants to spoil it; otherwise as [`mount`](Self::mount).
     pub fn database(&self) -> Result<Database, DatabaseError> {
         Database::builder().create_with_backend(self.backend())
     }
@@ -76,12 +76,12 @@ impl FragileDisk {
         Mount { disk: self.clone(), mount: platter.mounts }
     }
 
-    /// From now on nothing that the mounted database does has any effect.
+    /// Unplugs the disk: from now on nothing that the mounted database does has any effect.
     pub fn unplug(&self) {
         self.platter().mounted = false;
     }
 
-    /// After [`unplug`](Self::unplug): what the crash leaves.
+    /// Leaves what the crash leaves, after [`unplug`](Self::unplug).
     pub fn crash(&self, how: Crash, chance: &mut Chance) {
         let mut platter = self.platter();
         assert!(!platter.mounted, "a crash ends the mount first");
@@ -113,7 +113,7 @@ impl FragileDisk {
         FragileDisk(Arc::new(Mutex::new(copy)))
     }
 
-    /// The power fails in the midst of the change after `changes` more of them.
+    /// Has the power fail in the midst of the change after `changes` more of them.
     pub fn fail_after(&self, changes: Option<u64>) {
         self.platter().power_left = changes;
     }
@@ -123,7 +123,7 @@ impl FragileDisk {
         self.platter().power_left == Some(0)
     }
 
-    /// The disk is full after `changes` more changes; `None` frees space.
+    /// Has the disk full after `changes` more changes; `None` frees space.
     pub fn fill_after(&self, changes: Option<u64>) {
         self.platter().space_left = changes;
     }
@@ -133,8 +133,8 @@ impl FragileDisk {
         self.platter().lies = true;
     }
 
-    /// A sync takes a while from now on, and longer for more bytes. Nobody else runs meanwhile. Under tokio's paused
-    /// time only.
+    /// Lets a sync take a while from now on, and longer for more bytes. No other task runs meanwhile. Under tokio's
+    /// paused time only.
     pub fn take_time(&self, sync: Duration, byte: Duration) {
         self.platter().sync_takes = Some((sync, byte));
     }
@@ -214,7 +214,7 @@ impl Mount {
 }
 
 impl Platter {
-    /// One change more; in the last one the power fails.
+    /// Counts a change; in the last one the power fails.
     fn spend(&mut self) -> Result<(), Error> {
         match &mut self.power_left {
             Some(left) => {
@@ -250,7 +250,7 @@ impl StorageBackend for Mount {
         let before = platter.power_left == Some(1) && platter.changes.is_multiple_of(2);
         let bytes: usize = platter.unsynced.iter().map(Change::bytes).sum();
         if let Some((sync, byte)) = platter.sync_takes {
-            // Its first poll sets the clock; what is left of it only gives way to others.
+            // Its first poll sets the clock; the rest of it only gives way to others.
             let _ = tokio::time::advance(sync + byte * bytes as u32).now_or_never();
         }
         if !before && !platter.lies {

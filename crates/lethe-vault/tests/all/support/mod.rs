@@ -1,4 +1,4 @@
-//! What the vault's tests share.
+//! The parts that the vault's tests share.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
 
 pub mod chance;

@@ -1,4 +1,4 @@
-//! What lies between a vault and its store: requests that take a while, overtake one another, and outlive their sender.
+//! The network between a vault and its store: requests take a while, overtake one another, and outlive their sender.
 
 use super::chance::Chance;
 use lethe_core::layout::Layout;
@@ -37,7 +37,7 @@ struct Message {
 }
 
 impl Wire {
-    /// Each way takes up to `slowest` milliseconds, now and then ten times that.
+    /// Makes a wire on which each way takes up to `slowest` milliseconds, now and then ten times that.
     pub fn new(slowest: u64, chance: Chance) -> Self {
         Wire(Rc::new(RefCell::new(Traffic { chance, slowest, under_way: Vec::new() })))
     }
@@ -48,7 +48,7 @@ impl Wire {
         Duration::from_millis(chance.within(0..=most))
     }
 
-    /// The sender is gone. Of what is under way, some never arrives; the rest still does, some of it much later.
+    /// Crashes the sender. Of the requests under way, some never arrive; the rest still do, some of them much later.
     pub fn crash(&self) {
         let Traffic { chance, under_way, .. } = &mut *self.0.borrow_mut();
         for message in under_way.drain(..) {

@@ -1,4 +1,4 @@
-//! Whoever watches the store and remembers each request, and kills its sender at a moment counted in requests.
+//! A watcher of the store that remembers each request, and kills its sender at a moment counted in requests.
 
 use super::fragile_disk::FragileDisk;
 use lethe_core::layout::Layout;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// What a store is asked for.
+/// A request to a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     Read(Vec<Place>),
@@ -28,7 +28,7 @@ pub enum Request {
     Sweep,
 }
 
-/// What happens, in order. All of it is public.
+/// An event, in order. All of it is public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// The vault begins to be opened, after this checkpoint on its disk.
@@ -49,14 +49,14 @@ pub enum Moment {
         checkpoint: u64,
     },
     Answered(usize),
-    /// The vault is dead. Of what was under way, some may still arrive.
+    /// The vault is dead. Some of the requests under way may still arrive.
     Dies,
 }
 
 /// A moment, and when it was in virtual time.
 pub type Timed = (Duration, Moment);
 
-/// Clones share what was seen.
+/// The recorder; clones share what was seen.
 #[derive(Clone)]
 pub struct Recorder {
     seen: Rc<RefCell<Seen>>,
@@ -111,12 +111,12 @@ impl Recorder {
         seen.note(moment);
     }
 
-    /// Whoever dies writes nothing more to this disk, not even until the others have their turn.
+    /// Unplugs this disk at a death: a dead vault writes nothing more to it, not even until the others have their turn.
     pub fn unplugs(&self, disk: &FragileDisk) {
         self.seen.borrow_mut().disk = Some(disk.clone());
     }
 
-    /// A vault begins to be opened; it dies with the request of this number, if it makes so many.
+    /// Notes that a vault begins to be opened; it dies with the request of this number, if it makes so many.
     pub fn opens(&self, dies_after: Option<u64>) {
         let mut seen = self.seen.borrow_mut();
         (seen.left, seen.is_dead) = (dies_after, false);
@@ -131,7 +131,7 @@ impl Recorder {
         seen.note(Moment::IsOpen);
     }
 
-    /// The vault is dead, or was closed.
+    /// Notes that the vault is dead, or was closed.
     pub fn is_gone(&self) {
         let mut seen = self.seen.borrow_mut();
         seen.note_status();
@@ -151,7 +151,7 @@ impl Recorder {
         std::mem::take(&mut self.seen.borrow_mut().trace)
     }
 
-    /// Whether a vault is being opened: none has told its checkpoint yet.
+    /// Whether a vault is being opened: it has not told its checkpoint yet.
     pub fn is_opening(&self) -> bool {
         self.seen.borrow().vault.is_none()
     }
@@ -202,7 +202,8 @@ impl Seen {
         self.trace.push((self.begin.elapsed(), moment));
     }
 
-    /// The vault publishes what it has begun and where it stands before any request that follows from it.
+    /// Notes the status: the vault publishes what it has begun and where it stands before any request that follows from
+    /// it.
     fn note_status(&mut self) {
         let Some(status) = self.vault.as_ref().map(Vault::status) else { return };
         self.checkpoint = status.checkpoint;

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub enum Shape {
     /// The number of a read, and the level of every slot.
     Reads(usize, Vec<Level>),
-    /// Everything else shows nothing else.
+    /// Any other moment shows nothing else.
     Other(Moment),
 }
 

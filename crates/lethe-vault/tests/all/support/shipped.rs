@@ -1,4 +1,4 @@
-//! What a shipped checkpoint says, read as the owner of the key can.
+//! The contents of a shipped checkpoint, read as the owner of the key can.
 
 use super::master;
 use borsh::BorshDeserialize;
