@@ -3,8 +3,8 @@
 /// Blocks that there are.
 pub(crate) const BLOCKS: u64 = 1024;
 
-/// A folder is read through; one document is opened again and again; a few files are worked on in turn; an archive is
-/// searched; the first folder is read through again.
+/// The reads of a day. A folder is read through; a document is opened again and again; a few files are worked on in
+/// turn; an archive is searched; the first folder is read through again.
 pub(crate) fn of_a_working_day() -> Vec<u64> {
     let mut reads: Vec<u64> = (120..200).collect();
     for hour in 0..12 {

@@ -23,7 +23,8 @@ const BLOCK_BYTES: usize = 64;
 /// The picture is the same at each run.
 const SEED: u64 = 1;
 
-/// Block `n` is the sealed object `object-n`: what most encrypting clients do. Returns which object each request named.
+/// Reads each block `n` from a sealed object `object-n`, as most encrypting clients do. Returns which object each
+/// request named.
 pub(crate) fn encrypted_objects(reads: &[u64]) -> Result<Vec<u64>, Box<dyn Error>> {
     let mut random = ChaCha20Rng::seed_from_u64(SEED);
     let master = MasterKey::draw(&mut random);
@@ -69,7 +70,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// In how many places of the store something was read on line.
+    /// The number of places of the store where something was read on line.
     pub(crate) fn places(&self) -> usize {
         let places: BTreeSet<u64> =
             self.accesses.iter().flat_map(|access| &access.on_line).copied().collect();

@@ -30,7 +30,7 @@ pub enum Toolchain {
 }
 
 impl Toolchain {
-    /// The one that this machine has.
+    /// The toolchain that this machine has.
     pub fn find() -> Option<Self> {
         if pinned_has(RISCV) && pinned_has(WASM) {
             return Some(Toolchain::Pinned);
@@ -53,7 +53,7 @@ impl Toolchain {
             cargo.arg("-Zbuild-std=core,alloc").env("RUSTC_BOOTSTRAP", "1").env("RUSTC", DISTRIBUTION_RUSTC);
             cargo.env_remove(LIBRARIES);
         }
-        // Neither debug information nor optimisation between crates is what is looked at.
+        // Debug information and optimisation between crates are not looked at.
         cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "false").env("CARGO_PROFILE_RELEASE_LTO", "false");
         cargo
     }

@@ -37,7 +37,7 @@ struct Missing {
 pub enum Consent {
     /// Without a question.
     Given,
-    /// After a question, if somebody is there to answer it.
+    /// After a question, if there is a person to answer it.
     Asked,
 }
 
@@ -83,7 +83,7 @@ fn agreed(packages: &[&str], consent: Consent) -> Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// By rustup, which may be there and not be able to.
+/// Adds the targets by rustup, which may be there and not be able to.
 fn add_targets() -> bool {
     succeeds(command("rustup").args(["target", "add"]).args(FREESTANDING)) && Toolchain::find().is_some()
 }

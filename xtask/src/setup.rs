@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Everything that is fetched stands here, and nowhere else.
+/// The folder of everything that is fetched, which stands nowhere else.
 const TEST_ENV: &str = ".test-env";
 
 /// The S3 server that plays the untrusted side.
@@ -97,7 +97,7 @@ pub fn rclone() -> Result<()> {
     run(command("dpkg-deb").arg("--extract").arg(package).arg(Path::new(TEST_ENV).join("rclone")))
 }
 
-/// Where [`rclone`] puts it.
+/// The place where [`rclone`] puts it.
 pub fn fetched_rclone() -> PathBuf {
     Path::new(TEST_ENV).join("rclone/usr/bin/rclone")
 }

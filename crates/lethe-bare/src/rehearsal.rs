@@ -42,7 +42,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// All of them.
+    /// The schemes, all of them.
     pub const ALL: [Scheme; 4] = [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager, Scheme::Path];
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct Core {
 #[repr(align(128))]
 struct Lines<T>(T);
 
-/// Written by the caller.
+/// The part that the caller writes.
 struct Offer {
     /// Written by the caller that has taken the pool, while no part is offered; read by a thread that holds a part.
     job: UnsafeCell<Job>,
@@ -61,7 +61,7 @@ struct Offer {
     taken: AtomicBool,
 }
 
-/// Read by all, and hardly ever written.
+/// The part that all read, and that is hardly ever written.
 struct Seldom {
     /// A part of the job panicked.
     panicked: AtomicBool,

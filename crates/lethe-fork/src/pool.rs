@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Dropping it ends its threads.
 pub struct Pool {
     core: Arc<Core>,
-    /// Those of lanes 1, 2, …
+    /// The threads of lanes 1, 2, …
     threads: Vec<Thread>,
     handles: Vec<JoinHandle<()>>,
 }
@@ -31,7 +31,8 @@ impl Pool {
         Pool::with_start(lanes, patience, |_| ())
     }
 
-    /// As [`new`](Self::new), where each thread calls `start(lane)` first: to bind itself to a processor, say.
+    /// A pool as [`new`](Self::new) makes it, where each thread calls `start(lane)` first: to bind itself to a
+    /// processor, say.
     ///
     /// # Errors
     /// When the system gives no thread.

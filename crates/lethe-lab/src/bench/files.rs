@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// How the bench is run.
 #[derive(Clone, Debug)]
 pub struct FilesOptions {
-    /// Which vault.
+    /// The vault.
     pub vault: VaultOptions,
     /// Accesses of one call; each call is made when the one before is answered.
     pub together: usize,

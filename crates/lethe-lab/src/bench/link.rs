@@ -1,5 +1,5 @@
-//! A vault behind a link, beside plain objects behind the same: what many clients get through it together, and how
-//! long a lone one waits.
+//! A vault behind a link, beside plain objects behind the same: the throughput of many clients together, and the
+//! latency of a lone one.
 //!
 //! The store beneath is memory, so that the link is what is slow; the trusted disk is a real one, and synced. Every
 //! block is written, and a round of evictions passed, before the link is put in.
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// How the bench is run.
 #[derive(Clone, Debug)]
 pub struct LinkOptions {
-    /// Which vault.
+    /// The vault.
     pub vault: VaultOptions,
     /// The link.
     pub speed: LinkSpeed,

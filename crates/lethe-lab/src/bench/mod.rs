@@ -7,7 +7,7 @@
 //! | [`link`] | throughput and latency of a vault over a link | the same reads with no ORAM |
 //! | [`gateway`] | puts and gets of many clients over HTTP and a link | the same server with no ORAM |
 //!
-//! Rates are medians over repetitions, in which what is measured and its baselines take turns: a machine that is busy
+//! Rates are medians over repetitions, in which a measured subject and its baselines take turns: a machine that is busy
 //! with something else slows all of them.
 
 pub mod files;

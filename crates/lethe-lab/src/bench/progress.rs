@@ -1,6 +1,6 @@
 //! How far a bench is.
 
-/// Told how far a bench is. Calls are rare: they take no time from what is measured.
+/// A listener that is told how far a bench is. Calls are rare: they take no time from the measurement.
 pub trait Progress {
     /// `done` of `all` steps of `what` are done.
     fn at(&self, what: &str, done: u64, all: u64);

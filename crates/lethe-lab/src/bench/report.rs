@@ -10,9 +10,9 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
-    /// Not below this.
+    /// A figure that is not below this.
     AtLeast(f64),
-    /// Not above this.
+    /// A figure that is not above this.
     AtMost(f64),
 }
 
@@ -33,14 +33,14 @@ pub struct TrustedMemory {
     pub stash_and_top: u64,
     /// The position map; 0 if there is none.
     pub position_map: u64,
-    /// Which slots hold what, where a scheme keeps that on the trusted side.
+    /// The record of which slots hold which blocks, where a scheme keeps that on the trusted side.
     pub metadata: u64,
     /// The newest version of each bucket.
     pub versions: u64,
 }
 
 impl TrustedMemory {
-    /// All of it.
+    /// The sum of all.
     pub fn total(&self) -> u64 {
         self.stash_and_top + self.position_map + self.metadata + self.versions
     }
@@ -51,7 +51,7 @@ impl TrustedMemory {
 pub struct Row {
     /// The measured quantity.
     pub figure: String,
-    /// In what.
+    /// The unit of the figure.
     pub unit: &'static str,
     /// The measurements.
     pub sample: Sample,
@@ -102,7 +102,7 @@ impl fmt::Display for Grid {
 /// The findings of a bench.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Which bench.
+    /// The name of the bench.
     pub bench: String,
     /// The setup that was run and its parameters: names and values.
     pub setup: Vec<(String, String)>,

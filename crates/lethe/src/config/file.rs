@@ -91,7 +91,7 @@ impl Config {
         names.iter().find(|name| given.contains(name)).map(|name| self.origins.name(*name))
     }
 
-    /// Lays the flags of a command over this configuration: what they give wins.
+    /// Lays the flags of a command over this configuration: the values that they give win.
     #[must_use]
     pub fn overlaid(self, flags: Config) -> Config {
         let flags = Config { key: flags.key.of_flags(), ..flags };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Why a configuration file was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It is not there, or this user may not read it.
+    /// The file is not there, or this user may not read it.
     #[error("{} cannot be read: {error}", file.display())]
     Unreadable {
         /// The file.
@@ -14,12 +14,12 @@ pub enum ConfigError {
         /// The system's message.
         error: std::io::Error,
     },
-    /// It holds what it should not.
+    /// The file holds a wrong key or value.
     #[error("{}, line {line}: {what}", file.display())]
     Wrong {
         /// The file.
         file: PathBuf,
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
         /// The mistake, and its key.
         what: String,

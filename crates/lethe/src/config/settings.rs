@@ -56,7 +56,7 @@ pub struct Settings {
 /// The ORAM algorithm and its parameters; the scheme chooses those that are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemeSettings {
-    /// Which one.
+    /// The algorithm.
     pub scheme: Scheme,
     /// Slots for real blocks in a bucket.
     pub z: Option<u32>,

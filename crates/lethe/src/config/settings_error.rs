@@ -13,7 +13,7 @@ pub enum SettingsError {
     NoStore {
         /// The flag, or the key and its file, that it came from or should.
         name: String,
-        /// Where it was looked for.
+        /// The place where it was looked for.
         path: String,
         /// Whether it was named.
         named: bool,

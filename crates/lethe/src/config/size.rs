@@ -12,7 +12,7 @@ use std::str::FromStr;
 #[serde(try_from = "Written")]
 pub struct Size(pub u64);
 
-/// As a number of bytes.
+/// The size as a number of bytes.
 impl Serialize for Size {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)

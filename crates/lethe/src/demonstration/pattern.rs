@@ -11,7 +11,7 @@ use rand_core::{OsRng, RngCore, TryRngCore};
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Where the objects are.
+/// The container of the objects.
 pub const CONTAINER: &str = "demonstration";
 /// How many there are. Together they fill three quarters of the vault.
 pub const OBJECTS: u64 = 48;
@@ -72,7 +72,7 @@ pub async fn read_on<D: Device>(gateway: Gateway<D>, pattern: Pattern) {
     }
 }
 
-/// Which object is read at this step.
+/// The object that is read at this step.
 fn nth(step: u64) -> u64 {
     let step = step % (OBJECTS + HOT);
     if step < OBJECTS { step } else { OBJECTS / 4 }

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 pub struct Oblivious(Arc<AtomicBool>);
 
 impl Oblivious {
-    /// It is on.
+    /// The switch, turned on.
     pub fn on() -> Self {
         Oblivious(Arc::new(AtomicBool::new(true)))
     }

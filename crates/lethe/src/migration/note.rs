@@ -51,7 +51,7 @@ struct Location {
 }
 
 impl Whereabouts {
-    /// Where these settings say that the vault is.
+    /// The place where these settings say that the vault is.
     ///
     /// # Errors
     /// There is no current folder that a relative path could begin at.
@@ -248,7 +248,7 @@ pub(super) fn is_not_there(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// In one step, for its owner alone, and durable.
+/// Writes the note in one step, for its owner alone, and durable.
 fn write(file: &Path, note: &Note) -> Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let work = || -> Result<()> {

@@ -22,7 +22,7 @@ pub struct VaultSummary {
     pub capacity: Size,
     /// Bytes of a block.
     pub block_size: Size,
-    /// Where the untrusted side is.
+    /// The place of the untrusted side.
     pub store: String,
     /// The most bytes that the provider stores for it.
     pub stored: Size,
@@ -87,18 +87,18 @@ impl VaultSummary {
     }
 }
 
-/// Where a gateway listens.
+/// The addresses that a gateway listens on.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses<'a> {
     /// Whether clients must speak TLS.
     pub tls: bool,
-    /// For clients of S3.
+    /// The address for clients of S3.
     pub s3: SocketAddr,
-    /// For clients of Swift, if they may come.
+    /// The address for clients of Swift, if they may come.
     pub swift: Option<SocketAddr>,
     /// The address that clients of Swift use, if it is another one.
     pub swift_url: Option<&'a str>,
-    /// For health and metrics.
+    /// The address for health and metrics.
     pub admin: SocketAddr,
 }
 

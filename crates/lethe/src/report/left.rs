@@ -38,7 +38,7 @@ pub struct Report {
     #[serde(default)]
     successor: Option<SuccessorFigures>,
     objects: Option<Objects>,
-    /// Since the vault was made.
+    /// The usage of the store since the vault was made.
     usage: Usage,
     vault: VaultSummary,
 }
@@ -56,7 +56,7 @@ pub fn asked(usage: &Usage) -> String {
 /// How far a vault's successor is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuccessorFigures {
-    /// Where its store is.
+    /// The place of its store.
     pub store: String,
     /// Blocks that it has.
     pub blocks: u64,

@@ -29,7 +29,7 @@ impl Shown {
     /// The list prices that are shown if no others were asked for.
     const DEFAULT: &'static str = "s3-standard";
 
-    /// Those that were asked for, or the default.
+    /// The prices that were asked for, or the default.
     pub fn or_default(asked: Option<Prices>) -> Self {
         let by_default = asked.is_none();
         let shipped =
@@ -43,11 +43,11 @@ impl Shown {
     }
 }
 
-/// Everything that the page shows comes from here.
+/// The sources of everything that the page shows.
 pub struct Sources {
     /// The vault.
     pub vault: Vault,
-    /// Its store's.
+    /// The requests to its store.
     pub provider: Provider,
     /// The requests of the applications.
     pub asked: Asked,

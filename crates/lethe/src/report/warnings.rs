@@ -41,7 +41,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// For a vault with these parameters, over a store of this kind.
+    /// A watch for a vault with these parameters, over a store of this kind.
     pub fn new(parameters: &VaultParameters, versioning: Versioning) -> Self {
         let stash_bound = parameters.scheme.stash_bound();
         let usual = TrustedMemory::of(parameters).resting_blocks;

@@ -6,7 +6,7 @@
 /// Sets its bounds. To be called while there is one thread.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn bound() {
-    /// As many as threads that allocate at a time on a small machine.
+    /// The number of arenas: as many as threads that allocate at a time on a small machine.
     const ARENAS: libc::c_int = 2;
     /// A batch of blocks stays within an arena, a checkpoint goes back to the system when it is freed.
     const OWN_MAPPING_BYTES: libc::c_int = 1 << 20;

@@ -19,7 +19,7 @@ pub struct Interrupted;
 pub struct Interrupts {
     interrupt: Signal,
     terminate: Signal,
-    /// Unless the process was started to live on, as `nohup` does.
+    /// The end of the terminal, unless the process was started to live on, as with `nohup`.
     hang_up: Option<Signal>,
     /// Whether one came that has not been answered yet. The streams above would lose one that comes while they are made.
     came: Arc<AtomicBool>,

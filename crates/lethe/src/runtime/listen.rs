@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 /// Why an address cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Another program has it.
+    /// Another program has the address.
     #[error("{name} is {address}, which is in use by another program: stop it, or choose another address")]
     Taken {
         /// The address.
@@ -14,7 +14,7 @@ pub enum ListenError {
         /// The flag, or the key and its file, that it came from.
         name: String,
     },
-    /// It is not this machine's, or this user may not have it.
+    /// The address is not this machine's, or this user may not have it.
     #[error("{name} is {address}, which cannot be listened on ({error}): choose an address of this machine")]
     Impossible {
         /// The address.

@@ -8,13 +8,13 @@ pub(crate) const MOST_PASSWORD_BYTES: u64 = 4096;
 /// Why a user cannot be added or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
-    /// There is one of this name.
+    /// There is a user of this name.
     #[error("{0} is there already: `lethe user password` and `lethe user keys` change a user")]
     There(String),
-    /// There is none of this name.
+    /// There is no user of this name.
     #[error("there is no user {0}: `lethe user list` names all")]
     Missing(String),
-    /// It is the only one.
+    /// The user is the only one.
     #[error("{0} is the only user: add another one first, or nobody could use the vault")]
     Last(String),
     /// The user has no such key.

@@ -50,15 +50,15 @@ pub enum UsersFileError {
     Garbled {
         /// The file.
         file: PathBuf,
-        /// Where it stops making sense, if that is known.
+        /// The line where it stops making sense, if that is known.
         line: Option<usize>,
     },
-    /// A user in it cannot be one.
+    /// A user in it is not valid.
     #[error("user number {number} in {} cannot be used: {why}", file.display())]
     User {
         /// The file.
         file: PathBuf,
-        /// Which one, from 1.
+        /// The number of the user, from 1.
         number: usize,
         /// The mistake in it.
         why: BadUser,
@@ -68,7 +68,7 @@ pub enum UsersFileError {
     Together {
         /// The file.
         file: PathBuf,
-        /// Which ones.
+        /// The contradiction, with its users.
         error: UsersError,
     },
     /// Other users of the machine can read the file.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Paths that were not there before, the outer ones first. Everything else is somebody's and stays.
+/// Paths that were not there before, the outer ones first. Every other path has another owner and stays.
 #[derive(Debug, Default)]
 pub struct Made {
     folders: Vec<PathBuf>,
@@ -12,7 +12,7 @@ pub struct Made {
 }
 
 impl Made {
-    /// Nothing yet.
+    /// A list with nothing in it yet.
     pub fn new() -> Self {
         Made::default()
     }

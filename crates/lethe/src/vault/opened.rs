@@ -28,7 +28,7 @@ pub struct Opened {
     pub parameters: VaultParameters,
     /// Whether it was made just now.
     pub fresh: bool,
-    /// It, for the gateway.
+    /// The vault, for the gateway.
     pub device: VaultDevice,
     /// The requests to its store.
     pub meter: MeterReader,
@@ -50,7 +50,7 @@ pub struct Following {
     pub copier: Copier,
     /// The requests to its store.
     pub meter: MeterReader,
-    /// Where its store is.
+    /// The place of its store.
     pub store: String,
     /// The line that serves it once it has taken over.
     pub line: String,

@@ -1,4 +1,4 @@
-//! From settings to the parameters of a vault, and from those to what its owner wants to know.
+//! The way from settings to the parameters of a vault, and from those to the summary for its owner.
 
 use crate::config::interval::Interval;
 use crate::config::names::{
@@ -144,7 +144,7 @@ pub fn refuse_contradictions(
     if differing.is_empty() { Ok(()) } else { Err(SettingsError::OtherShape(differing.join(", "))) }
 }
 
-/// Which scheme these parameters are of.
+/// The scheme that these parameters are of.
 pub fn scheme_of(parameters: &SchemeParameters) -> Scheme {
     match parameters {
         SchemeParameters::Ring(_) => Scheme::Ring,

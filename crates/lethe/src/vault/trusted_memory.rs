@@ -12,8 +12,8 @@ const LEAST_GROWTH: u64 = 32;
 /// Bytes of trusted memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrustedMemory {
-    /// As a rule, once the vault is full and at work: the maps, the stash with the tree top at its mean, a batch, and
-    /// what an eviction has read.
+    /// The usual bytes, once the vault is full and at work: the maps, the stash with the tree top at its mean, a batch,
+    /// and the blocks that an eviction has read.
     pub usual: u64,
     /// Blocks in the stash as a rule when nothing is in flight.
     pub resting_blocks: u64,
@@ -23,7 +23,7 @@ pub struct TrustedMemory {
 }
 
 impl TrustedMemory {
-    /// That of a vault with these parameters.
+    /// The trusted memory of a vault with these parameters.
     pub fn of(parameters: &VaultParameters) -> Self {
         let scheme = &parameters.scheme;
         let entry = u64::from(scheme.block_bytes()) + ENTRY;

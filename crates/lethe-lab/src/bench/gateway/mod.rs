@@ -32,7 +32,7 @@ use tokio::task::JoinHandle;
 /// How the bench is run.
 #[derive(Clone, Debug)]
 pub struct GatewayOptions {
-    /// Which vault. It is written to wholly before anything is measured.
+    /// The vault. It is written to wholly before anything is measured.
     pub vault: VaultOptions,
     /// The link.
     pub speed: LinkSpeed,

@@ -31,7 +31,7 @@ pub(super) struct PlainDevice {
 }
 
 impl PlainDevice {
-    /// As many blocks as the vault has, sealed with the same cipher, behind a link as fast.
+    /// A device of as many blocks as the vault has, sealed with the same cipher, behind a link as fast.
     pub(super) fn new(options: &VaultOptions, speed: LinkSpeed, folder: &Path) -> Result<Self, BenchError> {
         let rows = Database::create(folder.join("plain.redb")).map_err(BenchError::failed)?;
         Ok(PlainDevice {

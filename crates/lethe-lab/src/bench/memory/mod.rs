@@ -21,7 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 use subject::{Subject, path_over_sealed_memory, ring_over_sealed_memory};
 
-/// Which scheme is measured.
+/// The scheme that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryScheme {
     /// Path ORAM, a bucket sealed as one slot.
@@ -37,7 +37,7 @@ pub struct MemoryOptions {
     pub capacity: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// Which scheme.
+    /// The scheme.
     pub scheme: MemoryScheme,
     /// Ring ORAM's A; the cheapest one in bytes if nothing is said.
     pub eviction_rate: Option<u32>,

@@ -60,7 +60,7 @@ pub(super) struct CountedDisk {
 }
 
 impl CountedDisk {
-    /// Opens or makes the file; what passes is added to `counts`.
+    /// Opens or makes the file; its traffic is added to `counts`.
     pub(super) fn open(path: &Path, counts: &DiskReader) -> Result<Self, BenchError> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = FileBackend::new(file.map_err(BenchError::failed)?).map_err(BenchError::failed)?;

@@ -9,15 +9,15 @@ pub(super) struct Counted {
     pub(super) faults: u64,
     pub(super) evictions: u64,
     pub(super) soft_faults: u64,
-    /// From the first moment that counts to the last.
+    /// The time from the first moment that counts to the last.
     pub(super) elapsed: Duration,
     /// Time in faults.
     pub(super) total: Duration,
-    /// Of it, moving pages in and out of the program's sight.
+    /// The part of it that moves pages in and out of the program's sight.
     pub(super) frames: Duration,
-    /// Of it, writing victims through the scheme.
+    /// The part of it that writes victims through the scheme.
     pub(super) write: Duration,
-    /// Of it, reading pages through the scheme.
+    /// The part of it that reads pages through the scheme.
     pub(super) read: Duration,
     /// Time in off-line work, beside the program.
     pub(super) idle: Duration,
@@ -85,7 +85,7 @@ impl Left {
     }
 }
 
-/// As the preloaded library lays it out: a state, the figures, a name.
+/// The bytes of the board that the preloaded library lays out: a state, the figures, a name.
 pub(super) const BOARD_BYTES: usize = 8 * (1 + FIGURES) + NAME_BYTES;
 const FIGURES: usize = 18;
 const NAME_BYTES: usize = 64;

@@ -1,4 +1,4 @@
-//! Where the library is that is preloaded into the program.
+//! The place of the library that is preloaded into the program.
 
 use anyhow::{Result, bail};
 use object::{Object, ObjectSymbol};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "liblethe_preload.so";
 
-/// As `LD_PRELOAD` takes it: before what is preloaded already.
+/// The value of `LD_PRELOAD`: the library before those that are preloaded already.
 pub(super) fn before_others(library: &Path) -> OsString {
     let mut preloaded = library.as_os_str().to_owned();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
@@ -17,7 +17,8 @@ pub(super) fn before_others(library: &Path) -> OsString {
     preloaded
 }
 
-/// As [`find`], once it is sure that what was named is the library: before any program is started.
+/// Finds the library as [`find`] does, but first makes sure that the named file is the library: before any program is
+/// started.
 pub(super) fn check(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(named) = named.filter(|named| !is_ours(named)) {
         bail!("{} is not Lethe's library: a program would run unpaged. It is called {NAME}", named.display());

@@ -126,7 +126,7 @@ impl Paging {
         }
     }
 
-    /// As the preloaded library reads them.
+    /// The options as the preloaded library reads them.
     fn options(&self) -> String {
         let Paging { resident, untrusted, scheme, k, cipher, .. } = self;
         let untrusted = untrusted.0;
@@ -164,9 +164,9 @@ pub(super) struct Paged {
 /// How it ended.
 pub(super) struct Ended {
     pub(super) status: ExitStatus,
-    /// From its start to its end.
+    /// The time from its start to its end.
     pub(super) took: Duration,
-    /// Nothing of a program that was not begun, of which it was said why.
+    /// The counts; nothing of a program that was not begun, for which the reason was said.
     pub(super) counted: Option<(Counted, How)>,
 }
 

@@ -15,10 +15,10 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// How long it may take to end. Its answers are there at once: who still holds a connection only holds it.
+/// How long it may take to end. Its answers are there at once: a client that still holds a connection only holds it.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Its server.
+/// The administrative server.
 pub(super) struct Administration {
     serving: JoinHandle<std::io::Result<()>>,
 }

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 
 /// See the module.
 pub(super) struct Ready {
-    /// With the store and the key that the vault has now.
+    /// The settings, with the store and the key that the vault has now.
     pub(super) settings: Settings,
     pub(super) device: VaultDevice,
     pub(super) parameters: VaultParameters,

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How often they are left.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Where the figures come from.
+/// The sources of the figures.
 pub(super) struct Status<D, S> {
     pub(super) settings: Settings,
     pub(super) summary: VaultSummary,

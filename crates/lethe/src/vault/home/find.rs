@@ -23,7 +23,7 @@ impl Home<'_> {
     /// Finds the vault and its key. Nothing is touched.
     ///
     /// # Errors
-    /// There is none; what was `asked` for contradicts it; disk, key or store fail.
+    /// There is none; the options in `asked` contradict it; disk, key or store fail.
     pub async fn find(&self, asked: &VaultConfig) -> Result<Opening> {
         let (disk, master) = self.disk_and_key()?;
         self.find_with(disk, master, asked).await

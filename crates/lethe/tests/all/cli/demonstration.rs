@@ -1,4 +1,4 @@
-//! `lethe serve --demonstration`: what its switch shows, and that it never touches what is the user's.
+//! `lethe serve --demonstration`: the effect of its switch, and that it touches nothing of the user's.
 
 use super::desk::Desk;
 use super::served::{Cells, Served};

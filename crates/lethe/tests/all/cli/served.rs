@@ -154,7 +154,7 @@ impl Drop for Served {
 }
 
 impl Cells {
-    /// Those of a row such as `/seen/whole`.
+    /// The cells of a row such as `/seen/whole`.
     pub(crate) fn of(told: &Value, row: &str) -> Self {
         let row = told.pointer(row).expect("a row");
         let cells = |name: &str| serde_json::from_value(row[name].clone()).expect("numbers");

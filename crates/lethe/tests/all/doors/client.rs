@@ -9,10 +9,10 @@ use tokio::net::TcpStream;
 pub const ACCESS_KEY: &str = "LTHE";
 pub const SECRET: &str = "secret";
 pub const PASSWORD: &str = "password";
-/// All keys are in it.
+/// The container of all keys.
 pub const CONTAINER: &str = "both";
 
-/// Which protocol.
+/// The protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     S3,
@@ -23,7 +23,7 @@ impl Door {
     pub const BOTH: [Door; 2] = [Door::S3, Door::Swift];
 }
 
-/// Where the doors are, and a token for the second.
+/// The addresses of the doors, and a token for the second.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub s3: SocketAddr,

@@ -116,18 +116,18 @@ async fn ask(client: &Client, model: &mut Model, step: &Step) -> Result<(), Cut>
     Ok(())
 }
 
-/// A change is asked for: from now on either state is possible.
+/// Notes that a change is asked for: from now on either state is possible.
 fn attempt(model: &mut Model, key: &'static str, state: Option<Vec<u8>>) {
     model.entry(key).or_default().push(state);
 }
 
-/// It was acknowledged: the newest state is the only one.
+/// Notes that a change was acknowledged: the newest state is the only one.
 fn succeed(model: &mut Model, key: &str) {
     let states = model.get_mut(key).expect("it was attempted");
     states.drain(..states.len() - 1);
 }
 
-/// After a death: each key is in one of its possible states, and both doors agree on which.
+/// Checks after a death that each key is in one of its possible states, and that both doors agree on which.
 async fn settle(client: &Client, model: &mut Model) -> Result<(), Cut> {
     for (key, states) in model.iter_mut() {
         for door in Door::BOTH {

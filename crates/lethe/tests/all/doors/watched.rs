@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 const VOLUMES: [usize; 6] = [1, 3, MAX_BATCH, 2, 9, 2 * MAX_BATCH];
 /// Requests of a mix.
 const REQUESTS: usize = 240;
-/// After each of them, so that evictions end before the next one.
+/// The pause after each of them, so that evictions end before the next one.
 const PAUSE: Duration = Duration::from_secs(2);
 
 const TURN: Duration = Duration::from_millis(800);
@@ -81,7 +81,7 @@ async fn ask(client: &Client, mix: Mix, nth: usize, chance: &mut Chance) {
     assert!((200..300).contains(&status), "{status}");
 }
 
-/// In virtual time.
+/// Runs work in virtual time.
 fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime"), work)
@@ -146,7 +146,7 @@ fn leaves(trace: &[Timed]) -> Vec<u64> {
     tally(1 << ring_parameters().leaf_level.0, leaves.map(|bucket| bucket.0 as usize - first))
 }
 
-/// Where two lists part.
+/// The place where two lists part.
 fn parting<T: PartialEq + std::fmt::Debug>(one: &[T], other: &[T]) -> Option<String> {
     let at = (0..one.len().max(other.len())).find(|&at| one.get(at) != other.get(at))?;
     Some(format!("moment {at}: {:?} and {:?}", one.get(at), other.get(at)))

@@ -27,7 +27,7 @@ pub const BLOCK: usize = 128;
 pub const MAX_BATCH: usize = 4;
 pub const CAPACITY: u64 = 256;
 
-/// A small tree with so many slots that no bucket is ever read too often: what an access shows follows from how many
+/// A small tree with so many slots that no bucket is ever read too often: the trace of an access follows from how many
 /// there were before it.
 pub fn ring_parameters() -> RingParameters {
     RingParameters {
@@ -58,7 +58,7 @@ fn parameters() -> VaultParameters {
 /// How a vault is served.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Manner {
-    /// From a request of the store to its answer.
+    /// The time from a request of the store to its answer.
     pub round_trip: Duration,
     pub turn: Option<Duration>,
     /// With a device that remembers.

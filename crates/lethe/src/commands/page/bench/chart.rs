@@ -24,14 +24,14 @@ pub(super) struct Group {
 pub(super) struct Series {
     pub(super) name: String,
     pub(super) colour: &'static str,
-    /// Of the colour, from 0 to 1.
+    /// The strength of the colour, from 0 to 1.
     pub(super) strength: f64,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Bar {
     pub(super) ratio: f64,
-    /// From where to where its spread is drawn.
+    /// The ends between which its spread is drawn.
     pub(super) spread: Option<(f64, f64)>,
 }
 
@@ -39,13 +39,13 @@ const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 48.0;
 const TOP: f64 = 62.0;
-/// Between two groups, in bars.
+/// The gap between two groups, in bars.
 const GAP: f64 = 1.5;
 const LEGEND_LINE: f64 = 20.0;
 const LEGEND_COLUMN: f64 = 230.0;
 
 impl Chart {
-    /// As SVG. Its colours stand out on light and on dark ground.
+    /// The chart as SVG. Its colours stand out on light and on dark ground.
     pub(super) fn svg(&self) -> String {
         let bottom = TOP + HEIGHT;
         let legend_columns = (WIDTH / LEGEND_COLUMN).floor();

@@ -17,7 +17,7 @@ const UNTRUSTED: Size = Size(64 << 20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Configuration {
     pub(super) scheme: Scheme,
-    /// Of schemes that have one.
+    /// The K of schemes that have one.
     pub(super) k: Option<u64>,
 }
 

@@ -41,19 +41,19 @@ impl Spread {
 /// Where the time of a fault goes, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Parts {
-    /// From fault to fault: all but what is done beside.
+    /// The time from fault to fault: all but the work done beside.
     pub(super) all: f64,
-    /// In ciphers, in the program's own process.
+    /// The time in ciphers, in the program's own process.
     pub(super) crypto: f64,
-    /// Copying sealed pages, in the program's own process.
+    /// The copies of sealed pages, in the program's own process.
     pub(super) copying: f64,
-    /// Moving pages in and out of the program's sight.
+    /// The moves of pages in and out of the program's sight.
     pub(super) moving: f64,
-    /// Getting into the fault path and back, and waiting for off-line work.
+    /// The time to get into the fault path and back, and to wait for off-line work.
     pub(super) trap: f64,
     /// The program's own computation.
     pub(super) program: f64,
-    /// Between the faults, in the program's own process; its ciphers and copies count above too.
+    /// The work between the faults, in the program's own process; its ciphers and copies count above too.
     pub(super) off_line: f64,
     /// Ciphers and copies of the second process.
     pub(super) beside: f64,
@@ -80,30 +80,30 @@ impl Parts {
 /// A program in one configuration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figure {
-    /// Against plain of the same round.
+    /// The slowdown against plain of the same round.
     pub(super) slowdown: Spread,
-    /// From fault to fault, in microseconds.
+    /// The time from fault to fault, in microseconds.
     pub(super) micros: Spread,
-    /// In the fault path, in microseconds a fault: the median.
+    /// The time in the fault path, in microseconds a fault: the median.
     pub(super) in_faults_micros: f64,
     pub(super) threads: u64,
-    /// That were measured in each round, over all runs of the program.
+    /// The faults that were measured in each round, over all runs of the program.
     pub(super) faults: u64,
     pub(super) parts: Option<Parts>,
 }
 
-/// All of it for one configuration.
+/// The figures of one configuration.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) configuration: Configuration,
-    /// In the order of [`PROGRAMS`].
+    /// The programs' figures, in the order of [`PROGRAMS`].
     pub(super) programs: Vec<Figure>,
     /// The geometric means over the programs.
     pub(super) slowdown: Spread,
     pub(super) micros: Spread,
 }
 
-/// All configurations in one setting.
+/// The figures of all configurations in one setting.
 #[derive(Clone, Debug)]
 pub(super) struct Figures {
     pub(super) setting: Setting,
@@ -114,7 +114,7 @@ pub(super) struct Figures {
 /// The figures that say where the time goes.
 pub(super) struct Metered {
     pub(super) rounds: Rounds,
-    /// Of each program: its own computation between two faults.
+    /// The own computation of each program between two faults.
     pub(super) own_micros: Vec<f64>,
 }
 

@@ -12,21 +12,21 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Measured {
     pub(super) faults: u64,
-    /// From the first of them to the last, with what the program did meanwhile.
+    /// The time from the first of them to the last, with the program's own work meanwhile.
     pub(super) elapsed: Duration,
-    /// In the fault path.
+    /// The time in the fault path.
     pub(super) in_faults: Duration,
-    /// Of it, moving pages in and out of the program's sight, and the switch to the thread that is woken.
+    /// The part of it that moves pages in and out of the program's sight, and the switch to the thread that is woken.
     pub(super) moving: Duration,
     /// Work between the faults.
     pub(super) off_line: Duration,
-    /// In ciphers, in a fault or between them; only if it was metered.
+    /// The time in ciphers, in a fault or between them; only if it was metered.
     pub(super) crypto: Duration,
-    /// In copies of sealed pages, in a fault or between them; only if it was metered.
+    /// The time in copies of sealed pages, in a fault or between them; only if it was metered.
     pub(super) copying: Duration,
-    /// In both in the second process, all the while; only if it was metered.
+    /// The time in both in the second process, all the while; only if it was metered.
     pub(super) beside: Duration,
-    /// That shared the work of a fault.
+    /// The threads that shared the work of a fault.
     pub(super) threads: u64,
 }
 

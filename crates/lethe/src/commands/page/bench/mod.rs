@@ -142,7 +142,7 @@ impl Arguments {
         }
     }
 
-    /// As the paper has it.
+    /// The plan of the paper.
     fn plan(&self) -> Plan {
         Plan {
             setting: self.setting(self.cipher, self.resident),
@@ -178,7 +178,7 @@ impl Arguments {
     }
 }
 
-/// Where the time goes: rounds of their own, and what the programs compute themselves.
+/// Measures where the time goes: rounds of their own, and the programs' own computation.
 fn meter(plan: &Plan, programs: &Programs, bar: &ProgressBar) -> Result<Metered> {
     bar.set_message("whole runs");
     let own_micros: Result<Vec<f64>> =

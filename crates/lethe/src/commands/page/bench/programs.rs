@@ -36,7 +36,7 @@ impl Programs {
         Ok(programs)
     }
 
-    /// To be started, without what it prints.
+    /// The command that starts a run, without its output.
     pub(super) fn command(&self, run: &Run) -> Command {
         let mut command = match run.start {
             Start::Own(name) => {

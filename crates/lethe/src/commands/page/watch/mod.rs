@@ -77,7 +77,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 impl Arguments {
-    /// For the preloaded library.
+    /// The options for the preloaded library.
     fn options(&self, socket: i32) -> Vec<String> {
         let end = self.end.then(|| format!("faults={}", self.faults));
         [format!("watch={socket}")].into_iter().chain(end).collect()

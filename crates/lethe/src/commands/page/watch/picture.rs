@@ -10,7 +10,7 @@ const HEIGHT: u64 = 300;
 const LEFT: u64 = 40;
 const TOP: u64 = 34;
 
-/// A cell of the picture is at least so many units wide and high: what changes close together is drawn together.
+/// A cell of the picture is at least so many units wide and high: close changes are drawn together.
 const LEAST: f64 = 1.0;
 
 /// The picture. Its colours stand out on light and on dark ground.

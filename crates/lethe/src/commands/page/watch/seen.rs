@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// The changes that one look has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sight {
-    /// After this fault.
+    /// The moment: after this fault.
     pub(super) moment: Moment,
     /// Slots that had changed since the fault before, from the lowest to the highest.
     pub(super) changed: Vec<u64>,

@@ -5,7 +5,7 @@ use lethe_core::write_schedule::WriteSchedule;
 use lethe_pager::scheme::Scheme;
 use std::collections::BTreeSet;
 
-/// In a sentence or two.
+/// The verdict in a sentence or two.
 pub(super) fn of(scheme: Scheme, watched: &Watched) -> String {
     match (scheme, watched.geometry.areas) {
         _ if watched.evictions() == 0 => String::from(
