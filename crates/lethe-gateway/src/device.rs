@@ -76,8 +76,8 @@ pub enum DeviceError {
     /// The disk of the trusted folder is full.
     #[error("the trusted folder's disk is full: free some space on it; no acknowledged write is lost")]
     DiskFull,
-    /// Failed for now; the same may succeed later. The text may name folders and addresses: it is for who runs the
-    /// gateway, and for nobody else.
+    /// Failed for now; the same may succeed later. The text may name folders and addresses: it is for the operator of
+    /// the gateway alone.
     #[error("the vault is unavailable for now: {0}")]
     Unavailable(String),
     /// The store returned other bytes than had been written to it.

@@ -32,7 +32,7 @@ pub enum Error {
     DeleteMarker {
         /// Its name.
         version: VersionId,
-        /// When the delete came.
+        /// The moment of the delete.
         modified: Moment,
         /// Whether it was asked for by its name, and not as the newest.
         is_named: bool,

@@ -25,8 +25,8 @@
 //!
 //! Without padding `P` is the size divided by the size of a block, rounded up; an empty object takes 0. An object or
 //! part of at most half a block shares a block with others then: a get takes 1, a put 0, and 2 accesses more come for
-//! each half block of such bytes that was written, whatever became of them. With padding
-//! on, an empty object takes the smallest class, and padding blocks take capacity like others.
+//! each half block of such bytes that was written, whether they were kept or not. With padding on, an empty object
+//! takes the smallest class, and padding blocks take capacity like others.
 //!
 //! | what | hidden | shows |
 //! |---|---|---|

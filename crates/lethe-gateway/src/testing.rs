@@ -16,7 +16,7 @@ pub enum Event {
     Rows(usize),
 }
 
-/// How the next commits of rows go.
+/// The fate of the next commits of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommitFault {
     /// They succeed.
@@ -30,14 +30,14 @@ pub enum CommitFault {
     After,
 }
 
-/// When the device fails.
+/// The operations at which the device fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Blocks that can still be read before every read fails.
     pub reads_left: Option<u64>,
     /// Blocks that can still be written before every write fails. The blocks that a failing batch has left are written.
     pub writes_left: Option<u64>,
-    /// How commits go.
+    /// The fate of commits.
     pub commits: CommitFault,
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct AccountSettings {
-    /// When it was first used.
+    /// The moment of its first use.
     #[n(0)]
     pub created: Moment,
     /// Metadata, by names in lower case. Features are switched on by names of their own, such as `temp-url-key`.
@@ -28,7 +28,7 @@ pub struct AccountSettings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct ContainerSettings {
-    /// When it was made.
+    /// The moment at which it was made.
     #[n(0)]
     pub created: Moment,
     /// Metadata, by names in lower case. Features are switched on by names of their own, such as `quota-bytes`.
@@ -43,11 +43,11 @@ pub struct ContainerSettings {
     #[n(3)]
     #[cbor(default)]
     pub write_acl: String,
-    /// Whom the owner lets in, as S3 has it.
+    /// The principals that the owner lets in, as S3 has it.
     #[n(4)]
     #[cbor(default)]
     pub grants: Vec<Grant>,
-    /// Where objects go when they are replaced or deleted.
+    /// The container for objects that are replaced or deleted.
     #[n(5)]
     pub archive: Option<Archive>,
     /// Tags, by name.
@@ -89,7 +89,7 @@ pub enum Versioning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Ownership {
-    /// They do not: the owner lets nobody in.
+    /// They do not: the owner lets no one else in.
     #[n(0)]
     Enforced,
     /// They do.
@@ -97,7 +97,7 @@ pub enum Ownership {
     Preferred,
 }
 
-/// Where a container's objects go when they are replaced or deleted.
+/// The container that objects go to when they are replaced or deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Archive {
     /// The container that gets them, of the same account.

@@ -25,7 +25,7 @@ pub struct CorsRule {
     #[n(4)]
     #[cbor(default)]
     pub exposed: Vec<String>,
-    /// How long a browser may trust an answer, in seconds. As in S3 it may be negative: then not at all.
+    /// The time that a browser may trust an answer, in seconds. As in S3 it may be negative: then not at all.
     #[n(5)]
     pub max_age_seconds: Option<i32>,
 }

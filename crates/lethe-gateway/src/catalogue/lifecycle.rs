@@ -27,7 +27,7 @@ pub struct LifecycleRule {
     /// The end of objects that keys stand for.
     #[n(3)]
     pub expiry: Option<Expiry>,
-    /// When old versions go.
+    /// The end of old versions.
     #[n(4)]
     pub old: Option<OldVersions>,
     /// So many days after its begin an unfinished upload ends.
@@ -39,7 +39,7 @@ pub struct LifecycleRule {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct LifecycleFilter {
-    /// How its owner wrote it.
+    /// The form in which its owner wrote it.
     #[n(0)]
     #[cbor(default)]
     pub form: FilterForm,
@@ -58,7 +58,7 @@ pub struct LifecycleFilter {
     pub less_than: Option<u64>,
 }
 
-/// How a filter is written. It means the same in each form.
+/// The form in which a filter is written. It means the same in each form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum FilterForm {
@@ -88,7 +88,7 @@ pub enum Expiry {
     Markers(#[n(0)] bool),
 }
 
-/// When old versions go.
+/// The end of old versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct OldVersions {
@@ -125,7 +125,7 @@ impl LifecycleFilter {
 }
 
 impl LifecycleRule {
-    /// When an object goes that its key stands for.
+    /// The moment at which an object goes that its key stands for.
     pub(crate) fn ends(&self, key: &str, object: &Object) -> Option<Moment> {
         let end = match self.expiry? {
             Expiry::Days(days) => midnight(object.modified, days),
@@ -135,7 +135,7 @@ impl LifecycleRule {
         (self.is_enabled && self.filter.takes(key, object)).then_some(end)
     }
 
-    /// When a delete marker goes under which no version is left.
+    /// The moment at which a delete marker goes under which no version is left.
     pub(crate) fn ends_marker(&self, key: &str, marker: &Object) -> Option<Moment> {
         match self.expiry? {
             Expiry::Markers(go) => {
@@ -145,7 +145,7 @@ impl LifecycleRule {
         }
     }
 
-    /// When a version goes that is old since `since`, and after which `newer` objects are old too.
+    /// The moment at which a version goes that is old since `since`, and after which `newer` objects are old too.
     pub(crate) fn ends_old(&self, key: &str, object: &Object, since: Moment, newer: usize) -> Option<Moment> {
         let old = self.old?;
         let is_kept = old.kept.is_some_and(|kept| newer < kept as usize);
@@ -153,7 +153,7 @@ impl LifecycleRule {
         goes.then(|| midnight(since, old.days))
     }
 
-    /// When an unfinished upload ends.
+    /// The moment at which an unfinished upload ends.
     pub(crate) fn ends_upload(&self, key: &str, started: Moment) -> Option<Moment> {
         let days = self.abort_after_days?;
         (self.is_enabled && self.filter.takes_key(key)).then(|| midnight(started, days))

@@ -52,7 +52,7 @@ pub(crate) struct AccountEntry {
     pub(crate) containers: BTreeMap<String, Container>,
 }
 
-/// Where an object is.
+/// The place of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObjectName {
     pub(crate) account: String,

@@ -37,7 +37,7 @@ pub struct Details {
     #[n(6)]
     #[cbor(default)]
     pub metadata: BTreeMap<String, String>,
-    /// From when on the object is gone (`X-Delete-At`).
+    /// The moment from which on the object is gone (`X-Delete-At`).
     #[n(7)]
     pub delete_at: Option<Moment>,
     /// The manifest, if the object stands for other bytes than its own.
@@ -47,7 +47,7 @@ pub struct Details {
     #[n(9)]
     #[cbor(default)]
     pub tags: BTreeMap<String, String>,
-    /// Whom the owner lets in.
+    /// The principals that the owner lets in.
     #[n(10)]
     #[cbor(default)]
     pub grants: Vec<Grant>,
@@ -148,7 +148,7 @@ pub struct Object {
     pub etag: String,
     /// The checksum that came with it, if one did.
     pub checksum: Option<Checksum>,
-    /// When its name came to stand for it, or its details were changed.
+    /// The moment at which its name came to stand for it, or its details were changed.
     pub modified: Moment,
     /// Its bytes, one piece after the other: one piece, or those of its parts.
     pub segments: Vec<Arc<Segment>>,

@@ -1,8 +1,8 @@
-//! How much a container, an account or an upload holds.
+//! The totals of a container, an account or an upload.
 
 use super::object::Object;
 
-/// How much something holds.
+/// The number of objects and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Objects, the expired ones too until they are swept away.

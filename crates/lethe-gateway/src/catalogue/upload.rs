@@ -10,17 +10,17 @@ use std::sync::Arc;
 /// A multipart upload that is neither completed nor aborted.
 #[derive(Clone, Debug)]
 pub struct Upload {
-    /// Whose it is.
+    /// The account that it belongs to.
     pub account: String,
-    /// Where the object will be.
+    /// The container of the object to be.
     pub container: String,
-    /// Under which key.
+    /// The key of the object to be.
     pub key: String,
     /// The details that the client said about the object to be.
     pub details: Details,
     /// The checksum that the object must have.
     pub checksum: Option<(Algorithm, Coverage)>,
-    /// When it was begun.
+    /// The moment at which it was begun.
     pub started: Moment,
     /// The principal that began it, if that is not the account itself.
     pub initiator: Option<String>,
@@ -46,7 +46,7 @@ pub struct Part {
     pub checksum: Option<Checksum>,
     /// The CRC64NVME of its bytes, which parts of older vaults lack.
     pub crc64nvme: Option<u64>,
-    /// When it was uploaded.
+    /// The moment at which it was uploaded.
     pub modified: Moment,
 }
 

@@ -1,4 +1,4 @@
-//! How many requests are at work at a time, whichever listener they came to.
+//! The limit of requests at work at a time, over all listeners.
 
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

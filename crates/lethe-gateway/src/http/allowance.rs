@@ -1,4 +1,4 @@
-//! How much a parser may read before it has understood something.
+//! The bytes that a parser may read before it has understood something.
 //!
 //! Parsers of forms and archives keep what they have not understood yet: a boundary that never comes, a header that
 //! never ends. They read through an allowance, which their caller renews with each thing that is understood.
@@ -29,7 +29,7 @@ impl Allowance {
         Allowance(Arc::new(AtomicU64::new(BYTES)))
     }
 
-    /// Something was understood: as much may come again, and `skipped` bytes beside that nobody keeps.
+    /// Something was understood: as much may come again, and beside that `skipped` bytes that are not kept.
     pub(crate) fn renew(&self, skipped: u64) {
         self.0.store(BYTES.saturating_add(skipped), Ordering::Relaxed);
     }

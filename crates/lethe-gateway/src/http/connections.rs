@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-/// How long a full server waits before it looks for an idle connection again.
+/// The time that a full server waits before it looks for an idle connection again.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// A server that stays full says so once in this time.
 const SAY_AGAIN: Duration = Duration::from_secs(60);
@@ -70,7 +70,7 @@ impl Presence {
         self.leave.notify_one();
     }
 
-    /// Returns when it is told to end: `true` if it may do so at once, since nobody waits for an answer.
+    /// Returns when it is told to end: `true` if it may do so at once, since no client waits for an answer.
     pub(crate) async fn told_to_end(&self) -> bool {
         self.leave.notified().await;
         matches!(*self.lock(), Doing::Unwanted)

@@ -48,7 +48,7 @@ pub struct Visit {
     pub peer: Option<IpAddr>,
     /// Whether the server speaks TLS.
     pub tls: bool,
-    /// Where the log finds what was asked.
+    /// The place in which the log finds the verb.
     pub verb: Verb,
 }
 

@@ -29,7 +29,7 @@ const BUFFER: usize = 64 << 10;
 /// The most headers of a request: as many as 2 KB of user metadata can be, and those that a client sends besides.
 const HEADERS: usize = 1200;
 
-/// How a listener treats its clients.
+/// The treatment of a listener's clients.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The limits of a client.
@@ -45,15 +45,15 @@ pub struct Options {
 pub struct Limits {
     /// Connections at a time. A new one beyond them ends the one that has been idle for longest, or waits if none is.
     pub connections: usize,
-    /// How long a client may take to agree on TLS.
+    /// The time that a client may take to agree on TLS.
     pub handshake: Duration,
-    /// How long the head of a request may take, and how long a connection may be idle.
+    /// The time that the head of a request may take, and that a connection may be idle.
     pub head: Duration,
-    /// How long the next piece of a body may take to arrive.
+    /// The time that the next piece of a body may take to arrive.
     pub body: Duration,
-    /// How long a client may take no byte of an answer.
+    /// The time that a client may take no byte of an answer.
     pub send: Duration,
-    /// How long requests may go on once the server is told to end.
+    /// The time that requests may go on once the server is told to end.
     pub grace: Duration,
 }
 

@@ -48,7 +48,7 @@ pub enum Coverage {
 /// A checksum as S3 writes it: base64, with `-N` after it if it is one of N parts' checksums.
 #[derive(Clone, Debug, PartialEq, Eq, BorshDeserialize, Encode, Decode)]
 pub struct Checksum {
-    /// By which algorithm.
+    /// The algorithm.
     #[n(0)]
     pub algorithm: Algorithm,
     /// Over what.
@@ -151,7 +151,7 @@ pub(crate) struct Digests {
 #[derive(Clone, Debug)]
 pub(crate) struct Digested {
     pub(crate) md5: [u8; 16],
-    /// Of every body: an object of many has it where nobody asks for another checksum.
+    /// Of every body: an object of many has it where no client asks for another checksum.
     pub(crate) crc64nvme: u64,
     /// The checksum that was asked for.
     pub(crate) checksum: Option<Checksum>,

@@ -1,4 +1,4 @@
-//! One change after the other: checked against the catalogue, made durable, then made visible.
+//! Commits of changes, one after the other: checked against the catalogue, made durable, then made visible.
 
 use crate::catalogue::{Catalogue, Change};
 use crate::device::{Device, DeviceError};

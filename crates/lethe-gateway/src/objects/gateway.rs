@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio_util::task::TaskTracker;
 
-/// How a gateway treats objects.
+/// The options of a gateway about its objects.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Size classes of new objects and parts. Those written before keep theirs.

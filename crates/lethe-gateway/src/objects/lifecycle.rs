@@ -232,7 +232,8 @@ fn next_key<'a>(container: &'a Container, low: &Bound<String>) -> Option<&'a Str
 }
 
 impl<D: Device> Account<D> {
-    /// When rules remove an object, if its key stands for it, and the name of the rule that does so first.
+    /// The moment at which rules remove an object, if its key stands for it, and the name of the rule that does so
+    /// first.
     pub fn end_of(&self, container: &str, key: &str, object: &Arc<Object>) -> Option<(Moment, String)> {
         let catalogue = self.gateway.inner.catalogue.read();
         let held = catalogue.container(&self.name, container).ok()?;
@@ -243,7 +244,7 @@ impl<D: Device> Account<D> {
         is_current.then(|| (end, id.clone()))
     }
 
-    /// When rules end an unfinished upload, and the name of the rule that does so first.
+    /// The moment at which rules end an unfinished upload, and the name of the rule that does so first.
     pub fn end_of_upload(&self, container: &str, key: &str, started: Moment) -> Option<(Moment, String)> {
         let view = self.container(container).ok()?;
         let rules = view.settings.lifecycle.iter();

@@ -28,7 +28,7 @@ pub struct Listing<T> {
     pub entries: Vec<(String, T)>,
     /// Groups, in order.
     pub prefixes: Vec<String>,
-    /// Where to go on, as the next request's `after`, if there is more.
+    /// The place to go on, as the next request's `after`, if there is more.
     pub next: Option<String>,
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn is_empty(low: &Bound<String>, high: &Bound<String>) -> bool {
     }
 }
 
-/// Where a listing begins that goes on after `request.after`.
+/// The start of a listing that goes on after `request.after`.
 fn start(request: &ListRequest) -> Bound<String> {
     match group(&request.after, request) {
         Some(group) if group == request.after => match successor(group) {

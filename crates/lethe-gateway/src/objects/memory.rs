@@ -1,4 +1,4 @@
-//! How many bytes of objects all transfers hold in memory together.
+//! The bytes of objects that all transfers hold in memory together, and their limit.
 //!
 //! A transfer takes its share before it receives or reads ahead, and keeps it until its last block has left memory. A
 //! transfer that finds no share is refused: it would have to wait for others' clients, of which the slowest takes as
@@ -56,7 +56,7 @@ impl Memory {
     }
 
     /// The share of a transfer that goes on with another object, once there is one. To be called with no share held, so
-    /// that nobody waits for somebody who waits.
+    /// that no transfer waits for another that waits.
     pub(crate) async fn wait(&self, blocks: u64) -> Result<Share, Error> {
         let permit = Arc::clone(&self.free).acquire_many_owned(self.share(blocks)).await;
         permit.map(Share::of).map_err(|_| Error::Busy)

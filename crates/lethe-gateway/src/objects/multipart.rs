@@ -51,7 +51,7 @@ pub struct UploadListing {
     pub entries: Vec<(UploadId, Upload)>,
     /// Groups of keys, in order.
     pub prefixes: Vec<String>,
-    /// Where to go on, if there is more: a key and an upload of it, or a group.
+    /// The place to go on, if there is more: a key and an upload of it, or a group.
     pub next: Option<(String, Option<UploadId>)>,
 }
 

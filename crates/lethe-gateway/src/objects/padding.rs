@@ -1,6 +1,6 @@
 //! Size classes: how many blocks stand for an object, so that its size shows less.
 
-/// How the number of blocks of an object is rounded up. Padding blocks are allocated, written and read like others.
+/// The rounding of the number of blocks of an object. Padding blocks are allocated, written and read like others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Padding {
     /// As many blocks as the bytes need; 0 for an empty object.

@@ -86,7 +86,7 @@ impl<D: Device> Gateway<D> {
         self.inner.tasks.spawn(async move {
             if let Err(failure) = inner.deliver(&object, span, &sender).await {
                 tracing::error!(error = %failure, "reading blocks failed");
-                // The reader may have gone away meanwhile; then nobody is left to tell.
+                // The reader may have gone away meanwhile; then no reader is left to tell.
                 let _ = sender.send(Err(failure)).await;
             }
             drop(held);
@@ -213,7 +213,7 @@ impl<D: Device> Inner<D> {
     }
 }
 
-/// Where the bytes of an access are at the moment that it is made. Keeps a pack from being given away meanwhile.
+/// The place of the bytes of an access at the moment that it is made. Keeps a pack from being given away meanwhile.
 enum Source {
     Block(u64),
     Fragment { location: Location, bytes: u64 },

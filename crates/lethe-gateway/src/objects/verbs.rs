@@ -168,7 +168,7 @@ impl<D: Device> Gateway<D> {
         writer.finish().await
     }
 
-    /// When the next object goes by itself, if one does.
+    /// The moment at which the next object goes by itself, if one does.
     pub fn next_expiry(&self) -> Option<Moment> {
         self.inner.catalogue.read().expiring.first().map(|(moment, ..)| *moment)
     }

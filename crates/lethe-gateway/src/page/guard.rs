@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 /// The cookie that stands for the token once the link was opened.
 const COOKIE: &str = "lethe-page";
 
-/// Lets the owner in and nobody else. Clones are the same guard.
+/// Lets only the owner in. Clones are the same guard.
 #[derive(Clone)]
 pub struct Guard {
     secrets: Arc<Secrets>,
@@ -67,7 +67,7 @@ impl Guard {
         Zeroizing::new(format!("http://{address}/?token={}", self.secrets.token.as_str()))
     }
 
-    /// These routes for whoever has the cookie, and the way to it.
+    /// These routes for requests with the cookie, and the way to it.
     pub(super) fn over(self, routes: Router) -> Router {
         let guarded = routes.layer(from_fn_with_state(self.clone(), only_with_cookie));
         let entrance = Router::new().route("/", get(enter)).with_state(self.clone());

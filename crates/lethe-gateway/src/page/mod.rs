@@ -1,8 +1,8 @@
 //! The live page: the requests of the applications beside the view of the provider.
 //!
-//! It shows what the vault hides, so it is the owner's alone. It is served on the administrative listener to whoever
-//! brings the token of this run, once in a link and from then on in a cookie that scripts cannot read; requests whose
-//! `Host` is not one that this listener goes by are refused, so that a name that somebody else points here opens
+//! It shows what the vault hides, so it is the owner's alone. It is served on the administrative listener to a browser
+//! that brings the token of this run, once in a link and from then on in a cookie that scripts cannot read. Requests
+//! whose `Host` is not one that this listener goes by are refused, so that a name that a stranger points here opens
 //! nothing. Nothing is loaded from elsewhere, and the page may not be framed.
 
 mod asked;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How often the page is told the counters.
+/// The interval at which the page is told the counters.
 const EVERY: Duration = Duration::from_millis(500);
 
 /// The sources of the page, and the switch that it offers.

@@ -23,14 +23,14 @@ pub struct Told {
     pub demonstration: Option<Demonstration>,
 }
 
-/// Whose prices they are.
+/// The provider and the class of the prices.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PricesOf {
     /// The provider and its class of storage.
     pub provider: String,
     /// The month in which a public price list showed them.
     pub as_of: String,
-    /// Whether nobody asked for these: an example, to have an order of magnitude.
+    /// Whether these prices are an example that was not asked for, to have an order of magnitude.
     pub by_default: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct Costs {
     pub dollars: f64,
 }
 
-/// How a demonstration vault stands.
+/// The state of a demonstration vault.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Demonstration {
     /// Whether the ORAM is on.

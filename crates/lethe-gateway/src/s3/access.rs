@@ -41,7 +41,7 @@ struct Target(Arc<str>);
 /// The account that a request was let into.
 ///
 /// # Errors
-/// `AccessDenied` if nobody has let it in.
+/// `AccessDenied` if the request was not let in.
 pub(super) fn target<D: Device>(gateway: &Gateway<D>, extensions: &Extensions) -> S3Result<Account<D>> {
     let Target(name) = extensions.get().ok_or_else(|| s3_error!(AccessDenied))?;
     Ok(gateway.account(name))
@@ -77,7 +77,7 @@ fn wish(verb: &str) -> Wish {
 pub(super) struct Access<D> {
     pub(super) gateway: Gateway<D>,
     pub(super) users: Arc<Users>,
-    /// Whether somebody else has checked the signature, taken it away, and left the [`Requester`].
+    /// Whether the signature was checked elsewhere and taken away, and the [`Requester`] was left.
     pub(super) verified: bool,
 }
 
@@ -95,7 +95,7 @@ impl<D: Device> S3Access for Access<D> {
         };
         let account = match context.s3_path() {
             S3Path::Root => asker.own(&self.gateway)?,
-            // Made in the asker's own account, whatever others have.
+            // Made in the asker's own account, even if others have a bucket of this name.
             S3Path::Bucket { .. } if verb == "CreateBucket" => asker.own(&self.gateway)?,
             S3Path::Bucket { bucket } => asker.admit(&self.gateway, wish(&verb), bucket, None)?,
             S3Path::Object { bucket, key } => {

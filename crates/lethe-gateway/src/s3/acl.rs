@@ -1,8 +1,8 @@
 //! Access control lists of buckets and objects: canned ones, grants in headers and in XML, and the form in which they
 //! are shown.
 //!
-//! The objects of a bucket are its owner's, whoever put them. The owner has full control whatever a list says, and every
-//! list that is shown says so.
+//! The objects of a bucket are its owner's, even if others put them. The owner has full control under any list, and
+//! every list that is shown says so.
 
 use super::requester::{Requester, requester};
 use super::values::owner;
@@ -38,7 +38,7 @@ const PERMISSIONS: [(&str, Permission); 5] = [
 /// The most grants of one list, as in S3. They are kept in rows, whose room is limited.
 const MOST_GRANTS: usize = 100;
 
-/// Whom a request's headers let in beside the owner; `None` if they say nothing of it.
+/// The grantees that a request's headers let in beside the owner; `None` if they say nothing of it.
 ///
 /// # Errors
 /// What cannot be kept is refused: unknown names, groups of other houses, addresses of letters.
@@ -152,7 +152,7 @@ fn malformed() -> S3Error {
     )
 }
 
-/// Whom an XML list lets in beside the owner.
+/// The grantees that an XML list lets in beside the owner.
 fn in_xml(policy: AccessControlPolicy, owner: &str, requester: &Requester) -> S3Result<Vec<Grant>> {
     let named = policy.owner.and_then(|owner| owner.id).filter(|id| !id.is_empty()).ok_or_else(malformed)?;
     if named != owner {

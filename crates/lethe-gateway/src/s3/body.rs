@@ -18,7 +18,7 @@ use s3s::{S3Error, S3ErrorCode, S3Result, TrailingHeaders, s3_error};
 pub(super) struct Incoming<'a> {
     pub(super) body: Option<StreamingBlob>,
     pub(super) length: Option<i64>,
-    /// Whether it may have a length that nobody knows before its end.
+    /// Whether it may have a length that is not known before its end.
     pub(super) length_unknown: bool,
     /// `Content-MD5`, in base64.
     pub(super) md5: Option<String>,

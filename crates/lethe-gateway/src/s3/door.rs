@@ -84,7 +84,7 @@ impl Desk {
             Ok(share) => share,
             Err(busy) => return Ok(S3Error::from(busy).to_http_response()?),
         };
-        // Whose signature was found right asks for no other.
+        // A request whose signature was found right needs no other.
         let service = if is_version_2 { &self.behind } else { &self.service };
         Ok(service.call(request.map(Body::http_body_unsync)).await?)
     }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, Interval, interval_at};
 
-/// How long a client hears nothing at most. Some give up after three seconds.
+/// The longest time that a client hears nothing. Some give up after three seconds.
 const EVERY: Duration = Duration::from_secs(1);
 
 const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";

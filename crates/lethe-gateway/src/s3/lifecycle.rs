@@ -307,7 +307,7 @@ pub(super) fn expiration<D: Device>(
     Some(format!("expiry-date=\"{date}\", rule-id=\"{}\"", in_path(&id)))
 }
 
-/// When an unfinished upload ends, and by which rule, if one ends it.
+/// The moment at which an unfinished upload ends, and the rule that ends it, if one does.
 pub(super) fn abortion<D: Device>(
     account: &Account<D>,
     bucket: &str,

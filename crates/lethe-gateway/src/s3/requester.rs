@@ -70,7 +70,7 @@ impl Requester {
         (name != account).then_some(name)
     }
 
-    /// Whether nobody has signed.
+    /// Whether the request is not signed.
     pub(super) fn is_nobody(&self) -> bool {
         self.caller.is_none()
     }
@@ -140,7 +140,7 @@ impl Requester {
 /// The requester of a request.
 ///
 /// # Errors
-/// `AccessDenied` if nobody has looked: then nobody has let the request in either.
+/// `AccessDenied` if the request was not looked at: then it was not let in either.
 pub(super) fn requester(extensions: &Extensions) -> S3Result<&Requester> {
     extensions.get().ok_or_else(|| s3_error!(AccessDenied))
 }

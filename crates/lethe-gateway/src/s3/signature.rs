@@ -1,7 +1,8 @@
 //! The form and the coverage of a signature, checked before s3s computes it.
 //!
-//! s3s leaves one thing out: a header that changes what is asked must be among those that are signed. Without that, who
-//! was given the URL of a put could add `x-amz-copy-source`, and copy whatever its signer can read.
+//! s3s leaves one thing out: a header that changes the meaning of a request must be among those that are signed.
+//! Without that, a client that was given the URL of a put could add `x-amz-copy-source`, and copy any object that its
+//! signer can read.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, StatusCode, Uri};

@@ -35,7 +35,7 @@ pub(super) fn size(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// How S3 names an account: by its own name.
+/// The name of an account in S3: its own name.
 pub(super) fn owner_id(account: &str) -> &str {
     account
 }
@@ -44,7 +44,7 @@ pub(super) fn owner(account: &str) -> dto::Owner {
     dto::Owner { display_name: Some(account.into()), id: Some(owner_id(account).into()) }
 }
 
-/// How an initiator is named who has not signed.
+/// The name of an initiator who has not signed.
 pub(super) const ANONYMOUS: &str = "anonymous";
 
 /// The initiator of an upload: the account, or the principal that the upload names. Members show by their own names.
@@ -140,7 +140,7 @@ pub(super) fn upload_text(id: UploadId) -> String {
     hex(&id.0)
 }
 
-/// How many of something a page may hold: S3 gives at most 1000.
+/// The most entries of a page: S3 gives at most 1000.
 pub(super) fn page_limit(asked: Option<i32>, name: &str) -> S3Result<usize> {
     match asked {
         None => Ok(1000),

@@ -17,7 +17,7 @@ pub(super) struct Asked {
     pub(super) path: String,
     pub(super) query: Query,
     pub(super) headers: HeaderMap,
-    /// Where the client believes that it has come to.
+    /// The address that the client believes that it has come to.
     pub(super) base: Base,
     pub(super) now: Moment,
     /// The other end of the connection, if it is known.

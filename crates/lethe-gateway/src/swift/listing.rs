@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// The most entries of a page.
 pub(super) const MOST_ENTRIES: usize = 10_000;
 
-/// How a listing is written.
+/// The form in which a listing is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Plain,

@@ -52,7 +52,7 @@ struct Swift<D> {
     gateway: Gateway<D>,
     users: Arc<Users>,
     tokens: Tokens,
-    /// Where clients reach this server.
+    /// The address at which clients reach this server.
     address: Address,
 }
 

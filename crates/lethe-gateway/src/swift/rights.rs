@@ -101,7 +101,7 @@ impl<D: Device> Swift<D> {
     }
 
     /// # Errors
-    /// 401 if nobody asks who is known, 403 if somebody does who may not.
+    /// 401 if the asker is not known, 403 if he is known and may not.
     pub(super) fn check(
         &self,
         asked: &Asked,
@@ -155,7 +155,7 @@ impl<D: Device> Swift<D> {
     /// Checks that the visitor may read an object, which may let in more than its container does.
     ///
     /// # Errors
-    /// 401 if nobody asks who is known, 403 if somebody does who may not.
+    /// 401 if the asker is not known, 403 if he is known and may not.
     pub(super) fn check_read(
         &self,
         asked: &Asked,

@@ -108,7 +108,7 @@ impl<D: Device> Swift<D> {
             return self.preflight(asked, &target);
         }
         let visitor = self.visitor(asked, &target)?;
-        // Names that are none are nobody's.
+        // Malformed names are of no account.
         let account = self.account_of(&target).ok_or_else(|| visitor.turned_away())?;
         let at = super::At { account: &account, target: &target, visitor: &visitor };
         if target.container.is_none() && asked.query.has("bulk-delete") && matches!(method, "DELETE" | "POST")

@@ -1,4 +1,4 @@
-//! Temporary URLs: a link, signed with a key of the account or the container, that lets whoever has it do one thing.
+//! Temporary URLs: a link, signed with a key of the account or the container, that lets its holder do one thing.
 
 use super::dates::read_seconds_or_iso;
 use super::query::Query;
@@ -21,7 +21,7 @@ pub(super) fn is_one(query: &Query) -> bool {
 /// The grant of a good temporary URL besides the request itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Grant {
-    /// From when on it is worth nothing.
+    /// The moment from which on it is worth nothing.
     pub(super) expires: Moment,
     /// The key was the container's own: it reaches nothing outside of it.
     pub(super) of_container: bool,

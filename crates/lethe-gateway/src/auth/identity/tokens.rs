@@ -10,7 +10,7 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// How long a token is good, unless it is said otherwise.
+/// The time that a token is good, unless it is said otherwise.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// The most tokens of a user at a time. A further token ends the oldest.
 const MOST_OF_A_USER: usize = 1000;
@@ -36,9 +36,9 @@ impl fmt::Debug for Token {
 pub struct Issued {
     /// The user that logged in.
     pub caller: Caller,
-    /// When.
+    /// The moment of the login.
     pub issued: Moment,
-    /// From when on the token is worth nothing.
+    /// The moment from which on the token is worth nothing.
     pub expires: Moment,
 }
 
@@ -126,7 +126,7 @@ impl Tokens {
         Some((token, issued))
     }
 
-    /// Whom a token stands for: its user as `users` has it now. `None` if it was never issued, has expired, was
+    /// The user that a token stands for, as `users` has it now. `None` if it was never issued, has expired, was
     /// revoked, or if the user is gone or has another password since.
     pub fn look_up(&self, users: &Users, token: &str, now: Moment) -> Option<Issued> {
         self.find(users, token, now).map(|(issued, _)| issued)

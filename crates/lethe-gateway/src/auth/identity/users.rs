@@ -169,8 +169,8 @@ impl Users {
         Arc::clone(&self.table.read())
     }
 
-    /// Whose access key this is, and the secret that its requests must be signed with. Every known key is compared, in
-    /// constant time, so that the time tells at most how many there are.
+    /// The user of this access key, and the secret that its requests must be signed with. Every known key is compared,
+    /// in constant time, so that the time tells at most how many there are.
     pub fn by_access_key(&self, id: &str) -> Option<(Caller, Zeroizing<String>)> {
         let table = self.table();
         let mut found = Choice::from(0);
@@ -224,7 +224,7 @@ impl Users {
     }
 
     /// Account and name of a user who may have given the account apart (`account`), with the name (`account:user`), or
-    /// not at all, where the name must be of one account only. Names that are nobody's if it cannot be told.
+    /// not at all, where the name must be of one account only. If it cannot be told, the names are of no user.
     pub fn full_name(&self, account: Option<&str>, name: &str) -> (String, String) {
         if let Some(account) = account {
             return (account.to_owned(), name.to_owned());

@@ -53,7 +53,7 @@ pub(crate) fn may(asker: Asker<'_>, account: &str, settings: &ContainerSettings,
         Wish::Write => Some(Permission::Write),
         Wish::ReadGrants => Some(Permission::ReadGrants),
         Wish::WriteGrants => Some(Permission::WriteGrants),
-        // By S3's lists, who may see the names may not yet see what they stand for.
+        // By S3's lists, a right to see the names is not yet a right to see what they stand for.
         Wish::Read | Wish::Own => None,
     };
     owns(asker.caller, account)

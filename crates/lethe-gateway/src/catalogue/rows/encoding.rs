@@ -46,7 +46,7 @@ pub(super) struct SegmentRow {
     pub(super) fragment: Option<u64>,
 }
 
-/// Where a fragment is: its bytes, or the block and the place in it.
+/// The place of a fragment: its bytes, or the block and the place in it.
 #[derive(Encode, Decode)]
 pub(super) enum FragmentRow {
     #[n(0)]

@@ -23,7 +23,7 @@ mod shelf;
 pub(crate) use round::DUMMY;
 pub(crate) use shelf::{Fragment, FragmentId, Location, Pack, Shelf};
 
-/// How full the blocks are that small objects share. As secret as the objects.
+/// The fill of the blocks that small objects share. It is as secret as the objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PackedUsage {
     /// Blocks that small objects share.

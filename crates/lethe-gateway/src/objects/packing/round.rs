@@ -1,4 +1,4 @@
-//! A round of packing: two accesses, whatever there is to do.
+//! A round of packing: always two accesses, even with nothing to do.
 
 use super::{Fragment, FragmentId, Location, Pack};
 use crate::catalogue::Change;

@@ -19,7 +19,7 @@ pub(crate) struct Fragment {
     location: Mutex<Location>,
 }
 
-/// Where a fragment's bytes are now.
+/// The place of a fragment's bytes now.
 #[derive(Clone, Debug)]
 pub(crate) enum Location {
     /// In its row.
@@ -28,7 +28,7 @@ pub(crate) enum Location {
     Packed { pack: Arc<Pack>, offset: u64 },
 }
 
-/// A block that fragments share. It is free again when nobody holds it: no fragment, and no reader of one.
+/// A block that fragments share. It is free again when it has no holder: no fragment, and no reader of one.
 #[derive(Debug)]
 pub(crate) struct Pack {
     lease: Lease,

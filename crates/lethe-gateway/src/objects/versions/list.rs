@@ -17,7 +17,7 @@ pub struct Listed {
     pub is_latest: bool,
 }
 
-/// Where a list of versions goes on: after a version of a key, or after a key or group.
+/// The place where a list of versions goes on: after a version of a key, or after a key or group.
 pub type VersionMarker = (String, Option<VersionId>);
 
 /// A page of versions.
@@ -27,7 +27,7 @@ pub struct VersionListing {
     pub entries: Vec<Listed>,
     /// Groups of keys, in order.
     pub prefixes: Vec<String>,
-    /// Where to go on, if there is more.
+    /// The place to go on, if there is more.
     pub next: Option<VersionMarker>,
 }
 

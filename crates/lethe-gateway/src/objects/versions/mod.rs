@@ -4,7 +4,7 @@
 //! a version that stands for nothing. The key stands for the newest version unless that is a marker. Nothing of it moves
 //! a byte: a version goes from one row of the catalogue to another, in the commit that replaces it.
 //!
-//! Versions of a key are in the order of their commits, whatever the clock says.
+//! Versions of a key are in the order of their commits, even if the clock says otherwise.
 
 mod draft;
 mod list;

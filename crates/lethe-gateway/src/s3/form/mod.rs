@@ -29,7 +29,7 @@ use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Stands in the extensions of a put whose length nobody knows before its end.
+/// Stands in the extensions of a put whose length is not known before its end.
 #[derive(Clone, Copy)]
 pub(super) struct LengthUnknown;
 
@@ -216,7 +216,7 @@ fn tagging(text: &str) -> S3Result<String> {
     Ok(pairs.collect::<Vec<_>>().join("&"))
 }
 
-/// How a form wants to be answered once its object is there.
+/// The answer that a form wants once its object is there.
 enum Ending {
     /// Go on to this address.
     Redirect(String),

@@ -64,7 +64,7 @@ impl Policy {
         })
     }
 
-    /// How many bytes the file may have: all ranges at once.
+    /// The number of bytes that the file may have: all ranges at once.
     pub(super) fn bytes(&self) -> RangeInclusive<u64> {
         let ranges = self.policy.conditions.iter().filter_map(|condition| match condition {
             PostPolicyCondition::ContentLengthRange { min, max } => Some((*min, *max)),

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 const FIELDS: [&str; 5] = ["policy", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature"];
 
-/// How a moment is written in a signature.
+/// The format of a moment in a signature.
 const DATE: &[BorrowedFormatItem<'_>] = format_description!("[year][month][day]T[hour][minute][second]Z");
 
 /// The most milliseconds that a form may be dated ahead of the clock here.

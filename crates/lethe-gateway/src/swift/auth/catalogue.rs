@@ -1,4 +1,4 @@
-//! Where what is: the service catalogue.
+//! The service catalogue, which tells where each service is.
 
 use super::super::target::PREFIX;
 use crate::auth::identity::AccountName;
@@ -14,7 +14,7 @@ pub(in super::super) const REGION: &str = "RegionOne";
 pub(in super::super) struct Base(pub(in super::super) String);
 
 impl Base {
-    /// Where an account's containers are.
+    /// The URL of an account's containers.
     pub(in super::super) fn storage(&self, account: &AccountName) -> String {
         format!("{}/v1/{PREFIX}{}", self.0, account.as_str())
     }

@@ -30,7 +30,7 @@ impl<D: Device> Swift<D> {
     /// Logs in with a password.
     ///
     /// # Errors
-    /// 401 for whatever is wrong.
+    /// 401 for any fault.
     pub(super) async fn log_in(&self, login: Login, now: Moment) -> Outcome<(Token, Issued)> {
         let Login { account, user, password } = login;
         let proven = self.users.by_password(&account, &user, password).await.ok_or_else(refused)?;

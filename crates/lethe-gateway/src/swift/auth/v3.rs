@@ -205,7 +205,7 @@ fn subject<D: Device>(swift: &Swift<D>, asked: &Asked) -> Outcome<Issued> {
     if subject.caller == caller || caller.role == Role::Admin {
         Ok(subject)
     } else {
-        // As for a token that is worth nothing: whose it is, is nobody else's business.
+        // As for a token that is worth nothing: its user is not the asker's business.
         Err(Refusal::not_found())
     }
 }

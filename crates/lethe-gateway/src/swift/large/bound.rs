@@ -1,9 +1,9 @@
-//! How much a large object may cost before its first byte.
+//! The limits on the cost of a large object before its first byte.
 
 use super::conflict;
 use crate::swift::refusal::Outcome;
 
-/// How deep a static large object may stand within others.
+/// The most levels of static large objects within others.
 pub(super) const MOST_DEPTH: usize = 10;
 /// The most entries of all its lists, each time that one is read: the cost of a get before its first byte.
 pub(super) const MOST_PIECES: usize = 10_000;

@@ -62,7 +62,7 @@ pub(super) struct Kept {
     /// `/container/object`
     pub(super) name: String,
     pub(super) hash: String,
-    /// All of the segment's, whatever range of them is meant.
+    /// All bytes of the segment, even if only a range of them is meant.
     pub(super) bytes: u64,
     pub(super) content_type: String,
     pub(super) last_modified: String,
