@@ -20,9 +20,9 @@ pub struct Flow(pub u64);
 /// The gateway keeps object data in blocks and the catalogue of names in rows. It polls each `write` and
 /// `commit_rows` to its end, even when the caller that asked for it has gone away; a `read` may be dropped half-way.
 ///
-/// It never has two writes of one block under way, and names a block in a row only after its write has succeeded. So what
-/// a crash or a failure leaves of a write that did not is never read: nothing names the block, and it is written again
-/// before anything does. A device that keeps two copies need not agree on such a block.
+/// It never has two writes of one block under way, and names a block in a row only after its write has succeeded. So
+/// the remains of a write that did not succeed are never read, after a crash or a failure: no row names the block, and
+/// it is written again before a row does. A device that keeps two copies need not agree on such a block.
 pub trait Device: Send + Sync + 'static {
     /// Bytes of a block.
     fn block_bytes(&self) -> usize;

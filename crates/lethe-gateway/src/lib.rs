@@ -1,8 +1,8 @@
 //! Objects and names over an oblivious block device, and servers that speak to clients of object stores.
 //!
 //! The [`Gateway`] keeps the bytes of objects in the blocks of a [`Device`], and the catalogue of names, sizes and
-//! metadata in the device's rows. [`s3`] and [`swift`] speak to clients on top of it, [`http`] serves them, and [`http::admin`]
-//! answers `/healthz` and `/metrics`.
+//! metadata in the device's rows. [`s3`] and [`swift`] speak to clients on top of it, [`http`] serves them, and
+//! [`http::admin`] answers `/healthz` and `/metrics`.
 //!
 //! # Accesses per verb
 //!

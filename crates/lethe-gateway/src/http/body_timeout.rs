@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
 /// The body of a request as it comes from the network. It fails when the next piece of it does not come in time; the
-/// clock runs only while somebody waits for it.
+/// clock runs only while a reader waits for it.
 #[derive(Debug)]
 pub struct RequestBody {
     body: Incoming,

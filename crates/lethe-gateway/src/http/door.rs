@@ -9,8 +9,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
-/// Speaks one protocol. [`serve`](crate::http::server::serve) has a listener, its connections and their limits, and asks a
-/// door for every answer.
+/// Speaks one protocol. [`serve`](crate::http::server::serve) has a listener, its connections and their limits, and
+/// asks a door for every answer.
 pub trait Door: Send + Sync + 'static {
     /// The body of an answer. When it fails or is dropped before its end, the connection ends.
     type Body: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static;
@@ -72,7 +72,7 @@ impl Verb {
         let _ = self.0.set(name.into());
     }
 
-    /// Its name, or `none` for a request that was refused before anybody knew.
+    /// Its name, or `none` for a request that was refused before its verb was known.
     pub fn as_str(&self) -> &str {
         self.0.get().map_or("none", String::as_str)
     }

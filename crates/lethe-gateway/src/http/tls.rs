@@ -212,7 +212,7 @@ fn check_dates(path: &Path, certificate: &CertificateDer<'_>) -> Result<(), TlsE
     })
 }
 
-/// The bytes of a file; a private one must be closed to those who are neither its owner nor of its group.
+/// The bytes of a file; a private one must be closed to all but its owner and its group.
 fn read(path: &Path, is_private: bool) -> Result<Zeroizing<Vec<u8>>, TlsError> {
     let unreadable = |cause| TlsError::Unreadable { path: path.to_owned(), cause };
     let mut file = File::open(path).map_err(unreadable)?;

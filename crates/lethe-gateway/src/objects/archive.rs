@@ -16,7 +16,8 @@ const DELETED: &str = "application/x-deleted;swift_versions_deleted=1";
 /// MD5 of nothing.
 const EMPTY: &str = "d41d8cd98f00b204e9800998ecf8427e";
 
-/// The changes that put an object under a name. The old one goes to the archive, if there is one, or stays as a version.
+/// The changes that put an object under a name. The old one goes to the archive, if there is one, or stays as a
+/// version.
 ///
 /// # Errors
 /// [`Error::NoSuchContainer`]; [`Error::NoArchive`].

@@ -178,7 +178,8 @@ impl<D: Device> Gateway<D> {
         }
     }
 
-    /// Bytes of blocks that a transfer to come may still hold. All of [`Options::memory`] when no transfer is under way.
+    /// Bytes of blocks that a transfer to come may still hold. All of [`Options::memory`] when no transfer is under
+    /// way.
     pub fn free_memory(&self) -> u64 {
         self.inner.memory.free()
     }

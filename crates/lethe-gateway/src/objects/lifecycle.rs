@@ -1,8 +1,8 @@
 //! Rules that remove objects, old versions, delete markers and unfinished uploads when their days are over.
 //!
-//! All that rules name ends at a midnight, so a walk over a container once a day is enough, and one after a change of its
-//! rules. A walk looks first and removes then, by commits of rows. Each removal looks again under its commit: only what the
-//! rules still remove goes, and nothing that was put since. Touches no block.
+//! All that rules name ends at a midnight, so a walk over a container once a day is enough, and one after a change of
+//! its rules. A walk looks first and removes then, by commits of rows. Each removal looks again under its commit: it
+//! removes only items that the rules still name, and nothing that was put since. Touches no block.
 
 use crate::catalogue::{
     Catalogue, Change, Container, ContainerSettings, DAY, LifecycleRule, Moment, Object, ObjectName, UploadId,
@@ -28,8 +28,8 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// Removes what is due, in commits of at most `most` removals, and says how much there was. Does nothing where it was
-    /// done this day (UTC) by the same rules.
+    /// Removes the items that are due, in commits of at most `most` removals, and returns their number. Does nothing
+    /// where it was done this day (UTC) by the same rules.
     ///
     /// # Errors
     /// The first one, [`Error::Device`]. Other containers are gone through all the same; the failed work is tried next
@@ -188,7 +188,7 @@ fn removals(
     Ok((changes, count))
 }
 
-/// The versions of a key that rules remove by now. Those whose own time is over are none of them.
+/// The versions of a key that rules remove by now, without those whose own time is over.
 fn due(container: &Container, key: &str, now: Moment) -> Vec<Arc<Object>> {
     let rules = &container.settings.lifecycle;
     let is_over =

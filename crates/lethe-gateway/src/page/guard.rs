@@ -128,7 +128,7 @@ async fn only_with_cookie(State(guard): State<Guard>, request: Request, next: Ne
     (StatusCode::UNAUTHORIZED, CLOSED).into_response()
 }
 
-/// A name that somebody points at this machine must not open the page in the owner's browser.
+/// Refuses other names: a name that a stranger points at this machine must not open the page in the owner's browser.
 async fn only_under_own_name(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|_| hosts.next().is_none());

@@ -117,7 +117,7 @@ fn trailer(trailers: Option<TrailingHeaders>) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Whether a body comes in chunks that s3s takes apart, which it does for who has signed.
+/// Whether a body comes in chunks that s3s takes apart, which it does for signed requests.
 pub(super) fn is_in_chunks(headers: &HeaderMap) -> bool {
     let streams = |value: &http::HeaderValue| value.as_bytes().starts_with(b"STREAMING-");
     let encoding =

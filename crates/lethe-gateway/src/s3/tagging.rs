@@ -117,7 +117,7 @@ fn decode(text: &str) -> S3Result<String> {
 /// The tags that a put, a copy or an upload in parts sets for its object.
 ///
 /// # Errors
-/// Those of the header; `AccessDenied` for who may only write.
+/// Those of the header; `AccessDenied` for a requester that may only write.
 pub(super) fn for_new_object<D: Device>(
     account: &Account<D>,
     extensions: &Extensions,

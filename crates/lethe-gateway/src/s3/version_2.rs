@@ -1,9 +1,9 @@
 //! Signatures of version 2 in URLs and forms: `aws s3 presign` of the command line's version 1 and boto3 make them for
 //! every endpoint that is not Amazon's.
 //!
-//! They are computed here, for s3s does not compare them in constant time. HMAC with SHA-1 is sound where SHA-1 alone no
-//! longer is. All headers that begin with `x-amz-` are signed, but of the query only some names: a request with another
-//! name that could change what is asked is refused.
+//! They are computed here, for s3s does not compare them in constant time. HMAC with SHA-1 is sound where SHA-1 alone
+//! no longer is. All headers that begin with `x-amz-` are signed, but of the query only some names: a request with
+//! another name that could change its meaning is refused.
 
 use super::body::is_in_chunks;
 use super::lenient;

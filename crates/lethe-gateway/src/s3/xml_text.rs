@@ -1,8 +1,8 @@
 //! Text in answers that XML 1.0 has no way to write, or that its readers would change.
 //!
-//! A key may hold any character. A carriage return is written as a reference, since a reader takes a bare one for a line
-//! feed. Most control characters cannot be written at all: a list that holds one is refused unless it is asked for with
-//! `encoding-type`, and elsewhere the element is left out, as its client knows what it has asked about.
+//! A key may hold any character. A carriage return is written as a reference, since a reader takes a bare one for a
+//! line feed. Most control characters cannot be written at all: a list that holds one is refused unless it is asked for
+//! with `encoding-type`, and elsewhere the element is left out, as its client knows the name that it has asked about.
 
 use http::header::CONTENT_LENGTH;
 use http::{Response, StatusCode};

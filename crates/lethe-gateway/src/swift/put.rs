@@ -70,7 +70,7 @@ pub(super) async fn receive<D: Device>(
     Ok(writer.finish().await?)
 }
 
-/// The answer to who has put an object.
+/// The answer to a put of an object.
 pub(super) fn created(object: &Object) -> Response<Body> {
     let mut answer = empty(StatusCode::CREATED);
     let etag = match manifest::known_size(object) {

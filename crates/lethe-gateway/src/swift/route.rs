@@ -95,7 +95,7 @@ impl<D: Device> Swift<D> {
 
     async fn route_storage(&self, asked: &Asked, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
         let Some(target) = Target::read(&asked.path) else {
-            // A path of the storage kind says no more than that somebody must be known first.
+            // A path of the storage kind says no more than that its caller must be known first.
             return Err(if asked.path.starts_with("/v1/") && asked.token().is_none() {
                 Refusal::unauthorized("This server could not verify that you are authorized.")
             } else {

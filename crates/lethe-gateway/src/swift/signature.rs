@@ -54,7 +54,7 @@ impl Signature {
         Some(Signature { digest, bytes: bytes.collect::<Option<_>>()? })
     }
 
-    /// Whether somebody has signed this with this key. Compares in constant time.
+    /// Whether this was signed with this key. Compares in constant time.
     pub(super) fn fits(&self, key: &str, signed: &str) -> bool {
         match self.digest {
             Digest::Sha1 => verify::<Hmac<Sha1>>(key, signed, &self.bytes),

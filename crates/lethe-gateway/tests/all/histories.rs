@@ -164,7 +164,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Where a container is: two accounts have one of the same name.
+/// The place of a container: two accounts have one of the same name.
 fn place(container: u8) -> (&'static str, &'static str) {
     [("a", "container"), ("a", "other"), ("b", "container")][usize::from(container)]
 }

@@ -97,7 +97,7 @@ impl Tokens {
         self.issue_until(users, proven, now, Moment(now.0.saturating_add(lifetime)))
     }
 
-    /// Another token for who has one: it ends when that one does. `None` if that one is worth nothing.
+    /// Exchanges a token for another, which ends when the first one does. `None` if the first one is worth nothing.
     pub fn exchange(&self, users: &Users, token: &str, now: Moment) -> Option<(Token, Issued)> {
         let (issued, password) = self.find(users, token, now)?;
         self.issue_until(users, &Proven { caller: issued.caller, password }, now, issued.expires)

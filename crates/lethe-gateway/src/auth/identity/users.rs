@@ -136,7 +136,7 @@ impl Proven {
     }
 }
 
-/// Passwords that are looked at side by side: half of the processors are left to everybody else.
+/// Passwords that are checked side by side: half of the processors are left to the other requests.
 fn logins_at_a_time() -> usize {
     std::thread::available_parallelism()
         .map_or(1, |processors| processors.get() / 2)

@@ -91,7 +91,7 @@ impl Acl {
         })
     }
 
-    /// Whether anybody may read objects who comes from this page.
+    /// Whether a request that comes from this page may read objects.
     pub(crate) fn admits_referrer(&self, referrer: Option<&str>) -> bool {
         let host = referrer.and_then(host_of).unwrap_or_default();
         // The last item that fits decides.
@@ -102,7 +102,7 @@ impl Acl {
         self.referrers.iter().rev().find(fits).is_some_and(|item| !item.denied)
     }
 
-    /// Whether anybody may list who may read.
+    /// Whether all who may read may also list.
     pub(crate) fn admits_listings(&self) -> bool {
         self.listings
     }

@@ -1,8 +1,8 @@
 //! The rights of callers: one answer for every face.
 //!
-//! An owner may do everything in the account. Anybody else may do what a list lets them, whichever door they come by: the
-//! access lists of a container as Swift writes them, and the grants of a container and of an object in it as S3 has
-//! them, these only where the container lets grants count.
+//! An owner may do everything in the account. Any other caller may do what a list lets him, by every door: the access
+//! lists of a container as Swift writes them, and the grants of a container and of an object in it as S3 has them,
+//! these only where the container lets grants count.
 
 mod lists;
 
@@ -31,7 +31,7 @@ pub(crate) enum Wish {
 /// The principal that asks, and the page that led it here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asker<'a> {
-    /// The caller; without it the asker is nobody in particular.
+    /// The caller; `None` if the asker is not known.
     pub(crate) caller: Option<&'a Caller>,
     /// The page that led here, as the client says.
     pub(crate) referrer: Option<&'a str>,
@@ -79,7 +79,7 @@ pub(crate) fn may_with(
     owns(asker.caller, account)
         || match object {
             Some(object) => grants(settings, &object.grants, asker.caller, permission),
-            // That there is none is known to who may see what there is.
+            // A missing object is known as missing to the callers that may list.
             None => may(asker, account, settings, Wish::List),
         }
 }

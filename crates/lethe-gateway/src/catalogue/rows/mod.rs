@@ -11,8 +11,8 @@
 //! | `6` upload id, part number (u16, big-endian) | segment, MD5, checksum, modified, CRC64NVME |
 //! | `8` account `0` container `0` key, order (u64, its complement, big-endian) | as `4`: a version that its key does not stand for |
 //!
-//! One look-up, under `4`, finds the object that a key stands for. Its other versions, delete markers among them, follow one
-//! another under `8`, the newest first. A vault in which no old version was ever kept has no such row.
+//! A look-up under `4` finds the object that a key stands for. Its other versions, delete markers among them, follow
+//! one another under `8`, the newest first. A vault in which no old version was ever kept has no such row.
 //!
 //! Free blocks are those that no row names. A crash before a commit leaves blocks that no row names: free ones.
 
@@ -48,7 +48,7 @@ pub(crate) fn upgrade(rows: &[Row], account: &str) -> Option<Vec<RowChange>> {
     (format_number(value)? == format_1::NUMBER).then(|| format_1::upgrade(rows, account)).flatten()
 }
 
-/// The number in a format's row, of whichever format.
+/// The number in the row of any format.
 fn format_number(value: &[u8]) -> Option<u32> {
     if format_1::read_format(value).is_some() && value.starts_with(&format_1::NUMBER.to_le_bytes()) {
         return Some(format_1::NUMBER);

@@ -1,7 +1,8 @@
 //! Uploads by HTML form (`POST` to a bucket), signed by the policy in the form.
 //!
 //! The form is read up to its file, judged, and becomes a put of an object: that has a length to the end of the file
-//! only. Nothing of the file is read before the form was found right, and no more than a few pieces of it are in memory.
+//! only. Nothing of the file is read before the form was found right, and no more than a few pieces of it are in
+//! memory.
 
 mod fields;
 mod policy;

@@ -21,7 +21,7 @@ pub(super) struct Login {
     pub(super) password: Zeroizing<Vec<u8>>,
 }
 
-/// The answer to every login that is not good, whatever is wrong with it.
+/// The answer to every login that is not good, for any reason.
 pub(super) fn refused() -> Refusal {
     Refusal::unauthorized("The account, the user or the password is wrong.")
 }
@@ -37,7 +37,7 @@ impl<D: Device> Swift<D> {
         self.tokens.issue(&self.users, &proven, now).ok_or_else(no_token)
     }
 
-    /// A new token for who has one already. It ends when that one does.
+    /// Exchanges a token for a new one. It ends when the old one does.
     ///
     /// # Errors
     /// 401 if the old one is worth nothing.

@@ -1,4 +1,4 @@
-//! Every verb, asked for by those who may not.
+//! Every verb, asked for by callers that may not use it.
 
 use super::server::{Answer, Server, at, keys, now};
 use super::signer::Signer;

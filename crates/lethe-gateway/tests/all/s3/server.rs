@@ -243,7 +243,7 @@ impl Server {
         self.raw("PUT", target, &headers, &chunks).await
     }
 
-    /// Sends a request that nobody signs.
+    /// Sends a request without a signature.
     pub(crate) async fn unsigned(
         &self,
         method: &str,

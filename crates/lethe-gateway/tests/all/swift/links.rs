@@ -1,4 +1,4 @@
-//! Temporary URLs and forms, as somebody uses them who has nothing else.
+//! Temporary URLs and forms, as a client uses them that has nothing else.
 
 use super::desk::{Client, Running, start};
 use hmac::{Hmac, KeyInit, Mac};

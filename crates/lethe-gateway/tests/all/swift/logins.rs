@@ -89,7 +89,7 @@ async fn a_wrong_login_is_told_nothing() {
         (user("nobody", "pw-one"), project("one")),
         (user("owner", "pw-one"), project("none")),
         (user("owner", "pw-one"), Some(other_domain)),
-        // Two accounts have an owner: the name alone is nobody's.
+        // Two accounts have an owner: the name alone stands for no user.
         (user("owner", "pw-one"), None),
         (user("owner", "pw-one"), Some(json!({"system": {"all": true}}))),
         (json!({"id": "0123", "password": "pw-one"}), None),

@@ -13,7 +13,7 @@ async fn versions_come_back_one_after_the_other() {
     owner.put(path, b"0").await;
     owner.ask("PUT", path, &[], b"1").await.expect(412);
     owner.put("/v1/AUTH_one/old", b"").await;
-    // Many within one millisecond: none is lost.
+    // Many within one millisecond: no version is lost.
     for version in 1..=5 {
         owner.put(path, version.to_string().as_bytes()).await;
     }
