@@ -1,4 +1,4 @@
-//! Rules about what a container's objects and unfinished uploads live to see, as S3 has them.
+//! Rules about the ends of a container's objects and unfinished uploads, as S3 has them.
 
 use super::moment::Moment;
 use super::object::Object;

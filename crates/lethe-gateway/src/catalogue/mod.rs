@@ -69,12 +69,12 @@ impl ObjectName {
 /// A change of the catalogue. Several of them are committed as one.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// Makes an account, or changes what is set.
+    /// Makes an account, or changes its settings.
     PutAccount {
         name: String,
         settings: Arc<AccountSettings>,
     },
-    /// Makes a container, or changes what is set.
+    /// Makes a container, or changes its settings.
     PutContainer {
         account: String,
         name: String,

@@ -168,7 +168,7 @@ pub struct Completed {
 }
 
 impl Object {
-    /// Its size in bytes, without padding. Of a large object those of its list, not of what it stands for.
+    /// Its size in bytes, without padding. Of a large object those of its list, not of the objects that it stands for.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }

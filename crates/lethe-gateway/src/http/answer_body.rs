@@ -40,7 +40,7 @@ impl Line {
     }
 }
 
-/// An answer, or the rest of it, that there is none of: the connection ends.
+/// The lack of an answer, or of the rest of it: the connection ends.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(crate) struct Unanswered(pub(crate) BoxError);

@@ -17,8 +17,8 @@ pub trait Door: Send + Sync + 'static {
 
     /// Answers a request. A refusal is an answer too.
     ///
-    /// The future is dropped when the client goes away. An implementation sets [`Verb::name`] as soon as it knows what
-    /// is asked, and puts [`Visit::id`] into the header that its protocol has for it. It logs no name, no key and no
+    /// The future is dropped when the client goes away. An implementation sets [`Verb::name`] as soon as it knows the
+    /// verb, and puts [`Visit::id`] into the header that its protocol has for it. It logs no name, no key and no
     /// credential.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// The name of what a request turned out to ask for, such as `GetObject`. Never the name of what it asked about.
+/// The name of the verb of a request, such as `GetObject`. Never the name of the object that it asked about.
 #[derive(Clone, Debug, Default)]
 pub struct Verb(Arc<OnceLock<String>>);
 

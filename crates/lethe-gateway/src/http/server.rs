@@ -22,8 +22,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_io_timeout::TimeoutStream;
 
-/// The most bytes that a connection holds of what comes in and is not read yet, and of what goes out and was not
-/// taken yet, each. A head must fit as well.
+/// The most bytes that a connection holds in each direction: those that came in and are not read yet, and those that go
+/// out and are not taken yet. A head must fit as well.
 const BUFFER: usize = 64 << 10;
 
 /// The most headers of a request: as many as 2 KB of user metadata can be, and those that a client sends besides.

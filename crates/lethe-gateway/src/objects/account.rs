@@ -56,10 +56,10 @@ impl<D: Device> Account<D> {
         catalogue.accounts.get(&*self.name).map(AccountEntry::view).unwrap_or_default()
     }
 
-    /// Changes what is set: `change` gets the settings as they stand. Touches no block.
+    /// Changes the settings: `change` gets them as they stand. Touches no block.
     ///
     /// # Errors
-    /// What `change` returns; [`Error::Device`]. Nothing is changed then.
+    /// The error of `change`; [`Error::Device`]. Nothing is changed then.
     pub async fn update(
         &self,
         change: impl FnOnce(&mut AccountSettings) -> Result<(), Error> + Send + 'static,
@@ -96,7 +96,7 @@ impl<D: Device> Account<D> {
             .await
     }
 
-    /// Changes what is set for a container: `change` gets the settings as they stand. Touches no block.
+    /// Changes the settings of a container: `change` gets them as they stand. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; the error of `change`; [`Error::Device`]. Nothing is changed then.

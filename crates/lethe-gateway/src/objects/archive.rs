@@ -11,7 +11,7 @@ use crate::objects::versions::{Draft, Stamp};
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// The type of what stands in an archive for a delete, as Swift has it.
+/// The type of the entry that stands in an archive for a delete, as Swift has it.
 const DELETED: &str = "application/x-deleted;swift_versions_deleted=1";
 /// MD5 of nothing.
 const EMPTY: &str = "d41d8cd98f00b204e9800998ecf8427e";
@@ -100,7 +100,7 @@ fn archive_of<'a>(
     catalogue.container(&at.account, &archive.container).map_err(|_| Error::NoArchive)
 }
 
-/// A free name in the archive for what dates of `moment`: the length of the key, the key, the time.
+/// A free name in the archive for an entry of `moment`: the length of the key, the key, the time.
 fn place(
     catalogue: &Catalogue,
     at: &ObjectName,
@@ -111,7 +111,7 @@ fn place(
     let holder = archive_of(catalogue, at, archive)?;
     let mut hundredths = moment.0.saturating_mul(100);
     loop {
-        // Two versions of one millisecond differ in what a clock of Swift's would show after it.
+        // Two versions of one millisecond differ in the digits that a clock of Swift's would show after it.
         let key = format!("{}{:010}.{:05}", prefix(&at.key), hundredths / 100_000, hundredths % 100_000);
         if !holder.objects.contains_key(&key) && taken != Some(key.as_str()) {
             return Ok(ObjectName::new(&at.account, &archive.container, key));

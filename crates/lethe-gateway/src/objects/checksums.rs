@@ -51,7 +51,7 @@ pub struct Checksum {
     /// The algorithm.
     #[n(0)]
     pub algorithm: Algorithm,
-    /// Over what.
+    /// The bytes that it covers.
     #[n(1)]
     pub coverage: Coverage,
     /// Base64 text.

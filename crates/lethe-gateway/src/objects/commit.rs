@@ -8,8 +8,8 @@ use crate::objects::uncertain::Uncertain;
 use std::sync::Arc;
 
 impl<D: Device> Inner<D> {
-    /// Changes the catalogue. `plan` sees it as it stands and says what to change, or why not; nothing comes between
-    /// `plan` and the change. Runs to its end even if the caller drops the future.
+    /// Changes the catalogue. `plan` sees it as it stands and returns the changes, or the reason against them; nothing
+    /// comes between `plan` and the change. Runs to its end even if the caller drops the future.
     pub(crate) async fn change<T, F>(self: &Arc<Self>, plan: F) -> Result<T, Error>
     where
         T: Send + 'static,

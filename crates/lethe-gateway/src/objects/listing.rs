@@ -10,7 +10,7 @@ pub struct ListRequest {
     pub prefix: String,
     /// Keys that hold this after the prefix are listed as one, up to and with it. Empty means none.
     pub delimiter: String,
-    /// Only what comes after this in the order of the listing, which is that of UTF-8 bytes. A group that ends here
+    /// Only keys that come after this in the order of the listing, which is that of UTF-8 bytes. A group that ends here
     /// counts as listed. Empty means from the beginning.
     pub after: String,
     /// Only keys that come before this in the order of the listing. Empty means to the end.

@@ -116,7 +116,7 @@ impl<D: Device> Account<D> {
         self.gateway.inner.catalogue.read().upload(&self.name, container, key, id).cloned()
     }
 
-    /// Makes what was written a part of an upload, in place of the part of this number if there is one.
+    /// Makes the written bytes a part of an upload, in place of the part of this number if there is one.
     ///
     /// # Errors
     /// [`Error::PartNumber`]; [`Error::NoSuchContainer`]; [`Error::NoSuchUpload`]; [`Error::OverQuota`];
@@ -333,7 +333,7 @@ fn assemble(
     })
 }
 
-/// Checks what the one who completes says of a part.
+/// Checks a part against the completion that names it.
 fn check_named(part: &Part, name: &NamedPart) -> Result<(), Error> {
     if name.etag.as_ref().is_some_and(|etag| *etag != hex(&part.md5)) {
         return Err(Error::InvalidPart(name.number));

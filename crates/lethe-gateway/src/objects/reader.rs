@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 pub struct Reader {
     first: Option<Result<Bytes, Error>>,
     rest: mpsc::Receiver<Result<Bytes, Error>>,
-    /// Of what was read and is not taken yet.
+    /// The share for the bytes that were read and are not taken yet.
     _share: Share,
 }
 
@@ -192,7 +192,7 @@ impl<D: Device> Inner<D> {
         Ok(())
     }
 
-    /// Reads a batch, and cuts from each block what lies in `wanted`.
+    /// Reads a batch, and cuts the bytes in `wanted` from each block.
     async fn read_pieces(
         &self,
         flow: Flow,

@@ -99,8 +99,8 @@ impl<D: Device> Account<D> {
             .await
     }
 
-    /// Changes what is said about an object, and nothing of its bytes: `change` gets the details as they stand.
-    /// Touches no block. `touch` dates the object anew.
+    /// Changes the details of an object, and nothing of its bytes: `change` gets the details as they stand. Touches no
+    /// block. `touch` dates the object anew.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; the error of `change`; [`Error::Device`]. Nothing is changed

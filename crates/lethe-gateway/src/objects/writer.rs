@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// Writes the blocks of an object or a part to be. Until what it returns is put under a name, nothing is visible;
-/// dropped before that, its blocks are free again as soon as the device is done with them.
+/// Writes the blocks of an object or a part to be. Until its result is put under a name, nothing is visible; dropped
+/// before that, its blocks are free again as soon as the device is done with them.
 pub struct Writer<D> {
     inner: Arc<Inner<D>>,
     flow: Flow,
-    /// Of what came and is not written yet.
+    /// The share for the bytes that came and are not written yet.
     share: Share,
     declared: Option<u64>,
     /// Every block taken so far. A write under way holds the leases too, so that no block of it is given away.
@@ -137,7 +137,7 @@ impl<D: Device> Writer<D> {
         Ok(())
     }
 
-    /// Writes what is left, and the padding, and waits until all of it is durable.
+    /// Writes the remaining bytes, and the padding, and waits until all of it is durable.
     ///
     /// # Errors
     /// [`Error::WrongLength`] if fewer bytes came than were announced; [`Error::Full`]; [`Error::Device`].
@@ -181,7 +181,7 @@ impl<D: Device> Writer<D> {
         Written { segment: Arc::new(Segment { bytes: self.bytes, place }), digests }
     }
 
-    /// Takes the blocks that were missing, once what can be freed is.
+    /// Takes the blocks that were missing, after all blocks that can be freed are free.
     async fn make_room(&mut self) -> Result<(), Error> {
         let missing = std::mem::take(&mut self.missing);
         if missing > 0 {

@@ -114,7 +114,7 @@ impl Asked {
         (sums.reads.load(Ordering::Relaxed), sums.writes.load(Ordering::Relaxed))
     }
 
-    /// Forgets how long batches took, as when what is below has changed.
+    /// Forgets how long batches took, as when the device below has changed.
     pub fn forget_times(&self) {
         self.counters.times.lock().clear();
     }
@@ -136,7 +136,7 @@ pub struct Watched<D> {
 }
 
 impl<D: Device> Watched<D> {
-    /// Counts what `inner` is asked for.
+    /// Counts the requests to `inner`.
     pub fn new(inner: D) -> Self {
         let asked = Asked::new(inner.blocks());
         Watched { inner, asked }

@@ -75,7 +75,7 @@ impl Guard {
     }
 
     /// Whether a request that changes something comes from the page itself, or from no page. To a browser, all ports of
-    /// a machine are one site: it sends the cookie along for what the page of another listener asks.
+    /// a machine are one site: it sends the cookie along for requests of another listener's page.
     fn is_from_page(&self, headers: &HeaderMap) -> bool {
         headers.get_all(header::ORIGIN).iter().all(|origin| {
             let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));

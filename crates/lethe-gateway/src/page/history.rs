@@ -1,4 +1,4 @@
-//! The last minute of what the page is told, for a page that is opened now. As secret as the page.
+//! The last minute of the messages to the page, for a page that is opened now. It is as secret as the page.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;

@@ -73,7 +73,7 @@ fn wish(verb: &str) -> Wish {
     }
 }
 
-/// Lets requests in, and refuses those that ask for what would not be kept.
+/// Lets requests in, and refuses those that ask for something that would not be kept.
 pub(super) struct Access<D> {
     pub(super) gateway: Gateway<D>,
     pub(super) users: Arc<Users>,

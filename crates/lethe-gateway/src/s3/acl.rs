@@ -41,7 +41,7 @@ const MOST_GRANTS: usize = 100;
 /// The grantees that a request's headers let in beside the owner; `None` if they say nothing of it.
 ///
 /// # Errors
-/// What cannot be kept is refused: unknown names, groups of other houses, addresses of letters.
+/// A grant that cannot be kept is refused: unknown names, groups of other houses, addresses of letters.
 pub(super) fn in_headers(
     headers: &HeaderMap,
     owner: &str,

@@ -55,7 +55,7 @@ pub(super) use set;
 /// Checks what the headers say of checksums, before the body is looked at.
 ///
 /// # Errors
-/// `InvalidRequest`: more than one checksum, one that is none, one of an algorithm that is not here, or an algorithm
+/// `InvalidRequest`: more than one checksum, a malformed one, one of an algorithm that is not here, or an algorithm
 /// with nothing of it.
 pub(super) fn check_headers(headers: &HeaderMap) -> S3Result<()> {
     let trailers = headers.get("x-amz-trailer").map(|names| names.to_str().unwrap_or_default());

@@ -89,7 +89,7 @@ pub(super) async fn copy_object<D: Device>(
     }
     let (source, copy_source_version_id): (Arc<Object>, _) = source!(account, input, &request.extensions);
     if source.details.manifest.is_some() && !requester(&request.extensions)?.owns(account.name()) {
-        // Under the new name it would stand for what is the account's, and the asker may not read that.
+        // Under the new name it would stand for objects of the account, and the asker may not read those.
         return Err(s3_error!(
             AccessDenied,
             "Only who owns the bucket copies one of Swift's large objects into it."

@@ -142,7 +142,7 @@ async fn set<D: Device>(account: &Account<D>, bucket: &str, rules: Vec<CorsRule>
     Ok(())
 }
 
-/// Finds what is set for a bucket, by the access key of the asker and the bucket's name.
+/// Finds the settings of a bucket, by the access key of the asker and the bucket's name.
 pub(super) type Look = Box<dyn Fn(Option<&str>, &str) -> Option<Arc<ContainerSettings>> + Send + Sync>;
 
 pub(super) fn look<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> Look {

@@ -101,7 +101,7 @@ fn held_whole(request: &Request<RequestBody>) -> Option<u64> {
     (is_xml && length > 0).then_some(length.min(MOST_XML))
 }
 
-/// Whether a put is none of an object: of a bucket, or of what is said about an object.
+/// Whether a put is not of an object, but of a bucket or of the details of an object.
 fn sets_something(uri: &Uri) -> bool {
     let is_object = uri.path().trim_start_matches('/').contains('/');
     let names = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());

@@ -134,7 +134,7 @@ fn range(bytes: u64, text: String) -> S3Error {
     answer
 }
 
-/// s3s keeps the types of these errors to itself; their texts are what tells them apart.
+/// s3s keeps the types of these errors to itself; only their texts tell them apart.
 fn body(source: &(dyn std::error::Error + Send + Sync)) -> S3Error {
     let text = source.to_string();
     let (code, message) = if text.contains("Sha256Mismatch") {

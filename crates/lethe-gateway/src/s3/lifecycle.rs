@@ -23,7 +23,7 @@ const LONGEST_ID: usize = 255;
 const MOST_KEPT: i32 = 100;
 /// The most bytes of all rules of a bucket together. They are kept in a row, whose room is limited.
 const MOST_BYTES: usize = 256 << 10;
-/// The first moment that dates of HTTP have no words for.
+/// The first moment that dates of HTTP cannot write.
 const YEAR_10000: Moment = Moment(253_402_300_800_000);
 
 fn wrong(text: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
@@ -223,7 +223,7 @@ fn bytes(rule: &Rule) -> usize {
     rule.id.len() + rule.filter.prefix.as_ref().map_or(0, String::len) + tags(&rule.filter.tags)
 }
 
-/// S3's default for what moves between classes of storage, which clients name without meaning it.
+/// S3's default for the objects that move between classes of storage, which clients name without meaning it.
 fn transitions_from() -> TransitionDefaultMinimumObjectSize {
     TransitionDefaultMinimumObjectSize::from_static(
         TransitionDefaultMinimumObjectSize::ALL_STORAGE_CLASSES_128K,

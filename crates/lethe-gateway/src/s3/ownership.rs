@@ -9,7 +9,7 @@ use s3s::{S3Request, S3Response, S3Result, s3_error};
 /// The ownership that a request to make a bucket asks for.
 ///
 /// # Errors
-/// `InvalidArgument`; `NotImplemented` for what cannot be kept.
+/// `InvalidArgument`; `NotImplemented` for an ownership that cannot be kept.
 pub(super) fn asked(name: &str) -> S3Result<Ownership> {
     match name {
         ObjectOwnership::BUCKET_OWNER_ENFORCED => Ok(Ownership::Enforced),

@@ -26,7 +26,7 @@ const IN_QUERY: [&str; 6] = [
 /// Checks the signature of a request, if it has one.
 ///
 /// # Errors
-/// Those that S3 has for a signature that is no such thing, or that leaves out what it must cover.
+/// Those that S3 has for a signature that is malformed, or that does not cover all that it must.
 pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> S3Result<()> {
     let query: Vec<(Cow<'_, str>, Cow<'_, str>)> = pairs(uri.query().unwrap_or_default());
     let in_query = |name: &str| {

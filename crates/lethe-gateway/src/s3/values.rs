@@ -54,7 +54,7 @@ pub(super) fn initiator(account: &str, upload: &Upload) -> dto::Initiator {
     dto::Initiator { display_name: Some(display_name.into()), id: Some(id.into()) }
 }
 
-/// The storage classes of S3's buckets. Those of other houses (`OUTPOSTS`, `SNOW`, `EXPRESS_ONEZONE`) are not among
+/// The storage classes of S3's buckets. Those of other services (`OUTPOSTS`, `SNOW`, `EXPRESS_ONEZONE`) are not among
 /// them.
 const STORAGE_CLASSES: [&str; 8] = [
     STANDARD,

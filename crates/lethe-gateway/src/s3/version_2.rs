@@ -214,7 +214,7 @@ fn header(name: &str) -> Option<HeaderName> {
     is_header.then(|| HeaderName::try_from(name).ok())?
 }
 
-/// Puts into the headers what stands in the query in their place.
+/// Puts the parameters of the query that stand in place of headers into the headers.
 fn lift(query: &Query<'_>, headers: &mut HeaderMap) -> S3Result<()> {
     for (name, value) in query {
         let Some(header) = header(name) else { continue };
@@ -260,7 +260,7 @@ fn text(method: &Method, path: &str, query: &Query<'_>, headers: &HeaderMap, exp
     text
 }
 
-/// The target without the signature and without what became a header.
+/// The target without the signature and without the parameters that became headers.
 fn rest(uri: &Uri, query: &Query<'_>) -> S3Result<Uri> {
     let kept = query.iter().filter(|(name, _)| COVERED.contains(&&***name) || PAGES.contains(&&***name));
     let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();

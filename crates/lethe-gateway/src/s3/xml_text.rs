@@ -11,7 +11,7 @@ use s3s::{Body, S3Error, S3ErrorCode};
 /// The verbs whose answers have names that can be asked for in another form.
 const LISTS: [&str; 4] = ["ListObjects", "ListObjectsV2", "ListObjectVersions", "ListMultipartUploads"];
 
-/// The same answer in XML that says what was meant.
+/// The same answer in XML with its intended text.
 pub(super) fn repaired(mut response: Response<Body>, verb: &str) -> Response<Body> {
     // The bytes of an object are its owner's, and may look like XML.
     if verb == "GetObject" {

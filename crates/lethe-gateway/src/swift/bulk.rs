@@ -53,7 +53,7 @@ impl Tally {
         self.errors.push((name.to_owned(), refusal.status()));
     }
 
-    /// The answer. `counted` is what the number of those that went well is called.
+    /// The answer. `counted` is the name in it of the number of those that went well.
     fn answer(self, asked: &Asked, counted: &str, deletes: bool) -> Response<Body> {
         let status = match (&self.failed, self.errors.is_empty()) {
             (Some((status, _)), _) => *status,
@@ -113,7 +113,7 @@ pub(super) async fn delete<D: Device>(
     delete_all(swift, asked, at, names).await
 }
 
-/// Deletes what these encoded names name.
+/// Deletes the objects and containers of these encoded names.
 pub(super) async fn delete_all<D: Device>(
     swift: &Swift<D>,
     asked: &Asked,
@@ -239,7 +239,7 @@ async fn unpack<D: Device>(
         tally.failed = Some(unreadable());
         return Ok(tally);
     };
-    // Of what is not stored, the bytes are skipped on the way to the next head.
+    // The bytes of an entry that is not stored are skipped on the way to the next head.
     let mut skipped = 0;
     loop {
         allowance.renew(skipped);

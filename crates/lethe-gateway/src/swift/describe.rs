@@ -130,7 +130,7 @@ pub(super) fn describe(
         None => {}
     }
     match visitor.link() {
-        // A link shows of the metadata what the owner has marked as public.
+        // A link shows only the metadata that the owner has marked as public.
         Some(link) => {
             metadata::show(headers, Kind::Object, &details.metadata, |name| !name.starts_with("public-"));
             let named = asked.query.has("inline") || asked.query.has("filename");

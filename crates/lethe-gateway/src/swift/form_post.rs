@@ -169,7 +169,7 @@ impl<D: Device> Swift<D> {
         name: &str,
         mut part: Field<'_>,
     ) -> Outcome<()> {
-        // The form's path is what the names begin with.
+        // The names begin with the form's path.
         let key = format!("{}{name}", at.object());
         let target = Target {
             account: at.account.name().to_owned(),

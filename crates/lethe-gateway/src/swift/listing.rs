@@ -69,7 +69,7 @@ pub(super) struct Wanted {
 /// Reads the parameters of a listing.
 ///
 /// # Errors
-/// 412 for a limit that is none or too large.
+/// 412 for a limit that is malformed or too large.
 pub(super) fn wanted(query: &Query) -> Outcome<Wanted> {
     let limit = match query.get("limit").filter(|limit| !limit.is_empty()) {
         None => MOST_ENTRIES,

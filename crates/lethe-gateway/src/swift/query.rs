@@ -8,7 +8,7 @@ use http::StatusCode;
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads what stands after the question mark.
+    /// Reads the text after the question mark.
     ///
     /// # Errors
     /// A value is not UTF-8 or holds a zero.

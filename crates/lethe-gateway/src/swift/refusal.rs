@@ -122,7 +122,7 @@ impl From<Error> for Refusal {
     }
 }
 
-/// No byte of what has been asked for is there.
+/// The refusal of a range of which no byte is there.
 pub(super) fn unsatisfiable(bytes: u64) -> Refusal {
     let refusal = Refusal::new(
         StatusCode::RANGE_NOT_SATISFIABLE,

@@ -1,4 +1,4 @@
-//! The server over loopback: a real S3 client (`object_store`), and raw HTTP for what a client would not do.
+//! The server over loopback: a real S3 client (`object_store`), and raw HTTP for requests that a client would not send.
 
 use bytes::Bytes;
 use futures::TryStreamExt;

@@ -44,7 +44,7 @@ fn logs_hold_verbs_and_no_names() {
     tracing::subscriber::set_global_default(subscriber).expect("the only one of this process");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("runtime");
-    // The client logs what it sends; only what the server's threads log counts.
+    // The client logs its own requests; only the logs of the server's threads count.
     let (address, stop) = {
         let (addresses, address) = std::sync::mpsc::channel();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

@@ -164,7 +164,7 @@ impl Tokens {
 }
 
 impl Held {
-    /// Drops what has expired of a user, and the oldest of the others until one more fits.
+    /// Drops the expired tokens of a user, and the oldest of the others until one more fits.
     fn make_room(&mut self, holder: &Holder, most: usize, now: Moment) {
         let Some(order) = self.order.get_mut(holder) else { return };
         order.retain(|half| {

@@ -11,11 +11,11 @@ pub(crate) struct Acl {
     groups: Vec<String>,
 }
 
-/// Pages whose links may be followed by anybody.
+/// Pages whose links every caller may follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Referrer {
     denied: bool,
-    /// `*`, a host, or `.` and what hosts end with.
+    /// `*`, a host, or `.` and the end of hosts.
     host: String,
 }
 

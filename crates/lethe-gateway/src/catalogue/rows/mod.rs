@@ -41,8 +41,8 @@ pub(crate) fn first_rows(block_bytes: usize) -> Vec<RowChange> {
     vec![(RowKey::Format.bytes(), Some(encoding::encode(&row)))]
 }
 
-/// The changes that make stored rows ones of the present format, what they hold being `account`'s; `None` if they are
-/// of it already or cannot be read, which loading them then says better.
+/// The changes that bring stored rows into the present format, in which their contents are `account`'s. `None` if they
+/// are of it already or cannot be read, which loading them then says better.
 pub(crate) fn upgrade(rows: &[Row], account: &str) -> Option<Vec<RowChange>> {
     let (_, value) = rows.iter().find(|(key, _)| *key == RowKey::Format.bytes())?;
     (format_number(value)? == format_1::NUMBER).then(|| format_1::upgrade(rows, account)).flatten()

@@ -92,7 +92,7 @@ impl<'a> Draft<'a> {
         object
     }
 
-    /// Removes what a put replaces, and an object on top whose time is over.
+    /// Removes the version that a put replaces, and an object on top whose time is over.
     fn make_way(&mut self, now: Moment) {
         let top = self.newest().filter(|object| object.has_expired(now)).map(|top| top.version.order);
         let replaced = match self.versioning() {

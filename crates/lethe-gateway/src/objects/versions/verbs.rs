@@ -48,7 +48,7 @@ impl<D: Device> Inner<D> {
 }
 
 impl<D: Device> Account<D> {
-    /// A version of an object; without a name, what the key stands for. Touches no block.
+    /// A version of an object; without a name, the object that the key stands for. Touches no block.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`]; [`Error::NoSuchVersion`], also if its time is over;
@@ -62,7 +62,7 @@ impl<D: Device> Account<D> {
         find(&Draft::new(&catalogue, self.at(container, key))?, id, inner.now())
     }
 
-    /// Changes what is said about a version, and nothing of its bytes: `change` gets the details as they stand.
+    /// Changes the details of a version, and nothing of its bytes: `change` gets the details as they stand.
     ///
     /// # Errors
     /// Those of [`version`](Self::version); the error of `change`; [`Error::Device`]. Nothing is changed then.
@@ -119,8 +119,8 @@ impl<D: Device> Account<D> {
         self.update_container(container, set).await
     }
 
-    /// Deletes what keys stand for, and versions for good, in the order given, all in one commit. Says of each what was
-    /// done. Touches no block: the blocks of what is gone for good are merely free afterwards.
+    /// Deletes the objects that keys stand for, and versions for good, in the order given, all in one commit. Returns
+    /// the outcome of each. Touches no block: the blocks of versions that are gone for good are merely free afterwards.
     ///
     /// # Errors
     /// [`Error::NoSuchContainer`]; [`Error::NoArchive`]; [`Error::Device`]. Nothing is deleted then.

@@ -134,7 +134,7 @@ enum FileError {
     TooLarge,
     #[error("{TOO_SMALL}")]
     TooSmall,
-    // multer keeps what went wrong below it to itself.
+    // multer does not show the errors from below it.
     #[error("{}", std::error::Error::source(.0).map_or_else(|| .0.to_string(), ToString::to_string))]
     Form(multer::Error),
 }
@@ -165,7 +165,7 @@ fn limited(
     })
 }
 
-/// The headers of a put that say what the fields say.
+/// The headers of a put with the meaning of the fields.
 fn headers(fields: &Fields) -> S3Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     for (name, value) in fields.iter() {

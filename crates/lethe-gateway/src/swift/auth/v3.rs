@@ -144,7 +144,7 @@ pub(in super::super) async fn log_in<D: Device>(
     Ok((token, describe(asked, &issued, &[method], scoped)))
 }
 
-/// A name that is none leads to a user who is not there, and so costs the same time.
+/// A malformed name leads to a user who is not there, and so costs the same time.
 fn login<D: Device>(swift: &Swift<D>, user: User, project: Option<&str>) -> Login {
     let User { id, name, domain, password } = user;
     let domain_is_known = domain.is_none_or(|domain| domain.is_known());

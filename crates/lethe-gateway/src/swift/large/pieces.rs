@@ -54,7 +54,7 @@ impl<D: Device> Swift<D> {
         .boxed()
     }
 
-    /// A segment, if it is still what it was.
+    /// A segment, if it is still as it was.
     fn segment(&self, asked: &Asked, at: &At<'_, D>, kept: &Kept) -> Outcome<Arc<Object>> {
         let changed = || conflict("A segment of the large object is gone, or is not what it was.");
         let (container, key) = kept.name.trim_start_matches('/').split_once('/').ok_or_else(changed)?;

@@ -178,7 +178,7 @@ async fn attributes_heads_and_gets_tell_the_checksums_of_parts_and_of_the_whole(
     let large = vec![9; PART];
     let upload = begin(&server, &[("x-amz-checksum-algorithm", "SHA256")]).await;
     for (number, body) in [(1, &large[..]), (2, BODY)] {
-        // The gateway computes what is not given.
+        // The gateway computes the checksum that is not given.
         assert_eq!(part(&server, &upload, number, &[], body).await.verdict(), "200");
     }
     let completed = complete(&server, &upload, &[], &list(&[&large, BODY], |_| String::new())).await;
@@ -308,7 +308,7 @@ async fn a_completion_that_is_asked_for_again_is_answered_as_before() {
     server.device.take_accesses();
     let again = complete(&server, &upload, &new, &once).await;
     assert_eq!((again.verdict(), &again.body), ("200".to_owned(), &first.body));
-    // The tags of the object are none of what it is completed from, and a restart forgets nothing.
+    // The tags of the object are not part of its completion, and a restart forgets nothing.
     let tags = "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>";
     assert_eq!(put(&server, "/bucket/parts?tagging", &[], tags.as_bytes()).await.verdict(), "200");
     let server = server.again().await;

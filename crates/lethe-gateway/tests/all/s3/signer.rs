@@ -82,7 +82,7 @@ impl Signer<'_> {
         self.headers_over(method, target, host, more, &sha256(body))
     }
 
-    /// The same over a body of this digest, or of what stands for it.
+    /// The same over a body of this digest, or of a word in its place.
     pub(crate) fn headers_over(
         &self,
         method: &str,

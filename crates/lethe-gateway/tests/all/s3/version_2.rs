@@ -80,7 +80,7 @@ async fn a_url_is_good_for_what_was_signed_and_for_nothing_else() {
     assert_eq!((answer.verdict().as_str(), &*answer.body), ("200", "content"));
     let answer = send(&server, "GET", &get, &[("range", "bytes=1-3")], b"").await;
     assert_eq!((answer.verdict().as_str(), &*answer.body), ("206", "ont"));
-    // A range that is none, and an ETag without quotes: taken as those of other requests are.
+    // A malformed range, and an ETag without quotes: taken as those of other requests are.
     let answer = send(&server, "GET", &get, &[("range", "lines=1-3")], b"").await;
     assert_eq!((answer.verdict().as_str(), &*answer.body), ("200", "content"));
     let later = expires + 1;

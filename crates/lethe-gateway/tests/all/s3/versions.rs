@@ -149,7 +149,7 @@ async fn quotas_count_old_versions() {
     let gone = ask(&server, "DELETE", &format!("/bucket/key?versionId={first}"), &[], "").await;
     assert_eq!(gone.verdict(), "204");
     assert_eq!(ask(&server, "PUT", "/bucket/other", &[], "12345").await.verdict(), "200");
-    // Without numbers, what is put replaces what has none.
+    // Without numbers, a put replaces the version that has none.
     set(&server, "Suspended").await;
     limit(&server, 15, 4).await;
     assert_eq!(ask(&server, "PUT", "/bucket/third", &[], "12345").await.verdict(), "200");

@@ -222,7 +222,7 @@ async fn an_access_list_grants_what_it_says_and_no_more() {
     );
     let seen = owner.head("/v1/AUTH_one/c").await.expect(204);
     assert_eq!(seen.header("x-container-read"), Some("two:owner"));
-    // A right in one container is none in another, and copies need both.
+    // A right in one container is no right in another, and copies need both.
     owner.put("/v1/AUTH_one/other", b"").await;
     owner.put("/v1/AUTH_one/other/o", b"hidden").await;
     set("two:owner", "two:owner").await;

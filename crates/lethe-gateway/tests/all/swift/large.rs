@@ -99,7 +99,7 @@ async fn a_static_large_object_is_what_was_listed_or_nothing() {
     }
     owner.get("/v1/AUTH_one/c/bad").await.expect(404);
 
-    // A segment that is not what it was is an error, and no other bytes.
+    // A segment that has changed is an error, and no other bytes.
     owner.put("/v1/AUTH_one/s/part/1", &bytes(30)).await;
     owner.get("/v1/AUTH_one/c/large").await.expect(409);
     owner.put("/v1/AUTH_one/s/part/1", &bytes(100)[30..60]).await;

@@ -45,7 +45,7 @@ async fn a_link_reads_or_writes_one_object_for_a_while() {
     let inline = running.ask("GET", &format!("{}&inline", link("GET")), &[], b"").await.expect(200);
     assert_eq!(inline.header("content-disposition"), Some("inline"));
     running.ask("PUT", &link("PUT"), &[], b"new").await.expect(201);
-    // A link must not become a way to what lies elsewhere.
+    // A link must not become a way to objects elsewhere.
     let owner = Client::new(&running, "one", "owner").await;
     owner.put("/v1/AUTH_one/c/hidden", b"hidden").await;
     for header in ["x-object-manifest", "x-copy-from"] {

@@ -134,7 +134,7 @@ async fn a_copy_takes_bytes_and_metadata_along_and_is_no_link() {
     owner.ask("COPY", "/v1/AUTH_one/d/fresh", &[("destination", "d")], b"").await.expect(412);
     owner.ask("PUT", "/v1/AUTH_one/d/x", &[("x-copy-from", "d/none")], b"").await.expect(404);
     owner.ask("PUT", "/v1/AUTH_one/d/x", &[("x-copy-from", "d/fresh")], b"body").await.expect(400);
-    // To another account goes what an admin may put there.
+    // A copy to another account needs the right to put there, which an admin has.
     let admin = Client::new(&running, "ops", "admin").await;
     admin.put("/v1/AUTH_two/e", b"").await;
     let said = [("destination", "e/o"), ("destination-account", "AUTH_two")];
