@@ -19,15 +19,15 @@ pub struct Blob {
 
 /// Whole named objects: a vault's header, its epochs, its checkpoints.
 ///
-/// Names follow [`check_name`]. Like buckets, blobs are untrusted: what is read may be forged, and names and sizes
-/// show to whoever watches.
+/// Names follow [`check_name`]. Like buckets, blobs are untrusted: read bytes may be forged, and names and sizes show
+/// to every watcher.
 #[allow(async_fn_in_trait, reason = "one thread drives the store; its futures need not be Send")]
 pub trait Blobs {
-    /// Stores `bytes` under `name`, durable when this returns; replaces what was there, in one step.
+    /// Stores `bytes` under `name`, durable when this returns; replaces an earlier blob, in one step.
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError>;
 
-    /// Stores `bytes` under `name` only if nothing is there, and tells whether it did. Of several callers at most
-    /// one is told so.
+    /// Stores `bytes` under `name` only if nothing is there, and tells whether it did. Of several callers, it tells so
+    /// to at most one.
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError>;
 
     /// The bytes under `name`, or `None` if there are none.
@@ -39,11 +39,11 @@ pub trait Blobs {
     /// All blobs whose name starts with `prefix`, sorted by name.
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError>;
 
-    /// Removes the blob. One that is already gone is not an error.
+    /// Removes the blob. A blob that is already gone is not an error.
     async fn remove(&self, name: &str) -> Result<(), BlobError>;
 }
 
-/// What the store holds, for finding bucket versions that nobody needs any more.
+/// The contents of the store, for finding bucket versions that are not needed any more.
 #[allow(async_fn_in_trait, reason = "one thread drives the store; its futures need not be Send")]
 pub trait Inventory {
     /// Calls `found` with each bucket version and its size as the store tells it, in no particular order, and
@@ -57,11 +57,11 @@ pub trait Inventory {
 
     /// Removes what interrupted writes left behind under no name of their own, and returns how many that were.
     ///
-    /// To be called only while nobody writes. Stores whose interrupted writes leave nothing return 0.
+    /// To be called only while no caller writes. Stores whose interrupted writes leave nothing return 0.
     async fn sweep_unfinished(&self) -> Result<u64, UntrustedError>;
 }
 
-/// What can go wrong with a blob.
+/// The errors of a blob.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// The name breaks the rules of [`check_name`].
@@ -69,7 +69,7 @@ pub enum BlobError {
     BadName {
         /// The name.
         name: String,
-        /// Which rule it breaks.
+        /// The rule that it breaks.
         why: &'static str,
     },
     /// The blob is larger than the reader is ready to hold.

@@ -56,7 +56,7 @@ impl FaultCounts {
     }
 }
 
-/// What an injected error says of itself, inside of [`UntrustedError::Unavailable`].
+/// The words of an injected error about itself, inside of [`UntrustedError::Unavailable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InjectedFault {
     /// The call had no effect.
@@ -65,15 +65,15 @@ pub enum InjectedFault {
     /// The call had its effect.
     #[error("injected: an error after the effect")]
     After,
-    /// Nobody knows.
+    /// It is unknown whether the call had its effect.
     #[error("injected: a time-out")]
     TimedOut,
     /// Some buckets were written.
     #[error("injected: a torn write, {written} of {of} buckets are there")]
     Torn {
-        /// How many were.
+        /// The buckets that were written.
         written: usize,
-        /// How many should have been.
+        /// The buckets that should have been written.
         of: usize,
     },
 }
@@ -130,7 +130,7 @@ pub struct Faults<S> {
     switch: FaultSwitch,
 }
 
-/// What happens to one call.
+/// The fate of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Fine,
@@ -141,7 +141,7 @@ enum Fate {
     Lost,
 }
 
-/// What kind of call it is: some faults do not happen to some.
+/// The kind of a call: some faults do not happen to some kinds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Call {
     /// Changes nothing, or removes.
@@ -154,7 +154,7 @@ enum Call {
 
 impl State {
     fn chance(&mut self) -> f64 {
-        // 53 bits are what a double holds exactly.
+        // A double holds 53 bits exactly.
         (self.chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
@@ -162,7 +162,7 @@ impl State {
         ((u128::from(self.chance.next_u64()) * bound as u128) >> 64) as usize
     }
 
-    /// One draw a call, whatever its kind, so that a rate of one fault does not shift the others.
+    /// Draws once a call, whatever its kind, so that a rate of one fault does not shift the others.
     fn fate(&mut self, call: Call) -> Fate {
         if !self.on {
             return Fate::Fine;

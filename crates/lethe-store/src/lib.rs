@@ -7,9 +7,9 @@
 //! Stores: [`DenseMemory`] (fast, one version per bucket), [`VersionedMemory`] (all versions, with an adversary's
 //! hands), [`Objects`] (files, S3, GCS, Azure).
 //!
-//! Wrappers implement all three traits over an inner store, so they stack in any order. What a wrapper sees is what
-//! the wrapper or store **below** it is asked: put a [`Recorder`] under a [`Retry`] to see each attempt, above it to
-//! see each call once.
+//! Wrappers implement all three traits over an inner store, so they stack in any order. A wrapper sees the calls to the
+//! wrapper or store **below** it: put a [`Recorder`] under a [`Retry`] to see each attempt, above it to see each call
+//! once.
 
 mod blobs;
 mod faults;

@@ -28,18 +28,18 @@ impl BitsPerSecond {
     }
 }
 
-/// How fast a link is.
+/// The speed of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSpeed {
-    /// From a request to its answer, both empty. Half of it passes each way.
+    /// The time from a request to its answer, both empty. Half of it passes each way.
     pub round_trip: Duration,
-    /// Towards the store.
+    /// The bandwidth towards the store.
     pub up: BitsPerSecond,
-    /// From the store.
+    /// The bandwidth from the store.
     pub down: BitsPerSecond,
 }
 
-/// Delays what passes to the store below as a full-duplex link would, in tokio's time.
+/// Delays the calls to the store below as a full-duplex link would, in tokio's time.
 ///
 /// Bytes of payload queue for the bandwidth of their direction, first come, first served; latency does not queue, and
 /// neither do requests and answers that carry no payload. A request takes effect below when it has arrived there
@@ -62,7 +62,7 @@ impl<S> Link<S> {
     }
 
     /// Waits to about a tenth of a millisecond instead of tokio's whole one: the last stretch of each wait sleeps on
-    /// another thread. For measuring in real time; under tokio's paused time it would wait for ever.
+    /// another thread. For measuring in real time; under tokio's paused time it would wait forever.
     pub fn precise(mut self) -> Self {
         self.precise = true;
         self

@@ -1,4 +1,4 @@
-//! The trace: every request that goes down through here, as whoever watches the store sees it.
+//! The trace: every request that goes down through here, as a watcher of the store sees it.
 
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};
 use crate::requests::{RangeRequest, range_requests};
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// One request: what is done, and where.
+/// A request: what is done, and where.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Request {
     /// A range of slots is read.
@@ -32,17 +32,17 @@ pub enum Request {
     ListVersions,
 }
 
-/// One request of the trace; its place in the trace is its place in time.
+/// A request of the trace; its place in the trace is its place in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Which call made it, from 0. The requests of one call go out together.
+    /// The call that made it, from 0. The requests of one call go out together.
     pub call: u64,
-    /// Which round it belongs to, from 0: a new round begins with the first request after some call was answered.
-    /// So all requests of a round went out before any of them was answered.
+    /// The round that it belongs to, from 0: a new round begins with the first request after some call was answered. So
+    /// all requests of a round went out before any of them was answered.
     pub round: u64,
-    /// When it went out, by the caller's clock if there is one.
+    /// The time when it went out, by the caller's clock if there is one.
     pub at: Option<Duration>,
-    /// What it is.
+    /// The request itself.
     pub request: Request,
     /// Bytes of payload that it moves: up for writes, down for reads. Lists and removals count none, and a blob that
     /// was read counts once it is there.
@@ -62,9 +62,9 @@ struct Recorded {
     events: Vec<Event>,
     calls: u64,
     round: u64,
-    /// Some call was answered since the last request went out.
+    /// Whether some call was answered since the last request went out.
     answered: bool,
-    /// How often the trace was taken: an answer to a request of an earlier taking changes nothing.
+    /// The number of times that the trace was taken: an answer to a request of an earlier taking changes nothing.
     takings: u64,
 }
 
@@ -78,7 +78,7 @@ impl Trace {
         self.lock().events.clone()
     }
 
-    /// What was asked so far, without when and how much.
+    /// The requests so far, without when and how much.
     pub fn requests(&self) -> Vec<Request> {
         self.lock().events.iter().map(|event| event.request.clone()).collect()
     }
@@ -101,7 +101,7 @@ impl Trace {
     }
 }
 
-/// Records each request to the store below.
+/// A store that records each request to the store below.
 ///
 /// A call that reads nothing, writes nothing or removes nothing shows nothing and is not recorded.
 pub struct Recorder<S> {
@@ -117,13 +117,13 @@ impl<S> Recorder<S> {
         Recorder { inner, trace: Trace::default(), clock: None, digests: false }
     }
 
-    /// Notes for each request what `clock` says.
+    /// Notes for each request the time that `clock` says.
     pub fn with_clock(mut self, clock: impl Fn() -> Duration + Send + 'static) -> Self {
         self.clock = Some(Box::new(clock));
         self
     }
 
-    /// Notes the SHA-256 of what is written, so that two traces can be compared in their ciphertext too.
+    /// Notes the SHA-256 of the written bytes, so that two traces can be compared in their ciphertext too.
     pub fn with_digests(mut self) -> Self {
         self.digests = true;
         self

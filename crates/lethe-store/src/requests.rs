@@ -1,16 +1,17 @@
-//! How slots that are wanted together become range requests: exactly adjacent slots of one bucket version are one.
+//! The way from slots that are wanted together to range requests: exactly adjacent slots of one bucket version are one
+//! request.
 
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place};
 
-/// One range of one bucket version: a single request on the wire.
+/// A range of one bucket version: a single request on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RangeRequest {
     /// The bucket version that is read.
     pub of: BucketVersion,
     /// The first slot of the range.
     pub first_slot: u32,
-    /// How many slots the range holds; at least 1.
+    /// The number of slots in the range; at least 1.
     pub slots: u32,
 }
 

@@ -9,10 +9,10 @@ use rand_core::{RngCore, SeedableRng};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// How often and after how long.
+/// The limits of attempts and waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often a call is made at most, the first time included; at least 1.
+    /// The most attempts of a call, the first included; at least 1.
     pub attempts: u32,
     /// The wait before the second attempt, on average; it doubles with each further one.
     pub first_wait: Duration,

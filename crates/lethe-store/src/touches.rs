@@ -1,4 +1,4 @@
-//! Where the store is touched: counters for a picture of it, in the shape of the scheme's tree.
+//! Counters of where the store is touched, for a picture of it, in the shape of the scheme's tree.
 //!
 //! Unlike a [`Recorder`](crate::Recorder) it remembers no request, so that it can stand in a store for years.
 
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The most cells of a row: neighbouring buckets share one where there are more of them.
 pub const MOST_CELLS: u64 = 64;
 
-/// How many slots were touched, row by row. Clones are the same counters.
+/// The counts of touched slots, row by row. Clones are the same counters.
 #[derive(Clone, Debug)]
 pub struct Touches {
     rows: Arc<Rows>,
@@ -38,7 +38,7 @@ struct Row {
 /// A row of counters at one moment: from the left to the right of the tree, or from the first slot to the last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TouchedRow {
-    /// How many buckets the cells of the row stand for.
+    /// The number of buckets that the cells of the row stand for.
     pub buckets: u64,
     /// Slots read, by cell.
     pub reads: Vec<u64>,
@@ -111,7 +111,7 @@ impl Touches {
     }
 }
 
-/// Counts what the store below is touched.
+/// A store that counts the touches of the store below.
 #[derive(Debug)]
 pub struct Touched<S> {
     inner: S,

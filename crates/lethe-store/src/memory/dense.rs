@@ -1,4 +1,4 @@
-//! The fast one: each bucket in place, in its newest version only.
+//! The fast store: each bucket in place, in its newest version only.
 
 use super::blob_map::BlobMap;
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};

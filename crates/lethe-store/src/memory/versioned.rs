@@ -1,4 +1,4 @@
-//! The one for tests: all versions of every bucket, and an adversary's hands on them.
+//! The store for tests: all versions of every bucket, and an adversary's hands on them.
 
 use super::blob_map::BlobMap;
 use crate::blobs::{Blob, BlobError, Blobs, Inventory};

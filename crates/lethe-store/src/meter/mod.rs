@@ -1,4 +1,4 @@
-//! What passes through, counted: requests by kind, bytes each way, bytes stored.
+//! A counter of all traffic: requests by kind, bytes each way, bytes stored.
 
 mod prices;
 
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Names on one page of a list, as S3 has it.
 const PAGE: u64 = 1000;
 
-/// What was counted. All of it is known to the provider.
+/// The counts of a meter. All of them are known to the provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Range requests for slots.
@@ -46,7 +46,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What was counted earlier and this together. What is stored is as this one says.
+    /// Adds these counts to earlier ones. Stored bytes and objects are as these counts say.
     pub fn after(&self, earlier: &Usage) -> Usage {
         Usage {
             slot_reads: self.slot_reads + earlier.slot_reads,
@@ -83,7 +83,7 @@ impl Usage {
         self.gets() + self.puts() + self.deletes() + self.lists
     }
 
-    /// What passed since an earlier reading of the same meter. What is stored stays what it is now.
+    /// Returns the traffic since an earlier reading of the same meter. Stored bytes and objects stay as they are now.
     pub fn since(&self, earlier: &Usage) -> Usage {
         Usage {
             slot_reads: self.slot_reads - earlier.slot_reads,
@@ -142,13 +142,13 @@ impl MeterReader {
         self.counted.lock().expect("no holder of the meter panicked")
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn usage(&self) -> Usage {
         self.lock().usage
     }
 }
 
-/// Counts what passes to the store below.
+/// A store that counts what passes to the store below.
 ///
 /// It remembers the size of each object that is stored, some 50 bytes for each.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What a provider asks for, from a table in a file, and what comes of it.
+//! A provider's prices, from a table in a file, and the bill that follows from them.
 
 use super::Usage;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// One provider's prices in US dollars, without free allowances and discounts for quantity.
+/// The prices of a provider in US dollars, without free allowances and discounts for quantity.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
@@ -14,7 +14,7 @@ pub struct Prices {
     pub provider: String,
     /// When these prices were looked up, as `YYYY-MM` or `YYYY-MM-DD`; `any` if they do not change.
     pub as_of: String,
-    /// What the provider bills as a "GB": 10^9 or 2^30 bytes.
+    /// The size of a "GB" in the provider's bills: 10^9 or 2^30 bytes.
     pub bytes_per_gb: u64,
     /// Dollars per 1000 requests that write.
     pub put_per_1000: f64,
@@ -32,26 +32,26 @@ pub struct Prices {
     pub storage_per_gb_month: f64,
 }
 
-/// What a [`Usage`] costs, in US dollars.
+/// The costs of a [`Usage`], in US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Bill {
-    /// For the requests.
+    /// The costs of the requests.
     pub requests: f64,
-    /// For the bytes moved.
+    /// The costs of the bytes moved.
     pub transfer: f64,
-    /// For each month that what is stored now stays.
+    /// The costs of each month that the bytes stored now stay.
     pub storage_per_month: f64,
 }
 
 impl Bill {
-    /// What was spent so far, storage not included: that depends on how long it stays.
+    /// The dollars spent so far, storage not included: that depends on how long it stays.
     pub fn spent(&self) -> f64 {
         self.requests + self.transfer
     }
 }
 
 impl Prices {
-    /// What `usage` costs.
+    /// Returns the costs of `usage`.
     pub fn bill(&self, usage: &Usage) -> Bill {
         let thousands = |count: u64| count as f64 / 1000.0;
         let gigabytes = |bytes: u64| bytes as f64 / self.bytes_per_gb as f64;
@@ -93,7 +93,7 @@ pub struct PriceTable {
     prices: BTreeMap<String, Prices>,
 }
 
-/// Why there are no prices.
+/// The reason why there are no prices.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceError {
     /// The text is no table of prices.
@@ -104,15 +104,15 @@ pub enum PriceError {
     Senseless {
         /// The entry.
         name: String,
-        /// What is wrong.
+        /// The fault of the value.
         why: &'static str,
     },
     /// There is no such entry.
     #[error("there are no prices of {name:?}; known are {known}")]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         name: String,
-        /// What there is.
+        /// The names that there are.
         known: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What the object store's errors mean: missing, refused for good, or worth another try.
+//! The meaning of the object store's errors: missing, refused for good, or worth another try.
 
 use lethe_core::store::{BucketVersion, UntrustedError};
 use object_store::Error;
@@ -82,7 +82,7 @@ pub(super) fn provider_code(error: &Error) -> Option<String> {
     plain.then(|| code.to_owned())
 }
 
-/// What the innermost cause says.
+/// The text of the innermost cause.
 pub(super) fn root(error: &Error) -> String {
     causes(error).last().map_or_else(|| error.to_string(), |cause| cause.to_string())
 }

@@ -1,4 +1,5 @@
-//! A folder of this machine as the store: making its sub-folders durable, and clearing what a crash left half-written.
+//! A folder of this machine as the store: making its sub-folders durable, and clearing files that a crash left
+//! half-written.
 
 use std::collections::HashSet;
 use std::fs::{self, File};

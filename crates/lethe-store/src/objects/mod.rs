@@ -37,8 +37,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// repetition would meet its own effect.
 ///
 /// Files are written beside their place, synced, renamed, and their folders synced: a write that returned survives
-/// power loss as far as the disk keeps what it acknowledged. A removal is not synced: what was removed may be back
-/// after power loss, as one more version that nobody needs.
+/// power loss as far as the disk keeps what it acknowledged. A removal is not synced: a removed file may be back after
+/// power loss, as one more version that is not needed.
 ///
 /// A clone is another handle on the same store and shares its connections.
 #[derive(Clone)]
@@ -51,11 +51,11 @@ struct Shared {
     store: Arc<dyn ObjectStore>,
     /// The same store with no repetition of requests, for creating what must not be there.
     once: Arc<dyn ObjectStore>,
-    /// What every name begins with.
+    /// The beginning of every name.
     prefix: Path,
     /// Set if the store is a folder of this machine.
     folder: Option<Folder>,
-    /// How to ask for the bucket's versioning, where that can be asked.
+    /// The way to ask for the bucket's versioning, where that can be asked.
     versioning: Option<versioning::Question>,
     in_flight: Semaphore,
 }
@@ -71,7 +71,7 @@ impl fmt::Debug for Objects {
 
 impl Objects {
     /// Opens the store at `location`: a plain path, `file:///path`, `s3://bucket/prefix`, `gs://bucket/prefix`,
-    /// `az://container/prefix`, or `memory:` (nothing outlives the process). One request checks that it is there.
+    /// `az://container/prefix`, or `memory:` (nothing outlives the process). A single request checks that it is there.
     ///
     /// Its layout is empty until [`with_layout`](Self::with_layout) gives it one; blobs can be read before.
     ///
@@ -89,7 +89,7 @@ impl Objects {
         Objects { layout: Arc::new(layout), shared: self.shared.clone() }
     }
 
-    /// Whether the provider keeps what is deleted. One request, to S3 only; a folder keeps nothing.
+    /// Whether the provider keeps deleted objects. This takes a request, to S3 only; a folder keeps nothing.
     pub async fn versioning(&self) -> Versioning {
         match &self.shared.versioning {
             Some(question) => question.ask().await,
@@ -152,7 +152,7 @@ impl Shared {
     async fn fetch(&self, path: &Path, ranges: &[std::ops::Range<u64>]) -> Result<Vec<Chunk>, Fetch> {
         let _permit = self.permit().await;
         if self.folder.is_some() {
-            // One opening of the file serves all its ranges.
+            // A single opening of the file serves all its ranges.
             let answers = self.store.get_ranges(path, ranges).await;
             return match answers {
                 Ok(answers) => Ok(answers),
@@ -207,7 +207,7 @@ impl Shared {
     }
 }
 
-/// Why a fetch gave no answer.
+/// The reason why a fetch gave no answer.
 enum Fetch {
     /// The object ends before the range does.
     Short,
@@ -420,7 +420,7 @@ impl Blobs for Objects {
         if answer.meta.size > most as u64 {
             return Err(too_large());
         }
-        // One byte more than allowed shows that the store told a wrong size.
+        // A byte more than allowed shows that the store told a wrong size.
         let bytes = take(answer.payload, most.saturating_add(1)).await.map_err(write_failure)?;
         if bytes.len() > most {
             return Err(too_large());

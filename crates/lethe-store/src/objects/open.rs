@@ -1,4 +1,4 @@
-//! From a location as people write it to an open store, or to an error that says what to do.
+//! The way from a location as people write it to an open store, or to an error that says what to do.
 
 use super::folder::{Folder, blocking, sync_folder};
 use super::versioning::Question;
@@ -19,14 +19,14 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use url::Url;
 
-/// How to open a store.
+/// The options with which a store is opened.
 #[derive(Clone)]
 pub struct OpenOptions {
-    /// What the provider needs, by the names of `object_store`'s configuration keys: `endpoint`, `region`,
-    /// `access_key_id`, `secret_access_key`, `allow_http`, … What is not given is taken from the provider's usual
+    /// The settings of the provider, by the names of `object_store`'s configuration keys: `endpoint`, `region`,
+    /// `access_key_id`, `secret_access_key`, `allow_http`, … Missing settings are taken from the provider's usual
     /// environment variables (`AWS_…`, `GOOGLE_…`, `AZURE_…`). A folder and `memory:` take none.
     pub keys: BTreeMap<String, String>,
-    /// Make a folder that does not exist. Buckets of providers are never made.
+    /// Whether a folder that does not exist is made. Buckets of providers are never made.
     pub create: bool,
     /// The most requests in flight at a time.
     pub in_flight: usize,
@@ -50,7 +50,7 @@ impl fmt::Debug for OpenOptions {
     }
 }
 
-/// Why a store could not be opened.
+/// The reason why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The location is neither a path nor a URL that can be read.
@@ -58,10 +58,10 @@ pub enum OpenError {
     BadLocation {
         /// The location, without any password.
         location: String,
-        /// What is wrong with it.
+        /// The fault of the location.
         why: String,
     },
-    /// The URL's scheme is not one of those that are known.
+    /// The URL's scheme is not a known one.
     #[error(
         "no store is known by {scheme}://: write s3://BUCKET/PREFIX, gs://BUCKET, az://CONTAINER or file:///FOLDER"
     )]
@@ -99,7 +99,7 @@ pub enum OpenError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The options do not make a store.
@@ -133,7 +133,7 @@ pub enum OpenError {
     },
 }
 
-/// What a location means.
+/// The meaning of a location.
 #[derive(Debug, PartialEq, Eq)]
 enum Location {
     Folder(PathBuf),
@@ -185,7 +185,7 @@ impl Location {
     }
 }
 
-/// The location with what may be a secret left out.
+/// The location without the parts that may be a secret.
 fn without_password(location: &str) -> String {
     match Url::parse(location) {
         Ok(mut url) => {
@@ -281,7 +281,7 @@ fn create_durably(path: &std::path::Path) -> std::io::Result<()> {
     missing.iter().filter_map(|folder| folder.parent()).try_for_each(sync_folder)
 }
 
-/// How often one HTTP request is repeated before its call fails.
+/// The number of times that an HTTP request is repeated before its call fails.
 const RETRIES: usize = 3;
 
 fn retries(most: usize) -> RetryConfig {
@@ -310,7 +310,7 @@ fn set_keys<B, K: std::str::FromStr>(
     })
 }
 
-/// How to ask the bucket for its versioning, if it is one of S3.
+/// The way to ask the bucket for its versioning, if it is one of S3.
 fn question(cloud: Cloud, url: &Url, options: &OpenOptions) -> Option<Question> {
     if cloud != Cloud::S3 {
         return None;
@@ -359,7 +359,7 @@ fn connect(
     })
 }
 
-/// Tells early what would otherwise come back as an error of the connection.
+/// Tells early a fault that would otherwise come back as an error of the connection.
 fn check_plain_http(cloud: Cloud, options: &OpenOptions) -> Result<(), OpenError> {
     let plain = |value: &String| value.trim_start().to_ascii_lowercase().starts_with("http://");
     let named = |wanted: &[&str]| {
@@ -374,7 +374,7 @@ fn check_plain_http(cloud: Cloud, options: &OpenOptions) -> Result<(), OpenError
     }
 }
 
-/// One list request of at most one page: it needs the bucket, the credentials and the network to be right.
+/// Sends a list request of at most one page: it needs the bucket, the credentials and the network to be right.
 async fn check_reachable(shared: &Shared, url: &Url) -> Result<(), OpenError> {
     let Err(source) = shared.store.list_with_delimiter(Some(&shared.prefix)).await else {
         return Ok(());

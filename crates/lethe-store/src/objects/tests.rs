@@ -1,4 +1,4 @@
-//! What goes over the wire, seen by a spy in the object store's place.
+//! The requests that go over the wire, seen by a spy in the object store's place.
 
 use super::*;
 use async_trait::async_trait;

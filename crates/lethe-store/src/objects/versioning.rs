@@ -1,4 +1,4 @@
-//! Whether the provider keeps what is deleted and overwritten.
+//! The question whether the provider keeps deleted and overwritten objects.
 
 use futures::StreamExt;
 use object_store::ClientOptions;
@@ -14,14 +14,14 @@ const MOST_BYTES: usize = 64 << 10;
 /// A provider that takes longer to say is not waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a provider's bucket does with what is deleted and overwritten.
+/// The treatment of deleted and overwritten objects by a provider's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Versioning {
-    /// It is gone.
+    /// They are gone.
     Off,
-    /// It is kept, and charged for.
+    /// They are kept, and charged for.
     On,
-    /// It was kept once, and what is left of that is still there.
+    /// They were kept once, and those that are left are still there.
     Suspended,
     /// The provider does not say.
     Unknown,
@@ -41,12 +41,12 @@ struct Answer {
 }
 
 impl Question {
-    /// To this bucket, over a client with these options.
+    /// A question to this bucket, over a client with these options.
     pub(super) fn new(s3: AmazonS3, options: &ClientOptions) -> Result<Self, object_store::Error> {
         Ok(Question { s3, client: ReqwestConnector::default().connect(options)? })
     }
 
-    /// Asks once. Whatever goes wrong, the answer is not known.
+    /// Asks once. After any failure the answer is not known.
     pub(super) async fn ask(&self) -> Versioning {
         match tokio::time::timeout(PATIENCE, self.answer()).await {
             Ok(Some(answer)) => understand(&answer),
@@ -75,7 +75,7 @@ impl Question {
     }
 }
 
-/// What an answer says. A bucket that never had versions says nothing.
+/// Reads an answer. A bucket that never had versions says nothing.
 fn understand(answer: &[u8]) -> Versioning {
     let text = String::from_utf8_lossy(answer);
     match quick_xml::de::from_str::<Answer>(&text).map(|answer| answer.status) {
