@@ -55,7 +55,7 @@ async fn a_torn_write_leaves_whole_buckets_and_never_all_of_them() {
         partly += usize::from(!there.is_empty());
     }
     assert!(partly > 40, "of 50 torn writes {partly} wrote something");
-    // What is written as one object is not torn.
+    // An object that is written whole is not torn.
     store.put("header", b"x").await.unwrap();
     assert_eq!(store.switch().counts().torn_writes, 50);
 }

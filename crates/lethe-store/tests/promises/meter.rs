@@ -1,4 +1,4 @@
-//! The meter's figures are those that one counts by hand.
+//! The meter's figures are the same as a count by hand.
 
 use crate::common::{bytes, layout, place, version};
 use lethe_core::store::Untrusted;

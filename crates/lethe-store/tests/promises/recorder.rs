@@ -1,4 +1,4 @@
-//! The trace is what went out, in the order in which it went out.
+//! The trace holds the requests that went out, in the order in which they went out.
 
 use crate::common::{bytes, layout, place, version};
 use lethe_core::store::Untrusted;

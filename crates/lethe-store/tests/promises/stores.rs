@@ -1,4 +1,4 @@
-//! What every store keeps, held against memory, an object store in memory, and files.
+//! The promises that every store keeps, held against memory, an object store in memory, and files.
 
 use crate::common::{BUCKET, bytes, layout, place, version};
 use lethe_core::layout::{Extent, Layout};
@@ -150,7 +150,7 @@ async fn a_bucket_outside_of_the_layout_is_a_bug_and_no_answer() {
 
 #[tokio::test]
 async fn an_object_that_is_too_short_is_truncated_and_not_missing() {
-    // The same objects under a layout of shorter buckets write what is too short for the other.
+    // The same objects under a layout of shorter buckets write buckets that are too short for the other.
     let short = Layout::new(vec![Extent { buckets: 12, slots: 1, slot_bytes: 20 }]);
     let (_home, in_files) = files().await;
     for objects in [in_memory().await, in_files] {
