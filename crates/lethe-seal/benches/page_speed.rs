@@ -1,4 +1,4 @@
-//! What sealing and opening a page costs, beside the bare cipher on private memory, which is its floor.
+//! The costs of sealing and opening a page, beside the bare cipher on private memory, which is their floor.
 //!
 //! `cargo bench -p lethe-seal --bench page_speed`
 //!
@@ -28,7 +28,8 @@ const ROUND_TIME: Duration = Duration::from_micros(400);
 const ROUNDS: usize = 150;
 const BATCHES: [usize; 4] = [1, 3, 7, 15];
 
-/// Memory that is copied as fast as any: a lock for each slot, which nobody else ever wants, costs some nanoseconds.
+/// Memory that is copied as fast as any: a lock for each slot, which no other thread ever wants, costs some
+/// nanoseconds.
 struct Slabs {
     stride: usize,
     slots: Vec<Slab>,

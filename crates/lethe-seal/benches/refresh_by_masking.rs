@@ -1,4 +1,5 @@
-//! What it would cost to refresh a page by its masks alone, without opening it, beside what opening and sealing cost.
+//! The costs that a refresh of a page by its masks alone would have, without opening it, beside the costs of opening
+//! and sealing.
 //!
 //! `cargo bench -p lethe-seal --bench refresh_by_masking`
 //!

@@ -1,4 +1,5 @@
-//! How fast each cipher seals and opens, beside a bare copy of the same bytes, and what the sealing layer adds.
+//! The speed at which each cipher seals and opens, beside a bare copy of the same bytes, and the time that the sealing
+//! layer adds.
 //!
 //! `cargo bench -p lethe-seal --bench sealing_speed`
 #![allow(clippy::print_stdout, reason = "it prints its figures")]

@@ -8,11 +8,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use lethe_core::store::Place;
 
-/// One slot of a batch.
+/// A slot of a batch.
 #[derive(Clone, Copy)]
 struct Job {
     place: Place,
-    /// Into the batch's keys. Not used when the version is "never".
+    /// The index of its key in the batch's keys. Not used when the version is "never".
     key: u32,
     plain_bytes: u32,
 }

@@ -4,7 +4,7 @@
 //! last: so chunks cannot be dropped, added or reordered. The key is fresh for every blob, from the master key, the
 //! purpose, the salt, the rest of the header and the blob's name; a blob does not open under another name.
 //!
-//! A blob's length tells its text's length. Whoever has that to hide pads the text.
+//! A blob's length tells its text's length. A caller that has to hide the length pads the text.
 
 use crate::cipher::{Cipher, CipherKey, NONCE_BYTES, TAG_BYTES};
 use crate::derive::{Purpose, Salt, derive};
@@ -20,7 +20,7 @@ const FIXED_BYTES: usize = 8;
 const HEADER_BYTES: usize = FIXED_BYTES + 32;
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Why a blob did not open.
+/// The reason why a blob did not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlobError {
     /// The bytes do not begin as a blob does.
@@ -32,7 +32,7 @@ pub enum BlobError {
         /// Its format.
         found: u16,
     },
-    /// The blob names a cipher that there is not.
+    /// The blob names an unknown cipher.
     #[error("the sealed blob names the unknown cipher {found}")]
     UnknownCipher {
         /// Its number.

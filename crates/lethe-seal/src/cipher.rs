@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 pub use crate::aead::terms::{Forged, KEY_BYTES, NONCE_BYTES, TAG_BYTES};
 
-/// Which authenticated cipher seals a vault. Public, and fixed when the vault is made.
+/// The choice of the authenticated cipher that seals a vault. Public, and fixed when the vault is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
 #[borsh(use_discriminant = true)]
 #[repr(u8)]
@@ -59,7 +59,7 @@ impl fmt::Display for Cipher {
     }
 }
 
-/// A cipher was named that does not exist.
+/// The error that a cipher was named that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no such cipher; choose aes-256-gcm, chacha20-poly1305, aegis-128l or aegis-256")]
 pub struct UnknownCipher;

@@ -1,4 +1,4 @@
-//! One key per purpose, from the master key and a public salt (HKDF-SHA256, RFC 5869).
+//! Keys, one for each purpose, from the master key and a public salt (HKDF-SHA256, RFC 5869).
 //!
 //! Keys are wiped when they are dropped; the hash's own state, while it derives them, is not.
 
@@ -29,7 +29,7 @@ impl fmt::Debug for Salt {
     }
 }
 
-/// What a key is for. Keys of different purposes are unrelated, even under the same salt.
+/// The purpose of a key. Keys of different purposes are unrelated, even under the same salt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Purpose(&'static str);
 
@@ -89,7 +89,7 @@ pub(crate) fn extract(root: &DerivedKey, salt: &Salt) -> DerivedKey {
     Zeroizing::new(prk.into())
 }
 
-/// One sub-key (HKDF's expand step).
+/// Expands a sub-key (HKDF's expand step).
 pub(crate) fn expand(prk: &DerivedKey, info: &[&[u8]]) -> DerivedKey {
     let mut key = Zeroizing::new([0; 32]);
     Hkdf::<Sha256>::from_prk(prk.as_slice())

@@ -4,24 +4,24 @@ use crate::derive::Salt;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize, io};
 
-/// One opening of a vault.
+/// An opening of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Epoch {
     /// Its number, from 1. Numbers grow and may skip some.
     pub number: u32,
-    /// Drawn for it alone: 256 bits, so that no key is ever derived twice, not even by two machines that restored
-    /// the same backup.
+    /// The salt, drawn for it alone: 256 bits, so that no key is ever derived twice, not even by two machines that
+    /// restored the same backup.
     pub salt: Salt,
 }
 
 /// The epochs whose slots may still be read, and the newest one. Public: it holds salts, no keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize)]
 pub struct Epochs {
-    /// Ascending by number.
+    /// The epochs, ascending by number.
     table: Vec<Epoch>,
 }
 
-/// The epoch is not newer than the ones before it, or its salt was used before.
+/// The error that an epoch is not newer than the ones before it, or its salt was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotNew;
 
@@ -60,7 +60,7 @@ impl Epochs {
         self.table.iter()
     }
 
-    /// How many epochs are known.
+    /// The number of known epochs.
     pub fn len(&self) -> usize {
         self.table.len()
     }

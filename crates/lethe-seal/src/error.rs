@@ -1,8 +1,8 @@
-//! Why sealed memory gave no answer.
+//! The reasons why sealed memory gave no answer.
 
 use lethe_core::store::{BucketVersion, Place, UntrustedError};
 
-/// What went wrong between the scheme and untrusted memory. None of it is an answer.
+/// The errors between the scheme and untrusted memory. No error is an answer.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     /// The bytes are not those that were sealed for this slot and version: the store's side changed, swapped or

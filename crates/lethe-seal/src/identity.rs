@@ -1,4 +1,4 @@
-//! What a sealed slot is bound to: where it stands and which writing of its bucket it is.
+//! The identity that a sealed slot is bound to: where it stands and which writing of its bucket it is.
 //!
 //! The vault and the cipher are bound through the key (see [`slot_keys`](crate::slot_keys)); the rest is
 //! authenticated with every slot, as bytes of a fixed length.
@@ -23,7 +23,7 @@ pub fn nonce(place: &Place) -> [u8; NONCE_BYTES] {
     nonce
 }
 
-/// What is authenticated with the slot: format, epoch, counter, bucket and index, big-endian.
+/// The bytes that are authenticated with the slot: format, epoch, counter, bucket and index, big-endian.
 pub fn associated(place: &Place) -> [u8; ASSOCIATED_BYTES] {
     let mut bytes = [0; ASSOCIATED_BYTES];
     bytes[..4].copy_from_slice(&FORMAT.to_be_bytes());

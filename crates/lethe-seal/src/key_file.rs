@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 use std::string::String;
 use zeroize::Zeroizing;
 
-/// No key file is longer: what is longer was meant for something else.
+/// The most bytes of a key file: a longer file was meant for something else.
 const MOST_FILE_BYTES: u64 = 4096;
 
-/// Why a master key could not be had.
+/// The reason why a master key could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     /// The file could not be read or written.
     #[error("cannot {doing} the key file {path}: {cause}", path = .path.display())]
     Io {
-        /// What was tried: "read", "create", ….
+        /// The action that was tried: "read", "create", ….
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
     /// Others than the owner can read or change the file.
@@ -41,7 +41,7 @@ pub enum KeyFileError {
     NotAKey {
         /// The file.
         path: PathBuf,
-        /// What was wrong with it.
+        /// The fault of its text.
         cause: NotAKey,
     },
     /// The environment variable is not set.
@@ -52,7 +52,7 @@ pub enum KeyFileError {
     NotAKeyInVariable {
         /// The variable.
         name: String,
-        /// What was wrong with it.
+        /// The fault of its text.
         cause: NotAKey,
     },
 }
@@ -115,7 +115,7 @@ fn io_error(doing: &'static str, path: &Path, cause: io::Error) -> KeyFileError 
     KeyFileError::Io { doing, path: path.to_owned(), cause }
 }
 
-// The open file is asked, not the path: what is checked is what is read.
+// The open file is asked, not the path: so the file that is checked is the file that is read.
 #[cfg(unix)]
 fn refuse_exposed(path: &Path, file: &File) -> Result<(), KeyFileError> {
     use std::os::unix::fs::PermissionsExt;

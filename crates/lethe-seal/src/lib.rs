@@ -2,8 +2,8 @@
 //!
 //! [`sealed::Sealed`] turns [`Untrusted`](lethe_core::store::Untrusted) memory, which may answer with anything, into a
 //! [`Store`](lethe_core::store::Store), which answers with what was written last or with an error that names the slot.
-//! [`pages`] does the same for a pager, over raw shared memory.
-//! [`blob`] and [`record`] seal what is not made of slots: checkpoints, rows and journal records.
+//! [`pages`] does the same for a pager, over raw shared memory. [`blob`] and [`record`] seal data that is not made of
+//! slots: checkpoints, rows and journal records.
 //!
 //! | what the other side does | what is seen |
 //! |---|---|

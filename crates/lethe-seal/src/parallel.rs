@@ -12,9 +12,9 @@ const LEAST_BYTES: usize = 256 << 10;
 #[cfg(feature = "parallel")]
 const PART_BYTES: usize = 64 << 10;
 
-/// Where batches are sealed: on the calling thread (the default), or on a pool of threads for the large ones.
+/// The place where batches are sealed: the calling thread (the default), or a pool of threads for the large ones.
 ///
-/// What is sealed is the same either way; so is the trace.
+/// The sealed bytes are the same either way; so is the trace.
 #[derive(Clone, Default)]
 pub struct Workers {
     #[cfg(feature = "parallel")]
@@ -22,12 +22,13 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Everything on the calling thread.
+    /// Works on the calling thread alone.
     pub fn single() -> Self {
         Workers::default()
     }
 
-    /// Large batches on a pool of this many threads (rayon); with fewer than two, everything on the calling thread.
+    /// Works on a pool of this many threads (rayon) for large batches; with fewer than two, on the calling thread
+    /// alone.
     ///
     /// # Errors
     /// When the system gives no threads.
@@ -68,7 +69,7 @@ impl fmt::Debug for Workers {
 /// Work on a run of slots that can be halved.
 #[cfg_attr(not(feature = "parallel"), allow(dead_code, reason = "without threads, work is done whole"))]
 pub(crate) trait Work: Send + Sized {
-    /// What comes out.
+    /// The result of the work.
     type Done: Send;
 
     /// Bytes to be sealed or opened.
@@ -77,7 +78,7 @@ pub(crate) trait Work: Send + Sized {
     /// Halves the work, or gives it back if it is one slot.
     fn split(self) -> Result<(Self, Self), Self>;
 
-    /// Does it.
+    /// Does the work.
     fn run(self) -> Self::Done;
 
     /// Puts the results of two halves together.

@@ -5,7 +5,7 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use borsh::{BorshDeserialize, BorshSerialize};
 use rand_core::CryptoRng;
 
-/// What must be kept, in public, to turn the passphrase into the key again.
+/// The public parameters that must be kept to turn the passphrase into the key again.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PassphraseHeader {
     /// Memory that one guess takes, in KiB.
@@ -14,11 +14,11 @@ pub struct PassphraseHeader {
     pub passes: u32,
     /// Lanes that could be computed side by side.
     pub lanes: u32,
-    /// Drawn for this vault.
+    /// The salt, drawn for this vault.
     pub salt: [u8; 32],
 }
 
-/// Why a passphrase gave no key.
+/// The reason why a passphrase gave no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PassphraseError {
     /// An empty passphrase protects nothing.
@@ -53,7 +53,7 @@ impl PassphraseHeader {
         PassphraseHeader { memory_kib: 64 * 1024, passes: 3, lanes: 4, salt }
     }
 
-    /// The key of a passphrase. Takes some tenths of a second, on purpose.
+    /// Derives the key of a passphrase. Takes some tenths of a second, on purpose.
     ///
     /// # Errors
     /// [`PassphraseError`]. A wrong passphrase is none: it gives another key

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// Bytes that sealing adds to a record.
 pub const OVERHEAD_BYTES: usize = TAG_BYTES;
 
-/// Why a record was not sealed.
+/// The reason why a record was not sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// The sequence number was passed: its nonce must not be used again.
@@ -39,7 +39,7 @@ pub struct RecordSealer {
 }
 
 impl RecordSealer {
-    /// A sealer whose key is derived once, here. `salt` is drawn for it alone, and kept beside the records;
+    /// Makes a sealer, whose key is derived once, here. `salt` is drawn for it alone, and kept beside the records;
     /// `context` says which journal of which vault it is.
     pub fn new(master: &MasterKey, purpose: Purpose, cipher: Cipher, salt: &Salt, context: &[u8]) -> Self {
         RecordSealer {
@@ -81,7 +81,7 @@ pub struct RecordOpener {
 }
 
 impl RecordOpener {
-    /// An opener for the records of the sealer that was given the same.
+    /// Makes an opener for the records of the sealer that was given the same.
     pub fn new(master: &MasterKey, purpose: Purpose, cipher: Cipher, salt: &Salt, context: &[u8]) -> Self {
         RecordOpener { key: record_key(master, purpose, cipher, salt, context) }
     }

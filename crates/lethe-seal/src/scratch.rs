@@ -9,7 +9,7 @@ use lethe_core::store::{BucketVersion, Place};
 /// Buffers kept for later. More requests than this in flight allocate theirs anew.
 const KEPT: usize = 16;
 
-/// What one request needs while it is in flight.
+/// The buffers that a request needs while it is in flight.
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub(crate) batch: Batch,
@@ -19,7 +19,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// The batch, and a private buffer as long as its sealed bytes. What the buffer holds is arbitrary.
+    /// The batch, and a private buffer as long as its sealed bytes. The buffer holds arbitrary bytes.
     pub(crate) fn parts(&mut self) -> (&Batch, &[Place], &[BucketVersion], &mut [u8]) {
         let bytes = self.batch.sealed_bytes();
         if self.sealed.len() < bytes {

@@ -1,4 +1,4 @@
-//! Untrusted memory, sealed: what a scheme reads is what was written last, or an error that names the slot.
+//! Untrusted memory, sealed: a scheme reads the bytes that were written last, or gets an error that names the slot.
 
 use crate::cipher::{Cipher, TAG_BYTES};
 use crate::derive::Salt;
@@ -41,7 +41,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// What the request to untrusted memory names; nothing if the bucket was never written.
+    /// The place that the request to untrusted memory names; nothing if the bucket was never written.
     pub fn place(self) -> Option<Place> {
         let Resolved { slot, version } = self;
         (!version.is_never()).then_some(Place { slot, version })
@@ -60,7 +60,7 @@ pub struct Assigned {
 }
 
 impl Assigned {
-    /// What the request to untrusted memory names.
+    /// The bucket version that the request to untrusted memory names.
     pub fn written(self) -> BucketVersion {
         BucketVersion { bucket: self.bucket, version: self.new }
     }
@@ -72,13 +72,13 @@ impl Assigned {
 /// so that its journal can stand between them: [`resolve`](Self::resolve) and [`read_places`](Self::read_places);
 /// [`assign`](Self::assign), [`seal`](Self::seal) and [`send`](Self::send).
 ///
-/// Which buckets were ever written is public, and so no request goes out for the others.
+/// It is public which buckets were ever written, and so no request goes out for the others.
 ///
 /// # In flight
-/// A bucket's newest version changes when it is assigned, before it is on the other side: whoever reads it before
+/// A bucket's newest version changes when it is assigned, before it is on the other side: a caller that reads it before
 /// `send` has returned gets [`SealError::Missing`]. Several reads and writes may be in flight at once; no borrow is
-/// held while one waits. When a write fails, the table names a version that may not exist: the state is torn, and
-/// must be rebuilt from its last snapshot and journal.
+/// held while one waits. When a write fails, the table names a version that may not exist: the state is torn, and must
+/// be rebuilt from its last snapshot and journal.
 ///
 /// # Nonces
 /// A version can be sealed once, and only by the opening that began its epoch: a snapshot that is brought back, or
@@ -94,17 +94,17 @@ pub struct Sealed<U> {
     workers: Workers,
 }
 
-/// What this opening may seal.
+/// The versions that this opening may seal.
 #[derive(Default)]
 struct Opening {
-    /// Whether the newest epoch was begun here. One that is replayed from a journal was not.
+    /// Whether the newest epoch was begun here. An epoch that is replayed from a journal was not begun here.
     began: bool,
     /// Counters that were assigned here and not sealed yet.
     unsealed: BTreeSet<u64>,
 }
 
 impl<U: Untrusted> Sealed<U> {
-    /// Sealed memory over `untrusted`, whose layout is a [`sealed_layout`]. `versions` is new, or a snapshot.
+    /// Makes sealed memory over `untrusted`, whose layout is a [`sealed_layout`]. `versions` is new, or a snapshot.
     ///
     /// # Errors
     /// [`SealError::SlotsTooSmall`], [`SealError::OtherLayout`].
@@ -223,7 +223,7 @@ impl<U: Untrusted> Sealed<U> {
     ///
     /// # Errors
     /// [`SealError::Forged`], [`SealError::Missing`], [`SealError::Truncated`], each naming the slot;
-    /// [`SealError::UnknownEpoch`]; [`SealError::Store`]. What `into` holds then is no answer.
+    /// [`SealError::UnknownEpoch`]; [`SealError::Store`]. The bytes of `into` are then no answer.
     pub async fn read_places(&self, slots: &[Resolved], into: &mut [u8]) -> Result<(), SealError> {
         let mut scratch = self.scratches.take();
         self.prepare_read(&mut scratch, slots.iter().copied())?;
@@ -243,8 +243,8 @@ impl<U: Untrusted> Sealed<U> {
         Ok(assigned)
     }
 
-    /// Seals whole buckets, and appends their sealed bytes to `out`. Each version is sealed once: whoever must send
-    /// it again keeps the bytes. `plain` is exactly the buckets' plaintext, in order.
+    /// Seals whole buckets, and appends their sealed bytes to `out`. Each version is sealed once: a caller that must
+    /// send it again keeps the bytes. `plain` is exactly the buckets' plaintext, in order.
     ///
     /// # Errors
     /// [`SealError::NotSealable`]: the version was sealed before, or not assigned in this opening; nothing is
@@ -259,7 +259,7 @@ impl<U: Untrusted> Sealed<U> {
         Ok(())
     }
 
-    /// Sends what [`seal`](Self::seal) made. Sending it again is the identical request.
+    /// Sends the bytes that [`seal`](Self::seal) made. Sending it again is the identical request.
     ///
     /// # Errors
     /// [`SealError::Store`].
@@ -394,7 +394,7 @@ impl<U> fmt::Debug for Sealed<U> {
     }
 }
 
-/// What is missing or cut short is tampering, and is named by its slot.
+/// Names the slot of missing or cut-short bytes: they are tampering.
 fn name_slot(error: UntrustedError, places: &[Place]) -> SealError {
     let place_of = |bad: &BucketVersion| {
         let fits = |p: &&Place| p.slot.bucket == bad.bucket && p.version == bad.version;

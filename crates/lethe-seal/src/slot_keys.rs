@@ -2,8 +2,8 @@
 //!
 //! A sub-key belongs to one vault, one cipher, one epoch and one run of write counters. A run is `2^k` bucket
 //! writes, with the largest `k` such that one sub-key seals
-//! - at most 2^32 slots, what NIST SP 800-38D allows one GCM key when nonces are drawn at random. Ours are counted,
-//!   which allows more; the lower bound costs nothing;
+//! - at most 2^32 slots, as many as NIST SP 800-38D allows one GCM key when nonces are drawn at random. Ours are
+//!   counted, which allows more; the lower bound costs nothing;
 //! - at most 2^38 bytes, or σ = 2^34 cipher blocks. An adversary tells GCM under one key from randomness with an
 //!   advantage of about σ²/2^129 = 2^-61, and the figures for the other ciphers are lower.
 //!
@@ -45,7 +45,7 @@ pub fn writes_per_key_log2(sealed: &Layout) -> u32 {
         .unwrap_or(0)
 }
 
-/// Which sub-key: the epoch, and the run of counters within it.
+/// The identity of a sub-key: the epoch, and the run of counters within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SubKey {
     epoch: u32,
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(writes_per_key_log2(&layout(16, (64 << 10) + 16)), 17);
     }
 
-    /// The tag of one text under each sub-key stands for the key.
+    /// The tag of a text under the sub-key, which stands for the key.
     fn tag(keys: &mut SlotKeys, epoch: u32, counter: u64) -> [u8; 16] {
         let sub_key = keys.sub_key(Version { epoch, counter });
         keys.get(sub_key).expect("the epoch is known").seal(&[0; 12], &[], &mut [])

@@ -1,4 +1,4 @@
-//! The trusted version table: which writing of every bucket is the newest. It is what makes an old slot an error.
+//! The trusted version table: it tells which writing of every bucket is the newest. So an old slot is an error.
 
 use crate::epoch::Epochs;
 use alloc::vec;
@@ -9,7 +9,8 @@ use lethe_core::store::BucketVersion;
 use lethe_core::words::{Bucket, Version};
 use rand_core::CryptoRng;
 
-/// Which vault: 128 random bits, public. Slots of another vault do not open, even under the same master key.
+/// The identity of a vault: 128 random bits, public. Slots of another vault do not open, even under the same master
+/// key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 pub struct VaultId(pub [u8; 16]);
 
@@ -36,8 +37,8 @@ impl fmt::Debug for VaultId {
 
 /// The trusted state of the sealing layer: 12 bytes for every bucket, the epochs, and the counter.
 ///
-/// It holds no secret, but whoever can change it can roll slots back: it stays on the trusted side, or travels sealed.
-/// Its encoding has a length that depends on the number of buckets and of epochs only.
+/// It holds no secret, but a party that can change it can roll slots back: it stays on the trusted side, or travels
+/// sealed. Its encoding has a length that depends on the number of buckets and of epochs only.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize)]
 pub struct TrustedVersions {
     pub(crate) vault: VaultId,
@@ -58,7 +59,7 @@ impl TrustedVersions {
         TrustedVersions { vault, epochs: Epochs::new(), counter: 0, table: vec![[0; 3]; buckets] }
     }
 
-    /// Which vault.
+    /// The vault's identity.
     pub fn vault(&self) -> VaultId {
         self.vault
     }
@@ -86,8 +87,8 @@ impl TrustedVersions {
         unpack(self.table[bucket.0 as usize])
     }
 
-    /// The newest version of every bucket that was ever written: what the untrusted side must hold. What it holds
-    /// beyond that is an older version or an orphan.
+    /// The newest version of every bucket that was ever written: the untrusted side must hold these. Anything else that
+    /// it holds is an older version or an orphan.
     pub fn live(&self) -> impl Iterator<Item = BucketVersion> {
         (0..).map(Bucket).zip(&self.table).filter_map(|(bucket, &packed)| {
             let version = unpack(packed);
@@ -116,7 +117,7 @@ impl TrustedVersions {
         self.epochs.retain(|number| numbers.binary_search(&number).is_ok_and(|at| used[at]));
     }
 
-    /// Why these versions contradict themselves, if they do.
+    /// Tells why these versions contradict themselves, if they do.
     fn contradiction(&self) -> Option<&'static str> {
         let newest = self.epochs.newest();
         let mut last = 0;

@@ -1,4 +1,4 @@
-//! What the ciphers have in common: sizes, names, and the one way to fail.
+//! The sizes, the names and the one error that the ciphers have in common.
 
 /// Bytes that sealing adds to a text: the tag. The nonce is derived from what is sealed and not stored.
 pub const TAG_BYTES: usize = 16;
@@ -14,7 +14,7 @@ pub const KEY_BYTES: usize = 32;
 #[error("the bytes are not what was sealed, or were sealed under another key")]
 pub struct Forged;
 
-/// Which of the two that both libraries have.
+/// The two ciphers that both libraries have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Algorithm {
     Aes256Gcm,

@@ -1,10 +1,10 @@
 //! Pages that are carried from slot to slot beside the caller, on another processor.
 //!
-//! A write of DetWoORAM refreshes K pages whose contents nobody wants to see. Whoever does that beside the program
-//! needs to be told of the slots only: no page crosses from one processor to the other but the one that is written.
-//! The caller asks for one turn after the other and goes on; turns are begun in their order. Turns that touch the same
-//! slot, to open or to seal it, are done one after the other: each waits for the one before. So what is answered and
-//! what stays in shared memory is the same as without, in whatever order the others are done.
+//! A write of DetWoORAM refreshes K pages whose contents are not asked for. A partner that does that beside the program
+//! is told of the slots only: no page crosses from one processor to the other but the one that is written. The caller
+//! asks for one turn after the other and goes on; turns are begun in their order. Turns that touch the same slot, to
+//! open or to seal it, are done one after the other: each waits for the one before. So the answers and the contents of
+//! shared memory are the same as without, in whatever order the others are done.
 
 use super::carrier::Carrier;
 use super::cipher::PageId;
@@ -13,10 +13,10 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use lethe_core::store::Carried;
 
-/// Counts what is asked for, from 1.
+/// The number of a turn that is asked for, from 1.
 pub type Turn = u64;
 
-/// One page to be opened, sealed, or both.
+/// A page to be opened, sealed, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carry {
     /// This sealed page is opened into the turn's own lane; version 0 stands for zeros.
@@ -29,7 +29,7 @@ pub struct Carry {
     pub after: [u32; 2],
 }
 
-// What crosses from one processor to the other for a turn.
+// The size of the message that crosses from one processor to the other for a turn.
 const _: () = assert!(size_of::<Carry>() <= 64);
 
 impl Carry {
@@ -41,11 +41,11 @@ impl Carry {
     }
 }
 
-/// Somebody beside the caller, who has the region's key and its shared memory, and lanes: each has room for one page, in
-/// private memory. Turn t has lane t modulo [`room`](Self::room).
+/// A partner beside the caller, with the region's key, its shared memory, and lanes. Each lane has room for one page,
+/// in private memory. Turn t has lane t modulo [`room`](Self::room).
 pub trait Beside<M>: Send {
-    /// Lanes. At most half as many turns are under way at a time, and no turn seals the page of one that was asked for
-    /// longer ago than that.
+    /// The number of lanes. At most half as many turns are under way at a time, and no turn seals the page of a turn
+    /// that was asked for longer ago than that.
     fn room(&self) -> usize;
 
     /// Puts a page into a turn's lane, before the turn is asked for.
@@ -54,20 +54,20 @@ pub trait Beside<M>: Send {
     /// Asks for a turn. Turns are asked for in their order.
     fn ask(&self, turn: Turn, carry: Carry);
 
-    /// Says that what was asked for should be begun.
+    /// Says that the turns asked for should be begun.
     fn go(&self);
 
-    /// What has become of a turn that was asked for.
+    /// The outcome of a turn that was asked for.
     fn outcome(&self, turn: Turn) -> Outcome;
 
-    /// Lets the caller do the next turn itself, if there is one that nobody has begun; else it returns soon.
+    /// Lets the caller do the next turn itself, if there is a turn that was not begun; else it returns soon.
     fn help(&self, carrier: &Carrier<M>);
 
-    /// Returns soon: the caller has nothing to do. It does what must be done if nobody is beside any more.
+    /// Returns soon: the caller has nothing to do. It does what must be done if no partner is beside any more.
     fn wait(&self, carrier: &Carrier<M>);
 }
 
-/// What has become of a turn.
+/// The outcome of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is not done yet.
@@ -78,7 +78,7 @@ pub enum Outcome {
     Forged,
 }
 
-/// When the caller goes on, and what it does while it must wait.
+/// The moment when the caller goes on, and its work while it must wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// Parallel: a write ends when its pages are in shared memory, and the caller does its share.
@@ -98,19 +98,20 @@ impl Manner {
         self != Manner::Behind
     }
 
-    /// What one has opened the other would have to fetch from its cache: it costs as much as to open it.
+    /// Whether pages are read ahead. When both work, either must fetch the pages that the other has opened from the
+    /// other's cache: it costs as much as to open them.
     fn reads_ahead(self) -> bool {
         self == Manner::Behind
     }
 }
 
-/// The caller's side: what it has asked for.
+/// The caller's side: the turns that it has asked for.
 pub(crate) struct Asked<M> {
     beside: Box<dyn Beside<M>>,
     manner: Manner,
     /// Turns so far.
     last: Turn,
-    /// Those that may still be under way, in their order.
+    /// The turns that may still be under way, in their order.
     under_way: VecDeque<Touching>,
     /// Pages that are read ahead, and the turns that do it.
     expected: Vec<(PageId, Turn)>,
@@ -124,7 +125,8 @@ struct Touching {
 }
 
 impl Touching {
-    /// Two that only open a slot could be done at once. They are not, so that the last one stands for all before it.
+    /// Whether it touches the slot. Two turns that only open a slot could be done at once. They are not, so that the
+    /// last one stands for all before it.
     fn touches(&self, slot: u32) -> bool {
         [self.opens, self.seals].iter().flatten().any(|id| id.slot == slot)
     }
@@ -150,7 +152,7 @@ impl<M> Asked<M> {
         carried.to.len() <= self.most_under_way()
     }
 
-    /// A page of the caller's is sealed.
+    /// Seals a page of the caller's.
     pub(crate) fn seal(
         &mut self,
         id: PageId,
@@ -163,7 +165,7 @@ impl<M> Asked<M> {
         Ok(turn)
     }
 
-    /// A page is carried, or the page of an earlier turn goes in its place. What is replaced is opened all the same: it
+    /// Carries a page, or puts the page of an earlier turn in its place. The replaced page is opened all the same: it
     /// shows as much, and takes as long.
     pub(crate) fn carry(
         &mut self,
@@ -182,7 +184,7 @@ impl<M> Asked<M> {
         Ok(())
     }
 
-    /// Pages that will be carried are read ahead, if that is the manner. What was expected before no longer is.
+    /// Reads pages ahead that will be carried, if that is the manner. Pages expected earlier are no longer expected.
     pub(crate) fn expect(
         &mut self,
         from: impl ExactSizeIterator<Item = PageId>,
@@ -201,7 +203,7 @@ impl<M> Asked<M> {
         Ok(())
     }
 
-    /// Has begun what was asked for, and waits for its end if that is the manner.
+    /// Has the requested turns begun, and waits for their end if that is the manner.
     pub(crate) fn finish(&mut self, carrier: &Carrier<M>) -> Result<(), FirstForged> {
         self.beside.go();
         if self.manner.goes_on() { self.forget_done() } else { self.wait_for(self.last, carrier) }
@@ -228,10 +230,10 @@ impl<M> Asked<M> {
         self.beside.ask(turn, Carry { open, seal, after });
     }
 
-    /// How many turns before this one the last was that touches the slot and may be under way; 0 if there is none.
+    /// Returns how many turns ago the last one was that touches the slot and may be under way; 0 if there is none.
     fn ago_touched(&self, turn: Turn, slot: u32) -> u32 {
         let last = self.under_way.iter().rev().find(|earlier| earlier.touches(slot));
-        // No more are under way than there are lanes.
+        // At most as many are under way as there are lanes.
         last.map_or(0, |earlier| (turn - earlier.turn) as u32)
     }
 
@@ -254,7 +256,7 @@ impl<M> Asked<M> {
         Ok(())
     }
 
-    /// Takes note of what was done. After a page that did not open nothing more is.
+    /// Takes note of the turns done. After a page that did not open, no further turn is noted.
     fn forget_done(&mut self) -> Result<(), FirstForged> {
         while let Some(first) = self.under_way.front() {
             match self.beside.outcome(first.turn) {

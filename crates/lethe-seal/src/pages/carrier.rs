@@ -1,4 +1,4 @@
-//! What brings a page from one side to the other. All that touches shared memory is here.
+//! The carrier of a page from one side to the other. All code that touches shared memory is here.
 
 use super::cipher::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
 use super::error::{PageError, RegionError};
@@ -21,7 +21,7 @@ pub struct Carrier<M> {
 }
 
 impl<M: SharedMemory> Carrier<M> {
-    /// For a region of this layout.
+    /// Makes the carrier of a region of this layout.
     ///
     /// # Errors
     /// [`RegionError`].
@@ -109,12 +109,12 @@ impl<M: SharedMemory> Carrier<M> {
     }
 }
 
-/// Where the slots of a region are.
+/// The places of the slots of a region.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) page_bytes: usize,
     pub(crate) tag_bytes: usize,
-    /// From one slot to the next.
+    /// The bytes from one slot to the next.
     pub(crate) stride: usize,
     pub(crate) bucket_slots: u32,
     pub(crate) memory_bytes: usize,

@@ -24,7 +24,7 @@ const TAG_BYTES: usize = crate::cipher::TAG_BYTES;
 /// AES blocks that one GCM key encrypts or hashes at most, as a power of two.
 const GCM_BLOCKS_LOG2: u32 = 48;
 
-/// What seals the pages of a region. Public.
+/// The choice of the cipher that seals the pages of a region. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PageCipher {
     /// AES-256-GCM (NIST SP 800-38D), by ring, or by RustCrypto without the feature `native`.
@@ -76,7 +76,7 @@ impl PageCipher {
     /// pages.
     pub fn most_pages(self, page_bytes: usize) -> Option<u64> {
         match self {
-            // One block more for identity, one for the lengths, one for the tag's mask.
+            // A block more for identity, another for the lengths, another for the tag's mask.
             PageCipher::Aes256Gcm => Some((1 << GCM_BLOCKS_LOG2) / (page_bytes.div_ceil(16) as u64 + 3)),
             PageCipher::ChaCha20HmacSha256 | PageCipher::Aegis256X2 | PageCipher::Aegis256X4 => None,
         }
@@ -89,7 +89,7 @@ impl fmt::Display for PageCipher {
     }
 }
 
-/// A cipher of pages was named that does not exist.
+/// The error that a cipher of pages was named that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no such cipher of pages; choose aes-256-gcm, chacha20-hmac-sha256, aegis-256x2 or aegis-256x4"
@@ -104,7 +104,7 @@ impl FromStr for PageCipher {
     }
 }
 
-/// Which writing of which page: what a sealed page is bound to within its region.
+/// The writing of a page: a sealed page is bound to it within its region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PageId {
     /// The slot, numbered through the region.
@@ -114,7 +114,7 @@ pub struct PageId {
 }
 
 impl PageId {
-    /// Slot, then version, big-endian: the nonce, and what is authenticated beside the text.
+    /// Slot, then version, big-endian: the nonce, and the bytes that are authenticated beside the text.
     fn bytes(self) -> [u8; NONCE_BYTES] {
         let mut bytes = [0; NONCE_BYTES];
         bytes[..4].copy_from_slice(&self.slot.to_be_bytes());
@@ -129,8 +129,8 @@ impl PageId {
 /// A nonce is slot and version, 32 and 64 bits. Within a region a slot's versions only grow
 /// ([`Versions`](super::Versions) gives none twice, and refuses at the end). Across regions the keys differ: a key is
 /// drawn at random, 256 bits, for one region, kept in private memory only, never written down and gone with it; it
-/// cannot be cloned, and a region takes it by value. What this does not cover is a process of which there are suddenly
-/// two, by `fork` or by a virtual machine's snapshot: only one of them may go on sealing.
+/// cannot be cloned, and a region takes it by value. This does not cover a process of which there are suddenly two, by
+/// `fork` or by a virtual machine's snapshot: only one of them may go on sealing.
 ///
 /// Keys are wiped when dropped, but for ring's, which keeps its expanded keys private and does not wipe them.
 pub struct PageKey {
@@ -156,7 +156,7 @@ impl PageKey {
         key
     }
 
-    /// Draws the key of one region for several who seal its pages, under versions that one of them gives.
+    /// Draws the key of one region for several sealers of its pages, under versions that one of them gives.
     pub fn draw_shared<R: CryptoRng + ?Sized, const N: usize>(cipher: PageCipher, rng: &mut R) -> [Self; N] {
         let mut secret = Zeroizing::new([0; KEY_BYTES]);
         rng.fill_bytes(&mut *secret);

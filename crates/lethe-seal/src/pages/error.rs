@@ -1,8 +1,8 @@
-//! Why pages are not answered, or cannot be sealed at all.
+//! The reasons why pages are not answered, or cannot be sealed at all.
 
 use lethe_core::words::{Bucket, Slot};
 
-/// What went wrong between a scheme and shared memory. None of it is an answer.
+/// The errors between a scheme and shared memory. No error is an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
     /// The bytes in shared memory are not those that were sealed for this slot and version: they were changed,
@@ -17,9 +17,9 @@ pub enum PageError {
     /// The scheme wrote out of its deterministic order. Nothing was written.
     #[error("{bucket} was written out of order: the schedule's next one of its area is {expected}")]
     OutOfOrder {
-        /// What was asked for.
+        /// The bucket that was asked for.
         bucket: Bucket,
-        /// What the schedule says.
+        /// The bucket that the schedule says.
         expected: Bucket,
     },
     /// The bucket has no versions left, after 2^64 writings. Nothing was written; begin a region with a new key.
@@ -36,7 +36,7 @@ pub enum PageError {
     },
 }
 
-/// Why a region cannot be made. Nothing was touched.
+/// The reason why a region cannot be made. Nothing was touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegionError {
     /// A region's buckets all have the same number of slots, and its slots the same length, neither of them 0.
@@ -51,9 +51,9 @@ pub enum RegionError {
     /// The shared memory is too small.
     #[error("the layout needs {needed} bytes of shared memory, and there are {found}")]
     MemoryTooSmall {
-        /// In bytes.
+        /// The bytes that the layout needs.
         needed: usize,
-        /// In bytes.
+        /// The bytes that there are.
         found: usize,
     },
     /// The versions are those of another layout.

@@ -1,4 +1,4 @@
-//! Memory that is shared with whoever must not be trusted.
+//! Memory that is shared with a party that must not be trusted.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 ///
 /// Several threads copy at once. Offsets are in bytes from 0; a copy beyond the end panics.
 pub trait SharedMemory: Sync {
-    /// How long it is, in bytes. Fixed.
+    /// Its length in bytes. Fixed.
     fn bytes(&self) -> usize;
 
     /// Copies from shared into private memory.
@@ -36,15 +36,15 @@ macro_rules! forward_through {
 }
 forward_through!(&M, Box<M>, Arc<M>);
 
-/// Shared memory within the process, for tests and simulations: a copy moves byte by byte, and whoever else holds it
-/// tampers with it as it likes.
+/// Shared memory within the process, for tests and simulations: a copy moves byte by byte, and any other holder tampers
+/// with it as it likes.
 #[derive(Debug)]
 pub struct AtomicMemory {
     bytes: Box<[AtomicU8]>,
 }
 
 impl AtomicMemory {
-    /// Zeros.
+    /// Makes memory of zeros.
     pub fn new(bytes: usize) -> Self {
         AtomicMemory { bytes: (0..bytes).map(|_| AtomicU8::new(0)).collect() }
     }

@@ -1,4 +1,4 @@
-//! How long the ciphers take, and how long the copies.
+//! The times that the ciphers take, and those of the copies.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ pub struct PageMeter {
 }
 
 impl PageMeter {
-    /// Nothing yet. The clock tells nanoseconds since some moment.
+    /// Makes a meter without counts. The clock tells nanoseconds since some moment.
     pub const fn new(clock: fn() -> u64) -> Self {
         PageMeter { clock, crypto: AtomicU64::new(0), copying: AtomicU64::new(0) }
     }
@@ -37,12 +37,12 @@ impl<'a> Steps<'a> {
         Steps { metered: meter.map(|meter| (meter, (meter.clock)())) }
     }
 
-    /// The step that ends here was a copy.
+    /// Counts the step that ends here as a copy.
     pub(crate) fn copied(&mut self) {
         self.ended(|meter| &meter.copying);
     }
 
-    /// The step that ends here was the cipher's.
+    /// Counts the step that ends here as the cipher's.
     pub(crate) fn ciphered(&mut self) {
         self.ended(|meter| &meter.crypto);
     }

@@ -5,8 +5,8 @@
 //! stands on: no requests, no versions beside one another, no journal, and a microsecond for each page.
 //!
 //! - **One copy each way.** A page is sealed in private memory and crosses in one copy; sealed bytes are copied out,
-//!   each byte once, and opened where they then are. Nothing is encrypted, decrypted or authenticated in shared
-//!   memory, and nothing there is read twice: what is answered is what was authenticated.
+//!   each byte once, and opened where they then are. Nothing is encrypted, decrypted or authenticated in shared memory,
+//!   and nothing there is read twice: the answer is exactly the bytes that were authenticated.
 //! - **Freshness.** Each writing of a bucket has the next version, which the trusted side remembers ([`Versions`]): a
 //!   table for any scheme, or two counters for one that writes in a deterministic order, which is thereby enforced.
 //! - **Identity.** Slot and version are authenticated, and the region by its key. A page that was changed, swapped,

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 /// Threads that stand ready for a fault's pages. They outlive the fault; none is made in one.
 ///
-/// Handing pages over takes a fraction of a microsecond, allocates nothing and takes no lock, so that the caller may
-/// be a signal handler: see [`lethe_fork::Pool`]. What is sealed is the same with and without them.
+/// Handing pages over takes a fraction of a microsecond, allocates nothing and takes no lock, so that the caller may be
+/// a signal handler: see [`lethe_fork::Pool`]. The sealed bytes are the same with and without them.
 ///
-/// The threads touch private memory and the shared memory, and nothing else. Whoever pages a whole program makes the
-/// pool before, with the program's signals blocked, and from memory that is not paged.
+/// The threads touch private memory and the shared memory, and nothing else. A pager of a whole program makes the pool
+/// before, with the program's signals blocked, and from memory that is not paged.
 #[derive(Debug)]
 pub struct PagePool {
     pool: lethe_fork::Pool,
 }
 
 impl PagePool {
-    /// How long a thread looks out for the next fault before it sleeps: faults come every few tens of microseconds
+    /// The time that a thread looks out for the next fault before it sleeps: faults come every few tens of microseconds
     /// where a program pages hard, and a thread that spins for longer takes the processor from the program.
     pub const PATIENCE: Duration = Duration::from_micros(50);
 
@@ -36,7 +36,7 @@ impl PagePool {
         PagePool { pool }
     }
 
-    /// How many threads share the work, the caller's among them.
+    /// The number of threads that share the work, the caller's among them.
     pub fn threads(&self) -> usize {
         self.pool.lanes()
     }

@@ -23,13 +23,13 @@ use lethe_core::store::{Carried, Store};
 use lethe_core::words::{Bucket, Slot};
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bytes between what two threads write: processors fetch cache lines in pairs.
+/// The bytes between the places that two threads write: processors fetch cache lines in pairs.
 const APART: usize = 128;
 
 /// Pages of one batch that there is room for from the start, if the region has so many.
 const BATCH_PAGES: usize = 1024;
 
-/// Bytes of shared memory that a region needs: each slot is its page, its tag, and what is left of the cache line.
+/// Bytes of shared memory that a region needs: each slot is its page, its tag, and the rest of the cache line.
 ///
 /// # Errors
 /// [`RegionError::Uneven`], [`RegionError::TooManySlots`].
@@ -50,19 +50,19 @@ pub struct SealedPages<M, V> {
     carrier: Carrier<M>,
     spread: Spread,
     state: RefCell<State<V>>,
-    /// What was asked of somebody beside the caller.
+    /// The turns that were asked of a partner beside the caller.
     asked: Option<RefCell<Asked<M>>>,
 }
 
 struct State<V> {
     versions: V,
-    /// Where the pages of the batch under way come from.
+    /// The places that the pages of the batch under way come from.
     sources: Vec<PageId>,
     /// The pages of the batch under way; `None` for one that a later one of the batch replaces.
     batch: Vec<Option<PageId>>,
     /// For each thread, private memory where a page is sealed.
     lanes: Vec<Lane>,
-    /// What the key may still seal; `None` without a bound.
+    /// The pages that the key may still seal; `None` without a bound.
     pages_left: Option<u64>,
 }
 
@@ -102,14 +102,14 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self
     }
 
-    /// Has pages [carried](Store::carry) by somebody beside, who was given the same key over the same memory.
+    /// Has pages [carried](Store::carry) by a partner beside, which was given the same key over the same memory.
     #[must_use]
     pub fn with_beside(mut self, beside: Box<dyn Beside<M>>, manner: Manner) -> Self {
         self.asked = Some(RefCell::new(Asked::new(beside, manner)));
         self
     }
 
-    /// Adds up where the time of sealing and opening goes, but for what is done by somebody beside.
+    /// Adds up where the time of sealing and opening goes, but for the work of a partner beside.
     #[must_use]
     pub fn with_meter(mut self, meter: &'static PageMeter) -> Self {
         self.carrier.meter = Some(meter);
@@ -187,7 +187,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         check_length(from.len(), count * page_bytes);
         let state = &mut *self.state.borrow_mut();
         if let Some(asked) = &self.asked {
-            // Turns of before come first.
+            // Earlier turns come first.
             asked.borrow_mut().settle_all(carrier).map_err(|id| shape.forged(id))?;
         }
         self.advance(buckets, state)?;
@@ -204,7 +204,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         Ok(())
     }
 
-    /// Takes the next version of each bucket: the batch is then what is to be sealed.
+    /// Takes the next version of each bucket: the batch then holds the pages to be sealed.
     fn advance(&self, buckets: &[Bucket], state: &mut State<V>) -> Result<(), PageError> {
         let shape = &self.carrier.shape;
         let State { versions, batch, pages_left, .. } = state;
@@ -224,7 +224,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         Ok(())
     }
 
-    /// The pages to be carried, and what they are to be.
+    /// Notes the pages to be carried, and where they go.
     fn begin_to_carry(&self, carried: &Carried<'_>, state: &mut State<V>) -> Result<(), PageError> {
         let shape = &self.carrier.shape;
         check_length(carried.pages.len(), carried.to.len() * shape.page_bytes);
@@ -234,7 +234,8 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         self.advance(carried.to, state)
     }
 
-    /// As [`Store::carry`] says, by the caller. Each page is opened, sealed and copied out before the next is looked at.
+    /// Carries as [`Store::carry`] says, by the caller. Each page is opened, sealed and copied out before the next is
+    /// looked at.
     fn carry_alone(&self, carried: &Carried<'_>) -> Result<(), PageError> {
         let (carrier, shape) = (&self.carrier, &self.carrier.shape);
         let state = &mut *self.state.borrow_mut();
@@ -255,7 +256,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         Ok(())
     }
 
-    /// As [`Store::carry`] says, by whoever is beside the caller.
+    /// Carries as [`Store::carry`] says, by the helper beside the caller.
     fn carry_beside(&self, asked: &mut Asked<M>, carried: &Carried<'_>) -> Result<(), PageError> {
         let (carrier, shape) = (&self.carrier, &self.carrier.shape);
         let state = &mut *self.state.borrow_mut();
@@ -273,7 +274,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         ask().map_err(|id| shape.forged(id))
     }
 
-    /// Whether a pool is to do what the caller need not do alone.
+    /// Whether a pool is to do the work that the caller need not do alone.
     fn is_spread(&self) -> bool {
         #[cfg(feature = "parallel")]
         return self.spread.pool.is_some();
@@ -321,7 +322,7 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
         let Some(asked) = &self.asked else { return };
         let state = self.state.borrow();
         let from = from.iter().map(|slot| id_of(&self.carrier.shape, &state.versions, *slot));
-        // What did not open is told to whoever asks for anything next.
+        // The next request of a caller is told of a page that did not open.
         let _ = asked.borrow_mut().expect(from, &self.carrier);
     }
 }

@@ -1,4 +1,4 @@
-//! Where the pages of a batch are done: on the calling thread, or on a pool.
+//! The place where the pages of a batch are done: the calling thread, or a pool.
 
 #[cfg(feature = "parallel")]
 use super::pool::PagePool;
@@ -13,7 +13,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Calls `work` for every part, with one of `owns` that nobody else uses meanwhile; each thread needs one.
+    /// Calls `work` for every part, with one of `owns` that no other part uses meanwhile; each thread needs one.
     pub(crate) fn each<T: Send>(&self, parts: usize, owns: &mut [T], work: impl Fn(&mut T, usize) + Sync) {
         #[cfg(feature = "parallel")]
         if let Some(pool) = &self.pool {

@@ -1,4 +1,4 @@
-//! Which writing of each bucket is the newest: the trusted state that makes an old page an error.
+//! The newest writing of each bucket: the trusted state that makes an old page an error.
 
 use super::error::PageError;
 use alloc::vec;
@@ -10,7 +10,7 @@ use lethe_core::write_schedule::WriteSchedule;
 ///
 /// It never gives the same version of a bucket twice: nonces are made of it. So it is neither cloned nor set back.
 pub trait Versions {
-    /// How many buckets, numbered from 0.
+    /// The number of buckets, numbered from 0.
     fn buckets(&self) -> u64;
 
     /// The newest version of a bucket.
@@ -40,7 +40,7 @@ pub struct TableVersions {
 }
 
 impl TableVersions {
-    /// Nothing was ever written.
+    /// Makes the versions of a region in which nothing was ever written.
     ///
     /// # Panics
     /// If the table does not fit the address space.
@@ -64,7 +64,8 @@ impl Versions for TableVersions {
     }
 
     fn advance(&mut self, buckets: &[Bucket], mut each: impl FnMut(Bucket, u64)) -> Result<(), PageError> {
-        // As many as the batch is long must be left, as if it named one bucket only: then none can run out half-way.
+        // As many as the batch is long must be left, as if it named one bucket only: then no bucket can run out
+        // half-way.
         let most = u64::MAX - buckets.len() as u64;
         if let Some(&bucket) = buckets.iter().find(|bucket| self.newest(**bucket) > most) {
             return Err(PageError::VersionsExhausted { bucket });
@@ -95,7 +96,7 @@ pub struct ScheduledVersions {
 }
 
 impl ScheduledVersions {
-    /// Nothing was ever written.
+    /// Makes the counters of a region in which nothing was ever written.
     pub fn new(schedule: &WriteSchedule) -> Self {
         let area = |first, buckets| Area { first, buckets, written: 0 };
         ScheduledVersions {

@@ -1,4 +1,4 @@
-//! Fuzz targets of what is read from the untrusted side: no bytes open that were not sealed, and none panic.
+//! Fuzz targets of bytes that are read from the untrusted side: no bytes open that were not sealed, and no bytes panic.
 
 use lethe_core::layout::{Extent, Layout};
 use lethe_core::store::{BucketVersion, Place, Store, Untrusted, UntrustedError};
@@ -19,7 +19,7 @@ fn master() -> MasterKey {
     MasterKey::take(&mut [5; 32])
 }
 
-/// Answers with whatever it was given, repeated to the length asked for.
+/// Untrusted memory that answers with the bytes it was given, repeated to the length asked for.
 struct Liar {
     layout: Layout,
     lie: RefCell<Vec<u8>>,
@@ -54,7 +54,7 @@ fn fuzz_slot() {
     let sealed = Sealed::new(&liar, &master(), Cipher::default(), versions, Workers::single()).unwrap();
     sealed.begin_epoch(Salt([2; 32])).unwrap();
     futures::executor::block_on(sealed.write(&[Bucket(0)], &[9; 96])).unwrap();
-    // A target that panics ends the test: nobody looks at what it left behind.
+    // A target that panics ends the test: no code looks at what it left behind.
     let stage = std::panic::AssertUnwindSafe((&liar, &sealed));
     bolero::check!().for_each(move |bytes: &[u8]| {
         let (liar, sealed) = *stage;

@@ -1,4 +1,4 @@
-//! No nonce is used twice under one key, whatever is snapshotted, brought back, replayed and begun anew.
+//! No nonce is used twice under one key, in all histories of snapshots, restores, replays and new epochs.
 
 use crate::common::{Shelf, at, fresh, open, uneven};
 use futures::executor::block_on;
@@ -18,7 +18,8 @@ enum Step {
     AssignOnly(Vec<u64>),
     Snapshot,
     BeginEpoch,
-    /// Back to a snapshot; whether what happened since is replayed; whether the epoch's number comes back too.
+    /// Goes back to a snapshot. Says whether the events since are replayed, and whether the epoch's number comes back
+    /// too.
     Restore {
         which: prop::sample::Index,
         replays: bool,
@@ -37,7 +38,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a journal would hold of an opening after a snapshot.
+/// The entries that a journal would hold of an opening after a snapshot.
 #[derive(Clone)]
 enum Logged {
     Assigned(Vec<Bucket>, Vec<Version>),
@@ -114,7 +115,7 @@ proptest! {
                             }
                         }
                     } else {
-                        // What was logged is lost: an older copy of the trusted state was brought back.
+                        // The log is lost: an older copy of the trusted state was brought back.
                         snapshots.iter_mut().for_each(|(_, log)| log.clear());
                         snapshots.drain(..which);
                         snapshots[0].0 = sealed.snapshot();

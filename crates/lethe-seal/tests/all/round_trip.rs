@@ -1,4 +1,4 @@
-//! What is written is what is read.
+//! A read returns the bytes that were written.
 
 use crate::common::{Shelf, all_slots, fresh, open, slot, uneven};
 use futures::executor::block_on;
@@ -33,7 +33,7 @@ proptest! {
         sealer.open(&nonce, &associated, &mut opened, &tag).unwrap();
         prop_assert_eq!(&opened, &text);
 
-        // One bit of any of the inputs, and it does not open.
+        // After a change of a bit in any of the inputs, it does not open.
         let (mut nonce, mut associated, mut tag) = (nonce, associated, tag);
         let inputs: Vec<&mut u8> =
             nonce.iter_mut().chain(&mut associated).chain(&mut sealed).chain(&mut tag).collect();

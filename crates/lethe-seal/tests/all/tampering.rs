@@ -1,4 +1,4 @@
-//! Whatever the other side does to sealed memory is an error that names the slot, and never an answer.
+//! Any change that the other side makes to sealed memory is an error that names the slot, and never an answer.
 
 use crate::common::{Down, Shelf, VAULT, all_slots, at, fresh, master, open, slot, uneven};
 use futures::executor::block_on;
@@ -37,7 +37,7 @@ fn place(sealed: &Memory, slot: Slot) -> Place {
     Place { slot, version: sealed.version(slot.bucket) }
 }
 
-/// The slot is refused as forged, by its own name, alone and among all others.
+/// Asserts that the slot is refused as forged, by its own name, alone and among all others.
 #[track_caller]
 fn assert_forged(sealed: &Memory, slot: Slot) {
     let expected = place(sealed, slot);
@@ -148,7 +148,7 @@ fn the_same_counter_of_another_epoch_is_refused() {
     }
 }
 
-/// Another memory over the same bytes with the same versions, differing in what is given.
+/// Another memory over the same bytes with the same versions, differing in the arguments.
 fn twin(shelf: &Rc<Shelf>, key: u8, vault: VaultId, salt: Salt, cipher: Cipher) -> Memory {
     let versions = TrustedVersions::new(vault, uneven().buckets());
     let twin = Sealed::new(Rc::clone(shelf), &master(key), cipher, versions, Workers::single()).unwrap();
@@ -213,7 +213,7 @@ fn a_truncated_version_is_refused_whether_the_store_says_so_or_pads_it() {
             for kept in (0..whole.len()).rev() {
                 shelf.change(version, |bytes| bytes.truncate(kept));
                 if pads && whole[kept..].iter().all(|&byte| byte == 0) {
-                    // The padding restored what was cut.
+                    // The padding restored the bytes that were cut.
                     continue;
                 }
                 let expected = place(&sealed, slot(4, 1));

@@ -1,4 +1,4 @@
-//! The trusted version table survives its encoding, and refuses what contradicts itself.
+//! The trusted version table survives its encoding, and refuses versions that contradict themselves.
 
 use crate::common::{Down, Shelf, VAULT, fresh, master, open, uneven};
 use futures::executor::block_on;

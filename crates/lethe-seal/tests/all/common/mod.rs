@@ -14,13 +14,13 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Every version of every bucket, and a record of what was asked.
+/// Every version of every bucket, and a record of the requests.
 pub(crate) struct Shelf {
     layout: Layout,
     pub(crate) held: RefCell<BTreeMap<BucketVersion, Vec<u8>>>,
     pub(crate) written: RefCell<Vec<(BucketVersion, Vec<u8>)>>,
     pub(crate) reads: Cell<usize>,
-    /// How a version that is held too short is answered: as truncated, or padded with zeros.
+    /// The answer for a version that is held too short: truncated, or padded with zeros.
     pub(crate) pads: Cell<bool>,
 }
 

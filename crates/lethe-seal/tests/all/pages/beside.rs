@@ -1,4 +1,4 @@
-//! Pages that somebody beside the caller carries.
+//! Pages that a partner beside the caller carries.
 
 use super::setup::{key, layout, memory, snapshot};
 use lethe_core::oram::{Access, Oram, OramError};
@@ -17,7 +17,8 @@ use std::sync::{Arc, Mutex};
 const PAGE: usize = 48;
 const MANNERS: [Manner; 3] = [Manner::Together, Manner::Behind, Manner::BehindTogether];
 
-/// Does turns when it likes, in their order, but never before it must: while the caller waits, helps, or says go.
+/// A partner that does turns when it likes, in their order, but never before it must: while the caller waits, helps, or
+/// says go.
 struct Whimsical(Arc<Mutex<State>>);
 
 struct State {
@@ -29,20 +30,20 @@ struct State {
     outcomes: BTreeMap<Turn, Outcome>,
     /// Slots in the order in which they were sealed.
     sealed: Vec<u32>,
-    /// Which of the turns that may be done is done next, where it is not the first.
+    /// The choice of the turn that is done next among those that may be done, where it is not the first.
     any: Option<Choices>,
 }
 
-/// One way through a tree of choices.
+/// A way through a tree of choices.
 #[derive(Default)]
 struct Choices {
-    /// What was chosen of how many.
+    /// The choices, each as a number below how many there were.
     path: Vec<(usize, usize)>,
     next: usize,
 }
 
 impl Choices {
-    /// The same as the last time as far as that was told, and then the first.
+    /// Chooses the same as the last time as far as that was told, and then the first.
     fn choose(&mut self, many: usize) -> usize {
         if self.next == self.path.len() {
             self.path.push((0, many));
@@ -53,7 +54,7 @@ impl Choices {
         choice
     }
 
-    /// The next way; `None` after the last.
+    /// Returns the next way; `None` after the last.
     fn another(mut self) -> Option<Self> {
         self.next = 0;
         while let Some((choice, of)) = self.path.pop() {
@@ -67,7 +68,7 @@ impl Choices {
 }
 
 impl State {
-    /// The turn that is done next: the first, or any that has nothing to wait for.
+    /// Takes the turn that is done next: the first, or any that has nothing to wait for.
     fn take(&mut self) -> Option<(Turn, Carry)> {
         let Some(choices) = &mut self.any else { return self.waiting.pop_first() };
         let outcomes = &self.outcomes;
@@ -301,7 +302,7 @@ fn what_was_forged_is_told_at_the_latest_when_all_is_settled_and_nothing_of_it_i
             let before = snapshot(&memory);
             let forged: Vec<u8> = before.iter().map(|byte| byte ^ 1).collect();
             memory.store(0, &forged);
-            // What was read ahead before was true.
+            // The pages that were read ahead before were true.
             let told = (0..3).find_map(|page| access(&oram, Access::Write(BlockId(page), &[8; PAGE])).err());
             let told = told.or_else(|| settle(&oram).err());
             assert!(

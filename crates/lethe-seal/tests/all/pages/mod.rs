@@ -1,4 +1,4 @@
-//! What sealed pages promise to a pager, whoever else holds its memory.
+//! The promises of sealed pages to a pager, against every other holder of its memory.
 
 mod allocation;
 mod array;

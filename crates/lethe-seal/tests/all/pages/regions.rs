@@ -1,4 +1,4 @@
-//! What cannot be a region is refused with what is wrong, and what is not a region's slot is no answer.
+//! A region that cannot be made is refused with its fault, and a slot outside of a region gets no answer.
 
 use super::setup::{key, layout, memory, read, region, slot, write};
 use lethe_core::layout::{Extent, Layout};

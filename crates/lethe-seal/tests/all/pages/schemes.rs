@@ -1,4 +1,4 @@
-//! The schemes of a pager over sealed pages: what changes in shared memory is the schedule, and nothing else.
+//! The schemes of a pager over sealed pages: the slots that change in shared memory follow the schedule alone.
 
 use super::setup::{key, pool, snapshot, write};
 use futures::FutureExt;
@@ -26,7 +26,7 @@ fn region(areas: &DetWoParameters, cipher: PageCipher, threads: usize) -> (Arc<A
     (memory, pages.with_pool(pool(threads)))
 }
 
-/// Writes and reads back pages in a pattern that sweeps, stays and comes back; after each write, looks at what changed.
+/// Writes and reads back pages in a pattern that sweeps, stays and comes back; after each write, looks at the changes.
 fn drive(oram: &impl Oram<Error = PageError>, memory: &AtomicMemory, schedule: &WriteSchedule, idles: bool) {
     let capacity = oram.capacity();
     let stride = memory_stride(memory, schedule);

@@ -1,4 +1,4 @@
-//! Whatever the holder of shared memory does to it is caught at the next touch, and named.
+//! Any change that the holder of shared memory makes to it is caught at the next touch, and named.
 
 use super::setup::{Pages, layout, memory, part, pool, read, region, slot, snapshot, write};
 use lethe_core::words::Slot;

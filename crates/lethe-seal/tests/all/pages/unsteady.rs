@@ -1,4 +1,5 @@
-//! Memory that changes while it is read: each byte is loaded once, and nothing is answered that was not authenticated.
+//! Memory that changes while it is read: each byte is loaded once, and no answer holds bytes that were not
+//! authenticated.
 
 use super::setup::{layout, memory, part, pool, read, region, slot, snapshot, write};
 use lethe_core::words::Slot;
@@ -49,7 +50,7 @@ impl SharedMemory for Fickle {
     }
 }
 
-/// How often each byte of a slot was touched: page and tag, and the rest of its stride.
+/// Counts how often each byte of a slot was touched: page and tag, and the rest of its stride.
 fn touches(counts: &[AtomicU32], slot: usize, stride: usize, sealed: usize) -> (Vec<u32>, Vec<u32>) {
     let counts = counts[slot * stride..][..stride].iter().map(|count| count.load(Ordering::Relaxed));
     let (page, rest): (Vec<_>, Vec<_>) = counts.enumerate().partition(|(at, _)| *at < sealed);
