@@ -7,7 +7,7 @@ pub use map::Map;
 use crate::checksum::Checksum;
 use crate::random::Random;
 
-/// How much the tree is changed.
+/// The amount of change to the tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Insertions and deletions together; a coin says which each one is.
@@ -18,7 +18,7 @@ pub struct Size {
     pub seed: u64,
 }
 
-/// Entries left in the tree, its height, and a sum over what every change returned and what is left.
+/// Entries left in the tree, its height, and a sum over the results of all changes and the entries left.
 pub fn run(size: &Size) -> String {
     let mut random = Random::new(size.seed);
     let mut map = Map::new();

@@ -8,7 +8,7 @@ mod d3q19;
 use crate::checksum::Checksum;
 use d3q19::{Populations, VELOCITIES, WEIGHTS, opposite};
 
-/// How much fluid for how long.
+/// The amount of fluid, and the time that it flows.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Cells along x (the way the lid slides), y and z (from the bottom to the lid). A cell takes 152 bytes twice.
@@ -74,7 +74,7 @@ impl Cavity {
         std::mem::swap(&mut self.now, &mut self.next);
     }
 
-    /// What streams into a cell: from its neighbours, and back from the walls.
+    /// The populations that stream into a cell: from its neighbours, and back from the walls.
     fn arriving(&self, place: [usize; 3], cell: usize) -> Populations {
         let mut arriving = [0.0; 19];
         if (0..3).all(|axis| place[axis] > 0 && place[axis] + 1 < self.cells[axis]) {

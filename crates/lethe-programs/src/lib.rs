@@ -1,8 +1,8 @@
 //! The six programs that the paper on oblivious demand paging measures with, as ordinary programs.
 //!
-//! They know nothing of paging and use the heap as any program does. One binary, `lethe-programs NAME`, holds five of
-//! them; the sixth is the real solver `picosat`, for which [`picosat`] makes the instances. [`PROGRAMS`] says how each
-//! is started and what it must answer, so that whoever runs them paged can tell whether anything was lost.
+//! They know nothing of paging and use the heap as any program does. A single binary, `lethe-programs NAME`, holds five
+//! of them; the sixth is the real solver `picosat`, for which [`picosat`] makes the instances. [`PROGRAMS`] says how
+//! each is started and what it must answer, so that a caller that runs them paged can tell whether anything was lost.
 //!
 //! They stand for the paper's programs (section 5) and are not the same code, which its authors did not publish with
 //! it. Everything that the paper leaves open is in [`sizes`].

@@ -5,14 +5,14 @@ use crate::{avl_tree, lbm, random_writes, recommender, sha_256, sizes};
 use std::io::{self, Write};
 use thiserror::Error;
 
-/// One of the six.
+/// A program of the six.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     /// Its name in the paper's figures.
     pub name: &'static str,
-    /// What it stands for.
+    /// The kind of programs that it stands for.
     pub stands_for: &'static str,
-    /// How it is run: once, or on one instance after the other.
+    /// The runs of it: one, or one on each instance after the other.
     pub runs: &'static [Run],
 }
 
@@ -21,7 +21,7 @@ pub struct Program {
 pub struct Run {
     /// The program's name, followed by the instance's if there are several.
     pub name: &'static str,
-    /// What to start.
+    /// The process to start.
     pub start: Start,
     /// First line of its standard output.
     pub answer: &'static str,
@@ -29,7 +29,7 @@ pub struct Run {
     pub exit_code: i32,
 }
 
-/// What to start.
+/// A process to start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
     /// `lethe-programs`, with this argument.
@@ -38,7 +38,7 @@ pub enum Start {
     Picosat(Instance),
 }
 
-/// One of the solver's two instances.
+/// An instance of the solver's two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instance {
     /// [`sizes::SATISFIABLE`]
@@ -94,8 +94,8 @@ const fn own(name: &'static str, answer: &'static str) -> Run {
     Run { name, start: Start::Own(name), answer, exit_code: 0 }
 }
 
-/// Runs a program of this crate here and now, in the size that is pinned. Its answer, or nothing if no program here has
-/// that name.
+/// Runs a program of this crate here and now, in the size that is pinned. Returns its answer, or nothing if no program
+/// here has that name.
 pub fn run(name: &str) -> Option<String> {
     Some(match name {
         "random_writes" => random_writes::run(&sizes::RANDOM_WRITES.size),
@@ -107,7 +107,7 @@ pub fn run(name: &str) -> Option<String> {
     })
 }
 
-/// What a run printed is not what it prints unpaged.
+/// The error that a run printed another output than it prints unpaged.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum WrongAnswer {
     /// Its first line is another one.
@@ -115,11 +115,11 @@ pub enum WrongAnswer {
         "{run} answered `{found}` and not `{answer}`: its memory was damaged, or the program was changed"
     )]
     Other {
-        /// Which run.
+        /// The run.
         run: &'static str,
-        /// What it should have printed.
+        /// The line that it should have printed.
         answer: &'static str,
-        /// What it printed.
+        /// The line that it printed.
         found: String,
     },
     /// The solver's output is none.
@@ -131,8 +131,7 @@ pub enum WrongAnswer {
 }
 
 impl Run {
-    /// Judges the whole of what the run printed to its standard output. An assignment of the solver is put into the
-    /// formula.
+    /// Judges all that the run printed to its standard output. An assignment of the solver is put into the formula.
     ///
     /// # Errors
     /// If it is not what an undisturbed run prints.
@@ -153,10 +152,10 @@ impl Run {
 }
 
 impl Instance {
-    /// Both.
+    /// Both instances.
     pub const ALL: [Instance; 2] = [Instance::Satisfiable, Instance::Unsatisfiable];
 
-    /// What the command line calls it.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Instance::Satisfiable => "satisfiable",

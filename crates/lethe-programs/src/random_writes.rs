@@ -5,12 +5,12 @@ use crate::random::Random;
 
 const WORDS_PER_PAGE: usize = 512;
 
-/// Stands where a page of memory stands, so that a write touches one.
+/// A page that stands where a page of memory stands, so that a write touches one.
 #[derive(Clone, Copy)]
 #[repr(align(4096))]
 struct Page([u64; WORDS_PER_PAGE]);
 
-/// How much is written.
+/// The amount that is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Pages of 4 KiB in the array.

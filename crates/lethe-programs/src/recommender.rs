@@ -1,4 +1,4 @@
-//! `recommender`: learns from ratings what users like, and recommends. Stands for machine learning.
+//! `recommender`: learns the likings of users from ratings, and recommends. Stands for machine learning.
 //!
 //! Collaborative filtering by matrix factorisation (Koren, Bell and Volinsky 2009): a rating is the mean plus a bias of
 //! the user, plus one of the item, plus the product of a row of the user with a row of the item. Stochastic gradient
@@ -13,7 +13,7 @@ use ratings::{Rating, Ratings};
 /// Numbers that describe a user or an item beside its bias.
 const FEATURES: usize = 63;
 
-/// How much there is to learn.
+/// The amount of data to learn from.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Users; the model keeps 512 bytes for each.
@@ -22,9 +22,9 @@ pub struct Size {
     pub items: u32,
     /// Ratings to learn from, of 12 bytes.
     pub ratings: u32,
-    /// Ratings to test with what was learnt.
+    /// Ratings to test the learnt model with.
     pub held_out: u32,
-    /// How often all ratings are gone through.
+    /// The number of times that all ratings are gone through.
     pub epochs: u32,
     /// Users that are recommended an item, the first ones.
     pub asking: u32,
@@ -59,7 +59,7 @@ fn learnt(size: &Size, ratings: &Ratings, random: &mut Random) -> Model {
     model
 }
 
-/// What is known of a user or an item.
+/// The model's knowledge of a user or an item.
 struct Row {
     bias: f64,
     features: [f64; FEATURES],
@@ -81,7 +81,7 @@ struct Model {
 impl Model {
     /// Stars learnt for each star of error.
     const RATE: f64 = 0.02;
-    /// What keeps rows small, so that they do not learn the noise by heart.
+    /// The damping that keeps rows small, so that they do not learn the noise by heart.
     const DAMPING: f64 = 0.05;
 
     fn new(size: &Size, mean: f64, random: &mut Random) -> Self {
@@ -96,7 +96,7 @@ impl Model {
         self.mean + user.bias + item.bias + product
     }
 
-    /// One step down the gradient of the squared error.
+    /// Takes a step down the gradient of the squared error.
     fn learn(&mut self, rating: &Rating) {
         let error = f64::from(rating.stars) - self.predicted(rating.user, rating.item);
         let (user, item) = (&mut self.users[rating.user as usize], &mut self.items[rating.item as usize]);

@@ -4,12 +4,12 @@ use crate::random::Random;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-/// What is hashed.
+/// The buffer to hash, and the number of passes.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Pages of 4 KiB in the buffer.
     pub pages: usize,
-    /// How often the buffer is hashed; each time begins with the digest of the time before.
+    /// The number of times that the buffer is hashed; each time begins with the digest of the time before.
     pub passes: u32,
     /// Seed of the buffer's content.
     pub seed: u64,

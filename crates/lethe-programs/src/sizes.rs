@@ -8,7 +8,7 @@ use crate::{avl_tree, lbm, picosat, random_writes, recommender, sha_256};
 /// A size with the answer that belongs to it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned<S> {
-    /// How much a program does.
+    /// The amount of a program's work.
     pub size: S,
     /// The line that it prints.
     pub answer: &'static str,

@@ -1,4 +1,4 @@
-//! What the programs answer, in full size and in small, and how much memory that takes.
+//! The answers of the programs, in full size and in small, and the memory that they take.
 
 use lethe_programs::sizes::{self, small};
 use lethe_programs::{PROGRAMS, Start, WrongAnswer, avl_tree, lbm, random_writes, recommender, run, sha_256};

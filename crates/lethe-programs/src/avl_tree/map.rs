@@ -77,7 +77,7 @@ fn insert(link: &mut Link, key: u64, value: u64) -> Option<u64> {
     };
     let height_before = height(child);
     let before = insert(child, key, value);
-    // Where the height is as before nothing changes further up, and the other child need not be looked at.
+    // Nothing changes further up if the height is as before, and the other child need not be looked at.
     if height(child) != height_before {
         rebalance(link);
     }
@@ -104,7 +104,7 @@ fn remove(link: &mut Link, key: u64) -> Option<u64> {
     before
 }
 
-/// One tree of the two subtrees of an entry that is gone.
+/// Joins the two subtrees of an entry that is gone into a single tree.
 fn join(left: Link, mut right: Link) -> Link {
     let Some(mut least) = take_least(&mut right) else { return left };
     least.left = left;

@@ -1,6 +1,6 @@
 //! The nineteen velocities of D3Q19 and what happens within one cell.
 
-/// How much of a cell's fluid goes each way.
+/// The parts of a cell's fluid that go each way.
 pub(super) type Populations = [f64; 19];
 
 /// The direction that stays where it is.
@@ -73,7 +73,7 @@ pub(super) fn density_and_velocity(populations: &Populations) -> (f64, [f64; 3])
     (density, momentum.map(|component| component / density))
 }
 
-/// One collision: each population goes `rate` of the way to its equilibrium.
+/// Does a collision: each population goes `rate` of the way to its equilibrium.
 pub(super) fn relax(populations: &mut Populations, rate: f64) {
     let (density, [x, y, z]) = density_and_velocity(populations);
     let energy = 1.5 * (x * x + y * y + z * z);

@@ -1,8 +1,8 @@
-//! What a solver printed, in the format of the solvers' competitions.
+//! The output of a solver, in the format of the solvers' competitions.
 
 use thiserror::Error;
 
-/// What a solver says of a formula.
+/// The verdict of a solver on a formula.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// It can be satisfied, by these values of the variables 1, 2, …
@@ -23,7 +23,7 @@ pub enum NoVerdict {
     /// A line that begins with `v ` holds something that is no literal of the next variable.
     #[error("the solver's assignment holds `{found}` where the value of variable {variable} belongs")]
     OtherLiteral {
-        /// What stands there.
+        /// The text that stands there.
         found: String,
         /// The variable whose turn it was.
         variable: usize,
@@ -31,7 +31,7 @@ pub enum NoVerdict {
 }
 
 impl Verdict {
-    /// Reads what a solver printed.
+    /// Reads the output of a solver.
     ///
     /// # Errors
     /// If it contains no verdict, or an assignment that does not go through the variables from 1 on.

@@ -6,11 +6,11 @@ use crate::random::Random;
 /// Numbers that make up a hidden taste.
 const TASTES: usize = 3;
 
-/// Who gave what how many stars.
+/// A rating: the stars that a user gave to an item.
 pub(super) struct Rating {
     pub(super) user: u32,
     pub(super) item: u32,
-    /// From 1 to 5, in halves.
+    /// The stars from 1 to 5, in halves.
     pub(super) stars: f32,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Ratings {
     pub(super) held_out: Vec<Rating>,
 }
 
-/// How a user rates, or what an item is like: first how well in general, then in which ways.
+/// The way a user rates, or the qualities of an item: first how well in general, then in which ways.
 struct Hidden {
     general: f64,
     tastes: [f64; TASTES],
