@@ -9,7 +9,7 @@ use rand_core::{RngCore, SeedableRng};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// How often each fault happens: probabilities per call, of which at most one happens.
+/// The rates of the faults: probabilities per call, of which at most one happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FaultRates {
     /// An error, and the call had no effect.
@@ -23,7 +23,7 @@ pub struct FaultRates {
     pub torn_write: f64,
     /// A call that writes is acknowledged, but one of its buckets (or its blob) is not there.
     pub lost_write: f64,
-    /// How long a time-out takes, in tokio's time. If it is zero there is no wait, and no runtime is needed.
+    /// The length of a time-out, in tokio's time. If it is zero there is no wait, and no runtime is needed.
     pub time_out_after: Duration,
 }
 
@@ -71,9 +71,9 @@ pub enum InjectedFault {
     /// Some buckets were written.
     #[error("injected: a torn write, {written} of {of} buckets are there")]
     Torn {
-        /// The buckets that were written.
+        /// The number of buckets that were written.
         written: usize,
-        /// The buckets that should have been written.
+        /// The number of buckets that should have been written.
         of: usize,
     },
 }
@@ -146,7 +146,7 @@ enum Fate {
 enum Call {
     /// Changes nothing, or removes.
     Other,
-    /// Writes one whole object.
+    /// Writes a whole object.
     WriteOne,
     /// Writes so many buckets.
     Write(usize),
@@ -194,7 +194,7 @@ impl State {
         }
     }
 
-    /// Which of `of` buckets a torn write writes: each by a coin's throw, but never all.
+    /// Draws which of `of` buckets a torn write writes: each by a coin's throw, but never all.
     fn torn(&mut self, of: usize) -> Vec<bool> {
         let mut written: Vec<bool> = (0..of).map(|_| self.chance() < 0.5).collect();
         let lost = self.below(of);

@@ -18,7 +18,7 @@ impl BitsPerSecond {
         BitsPerSecond(millions * 1_000_000)
     }
 
-    /// How long the line is busy with that many bytes, to the nanosecond, rounded up.
+    /// The time that the line is busy with that many bytes, to the nanosecond, rounded up.
     pub fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::ZERO;

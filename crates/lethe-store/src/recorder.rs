@@ -90,7 +90,7 @@ impl Trace {
         std::mem::take(&mut recorded.events)
     }
 
-    /// How many requests there are.
+    /// The number of requests.
     pub fn len(&self) -> usize {
         self.lock().events.len()
     }

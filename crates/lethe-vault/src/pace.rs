@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 /// Instants in a turn.
 const INSTANTS: u32 = 8;
-/// How often a batch is sent: the length of a turn.
+/// The rate at which batches are sent: the length of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace(Duration);
 
@@ -48,7 +48,7 @@ pub struct PaceFigures {
     pub turn: Duration,
     /// Turns so far, each a full batch.
     pub turns: u64,
-    /// Accesses that somebody asked for.
+    /// Accesses that callers asked for.
     pub asked: u64,
     /// Accesses that filled batches up.
     pub dummies: u64,
@@ -57,9 +57,9 @@ pub struct PaceFigures {
     pub late: u64,
     /// Turns that were due while another was late, and were left out.
     pub left_out: u64,
-    /// How late all turns were, together.
+    /// The lateness of all turns, together.
     pub lateness: Duration,
-    /// How late the latest was.
+    /// The lateness of the latest.
     pub latest: Duration,
     /// The time that a record has to become durable, now; grown if this machine once was slower.
     pub lead: Duration,
@@ -87,7 +87,7 @@ pub(crate) struct Instants {
 #[derive(Debug)]
 pub(crate) struct Pacer {
     instants: Instants,
-    /// When the next turn begins.
+    /// The moment when the next turn begins.
     due: Instant,
     /// The moment before which nothing begins.
     hush: Instant,

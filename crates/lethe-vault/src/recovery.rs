@@ -55,7 +55,7 @@ pub struct Setup<U> {
     pub entropy: Entropy,
     /// The cores to seal on.
     pub workers: Workers,
-    /// How often a batch is sent while the vault is open; `None` sends one whenever a caller asks.
+    /// The rate at which batches are sent while the vault is open; `None` sends one whenever a caller asks.
     pub pace: Option<Pace>,
 }
 

@@ -42,6 +42,6 @@ pub struct Status {
     pub rows_used: u64,
     /// Bytes of rows reserved.
     pub rows_reserved: u64,
-    /// How the pace was kept, if there is one. How much was asked for is for the owner alone.
+    /// The way the pace was kept, if there is one. How much was asked for is for the owner alone.
     pub pace: Option<PaceFigures>,
 }

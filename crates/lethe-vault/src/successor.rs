@@ -187,7 +187,7 @@ impl Copier {
     /// Copies the next batch, when no call is under way. No call waits for more than one batch.
     ///
     /// # Errors
-    /// Why one of the vaults has stopped.
+    /// The reason why one of the vaults has stopped.
     pub async fn step(&mut self) -> Result<Copied, VaultError> {
         let Succession { old, new, turns, .. } = &self.succession;
         let until = (self.next + self.succession.max_batch() as u64).min(old.capacity());

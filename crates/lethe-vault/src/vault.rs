@@ -228,7 +228,7 @@ impl Vault {
     /// Writes a checkpoint now and ships it; returns its receipt.
     ///
     /// # Errors
-    /// Why the vault has stopped.
+    /// The reason why the vault has stopped.
     pub async fn checkpoint(&self) -> Result<Receipt, VaultError> {
         self.ask(Command::Checkpoint).await
     }
@@ -237,7 +237,7 @@ impl Vault {
     /// buckets in all.
     ///
     /// # Errors
-    /// Why the vault has stopped; what is wrong with single buckets stands in the report.
+    /// The reason why the vault has stopped; the faults of single buckets stand in the report.
     pub async fn check(&self, progress: Progress) -> Result<Report, VaultError> {
         self.ask(|reply| Command::Check(progress, reply)).await
     }
@@ -245,7 +245,7 @@ impl Vault {
     /// Finishes what was asked for, ships a checkpoint and closes the vault; returns the receipt.
     ///
     /// # Errors
-    /// Why the vault has stopped.
+    /// The reason why the vault has stopped.
     pub async fn close(&self) -> Result<Receipt, VaultError> {
         self.ask(Command::Close).await
     }

@@ -41,7 +41,7 @@ impl Region {
         bucket.0.wrapping_sub(self.first) < self.extent.buckets
     }
 
-    /// Where the bucket's head begins.
+    /// The place where the bucket's head begins.
     fn start(&self, bucket: Bucket) -> usize {
         (bucket.0 - self.first) as usize * (HEAD + self.bucket_bytes)
     }

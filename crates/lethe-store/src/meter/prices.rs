@@ -12,7 +12,7 @@ use std::str::FromStr;
 pub struct Prices {
     /// The provider, the class of storage and the region.
     pub provider: String,
-    /// When these prices were looked up, as `YYYY-MM` or `YYYY-MM-DD`; `any` if they do not change.
+    /// The date when these prices were looked up, as `YYYY-MM` or `YYYY-MM-DD`; `any` if they do not change.
     pub as_of: String,
     /// The size of a "GB" in the provider's bills: 10^9 or 2^30 bytes.
     pub bytes_per_gb: u64,

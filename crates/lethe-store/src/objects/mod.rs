@@ -256,7 +256,7 @@ async fn take(payload: GetResultPayload, most: usize) -> Result<Chunk, object_st
 /// Requests that go to the store as one: all ranges of a file's version, or one range of a remote object.
 struct Group<'a> {
     requests: &'a [RangeRequest],
-    /// Where each of their slots goes in the caller's buffer.
+    /// The place of each of their slots in the caller's buffer.
     offsets: &'a [usize],
     slot_bytes: usize,
 }

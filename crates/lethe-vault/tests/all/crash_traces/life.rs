@@ -27,7 +27,7 @@ pub struct Public {
     pub unrecorded: usize,
     /// After so many batches the client waits for its answers only; earlier it waits until all is quiet.
     pub quiet: usize,
-    /// How long requests take, which of them get lost, and how the vault dies.
+    /// The seed of how long requests take, which of them get lost, and how the vault dies.
     pub seed: u64,
 }
 

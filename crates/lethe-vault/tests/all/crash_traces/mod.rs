@@ -137,7 +137,7 @@ fn shape_of(
     (shape(&parameters, &life.trace), life.deaths, life.early_deaths)
 }
 
-/// Where two shapes part.
+/// Tells where two shapes part.
 fn parting(one: &[(Duration, Shape)], other: &[(Duration, Shape)]) -> Option<String> {
     let at = (0..one.len().max(other.len())).find(|at| one.get(*at) != other.get(*at))?;
     Some(format!("moment {at}: {:?} and {:?}", one.get(at), other.get(at)))

@@ -26,9 +26,9 @@ pub struct Public {
     /// After so many requests each opening dies; the one after the last lasts.
     pub deaths: Vec<u64>,
     pub lasts: Duration,
-    /// How long the trusted disk takes to sync, and how much longer for each byte.
+    /// The time that the trusted disk takes to sync, and the time more for each byte.
     pub sync_takes: Option<(Duration, Duration)>,
-    /// How the vault dies.
+    /// The way in which the vault dies.
     pub seed: u64,
 }
 

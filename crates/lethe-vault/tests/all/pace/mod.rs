@@ -27,7 +27,7 @@ use std::time::Duration;
 
 const MAX_BATCH: u32 = 4;
 const TURN: Duration = Duration::from_millis(800);
-/// How long an opening lasts that does not die.
+/// The length of an opening that does not die.
 const LASTS: Duration = Duration::from_secs(60);
 /// The time from a request to its answer. Two evictions and an access fit into a turn.
 const QUICK: Duration = Duration::from_millis(40);

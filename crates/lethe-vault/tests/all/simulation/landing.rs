@@ -1,4 +1,4 @@
-//! The store's own side: the checks when a request takes effect, whoever sent it and however late it comes.
+//! The store's own side: the checks when a request takes effect, for every sender and however late it comes.
 
 use super::verdict::Verdict;
 use crate::support::shipped::{self, Shipped};

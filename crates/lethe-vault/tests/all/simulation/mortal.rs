@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 /// Drives a future until it ends, has waited a number of times, or the power has failed. `None` if it did not end.
 ///
-/// When it dies the disk is unplugged first: what the dropped future still does to it has no effect.
+/// When it dies the disk is unplugged first: the dropped future's later changes to it have no effect.
 pub struct Mortal<F> {
     future: Option<Pin<Box<F>>>,
     disk: FragileDisk,

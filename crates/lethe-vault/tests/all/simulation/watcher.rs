@@ -45,7 +45,7 @@ struct Seen {
     repeated: u64,
 }
 
-/// Where a recovery stands.
+/// The state of a recovery.
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Replay {
     #[default]

@@ -101,7 +101,7 @@ struct Run {
     summary: Summary,
 }
 
-/// How an opening will end, unless it ends otherwise before.
+/// The way an opening will end, unless it ends otherwise before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     /// The driver is dropped when it has waited so often.

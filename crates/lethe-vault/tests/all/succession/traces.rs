@@ -203,7 +203,7 @@ fn a_succession_whose_reads_skip_the_successor_is_caught() {
     assert!(!parts(Serving::SoundOutside));
 }
 
-/// How long a client waits for a read and for a write.
+/// The time that a client waits for a read and for a write.
 fn waits(serving: Serving, round_trips: [Duration; 2]) -> [Duration; 2] {
     let work = async |door: Door, _| {
         let mut waits = [Duration::ZERO; 2];

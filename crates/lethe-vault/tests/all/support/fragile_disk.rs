@@ -35,7 +35,7 @@ struct Platter {
     space_left: Option<u64>,
     lies: bool,
     changes: u64,
-    /// How long a sync takes, and how much longer for each byte, in tokio's time.
+    /// The time that a sync takes, and the time more for each byte, in tokio's time.
     sync_takes: Option<(Duration, Duration)>,
 }
 
@@ -45,7 +45,7 @@ enum Change {
     Resize(usize),
 }
 
-/// How a disk comes to lose what runs on it.
+/// The way in which a disk loses the process that runs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
     /// The process is killed: the cache survives.
@@ -246,7 +246,7 @@ impl StorageBackend for Mount {
     fn sync_data(&self) -> Result<(), Error> {
         let mut platter = self.platter()?;
         platter.changes += 1;
-        // Where the power fails in a sync, it fails before it or after it.
+        // A power failure in a sync comes before it or after it.
         let before = platter.power_left == Some(1) && platter.changes.is_multiple_of(2);
         let bytes: usize = platter.unsynced.iter().map(Change::bytes).sum();
         if let Some((sync, byte)) = platter.sync_takes {
