@@ -16,7 +16,7 @@ pub struct Program {
     pub runs: &'static [Run],
 }
 
-/// A process to start, and what is known of how it ends.
+/// A process to start, and its expected end.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// The program's name, followed by the instance's if there are several.

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 const PAGE: usize = 4096;
 const TAG: usize = 16;
-/// From one slot to the next.
+/// The bytes from one slot to the next.
 const STRIDE: usize = PAGE + 64;
 const SLOTS: usize = (64 << 20) / STRIDE;
 const ROUND_TIME: Duration = Duration::from_micros(400);
@@ -53,7 +53,7 @@ impl Bench {
         self.slots[slot].copy_from_slice(black_box(&self.page));
     }
 
-    /// As much as to open a page and to seal it anew: it is sealed first, so that it opens.
+    /// Does as much as to open a page and to seal it anew: it is sealed first, so that it opens.
     fn seal_and_open(&mut self, key: &PageKey) {
         let mut tag = [0; MOST_TAG_BYTES];
         let tag = &mut tag[..key.cipher().tag_bytes()];

@@ -1,7 +1,7 @@
 //! Sealing of many small records under one key: a journal's.
 //!
-//! A record is bound to its sequence number: one that is moved, repeated or left out does not open. Where a journal
-//! ends is for the journal to know.
+//! A record is bound to its sequence number: a record that is moved, repeated or left out does not open. Where a
+//! journal ends is for the journal to know.
 
 use crate::cipher::{Cipher, CipherKey, Forged, NONCE_BYTES, TAG_BYTES};
 use crate::derive::{Purpose, Salt, derive};

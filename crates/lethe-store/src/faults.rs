@@ -50,7 +50,7 @@ pub struct FaultCounts {
 }
 
 impl FaultCounts {
-    /// All of them.
+    /// The number of all faults.
     pub fn all(&self) -> u64 {
         self.errors_before + self.errors_after + self.time_outs + self.torn_writes + self.lost_writes
     }

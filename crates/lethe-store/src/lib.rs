@@ -1,4 +1,4 @@
-//! The untrusted side of Lethe: where sealed buckets lie, and what can be wrapped around that place.
+//! The untrusted side of Lethe: the place where sealed buckets lie, and the wrappers around that place.
 //!
 //! Three traits make up the untrusted side. [`Untrusted`](lethe_core::store::Untrusted) holds buckets in versions,
 //! [`Blobs`] holds whole named objects beside them (a header, epochs, checkpoints), and [`Inventory`] tells what is

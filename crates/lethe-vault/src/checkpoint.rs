@@ -61,7 +61,7 @@ impl Checkpoint {
         parameters.shipped_bytes() - parameters.rows_bytes + garbage
     }
 
-    /// Decodes what was authenticated; what fills it up is left out.
+    /// Decodes the authenticated bytes; the padding is left out.
     pub(crate) fn decode(mut text: &[u8]) -> std::io::Result<Self> {
         Self::deserialize(&mut text)
     }
@@ -93,7 +93,7 @@ impl ShippedCheckpoint {
         text
     }
 
-    /// Decodes what was authenticated.
+    /// Decodes the authenticated bytes.
     pub(crate) fn decode(text: &[u8]) -> Option<Self> {
         let (padded, length) = text.split_last_chunk()?;
         let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;

@@ -53,7 +53,7 @@ enum Unfinished {
 /// The effects of a step.
 pub(crate) struct Step {
     pub(crate) record: Record,
-    /// In the order of the announcements.
+    /// The work, in the order of the announcements.
     pub(crate) work: Vec<(OperationId, Work)>,
 }
 

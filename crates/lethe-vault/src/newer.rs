@@ -39,8 +39,8 @@ pub(crate) fn newest_known(checkpoint: &Checkpoint, records: &[Record]) -> Versi
 pub(crate) enum Origin {
     /// Written by somebody without the key, and why.
     Planted(&'static str),
-    /// Of the epoch that this disk has claimed and written nothing in: planted, or a copy of the disk from between the
-    /// claim and the first record went on. No key is known that could tell.
+    /// A version of the epoch that this disk has claimed and written nothing in: planted, or a copy of the disk from
+    /// between the claim and the first record went on. No key is known that could tell.
     Unclear,
 }
 

@@ -346,7 +346,7 @@ async fn replay<U: VaultStore>(
     let mut answers: BTreeMap<OperationId, Vec<u8>> = BTreeMap::new();
     let mut records = records.into_iter().peekable();
     while records.peek().is_some() {
-        // The keys of an epoch are known once its record has been stepped through: one segment for each.
+        // The keys of an epoch are known once its record has been stepped through: a segment for each.
         let mut segment: Vec<Record> = records.next().into_iter().collect();
         while let Some(record) = records.next_if(|record| !matches!(record.input, Input::Epoch(_))) {
             segment.push(record);

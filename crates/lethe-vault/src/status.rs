@@ -10,14 +10,14 @@ pub struct Status {
     pub epoch: u32,
     /// Accesses since the vault was made, dummies included. Public.
     pub accesses: u64,
-    /// Steps of off-line work that are owed or in flight; one that is begun and waits for its turn counts as both. 0 just
-    /// when there are none. Public.
+    /// Steps of off-line work that are owed or in flight; a step that is begun and waits for its turn counts as both. 0
+    /// just when there are none. Public.
     pub evictions_owed: u64,
     /// Evictions outside of the schedule: expected to be 0 forever.
     pub emergencies: u64,
     /// Blocks on the trusted side (stash and tree top). For the owner alone.
     pub stash_blocks: u64,
-    /// The same when last nothing was in flight: what counts against the stash's bound. For the owner alone.
+    /// The same when last nothing was in flight: this counts against the stash's bound. For the owner alone.
     pub stash_at_rest: u64,
     /// The most blocks that there were since the vault was opened. For the owner alone.
     pub stash_peak: u64,

@@ -7,7 +7,7 @@
 //! # What the watchers see
 //!
 //! Every call goes to both vaults, one for one: a write is a write of the same block in both, and of a read the
-//! successor sees a dummy. A read is answered when both are done, as a write is, so what a client does next does not come
+//! successor sees a dummy. A read is answered when both are done, as a write is, so a client's next call does not come
 //! sooner after the one than after the other. The copier goes through the blocks in the order of their numbers, as many
 //! at a time as a batch holds, and takes turns with the clients; when its turn comes follows from when calls begin and
 //! end, which each watcher sees. So both watchers see how many accesses there are, and when, as that of a single vault
@@ -142,7 +142,7 @@ impl Succession {
     /// Carries out calls in both vaults as [`Vault::access_in`] does in one; the old one answers. A write is durable in
     /// both when this returns. See the module for what a caller owes.
     ///
-    /// A caller that drops this future half-way tears nothing: what has begun is carried out in both.
+    /// A caller that drops this future half-way tears nothing: a call that has begun is carried out in both.
     ///
     /// # Errors
     /// As [`Vault::access_in`], of either vault.

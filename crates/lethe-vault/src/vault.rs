@@ -1,5 +1,5 @@
-//! The handle on a vault in service: what callers hold. A thread of its own drives the vault; callers on any thread
-//! ask, and their requests are batched.
+//! The handle on a vault in service: the part that callers hold. A thread of its own drives the vault; callers on any
+//! thread ask, and their requests are batched.
 
 use crate::check::{Progress, Report};
 use crate::checkpoint::Receipt;

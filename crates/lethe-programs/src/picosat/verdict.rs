@@ -5,9 +5,9 @@ use thiserror::Error;
 /// The verdict of a solver on a formula.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It can be satisfied, by these values of the variables 1, 2, …
+    /// The formula can be satisfied, by these values of the variables 1, 2, …
     Satisfiable(Vec<bool>),
-    /// It cannot.
+    /// The formula cannot be satisfied.
     Unsatisfiable,
 }
 

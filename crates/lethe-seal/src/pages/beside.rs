@@ -19,9 +19,9 @@ pub type Turn = u64;
 /// A page to be opened, sealed, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Carry {
-    /// This sealed page is opened into the turn's own lane; version 0 stands for zeros.
+    /// The sealed page that is opened into the turn's own lane; version 0 stands for zeros.
     pub open: Option<PageId>,
-    /// The page in a turn's lane, this one's or an earlier one's, is sealed under this identity.
+    /// The identity under which the page in a turn's lane, this one's or an earlier one's, is sealed.
     pub seal: Option<(PageId, Turn)>,
     /// Earlier turns that must be done before, beside the one whose page is sealed: the last that touches the slot which
     /// is opened, and the last that touches the slot which is sealed. Turns before them that touch these slots are done

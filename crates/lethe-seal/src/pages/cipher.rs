@@ -163,7 +163,7 @@ impl PageKey {
         core::array::from_fn(|_| PageKey::expand(cipher, &secret))
     }
 
-    /// Each primitive gets a key of its own, by HKDF-SHA256 (RFC 5869).
+    /// Expands a key of its own for each primitive, by HKDF-SHA256 (RFC 5869).
     fn expand(cipher: PageCipher, secret: &[u8; KEY_BYTES]) -> Self {
         let hkdf = Hkdf::<Sha256>::new(None, secret);
         let derive = |part: &str| {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-/// Threads that stand ready for a fault's pages. They outlive the fault; none is made in one.
+/// Threads that stand ready for a fault's pages. They outlive the fault; no thread is made in a fault.
 ///
 /// Handing pages over takes a fraction of a microsecond, allocates nothing and takes no lock, so that the caller may be
 /// a signal handler: see [`lethe_fork::Pool`]. The sealed bytes are the same with and without them.

@@ -60,7 +60,7 @@ struct State<V> {
     sources: Vec<PageId>,
     /// The pages of the batch under way; `None` for one that a later one of the batch replaces.
     batch: Vec<Option<PageId>>,
-    /// For each thread, private memory where a page is sealed.
+    /// The private memory of each thread, where a page is sealed.
     lanes: Vec<Lane>,
     /// The pages that the key may still seal; `None` without a bound.
     pages_left: Option<u64>,

@@ -87,7 +87,7 @@ impl Versions for TableVersions {
 ///
 /// The main area is buckets 0 to N - 1, the holding area N to N + M - 1. Either is written round and round: after `r`
 /// refreshes, main bucket i was written as often as numbers below `r` leave the remainder i when divided by N. A write
-/// of any other bucket than the next of its area is refused: whatever a scheme does wrong, the pages that change are
+/// of any other bucket than the next of its area is refused: with any fault of a scheme, the pages that change are
 /// those of the schedule. How refreshes and holding writes take turns is the scheme's.
 #[derive(Debug)]
 pub struct ScheduledVersions {

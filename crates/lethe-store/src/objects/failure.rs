@@ -35,7 +35,7 @@ pub(super) fn write_failure(error: Error) -> UntrustedError {
     }
 }
 
-/// The result of a call whose requests failed so: one that a retry cannot heal goes before one that it may, then
+/// The result of a call whose requests failed so: an error that a retry cannot heal goes before one that it may, then
 /// the first in the order asked.
 pub(super) fn worst(failures: Vec<(usize, UntrustedError)>) -> Result<(), UntrustedError> {
     let first = failures

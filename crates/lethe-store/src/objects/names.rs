@@ -1,4 +1,4 @@
-//! The names of objects: what each says follows from public numbers alone.
+//! The names of objects: each follows from public numbers alone.
 
 use lethe_core::store::BucketVersion;
 use lethe_core::words::{Bucket, Version};

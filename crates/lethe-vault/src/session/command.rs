@@ -13,7 +13,7 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, VaultError>>;
 
 /// A caller's request to a session.
 pub(crate) enum Command {
-    /// At most one batch of calls, checked before.
+    /// Calls, at most a batch of them, checked before.
     Access(Option<Flow>, Vec<Call>, Reply<Answers>),
     /// A checkpoint now, shipped.
     Checkpoint(Reply<Receipt>),

@@ -64,7 +64,7 @@ pub(crate) struct Session<U> {
     checks: Checks,
     status: Arc<Mutex<Status>>,
     stash_seen: StashSeen,
-    /// The caller that asked for the end, and the checkpoint before it: one more is always shipped, for rows change
+    /// The caller that asked for the end, and the checkpoint before it: another is always shipped, for rows change
     /// unseen.
     closing: Option<(u64, Reply<Receipt>)>,
     /// Whether any caller has asked for anything yet. Until then nothing is stepped or shipped: a check finds the store

@@ -89,7 +89,7 @@ impl Untrusted for Shelf {
     }
 }
 
-/// Two levels with slots of two lengths, and one whose slots are empty.
+/// Two levels with slots of two lengths, and a level whose slots are empty.
 pub(crate) fn uneven() -> Layout {
     let extent = |buckets, slots, slot_bytes| Extent { buckets, slots, slot_bytes };
     Layout::new(vec![extent(2, 3, 40), extent(4, 2, 17), extent(1, 2, 0)])

@@ -15,7 +15,7 @@ struct Region {
 }
 
 impl Region {
-    /// Every bucket was written once, with its own number.
+    /// A region in which every bucket was written once, with its own number.
     fn new(cipher: PageCipher) -> Self {
         let layout = layout(BUCKETS, 1, PAGE as u32);
         let memory = memory(&layout, cipher);

@@ -14,18 +14,18 @@ use tokio::task::{LocalSet, spawn_local};
 
 /// The most milliseconds that a request travels each way, as a rule: so many that two hardly arrive at once.
 const SLOWEST: u64 = 20_000;
-/// After this time nothing is under way any more.
+/// The time after which nothing is under way any more.
 const QUIET: Duration = Duration::from_secs(3600);
 
 /// The public facts of a life.
 #[derive(Clone)]
 pub struct Public {
     pub parameters: VaultParameters,
-    /// After so many requests each opening dies; the one after the last lives on to the end.
+    /// The requests after which each opening dies; the opening after the last lives on to the end.
     pub deaths: Vec<u64>,
     /// The first batches, which are not recorded: a clean end comes after them.
     pub unrecorded: usize,
-    /// After so many batches the client waits for its answers only; earlier it waits until all is quiet.
+    /// The batches after which the client waits for its answers only; earlier it waits until all is quiet.
     pub quiet: usize,
     /// The seed of how long requests take, which of them get lost, and how the vault dies.
     pub seed: u64,

@@ -99,10 +99,10 @@ fn public(parameters: &RingParameters, nth: u64, unrecorded: usize, quiet: usize
     }
 }
 
-/// A workload: what its nth access asks for.
+/// A workload: the request of its nth access.
 type Workload = fn(u64) -> Operation;
 
-/// Every block is written; then come batches of the workload, of lengths that follow from `public`.
+/// A script that writes every block; then come batches of the workload, of lengths that follow from `public`.
 fn script(public: u64, workload: Workload) -> Vec<Vec<Operation>> {
     let filling: Vec<Operation> = (0..64).map(|block| Operation::Write(BlockId(block), 1)).collect();
     let mut script: Vec<_> = filling.chunks(MAX_BATCH as usize).map(<[Operation]>::to_vec).collect();

@@ -1,6 +1,6 @@
 //! Pacers outside of the vault, most of them broken on purpose.
 //!
-//! Each sends batches to a vault that is not paced itself: what the vault does with them follows from the batches.
+//! Each sends batches to a vault that is not paced itself: the vault's work on them follows from the batches.
 
 use bytes::Bytes;
 use lethe_vault::{Call, Vault};

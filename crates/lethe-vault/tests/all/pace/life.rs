@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{Instant, sleep_until};
 
-/// Before an opening ends, its clients are served.
+/// The turns before the end of an opening in which its last clients are served.
 const LAST_ORDERS: u32 = 20;
 
 /// The public facts of a life.
@@ -23,7 +23,7 @@ pub struct Public {
     pub turn: Duration,
     /// The time from a request to its answer.
     pub round_trip: Duration,
-    /// After so many requests each opening dies; the one after the last lasts.
+    /// The requests after which each opening dies; the opening after the last lasts.
     pub deaths: Vec<u64>,
     pub lasts: Duration,
     /// The time that the trusted disk takes to sync, and the time more for each byte.

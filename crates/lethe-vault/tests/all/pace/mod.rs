@@ -219,7 +219,7 @@ fn requests_that_leave_as_soon_as_their_record_is_durable_are_caught() {
 #[test]
 fn a_paced_read_is_answered_within_two_turns_and_the_stores_time() {
     let life = live(&public(0, QUICK, 0), Pacing::Sound, Mix::NowAndThen, 5);
-    // A checkpoint that is due comes first: one turn's time.
+    // A checkpoint that is due comes first: the time of a turn.
     let most = 2 * TURN + QUICK;
     assert!(life.slowest <= most, "{:?} is more than {most:?}", life.slowest);
     assert!(life.slowest > TURN / 2, "{:?}: no request has waited for its turn", life.slowest);

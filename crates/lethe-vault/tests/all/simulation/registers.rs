@@ -126,7 +126,7 @@ fn number(payload: &[u8]) -> u64 {
     u64::from_le_bytes(payload[..8].try_into().expect("a block has at least 8 bytes"))
 }
 
-/// The bytes of a write: its number, and what follows from it.
+/// The bytes of a write: its number, and the rest that follows from it.
 fn payload(write: u64, len: usize) -> Vec<u8> {
     let mut word = write;
     let words = std::iter::from_fn(|| {

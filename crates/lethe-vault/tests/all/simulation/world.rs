@@ -66,7 +66,7 @@ impl Summary {
 /// The faults of the world beyond what a vault must bear: for tests of the simulation itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum World {
-    /// As promised.
+    /// The world as promised.
     Sound,
     /// The trusted disk acknowledges syncs and forgets them.
     LyingDisk,

@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 
 /// A store at the other end of a network. Every object of a request travels for itself, for a while drawn for it.
 ///
-/// Needs a `LocalSet`: what is under way goes on when its sender is dropped, until [`Wire::crash`].
+/// Needs a `LocalSet`: a request under way goes on when its sender is dropped, until [`Wire::crash`].
 #[derive(Clone)]
 pub struct Network<S> {
     store: Rc<S>,
