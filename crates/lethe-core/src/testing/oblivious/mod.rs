@@ -23,6 +23,7 @@ pub mod pace;
 pub mod path;
 pub mod programs;
 pub mod ring;
+mod ring_tree;
 pub mod schedule;
 pub mod script;
 pub mod statistics;

@@ -2,6 +2,7 @@
 
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
+use super::ring_tree::Tree;
 use super::watch::{Adversary, Pick, ShownLeaf, Sights, Watch, draw_below, ensure, spread};
 use crate::schemes::ring::RingParameters;
 use crate::words::Slot;
@@ -11,7 +12,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::ops::Range;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
@@ -21,53 +21,6 @@ pub fn watch(parameters: &RingParameters, adversary: Adversary, seed: u64) -> Bo
     match adversary {
         Adversary::Full => Box::new(FullWatch::new(tree, parameters, seed)),
         Adversary::Snapshot => Box::new(SnapshotWatch { tree, evictions: 0, sights: Sights::default() }),
-    }
-}
-
-/// The tree's arithmetic.
-struct Tree {
-    leaf_level: u32,
-    top: u32,
-}
-
-impl Tree {
-    fn of(parameters: &RingParameters) -> Self {
-        Tree { leaf_level: parameters.leaf_level.0, top: parameters.top.0 }
-    }
-
-    fn leaves(&self) -> u64 {
-        1 << self.leaf_level
-    }
-
-    /// Untrusted buckets: 2^top + .. + 2^L of them, the levels one after the other.
-    fn buckets(&self) -> u64 {
-        (2 << self.leaf_level) - (1 << self.top)
-    }
-
-    fn bucket(&self, level: u32, leaf: u64) -> u64 {
-        (1 << level) - (1 << self.top) + (leaf >> (self.leaf_level - level))
-    }
-
-    fn level(&self, bucket: u64) -> u32 {
-        (bucket + (1 << self.top)).ilog2()
-    }
-
-    /// The leaves below a bucket.
-    fn below(&self, bucket: u64) -> Range<u64> {
-        let level = self.level(bucket);
-        let nth = bucket + (1 << self.top) - (1 << level);
-        let width = self.leaf_level - level;
-        nth << width..(nth + 1) << width
-    }
-
-    fn path(&self, leaf: u64) -> impl Iterator<Item = u64> + '_ {
-        (self.top..=self.leaf_level).map(move |level| self.bucket(level, leaf))
-    }
-
-    /// The path of an eviction: the count of evictions before it, its bits mirrored.
-    fn eviction(&self, nth: u64) -> Vec<u64> {
-        let leaf = (0..self.leaf_level).fold(0, |leaf, bit| leaf << 1 | (nth >> bit & 1));
-        self.path(leaf).collect()
     }
 }
 

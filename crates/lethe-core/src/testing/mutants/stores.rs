@@ -1,0 +1,201 @@
+//! Stores that do wrongly what a scheme asks: each does what a scheme broken in that way would ask for.
+
+use super::super::stage::Work;
+use super::super::trace_store::{TraceStore, TraceStoreError};
+use crate::block_header::{self, HEADER_BYTES};
+use crate::store::Store;
+use crate::words::{Bucket, Slot};
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+
+/// A store that does not write, of its first buckets, those that hold already what they should: a main area in which a
+/// page that is in place is not refreshed, or a buffer whose clean pages are not unloaded.
+pub struct SkipsUnchanged<'a> {
+    store: &'a TraceStore,
+    buckets: u64,
+}
+
+impl<'a> SkipsUnchanged<'a> {
+    /// A store that skips writes of its first `buckets` buckets.
+    pub fn new(store: &'a TraceStore, buckets: u64) -> Self {
+        SkipsUnchanged { store, buckets }
+    }
+}
+
+impl Store for SkipsUnchanged<'_> {
+    type Error = TraceStoreError;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        self.store.read(slots, into).await
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), TraceStoreError> {
+        let (mut kept, mut bytes, mut rest) = (Vec::new(), Vec::new(), from);
+        for bucket in buckets {
+            let (here, others) = rest.split_at(self.store.layout().bucket_bytes(*bucket));
+            rest = others;
+            let mut before = vec![0; here.len()];
+            self.store.record(false);
+            self.store.read(&[Slot { bucket: *bucket, index: 0 }], &mut before).await?;
+            self.store.record(true);
+            if bucket.0 >= self.buckets || before != here {
+                kept.push(*bucket);
+                bytes.extend_from_slice(here);
+            }
+        }
+        self.store.write(&kept, &bytes).await
+    }
+}
+
+/// A store between a scheme and its trace that edits what goes by. It sees plaintext, as the scheme does.
+pub struct EditingStore<'a> {
+    store: &'a TraceStore,
+    edit: Edit,
+    /// Whose work it is.
+    working: Rc<Cell<Work>>,
+    /// Bytes of a block and its header.
+    entry_bytes: usize,
+    /// Where each slot of a bucket really is, for [`Edit::RealFirst`].
+    places: RefCell<BTreeMap<Bucket, Vec<u32>>>,
+}
+
+/// What is done wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// An eviction reads only the slots that hold blocks.
+    EvictsOnlyReal,
+    /// A bucket that held no block and still holds none is not written.
+    SkipsEmptyBuckets,
+    /// Buckets are not permuted: blocks come first.
+    RealFirst,
+    /// A bucket is rewritten as soon as a block was read from it.
+    RewritesWhereReal,
+}
+
+impl<'a> EditingStore<'a> {
+    /// A store that does this wrong, for blocks of so many bytes.
+    pub fn new(store: &'a TraceStore, edit: Edit, block_bytes: usize, working: Rc<Cell<Work>>) -> Self {
+        let entry_bytes = HEADER_BYTES + block_bytes;
+        EditingStore { store, edit, working, entry_bytes, places: RefCell::default() }
+    }
+
+    fn holds_block(&self, bytes: &[u8]) -> bool {
+        bytes.chunks_exact(self.entry_bytes).any(|entry| block_header::read(entry).is_some())
+    }
+
+    /// Reads without leaving a trace.
+    async fn peek(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        self.store.record(false);
+        let outcome = self.store.read(slots, into).await;
+        self.store.record(true);
+        outcome
+    }
+
+    async fn peek_slot(&self, slot: Slot) -> Result<Vec<u8>, TraceStoreError> {
+        let mut bytes = vec![0; self.store.layout().slot_bytes(slot)];
+        self.peek(&[slot], &mut bytes).await?;
+        Ok(bytes)
+    }
+
+    async fn peek_bucket(&self, bucket: Bucket) -> Result<Vec<u8>, TraceStoreError> {
+        let slots = 0..self.store.layout().extent(bucket).slots;
+        let slots: Vec<Slot> = slots.map(|index| Slot { bucket, index }).collect();
+        let mut bytes = vec![0; self.store.layout().bucket_bytes(bucket)];
+        self.peek(&slots, &mut bytes).await?;
+        Ok(bytes)
+    }
+
+    fn place(&self, slot: Slot) -> Slot {
+        let places = self.places.borrow();
+        let index = places.get(&slot.bucket).map_or(slot.index, |places| places[slot.index as usize]);
+        Slot { index, ..slot }
+    }
+
+    /// Reads slots where they really are; off-line in the order of their places, so that the order is sound.
+    async fn read_in_place(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        let slot_bytes = into.len() / slots.len().max(1);
+        let mut order: Vec<(Slot, usize)> =
+            slots.iter().enumerate().map(|(nth, slot)| (self.place(*slot), nth)).collect();
+        if matches!(self.working.get(), Work::Idle(_)) {
+            order.sort_unstable();
+        }
+        let places: Vec<Slot> = order.iter().map(|(place, _)| *place).collect();
+        let mut bytes = vec![0; into.len()];
+        self.store.read(&places, &mut bytes).await?;
+        for ((_, nth), bytes) in order.iter().zip(bytes.chunks_exact(slot_bytes)) {
+            into[nth * slot_bytes..][..slot_bytes].copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    /// Puts a bucket's blocks first, and remembers where everything went.
+    fn put_real_first(&self, bucket: Bucket, from: &[u8]) -> Vec<u8> {
+        let slot_bytes = self.store.layout().slot_bytes(Slot { bucket, index: 0 });
+        let slots: Vec<&[u8]> = from.chunks_exact(slot_bytes).collect();
+        let mut order: Vec<usize> = (0..slots.len()).collect();
+        order.sort_by_key(|nth| !self.holds_block(slots[*nth]));
+        let mut places = vec![0; slots.len()];
+        for (place, nth) in order.iter().enumerate() {
+            places[*nth] = place as u32;
+        }
+        self.places.borrow_mut().insert(bucket, places);
+        order.iter().flat_map(|nth| slots[*nth].iter().copied()).collect()
+    }
+
+    /// Writes the buckets of these slots again as they are, where the slot holds a block.
+    async fn rewrite_where_real(&self, slots: &[Slot]) -> Result<(), TraceStoreError> {
+        for slot in slots {
+            if self.holds_block(&self.peek_slot(*slot).await?) {
+                let bytes = self.peek_bucket(slot.bucket).await?;
+                self.store.write(&[slot.bucket], &bytes).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Store for EditingStore<'_> {
+    type Error = TraceStoreError;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        let on_line = self.working.get() == Work::Access;
+        match self.edit {
+            Edit::EvictsOnlyReal if !on_line => {
+                self.peek(slots, into).await?;
+                let slot_bytes = into.len() / slots.len();
+                let real = slots.iter().zip(into.chunks_exact(slot_bytes));
+                let real: Vec<Slot> =
+                    real.filter(|(_, bytes)| self.holds_block(bytes)).map(|(slot, _)| *slot).collect();
+                self.store.read(&real, &mut vec![0; real.len() * slot_bytes]).await
+            }
+            Edit::RealFirst => self.read_in_place(slots, into).await,
+            Edit::RewritesWhereReal if on_line => {
+                self.store.read(slots, into).await?;
+                self.rewrite_where_real(slots).await
+            }
+            _ => self.store.read(slots, into).await,
+        }
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), TraceStoreError> {
+        let (mut kept, mut bytes, mut rest) = (Vec::new(), Vec::new(), from);
+        for bucket in buckets {
+            let (here, others) = rest.split_at(self.store.layout().bucket_bytes(*bucket));
+            rest = others;
+            match self.edit {
+                Edit::SkipsEmptyBuckets
+                    if !self.holds_block(here) && !self.holds_block(&self.peek_bucket(*bucket).await?) =>
+                {
+                    continue;
+                }
+                Edit::RealFirst => bytes.extend(self.put_real_first(*bucket, here)),
+                _ => bytes.extend_from_slice(here),
+            }
+            kept.push(*bucket);
+        }
+        self.store.write(&kept, &bytes).await
+    }
+}
