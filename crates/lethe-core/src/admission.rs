@@ -2,6 +2,7 @@
 
 use crate::oram::{Access, OramError};
 use crate::position_map::Lookup;
+use crate::stash::{Handle, Stash};
 use crate::words::{BlockId, Leaf};
 use alloc::vec::Vec;
 use core::error::Error;
@@ -59,6 +60,27 @@ pub(crate) fn look_up(
     for asked in blocks {
         let block = asked.filter(|block| lookups.iter().all(|before| before.block != Some(*block)));
         lookups.push(Lookup { block, new: new_leaf(), old: None });
+    }
+}
+
+/// The block of a look-up in the stash, with its new leaf from now on. One that was never mapped begins as zeros; one
+/// that the batch asked for before has its leaf already.
+///
+/// # Errors
+/// [`OramError::Contradiction`].
+pub(crate) fn claim<E: Error + 'static>(
+    stash: &mut Stash,
+    block: BlockId,
+    lookup: &Lookup,
+) -> Result<Handle, OramError<E>> {
+    match (stash.find(block), lookup.block) {
+        (Some(handle), Some(_)) if lookup.old == Some(stash.leaf(handle)) => {
+            stash.remap(handle, lookup.new);
+            Ok(handle)
+        }
+        (None, Some(_)) if lookup.old.is_none() => Ok(stash.insert(block, lookup.new)),
+        (Some(handle), None) => Ok(handle),
+        _ => Err(OramError::Contradiction("a block is not where the position map has it")),
     }
 }
 

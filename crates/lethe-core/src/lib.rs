@@ -14,6 +14,7 @@ pub mod bucket_metadata;
 mod buffers;
 mod condition;
 mod draw;
+mod held_buckets;
 mod in_flight;
 pub mod layout;
 mod newest_copy;

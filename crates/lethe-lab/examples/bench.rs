@@ -43,6 +43,9 @@ fn main() -> Result<ExitCode, BenchError> {
         if has("--path") {
             options.scheme = MemoryScheme::Path;
         }
+        if has("--circuit") {
+            options.scheme = MemoryScheme::Circuit;
+        }
         if let Some(rate) = number("--rate=") {
             options.eviction_rate = Some(rate as u32);
         }

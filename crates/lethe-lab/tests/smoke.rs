@@ -25,7 +25,7 @@ fn small() -> VaultOptions {
 
 #[test]
 fn the_memory_bench_runs() {
-    for scheme in [MemoryScheme::Path, MemoryScheme::Ring] {
+    for scheme in [MemoryScheme::Path, MemoryScheme::Ring, MemoryScheme::Circuit] {
         let options = MemoryOptions {
             capacity: 1 << 10,
             scheme,

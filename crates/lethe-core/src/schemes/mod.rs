@@ -1,5 +1,6 @@
 //! The schemes, one file each.
 
+pub mod circuit;
 pub mod detworam;
 pub mod eager;
 pub mod opam;

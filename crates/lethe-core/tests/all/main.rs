@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+mod circuit;
 mod model;
 mod obliviousness;
 mod replay;

@@ -4,12 +4,14 @@
 //! A fingerprint that changes means that vaults of earlier versions no longer open. Change one only together with the
 //! format.
 
+use crate::circuit::setup::flat_circuit;
 use crate::model::setup as model;
-use crate::obliviousness::schemes::{compacted_buckets, path_parameters, whole_buckets};
+use crate::obliviousness::schemes::{circuit_parameters, compacted_buckets, path_parameters, whole_buckets};
 use crate::ring::setup::{self as ring, Order};
 use lethe_core::oram::Oram;
 use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use lethe_core::resumable::Resumable;
+use lethe_core::schemes::circuit::CircuitParameters;
 use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use lethe_core::schemes::eager::{EagerOram, EagerParameters};
 use lethe_core::schemes::opam::{OpamOram, OpamParameters};
@@ -107,6 +109,19 @@ fn path_oram_makes_the_same_requests_as_ever() {
         let print = fingerprint(&oram, &store, 1, |oram| {
             bytes(&(oram.snapshot().expect("nothing is in flight"), oram.positions().snapshot()))
         });
+        assert_eq!(print, expected, "{parameters:?}");
+    }
+}
+
+#[test]
+fn circuit_oram_makes_the_same_requests_as_ever() {
+    let planned = CircuitParameters::for_capacity(300, 9, 100, 5).expect("valid parameters");
+    for (parameters, expected) in [(circuit_parameters(), "09d96b17efdba839"), (planned, "ae218fb48f3dc783")]
+    {
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_circuit(&parameters, &store, 1);
+        let print =
+            fingerprint(&oram, &store, 1, |oram| bytes(&oram.snapshot().expect("nothing is in flight")));
         assert_eq!(print, expected, "{parameters:?}");
     }
 }

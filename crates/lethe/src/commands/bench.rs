@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 use lethe_lab::bench::files::{self, FilesOptions};
 use lethe_lab::bench::gateway::{self, GatewayOptions};
 use lethe_lab::bench::link::{self, LinkOptions};
-use lethe_lab::bench::memory::{self, MemoryOptions};
+use lethe_lab::bench::memory::{self, MemoryOptions, MemoryScheme};
 use lethe_lab::bench::{Progress, Report};
 use lethe_seal::cipher::Cipher;
 
@@ -25,6 +25,7 @@ gateway takes 8 GiB of memory and a quarter of an hour.
 Examples:
   lethe bench
   lethe bench memory-64 memory-4096 --aegis
+  lethe bench memory-64 --scheme circuit
   lethe bench files --json > figures.json
   lethe bench gateway --sizes 16MiB --clients 1"
 )]
@@ -35,6 +36,9 @@ pub(super) struct Arguments {
     /// Seal with AEGIS-128L instead of AES-256-GCM (memory benches)
     #[arg(long)]
     aegis: bool,
+    /// Which ORAM the memory benches measure, whatever is asked of the usual one
+    #[arg(long, value_enum)]
+    scheme: Option<Scheme>,
     /// Sizes of objects, such as 64KiB,16MiB (gateway bench) [default: 4KiB,64KiB,1MiB,16MiB]
     #[arg(long, value_name = "SIZES", value_delimiter = ',')]
     sizes: Vec<Size>,
@@ -60,6 +64,26 @@ enum Bench {
     Link,
     /// Clients of S3 on such a link, with the ORAM and without; a quarter of an hour, and only when it is named
     Gateway,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Scheme {
+    /// Path ORAM
+    Path,
+    /// Ring ORAM
+    Ring,
+    /// Circuit ORAM
+    Circuit,
+}
+
+impl From<Scheme> for MemoryScheme {
+    fn from(scheme: Scheme) -> Self {
+        match scheme {
+            Scheme::Path => MemoryScheme::Path,
+            Scheme::Ring => MemoryScheme::Ring,
+            Scheme::Circuit => MemoryScheme::Circuit,
+        }
+    }
 }
 
 /// A progress bar for the present stage of the bench, and lines on standard error.
@@ -107,7 +131,15 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 fn measure(bench: Bench, arguments: &Arguments, progress: &dyn Progress) -> Result<Report> {
     let memory = |options: MemoryOptions| {
         let cipher = if arguments.aegis { Cipher::Aegis128L } else { options.cipher };
-        memory::run(&MemoryOptions { cipher, ..options }, progress)
+        let usual = MemoryOptions { cipher, ..options };
+        let options = match arguments.scheme.map(MemoryScheme::from) {
+            // What is asked is asked of the usual scheme.
+            Some(scheme) if scheme != usual.scheme => {
+                MemoryOptions { scheme, eviction_rate: None, asked: None, asked_resident: None, ..usual }
+            }
+            _ => usual,
+        };
+        memory::run(&options, progress)
     };
     Ok(match bench {
         Bench::Memory64 => memory(MemoryOptions::small_blocks())?,

@@ -284,12 +284,8 @@ where
                 let Some((block, leaf)) = block_header::read(header) else {
                     continue;
                 };
-                if block.0 >= self.parameters.capacity || leaf.0 >= self.tree.leaves() {
-                    return Err(OramError::Contradiction("a block lies beyond the capacity or the tree"));
-                }
-                if self.tree.bucket(level, leaf) != slot.bucket {
-                    return Err(OramError::Contradiction("a block stands off its path"));
-                }
+                let (capacity, bucket) = (self.parameters.capacity, (level, slot.bucket));
+                block_header::check((block, leaf), capacity, &self.tree, bucket)?;
                 if state.stash.find(block).is_some() {
                     return Err(OramError::Contradiction("a block exists twice"));
                 }
@@ -307,19 +303,7 @@ where
         serve: impl FnOnce(&mut [u8]),
     ) -> Result<(), OramError<S::Error>> {
         let stash = &mut self.state.borrow_mut().stash;
-        let found = stash.find(block);
-        let handle = match (found, lookup.block) {
-            (Some(handle), Some(_)) if lookup.old == Some(stash.leaf(handle)) => {
-                stash.remap(handle, lookup.new);
-                handle
-            }
-            (None, Some(_)) if lookup.old.is_none() => stash.insert(block, lookup.new),
-            // Served before in this batch: that request brought it here and gave it its leaf.
-            (Some(handle), None) => handle,
-            _ => {
-                return Err(OramError::Contradiction("a block is not where the position map has it"));
-            }
-        };
+        let handle = admission::claim(stash, block, lookup)?;
         serve(stash.payload_mut(handle));
         Ok(())
     }

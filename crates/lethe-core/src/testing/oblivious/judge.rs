@@ -12,10 +12,10 @@ use alloc::vec::Vec;
 use core::fmt;
 
 /// A test alarms if a sound scheme would show so much with a probability below 2 to this.
-pub const ALARM_LOG2: f64 = -32.0;
+pub const ALARM_LOG2: f64 = -33.0;
 
-/// The most tests of sound schemes in a whole suite: `2^12 * 2^-32 = 2^-20`.
-pub const MOST_TESTS: usize = 1 << 12;
+/// The most tests of sound schemes in a whole suite: `2^13 * 2^-33 = 2^-20`.
+pub const MOST_TESTS: usize = 1 << 13;
 
 /// The leaves are counted in at most so many cells.
 const MOST_CELLS: u64 = 32;

@@ -60,19 +60,19 @@ pub fn watch_recursive(
 }
 
 /// The tree's arithmetic.
-struct Tree {
-    leaf_level: u32,
-    top: u32,
-    first: u64,
+pub(super) struct Tree {
+    pub(super) leaf_level: u32,
+    pub(super) top: u32,
+    pub(super) first: u64,
 }
 
 impl Tree {
-    fn bucket(&self, level: u32, leaf: u64) -> u64 {
+    pub(super) fn bucket(&self, level: u32, leaf: u64) -> u64 {
         self.first + (1 << level) - (1 << self.top) + (leaf >> (self.leaf_level - level))
     }
 
     /// The leaf whose bucket this is.
-    fn leaf(&self, bucket: u64) -> Option<u64> {
+    pub(super) fn leaf(&self, bucket: u64) -> Option<u64> {
         let first = self.bucket(self.leaf_level, 0);
         (first..first + (1 << self.leaf_level)).contains(&bucket).then(|| bucket - first)
     }
@@ -82,7 +82,7 @@ impl Tree {
     }
 
     /// The buckets of a path that are on none of the others.
-    fn apart<'a>(&'a self, leaf: u64, others: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
+    pub(super) fn apart<'a>(&'a self, leaf: u64, others: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
         let path = (self.top..=self.leaf_level).map(move |level| (level, self.bucket(level, leaf)));
         path.filter(|(level, bucket)| others.iter().all(|other| self.bucket(*level, *other) != *bucket))
             .map(|(_, bucket)| bucket)
@@ -107,12 +107,12 @@ impl Tree {
     }
 }
 
-struct OnLine {
-    accesses: usize,
-    asked: bool,
-    waits_for_store: bool,
+pub(super) struct OnLine {
+    pub(super) accesses: usize,
+    pub(super) asked: bool,
+    pub(super) waits_for_store: bool,
     /// It did not read at once: these paths were being written.
-    waited_for: Vec<u64>,
+    pub(super) waited_for: Vec<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -124,21 +124,21 @@ enum OffLine {
 }
 
 /// One tree. An access that meets a path that is being written back waits; all else goes on at once.
-struct FullWatch {
-    tree: Tree,
+pub(super) struct FullWatch {
+    pub(super) tree: Tree,
     random: ChaCha8Rng,
     /// Paths that were read and are not yet written back, each once; and how many accesses came to one of them again.
-    held: Vec<u64>,
-    repeats: usize,
-    accesses_held: usize,
+    pub(super) held: Vec<u64>,
+    pub(super) repeats: usize,
+    pub(super) accesses_held: usize,
     writing: Vec<u64>,
-    on_line: Option<OnLine>,
+    pub(super) on_line: Option<OnLine>,
     off_line: Option<OffLine>,
-    sights: Sights,
+    pub(super) sights: Sights,
 }
 
 impl FullWatch {
-    fn new(tree: Tree, seed: u64) -> Self {
+    pub(super) fn new(tree: Tree, seed: u64) -> Self {
         FullWatch {
             tree,
             random: ChaCha8Rng::seed_from_u64(seed),
@@ -152,12 +152,12 @@ impl FullWatch {
         }
     }
 
-    fn begin_access(&mut self, accesses: usize) {
+    pub(super) fn begin_access(&mut self, accesses: usize) {
         self.on_line =
             Some(OnLine { accesses, asked: accesses == 0, waits_for_store: false, waited_for: Vec::new() });
     }
 
-    fn read(&mut self, slots: &[Slot]) -> Result<(), String> {
+    pub(super) fn read(&mut self, slots: &[Slot]) -> Result<(), String> {
         let Some(on_line) = self.on_line.as_mut().filter(|on_line| !on_line.asked) else {
             return Err(String::from("a second read for one batch"));
         };
@@ -304,7 +304,7 @@ impl FullWatch {
         ensure(idle_may_rest, || String::from("idle lingers"))
     }
 
-    fn end_access(&mut self) -> Result<(), String> {
+    pub(super) fn end_access(&mut self) -> Result<(), String> {
         let done = self.on_line.take().is_some_and(|on_line| on_line.asked && !on_line.waits_for_store);
         ensure(done, || String::from("an access ended before its reads"))
     }

@@ -1,11 +1,13 @@
 //! Schemes broken on purpose: the judge that passes the sound ones catches each, with the same numbers of runs.
 
 use super::schemes::{
-    path_parameters, path_subject, ring_subject, trivial_parameters, trivial_subject, whole_buckets,
+    circuit_parameters, circuit_subject, path_parameters, path_subject, ring_subject, trivial_parameters,
+    trivial_subject, whole_buckets,
 };
 use super::setup::*;
 use Sequence::*;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::circuit::CircuitOram;
 use lethe_core::schemes::path::PathOram;
 use lethe_core::schemes::ring::RingOram;
 use lethe_core::testing::mutants::{
@@ -172,5 +174,36 @@ fn a_scan_that_stops_at_the_hit_is_caught() {
             (OneBlock, Sweep),
             "one: shape",
         );
+    }
+}
+
+/// A Circuit ORAM of these parts.
+macro_rules! circuit {
+    ($store:expr, $random:expr) => {
+        circuit!($store, flat(circuit_parameters().capacity), $random)
+    };
+    ($store:expr, $positions:expr, $random:expr) => {
+        CircuitOram::new(circuit_parameters(), $store, $positions, $random).expect("valid parameters")
+    };
+}
+
+#[test]
+fn what_breaks_the_other_schemes_is_caught_in_circuit_oram() {
+    let caught = |run: Run<'_>, adversary, pair, finding| {
+        assert_caught(&circuit_subject(circuit_parameters(), run), adversary, pair, finding);
+    };
+    let layout = || circuit_parameters().layout();
+    let run = run!(layout(), |store, _working, seed| circuit!(store, NeverRemaps(flat(64)), rng(seed)));
+    caught(run, Adversary::Full, (OneBlock, Sweep), "one: steps between leaves of one block");
+    let run = run!(layout(), |store, _working, seed| SkipsHits::new(circuit!(store, rng(seed))));
+    caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
+    let run = run!(layout(), |store, _working, seed| Deduplicates(circuit!(store, rng(seed))));
+    caught(run, Adversary::Full, (OneBlock, Sweep), "one: shape");
+    let run = run!(layout(), |store, working, seed| circuit!(
+        EditingStore::new(store, Edit::SkipsEmptyBuckets, 1, working.clone()),
+        rng(seed)
+    ));
+    for adversary in [Adversary::Full, Adversary::Snapshot] {
+        caught(run, adversary, (Sweep, Dummies), "shape");
     }
 }

@@ -2,11 +2,12 @@
 
 use super::setup::*;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::testing::TraceStore;
-use lethe_core::testing::oblivious::{path, ring, trivial};
+use lethe_core::testing::oblivious::{circuit, path, ring, trivial};
 use lethe_core::words::{Bucket, Level};
 
 /// Sixteen leaves in two subtrees; every bucket with all its dummies.
@@ -106,6 +107,42 @@ fn path_oram_shows_nothing_of_what_was_asked() {
     };
     path_subject(parameters.clone(), run)
         .must_pass("path", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+}
+
+pub(crate) fn circuit_parameters() -> CircuitParameters {
+    CircuitParameters {
+        capacity: 64,
+        block_bytes: 1,
+        leaf_level: Level(5),
+        top: Level(1),
+        blocks_per_bucket: 2,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    }
+}
+
+/// Runs of a Circuit ORAM with a flat position map, and the watch over it.
+pub(crate) fn circuit_subject<'a>(parameters: CircuitParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        capacity: parameters.capacity,
+        leaves: 1 << parameters.leaf_level.0,
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| circuit::watch(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn circuit_oram_shows_nothing_of_what_was_asked() {
+    let parameters = circuit_parameters();
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.layout());
+        let positions = FlatPositionMap::new(Positions::new(parameters.capacity));
+        let oram = CircuitOram::new(parameters.clone(), &store, positions, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    circuit_subject(parameters.clone(), run)
+        .must_pass("circuit", &[Driven::Promptly, Driven::Late, Driven::Beside]);
 }
 
 pub(crate) fn trivial_parameters() -> TrivialParameters {

@@ -12,6 +12,7 @@ use super::report::{Bound, Report, TrustedMemory, bytes};
 use super::resident::{Resident, forget_peak, resident};
 use super::sample::Sample;
 use arrays::{PlainArray, SealedArray};
+use lethe_core::schemes::circuit::CircuitParameters;
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
 use lethe_seal::cipher::Cipher;
@@ -19,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
-use subject::{Subject, path_over_sealed_memory, ring_over_sealed_memory};
+use subject::{Subject, circuit_over_sealed_memory, path_over_sealed_memory, ring_over_sealed_memory};
 
 /// The scheme that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub enum MemoryScheme {
     Path,
     /// Ring ORAM, each block sealed as a slot of its own.
     Ring,
+    /// Circuit ORAM, a bucket sealed as one slot.
+    Circuit,
 }
 
 /// How the bench is run.
@@ -272,10 +275,18 @@ fn build(options: &MemoryOptions, report: &mut Report) -> Result<(Box<dyn Subjec
             let stored = stored(&parameters.layout());
             (path_over_sealed_memory(parameters, cipher)?, stored)
         }
+        MemoryScheme::Circuit => {
+            let parameters =
+                CircuitParameters::for_capacity(options.capacity, options.block_bytes, trusted_blocks, 1);
+            let parameters = parameters.map_err(BenchError::failed)?;
+            report.set("scheme", format!("Circuit ORAM, {parameters:?}"));
+            let stored = stored(&parameters.layout());
+            (circuit_over_sealed_memory(parameters, cipher)?, stored)
+        }
         MemoryScheme::Ring => {
             let parameters = ring_parameters(options, trusted_blocks)?;
             report.set("scheme", format!("Ring ORAM, {parameters:?}"));
-            let stored = stored(&parameters.geometry().layout());
+            let stored = stored(&parameters.layout());
             (ring_over_sealed_memory(parameters, cipher)?, stored)
         }
     };

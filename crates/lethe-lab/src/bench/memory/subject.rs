@@ -7,6 +7,8 @@ use lethe_core::layout::Layout;
 use lethe_core::oram::{Access, Oram};
 use lethe_core::position_map::PositionMap;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::resumable::Resumable;
+use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::ring::{RingOram, RingParameters};
 use lethe_core::words::{BlockId, Bucket};
@@ -99,16 +101,31 @@ pub(super) fn path_over_sealed_memory(
     Ok(Box::new(Driven { oram, versions, trusted }))
 }
 
+pub(super) fn circuit_over_sealed_memory(
+    parameters: CircuitParameters,
+    cipher: Cipher,
+) -> Result<Box<dyn Subject>, BenchError> {
+    let (memory, versions) = sealed_memory(&parameters.layout(), cipher)?;
+    let positions = Flat::new(Positions::new(parameters.capacity));
+    let oram = CircuitOram::new(parameters, memory, positions, randomness()).map_err(BenchError::failed)?;
+    let trusted = |oram: &CircuitOram<Memory, Flat, ChaCha20Rng>| {
+        let position_map = 4 * oram.parameters().capacity;
+        let stash_and_top = oram.trusted_bytes() as u64 - position_map;
+        TrustedMemory { stash_and_top, position_map, ..TrustedMemory::default() }
+    };
+    Ok(Box::new(Driven { oram, versions, trusted }))
+}
+
 pub(super) fn ring_over_sealed_memory(
     parameters: RingParameters,
     cipher: Cipher,
 ) -> Result<Box<dyn Subject>, BenchError> {
-    let (memory, versions) = sealed_memory(&parameters.geometry().layout(), cipher)?;
+    let (memory, versions) = sealed_memory(&parameters.layout(), cipher)?;
     let positions = Flat::new(Positions::new(parameters.capacity));
     let oram = RingOram::new(parameters, memory, positions, randomness()).map_err(BenchError::failed)?;
     let trusted = |oram: &RingOram<Memory, Flat, ChaCha20Rng>| {
         let position_map = 4 * oram.parameters().capacity;
-        let layout = oram.parameters().geometry().layout();
+        let layout = oram.parameters().layout();
         let metadata = 4 * layout.slots() + 5 * layout.buckets();
         TrustedMemory {
             stash_and_top: oram.trusted_bytes() as u64 - position_map - metadata,

@@ -1,0 +1,167 @@
+//! Buckets that are on the trusted side between their reading and their writing, as they stand in untrusted memory:
+//! Z entries each, a header and a payload, all zeros where no block is.
+
+use crate::block_header::{self, HEADER_BYTES};
+use crate::oram::OramError;
+use crate::store::Store;
+use crate::tree::geometry::Geometry;
+use crate::words::{BlockId, Bucket, Leaf, Slot};
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+use core::convert::Infallible;
+use core::error::Error;
+use hashbrown::HashTable;
+
+/// The buckets of some paths. Which they are, and in what order they were read, is public; what is in them is secret.
+#[derive(Default)]
+pub(crate) struct HeldBuckets {
+    /// Bytes of an entry, and of a bucket.
+    entry_bytes: usize,
+    bucket_bytes: usize,
+    buckets: Vec<Bucket>,
+    bytes: Vec<u8>,
+    /// Places in `buckets`, by the hash of the bucket.
+    index: HashTable<u32>,
+    slots: Vec<Slot>,
+}
+
+/// Held buckets as they are written into a snapshot.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) struct HeldSnapshot {
+    buckets: Vec<Bucket>,
+    bytes: Vec<u8>,
+}
+
+/// Where an entry of a held bucket begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry(usize);
+
+fn hash(bucket: Bucket) -> u64 {
+    let mixed = bucket.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 32)
+}
+
+impl HeldBuckets {
+    /// Of buckets of Z blocks of so many bytes. None is held.
+    pub(crate) fn new(blocks_per_bucket: u32, block_bytes: u32) -> Self {
+        let entry_bytes = HEADER_BYTES + block_bytes as usize;
+        let bucket_bytes = blocks_per_bucket as usize * entry_bytes;
+        HeldBuckets { entry_bytes, bucket_bytes, ..HeldBuckets::default() }
+    }
+
+    /// Reads what is not held of these paths in one round trip; from then on it is. Every block must lie below the
+    /// capacity and on its path.
+    pub(crate) async fn read<S: Store>(
+        &mut self,
+        paths: &[Leaf],
+        store: &S,
+        tree: &Geometry,
+        capacity: u64,
+    ) -> Result<(), OramError<S::Error>> {
+        if paths.iter().any(|path| path.0 >= tree.leaves()) {
+            return Err(OramError::Contradiction("a position lies beyond the tree"));
+        }
+        self.slots.clear();
+        for (_, bucket) in paths.iter().flat_map(|path| tree.path(*path)) {
+            if self.add(bucket) {
+                self.slots.push(Slot::only(bucket));
+            }
+        }
+        let before = self.bytes.len();
+        self.bytes.resize(self.buckets.len() * self.bucket_bytes, 0);
+        store.read(&self.slots, &mut self.bytes[before..]).await?;
+        self.check(before, tree, capacity)
+    }
+
+    /// Writes every bucket that is held in one round trip; from then on none is.
+    pub(crate) async fn write_back<S: Store>(&mut self, store: &S) -> Result<(), S::Error> {
+        store.write(&self.buckets, &self.bytes).await?;
+        self.buckets.clear();
+        self.bytes.clear();
+        self.index.clear();
+        Ok(())
+    }
+
+    /// Adds a bucket; `false` if it is held already.
+    fn add(&mut self, bucket: Bucket) -> bool {
+        let (buckets, place) = (&self.buckets, self.buckets.len() as u32);
+        if self.index.find(hash(bucket), |place| buckets[*place as usize] == bucket).is_some() {
+            return false;
+        }
+        self.index.insert_unique(hash(bucket), place, |place| hash(buckets[*place as usize]));
+        self.buckets.push(bucket);
+        true
+    }
+
+    fn check<E: Error + 'static>(
+        &self,
+        from: usize,
+        tree: &Geometry,
+        capacity: u64,
+    ) -> Result<(), OramError<E>> {
+        let new = &self.buckets[self.buckets.len() - (self.bytes.len() - from) / self.bucket_bytes..];
+        for (bucket, bytes) in new.iter().zip(self.bytes[from..].chunks_exact(self.bucket_bytes)) {
+            let level = tree.level_of(*bucket);
+            for header in bytes.chunks_exact(self.entry_bytes).filter_map(block_header::read) {
+                block_header::check(header, capacity, tree, (level, *bucket))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of a bucket that is held.
+    ///
+    /// # Panics
+    /// If it is not.
+    pub(crate) fn entries(&self, bucket: Bucket) -> impl Iterator<Item = Entry> + use<> {
+        let found = self.index.find(hash(bucket), |place| self.buckets[*place as usize] == bucket);
+        let start =
+            *found.expect("the buckets of a path that was read are held") as usize * self.bucket_bytes;
+        (start..start + self.bucket_bytes).step_by(self.entry_bytes).map(Entry)
+    }
+
+    /// The block in an entry, and its leaf.
+    pub(crate) fn header(&self, entry: Entry) -> Option<(BlockId, Leaf)> {
+        block_header::read(&self.bytes[entry.0..])
+    }
+
+    /// An entry, header and payload.
+    pub(crate) fn entry_mut(&mut self, Entry(start): Entry) -> &mut [u8] {
+        &mut self.bytes[start..start + self.entry_bytes]
+    }
+
+    /// Bytes of an entry.
+    pub(crate) fn entry_bytes(&self) -> usize {
+        self.entry_bytes
+    }
+
+    /// Bytes that they occupy.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.capacity() + self.buckets.capacity() * size_of::<Bucket>() + self.index.allocation_size()
+    }
+
+    /// What a snapshot holds of them.
+    pub(crate) fn snapshot(&self) -> HeldSnapshot {
+        HeldSnapshot { buckets: self.buckets.clone(), bytes: self.bytes.clone() }
+    }
+
+    /// Takes over what a snapshot holds. `false` if that cannot be of this tree: each bucket once, with blocks that belong
+    /// there and satisfy what is asked of each.
+    #[must_use]
+    pub(crate) fn restore(
+        &mut self,
+        snapshot: HeldSnapshot,
+        tree: &Geometry,
+        capacity: u64,
+        is_sound: impl FnMut((BlockId, Leaf)) -> bool,
+    ) -> bool {
+        let of_tree = tree.first_bucket().0..tree.first_bucket().0 + tree.buckets();
+        let sound = snapshot.buckets.iter().all(|bucket| of_tree.contains(&bucket.0) && self.add(*bucket));
+        if !sound || snapshot.bytes.len() != self.buckets.len() * self.bucket_bytes {
+            return false;
+        }
+        self.bytes = snapshot.bytes;
+        self.check::<Infallible>(0, tree, capacity).is_ok()
+            && self.bytes.chunks_exact(self.entry_bytes).filter_map(block_header::read).all(is_sound)
+    }
+}

@@ -1,0 +1,291 @@
+//! Circuit ORAM: Wang, Chan, Shi, "Circuit ORAM: On Tightness of the Goldreich-Ostrovsky Lower Bound", CCS 2015,
+//! section 3, with its deterministic eviction: two paths after each access, in reverse lexicographic order.
+//!
+//! ```text
+//! Access(a, op, data*)
+//!     x <- position[a];  position[a] <- UniformRandom(0 .. 2^L - 1)
+//!     data <- ReadAndRm(a, P(x));  if op = write:  data <- data*
+//!     stash <- stash u {(a, position[a], data)};  Evict(), Evict()
+//! PrepareDeepest(path)                                                                          Algorithm 2
+//!     src <- none, goal <- none;  if the stash is not empty:  src <- 0, goal <- deepest level of its blocks
+//!     for i in 1, 2, .., L + 1:  if goal >= i:  deepest[i] <- src
+//!         l <- deepest level of the blocks in path[i];  if l > goal:  goal <- l, src <- i
+//! PrepareTarget(path)                                                                           Algorithm 3
+//!     dest <- none, src <- none
+//!     for i in L + 1, L, .., 0:
+//!         if i = src:  target[i] <- dest;  dest <- none, src <- none
+//!         if (dest = none and path[i] has an empty slot, or target[i] != none) and deepest[i] != none:
+//!             src <- deepest[i], dest <- i
+//! EvictOnceFast(path)                                                                           Algorithm 4
+//!     PrepareDeepest(path);  PrepareTarget(path);  hold <- none, dest <- none
+//!     for i in 0, 1, .., L + 1:
+//!         if hold != none and i = dest:  towrite <- hold;  hold <- none, dest <- none
+//!         if target[i] != none:  hold <- read and remove the deepest block of path[i];  dest <- target[i]
+//!         place towrite into path[i]
+//! ```
+//!
+//! `path[0]` is the stash with all that belongs above level `top` (see [`Stash`]), `path[1]` the bucket of level `top`.
+//! One block at a time goes down: that makes a small circuit. Here the trusted side computes in the clear; what stays is
+//! a small stash over buckets of two. The reading up to the answer is on-line work ([`access`](Oram::access)), the
+//! evictions are off-line work ([`idle`](Oram::idle)). In between the path is **held** on the trusted side.
+//!
+//! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths,
+//! independent and uniform as in Path ORAM, but for those that are held. `idle` reads what is not held of the next two
+//! paths in order for each access, and writes all that is held then, each in one operation. Accesses and steps of `idle`
+//! wait for one another. How full the stash is shows only by an [emergency](Oram::emergencies).
+//!
+//! **Costs** of a batch of n, with K = L + 1 - top buckets of one slot a path: on-line one round trip of at most n·K
+//! slots; off-line one that reads at most 2n·K and one that writes at most 3n·K. **Parameters**: [`CircuitParameters`].
+//!
+//! **Errors**: those of [`OramError`], never `StashFull`. After any but a refusal, and after a future that was dropped
+//! half-way, it answers [`OramError::Torn`] only.
+
+mod held_path;
+mod life;
+mod parameters;
+
+pub use life::{CircuitSnapshot, CircuitSnapshotError};
+pub use parameters::{CircuitParameters, CircuitParametersError};
+
+use crate::admission;
+use crate::condition::Condition;
+use crate::draw;
+use crate::held_buckets::HeldBuckets;
+use crate::oram::{Access, Oram, OramError};
+use crate::position_map::{Lookup, PositionMap};
+use crate::stash::Stash;
+use crate::store::Store;
+use crate::tree::eviction_schedule::{EvictionSchedule, Pace};
+use crate::tree::geometry::Geometry;
+use crate::turns::Turns;
+use crate::words::Leaf;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use core::mem;
+use held_path::HeldPath;
+use rand_core::RngCore;
+
+/// Two evictions after each access.
+const PACE: Pace = Pace { evictions: 2, accesses: 1 };
+
+/// A Circuit ORAM over a store, a position map and randomness of the caller's choice.
+pub struct CircuitOram<S, P, R> {
+    parameters: CircuitParameters,
+    tree: Geometry,
+    store: S,
+    positions: P,
+    turns: Turns,
+    condition: Condition,
+    state: RefCell<State<R>>,
+}
+
+struct State<R> {
+    random: R,
+    stash: Stash,
+    schedule: EvictionSchedule,
+    /// Taken by whoever has the turn.
+    work: Work,
+}
+
+/// The held buckets, and lists that are used again.
+#[derive(Default)]
+struct Work {
+    held: HeldBuckets,
+    lookups: Vec<Lookup>,
+    paths: Vec<Leaf>,
+    eviction: Eviction,
+}
+
+/// What the scans of a path say of each position, and blocks on their way down.
+#[derive(Default)]
+struct Eviction {
+    deepest: Vec<Option<usize>>,
+    target: Vec<Option<usize>>,
+    hold: Vec<u8>,
+    towrite: Vec<u8>,
+}
+
+impl Eviction {
+    /// Algorithm 4.
+    fn evict_once_fast(&mut self, mut path: HeldPath<'_>) {
+        self.prepare_deepest(&path);
+        self.prepare_target(&path);
+        let mut dest = None;
+        for i in 0..=path.last() {
+            let arrives = dest == Some(i);
+            if arrives {
+                mem::swap(&mut self.hold, &mut self.towrite);
+                dest = None;
+            }
+            if self.target[i].is_some() {
+                path.remove_deepest(i, &mut self.hold);
+                dest = self.target[i];
+            }
+            if arrives {
+                path.place(i, &self.towrite);
+            }
+        }
+        debug_assert!(dest.is_none(), "whatever is on its way down arrives");
+    }
+
+    /// Algorithm 2: from where the block comes that each position may get.
+    fn prepare_deepest(&mut self, path: &HeldPath<'_>) {
+        self.deepest.clear();
+        self.deepest.resize(path.last() + 1, None);
+        let (mut src, mut goal) = (Some(0), path.deepest_level(0));
+        for i in 1..=path.last() {
+            if goal >= Some(i) {
+                self.deepest[i] = src;
+            }
+            let level = path.deepest_level(i);
+            if level > goal {
+                (src, goal) = (Some(i), level);
+            }
+        }
+    }
+
+    /// Algorithm 3: where the deepest block of each position goes.
+    fn prepare_target(&mut self, path: &HeldPath<'_>) {
+        self.target.clear();
+        self.target.resize(path.last() + 1, None);
+        let (mut dest, mut src) = (None, None);
+        for i in (0..=path.last()).rev() {
+            if src == Some(i) {
+                self.target[i] = dest;
+                (dest, src) = (None, None);
+            }
+            let has_room = dest.is_none() && path.has_empty_slot(i) || self.target[i].is_some();
+            if has_room && self.deepest[i].is_some() {
+                (src, dest) = (self.deepest[i], Some(i));
+            }
+        }
+    }
+}
+
+impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R> {
+    /// Access, its first line, and the reading of the paths: a random one for whatever is not mapped.
+    async fn read_paths(&self, batch: &[Access<'_>], work: &mut Work) -> Result<(), OramError<S::Error>> {
+        let Work { held, lookups, paths, .. } = work;
+        paths.clear();
+        self.state.borrow_mut().schedule.accesses += batch.len() as u64;
+        admission::look_up(batch.iter().map(Access::block), lookups, || {
+            let random = &mut self.state.borrow_mut().random;
+            paths.push(draw::leaf(random, &self.tree));
+            draw::leaf(random, &self.tree)
+        });
+        self.positions.remap(lookups).await?;
+        for (path, lookup) in paths.iter_mut().zip(lookups) {
+            *path = lookup.old.unwrap_or(*path);
+        }
+        held.read(paths, &self.store, &self.tree, self.parameters.capacity).await
+    }
+
+    /// ReadAndRm, unless the block is in the stash already, and what is asked of it with its new leaf.
+    fn serve(
+        &self,
+        access: &mut Access<'_>,
+        lookup: &Lookup,
+        held: &mut HeldBuckets,
+    ) -> Result<(), OramError<S::Error>> {
+        let Some(block) = access.block() else { return Ok(()) };
+        let stash = &mut self.state.borrow_mut().stash;
+        if let (Some(_), Some(leaf), None) = (lookup.block, lookup.old, stash.find(block)) {
+            HeldPath { tree: &self.tree, leaf, stash, held }.read_and_rm(block);
+        }
+        let handle = admission::claim(stash, block, lookup)?;
+        access.serve(stash.payload_mut(handle));
+        Ok(())
+    }
+
+    /// Evict, so many times: reads the next paths, takes blocks down one after the other, and writes all that is held.
+    async fn evict(&self, evictions: u64) -> Result<(), OramError<S::Error>> {
+        let mut work = mem::take(&mut self.state.borrow_mut().work);
+        let Work { held, paths, eviction, .. } = &mut work;
+        let next = |_| self.state.borrow_mut().schedule.begin(self.tree.leaf_level());
+        paths.clear();
+        paths.extend((0..evictions).map(next));
+        held.read(paths, &self.store, &self.tree, self.parameters.capacity).await?;
+        for leaf in paths.iter().copied() {
+            let stash = &mut self.state.borrow_mut().stash;
+            eviction.evict_once_fast(HeldPath { tree: &self.tree, leaf, stash, held });
+        }
+        held.write_back(&self.store).await?;
+        self.state.borrow_mut().work = work;
+        Ok(())
+    }
+
+    /// Whether the stash has room for a largest batch.
+    fn has_room(&self) -> bool {
+        let after = self.state.borrow().stash.len() + self.parameters.max_batch as usize;
+        after <= self.parameters.stash_bound as usize
+    }
+}
+
+impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOram<S, P, R> {
+    type Error = S::Error;
+
+    fn capacity(&self) -> u64 {
+        self.parameters.capacity
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.parameters.block_bytes as usize
+    }
+
+    fn max_batch(&self) -> usize {
+        self.parameters.max_batch as usize
+    }
+
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
+        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let _turn = self.turns.take().await;
+        self.condition.check()?;
+        if self.must_idle() {
+            return Err(OramError::Owed);
+        }
+        let unfinished = self.condition.begin();
+        let mut work = mem::take(&mut self.state.borrow_mut().work);
+        self.read_paths(batch, &mut work).await?;
+        for (access, lookup) in batch.iter_mut().zip(&work.lookups) {
+            self.serve(access, lookup, &mut work.held)?;
+        }
+        self.state.borrow_mut().work = work;
+        unfinished.finished();
+        Ok(())
+    }
+
+    /// 1 while evictions are due or the stash lacks room, and what the position map owes.
+    fn owed(&self) -> u64 {
+        let is_due = self.state.borrow().schedule.behind(PACE) > 0;
+        u64::from(is_due || !self.has_room()) + self.positions.owed()
+    }
+
+    /// After a largest batch's worth of accesses, and while the next batch might not fit the stash.
+    fn must_idle(&self) -> bool {
+        let due = self.state.borrow().schedule.behind(PACE);
+        due >= 2 * u64::from(self.parameters.max_batch) || !self.has_room() || self.positions.must_idle()
+    }
+
+    /// All evictions that are due; when none is, one to make room, or a step of the position map's.
+    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        let _turn = self.turns.take().await;
+        self.condition.check()?;
+        let unfinished = self.condition.begin();
+        let due = self.state.borrow().schedule.behind(PACE);
+        let emergency = u64::from(due == 0 && !self.has_room());
+        self.state.borrow_mut().schedule.emergencies += emergency;
+        match due + emergency {
+            0 => self.positions.idle().await?,
+            evictions => self.evict(evictions).await?,
+        }
+        unfinished.finished();
+        Ok(())
+    }
+
+    fn emergencies(&self) -> u64 {
+        self.state.borrow().schedule.emergencies
+    }
+}

@@ -1,0 +1,203 @@
+//! What a Circuit ORAM is built with, and which choices make sense.
+
+use crate::block_header::HEADER_BYTES;
+use crate::layout::Layout;
+use crate::tree::geometry::{BucketShape, Geometry};
+use crate::words::{Bucket, Level};
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// The parameters of a Circuit ORAM. All of them are public.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct CircuitParameters {
+    /// N, blocks that the user can address: 1 to 2^32 - 1, and no more than Z · 2^L: half of the tree.
+    pub capacity: u64,
+    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    pub block_bytes: u32,
+    /// L, the level of the leaves: 0 to 31. The tree has 2^L leaves.
+    pub leaf_level: Level,
+    /// The first level in untrusted memory: 0 to L. What belongs above it waits on the trusted side.
+    pub top: Level,
+    /// Z, blocks of a bucket: 2 to 64. The paper measures that 2 are enough.
+    pub blocks_per_bucket: u32,
+    /// The most accesses of one batch: 1 to 1024.
+    pub max_batch: u32,
+    /// The hard bound of the stash in blocks, what belongs above `top` with it: at least a largest batch. While the next
+    /// batch might exceed it, an eviction outside of the schedule comes first.
+    pub stash_bound: u32,
+}
+
+/// Why parameters of a Circuit ORAM are refused, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CircuitParametersError {
+    /// A value outside of its range.
+    #[error("{name} is {value}; choose it from {least} to {most}")]
+    OutOfRange {
+        /// Which parameter.
+        name: &'static str,
+        /// What was asked for.
+        value: u64,
+        /// The least that works.
+        least: u64,
+        /// The most that works.
+        most: u64,
+    },
+    /// The tree is too full for blocks to find their way down.
+    #[error("a tree for {most} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket")]
+    TreeTooSmall {
+        /// Z · 2^L: half of the tree's places.
+        most: u64,
+        /// N.
+        capacity: u64,
+    },
+}
+
+impl CircuitParameters {
+    /// Good parameters: Z = 2; the smallest tree that is at most half full; the trusted top as high as fits.
+    ///
+    /// `trusted_blocks` is what the trusted side holds on average: the blocks above the untrusted levels. If not even a
+    /// tree with one trusted level fits, there is none. The hard bound is higher: [`waiting_bound`](Self::waiting_bound)
+    /// and three largest batches.
+    ///
+    /// # Errors
+    /// A capacity, a block size or a batch out of range.
+    pub fn for_capacity(
+        capacity: u64,
+        block_bytes: u32,
+        trusted_blocks: u64,
+        max_batch: u32,
+    ) -> Result<Self, CircuitParametersError> {
+        let is_roomy = |level: &u32| capacity <= most_blocks(2, Level(*level));
+        let leaf_level = (0..32).find(is_roomy).unwrap_or(31);
+        let with_top = |top| {
+            let mut parameters = CircuitParameters {
+                capacity,
+                block_bytes,
+                leaf_level: Level(leaf_level),
+                top: Level(top),
+                blocks_per_bucket: 2,
+                max_batch,
+                stash_bound: 0,
+            };
+            // Before the evictions of one largest batch, and room for the next.
+            parameters.stash_bound = parameters.waiting_bound().saturating_add(max_batch.saturating_mul(3));
+            parameters
+        };
+        let fits = |parameters: &CircuitParameters| {
+            libm::exp2(parameters.top.0.into()) * WAITING <= trusted_blocks as f64
+        };
+        let best = (0..=leaf_level).rev().map(with_top).find(fits).unwrap_or_else(|| with_top(0));
+        best.validate()?;
+        Ok(best)
+    }
+
+    /// How many blocks wait above the untrusted levels after the evictions that are due, but for a probability below
+    /// 2^-80, with Z = 2 and a tree that is half full. An extrapolation of what `tests/all/circuit/stash.rs` measures:
+    /// 0.02 blocks with one subtree; 0.5 to 0.76 a subtree with more, a deviation of 0.65 times the square root of the
+    /// subtrees; and beyond that each further block at least halves the probability while subtrees are few.
+    pub fn waiting_bound(&self) -> u32 {
+        let subtrees = libm::exp2(self.top.0.into());
+        libm::ceil(WAITING * subtrees + 8.0 * libm::sqrt(subtrees)) as u32 + 110
+    }
+
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// Each names the parameter and what to do.
+    pub fn validate(&self) -> Result<(), CircuitParametersError> {
+        let ranges = [
+            ("leaf_level", u64::from(self.leaf_level.0), 0, 31),
+            ("top", u64::from(self.top.0), 0, u64::from(self.leaf_level.0)),
+            ("blocks_per_bucket", u64::from(self.blocks_per_bucket), 2, 64),
+            ("block_bytes", u64::from(self.block_bytes), 0, 1 << 24),
+            ("max_batch", u64::from(self.max_batch), 1, 1024),
+            ("capacity", self.capacity, 1, u64::from(u32::MAX)),
+            ("stash_bound", u64::from(self.stash_bound), u64::from(self.max_batch), u64::from(u32::MAX)),
+        ];
+        for (name, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                return Err(CircuitParametersError::OutOfRange { name, value, least, most });
+            }
+        }
+        let most = most_blocks(self.blocks_per_bucket, self.leaf_level);
+        if self.capacity > most {
+            return Err(CircuitParametersError::TreeTooSmall { most, capacity: self.capacity });
+        }
+        Ok(())
+    }
+
+    /// The tree, its buckets numbered from 0. A bucket is one slot: it is always read and written as a whole.
+    pub fn geometry(&self) -> Geometry {
+        let slot_bytes = self.blocks_per_bucket * (HEADER_BYTES as u32 + self.block_bytes);
+        let shape = BucketShape { blocks: self.blocks_per_bucket, slots: 1, slot_bytes };
+        Geometry::new(self.leaf_level, self.top, alloc::vec![shape; self.path_buckets()], Bucket(0))
+    }
+
+    /// What the scheme needs of untrusted memory, in plaintext bytes.
+    pub fn layout(&self) -> Layout {
+        self.geometry().layout()
+    }
+
+    /// K, buckets of a path in untrusted memory.
+    pub fn path_buckets(&self) -> usize {
+        (self.leaf_level.0 + 1 - self.top.0) as usize
+    }
+}
+
+/// At least the blocks that wait for a subtree on average, with Z = 2 and a tree that is half full.
+const WAITING: f64 = 0.8;
+
+/// The most blocks that a tree is allowed: half of its places, the trusted levels counted as if they were buckets.
+fn most_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
+    u64::from(blocks_per_bucket) << leaf_level.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn planned_parameters_are_valid_at_every_size() {
+        for capacity in (1..70).chain([1000, 4096, 16_384, 100_000, 1 << 20, 1 << 28, u64::from(u32::MAX)]) {
+            for share in [4, 8, 32, 1000] {
+                for max_batch in [1, 16, 1024] {
+                    let planned =
+                        CircuitParameters::for_capacity(capacity, 64, capacity / share, max_batch).unwrap();
+                    assert_eq!(planned.validate(), Ok(()), "{planned:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_trust_never_makes_a_path_longer() {
+        let buckets =
+            |trusted| CircuitParameters::for_capacity(1 << 20, 64, trusted, 1).unwrap().path_buckets();
+        let planned: Vec<usize> = [0, 100, 1000, 1 << 15, 1 << 30].map(buckets).to_vec();
+        assert_eq!(planned, [20, 14, 10, 5, 1]);
+    }
+
+    #[test]
+    fn each_parameter_out_of_range_is_refused_by_name() {
+        let good = CircuitParameters::for_capacity(4096, 64, 512, 16).unwrap();
+        let refused = |change: fn(&mut CircuitParameters)| {
+            let mut bad = good.clone();
+            change(&mut bad);
+            bad.validate().unwrap_err()
+        };
+        let named = |change| match refused(change) {
+            CircuitParametersError::OutOfRange { name, .. } => name,
+            other => panic!("{other}"),
+        };
+        assert_eq!(named(|p| p.leaf_level = Level(32)), "leaf_level");
+        assert_eq!(named(|p| p.top = Level(p.leaf_level.0 + 1)), "top");
+        assert_eq!(named(|p| p.blocks_per_bucket = 1), "blocks_per_bucket");
+        assert_eq!(named(|p| p.block_bytes = (1 << 24) + 1), "block_bytes");
+        assert_eq!(named(|p| p.max_batch = 0), "max_batch");
+        assert_eq!(named(|p| p.capacity = 0), "capacity");
+        assert_eq!(named(|p| p.stash_bound = 15), "stash_bound");
+        assert!(matches!(refused(|p| p.capacity = 4097), CircuitParametersError::TreeTooSmall { .. }));
+        assert!(CircuitParameters::for_capacity(u64::MAX, 64, 0, 1).is_err());
+        assert!(CircuitParameters::for_capacity(64, 64, 0, u32::MAX).is_err());
+    }
+}

@@ -1,0 +1,227 @@
+//! Circuit ORAM's public schedule, accounted for a second time: on line it is that of Path ORAM, off line two paths for
+//! each access go round the leaves.
+
+use super::super::stage::{Event, Work};
+use super::super::trace_store::TraceEntry;
+use super::path::{FullWatch, Tree};
+use super::watch::{Adversary, ShownLeaf, Sights, Watch, draw_below, ensure};
+use crate::schemes::circuit::CircuitParameters;
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// The watch over a Circuit ORAM with a flat position map, from its first access on; for a driver with one access and
+/// one step of `idle` at a time.
+pub fn watch(parameters: &CircuitParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+    let tree = Tree { leaf_level: parameters.leaf_level.0, top: parameters.top.0, first: 0 };
+    match adversary {
+        Adversary::Full => Box::new(CircuitWatch {
+            on_line: FullWatch::new(tree, seed),
+            max_batch: parameters.max_batch as usize,
+            held: Vec::new(),
+            due: 0,
+            evictions: 0,
+            idle: None,
+        }),
+        Adversary::Snapshot => Box::new(SnapshotWatch {
+            tree,
+            random: ChaCha8Rng::seed_from_u64(seed),
+            accesses: 0,
+            written: 0,
+            included: 0,
+            evictions: 0,
+            sights: Sights::default(),
+        }),
+    }
+}
+
+/// The leaf of an eviction: the bits of its number, mirrored.
+fn mirrored(tree: &Tree, eviction: u64) -> u64 {
+    (0..tree.leaf_level).fold(0, |leaf, bit| leaf << 1 | (eviction >> bit & 1))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Idle {
+    /// Until no access is in flight.
+    Waiting,
+    Reading,
+    MustWrite,
+    Writing,
+    MustEnd,
+}
+
+struct CircuitWatch {
+    /// Path ORAM's account of an access.
+    on_line: FullWatch,
+    max_batch: usize,
+    /// The buckets read since the last writing, in that order.
+    held: Vec<u64>,
+    /// Accesses since the last evictions.
+    due: usize,
+    evictions: u64,
+    idle: Option<Idle>,
+}
+
+impl CircuitWatch {
+    fn has_asked(&self) -> bool {
+        self.on_line.on_line.as_ref().is_some_and(|on_line| on_line.asked)
+    }
+
+    /// What is not held of the next paths in order, and nothing else.
+    fn evict(&mut self, read: &[u64]) -> Result<(), String> {
+        ensure(self.idle == Some(Idle::Waiting) && !self.has_asked(), || {
+            String::from("idle read out of turn")
+        })?;
+        let before = self.held.len();
+        for eviction in self.evictions..self.evictions + 2 * self.due as u64 {
+            let leaf = mirrored(&self.on_line.tree, eviction);
+            for bucket in self.on_line.tree.apart(leaf, &[]) {
+                if !self.held.contains(&bucket) {
+                    self.held.push(bucket);
+                }
+            }
+        }
+        ensure(read == &self.held[before..], || {
+            format!("read {read:?}, due are {:?}", &self.held[before..])
+        })?;
+        self.evictions += 2 * self.due as u64;
+        (self.due, self.idle) = (0, Some(Idle::Reading));
+        Ok(())
+    }
+
+    fn write(&mut self, written: &[u64]) -> Result<(), String> {
+        ensure(self.idle == Some(Idle::MustWrite), || String::from("idle wrote out of turn"))?;
+        ensure(written == self.held, || format!("wrote {written:?}, held are {:?}", self.held))?;
+        self.held.clear();
+        self.on_line.held.clear();
+        (self.on_line.repeats, self.on_line.accesses_held) = (0, 0);
+        self.on_line.sights.add("buckets written", written.len() as u64);
+        self.idle = Some(Idle::Writing);
+        Ok(())
+    }
+
+    fn rests(&self) -> Result<(), String> {
+        let evicts = matches!(self.idle, Some(Idle::Reading | Idle::Writing));
+        let access_waits = |waits_for_store: bool| waits_for_store || (evicts && !self.has_asked());
+        let access =
+            self.on_line.on_line.as_ref().is_none_or(|on_line| access_waits(on_line.waits_for_store));
+        ensure(access, || String::from("an access lingers"))?;
+        let idle = self.idle.is_none() || evicts || (self.idle == Some(Idle::Waiting) && self.has_asked());
+        ensure(idle, || String::from("idle lingers"))
+    }
+}
+
+impl Watch for CircuitWatch {
+    fn see(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Owes { owed, must_idle } => {
+                let due = (u64::from(self.due > 0), self.due >= self.max_batch);
+                ensure((*owed, *must_idle) == due, || format!("owes {owed}, {must_idle}; due is {due:?}"))
+            }
+            Event::AccessBegins(accesses) => {
+                self.on_line.begin_access(*accesses);
+                Ok(())
+            }
+            Event::Asks(Work::Access, TraceEntry::Read(slots)) => {
+                let may_read = matches!(self.idle, None | Some(Idle::Waiting));
+                ensure(may_read, || String::from("an access read beside an eviction"))?;
+                self.on_line.read(slots)?;
+                self.held.extend(slots.iter().map(|slot| slot.bucket.0));
+                self.due += self.on_line.on_line.as_ref().map_or(0, |on_line| on_line.accesses);
+                Ok(())
+            }
+            Event::Asks(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
+            Event::Answered(Work::Access) => {
+                if let Some(on_line) = &mut self.on_line.on_line {
+                    on_line.waits_for_store = false;
+                }
+                Ok(())
+            }
+            Event::Ends(Work::Access) => self.on_line.end_access(),
+            Event::IdleBegins(_) => {
+                let works = self.due > 0 || self.on_line.on_line.is_some();
+                self.idle = Some(if works { Idle::Waiting } else { Idle::MustEnd });
+                Ok(())
+            }
+            Event::Asks(Work::Idle(_), TraceEntry::Read(slots)) => {
+                self.evict(&slots.iter().map(|slot| slot.bucket.0).collect::<Vec<_>>())
+            }
+            Event::Asks(Work::Idle(_), TraceEntry::Write(buckets)) => {
+                self.write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
+            }
+            Event::Answered(Work::Idle(_)) => {
+                let reads = self.idle == Some(Idle::Reading);
+                self.idle = Some(if reads { Idle::MustWrite } else { Idle::MustEnd });
+                Ok(())
+            }
+            Event::Ends(Work::Idle(_)) => {
+                let idle = self.idle.take();
+                ensure(idle == Some(Idle::MustEnd), || format!("idle ended while {idle:?}"))
+            }
+            Event::Rests => self.rests(),
+            Event::Recovers(_) => Ok(()),
+        }
+    }
+
+    fn sights(&self) -> &Sights {
+        &self.on_line.sights
+    }
+}
+
+/// Who sees writes only, sees the paths of the accesses among those of the evictions.
+struct SnapshotWatch {
+    tree: Tree,
+    random: ChaCha8Rng,
+    /// Accesses so far; those that were written back; those that the next writing is for.
+    accesses: usize,
+    written: usize,
+    included: usize,
+    evictions: u64,
+    sights: Sights,
+}
+
+impl Watch for SnapshotWatch {
+    fn see(&mut self, event: &Event) -> Result<(), String> {
+        let buckets = match event {
+            Event::AccessBegins(accesses) => {
+                self.accesses += accesses;
+                return Ok(());
+            }
+            Event::IdleBegins(_) => {
+                self.included = self.accesses;
+                return Ok(());
+            }
+            Event::Asks(_, TraceEntry::Write(buckets)) => buckets,
+            _ => return Ok(()),
+        };
+        // In which order they were written does not show.
+        let changed: BTreeSet<u64> = buckets.iter().map(|bucket| bucket.0).collect();
+        let leaves: BTreeSet<u64> = changed.iter().filter_map(|bucket| self.tree.leaf(*bucket)).collect();
+        let due: BTreeSet<u64> = leaves.iter().flat_map(|leaf| self.tree.apart(*leaf, &[])).collect();
+        ensure(changed == due, || format!("{changed:?} changed, which are not whole paths"))?;
+        let accesses = self.included - self.written;
+        let evictions = self.evictions..self.evictions + 2 * accesses as u64;
+        let evicted: BTreeSet<u64> = evictions.clone().map(|turn| mirrored(&self.tree, turn)).collect();
+        ensure(evicted.is_subset(&leaves), || format!("{leaves:?} changed, due were {evicted:?}"))?;
+        let accessed: Vec<u64> = leaves.difference(&evicted).copied().collect();
+        ensure(accessed.len() <= accesses, || format!("{accessed:?} changed for {accesses} accesses"))?;
+        if accesses == 1 {
+            // A path that does not show is one of those evicted, each as probable.
+            let hidden: Vec<u64> = evicted.into_iter().collect();
+            let among = if accessed.is_empty() { &hidden } else { &accessed };
+            let leaf = among[draw_below(&mut self.random, among.len())];
+            self.sights.leaves.push(ShownLeaf { access: Some(self.written), leaf });
+        }
+        self.sights.add("paths written", leaves.len() as u64);
+        (self.written, self.evictions) = (self.included, evictions.end);
+        Ok(())
+    }
+
+    fn sights(&self) -> &Sights {
+        &self.sights
+    }
+}

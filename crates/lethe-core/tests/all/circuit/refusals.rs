@@ -1,0 +1,156 @@
+//! What Circuit ORAM refuses, what it finds out, and what it answers after a failure: nothing.
+
+use super::setup::*;
+use lethe_core::oram::{Access, Oram, OramError};
+use lethe_core::resumable::Resumable;
+use lethe_core::schemes::circuit::CircuitSnapshotError;
+use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, finish_now, settle};
+use lethe_core::words::{BlockId, Bucket, Slot};
+use proptest::prelude::*;
+
+fn write_all(oram: &FlatCircuit<'_>, model: &mut ArrayModel) {
+    for block in 0..oram.capacity() {
+        finish_now(model.batch(oram, &[Operation::Write(BlockId(block), block as u8)]));
+        finish_now(settle(oram));
+    }
+}
+
+#[test]
+fn what_is_refused_shows_nothing_and_leaves_no_mark() {
+    let parameters = parameters(3, 0);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_circuit(&parameters, &store, 1);
+    let refused = |batch: &mut [Access<'_>]| finish_now(oram.access(batch)).unwrap_err();
+    assert!(matches!(refused(&mut [Access::Read(BlockId(16), &mut [0; 5])]), OramError::OutOfRange { .. }));
+    assert!(matches!(refused(&mut [Access::Write(BlockId(0), &[0; 4])]), OramError::WrongLength { .. }));
+    assert!(matches!(refused(&mut [const { Access::Dummy }; 7]), OramError::BatchTooLarge { .. }));
+    assert_eq!((store.take_trace(), oram.owed()), (vec![], 0));
+    for _ in 0..6 {
+        finish_now(oram.access(&mut [Access::Dummy])).unwrap();
+    }
+    store.take_trace();
+    assert!(oram.must_idle());
+    assert!(matches!(refused(&mut [Access::Dummy]), OramError::Owed));
+    assert_eq!(store.take_trace(), []);
+    finish_now(oram.idle()).unwrap();
+    assert_eq!((oram.owed(), oram.must_idle()), (0, false));
+}
+
+#[test]
+fn nothing_is_answered_after_the_store_failed() {
+    let parameters = parameters(3, 0);
+    let store = TraceStore::new(parameters.layout());
+    let oram = flat_circuit(&parameters, &store, 1);
+    store.hold_back(true);
+    let mut executor = Executor::new();
+    executor.spawn(async {
+        let error = oram.access(&mut [Access::Write(BlockId(1), &[1; 5])]).await.unwrap_err();
+        assert!(matches!(error, OramError::Store(_)));
+    });
+    executor.spawn(async {
+        let error = oram.access(&mut [Access::Read(BlockId(1), &mut [0; 5])]).await.unwrap_err();
+        assert!(matches!(error, OramError::Torn));
+    });
+    executor.run();
+    store.fail(0);
+    executor.run();
+    assert_eq!(executor.unfinished(), 0);
+    assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
+    assert!(matches!(oram.snapshot(), Err(CircuitSnapshotError::Torn)));
+}
+
+#[test]
+fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
+    for idles in [false, true] {
+        let parameters = parameters(3, 0);
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_circuit(&parameters, &store, 1);
+        finish_now(oram.access(&mut [Access::Dummy])).unwrap();
+        store.hold_back(true);
+        {
+            let mut executor = Executor::new();
+            executor.spawn(async {
+                if idles {
+                    oram.idle().await.unwrap()
+                } else {
+                    oram.access(&mut [Access::Dummy]).await.unwrap()
+                }
+            });
+            executor.run();
+            assert!(matches!(oram.snapshot(), Err(CircuitSnapshotError::InFlight)));
+        }
+        store.hold_back(false);
+        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+    }
+}
+
+#[test]
+fn a_store_that_lies_is_found_out() {
+    const ENTRY: usize = 16 + 5;
+    type Lie = fn(&mut [u8]);
+    fn real(entry: &&mut [u8]) -> bool {
+        entry[..8] != [0; 8]
+    }
+    let lies: [(&str, Lie); 4] = [
+        ("a block lies beyond the capacity or the tree", |bucket| {
+            bucket.chunks_exact_mut(ENTRY).filter(real).for_each(|entry| entry[7] = 1);
+        }),
+        ("a block lies beyond the capacity or the tree", |bucket| {
+            bucket.chunks_exact_mut(ENTRY).filter(real).for_each(|entry| entry[8] += 64);
+        }),
+        ("a block stands off its path", |bucket| {
+            bucket.chunks_exact_mut(ENTRY).filter(real).for_each(|entry| entry[8] ^= 63);
+        }),
+        ("a block is not where the position map has it", |bucket| bucket.fill(0)),
+    ];
+    for (expected, lie) in lies {
+        let parameters = parameters(6, 2);
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_circuit(&parameters, &store, 1);
+        write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
+        for bucket in 0..parameters.layout().buckets() {
+            store.tamper(Slot { bucket: Bucket(bucket), index: 0 }, lie);
+        }
+        let read = |block| {
+            finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]))?;
+            finish_now(oram.idle())
+        };
+        match (0..oram.capacity()).find_map(|block| read(block).err()) {
+            Some(OramError::Contradiction(found)) => assert_eq!(found, expected),
+            other => panic!("{expected}: {other:?}"),
+        }
+        assert!(matches!(read(0), Err(OramError::Torn)));
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_in_the_store_make_circuit_oram_panic(
+        junk in prop::collection::vec(prop::collection::vec(any::<u8>(), 42), 1..8),
+        small_headers: bool,
+        seed: u64,
+    ) {
+        let parameters = parameters(4, 1);
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_circuit(&parameters, &store, seed);
+        write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
+        for bucket in 0..parameters.layout().buckets() {
+            store.tamper(Slot { bucket: Bucket(bucket), index: 0 }, |bytes| {
+                bytes.copy_from_slice(&junk[bucket as usize % junk.len()]);
+                if small_headers {
+                    // Numbers that are in range get past the first checks.
+                    bytes.chunks_exact_mut(21).for_each(|entry| (entry[1..8].fill(0), entry[9..16].fill(0)).0);
+                }
+            });
+        }
+        for block in 0..oram.capacity() {
+            let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
+            for outcome in [outcome, finish_now(oram.idle())] {
+                match outcome {
+                    Ok(()) | Err(OramError::Contradiction(_) | OramError::Torn) => {}
+                    Err(other) => panic!("{other}"),
+                }
+            }
+        }
+    }
+}
