@@ -1,11 +1,16 @@
-//! The pager's schemes serve faults inside of an allocator: nothing that they do after construction may allocate.
+//! The pager's schemes serve faults inside of an allocator: nothing that they do after construction may allocate. Circuit
+//! ORAM allocates nothing once it is warm.
 
 use lethe_core::oram::{Access, Oram};
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters};
 use lethe_core::schemes::eager::{EagerOram, EagerParameters};
 use lethe_core::schemes::plain::{Plain, PlainParameters};
 use lethe_core::testing::{ArrayStore, finish_now};
 use lethe_core::words::BlockId;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 
 const PAGE_BYTES: usize = 64;
 
@@ -49,6 +54,19 @@ fn no_access_and_no_step_of_the_pagers_schemes_allocates() {
         let memory = ArrayStore::new(&parameters.layout());
         assert_eq!(allocations(&Plain::new(parameters, memory).unwrap(), 0), 0);
     }
+}
+
+#[test]
+fn a_warm_circuit_oram_allocates_nothing() {
+    let parameters = CircuitParameters::for_capacity(256, PAGE_BYTES as u32, 0, 4).unwrap();
+    let memory = ArrayStore::new(&parameters.layout());
+    let positions = FlatPositionMap::new(Positions::new(256));
+    let oram = CircuitOram::new(parameters, memory, positions, ChaCha8Rng::seed_from_u64(1)).unwrap();
+    assert!(
+        (0..4).map(|_| allocations(&oram, 1)).sum::<u64>() > 0,
+        "lists that are used again grow at first"
+    );
+    assert_eq!(allocations(&oram, 1), 0);
 }
 
 #[test]
