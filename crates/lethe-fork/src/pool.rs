@@ -9,12 +9,14 @@ use std::time::Duration;
 
 /// Threads that stand ready to share a caller's work.
 ///
-/// Dropping it ends its threads.
+/// Dropping it ends its threads, but in a child after `fork`, which has none of them.
 pub struct Pool {
     core: Arc<Core>,
     /// The threads of lanes 1, 2, …
     threads: Vec<Thread>,
     handles: Vec<JoinHandle<()>>,
+    /// Where they run.
+    process: u32,
 }
 
 impl Pool {
@@ -47,7 +49,7 @@ impl Pool {
         assert!(lanes > 0, "the caller has a lane");
         let core = Arc::new(Core::new(lanes));
         let start = Arc::new(start);
-        let mut pool = Pool { core, threads: Vec::new(), handles: Vec::new() };
+        let mut pool = Pool { core, threads: Vec::new(), handles: Vec::new(), process: std::process::id() };
         for lane in 1..lanes {
             let (core, start) = (Arc::clone(&pool.core), Arc::clone(&start));
             let builder = Builder::new().name(format!("lethe-fork-{lane}"));
@@ -127,6 +129,11 @@ impl<T> Shared<T> {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // In a child after `fork` there are no such threads to wait for.
+            std::mem::take(&mut self.handles).into_iter().for_each(std::mem::forget);
+            return;
+        }
         self.core.close();
         for handle in self.handles.drain(..) {
             handle.thread().unpark();

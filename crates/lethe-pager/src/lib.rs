@@ -42,6 +42,8 @@ mod extents;
 pub mod failure;
 #[cfg(feature = "linux")]
 pub mod ffi;
+#[cfg(all(feature = "linux", target_env = "gnu"))]
+pub mod fork;
 #[cfg(feature = "linux")]
 mod linux;
 #[cfg(feature = "linux")]

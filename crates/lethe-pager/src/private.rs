@@ -42,12 +42,24 @@ impl PrivateMapping {
         Ok(mapping)
     }
 
+    /// Lets children have it as it is at `fork`, from now on.
+    pub(crate) fn let_children_have_it(&self) -> Result<(), Errno> {
+        // SAFETY: the advice loses no contents.
+        unsafe { rustix::mm::madvise(self.start.cast(), self.bytes, Advice::LinuxDoFork) }
+    }
+
+    /// All of its addresses.
+    pub(crate) fn span(&self) -> std::ops::Range<usize> {
+        self.start as usize..self.start as usize + self.bytes
+    }
+
     /// Both parts or none: pages move between them.
-    fn lock(&self) {
+    pub(crate) fn lock(&self) {
         // SAFETY: locking changes no contents.
         let lock = |(start, bytes): (*mut u8, usize)| unsafe {
             rustix::mm::mlock_with(start.cast(), bytes, MlockFlags::ONFAULT)
         };
+        self.locked.store(false, Ordering::Relaxed);
         if self.parts().into_iter().all(|part| lock(part).is_ok()) {
             self.is_locked_now();
         } else {

@@ -7,6 +7,8 @@ use crate::fault::counters::Counters;
 use crate::linux::follow::Binding;
 use crate::linux::handler_thread::HandlerThread;
 use crate::linux::in_thread::InThread;
+#[cfg(target_env = "gnu")]
+use crate::linux::own_stack::OwnStack;
 use crate::linux::pages::{Pages, beside_region};
 use crate::linux::paging::{Inner, Paging};
 use crate::linux::userfaultfd::{Delivery, Userfaultfd};
@@ -31,19 +33,52 @@ use std::sync::Arc;
 /// for it.
 pub struct Region {
     /// Before the rest: dropping it ends whoever serves faults.
-    trap: Option<Registration>,
-    binding: Arc<Binding>,
-    paging: Arc<Paging>,
+    pub(crate) trap: Option<Registration>,
+    pub(crate) binding: Arc<Binding>,
+    pub(crate) paging: Arc<Paging>,
     mapping: Arc<PrivateMapping>,
-    shared: Arc<SharedMapping>,
-    options: Options,
+    pub(crate) shared: Arc<SharedMapping>,
+    pub(crate) options: Options,
     scheme_bytes: usize,
     threads: usize,
 }
 
-enum Registration {
-    HandlerThread { _thread: HandlerThread },
-    InThread { _handler: InThread },
+pub(crate) enum Registration {
+    HandlerThread(HandlerThread),
+    InThread(InThread),
+}
+
+impl Registration {
+    pub(crate) fn new(
+        options: &Options,
+        paging: &Arc<Paging>,
+        uffd: Arc<Userfaultfd>,
+        binding: &Arc<Binding>,
+        own: Range<usize>,
+    ) -> Result<Self, Error> {
+        let paging = Arc::clone(paging);
+        Ok(match options.trap {
+            Trap::HandlerThread => Registration::HandlerThread(HandlerThread::start(
+                paging,
+                uffd,
+                options.handler_processor,
+                options.own_descriptors,
+                Arc::clone(binding),
+            )?),
+            Trap::InThread => {
+                let off_line = options.scheme.off_line(options)?;
+                Registration::InThread(InThread::register(paging, own.start, own.len(), off_line)?)
+            }
+        })
+    }
+}
+
+/// How faults of such a region are delivered.
+pub(crate) fn delivery(trap: Trap) -> Delivery {
+    match trap {
+        Trap::HandlerThread => Delivery::Messages,
+        Trap::InThread => Delivery::Sigbus,
+    }
 }
 
 impl Region {
@@ -58,13 +93,10 @@ impl Region {
             return Err(Error::PageBytes(page_bytes));
         }
         let untrusted_bytes = untrusted_bytes(&options)?;
-        let delivery = match options.trap {
-            Trap::HandlerThread => Delivery::Messages,
-            Trap::InThread => Delivery::Sigbus,
-        };
+        let delivery = delivery(options.trap);
         let uffd = Arc::new(Userfaultfd::open(delivery, options.eviction)?);
         let shared = Arc::new(SharedMapping::new(untrusted_bytes).map_err(refused("untrusted memory"))?);
-        let Built { faults, trusted_bytes, threads } = options.scheme.build(&options, Arc::clone(&shared))?;
+        let Built { faults, trusted_bytes, threads } = build(&options, &shared)?;
 
         let bytes = options.pages as usize * PAGE_BYTES;
         let frames = crate::fault::policy::frames(options.policy);
@@ -83,25 +115,7 @@ impl Region {
         let paging = Paging::new(faults, pages, start..start + bytes, &options);
         let paging = Arc::new(paging.map_err(refused("a stack"))?);
         let binding = Arc::new(Binding::default());
-        let trap = match options.trap {
-            Trap::HandlerThread => Registration::HandlerThread {
-                _thread: HandlerThread::start(
-                    Arc::clone(&paging),
-                    uffd,
-                    options.handler_processor,
-                    options.own_descriptors,
-                    Arc::clone(&binding),
-                )?,
-            },
-            Trap::InThread => Registration::InThread {
-                _handler: InThread::register(
-                    Arc::clone(&paging),
-                    start,
-                    bytes,
-                    options.scheme.off_line(&options)?,
-                )?,
-            },
-        };
+        let trap = Registration::new(&options, &paging, uffd, &binding, start..start + bytes)?;
         Ok(Region {
             trap: Some(trap),
             binding,
@@ -150,6 +164,11 @@ impl Region {
         &self.options
     }
 
+    /// Takes over in a child what was made anew there.
+    pub(crate) fn is_built_of(&mut self, scheme_bytes: usize, threads: usize) {
+        (self.scheme_bytes, self.threads) = (scheme_bytes, threads);
+    }
+
     /// Threads that share the work of a fault: more than 1 only under the parallel schemes, and where it pays.
     pub fn threads(&self) -> usize {
         self.threads
@@ -174,6 +193,12 @@ impl Region {
     /// change stacks.
     pub fn errand_stack(&self) -> Range<usize> {
         self.paging.errand_stack()
+    }
+
+    /// Binds no thread until what it returns is dropped, in this process and in a child that it forks.
+    pub fn keep_threads_free(&self) -> impl Drop + use<> {
+        let binding = Arc::clone(&self.binding);
+        self.paging.aside(move || binding.free())
     }
 
     /// Steps of off-line work that are still owed. Without faults it comes to 0 by itself.
@@ -229,8 +254,20 @@ impl Region {
     }
 }
 
+/// The scheme with its key. What it leaves on the stack goes, that no child has it.
+pub(crate) fn build(options: &Options, shared: &Arc<SharedMapping>) -> Result<Built, Error> {
+    #[cfg(target_env = "gnu")]
+    {
+        let refused = |errno| Error::System { what: "a stack", errno };
+        let stack = OwnStack::inherited().map_err(refused)?;
+        stack.run(|| options.scheme.build(options, Arc::clone(shared)))
+    }
+    #[cfg(not(target_env = "gnu"))]
+    options.scheme.build(options, Arc::clone(shared))
+}
+
 /// What the scheme needs, if it is within the limit.
-fn untrusted_bytes(options: &Options) -> Result<usize, Error> {
+pub(crate) fn untrusted_bytes(options: &Options) -> Result<usize, Error> {
     let Options { pages, scheme, ratio, cipher, untrusted_bytes: limit, .. } = *options;
     let needed = scheme.untrusted_bytes(pages, ratio, cipher)?;
     if needed > limit {

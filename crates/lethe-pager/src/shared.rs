@@ -1,8 +1,9 @@
 //! Untrusted memory: mapped shared, so that a watcher can look at it, and change it, at any moment.
 #![allow(unsafe_code, reason = "raw copies; each block says why it is sound")]
 
+use crate::linux::descriptors::OwnDescriptor;
 use lethe_seal::pages::SharedMemory;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
@@ -11,7 +12,7 @@ use std::ptr;
 /// A file in memory, mapped shared. It holds sealed pages only.
 #[derive(Debug)]
 pub struct SharedMapping {
-    file: OwnedFd,
+    file: OwnDescriptor,
     start: *mut u8,
     bytes: usize,
 }
@@ -27,6 +28,7 @@ impl SharedMapping {
         let file = rustix::fs::memfd_create("lethe-pages", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&file, bytes as u64)?;
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let file = OwnDescriptor::new(file)?;
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: a new mapping, at an address of the kernel's choice.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), bytes, protection, flags, &file, 0)? };

@@ -1,20 +1,11 @@
-//! A child that shares nothing of the region: `fork` is refused, while `posix_spawn` and `vfork` with `exec` work. What is
-//! started by `posix_spawn`, `system` and `popen` may run on every processor that the program might run on.
+//! A child that runs another program, and shares nothing of the region: by `posix_spawn`, `system` and `popen`. It may run on
+//! every processor that the program might run on.
 
+use crate::own_threads::is_own;
 use crate::region_pages::pages;
 use crate::report;
-use crate::say::{fail, say};
 use libc::{c_char, c_int, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 use std::ffi::CStr;
-
-fn refuse(what: &str) -> pid_t {
-    say(&[
-        what,
-        " is refused: a child would need the pages that lie in untrusted memory. posix_spawn, system and popen work",
-    ]);
-    fail(libc::ENOSYS);
-    -1
-}
 
 /// The call that the program would have made without this library.
 pub(crate) fn next<F: Copy>(name: &CStr) -> Option<F> {
@@ -24,42 +15,6 @@ pub(crate) fn next<F: Copy>(name: &CStr) -> Option<F> {
         let found = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
         (!found.is_null()).then(|| std::mem::transmute_copy(&found))
     }
-}
-
-fn fork_or_refuse(name: &CStr) -> pid_t {
-    if pages().is_some() {
-        return refuse("fork");
-    }
-    match next::<unsafe extern "C" fn() -> pid_t>(name) {
-        // SAFETY: the C library's own.
-        Some(fork) => unsafe { fork() },
-        None => refuse("fork"),
-    }
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fork() -> pid_t {
-    fork_or_refuse(c"fork")
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn _Fork() -> pid_t {
-    fork_or_refuse(c"_Fork")
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn forkpty(
-    _: *mut c_int,
-    _: *mut libc::c_char,
-    _: *const libc::termios,
-    _: *const libc::winsize,
-) -> pid_t {
-    refuse("forkpty")
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn daemon(_: c_int, _: c_int) -> c_int {
-    refuse("daemon")
 }
 
 type Spawn = unsafe extern "C" fn(
@@ -83,7 +38,7 @@ fn tell<'a>(was_started: bool, name: impl FnOnce() -> &'a CStr) {
 
 /// Calls the C library while no thread is bound to a processor.
 pub(crate) fn start<F: Copy, R>(name: &CStr, failed: R, call: impl FnOnce(F) -> R) -> R {
-    match (next(name), pages()) {
+    match (next(name), pages().filter(|_| !is_own())) {
         (Some(started), Some(pages)) => pages.region().free_threads(|| call(started)),
         (Some(started), None) => call(started),
         (None, _) => failed,

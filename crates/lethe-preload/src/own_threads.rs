@@ -1,10 +1,19 @@
 //! Which threads are this library's own: those that serve faults. They get memory from the private heap only.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// The numbers of the threads that were there when the region had been made, the program's first one left out.
-static OWN: OnceLock<Vec<libc::pid_t>> = OnceLock::new();
+/// The numbers of the threads that were there when the region had been made, the program's first one left out. A child
+/// after `fork` has others.
+static OWN: AtomicPtr<Vec<libc::pid_t>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Whether every thread there is counts as one of them.
+static ALL: AtomicBool = AtomicBool::new(false);
+
+fn own() -> Option<&'static Vec<libc::pid_t>> {
+    // SAFETY: what was put there stays.
+    unsafe { OWN.load(Ordering::Acquire).as_ref() }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
@@ -40,17 +49,25 @@ pub(crate) fn remember() -> std::io::Result<()> {
             own.push(thread);
         }
     }
-    let _ = OWN.set(own);
+    OWN.store(Box::into_raw(Box::new(own)), Ordering::Release);
     Ok(())
+}
+
+/// Lets every thread count as one of them, in a child after `fork` that has no other yet, or no more.
+pub(crate) fn all_are_own(all: bool) {
+    ALL.store(all, Ordering::SeqCst);
 }
 
 /// Whether the calling thread is one of them.
 pub(crate) fn is_own() -> bool {
+    if ALL.load(Ordering::Relaxed) {
+        return true;
+    }
     let whose = match WHOSE.get() {
         Whose::Unknown => {
-            let own = OWN.get().is_none_or(|own| own.contains(&number()));
+            let own = self::own().is_none_or(|own| own.contains(&number()));
             let whose = if own { Whose::Own } else { Whose::Programs };
-            if OWN.get().is_some() {
+            if self::own().is_some() {
                 WHOSE.set(whose);
             }
             whose

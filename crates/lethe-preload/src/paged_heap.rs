@@ -1,9 +1,10 @@
 //! The program's heap: dlmalloc over pages of the region. Its own book-keeping lies among the blocks, paged as they are.
 
+use crate::heap_lock::{HeapLock, KeptAtFork};
 use crate::region_pages::{PAGE, pages};
 use dlmalloc::{Allocator, Dlmalloc};
+use std::ops::DerefMut;
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Whole pages of the region.
 struct Paged;
@@ -40,9 +41,14 @@ unsafe impl Allocator for Paged {
     }
 }
 
-static HEAP: Mutex<Dlmalloc<Paged>> = Mutex::new(Dlmalloc::new_with_allocator(Paged));
+static HEAP: HeapLock<Paged> = HeapLock::new(Paged);
 
 /// The heap. Whoever holds it may wait for faults, and faults never wait for it.
-pub(crate) fn heap() -> MutexGuard<'static, Dlmalloc<impl Allocator>> {
-    HEAP.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn heap() -> impl DerefMut<Target = Dlmalloc<impl Allocator>> {
+    HEAP.lock()
+}
+
+/// Its lock, for `fork`.
+pub(crate) fn lock() -> &'static impl KeptAtFork {
+    &HEAP
 }

@@ -197,6 +197,11 @@ impl<A: Allocator> Heap<A> {
     }
 }
 
+/// Whether nobody has the heap: a signal's handler may run in the midst of an allocation.
+pub(crate) fn is_free() -> bool {
+    FIRST.now().is_some()
+}
+
 /// Whether the calling thread must not wait for threads of the program.
 fn must_not_wait() -> bool {
     // In this order: on an errand the pager's lock is held, and a thread's own variables may be paged.

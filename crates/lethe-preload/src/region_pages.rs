@@ -3,6 +3,7 @@
 use lethe_pager::addresses::MappingError;
 use lethe_pager::region::Region;
 use lethe_pager::runs::Runs;
+use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +14,18 @@ pub(crate) const PAGE: usize = 4096;
 
 /// The region with the runs that are free in it.
 pub(crate) struct RegionPages {
-    region: Region,
+    region: UnsafeCell<Region>,
     base: usize,
     len: usize,
     untrusted: String,
     free: Mutex<Runs>,
     told: AtomicBool,
 }
+
+// SAFETY: the region is shared as any is; it is changed only in a child after `fork`, by its only thread.
+unsafe impl Sync for RegionPages {}
+// SAFETY: as above.
+unsafe impl Send for RegionPages {}
 
 static PAGES: OnceLock<RegionPages> = OnceLock::new();
 
@@ -43,6 +49,7 @@ pub(crate) fn begin(region: Region, untrusted: String) -> Result<(), MappingErro
     // SAFETY: nobody has touched it yet.
     unsafe { region.release_own(base..base + len)? };
     let free = Mutex::new(Runs::of(base..base + len));
+    let region = UnsafeCell::new(region);
     let _ = PAGES.set(RegionPages { region, base, len, untrusted, free, told: AtomicBool::new(false) });
     Ok(())
 }
@@ -60,7 +67,18 @@ pub(crate) fn round_up(bytes: usize) -> Option<usize> {
 impl RegionPages {
     /// The region.
     pub(crate) fn region(&self) -> &Region {
-        &self.region
+        // SAFETY: it is changed in `region_in_child` only, while nobody has it.
+        unsafe { &*self.region.get() }
+    }
+
+    /// The region, to be made this process's.
+    ///
+    /// # Safety
+    /// A child after `fork` with one thread, which has no other reference to it.
+    #[expect(clippy::mut_from_ref, reason = "it lies in an UnsafeCell, and the caller promises to be alone")]
+    pub(crate) unsafe fn region_in_child(&self) -> &mut Region {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.region.get() }
     }
 
     /// Whether the address lies in the region.
@@ -79,7 +97,7 @@ impl RegionPages {
         let at = self.free().take(bytes);
         if let Some(at) = at {
             // SAFETY: the addresses are free: nobody uses them.
-            if unsafe { self.region.bind_own(at..at + bytes) } {
+            if unsafe { self.region().bind_own(at..at + bytes) } {
                 return at as *mut u8;
             }
             self.free().insert(at..at + bytes);
@@ -91,7 +109,7 @@ impl RegionPages {
     /// Gives a run of whole pages back. What they held is gone; whoever gets them next finds zeros.
     pub(crate) fn give_back(&self, run: Range<usize>) -> bool {
         // SAFETY: the allocator gives back what it was given.
-        let released = unsafe { self.region.release_own(run.clone()) };
+        let released = unsafe { self.region().release_own(run.clone()) };
         if released.is_ok() {
             self.free().insert(run);
         }

@@ -10,7 +10,7 @@ use lethe_pager::fault::counters::Counters;
 use lethe_pager::region::Region;
 use libc::c_int;
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Faults between two looks.
@@ -27,6 +27,12 @@ struct Board {
     unpaged_bytes: AtomicU64,
     /// Programs that were started.
     children: AtomicU64,
+    /// Children by `fork`, which are paged too, and their children.
+    forks: AtomicU64,
+    /// The faults of those that have ended.
+    faults_of_forks: AtomicU64,
+    /// Their evictions.
+    evictions_of_forks: AtomicU64,
     /// The name of the first of them, or of the program that this one made way for: as much of it as there is room for.
     name: [AtomicU64; NAME_WORDS],
 }
@@ -42,6 +48,10 @@ const MADE_WAY: u64 = b'x' as u64;
 /// Where to.
 static BOARD: OnceLock<&'static Board> = OnceLock::new();
 static WRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// The number of this process, if it is a child by `fork`, and its faults and evictions that were added up.
+static FORKED: AtomicU32 = AtomicU32::new(0);
+static ADDED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// What does not change as long as the program runs.
 static FIXED: OnceLock<Fixed> = OnceLock::new();
@@ -94,6 +104,27 @@ impl Window {
                 note(*counters);
             }
         }))
+    }
+}
+
+/// This process is a child by `fork` from now on, and its figures are told apart from the program's.
+pub(crate) fn is_forked() {
+    FORKED.store(std::process::id(), Ordering::Relaxed);
+    ADDED.iter().for_each(|added| added.store(0, Ordering::Relaxed));
+    if let Some(board) = BOARD.get() {
+        board.forks.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Adds up what a child by `fork` has counted, when it ends or runs another program.
+fn add_fork() {
+    let is_due = FORKED.load(Ordering::Relaxed) == std::process::id();
+    let (Some(board), Some(pages)) = (BOARD.get(), pages().filter(|_| is_due)) else { return };
+    let Counters { faults, evictions, .. } = pages.region().counters();
+    for (at, (place, now)) in
+        [(&board.faults_of_forks, faults), (&board.evictions_of_forks, evictions)].into_iter().enumerate()
+    {
+        place.fetch_add(now - ADDED[at].swap(now, Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
@@ -208,6 +239,7 @@ pub(crate) enum Told {
 /// A program is about to run another file: the one that is paged, or a child of it before its own program runs.
 pub(crate) fn makes_way(file: &CStr) -> Told {
     let Some(pages) = pages().filter(|_| is_program()) else {
+        add_fork();
         started(file);
         return Told::Child;
     };
@@ -265,6 +297,7 @@ pub(crate) extern "C" fn at_the_end() {
     if let Some(pages) = pages().filter(|_| is_due) {
         finish(pages.region().counters());
     }
+    add_fork();
 }
 
 /// A program that leaves without ending properly is counted too.

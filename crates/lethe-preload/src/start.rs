@@ -4,7 +4,7 @@ use crate::after_fault::after_fault;
 use crate::region_pages::pages;
 use crate::report::Window;
 use crate::say::say;
-use crate::{inherited, meters, own_threads, region_pages, report, robust, static_data};
+use crate::{fork, inherited, meters, own_threads, region_pages, report, robust, static_data};
 use lethe_pager::fault::policy::Policy;
 use lethe_pager::options::{HandlerProcessor, Options};
 use lethe_pager::region::Region;
@@ -25,6 +25,7 @@ static START: extern "C" fn() = start;
 
 extern "C" fn start() {
     let Ok(text) = std::env::var(VARIABLE) else { return };
+    fork::register();
     // Programs that this one starts are not paged.
     // SAFETY: the program's main has not begun; there is one thread.
     unsafe {

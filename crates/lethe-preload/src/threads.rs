@@ -24,7 +24,7 @@ unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     start(c"pthread_create", libc::EAGAIN, |create: Create| {
-        let Some(pages) = pages() else {
+        let Some(pages) = crate::mappings::programs() else {
             // SAFETY: the caller's own call, as it stands.
             return unsafe { create(thread, attributes, begin, argument) };
         };

@@ -16,9 +16,11 @@
 
 pub mod counters;
 pub mod error;
+#[cfg(feature = "linux")]
+pub(crate) mod fork;
 pub mod frames;
 pub mod path;
 pub mod policy;
 
-mod poll_now;
+pub(crate) mod poll_now;
 mod resident;

@@ -37,13 +37,15 @@ pub enum Served {
 
 /// A scheme, and which of its pages are resident.
 pub struct FaultPath<O> {
-    oram: O,
-    resident: Resident,
-    counters: Counters,
+    pub(super) oram: O,
+    pub(super) resident: Resident,
+    pub(super) counters: Counters,
+    /// Pages that the scheme was given so far.
+    pub(super) writes: u64,
     failed: bool,
 }
 
-type Outcome<T, O, F> = Result<T, FaultError<<O as Oram>::Error, F>>;
+pub(super) type Outcome<T, O, F> = Result<T, FaultError<<O as Oram>::Error, F>>;
 
 impl<O: Oram> FaultPath<O> {
     /// Faults over a scheme whose blocks are the pages, `resident` of which may be resident.
@@ -55,7 +57,7 @@ impl<O: Oram> FaultPath<O> {
             return Err(FaultPathError::MaxBatch);
         }
         let resident = Resident::new(oram.capacity(), resident, policy)?;
-        Ok(FaultPath { oram, resident, counters: Counters::default(), failed: false })
+        Ok(FaultPath { oram, resident, counters: Counters::default(), writes: 0, failed: false })
     }
 
     /// The scheme.
@@ -158,7 +160,7 @@ impl<O: Oram> FaultPath<O> {
         })
     }
 
-    fn unless_failed<T, F: Error>(
+    pub(super) fn unless_failed<T, F: Error>(
         &mut self,
         act: impl FnOnce(&mut Self) -> Outcome<T, O, F>,
     ) -> Outcome<T, O, F> {
@@ -178,8 +180,7 @@ impl<O: Oram> FaultPath<O> {
         let (frame, victim) = self.make_room(frames)?;
         let taken = frames.now();
         if let Some(victim) = victim {
-            self.counters.evictions += 1;
-            self.access(Access::Write(BlockId(victim), frames.bytes(frame)))?;
+            self.evict(victim, frames.bytes(frame))?;
             frames.renew(frame);
         }
         let written = frames.now();
@@ -234,8 +235,21 @@ impl<O: Oram> FaultPath<O> {
         Ok((frame, victim))
     }
 
+    fn evict<F: Error>(&mut self, victim: u64, page: &[u8]) -> Outcome<(), O, F> {
+        self.counters.evictions += 1;
+        self.write(victim, page)
+    }
+
+    /// Gives a page to the scheme.
+    pub(super) fn write<F: Error>(&mut self, page: u64, from: &[u8]) -> Outcome<(), O, F> {
+        self.access(Access::Write(BlockId(page), from))?;
+        self.writes += 1;
+        self.resident.is_stored(page);
+        Ok(())
+    }
+
     /// Brings the number of resident pages nearer to what was asked for, if one of them can be taken out.
-    fn evict_one_more<F: Frames>(&mut self, frames: &mut F) -> Outcome<(), O, F::Error> {
+    pub(super) fn evict_one_more<F: Frames>(&mut self, frames: &mut F) -> Outcome<(), O, F::Error> {
         let (frame, victim) = match self.resident.take_oldest_unmapped() {
             Some((victim, frame)) => (frame, Some(victim)),
             None => {
@@ -248,8 +262,7 @@ impl<O: Oram> FaultPath<O> {
             }
         };
         if let Some(victim) = victim {
-            self.counters.evictions += 1;
-            self.access(Access::Write(BlockId(victim), frames.bytes(frame)))?;
+            self.evict(victim, frames.bytes(frame))?;
             frames.release(frame);
         }
         self.resident.is_spare(frame);
@@ -284,7 +297,7 @@ impl<O: Oram> FaultPath<O> {
         Ok(None)
     }
 
-    fn access<F: Error>(&mut self, access: Access<'_>) -> Outcome<(), O, F> {
+    pub(super) fn access<F: Error>(&mut self, access: Access<'_>) -> Outcome<(), O, F> {
         while self.oram.must_idle() {
             self.idle_step()?;
         }

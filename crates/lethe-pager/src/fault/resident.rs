@@ -23,10 +23,12 @@ const MAPPED: u8 = 1;
 const UNMAPPED: u8 = 2;
 const DISCARDED: u8 = 0b100;
 const HELD: u8 = 0b1000;
+const STORED: u8 = 0b1_0000;
 
 /// One byte a page, and two queues. Nothing grows after construction, but while more pages are resident than should be.
 pub(super) struct Resident {
-    /// The place of each page, and whether its contents were given up while it was absent.
+    /// The place of each page, whether its contents were given up while it was absent, whether it holds anything, and
+    /// whether the scheme was ever given it.
     pages: Box<[u8]>,
     /// The pages in sight, the oldest first.
     mapped: VecDeque<u32>,
@@ -64,6 +66,13 @@ impl Resident {
             most_unmapped: unmapped,
             spare: (0..frames(policy)).rev().collect(),
         })
+    }
+
+    /// The same of no pages.
+    pub(super) fn none(&self) -> Self {
+        let Resident { most_mapped, most_unmapped, .. } = *self;
+        let (mapped, unmapped) = (VecDeque::new(), VecDeque::new());
+        Resident { pages: Box::default(), mapped, unmapped, most_mapped, most_unmapped, spare: Vec::new() }
     }
 
     pub(super) fn pages(&self) -> u64 {
@@ -192,6 +201,32 @@ impl Resident {
         let ends = *state & HELD != 0;
         *state &= !HELD;
         ends
+    }
+
+    /// The scheme was given the page.
+    pub(super) fn is_stored(&mut self, page: u64) {
+        self.pages[page as usize] |= STORED;
+    }
+
+    /// The absent pages whose contents only the scheme has. All others hold zeros, or are resident.
+    pub(super) fn stored(&self) -> Vec<u32> {
+        let only_there = |state: u8| state & (PLACE | DISCARDED | STORED) == STORED;
+        (0..).zip(&self.pages).filter(|(_, state)| only_there(**state)).map(|(page, _)| page).collect()
+    }
+
+    /// Another scheme has taken the place of the one that was, and was given these pages.
+    pub(super) fn only_stored(&mut self, stored: &[u32]) {
+        self.pages.iter_mut().for_each(|state| *state &= !STORED);
+        stored.iter().for_each(|page| self.is_stored(u64::from(*page)));
+    }
+
+    /// Makes room for more pages in sight than there should be: as long as they are no more, nothing is allocated.
+    pub(super) fn reserve(&mut self, more: usize) {
+        self.mapped.reserve(more);
+    }
+
+    pub(super) fn has_spare(&self) -> bool {
+        !self.spare.is_empty()
     }
 
     /// Bytes on the trusted side.

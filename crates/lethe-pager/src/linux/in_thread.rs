@@ -91,6 +91,15 @@ impl InThread {
         Ok(InThread { place })
     }
 
+    /// In a child after `fork`: what the region was registered with is the other process's, and lies still.
+    pub(crate) fn forget_in_child(self) {
+        self.place.end.store(0, Ordering::SeqCst);
+        self.place.target.store(ptr::null_mut(), Ordering::SeqCst);
+        // Other threads' handlers are not here.
+        LOOKING.store(0, Ordering::SeqCst);
+        std::mem::forget(self);
+    }
+
     /// Whether faults still come to our handler.
     pub(crate) fn is_installed() -> bool {
         current().sa_sigaction == ours()
@@ -184,7 +193,7 @@ fn find(address: usize) -> Option<&'static Target> {
 }
 
 fn serve(target: &Target, address: usize) -> Served {
-    if target.paging.serve(address).is_err() {
+    if target.paging.serve_own(address).is_err() {
         return Served::Never;
     }
     if let Some(idle) = &target.idle

@@ -11,6 +11,8 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 /// Held, and somebody sleeps until it is free.
 const AWAITED: u32 = 2;
+/// Held beyond the call that took it, by a thread that is about to fork.
+const KEPT: u32 = 3;
 
 /// Looks before a waiter sleeps: as long as a fault lasts, about.
 const LOOKS: u32 = 200;
@@ -32,12 +34,55 @@ impl<T> Lock<T> {
 
     /// Acts alone, before all off-line work. The caller cannot be interrupted by code that wants the lock too.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
-        self.faults.fetch_add(1, Ordering::Relaxed);
-        self.take();
-        self.faults.fetch_sub(1, Ordering::Relaxed);
+        self.take(false);
         let _held = Held(&self.state);
         // SAFETY: the lock is held until `_held` is dropped.
         act(unsafe { &mut *self.value.get() })
+    }
+
+    /// As [`with`](Self::with), unless the lock is kept.
+    pub(crate) fn with_unless_kept<R>(&self, act: impl FnOnce(&mut T) -> R) -> Option<R> {
+        if !self.take(true) {
+            return None;
+        }
+        let _held = Held(&self.state);
+        // SAFETY: as in `with`.
+        Some(act(unsafe { &mut *self.value.get() }))
+    }
+
+    /// As [`with`](Self::with), and keeps the lock: whoever wants it waits until [`give_up`](Self::give_up).
+    pub(crate) fn with_and_keep<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
+        self.take(false);
+        let held = Held(&self.state);
+        // SAFETY: as in `with`.
+        let outcome = act(unsafe { &mut *self.value.get() });
+        std::mem::forget(held);
+        if self.state.swap(KEPT, Ordering::Release) == AWAITED {
+            // Who must not wait until it is given up looks again.
+            self.wake(u32::MAX);
+        }
+        outcome
+    }
+
+    /// What is in a lock that is kept.
+    ///
+    /// # Safety
+    /// Nobody else is in it: the thread that keeps the lock waits, or is the caller.
+    #[expect(clippy::mut_from_ref, reason = "it lies in an UnsafeCell, and the caller promises to be alone")]
+    pub(crate) unsafe fn kept(&self) -> &mut T {
+        // SAFETY: the caller promises it.
+        unsafe { &mut *self.value.get() }
+    }
+
+    /// Whether it is kept now.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == KEPT
+    }
+
+    /// Gives up a lock that was kept.
+    pub(crate) fn give_up(&self) {
+        self.state.store(FREE, Ordering::Release);
+        self.wake(u32::MAX);
     }
 
     /// Acts alone if nobody else does or wants to.
@@ -51,17 +96,49 @@ impl<T> Lock<T> {
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
-    fn take(&self) {
+    /// Whether it was taken: always, or unless it is kept.
+    fn take(&self, unless_kept: bool) -> bool {
+        self.faults.fetch_add(1, Ordering::Relaxed);
+        let taken = self.look() || self.sleep(unless_kept);
+        self.faults.fetch_sub(1, Ordering::Relaxed);
+        taken
+    }
+
+    fn look(&self) -> bool {
         for _ in 0..LOOKS {
             if self.state.compare_exchange_weak(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                return;
+                return true;
+            }
+            if self.is_kept() {
+                return false;
             }
             spin_loop();
         }
-        while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
-            // Woken, interrupted, or changed before we slept: look again in any case.
-            let _ = futex::wait(&self.state, futex::Flags::PRIVATE, AWAITED, None);
+        false
+    }
+
+    fn sleep(&self, unless_kept: bool) -> bool {
+        loop {
+            let now = self.state.load(Ordering::Relaxed);
+            match now {
+                KEPT if unless_kept => return false,
+                // Others may sleep as well.
+                FREE | HELD => {
+                    let order = if now == FREE { Ordering::Acquire } else { Ordering::Relaxed };
+                    let changed = self.state.compare_exchange(now, AWAITED, order, Ordering::Relaxed).is_ok();
+                    if changed && now == FREE {
+                        return true;
+                    }
+                }
+                // Woken, interrupted, or changed before we slept: look again in any case.
+                _ => drop(futex::wait(&self.state, futex::Flags::PRIVATE, now, None)),
+            }
         }
+    }
+
+    fn wake(&self, most: u32) {
+        // The futex is there as long as we borrow it: waking cannot fail.
+        let _ = futex::wake(&self.state, futex::Flags::PRIVATE, most);
     }
 }
 

@@ -1,9 +1,12 @@
 //! What the pager asks of Linux.
 
 pub(crate) mod beside;
+#[cfg(target_env = "gnu")]
+pub(crate) mod birth;
 pub(crate) mod descriptors;
 mod doorbell;
 pub(crate) mod follow;
+pub(crate) mod forked;
 pub(crate) mod handler_thread;
 pub(crate) mod idle_thread;
 pub(crate) mod in_thread;
@@ -12,8 +15,11 @@ pub(crate) mod mappings;
 pub(crate) mod moves;
 #[cfg(target_env = "gnu")]
 pub(crate) mod own_stack;
+pub(crate) mod own_thread;
 pub(crate) mod pages;
 pub(crate) mod paging;
 pub(crate) mod shootdown;
 pub(crate) mod signals;
+#[cfg(target_env = "gnu")]
+pub(crate) mod transfer;
 pub(crate) mod userfaultfd;

@@ -55,6 +55,13 @@ impl OwnStack {
         begin..begin + self.memory.second_bytes()
     }
 
+    /// One that children after `fork` have too.
+    pub(crate) fn inherited() -> Result<Self, Errno> {
+        let stack = OwnStack::new()?;
+        stack.memory.let_children_have_it()?;
+        Ok(stack)
+    }
+
     /// Does something there. The caller blocks all signals; `act` borrows nothing that is on the caller's stack.
     pub(crate) fn run<R, A: FnOnce() -> R>(&self, act: A) -> R {
         // A panic there is passed on when the stack is free again.

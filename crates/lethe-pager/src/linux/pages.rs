@@ -19,6 +19,7 @@ use crate::private::PrivateMapping;
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -126,6 +127,20 @@ impl Pages {
             // Whoever waited where nothing is mapped any more need not be woken.
             let _ = self.uffd.wake(address & !(PAGE_BYTES - 1), PAGE_BYTES);
         }
+    }
+
+    /// Lets everybody go on who waits at one of these addresses.
+    pub(crate) fn wake_all(&self, addresses: Range<usize>) {
+        let first = addresses.start & !(PAGE_BYTES - 1);
+        let _ = self.uffd.wake(first, addresses.end.next_multiple_of(PAGE_BYTES) - first);
+    }
+
+    /// Acts without waking anybody.
+    pub(super) fn without_waking<R>(&mut self, act: impl FnOnce(&mut Self) -> R) -> R {
+        let wake = std::mem::replace(&mut self.wake, false);
+        let outcome = act(self);
+        self.wake = wake;
+        outcome
     }
 
     fn frame(&self, frame: usize) -> *mut u8 {

@@ -9,6 +9,7 @@ use crate::after_fault::AfterFault;
 use crate::extents::IfFull;
 use crate::failure::{Failure, OnFailure, PagingError, Verdict, abort, end, say};
 use crate::fault::counters::Counters;
+use crate::fault::fork::{Books, Stored};
 use crate::fault::path::{FaultPath, Served};
 use crate::options::{Options, PAGE_BYTES};
 use lethe_core::oram::Oram;
@@ -16,7 +17,7 @@ use lethe_seal::pages::PageError;
 use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// A fault path over whatever scheme.
 pub(crate) trait Faults: Send {
@@ -28,6 +29,13 @@ pub(crate) trait Faults: Send {
     fn trusted_bytes(&self) -> usize;
     fn is_mapped(&self, page: u64) -> bool;
     fn wipe(&mut self, pages: &mut Pages);
+    fn begin_fork(&mut self, pages: &mut Pages) -> Result<Stored, PagingError>;
+    fn read_stored(&mut self, page: Option<u32>, into: &mut [u8]) -> Result<(), PagingError>;
+    fn fault_between(&mut self, page: u64, pages: &mut Pages) -> Result<(), PagingError>;
+    fn fill(&mut self, page: u64, from: &[u8]) -> Result<(), PagingError>;
+    fn mapped(&self) -> Vec<u64>;
+    fn hand_over(&mut self) -> Books;
+    fn take_over(&mut self, books: Books, stored: &[u32]);
 }
 
 impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
@@ -62,11 +70,43 @@ impl<O: Oram<Error = PageError> + Send> Faults for FaultPath<O> {
     fn wipe(&mut self, pages: &mut Pages) {
         FaultPath::wipe(self, pages);
     }
+
+    fn begin_fork(&mut self, pages: &mut Pages) -> Result<Stored, PagingError> {
+        FaultPath::begin_fork(self, pages)
+    }
+
+    fn read_stored(&mut self, page: Option<u32>, into: &mut [u8]) -> Result<(), PagingError> {
+        FaultPath::read_stored(self, page, into)
+    }
+
+    fn fault_between(&mut self, page: u64, pages: &mut Pages) -> Result<(), PagingError> {
+        FaultPath::fault_between(self, page, pages)
+    }
+
+    fn fill(&mut self, page: u64, from: &[u8]) -> Result<(), PagingError> {
+        FaultPath::fill(self, page, from)
+    }
+
+    fn mapped(&self) -> Vec<u64> {
+        FaultPath::mapped(self).collect()
+    }
+
+    fn hand_over(&mut self) -> Books {
+        let none = self.no_books();
+        self.exchange(none)
+    }
+
+    fn take_over(&mut self, books: Books, stored: &[u32]) {
+        self.exchange(books);
+        self.only_stored(stored);
+    }
 }
 
 pub(crate) struct Inner {
     pub(crate) faults: Box<dyn Faults>,
     pub(crate) pages: Pages,
+    /// Faults of the thread that forks, since it has kept the lock.
+    pub(super) between: usize,
     /// Off-line work failed with this: whoever touches an absent page next is told.
     failed_idle: Option<PagingError>,
     /// Pages that came in the clear, because none was free.
@@ -122,9 +162,19 @@ struct Overdrawn;
 const SPILT: &str = "a stack has grown beyond the paged memory, and lies in the clear from there on; it needs more \
                      untrusted memory";
 
+/// What became of a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Service {
+    Done,
+    /// Another thread forks. The fault is to be waited for by a wake-up, and comes again.
+    PutOff,
+}
+
 /// A region, as its faults see it.
 pub(crate) struct Paging {
-    inner: Lock<Inner>,
+    pub(super) inner: Lock<Inner>,
+    /// The thread that keeps the lock while it forks; 0 if none does.
+    pub(super) keeper: AtomicU32,
     #[cfg(target_env = "gnu")]
     stack: OwnStack,
     /// The region's own addresses.
@@ -149,9 +199,10 @@ impl Paging {
     ) -> Result<Self, Errno> {
         let owes = AtomicBool::new(faults.owed() > 0);
         let spilt = Arc::new(AtomicU64::new(0));
-        let inner = Inner { faults, pages, failed_idle: None, spilt: Arc::clone(&spilt) };
+        let inner = Inner { faults, pages, between: 0, failed_idle: None, spilt: Arc::clone(&spilt) };
         Ok(Paging {
             inner: Lock::new(inner),
+            keeper: AtomicU32::new(0),
             #[cfg(target_env = "gnu")]
             stack: OwnStack::new()?,
             own,
@@ -165,28 +216,52 @@ impl Paging {
         })
     }
 
-    /// Serves the fault at an address of the region. Does not return if it cannot be served, but for the verdict that
-    /// the thread is to be parked. Called with all signals blocked.
-    pub(crate) fn serve(&self, address: usize) -> Result<(), Verdict> {
+    /// Serves the fault of a thread at an address of the region. Does not return if it cannot be served, but for the
+    /// verdict that the thread is to be parked. Called with all signals blocked, and not by the thread itself.
+    pub(crate) fn serve(&self, address: usize, thread: u32) -> Result<Service, Verdict> {
+        if self.keeper.load(Ordering::Acquire) == thread {
+            return self.serve_keeper(address);
+        }
         self.bustle.fetch_add(1, Ordering::Relaxed);
-        let served = self.inner.with(|inner| {
-            let served = match inner.page_at(address) {
-                Some(page) => inner.fault(page).map_err(|error| Failure { page, error }),
-                None => self.missed(inner, address),
-            };
-            if let Ok(Served::BroughtIn) = &served {
-                self.tell(inner);
-            }
-            self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
-            self.bustle.fetch_add(1, Ordering::Relaxed);
-            served
-        });
-        served.map(|_| ()).map_err(|failure| self.failed(failure))
+        let served = self.inner.with_unless_kept(|inner| self.serve_alone(inner, address));
+        self.outcome(served)
+    }
+
+    /// The same, by the thread itself.
+    pub(crate) fn serve_own(&self, address: usize) -> Result<Service, Verdict> {
+        let keeper = self.keeper.load(Ordering::Acquire);
+        if keeper != 0 && keeper == this_thread() {
+            return self.serve_keeper(address);
+        }
+        self.bustle.fetch_add(1, Ordering::Relaxed);
+        let served = self.inner.with(|inner| self.serve_alone(inner, address));
+        self.outcome(Some(served))
+    }
+
+    fn outcome(&self, served: Option<Result<Served, Failure>>) -> Result<Service, Verdict> {
+        match served {
+            Some(Ok(_)) => Ok(Service::Done),
+            Some(Err(failure)) => Err(self.failed(failure)),
+            None => Ok(Service::PutOff),
+        }
+    }
+
+    fn serve_alone(&self, inner: &mut Inner, address: usize) -> Result<Served, Failure> {
+        let served = match inner.page_at(address) {
+            Some(page) => inner.fault(page).map_err(|error| Failure { page, error }),
+            None => self.missed(inner, address),
+        };
+        if let Ok(Served::BroughtIn) = &served {
+            self.tell(inner);
+        }
+        self.owes.store(inner.faults.owed() > 0, Ordering::Relaxed);
+        self.bustle.fetch_add(1, Ordering::Relaxed);
+        served
     }
 
     /// Nothing stands there that may be touched: another thread has unmapped or protected it since. The touch is done
     /// again, and the kernel says what it comes to. But what was given back of the region's own addresses is nobody's.
-    fn missed(&self, inner: &mut Inner, address: usize) -> Result<Served, Failure> {
+    pub(super) fn missed(&self, inner: &mut Inner, address: usize) -> Result<Served, Failure> {
         if self.own.contains(&address) && inner.pages.extents.parts(address..address + 1).is_empty() {
             let page = ((address - self.own.start) / PAGE_BYTES) as u64;
             return Err(Failure { page, error: PagingError::OutOfRange { pages: self.pages } });
@@ -281,10 +356,15 @@ impl Paging {
         }
     }
 
-    fn failed(&self, failure: Failure) -> Verdict {
+    pub(crate) fn failed(&self, failure: Failure) -> Verdict {
         match self.on_failure.decide(&failure) {
             Verdict::Abort => abort(&failure),
             Verdict::Park => Verdict::Park,
         }
     }
+}
+
+/// The number of the calling thread, by which the kernel names it.
+pub(super) fn this_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
 }

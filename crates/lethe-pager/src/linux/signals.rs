@@ -11,11 +11,23 @@ pub(crate) struct Blocked {
 
 impl Blocked {
     pub(crate) fn all() -> Self {
+        Self::all_but(&[])
+    }
+
+    /// All but those that a fault of the thread's own causes: one that is blocked ends the process.
+    pub(crate) fn all_but_faults() -> Self {
+        Self::all_but(&[libc::SIGBUS, libc::SIGSEGV, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP])
+    }
+
+    fn all_but(open: &[libc::c_int]) -> Self {
         let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: `sigfillset` fills the set; `pthread_sigmask` reads it, fills the other, and cannot fail with these
+        // SAFETY: `sigfillset` fills the set, from which signals may be taken; `pthread_sigmask` reads it, fills the other, and cannot fail with these
         // arguments.
         let before = unsafe {
             libc::sigfillset(all.as_mut_ptr());
+            for signal in open {
+                libc::sigdelset(all.as_mut_ptr(), *signal);
+            }
             libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
             before.assume_init()
         };

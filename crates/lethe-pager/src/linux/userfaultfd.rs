@@ -2,7 +2,8 @@
 //! and makes the ioctl.
 #![allow(unsafe_code, reason = "ioctls that move memory; each block says why it is sound")]
 
-use rustix::fd::{FromRawFd, OwnedFd};
+use super::descriptors::OwnDescriptor;
+use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::ioctl::{Updater, ioctl, opcode};
@@ -144,7 +145,7 @@ fn failed(call: &'static str) -> impl Fn(Errno) -> UserfaultfdError {
 /// An open descriptor that has shaken hands.
 #[derive(Debug)]
 pub(crate) struct Userfaultfd {
-    fd: OwnedFd,
+    fd: OwnDescriptor,
     moves: bool,
     protects: bool,
 }
@@ -173,7 +174,13 @@ impl Userfaultfd {
         };
         let fd = open(delivery)?;
         shake_hands(&fd, wanted)?;
+        let fd = OwnDescriptor::new(fd).map_err(failed("fstat"))?;
         Ok(Userfaultfd { fd, moves, protects: wanted & FEATURE_PAGEFAULT_FLAG_WP != 0 })
+    }
+
+    /// In a child after `fork`: it is of the parent's memory.
+    pub(crate) fn close(&self) {
+        self.fd.close();
     }
 
     /// Whether pages are moved; otherwise they can be protected.
@@ -265,6 +272,12 @@ impl Userfaultfd {
     unsafe fn ioctl<const OPCODE: rustix::ioctl::Opcode, T>(&self, argument: &mut T) -> Result<(), Errno> {
         // SAFETY: the caller promises it.
         unsafe { ioctl(&self.fd, Updater::<OPCODE, T>::new(argument)) }
+    }
+}
+
+impl AsFd for Userfaultfd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 

@@ -21,6 +21,7 @@ use rustix::thread::{CpuSet, futex};
 use rustix::time::Timespec;
 use std::cell::{Cell, RefCell};
 use std::hint::spin_loop;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
@@ -53,8 +54,10 @@ const LOOKS_BEFORE_DOUBT: u32 = 1 << 16;
 
 /// The process, as the program sees it.
 pub(crate) struct SecondProcess {
-    ring: Ring,
+    ring: ManuallyDrop<Ring>,
     process: libc::pid_t,
+    /// Who has started it.
+    program: libc::pid_t,
     ended: Cell<bool>,
     looks: Cell<u32>,
     scratch: RefCell<Scratch>,
@@ -86,8 +89,9 @@ impl SecondProcess {
             }
             process if process > 0 => {
                 let second = SecondProcess {
-                    ring,
+                    ring: ManuallyDrop::new(ring),
                     process: process as libc::pid_t,
+                    program,
                     ended: Cell::new(false),
                     looks: Cell::new(0),
                     scratch: RefCell::new(Scratch::new()),
@@ -183,6 +187,11 @@ impl<M: SharedMemory> Beside<M> for SecondProcess {
 
 impl Drop for SecondProcess {
     fn drop(&mut self) {
+        // SAFETY: the call takes nothing.
+        if unsafe { libc::getpid() } != self.program {
+            // A child after `fork` has no part in it, nor the memory.
+            return;
+        }
         self.ring.stop().store(1, Ordering::SeqCst);
         self.ring.asleep().store(AWAKE, Ordering::SeqCst);
         let _ = futex::wake(self.ring.asleep(), futex::Flags::empty(), 1);
@@ -190,6 +199,8 @@ impl Drop for SecondProcess {
             // SAFETY: as in `has_ended`. It ends at its next look.
             unsafe { libc::waitpid(self.process, std::ptr::null_mut(), libc::__WALL) };
         }
+        // SAFETY: it is not used again.
+        unsafe { ManuallyDrop::drop(&mut self.ring) };
     }
 }
 

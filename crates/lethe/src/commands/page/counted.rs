@@ -37,6 +37,12 @@ pub(super) struct Counted {
     pub(super) unpaged_bytes: u64,
     /// Programs that it started.
     pub(super) children: u64,
+    /// Children by `fork`, which were paged too, and theirs.
+    pub(super) forks: u64,
+    /// Faults of those that have ended.
+    pub(super) faults_of_forks: u64,
+    /// Their evictions.
+    pub(super) evictions_of_forks: u64,
     /// The first of them, or the one that it made way for.
     pub(super) name: String,
 }
@@ -87,7 +93,7 @@ impl Left {
 
 /// The bytes of the board that the preloaded library lays out: a state, the figures, a name.
 pub(super) const BOARD_BYTES: usize = 8 * (1 + FIGURES) + NAME_BYTES;
-const FIGURES: usize = 18;
+const FIGURES: usize = 21;
 const NAME_BYTES: usize = 64;
 
 impl Counted {
@@ -112,6 +118,9 @@ impl Counted {
             paged_bytes: next(),
             unpaged_bytes: next(),
             children: next(),
+            forks: next(),
+            faults_of_forks: next(),
+            evictions_of_forks: next(),
             name: String::new(),
         }
     }

@@ -51,7 +51,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 
 /// How much of the program's memory was paged.
 fn tell_share(counted: &Counted) {
-    let Counted { paged_bytes: paged, unpaged_bytes: unpaged, children, name, .. } = counted;
+    let Counted { paged_bytes: paged, unpaged_bytes: unpaged, children, forks, name, .. } = counted;
     if *unpaged > 0 {
         complain!(
             "  paged {:.1} of {:.1} MiB: {:.1} MiB of what the program wrote to lay in the clear",
@@ -66,6 +66,14 @@ fn tell_share(counted: &Counted) {
         complain!(
             "lethe page: warning: less than half of the program's memory was paged: it gets it from elsewhere than \
              malloc and plain anonymous mappings"
+        );
+    }
+    if *forks > 0 {
+        complain!(
+            "  {forks} {} by fork, paged too: {} faults, {} evictions in those that have ended",
+            if *forks == 1 { "child" } else { "children" },
+            counted.faults_of_forks,
+            counted.evictions_of_forks
         );
     }
     if *children > 0 {

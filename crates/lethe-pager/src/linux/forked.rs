@@ -1,0 +1,234 @@
+//! Paged memory at `fork`: what is resident goes over to the child as any memory does, and each process then makes its
+//! pages its own, for the kernel moves no page that two processes share.
+#![allow(unsafe_code, reason = "advice on memory and touches of it; each block says why it is sound")]
+
+use super::pages::Pages;
+use super::paging::{Faults, Inner, Paging, Service, this_thread};
+use super::userfaultfd::{Userfaultfd, UserfaultfdError};
+use crate::access::Access;
+use crate::extents::Place;
+use crate::failure::{Failure, Verdict, end};
+use crate::fault::fork::MOST_BETWEEN;
+use crate::options::PAGE_BYTES;
+use rustix::io::Errno;
+use rustix::mm::{Advice, MlockFlags};
+use std::ops::Range;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use zeroize::Zeroize;
+
+/// The C library touches a few pages between the last handler before `fork` and the call itself.
+#[derive(Debug, thiserror::Error)]
+#[error("a thread that forks has touched more pages on its way than there is room for")]
+struct TooMany;
+
+impl Paging {
+    /// Acts alone, and then keeps everybody else from the region. The calling thread's faults are served all the same,
+    /// without an eviction.
+    pub(crate) fn keep<R>(&self, act: impl FnOnce(&mut Inner) -> R) -> R {
+        self.inner.with_and_keep(|inner| {
+            let outcome = act(inner);
+            inner.between = 0;
+            self.keeper.store(this_thread(), Ordering::Release);
+            outcome
+        })
+    }
+
+    /// Whether a thread keeps everybody else from the region.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.inner.is_kept()
+    }
+
+    /// What a kept region is made of.
+    ///
+    /// # Safety
+    /// The caller keeps it, or is in a child where nobody else is left; and touches none of its pages as long as it has
+    /// this.
+    #[expect(clippy::mut_from_ref, reason = "the caller promises to be alone")]
+    pub(crate) unsafe fn kept(&self) -> &mut Inner {
+        // SAFETY: the caller promises it.
+        unsafe { self.inner.kept() }
+    }
+
+    /// Lets everybody go on.
+    pub(crate) fn give_up(&self) {
+        self.keeper.store(0, Ordering::Release);
+        self.inner.give_up();
+    }
+
+    /// Serves a fault of the thread that forks.
+    pub(super) fn serve_keeper(&self, address: usize) -> Result<Service, Verdict> {
+        // SAFETY: the keeper waits for this fault.
+        let inner = unsafe { self.kept() };
+        let served = inner.fault_between(address, || TooMany);
+        let served = served.unwrap_or_else(|| self.missed(inner, address).map(|_| ()));
+        if let Err(failure) = served {
+            return Err(self.failed(failure));
+        }
+        // Last of all: the thread may fork at once, and what stands in this memory is then in two processes.
+        inner.pages.wake(address);
+        Ok(Service::Done)
+    }
+
+    /// Lets whoever waits at these addresses fault again.
+    pub(crate) fn wake(&self, addresses: Range<usize>) {
+        self.inner.with(|inner| inner.pages.wake_all(addresses));
+    }
+
+    /// Makes what is resident this process's alone again, after it has kept the region over a `fork`.
+    ///
+    /// # Safety
+    /// The caller keeps the region.
+    pub(crate) unsafe fn take_back(&self) {
+        // SAFETY: as the caller promises.
+        let resident = unsafe { self.kept() }.resident_places();
+        // A page that the program has given back to the system faults: nothing of ours is borrowed meanwhile.
+        resident.into_iter().for_each(own);
+        // SAFETY: as the caller promises.
+        unsafe { self.kept() }.pages.keep_from_children();
+    }
+}
+
+impl Inner {
+    fn fault_between<E: std::error::Error>(
+        &mut self,
+        address: usize,
+        too_many: impl FnOnce() -> E,
+    ) -> Option<Result<(), Failure>> {
+        let page = self.pages.extents.page_at(address)?;
+        if !self.faults.is_mapped(page) {
+            self.between += 1;
+            if self.between > MOST_BETWEEN {
+                end(&too_many());
+            }
+        }
+        let served = self.pages.without_waking(|pages| self.faults.fault_between(page, pages));
+        Some(served.map_err(|error| Failure { page, error }))
+    }
+
+    /// Where the resident pages stand that the kernel is to move.
+    pub(crate) fn resident_places(&self) -> Vec<usize> {
+        let place = |page| self.pages.extents.place_of(page);
+        let moves = |place: &Place| place.access == Access::READ_WRITE;
+        self.faults.mapped().into_iter().filter_map(place).filter(moves).map(|place| place.at).collect()
+    }
+}
+
+/// Makes a page this process's alone, if it is shared with a child or parent: a store does that, and this one changes
+/// nothing.
+pub(crate) fn own(at: usize) {
+    // SAFETY: it is a page that may be read and written, and an atomic store of what is there harms no other thread.
+    let byte = unsafe { AtomicU8::from_ptr(ptr::with_exposed_provenance_mut(at)) };
+    let mut now = byte.load(Ordering::Relaxed);
+    while let Err(other) = byte.compare_exchange(now, now, Ordering::Relaxed, Ordering::Relaxed) {
+        now = other;
+    }
+}
+
+impl Pages {
+    /// All spans that faults come from, or that pages stand in while they are on their way.
+    fn spans(&self) -> Vec<Range<usize>> {
+        let own = self.mapping.span();
+        let is_other = |span: &Range<usize>| span.start < own.start || own.end <= span.start;
+        std::iter::once(own.clone()).chain(self.extents.paged().filter(is_other)).collect()
+    }
+
+    /// Lets a child have what is resident.
+    pub(crate) fn keep_in_children(&self) -> Result<(), Errno> {
+        self.spans().into_iter().try_for_each(|span| advise(span, Advice::LinuxDoFork))
+    }
+
+    /// Keeps it from every other child.
+    pub(crate) fn keep_from_children(&self) {
+        // What the program has unmapped by a system call of its own is in no child either.
+        self.spans().into_iter().for_each(|span| {
+            let _ = advise(span, Advice::LinuxDontFork);
+        });
+    }
+
+    /// In a child whose faults nobody serves yet: whether a page has been touched that was not resident. It was taken for
+    /// zeros then.
+    pub(crate) fn has_strays(&self, faults: &dyn Faults) -> Result<bool, Errno> {
+        for span in self.extents.paged() {
+            let mut present = vec![0_u8; span.len() / PAGE_BYTES];
+            // SAFETY: the call fills a byte for each page.
+            if unsafe {
+                libc::mincore(ptr::without_provenance_mut(span.start), span.len(), present.as_mut_ptr())
+            } != 0
+            {
+                return Err(Errno::NOMEM);
+            }
+            let here = (span.start..span.end)
+                .step_by(PAGE_BYTES)
+                .zip(present)
+                .filter(|(_, present)| present & 1 == 1);
+            let mut pages = here.filter_map(|(at, _)| self.extents.page_at(at));
+            if pages.any(|page| !faults.is_mapped(page)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// In a child: has its faults come by a descriptor of its own from now on, and keeps its pages out of swap if the
+    /// parent's were.
+    pub(crate) fn adopt(&mut self, uffd: Arc<Userfaultfd>) -> Result<(), UserfaultfdError> {
+        let own = self.mapping.span();
+        uffd.register(self.mapping.first() as usize, self.mapping.first_bytes())?;
+        if uffd.moves() {
+            uffd.register(self.mapping.second() as usize, self.mapping.second_bytes() - PAGE_BYTES)?;
+        }
+        let others: Vec<_> = self.spans().into_iter().filter(|span| *span != own).collect();
+        for span in &others {
+            uffd.register(span.start, span.len())?;
+        }
+        // A thread of the parent's had it too.
+        std::mem::replace(&mut self.uffd, uffd).close();
+        if self.mapping.is_locked() {
+            self.lock_again(&others);
+        }
+        Ok(())
+    }
+
+    /// All of it or nothing: pages move between equals only.
+    fn lock_again(&self, others: &[Range<usize>]) {
+        self.mapping.lock();
+        let lock = |span: &Range<usize>| {
+            // SAFETY: locking changes no contents.
+            unsafe {
+                rustix::mm::mlock_with(
+                    ptr::without_provenance_mut(span.start),
+                    span.len(),
+                    MlockFlags::ONFAULT,
+                )
+            }
+        };
+        if !self.mapping.is_locked() || !others.iter().all(|span| lock(span).is_ok()) {
+            self.mapping.unlock();
+            for span in others {
+                // SAFETY: unlocking changes no contents.
+                let _ = unsafe { rustix::mm::munlock(ptr::without_provenance_mut(span.start), span.len()) };
+            }
+        }
+    }
+}
+
+fn advise(span: Range<usize>, advice: Advice) -> Result<(), Errno> {
+    // SAFETY: both pieces of advice lose no contents.
+    unsafe { rustix::mm::madvise(ptr::without_provenance_mut(span.start), span.len(), advice) }
+}
+
+/// Drops what is in a box and wipes its memory too: not every library wipes its keys.
+pub(crate) fn drop_and_wipe<T: ?Sized>(boxed: Box<T>) {
+    let layout = std::alloc::Layout::for_value(&*boxed);
+    let at = Box::into_raw(boxed);
+    // SAFETY: it came from a box of that layout, and nobody has it any more.
+    unsafe {
+        ptr::drop_in_place(at);
+        if layout.size() > 0 {
+            std::slice::from_raw_parts_mut(at.cast::<u8>(), layout.size()).zeroize();
+            std::alloc::dealloc(at.cast(), layout);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A thread of the pager's on a stack of the pager's: in a child after `fork` the C library hands the stacks of threads
+//! that were the parent's to new ones, with what lies in the program's memory for them. This one is never handed on.
+#![allow(unsafe_code, reason = "a thread by the C library's own call; each block says why it is sound")]
+
+use crate::options::PAGE_BYTES;
+use crate::private::PrivateMapping;
+use rustix::io::Errno;
+use std::ffi::{CStr, c_void};
+use std::mem::MaybeUninit;
+
+/// Far more than a fault needs. What is not touched takes no memory.
+const BYTES: usize = 512 << 10;
+
+/// It is joined by [`join`](Self::join), or left alone by [`forget_in_child`](Self::forget_in_child).
+pub(crate) struct OwnThread {
+    thread: libc::pthread_t,
+    /// Its second part.
+    _stack: PrivateMapping,
+}
+
+/// What the thread does.
+type Work = Box<dyn FnOnce() + Send>;
+
+impl OwnThread {
+    /// The caller blocks the signals that the thread is not to take.
+    pub(crate) fn start(name: &'static CStr, work: impl FnOnce() + Send + 'static) -> Result<Self, Errno> {
+        let stack = PrivateMapping::new(PAGE_BYTES, BYTES, PAGE_BYTES)?;
+        // The C library looks at the thread's own record there, also in a child.
+        stack.let_children_have_it()?;
+        let named: Work = Box::new(move || {
+            // SAFETY: the name ends with zero.
+            unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+            work();
+        });
+        let work = Box::into_raw(Box::new(named));
+        let mut attributes = MaybeUninit::uninit();
+        let mut thread = 0;
+        // SAFETY: the attributes are made before they are used. The stack lives as long as the thread, which takes the
+        // work. What the C library refuses is the caller's again.
+        unsafe {
+            libc::pthread_attr_init(attributes.as_mut_ptr());
+            libc::pthread_attr_setstack(attributes.as_mut_ptr(), stack.second().cast(), stack.second_bytes());
+            let refused = libc::pthread_create(&raw mut thread, attributes.as_ptr(), run, work.cast());
+            libc::pthread_attr_destroy(attributes.as_mut_ptr());
+            if refused != 0 {
+                drop(Box::from_raw(work));
+                return Err(Errno::from_raw_os_error(refused));
+            }
+        }
+        Ok(OwnThread { thread, _stack: stack })
+    }
+
+    pub(crate) fn join(self) {
+        // SAFETY: it was never joined before, and ends.
+        unsafe { libc::pthread_join(self.thread, std::ptr::null_mut()) };
+    }
+
+    /// In a child after `fork`, which has no such thread: its stack goes.
+    pub(crate) fn forget_in_child(self) {}
+}
+
+extern "C" fn run(work: *mut c_void) -> *mut c_void {
+    // SAFETY: it was made for this thread alone.
+    let work = unsafe { Box::from_raw(work.cast::<Work>()) };
+    work();
+    std::ptr::null_mut()
+}
