@@ -15,6 +15,8 @@ static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 pub(super) struct Doorbell {
     page: PrivateMapping,
     rung: AtomicBool,
+    /// Somebody waits for one answer, and takes the page out again.
+    knocked: AtomicBool,
 }
 
 /// Why the page was touched.
@@ -32,7 +34,7 @@ impl Doorbell {
         let refused = |errno| Error::System { what: "a page to be woken by", errno };
         let page = PrivateMapping::new(PAGE_BYTES, 0, PAGE_BYTES).map_err(refused)?;
         uffd.register(page.first() as usize, PAGE_BYTES)?;
-        Ok(Doorbell { page, rung: AtomicBool::new(false) })
+        Ok(Doorbell { page, rung: AtomicBool::new(false), knocked: AtomicBool::new(false) })
     }
 
     /// Returns when the thread that reads faults has answered.
@@ -41,10 +43,27 @@ impl Doorbell {
         self.touch();
     }
 
-    /// The same without an end: whoever reads faults looks around.
-    pub(super) fn touch(&self) {
+    /// The same without an end: whoever reads faults looks around. One thread at a time.
+    pub(super) fn knock(&self) {
+        self.knocked.store(true, Ordering::SeqCst);
+        self.touch();
+        self.take_out();
+    }
+
+    fn touch(&self) {
         // SAFETY: the page is mapped as long as we live, and zeros once it is there.
         black_box(unsafe { self.page.first().read_volatile() });
+    }
+
+    /// The next touch has to be told of again.
+    fn take_out(&self) {
+        // A page that is locked could not go.
+        self.page.unlock();
+        // SAFETY: the page is ours, and holds nothing.
+        let gone = unsafe {
+            rustix::mm::madvise(self.page.first().cast(), PAGE_BYTES, rustix::mm::Advice::LinuxDontNeed)
+        };
+        debug_assert_eq!(gone, Ok(()));
     }
 
     /// Whether a fault is one of this page.
@@ -61,12 +80,10 @@ impl Doorbell {
             if self.rung.load(Ordering::SeqCst) {
                 return Answer::Rung;
             }
-            // The next touch has to be told of again; a page that is locked could not go.
-            self.page.unlock();
-            // SAFETY: the page is ours, and holds nothing.
-            let gone =
-                unsafe { rustix::mm::madvise(page.cast(), PAGE_BYTES, rustix::mm::Advice::LinuxDontNeed) };
-            debug_assert_eq!(gone, Ok(()));
+            if self.knocked.swap(false, Ordering::SeqCst) {
+                return Answer::Chance;
+            }
+            self.take_out();
             // Somebody who rings in between may have met the page, or wait for it: it is put in once more.
             if !self.rung.load(Ordering::SeqCst) {
                 return Answer::Chance;

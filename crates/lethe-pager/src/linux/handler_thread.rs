@@ -53,9 +53,9 @@ impl HandlerThread {
             if own_descriptors {
                 keep_for_this_thread();
             }
-            // Whoever starts us waits for it.
+            // Whoever starts us serves faults until then.
+            heard.knock();
             let _ = tell.send(binding);
-            heard.touch();
             if !failed {
                 serve(&paging, &uffd, &heard, follower);
             }
@@ -91,7 +91,7 @@ impl Drop for HandlerThread {
     }
 }
 
-/// Serves faults on the calling thread until the other touches the doorbell. In a child after `fork` the C library may look
+/// Serves faults on the calling thread until the other knocks at the doorbell. In a child after `fork` the C library may look
 /// at memory of the program while a thread begins, and nobody else is there to bring it.
 fn serve_until_it_begins(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell) -> Result<(), Error> {
     let refused = |errno| Error::System { what: "the faults of a thread", errno };
@@ -112,7 +112,7 @@ fn serve_until_it_begins(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbel
 impl HandlerThread {
     /// Has the thread look whether another one forks.
     pub(crate) fn look(&self) {
-        self.doorbell.touch();
+        self.doorbell.knock();
     }
 
     /// In a child after `fork`, which has no such thread.
