@@ -10,19 +10,15 @@ import pytest
 from test_programs import python
 
 
-def test_fork_is_refused_and_other_children_work(page_run):
+def test_children_that_run_other_programs_work(page_run):
     script = """
 import os, subprocess
 print(subprocess.run(["echo", "child"], capture_output=True, text=True).stdout, end="")
 print(os.system("exit 3") >> 8)
-try:
-    os.fork()
-except OSError as error:
-    print(type(error).__name__)
 """
     paged = page_run(["--resident", "256"], python(), "-c", script)
-    assert paged.stdout == "child\n3\nOSError\n", paged.stderr
-    assert "fork is refused" in paged.stderr
+    assert paged.stdout == "child\n3\n", paged.stderr
+    assert "by fork" not in paged.stderr
 
 
 def test_a_full_region_is_told_with_its_limit_and_the_program_goes_on(page_run):

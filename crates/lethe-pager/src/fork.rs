@@ -294,3 +294,80 @@ impl<T> Address<T> {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheme::Scheme;
+    use lethe_seal::pages::PageCipher;
+    use std::collections::BTreeSet;
+
+    type Word = [u8; 16];
+
+    /// As it is looked for, but not as it would be found.
+    fn hidden(bytes: &[u8]) -> Word {
+        std::array::from_fn(|at| !bytes[at])
+    }
+
+    /// What of the scheme's own memory can be keys, or what was made of them: no numbers, and no addresses.
+    fn secrets(region: &Region) -> BTreeSet<Word> {
+        region.paging().with(|inner| {
+            let faults = &*inner.faults;
+            // SAFETY: as many bytes are there; those between fields are looked at as whatever they are.
+            let bytes =
+                unsafe { std::slice::from_raw_parts((&raw const *faults).cast::<u8>(), size_of_val(faults)) };
+            let is_random = |word: &&[u8]| word.iter().collect::<BTreeSet<_>>().len() >= 12;
+            bytes.windows(16).step_by(8).filter(is_random).map(hidden).collect()
+        })
+    }
+
+    /// How often something of it stands in private memory of this process, but for the region.
+    fn found(secrets: &BTreeSet<Word>, region: &Region) -> usize {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let own = region.as_ptr() as usize;
+        let mut found = 0;
+        for line in maps.lines().filter(|line| line.contains(" rw-p ") && !line.contains("[v")) {
+            let (start, rest) = line.split_once('-').unwrap();
+            let end = rest.split_once(' ').unwrap().0;
+            let [start, end] = [start, end].map(|number| usize::from_str_radix(number, 16).unwrap());
+            if start <= own && own < end {
+                continue;
+            }
+            for at in (start..end - 16).step_by(8) {
+                // SAFETY: it is mapped and may be read.
+                let word = unsafe { (at as *const Word).read_volatile() };
+                found += usize::from(word[0] != word[1] && secrets.contains(&hidden(&word)));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn nothing_of_the_parents_keys_is_in_the_child() {
+        for cipher in PageCipher::ALL {
+            for (scheme, second_process) in
+                [(Scheme::DetWoOram, false), (Scheme::Path, false), (Scheme::Eager, true)]
+            {
+                let options = Options { resident: 5, scheme, cipher, second_process, ..Options::new(40) };
+                let mut region = Region::new(options).unwrap();
+                region.as_mut_slice().fill(3);
+                let secrets = secrets(&region);
+                assert!(secrets.len() > 1 && found(&secrets, &region) > 1, "{cipher}: it is in the parent");
+                // SAFETY: the child touches this region only, and ends by a bare call.
+                match unsafe { region.fork() }.unwrap() {
+                    Forked::Child => {
+                        let clean = found(&secrets, &region) == 0;
+                        // SAFETY: ends the process.
+                        unsafe { libc::_exit(i32::from(!clean)) }
+                    }
+                    Forked::Parent(child) => {
+                        let mut status = -1;
+                        // SAFETY: the status is written.
+                        unsafe { libc::waitpid(child, &raw mut status, 0) };
+                        assert_eq!(status, 0, "{cipher} {scheme}");
+                    }
+                }
+            }
+        }
+    }
+}
