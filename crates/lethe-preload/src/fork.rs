@@ -77,7 +77,6 @@ unsafe extern "C" fn before() {
         READY.put(fork);
         // What this thread's variables are found by must be there in the child.
         own_threads::is_own();
-        private_heap::lock().keep();
     }
 }
 
@@ -85,7 +84,6 @@ unsafe extern "C" fn in_parent() {
     let Some(pages) = pages().filter(|_| is_forker()) else { return };
     // SAFETY: the calling thread has done what is undone here.
     unsafe {
-        private_heap::lock().let_go();
         let fork = READY.take().expect("it is there until now");
         BORN.put(pages.region().after_fork_in_parent(fork));
         paged_heap::lock().let_go();
@@ -102,7 +100,6 @@ unsafe extern "C" fn in_child() {
     }
     // SAFETY: this is the copy of the thread that has done what is undone here, and the only thread.
     unsafe {
-        private_heap::lock().let_go();
         own_threads::all_are_own(true);
         let fork = READY.take().expect("it is there until now");
         if let Err(why) = stand(pages().expect("it was there"), fork) {
@@ -129,6 +126,7 @@ unsafe fn stand(pages: &RegionPages, fork: Fork) -> Result<(), String> {
     };
     // SAFETY: as above; the handlers are in their order.
     unsafe { region.after_fork_in_child(fork, change) }.map_err(|error| error.to_string())?;
+    crate::region_pages::note_errands(region);
     if was_locked {
         // The heap of this library as well, as far as the limit allows it.
         let _ = region.lock_all(true, false);
@@ -162,8 +160,15 @@ unsafe extern "C" fn fork() -> pid_t {
     if !REGISTERED.load(Ordering::SeqCst) || !files::find() {
         return refuse("fork", libc::ENOSYS, "this C library is not known");
     }
-    if is_forker() || paged_heap::lock().is_mine() || private_heap::lock().is_mine() {
+    if is_forker() || paged_heap::lock().is_mine() || !private_heap::is_free() {
         return refuse("fork", libc::EAGAIN, "a signal's handler called it in the midst of an allocation");
+    }
+    if own_threads::are_others() {
+        return refuse(
+            "fork",
+            libc::ENOSYS,
+            "the program has threads, whose stacks no child may have yet. posix_spawn works",
+        );
     }
     let forking = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
     let ready = match pages.region().ready_to_fork() {

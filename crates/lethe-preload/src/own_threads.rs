@@ -35,6 +35,12 @@ pub(crate) fn count() -> std::io::Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
 }
 
+/// Whether the program has threads beside the calling one, or that cannot be said.
+pub(crate) fn are_others() -> bool {
+    let own = self::own().map_or(0, Vec::len);
+    count().map_or(true, |all| all > own + 1)
+}
+
 /// Remembers all threads but the calling one. The program has started none yet.
 ///
 /// # Errors

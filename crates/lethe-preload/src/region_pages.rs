@@ -6,7 +6,7 @@ use lethe_pager::runs::Runs;
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of a page.
@@ -30,13 +30,21 @@ unsafe impl Send for RegionPages {}
 static PAGES: OnceLock<RegionPages> = OnceLock::new();
 
 /// Where the pager's own stack is, once there is one.
-static ERRANDS: OnceLock<Range<usize>> = OnceLock::new();
+static ERRANDS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 /// Whether the calling thread is on the pager's own stack, where it may hold what faults need. Touches nothing that may be
 /// paged.
 pub(crate) fn is_on_errand() -> bool {
     let here = 0_u8;
-    ERRANDS.get().is_some_and(|errands| errands.contains(&(&raw const here as usize)))
+    let [start, end] = [0, 1].map(|at| ERRANDS[at].load(Ordering::Relaxed));
+    (start..end).contains(&(&raw const here as usize))
+}
+
+/// Notes where threads are on an errand: elsewhere in a child after `fork`.
+pub(crate) fn note_errands(region: &Region) {
+    let Range { start, end } = region.errand_stack();
+    ERRANDS[0].store(start, Ordering::Relaxed);
+    ERRANDS[1].store(end, Ordering::Relaxed);
 }
 
 /// Puts the region in service: from now on the program's memory comes from it.
@@ -45,7 +53,7 @@ pub(crate) fn is_on_errand() -> bool {
 /// The system's.
 pub(crate) fn begin(region: Region, untrusted: String) -> Result<(), MappingError> {
     let (base, len) = (region.as_ptr() as usize, region.bytes());
-    let _ = ERRANDS.set(region.errand_stack());
+    note_errands(&region);
     // SAFETY: nobody has touched it yet.
     unsafe { region.release_own(base..base + len)? };
     let free = Mutex::new(Runs::of(base..base + len));

@@ -2,7 +2,6 @@
 //! seen off as the kernel would do it, if it could reach the memory. Its stack is paged.
 
 use crate::child::start;
-use crate::region_pages::pages;
 use crate::{robust, stacks};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t};
 

@@ -37,7 +37,7 @@ impl Binding {
         let _blocked = Blocked::all();
         self.free.fetch_add(1, Ordering::SeqCst);
         release(&mut self.lock());
-        Free(Arc::clone(self))
+        Free(self)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Bound>> {

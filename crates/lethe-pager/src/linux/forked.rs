@@ -96,7 +96,7 @@ impl Inner {
         address: usize,
         too_many: impl FnOnce() -> E,
     ) -> Option<Result<(), Failure>> {
-        let page = self.pages.extents.page_at(address)?;
+        let page = self.page_at(address)?;
         if !self.faults.is_mapped(page) {
             self.between += 1;
             if self.between > MOST_BETWEEN {
@@ -150,7 +150,9 @@ impl Pages {
     /// In a child whose faults nobody serves yet: whether a page has been touched that was not resident. It was taken for
     /// zeros then.
     pub(crate) fn has_strays(&self, faults: &dyn Faults) -> Result<bool, Errno> {
-        for span in self.extents.paged() {
+        // What is given pages at a touch reads as zeros before.
+        let parts = self.extents.paged().flat_map(|span| self.extents.parts(span));
+        for span in parts.filter(|part| part.pages.is_some()).map(|part| part.at) {
             let mut present = vec![0_u8; span.len() / PAGE_BYTES];
             // SAFETY: the call fills a byte for each page.
             if unsafe {

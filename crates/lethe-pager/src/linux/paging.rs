@@ -122,7 +122,7 @@ impl Inner {
     }
 
     /// The page at an address. One comes there, if it is open.
-    fn page_at(&mut self, address: usize) -> Option<u64> {
+    pub(super) fn page_at(&mut self, address: usize) -> Option<u64> {
         let extents = &mut self.pages.extents;
         if let Some(if_full) = extents.open_at(address)
             && !extents.touch(address)
