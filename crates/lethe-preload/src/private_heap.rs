@@ -1,8 +1,8 @@
 //! The heap that is never paged: for this library and the pager, and for the program until the region stands.
 //!
 //! Position map, buffers of pages in the clear and keys lie in it. As the resident pages, it is kept out of core dumps
-//! and, where the limit on locked memory allows it, out of swap. It is not kept from children: until the region stands
-//! the program may `fork`, and afterwards that is refused.
+//! and, where the limit on locked memory allows it, out of swap. It is not kept from children by `fork`, which are
+//! paged as the program is, and drop what is their parent's.
 //!
 //! Whoever serves faults, or holds what serving them needs, must not wait for a thread of the program: the stack of that one
 //! may be paged, and the thread wait for a fault while it has the heap. So there are two heaps. Where the first is taken,
