@@ -238,6 +238,38 @@ print(os.read(reader, 100).decode())
         assert paged.stdout == "held 40\n", paged.stderr
 
 
+def test_a_childs_second_process_ends_with_the_child(page_run):
+    script = """
+import os
+def children():
+    found = []
+    for one in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            stat = open(f"/proc/{one}/stat").read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(stat[1]) == os.getpid():
+            found.append(one)
+    return found
+kept = [str(i) for i in range(9000)]
+reader, writer = os.pipe()
+for round in range(3):
+    child = os.fork()
+    if child == 0:
+        assert all(kept[i] == str(i) for i in range(9000))
+        os.write(writer, " ".join(children()).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    second = os.read(reader, 100).decode().split()
+    print(len(second), flush=True)
+    while any(os.path.exists(f"/proc/{one}") for one in second):
+        pass
+print("gone")
+"""
+    paged = page_run(["--resident", "256", "--scheme", "eager-parallel", "--beside", "process"], python(), "-c", script)
+    assert paged.stdout == "1\n1\n1\ngone\n", paged.stderr
+
+
 def test_a_fork_for_which_there_is_no_memory_is_told_and_the_program_goes_on(page_run):
     script = """
 import os, resource

@@ -227,7 +227,8 @@ fn prepare(processors: Option<&CpuSet>) {
         libc::syscall(libc::SYS_close_range, 0, u32::MAX, 0);
         libc::prctl(libc::PR_SET_NAME, c"lethe-pager".as_ptr());
         libc::prctl(libc::PR_SET_DUMPABLE, 0);
-        libc::mlockall(libc::MCL_CURRENT | libc::MCL_ONFAULT);
+        // Not by the function: a program under `lethe page run` has another, which asks the region.
+        libc::syscall(libc::SYS_mlockall, libc::MCL_CURRENT | libc::MCL_ONFAULT);
     }
     if let Some(processors) = processors {
         let _ = rustix::thread::sched_setaffinity(None, processors);
