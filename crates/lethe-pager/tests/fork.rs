@@ -17,7 +17,14 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::io::{Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+
+/// Has one test at a time work: a child has one thread, and would wait for a lock that another test's thread held.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn options(scheme: Scheme, trap: Trap) -> Options {
     Options { resident: 7, scheme, trap, ..Options::new(96) }
@@ -91,6 +98,7 @@ fn uses(region: &mut Region, expected: &mut [u8], seed: u64) {
 
 #[test]
 fn a_child_has_what_its_parent_held_and_neither_sees_what_the_other_writes() {
+    let _alone = alone();
     for options in kinds() {
         let name = format!("{options:?}");
         let mut region = Region::new(options).unwrap();
@@ -112,6 +120,7 @@ fn a_child_has_what_its_parent_held_and_neither_sees_what_the_other_writes() {
 
 #[test]
 fn a_child_of_a_region_that_was_hardly_used_has_it_too() {
+    let _alone = alone();
     for trap in Trap::ALL {
         let mut region = Region::new(options(Scheme::DetWoOram, trap)).unwrap();
         let child = forked(&mut region, |region| assert!(region.as_slice().iter().all(|byte| *byte == 0)));
@@ -124,6 +133,7 @@ fn a_child_of_a_region_that_was_hardly_used_has_it_too() {
 
 #[test]
 fn fifty_forks_in_a_row_leave_the_parent_as_it_was() {
+    let _alone = alone();
     for second_process in [false, true] {
         let options = options(Scheme::EagerParallel, Trap::HandlerThread);
         let mut region = Region::new(Options { second_process, ..options }).unwrap();
@@ -153,6 +163,7 @@ fn generations(region: &mut Region, expected: &mut [u8], left: u64) {
 
 #[test]
 fn a_child_forks_as_its_parent_does() {
+    let _alone = alone();
     for trap in Trap::ALL {
         for second_process in [false, true] {
             let options = Options { second_process, ..options(Scheme::Eager, trap) };
@@ -166,6 +177,7 @@ fn a_child_forks_as_its_parent_does() {
 
 #[test]
 fn a_child_goes_on_when_its_parent_has_ended() {
+    let _alone = alone();
     for trap in Trap::ALL {
         let options = Options { second_process: true, ..options(Scheme::EagerParallel, trap) };
         let mut region = Region::new(options).unwrap();
@@ -195,6 +207,7 @@ fn a_child_goes_on_when_its_parent_has_ended() {
 /// Threads count up counters of their own while one forks; the child finds each page as it was at one moment.
 #[test]
 fn a_fork_while_other_threads_fault_loses_nothing_in_either() {
+    let _alone = alone();
     const THREADS: usize = 3;
     for trap in Trap::ALL {
         for scheme in [Scheme::DetWoOram, Scheme::Path, Scheme::EagerParallel] {
@@ -240,6 +253,7 @@ fn a_fork_while_other_threads_fault_loses_nothing_in_either() {
 
 #[test]
 fn what_the_program_has_mapped_protected_and_given_up_is_so_in_the_child() {
+    let _alone = alone();
     let mut region = Region::new(options(Scheme::DetWoOram, Trap::HandlerThread)).unwrap();
     let own = region.as_ptr() as usize;
     // SAFETY: the test's own memory, which it knows.
@@ -285,6 +299,7 @@ fn untrusted(region: &Region) -> Vec<u8> {
 /// Begun alike, the two would hold the same bytes under one key: the same pages, in the same slots, of the same versions.
 #[test]
 fn no_sealed_line_of_the_child_is_one_of_the_parents() {
+    let _alone = alone();
     for options in kinds() {
         let name = format!("{options:?}");
         let mut region = Region::new(options).unwrap();
@@ -329,6 +344,7 @@ fn shown(seed: u64, scheme: Scheme, trap: Trap) -> (bool, Vec<bool>) {
 
 #[test]
 fn what_a_fork_shows_depends_on_how_many_pages_were_written_and_on_nothing_else() {
+    let _alone = alone();
     for trap in Trap::ALL {
         for scheme in [Scheme::DetWoOram, Scheme::Parallel, Scheme::Eager] {
             let (still, one) = shown(1, scheme, trap);
@@ -341,6 +357,7 @@ fn what_a_fork_shows_depends_on_how_many_pages_were_written_and_on_nothing_else(
 
 #[test]
 fn a_fork_for_which_there_is_no_memory_fails_and_changes_nothing() {
+    let _alone = alone();
     let mut region = Region::new(options(Scheme::DetWoOram, Trap::HandlerThread)).unwrap();
     let mut expected = random(6, region.bytes());
     region.as_mut_slice().copy_from_slice(&expected);

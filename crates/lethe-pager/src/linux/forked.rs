@@ -83,10 +83,11 @@ impl Paging {
     pub(crate) unsafe fn take_back(&self) {
         // SAFETY: as the caller promises.
         let resident = unsafe { self.kept() }.resident_places();
-        // A page that the program has given back to the system faults: nothing of ours is borrowed meanwhile.
-        resident.into_iter().for_each(own);
+        // First: a child that another thread forks meanwhile would share the pages anew.
         // SAFETY: as the caller promises.
         unsafe { self.kept() }.pages.keep_from_children();
+        // A page that the program has given back to the system faults: nothing of ours is borrowed meanwhile.
+        resident.into_iter().for_each(own);
     }
 }
 
