@@ -14,9 +14,10 @@ use std::time::Duration;
 
 #[derive(Args)]
 #[command(
-    after_help = "The program's malloc and its anonymous private mappings come from the region; its stack, its code \
-and what it maps from files do not. fork is refused; programs that it starts by other means are not paged. The figures \
-go to standard error when the program has ended; the exit code is the program's own.
+    after_help = "The program's malloc, its anonymous private mappings, its static variables and the stacks of its \
+threads come from the region; the stack of main, its code and what it maps from files do not. A child by fork is paged \
+too, unless the program has threads: fork is refused then. Programs that it starts are not paged. The figures go to \
+standard error when the program has ended; the exit code is the program's own.
 
 Examples:
   lethe page run -- sqlite3 my.db 'select count(*) from t'
