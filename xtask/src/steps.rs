@@ -226,7 +226,7 @@ fn pager() -> Result<()> {
     setup::python()?;
     let built = build()?;
     run(command(setup::in_python("python"))
-        .args(["-m", "pytest", "tests/pager"])
+        .args(["-m", "pytest", "--numprocesses", "3", "--dist", "loadfile", "tests/pager"])
         .env("LETHE_BIN", built.join("lethe"))
         .env("LETHE_PROGRAMS_BIN", built.join("lethe-programs")))
 }
