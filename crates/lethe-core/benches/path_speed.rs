@@ -1,5 +1,5 @@
-//! How fast Path ORAM is over plain memory, with a flat position map and no sealing: fills a vault, then reads and
-//! writes at random, half and half.
+//! Measures the speed of Path ORAM over plain memory, with a flat position map and no sealing: fills a vault, then
+//! reads and writes at random, half and half.
 //!
 //!     cargo bench -p lethe-core --bench path_speed -- [capacity] [block bytes] [trusted share] [accesses]
 

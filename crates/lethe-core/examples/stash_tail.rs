@@ -1,7 +1,7 @@
 //! Simulates the tail of Ring ORAM's stash (tree top included) on its worst case: a full vault, read in a scan, always
 //! the block that was longest unread, with evictions as late as the schedule allows. Prints the measured tail beside
-//! what a Gaussian and an exponential say, and what the exact law of the blocks that wait for their turn says. What it means
-//! is in `docs/how-it-works/stash.md`.
+//! that of a Gaussian, that of an exponential, and the exact law of the blocks that wait for their turn. The meaning of
+//! the figures is in `docs/how-it-works/stash.md`.
 //!
 //!     cargo run --release -p lethe-core --example stash_tail -- [capacity] [trusted blocks] [accesses] [batch] [seed] [scan|random|dummies]
 
@@ -13,12 +13,12 @@ use lethe_core::testing::stash_tail::{
 };
 use std::collections::BTreeMap;
 
-/// log2 of the tail of a Gaussian beyond so many deviations: below `e^(-x^2 / 2) / 2`.
+/// The log2 of the tail of a Gaussian beyond so many deviations: below `e^(-x^2 / 2) / 2`.
 fn gaussian_log2(deviations: f64) -> f64 {
     -1.0 - deviations * deviations / 2.0 / std::f64::consts::LN_2
 }
 
-/// Samples above each value that is worth a line: about one line a bit.
+/// Prints the samples above each value that is worth a line: about one line a bit.
 fn print_tail(name: &str, counts: &BTreeMap<i64, u64>) {
     let (n, (mean, deviation)) = (counts.values().sum::<u64>(), moments(counts));
     let (mut above, mut last) = (0, f64::NEG_INFINITY);

@@ -1,6 +1,6 @@
-//! What a batch must pass before anything is touched, and the look-ups that it becomes.
+//! The checks that a batch passes before anything is touched, and the look-ups that it becomes.
 
-use crate::oram::{Access, OramError};
+use crate::oram::{Access, Bounds, OramError};
 use crate::position_map::Lookup;
 use crate::stash::{Handle, Stash};
 use crate::words::{BlockId, Leaf};
@@ -14,12 +14,10 @@ use core::error::Error;
 /// [`OramError::BatchTooLarge`], [`OramError::OutOfRange`], [`OramError::WrongLength`].
 pub(crate) fn check_batch<E: Error + 'static>(
     batch: &[Access<'_>],
-    capacity: u64,
-    block_bytes: usize,
-    most: usize,
+    Bounds { capacity, block_bytes, max_batch }: Bounds,
 ) -> Result<(), OramError<E>> {
-    if batch.len() > most {
-        return Err(OramError::BatchTooLarge { len: batch.len(), most });
+    if batch.len() > max_batch {
+        return Err(OramError::BatchTooLarge { len: batch.len(), most: max_batch });
     }
     for access in batch {
         let (block, len) = match access {
@@ -37,7 +35,7 @@ pub(crate) fn check_batch<E: Error + 'static>(
     Ok(())
 }
 
-/// Refuses what could bring so many blocks more into a stash that holds some already.
+/// Refuses a batch that could bring so many blocks more into a stash that holds some already.
 ///
 /// # Errors
 /// [`OramError::StashFull`].
@@ -63,8 +61,8 @@ pub(crate) fn look_up(
     }
 }
 
-/// The block of a look-up in the stash, with its new leaf from now on. One that was never mapped begins as zeros; one
-/// that the batch asked for before has its leaf already.
+/// Returns the block of a look-up in the stash, with its new leaf from now on. A block that was never mapped begins as
+/// zeros; a block that the batch asked for earlier has its leaf already.
 ///
 /// # Errors
 /// [`OramError::Contradiction`].

@@ -1,4 +1,4 @@
-//! Which block stands in which slot of which bucket, and which slots were read since the bucket was written.
+//! The block in each slot of each bucket, and the slots that were read since their bucket was written.
 //!
 //! Ring ORAM (Ren et al. 2015, section 3.1) stores this beside each bucket; here it stays on the trusted side, which
 //! saves a round trip and the requests: 4 bytes a slot.
@@ -34,7 +34,7 @@ impl BucketMetadata {
         }
     }
 
-    /// Whether it has the size that this tree needs and names only blocks below `capacity`.
+    /// Tells whether it has the size that this tree needs and names only blocks below `capacity`.
     pub fn fits(&self, tree: &Geometry, capacity: u64) -> bool {
         let buckets = tree.buckets() as usize;
         self.words.len() as u64 == tree.layout().slots()
@@ -53,7 +53,7 @@ impl BucketMetadata {
         self.reads[nth(tree, bucket)]
     }
 
-    /// Whether the bucket was ever written. Public.
+    /// Tells whether the bucket was ever written. Public.
     pub fn is_written(&self, tree: &Geometry, bucket: Bucket) -> bool {
         self.written[nth(tree, bucket)]
     }
@@ -85,7 +85,7 @@ impl BucketMetadata {
         word.checked_sub(1).map(|block| BlockId(block.into()))
     }
 
-    /// A slot is read: it is a read dummy from now on. Returns the block that was in it.
+    /// Marks a slot as read: it is a read dummy from now on. Returns the block that was in it.
     pub fn read(&mut self, tree: &Geometry, level: Level, slot: Slot) -> Option<BlockId> {
         let block = self.block(tree, level, slot);
         self.words[range(tree, level, slot.bucket).start + slot.index as usize] = READ;
@@ -93,12 +93,12 @@ impl BucketMetadata {
         block
     }
 
-    /// The block in a slot was taken elsewhere before anybody read the slot: it is an unread dummy from now on.
+    /// Makes a slot an unread dummy from now on: its block was taken elsewhere before the slot was read.
     pub fn forget(&mut self, tree: &Geometry, level: Level, slot: Slot) {
         self.words[range(tree, level, slot.bucket).start + slot.index as usize] = 0;
     }
 
-    /// The bucket is rewritten: all slots are unread dummies until blocks are put in.
+    /// Begins the rewriting of a bucket: all slots are unread dummies until blocks are put in.
     pub fn rewrite(&mut self, tree: &Geometry, level: Level, bucket: Bucket) {
         self.words[range(tree, level, bucket)].fill(0);
         self.reads[nth(tree, bucket)] = 0;

@@ -1,9 +1,9 @@
-//! Buffers that are used again: what moves between scheme and store is long, and comes in few lengths.
+//! Buffers that are used again: the data that moves between scheme and store is long, and comes in few lengths.
 
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-/// Buffers that nobody uses now.
+/// The buffers that are not in use now.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers(RefCell<Vec<Vec<u8>>>);
 
@@ -16,7 +16,7 @@ impl Buffers {
         buffer
     }
 
-    /// Keeps a buffer for the next one who needs one.
+    /// Keeps a buffer for the next caller that needs one.
     pub(crate) fn give_back(&self, buffer: Vec<u8>) {
         self.0.borrow_mut().push(buffer);
     }

@@ -1,4 +1,4 @@
-//! Whether a scheme's state is whole or torn, and who waits for it to change.
+//! The condition of a scheme's state, whole or torn, and the futures that wait for it to change.
 
 use crate::oram::OramError;
 use alloc::vec::Vec;
@@ -17,12 +17,12 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    /// Whether an operation did not come to its end.
+    /// Tells whether an operation did not come to its end.
     pub(crate) fn is_torn(&self) -> bool {
         self.torn.get()
     }
 
-    /// Refuses with [`OramError::Torn`] what comes after an operation that did not come to its end.
+    /// Refuses with [`OramError::Torn`] every operation after one that did not come to its end.
     pub(crate) fn check<E: Error + 'static>(&self) -> Result<(), OramError<E>> {
         if self.torn.get() { Err(OramError::Torn) } else { Ok(()) }
     }
@@ -54,19 +54,19 @@ impl Condition {
         .await
     }
 
-    /// Lets those who wait look again.
+    /// Wakes the futures that wait, so that they look again.
     pub(crate) fn changed(&self) {
         let waiting = mem::take(&mut *self.waiting.borrow_mut());
         waiting.into_iter().for_each(Waker::wake);
     }
 }
 
-/// An operation that has begun. Dropped half-way, it leaves the state torn and tells those who wait.
+/// An operation that has begun. Dropped half-way, it leaves the state torn and wakes the futures that wait.
 #[must_use]
 pub(crate) struct Unfinished<'a>(&'a Condition);
 
 impl Unfinished<'_> {
-    /// The operation came to its end.
+    /// Notes that the operation came to its end.
     pub(crate) fn finished(self) {
         mem::forget(self);
     }

@@ -12,7 +12,8 @@ use core::convert::Infallible;
 use core::error::Error;
 use hashbrown::HashTable;
 
-/// The buckets of some paths. Which they are, and in what order they were read, is public; what is in them is secret.
+/// The buckets of some paths. Their numbers, and the order in which they were read, are public; their contents are
+/// secret.
 #[derive(Default)]
 pub(crate) struct HeldBuckets {
     /// Bytes of an entry, and of a bucket.
@@ -32,7 +33,7 @@ pub(crate) struct HeldSnapshot {
     bytes: Vec<u8>,
 }
 
-/// Where an entry of a held bucket begins.
+/// The place where an entry of a held bucket begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(usize);
 
@@ -42,15 +43,15 @@ fn hash(bucket: Bucket) -> u64 {
 }
 
 impl HeldBuckets {
-    /// Of buckets of Z blocks of so many bytes. None is held.
+    /// An empty set of held buckets, for buckets of Z blocks of so many bytes.
     pub(crate) fn new(blocks_per_bucket: u32, block_bytes: u32) -> Self {
         let entry_bytes = HEADER_BYTES + block_bytes as usize;
         let bucket_bytes = blocks_per_bucket as usize * entry_bytes;
         HeldBuckets { entry_bytes, bucket_bytes, ..HeldBuckets::default() }
     }
 
-    /// Reads what is not held of these paths in one round trip; from then on it is. Every block must lie below the
-    /// capacity and on its path.
+    /// Reads the buckets of these paths that are not held, in one round trip; from then on they are held. Every block
+    /// must lie below the capacity and on its path.
     pub(crate) async fn read<S: Store>(
         &mut self,
         paths: &[Leaf],
@@ -73,7 +74,7 @@ impl HeldBuckets {
         self.check(before, tree, capacity)
     }
 
-    /// Writes every bucket that is held in one round trip; from then on none is.
+    /// Writes every held bucket in one round trip; from then on no bucket is held.
     pub(crate) async fn write_back<S: Store>(&mut self, store: &S) -> Result<(), S::Error> {
         store.write(&self.buckets, &self.bytes).await?;
         self.buckets.clear();
@@ -103,7 +104,7 @@ impl HeldBuckets {
         for (bucket, bytes) in new.iter().zip(self.bytes[from..].chunks_exact(self.bucket_bytes)) {
             let level = tree.level_of(*bucket);
             for header in bytes.chunks_exact(self.entry_bytes).filter_map(block_header::read) {
-                block_header::check(header, capacity, tree, (level, *bucket))?;
+                tree.check_block(header, capacity, (level, *bucket))?;
             }
         }
         Ok(())
@@ -112,7 +113,7 @@ impl HeldBuckets {
     /// The entries of a bucket that is held.
     ///
     /// # Panics
-    /// If it is not.
+    /// If the bucket is not held.
     pub(crate) fn entries(&self, bucket: Bucket) -> impl Iterator<Item = Entry> + use<> {
         let found = self.index.find(hash(bucket), |place| self.buckets[*place as usize] == bucket);
         let start =
@@ -140,13 +141,13 @@ impl HeldBuckets {
         self.bytes.capacity() + self.buckets.capacity() * size_of::<Bucket>() + self.index.allocation_size()
     }
 
-    /// What a snapshot holds of them.
+    /// Returns the held buckets as a snapshot holds them.
     pub(crate) fn snapshot(&self) -> HeldSnapshot {
         HeldSnapshot { buckets: self.buckets.clone(), bytes: self.bytes.clone() }
     }
 
-    /// Takes over what a snapshot holds. `false` if that cannot be of this tree: each bucket once, with blocks that belong
-    /// there and satisfy what is asked of each.
+    /// Takes over the buckets of a snapshot. Returns `false` if they cannot be of this tree: each bucket once, with
+    /// blocks that belong there and satisfy `is_sound`.
     #[must_use]
     pub(crate) fn restore(
         &mut self,

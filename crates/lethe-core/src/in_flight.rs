@@ -1,4 +1,4 @@
-//! What is on its way between a scheme and its store: reads of evictions, rewrites of buckets, the blocks of a batch.
+//! The work on its way between a scheme and its store: reads of evictions, rewrites of buckets, the blocks of a batch.
 //!
 //! An eviction **reads** what is left of its buckets in one round, then **rewrites** them; the blocks that it placed
 //! stand in the stash until the store has them. Blocks that a batch in flight asked for are **pinned** to the stash, so
@@ -27,7 +27,7 @@ struct Rewrite {
     placed: Vec<Placed>,
 }
 
-/// What is in flight. Which buckets is public, which blocks is secret.
+/// The work in flight. Its buckets are public, its blocks are secret.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     /// The last round of reads begun, and its buckets while it lasts.
@@ -43,7 +43,7 @@ impl InFlight {
         InFlight { round: Round(0), reading: Vec::new(), rewrites: Vec::new(), pinned: Vec::new() }
     }
 
-    /// Begins a round of reads of these buckets. One lasts at a time.
+    /// Begins a round of reads of these buckets. Only one round lasts at a time.
     pub(crate) fn begin_round(&mut self, buckets: impl Iterator<Item = Bucket>) {
         debug_assert!(self.reading.is_empty(), "one round of reads at a time");
         self.round.0 += 1;
@@ -55,7 +55,7 @@ impl InFlight {
         self.reading.contains(&bucket).then_some(self.round)
     }
 
-    /// Whether a round of reads has not ended.
+    /// Tells whether a round of reads has not ended.
     pub(crate) fn lasts(&self, round: Round) -> bool {
         !self.reading.is_empty() && round == self.round
     }
@@ -81,7 +81,7 @@ impl InFlight {
         self.rewrites.len()
     }
 
-    /// Whether a bucket is being read by an eviction, or written. Public.
+    /// Tells whether a bucket is being read by an eviction, or written. Public.
     pub(crate) fn has(&self, bucket: Bucket) -> bool {
         self.reading.contains(&bucket)
             || self.rewrites.iter().any(|rewrite| rewrite.buckets.contains(&bucket))
@@ -92,14 +92,14 @@ impl InFlight {
         self.rewrites.iter().map(|rewrite| rewrite.placed.len()).sum()
     }
 
-    /// Whether a block may be placed: no batch asks for it, and it is not placed already.
+    /// Tells whether a block may be placed: no batch asks for it, and it is not placed already.
     pub(crate) fn is_free(&self, block: BlockId) -> bool {
         self.pinned_to(block).is_none()
             && self.rewrites.iter().flat_map(|rewrite| &rewrite.placed).all(|placed| placed.block != block)
     }
 
-    /// Pins a block to the stash until [`unpin`](Self::unpin): from now on it belongs to this leaf. Returns where it was
-    /// placed; there it no longer is.
+    /// Pins a block to the stash until [`unpin`](Self::unpin): from now on it belongs to this leaf. Returns where it
+    /// was placed; it is no longer there.
     pub(crate) fn pin(&mut self, block: BlockId, leaf: Leaf) -> Option<Placed> {
         self.pinned.push((block, leaf));
         self.rewrites.iter_mut().find_map(|Rewrite { placed, .. }| {
@@ -113,7 +113,7 @@ impl InFlight {
         self.pinned.iter().find(|(pinned, _)| *pinned == block).map(|(_, leaf)| *leaf)
     }
 
-    /// The batch is served: its blocks may be placed again.
+    /// Ends the pins of a batch that is served: its blocks may be placed again.
     pub(crate) fn unpin(&mut self) {
         self.pinned.clear();
     }

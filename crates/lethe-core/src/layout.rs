@@ -1,4 +1,4 @@
-//! What stands where in untrusted memory: runs of equal buckets, numbered through.
+//! The shape of untrusted memory: runs of equal buckets, numbered through.
 
 use crate::words::{Bucket, Bytes, Slot};
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// A run of buckets of one shape: a level of a tree, or the whole of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Extent {
-    /// How many buckets.
+    /// The number of buckets.
     pub buckets: u64,
     /// Slots in each.
     pub slots: u32,

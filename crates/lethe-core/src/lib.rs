@@ -1,8 +1,7 @@
 //! Oblivious RAM schemes over any store.
 //!
-//! A scheme is an async function over a store and owns no effect: it is handed its store and its randomness, and
-//! whoever drives it owns time and concurrency. See [`oram::Oram`] for what a scheme offers and [`store::Store`]
-//! for what it needs.
+//! A scheme is an async function over a store and owns no effect: it is handed its store and its randomness. Time and
+//! concurrency belong to its driver. [`oram::Oram`] is what a scheme offers, [`store::Store`] what it needs.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -20,6 +19,7 @@ pub mod layout;
 mod newest_copy;
 pub mod oram;
 pub mod position_map;
+pub mod range;
 pub mod resumable;
 pub mod schemes;
 pub mod stash;

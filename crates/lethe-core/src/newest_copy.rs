@@ -1,4 +1,4 @@
-//! The position map of a write-only ORAM: where the newest copy of each page is. 4 bytes a page.
+//! The position map of a write-only ORAM: the place of the newest copy of each page. 4 bytes a page.
 
 use crate::words::{BlockId, Bucket};
 use alloc::vec;
@@ -24,12 +24,12 @@ impl NewestCopy {
         })
     }
 
-    /// The newest copy is in this holding slot now.
+    /// Notes that the newest copy is in this holding slot now.
     pub(crate) fn is_held(&mut self, page: BlockId, holding_slot: u64) {
         self.words[page.0 as usize] = holding_slot as u32 + 1;
     }
 
-    /// The newest copy is in the page's own main slot now.
+    /// Notes that the newest copy is in the page's own main slot now.
     pub(crate) fn is_in_place(&mut self, page: BlockId) {
         self.words[page.0 as usize] = 0;
     }

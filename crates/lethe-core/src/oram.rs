@@ -1,8 +1,8 @@
-//! What every scheme offers to whoever drives it.
+//! The interface of every scheme: batches of accesses, and the work that is owed after them.
 
 use crate::words::BlockId;
 
-/// One logical access of a batch. What kind it is never shows in the trace.
+/// A logical access of a batch. Its kind never shows in the trace.
 #[derive(Debug)]
 pub enum Access<'a> {
     /// Copies the block into the buffer (exactly one block long). A block never written reads as zeros.
@@ -32,13 +32,31 @@ impl Access<'_> {
     }
 }
 
-/// Why a scheme refused or failed.
+/// The bounds of a batch: public parameters of every scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Blocks that the user can address: `0..capacity`.
+    pub capacity: u64,
+    /// Bytes of a block; may be 0 (simulators move no payload).
+    pub block_bytes: usize,
+    /// The most accesses of one batch.
+    pub max_batch: usize,
+}
+
+impl Bounds {
+    /// The bounds in the numbers of a scheme's parameters.
+    pub(crate) fn new(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
+        Bounds { capacity, block_bytes: block_bytes as usize, max_batch: max_batch as usize }
+    }
+}
+
+/// The reason why a scheme refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OramError<E: core::error::Error + 'static> {
     /// The block lies beyond the capacity. Nothing was changed and nothing was shown.
     #[error("{block} lies beyond the capacity of {capacity} blocks")]
     OutOfRange {
-        /// What was asked for.
+        /// The block that was asked for.
         block: BlockId,
         /// The blocks that there are.
         capacity: u64,
@@ -46,7 +64,7 @@ pub enum OramError<E: core::error::Error + 'static> {
     /// The batch is longer than the public maximum. Nothing was changed and nothing was shown.
     #[error("a batch of {len} accesses is larger than the public maximum of {most}")]
     BatchTooLarge {
-        /// What was asked for.
+        /// The accesses that were asked for.
         len: usize,
         /// The most that one batch may hold.
         most: usize,
@@ -75,7 +93,7 @@ pub enum OramError<E: core::error::Error + 'static> {
         "work is owed that must come first: the access was refused before anything changed; drive idle and ask again"
     )]
     Owed,
-    /// What the store returned contradicts the trusted state.
+    /// The answer of the store contradicts the trusted state.
     #[error("the store's answer contradicts the trusted state: {0}")]
     Contradiction(&'static str),
     /// The store failed. The scheme's state is torn: it must be rebuilt from its last snapshot and journal.
@@ -95,33 +113,52 @@ pub enum OramError<E: core::error::Error + 'static> {
 /// both. More of them may be in flight: they take turns, in the order in which they were first polled. Dropping a
 /// future half-way tears the state: the driver owns its futures and polls each of them to its end.
 ///
+/// A scheme that does all its work on line needs no more than `bounds` and `access`. A scheme that evicts must answer
+/// the rest itself.
+///
 /// A scheme is deterministic in its snapshot, its randomness, the batches, and the order in which its store
-/// operations complete. Whoever records these can run it again and get the same trace.
+/// operations complete. A record of these runs again with the same trace.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait Oram {
     /// The store's error.
     type Error: core::error::Error + 'static;
 
+    /// The bounds that every batch keeps to.
+    fn bounds(&self) -> Bounds;
+
     /// Blocks that the user can address: `0..capacity`.
-    fn capacity(&self) -> u64;
+    fn capacity(&self) -> u64 {
+        self.bounds().capacity
+    }
 
     /// Bytes of a block; may be 0 (simulators move no payload).
-    fn block_bytes(&self) -> usize;
+    fn block_bytes(&self) -> usize {
+        self.bounds().block_bytes
+    }
 
     /// The most accesses of one batch: a public parameter.
-    fn max_batch(&self) -> usize;
+    fn max_batch(&self) -> usize {
+        self.bounds().max_batch
+    }
 
     /// Serves a batch, in order: a read sees the writes before it in the same batch.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<Self::Error>>;
 
-    /// Steps of `idle` that are owed now. A function of the public count of accesses only.
-    fn owed(&self) -> u64;
+    /// Steps of `idle` that are owed now: none, in a scheme that does all its work on line. A function of the public
+    /// count of accesses only.
+    fn owed(&self) -> u64 {
+        0
+    }
 
-    /// Whether so much is owed that `idle` must run before the next `access`. Public, like [`owed`](Self::owed).
-    fn must_idle(&self) -> bool;
+    /// Tells whether so much is owed that `idle` must run before the next `access`. Public, like [`owed`](Self::owed).
+    fn must_idle(&self) -> bool {
+        false
+    }
 
-    /// One bounded step of what is owed; returns at once when nothing is.
-    async fn idle(&self) -> Result<(), OramError<Self::Error>>;
+    /// Does one bounded step of the work that is owed; returns at once when no work is owed.
+    async fn idle(&self) -> Result<(), OramError<Self::Error>> {
+        Ok(())
+    }
 
     /// Steps of `idle` that gain from being in flight together.
     fn most_idles(&self) -> usize {
@@ -129,5 +166,7 @@ pub trait Oram {
     }
 
     /// Emergency evictions so far: evictions outside of the public schedule, each a leak. Expected to stay 0.
-    fn emergencies(&self) -> u64;
+    fn emergencies(&self) -> u64 {
+        0
+    }
 }

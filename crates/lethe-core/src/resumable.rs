@@ -1,17 +1,17 @@
-//! What a scheme offers to whoever puts it down and takes it up again: after a restart, in another process.
+//! The interface of a scheme that is put down and taken up again: after a restart, in another process.
 
 use crate::oram::Oram;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::error::Error;
 
-/// An oblivious RAM that can be put down and taken up again, over the store as it was then. All that it must remember is
-/// in its snapshot: parameters, position map, stash. `R` is the randomness that it draws from.
+/// An oblivious RAM that can be put down and taken up again, over the store as it was then. All that it must remember
+/// is in its snapshot: parameters, position map, stash. `R` is the randomness that it draws from.
 pub trait Resumable<R>: Oram + Sized {
-    /// What it keeps its blocks in.
+    /// The store that it keeps its blocks in.
     type Store;
     /// The trusted state between two steps.
     type Snapshot: BorshSerialize + BorshDeserialize;
-    /// Why its parameters are refused.
+    /// The reason why its parameters are refused.
     type ParametersError: Error + 'static;
 
     /// The trusted state.
@@ -40,7 +40,7 @@ pub trait Resumable<R>: Oram + Sized {
     fn trusted_bytes(&self) -> usize;
 }
 
-/// Why there is no snapshot now, or a scheme cannot go on from one.
+/// The reason why there is no snapshot now, or a scheme cannot go on from one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError<P: Error + 'static> {
     /// Something is in flight.

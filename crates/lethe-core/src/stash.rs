@@ -25,14 +25,14 @@ struct Entry {
     next: u32,
 }
 
-/// Mixes block numbers; they come from the trusted side, so nobody can aim at collisions from outside.
+/// Mixes block numbers; they come from the trusted side, so no outsider can aim at collisions.
 fn hash(block: BlockId) -> u64 {
     let mixed = block.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 32)
 }
 
-/// Blocks on the trusted side, by block and by subtree. Block numbers must fit 32 bits. Iteration order depends on the history only, so that a
-/// replay sees the same order.
+/// Blocks on the trusted side, by block and by subtree. Block numbers must fit 32 bits. Iteration order depends on the
+/// history only, so that a replay sees the same order.
 pub struct Stash {
     block_bytes: usize,
     leaf_level: Level,
@@ -83,7 +83,7 @@ impl Stash {
         self.index.len()
     }
 
-    /// Whether it is empty.
+    /// Tells whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
@@ -101,7 +101,7 @@ impl Stash {
             + self.index.allocation_size()
     }
 
-    /// Where a block is, if it is here.
+    /// Finds the place of a block, if it is here.
     pub fn find(&self, block: BlockId) -> Option<Handle> {
         self.index
             .find(hash(block), |at| BlockId(self.entries[*at as usize].block.into()) == block)
@@ -202,7 +202,7 @@ impl Stash {
         (0..self.heads.len()).flat_map(|subtree| self.subtree(subtree))
     }
 
-    /// What a snapshot holds of it.
+    /// Returns the stash as a snapshot holds it.
     pub fn snapshot(&self) -> StashSnapshot {
         let mut snapshot = StashSnapshot { blocks: Vec::new(), payloads: Vec::new() };
         snapshot.payloads.reserve_exact(self.len() * self.block_bytes);
@@ -213,7 +213,7 @@ impl Stash {
         snapshot
     }
 
-    /// Fills an empty stash from a snapshot. `false` if the snapshot cannot be one of such a stash.
+    /// Fills an empty stash from a snapshot. Returns `false` if the snapshot cannot be one of such a stash.
     #[must_use]
     pub fn restore(&mut self, snapshot: &StashSnapshot) -> bool {
         let fits = self.is_empty() && snapshot.payloads.len() == snapshot.blocks.len() * self.block_bytes;

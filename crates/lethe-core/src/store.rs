@@ -1,7 +1,7 @@
 //! Untrusted memory, from both sides of the sealing layer.
 //!
 //! A scheme talks to a [`Store`]: plaintext slots, no versions. The sealing layer turns that into operations on
-//! [`Untrusted`] memory: sealed bytes under a version. What the adversary sees is exactly the calls of `Untrusted`.
+//! [`Untrusted`] memory: sealed bytes under a version. The adversary sees exactly the calls of `Untrusted`.
 
 use crate::layout::Layout;
 use crate::words::{Bucket, Slot, Version};
@@ -16,7 +16,7 @@ use alloc::sync::Arc;
 /// flight.
 #[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
 pub trait Store {
-    /// What can go wrong below.
+    /// The error of the layers below.
     type Error: core::error::Error + 'static;
 
     /// Reads whole slots. `into` is exactly the slots' plaintext lengths, one after the other, in the order asked.
@@ -26,10 +26,10 @@ pub trait Store {
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Self::Error>;
 
     /// Carries slots into buckets, and writes one bucket more: one read and one write, unless the store can do it
-    /// without handing the contents out. What it shows is the same: every slot of `from` is read, and the buckets
-    /// change in the order of `to`.
+    /// without handing the contents out. It shows the same: every slot of `from` is read, and the buckets change in the
+    /// order of `to`.
     ///
-    /// A store may still be at it when this returns, if whatever it is asked for next finds it done; a failure then
+    /// A store may still be at it when this returns, if the next operation on the store finds it done; a failure then
     /// comes to light there.
     async fn carry(&self, carried: Carried<'_>) -> Result<(), Self::Error> {
         carried.by_hand(self).await
@@ -45,22 +45,22 @@ pub trait Store {
     fn expect(&self, _from: &[Slot]) {}
 }
 
-/// Buckets of one slot each, and what they get: `to[0]` the first page of `pages`, `to[1 + i]` what slot `from[i]`
-/// holds. The rest of `pages` is scratch; there are as many pages as buckets.
+/// Buckets of one slot each, and their new contents: `to[0]` gets the first page of `pages`, `to[1 + i]` the contents
+/// of slot `from[i]`. The rest of `pages` is scratch; there are as many pages as buckets.
 #[derive(Debug)]
 pub struct Carried<'a> {
     /// The slots that are read.
     pub from: &'a [Slot],
-    /// The buckets that are written, one more.
+    /// The buckets that are written, one more than the slots.
     pub to: &'a [Bucket],
-    /// This one of `from` is read like any other, but what goes to its bucket is the first page.
+    /// The one of `from` that is read like any other, but whose bucket gets the first page.
     pub replaced: Option<usize>,
     /// As many pages as buckets, the first one filled.
     pub pages: &'a mut [u8],
 }
 
 impl Carried<'_> {
-    /// One read and one write.
+    /// Carries with one read and one write.
     ///
     /// # Errors
     /// The store's.
@@ -75,7 +75,7 @@ impl Carried<'_> {
     }
 }
 
-/// One slot of one writing of a bucket: what a request on the untrusted side names.
+/// A slot of one writing of a bucket, as a request on the untrusted side names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The slot.
@@ -84,7 +84,7 @@ pub struct Place {
     pub version: Version,
 }
 
-/// One writing of one bucket.
+/// A writing of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketVersion {
     /// The bucket.
@@ -108,11 +108,11 @@ pub trait Untrusted {
     /// (a retry is the identical request with identical bytes). All requests go out together.
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError>;
 
-    /// Removes versions that are no longer needed. One that is already gone is not an error.
+    /// Removes versions that are no longer needed. A version that is already gone is not an error.
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError>;
 }
 
-/// What can go wrong in untrusted memory. None of it is an answer.
+/// A failure of untrusted memory. No failure is an answer.
 #[derive(Debug, thiserror::Error)]
 pub enum UntrustedError {
     /// The version should be there and is not: to the sealing layer this is tampering.

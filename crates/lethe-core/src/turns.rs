@@ -1,11 +1,12 @@
-//! One after the other, in the order asked: what keeps the accesses of a scheme apart.
+//! The turns that keep the accesses of a scheme apart: one after the other, in the order asked.
 
 use alloc::collections::VecDeque;
 use core::cell::RefCell;
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
 
-/// A queue of those who want to be alone with the state. First come, first served, so that a replay sees the same order.
+/// A queue of the futures that want to be alone with the state. First come, first served, so that a replay sees the
+/// same order.
 #[derive(Debug, Default)]
 pub struct Turns {
     queue: RefCell<Queue>,
@@ -17,7 +18,7 @@ struct Queue {
     issued: u64,
 }
 
-/// A place in the queue; whoever awaited it is alone until it is dropped.
+/// A place in the queue; the future that awaited it is alone until it is dropped.
 #[derive(Debug)]
 pub struct Turn<'a> {
     turns: &'a Turns,
@@ -25,7 +26,7 @@ pub struct Turn<'a> {
 }
 
 impl Turns {
-    /// A queue in which so many can stand, whoever has the turn included, before it allocates.
+    /// A queue in which so many can stand, the holder of the turn included, before it allocates.
     pub fn with_room(places: usize) -> Self {
         let tickets = VecDeque::with_capacity(places);
         Turns { queue: RefCell::new(Queue { tickets, issued: 0 }) }
@@ -48,7 +49,7 @@ impl Turns {
         turn
     }
 
-    /// Whether nobody has the turn.
+    /// Tells whether no future has the turn.
     pub fn is_free(&self) -> bool {
         self.queue.borrow().tickets.is_empty()
     }

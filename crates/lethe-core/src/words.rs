@@ -3,7 +3,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::fmt;
 
-/// A block's logical address: what the user asks for, and what must never show.
+/// A block's logical address: the user asks for it, and it must never show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct BlockId(pub u64);
 
@@ -39,7 +39,7 @@ impl Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
 pub struct Bytes(pub u64);
 
-/// Which writing of a bucket is meant. The trusted side remembers the newest of every bucket.
+/// The number of a writing of a bucket. The trusted side remembers the newest of every bucket.
 ///
 /// `epoch` counts the openings of a vault, each with a sealing key of its own; `counter` counts the bucket
 /// writes within it, from 1. [`Version::NEVER`] is the one value that means "never written".
@@ -55,7 +55,7 @@ impl Version {
     /// No writing at all: such a bucket is empty, and nothing is fetched for it.
     pub const NEVER: Version = Version { epoch: 0, counter: 0 };
 
-    /// Whether the bucket was never written.
+    /// Tells whether the bucket was never written.
     pub fn is_never(self) -> bool {
         self == Self::NEVER
     }

@@ -1,4 +1,4 @@
-//! Where a deterministic write-only ORAM writes next: a function of the count of writes and of nothing else.
+//! The slots that a deterministic write-only ORAM writes next: a function of the count of writes and of nothing else.
 //!
 //! Roche, Aviv, Choi, Mayberry, "Deterministic, Stash-Free Write-Only ORAM", CCS 2017, as Algorithm 1 of Chakravarty
 //! and Panda, "Introducing Fast and Secure Deterministic Stash Free Write Only Oblivious RAMs for Demand Paging in
@@ -14,11 +14,11 @@
 //! Algorithm 1 takes `s` and `e` mod N first and then runs from `s` to `e`, which refreshes nothing where `e` has
 //! wrapped.
 //!
-//! What follows from the formula, and what the schemes rely on:
+//! The schemes rely on what follows from the formula:
 //! - refreshes go over the main area strictly in order, and holding writes over the holding area;
-//! - each write refreshes ⌊K⌋ or ⌈K⌉ slots, never none;
-//! - any M writes in a row refresh every main slot exactly once. So whatever write p put into its holding slot is in
-//!   the main area when write p + M comes for that slot.
+//! - each write refreshes ⌊K⌋ or ⌈K⌉ slots, at least one;
+//! - any M writes in a row refresh every main slot exactly once. So the page that write p put into its holding slot is
+//!   in the main area when write p + M comes for that slot.
 
 /// The order of a deterministic write-only ORAM's writes. Public, and so is everything that it computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct WriteSchedule {
     holding: u64,
 }
 
-/// Why there is no such schedule, and what to do about it.
+/// The reason why there is no such schedule, and what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a holding area of {holding} slots does not go with a main area of {main}: choose it from 1 to {main}"
@@ -66,8 +66,8 @@ impl WriteSchedule {
         write % self.holding
     }
 
-    /// How many refreshes come before those of write `write`: ⌊p·N / M⌋. `write` may be 2^64: all writes that a
-    /// counter of 64 bits can count.
+    /// The number of refreshes that come before those of write `write`: ⌊p·N / M⌋. `write` may be 2^64: all writes that
+    /// a counter of 64 bits can count.
     pub fn refreshes_before(&self, write: u128) -> u128 {
         write * u128::from(self.main) / u128::from(self.holding)
     }
@@ -98,7 +98,7 @@ pub struct Refreshes {
 }
 
 impl Refreshes {
-    /// How many slots are left.
+    /// The number of slots that are left.
     pub fn count_left(&self) -> u64 {
         self.left
     }

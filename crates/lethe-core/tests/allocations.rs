@@ -1,5 +1,5 @@
-//! The pager's schemes serve faults inside of an allocator: nothing that they do after construction may allocate. Circuit
-//! ORAM allocates nothing once it is warm.
+//! The pager's schemes serve faults inside of an allocator: nothing that they do after construction may allocate.
+//! Circuit ORAM allocates nothing once it is warm.
 
 use lethe_core::oram::{Access, Oram};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};

@@ -71,7 +71,7 @@ impl Lane {
         first >= end
     }
 
-    /// Whether its owner has something to do; looks without claiming.
+    /// Tells whether its owner has something to do; looks without claiming.
     pub(crate) fn has_work(&self) -> bool {
         !self.is_empty(Ordering::Relaxed)
     }
@@ -91,7 +91,7 @@ impl Lane {
         sleeps
     }
 
-    /// Whether the owner is to be woken now; says so once.
+    /// Tells whether the owner is to be woken now; says so once.
     ///
     /// Waking takes the caller microseconds, and on a busy machine its processor too. So an owner that slept through
     /// the work when it was woken the last times is left alone for 1, 3, 7, … jobs: jobs that come too seldom for it
@@ -108,7 +108,7 @@ impl Lane {
         self.asleep.swap(false, Ordering::SeqCst)
     }
 
-    /// Whether no thread has woken the owner yet.
+    /// Tells whether no thread has woken the owner yet.
     pub(crate) fn sleeps(&self) -> bool {
         self.asleep.load(Ordering::SeqCst)
     }

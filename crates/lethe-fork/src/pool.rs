@@ -15,7 +15,7 @@ pub struct Pool {
     /// The threads of lanes 1, 2, …
     threads: Vec<Thread>,
     handles: Vec<JoinHandle<()>>,
-    /// Where they run.
+    /// The threads that run them.
     process: u32,
 }
 
@@ -63,7 +63,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// How many share the work, the caller included.
+    /// The number of threads that share the work, the caller included.
     pub fn lanes(&self) -> usize {
         self.core.lanes()
     }

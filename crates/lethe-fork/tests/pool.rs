@@ -14,7 +14,7 @@ fn pool(lanes: usize, patience: Duration) -> Pool {
     Pool::new(lanes, patience).expect("threads")
 }
 
-/// How often each part was done.
+/// The number of times that each part was done.
 fn count(pool: &Pool, parts: usize) -> Vec<usize> {
     let counts: Vec<AtomicUsize> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
     pool.run(parts, &mut vec![(); pool.lanes()], |(), part| {

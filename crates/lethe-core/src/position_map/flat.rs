@@ -9,7 +9,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use core::cell::RefCell;
 use core::marker::PhantomData;
 
-/// One word a block, as it is kept and written into snapshots: 0 means never mapped, otherwise leaf + 1.
+/// A word for each block, as it is kept and written into snapshots: 0 means never mapped, otherwise leaf + 1.
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub struct Positions(Vec<u32>);
 
@@ -29,7 +29,7 @@ impl Positions {
         self.0[block.0 as usize].checked_sub(1).map(|leaf| Leaf(leaf.into()))
     }
 
-    /// Gives a block a leaf and returns the one it had.
+    /// Gives a block a leaf and returns its old leaf.
     pub fn replace(&mut self, block: BlockId, leaf: Leaf) -> Option<Leaf> {
         let word = &mut self.0[block.0 as usize];
         let old = word.checked_sub(1).map(|leaf| Leaf(leaf.into()));
@@ -50,7 +50,7 @@ impl<E> FlatPositionMap<E> {
         FlatPositionMap { positions: RefCell::new(positions), error: PhantomData }
     }
 
-    /// What a snapshot holds of it.
+    /// Returns the positions as a snapshot holds them.
     pub fn snapshot(&self) -> Positions {
         self.positions.borrow().clone()
     }

@@ -1,4 +1,4 @@
-//! Where each block is: the leaf whose path holds it.
+//! The place of each block: the leaf whose path holds it.
 
 pub mod flat;
 pub mod recursive;
@@ -6,7 +6,7 @@ pub mod recursive;
 use crate::oram::OramError;
 use crate::words::{BlockId, Leaf};
 
-/// One look-up: the block's leaf is fetched and replaced at once, so that no leaf is ever used twice.
+/// A look-up: the block's leaf is fetched and replaced at once, so that no leaf is ever used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lookup {
     /// The block; `None` for a dummy look-up, which looks like any other.
@@ -34,12 +34,12 @@ pub trait PositionMap {
         0
     }
 
-    /// Whether the next `remap` would have to run `idle` first. Public.
+    /// Tells whether the next `remap` would have to run `idle` first. Public.
     fn must_idle(&self) -> bool {
         false
     }
 
-    /// One bounded step of what is owed; returns at once when nothing is.
+    /// Does one bounded step of the work that is owed; returns at once when no work is owed.
     async fn idle(&self) -> Result<(), OramError<Self::Error>> {
         Ok(())
     }

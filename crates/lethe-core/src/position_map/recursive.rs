@@ -6,9 +6,9 @@
 //! are a flat map on the trusted side. A word is 0 for "never mapped", otherwise leaf + 1.
 //!
 //! **What the trace shows** (adversary `Full`): n look-ups show a batch of n accesses of every inner ORAM, from the
-//! smallest to the largest, each after the one before it is answered. A look-up of a PosMap block that another
-//! look-up of the batch needs too, and a dummy look-up, show a dummy access. An access reads and changes its PosMap
-//! block at once; none is shown twice.
+//! smallest to the largest, each after the one before it is answered. A look-up of a PosMap block that another look-up
+//! of the batch needs too, and a dummy look-up, show a dummy access. An access reads and changes its PosMap block at
+//! once: no access is shown twice.
 //!
 //! **Costs** of a batch: as many round trips as there are levels of recursion, one after the other. The write-backs of
 //! the inner ORAMs are owed like the outer one's and done by [`idle`](PositionMap::idle), which the outer scheme's
@@ -47,7 +47,7 @@ pub struct RecursiveParameters {
     pub max_batch: u32,
 }
 
-/// Why there is no such recursive position map, and what to do about it.
+/// The reason why there is no such recursive position map, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum RecursiveMapError {
     /// X out of range.
@@ -92,7 +92,7 @@ impl RecursiveParameters {
         Ok(levels)
     }
 
-    /// What the inner ORAMs need of untrusted memory together, in plaintext bytes: the largest first.
+    /// The untrusted memory that the inner ORAMs need together, in plaintext bytes: the largest first.
     ///
     /// # Errors
     /// [`RecursiveMapError`].
@@ -118,7 +118,8 @@ struct Inner<S: Store, R> {
     oram: PathOram<S, RecursivePositionMap<S, R>, R>,
 }
 
-/// What a recursive position map must remember: the state of every inner ORAM, the largest first, and the flat map.
+/// The state that a recursive position map must remember: that of every inner ORAM, the largest first, and the flat
+/// map.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub struct RecursiveSnapshot {
     levels: Vec<PathSnapshot>,
@@ -135,7 +136,7 @@ where
     /// [`reseed`](Self::reseed).
     ///
     /// # Errors
-    /// What [`RecursiveParameters::levels`] refuses.
+    /// The refusals of [`RecursiveParameters::levels`].
     pub fn new(
         parameters: &RecursiveParameters,
         first_bucket: Bucket,
@@ -148,7 +149,7 @@ where
     /// A map that goes on from a snapshot, over the store as it was when the snapshot was taken.
     ///
     /// # Errors
-    /// What [`RecursiveParameters::levels`] refuses, [`RecursiveMapError::Mismatch`],
+    /// The refusals of [`RecursiveParameters::levels`], [`RecursiveMapError::Mismatch`],
     /// [`RecursiveMapError::Snapshot`].
     pub fn restore(
         parameters: &RecursiveParameters,
@@ -160,7 +161,7 @@ where
         Self::build(parameters, first_bucket, store, random, Some(snapshot))
     }
 
-    /// From the flat map outwards: each inner ORAM has the map before it as its own position map.
+    /// Builds from the flat map outwards: each inner ORAM has the map before it as its own position map.
     fn build(
         parameters: &RecursiveParameters,
         first_bucket: Bucket,

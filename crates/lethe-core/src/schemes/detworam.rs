@@ -11,24 +11,23 @@
 //!     read of address a:  DEC(D[Pos[a]])
 //! ```
 //!
-//! Untrusted memory is a main area, buckets `0..N`, where page a has slot a, and a holding area, buckets `N..N + M`.
-//! A write puts the page into the next holding slot and refreshes the K = N/M main slots that are due: each gets the
-//! newest copy of its own page, wherever that was. Which slots are due is a function of the count of writes, see
+//! Untrusted memory is a main area, buckets `0..N`, where page a has slot a, and a holding area, buckets `N..N + M`. A
+//! write puts the page into the next holding slot and refreshes the K = N/M main slots that are due: each gets the
+//! newest copy of its own page, wherever that was. The slots that are due are a function of the count of writes, see
 //! [`WriteSchedule`]; by the time a holding slot comes round again its page is in the main area. So there is no stash,
 //! no randomness and nothing owed.
 //!
-//! **What the trace shows.** Adversary `Snapshot`, who sees which slots changed between two moments: how many writes
-//! there were, and nothing else; a [dummy](Access::Dummy) is a write of no page and shows what a write shows; reads
-//! change nothing. Every slot that is due is written, whether or not its page has changed and whether or not it was
-//! there already: the sealing layer makes each writing look new. Adversary `Full`, who sees reads too: **not hidden**.
-//! A read goes straight to the newest copy, and so do the reads of a refresh.
+//! **What the trace shows.** Adversary `Snapshot`, who sees which slots changed between two moments: the number of
+//! writes, and nothing else; a [dummy](Access::Dummy) is a write of no page and shows what a write shows; reads change
+//! nothing. Every slot that is due is written, whether or not its page has changed and whether or not it was there
+//! already: the sealing layer makes each writing look new. Adversary `Full`, who sees reads too: **not hidden**. A read
+//! goes straight to the newest copy, and so do the reads of a refresh.
 //!
 //! **Costs.** A read: one slot, one round trip, copied straight into the caller's buffer. A write: at most ⌈K⌉ slots
 //! read in one round trip, and at most ⌈K⌉ + 1 written in another. A store that spreads a call over threads makes this
-//! the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). One that
-//! [carries](Store::carry) pages while the program runs on, and reads ahead what it is told to
-//! [expect](Store::expect), makes it the Eager DetWoORAM of section 4.1; without such a store, [`eager`](super::eager)
-//! is.
+//! the Parallel DetWoORAM of the paper's section 4.2 (there, a thread for each slot of a write). A store that
+//! [carries](Store::carry) pages while the program runs on, and reads ahead what it is told to [expect](Store::expect),
+//! makes it the Eager DetWoORAM of section 4.1; without such a store, [`eager`](super::eager) is.
 //!
 //! **Trusted state**: 4 bytes a page, ⌈K⌉ + 1 pages of buffer, a counter; see [`DetWoOram::trusted_bytes`]. All of it
 //! is allocated at construction: no access allocates.
@@ -40,7 +39,7 @@ use crate::admission;
 use crate::condition::Condition;
 use crate::layout::{Extent, Layout};
 use crate::newest_copy::NewestCopy;
-use crate::oram::{Access, Oram, OramError};
+use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::store::{Carried, Store};
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket, Slot};
@@ -63,7 +62,7 @@ pub struct DetWoParameters {
     pub max_batch: u32,
 }
 
-/// Why parameters of a DetWoORAM are refused, and what to do about it.
+/// The reason why parameters of a DetWoORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DetWoParametersError {
     /// N out of range.
@@ -107,7 +106,7 @@ impl DetWoParameters {
         self.schedule().map(|_| ())
     }
 
-    /// Where writes go.
+    /// The schedule that says where writes go.
     ///
     /// # Errors
     /// As [`validate`](Self::validate).
@@ -131,7 +130,12 @@ impl DetWoParameters {
         Ok(schedule)
     }
 
-    /// What the scheme needs of untrusted memory, in plaintext bytes: N + M buckets of one slot.
+    /// The bounds of its batches.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds::new(self.capacity, self.block_bytes, self.max_batch)
+    }
+
+    /// The untrusted memory that the scheme needs, in plaintext bytes: N + M buckets of one slot.
     pub fn layout(&self) -> Layout {
         let buckets = self.capacity + self.holding;
         Layout::new(vec![Extent { buckets, slots: 1, slot_bytes: self.block_bytes }])
@@ -156,10 +160,10 @@ pub struct DetWoOram<S> {
     spare: Cell<Moved>,
 }
 
-/// What one write moves, kept so that its buffers are used again.
+/// The slots and pages that one write moves, kept so that its buffers are used again.
 #[derive(Default)]
 struct Moved {
-    /// Where the newest copies of the pages to be refreshed are.
+    /// The places of the newest copies of the pages to be refreshed.
     from: Vec<Slot>,
     /// The holding slot, then the main slots.
     to: Vec<Bucket>,
@@ -191,7 +195,7 @@ impl<S: Store> DetWoOram<S> {
         })
     }
 
-    /// What it was built with.
+    /// The parameters that it was built with.
     pub fn parameters(&self) -> &DetWoParameters {
         &self.parameters
     }
@@ -244,7 +248,7 @@ impl<S: Store> DetWoOram<S> {
         Ok(())
     }
 
-    /// Where the newest copies of pages are.
+    /// Looks up the places of the newest copies of pages.
     fn look_up(&self, pages: &Refreshes, into: &mut Vec<Slot>) {
         let newest = self.newest.borrow();
         into.clear();
@@ -255,21 +259,13 @@ impl<S: Store> DetWoOram<S> {
 impl<S: Store> Oram for DetWoOram<S> {
     type Error = S::Error;
 
-    fn capacity(&self) -> u64 {
-        self.parameters.capacity
+    fn bounds(&self) -> Bounds {
+        self.parameters.bounds()
     }
 
-    fn block_bytes(&self) -> usize {
-        self.parameters.block_bytes as usize
-    }
-
-    fn max_batch(&self) -> usize {
-        self.parameters.max_batch as usize
-    }
-
-    /// One access after the other. An access that is begun beside another waits for it.
+    /// Serves one access after the other. An access that is begun beside another waits for it.
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.bounds())?;
         let _turn = self.turns.take().await;
         self.condition.check()?;
         let unfinished = self.condition.begin();
@@ -287,16 +283,6 @@ impl<S: Store> Oram for DetWoOram<S> {
         Ok(())
     }
 
-    /// Always 0.
-    fn owed(&self) -> u64 {
-        0
-    }
-
-    /// Never.
-    fn must_idle(&self) -> bool {
-        false
-    }
-
     /// Waits for what the store may have left under way.
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
@@ -305,10 +291,5 @@ impl<S: Store> Oram for DetWoOram<S> {
         self.store.settle().await?;
         unfinished.finished();
         Ok(())
-    }
-
-    /// Always 0: there is no eviction.
-    fn emergencies(&self) -> u64 {
-        0
     }
 }

@@ -1,8 +1,8 @@
 //! Eager DetWoORAM: Chakravarty and Panda, "Introducing Fast and Secure Deterministic Stash Free Write Only Oblivious
 //! RAMs for Demand Paging in Keystone" (2021), section 4.1.
 //!
-//! It is [DetWoORAM](super::detworam) with its work done ahead and afterwards: which K main slots the next write
-//! refreshes is known before the write comes. A **preload buffer** of ⌈K⌉ + 1 pages holds them and has room for the
+//! It is [DetWoORAM](super::detworam) with its work done ahead and afterwards: the K main slots that the next write
+//! refreshes are known before the write comes. A **preload buffer** of ⌈K⌉ + 1 pages holds them and has room for the
 //! page to be written.
 //!
 //! ```text
@@ -27,11 +27,11 @@
 //!   most one write and one read of the store.
 //! - A step of `idle` waits for a write that is doing that, and then finds less to do, or nothing.
 //!
-//! **What the trace shows.** Adversary `Snapshot`: the slots change in exactly DetWoORAM's order, but how they group
-//! between two moments follows from when `idle` is driven; a driver that decides by public facts shows nothing by it.
-//! The last write is in the buffer only, until it is unloaded. [`owed`](Oram::owed) follows from the counts of writes
-//! and steps. Adversary `Full`: **not hidden**, as in DetWoORAM; moreover, a read that is answered from the buffer
-//! shows nothing, and every other shows a read.
+//! **What the trace shows.** Adversary `Snapshot`: the slots change in exactly DetWoORAM's order, but their groups
+//! between two moments follow from the times when `idle` is driven; a driver that decides by public facts shows nothing
+//! by it. The last write is in the buffer only, until it is unloaded. [`owed`](Oram::owed) follows from the counts of
+//! writes and steps. Adversary `Full`: **not hidden**, as in DetWoORAM; moreover, a read that is answered from the
+//! buffer shows nothing, and every other shows a read.
 //!
 //! **Costs.** A write whose buffer is ready: one copy of a page, no round trip. Otherwise at most one round trip for
 //! ⌈K⌉ + 1 slots written and one for ⌈K⌉ read. A read: no or one slot, no or one round trip. `idle` after a write:
@@ -49,7 +49,7 @@ use crate::admission;
 use crate::condition::Condition;
 use crate::layout::Layout;
 use crate::newest_copy::NewestCopy;
-use crate::oram::{Access, Oram, OramError};
+use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::store::Store;
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket, Slot};
@@ -82,7 +82,7 @@ impl EagerParameters {
         self.areas.validate()
     }
 
-    /// What the scheme needs of untrusted memory: the same as DetWoORAM.
+    /// The untrusted memory that the scheme needs: the same as DetWoORAM.
     pub fn layout(&self) -> Layout {
         self.areas.layout()
     }
@@ -93,7 +93,7 @@ pub struct EagerOram<S> {
     parameters: EagerParameters,
     schedule: WriteSchedule,
     store: S,
-    /// Whose turn it is to change the buffer: a write, or a step of idle.
+    /// The turns to change the buffer: of a write, or of a step of idle.
     turns: Turns,
     condition: Condition,
     newest: RefCell<NewestCopy>,
@@ -122,13 +122,13 @@ enum Progress {
 }
 
 impl Buffer {
-    /// How many pages write p refreshes.
+    /// The number of pages that write p refreshes.
     fn refreshes(&self) -> usize {
         self.due.count_left() as usize
     }
 }
 
-/// The pages, for whoever has the turn: they are shared only within a step that unloads, which has the turn too.
+/// The pages, for the holder of the turn: they are shared only within a step that unloads, which has the turn too.
 fn alone(pages: &mut Option<Arc<Vec<u8>>>) -> &mut [u8] {
     pages.as_mut().and_then(Arc::get_mut).expect("whoever has the turn is alone")
 }
@@ -161,7 +161,7 @@ impl<S: Store> EagerOram<S> {
         })
     }
 
-    /// What it was built with.
+    /// The parameters that it was built with.
     pub fn parameters(&self) -> &EagerParameters {
         &self.parameters
     }
@@ -303,20 +303,12 @@ impl<S: Store> EagerOram<S> {
 impl<S: Store> Oram for EagerOram<S> {
     type Error = S::Error;
 
-    fn capacity(&self) -> u64 {
-        self.parameters.areas.capacity
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.parameters.areas.block_bytes as usize
-    }
-
-    fn max_batch(&self) -> usize {
-        self.parameters.areas.max_batch as usize
+    fn bounds(&self) -> Bounds {
+        self.parameters.areas.bounds()
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.bounds())?;
         self.condition.check()?;
         let unfinished = self.condition.begin();
         for access in batch {
@@ -357,10 +349,5 @@ impl<S: Store> Oram for EagerOram<S> {
         self.step(self.parameters.step_pages as usize).await?;
         unfinished.finished();
         Ok(())
-    }
-
-    /// Always 0: there is no eviction.
-    fn emergencies(&self) -> u64 {
-        0
     }
 }

@@ -1,5 +1,5 @@
-//! Plain: each page in its own slot, written in place. No ORAM: what demand paging with encryption and authentication
-//! alone does, and the baseline that every ratio is taken against.
+//! Plain: each page in its own slot, written in place. It is no ORAM: it does what demand paging with encryption and
+//! authentication alone does, and is the baseline that every ratio is taken against.
 //!
 //! **What the trace shows** (adversary `Full` and adversary `Snapshot`): **which page is read, and which is written.**
 //! Nothing is hidden. A dummy access shows nothing and does nothing.
@@ -12,7 +12,7 @@
 
 use crate::admission;
 use crate::layout::{Extent, Layout};
-use crate::oram::{Access, Oram, OramError};
+use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::store::Store;
 use crate::words::{Bucket, Slot};
 use alloc::vec;
@@ -29,7 +29,7 @@ pub struct PlainParameters {
     pub max_batch: u32,
 }
 
-/// Why parameters of plain paging are refused, and what to do about it.
+/// The reason why parameters of plain paging are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlainParametersError {
     /// A parameter that must not be 0.
@@ -58,7 +58,12 @@ impl PlainParameters {
         Ok(())
     }
 
-    /// What it needs of untrusted memory, in plaintext bytes: one bucket of one slot a page.
+    /// The bounds of its batches.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds::new(self.capacity, self.block_bytes, self.max_batch)
+    }
+
+    /// The untrusted memory that it needs, in plaintext bytes: a bucket of one slot for each page.
     pub fn layout(&self) -> Layout {
         Layout::new(vec![Extent { buckets: self.capacity, slots: 1, slot_bytes: self.block_bytes }])
     }
@@ -71,7 +76,7 @@ pub struct Plain<S> {
 }
 
 impl<S: Store> Plain<S> {
-    /// Plain paging over whatever the store holds; a store that was never written holds zeros.
+    /// Plain paging over the present contents of the store; a store that was never written holds zeros.
     ///
     /// # Errors
     /// [`PlainParametersError`].
@@ -80,7 +85,7 @@ impl<S: Store> Plain<S> {
         Ok(Plain { parameters, store })
     }
 
-    /// What it was built with.
+    /// The parameters that it was built with.
     pub fn parameters(&self) -> &PlainParameters {
         &self.parameters
     }
@@ -94,20 +99,12 @@ impl<S: Store> Plain<S> {
 impl<S: Store> Oram for Plain<S> {
     type Error = S::Error;
 
-    fn capacity(&self) -> u64 {
-        self.parameters.capacity
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.parameters.block_bytes as usize
-    }
-
-    fn max_batch(&self) -> usize {
-        self.parameters.max_batch as usize
+    fn bounds(&self) -> Bounds {
+        self.parameters.bounds()
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.bounds())?;
         for access in batch {
             match access {
                 Access::Read(page, into) => self.store.read(&[Slot::only(Bucket(page.0))], into).await?,
@@ -116,25 +113,5 @@ impl<S: Store> Oram for Plain<S> {
             }
         }
         Ok(())
-    }
-
-    /// Always 0.
-    fn owed(&self) -> u64 {
-        0
-    }
-
-    /// Never.
-    fn must_idle(&self) -> bool {
-        false
-    }
-
-    /// Nothing is owed.
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
-        Ok(())
-    }
-
-    /// Always 0: there is no eviction.
-    fn emergencies(&self) -> u64 {
-        0
     }
 }

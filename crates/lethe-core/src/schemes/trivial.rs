@@ -18,7 +18,7 @@
 use crate::admission;
 use crate::condition::Condition;
 use crate::layout::{Extent, Layout};
-use crate::oram::{Access, Oram, OramError};
+use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::resumable::{Resumable, SnapshotError};
 use crate::store::Store;
 use crate::turns::Turns;
@@ -41,7 +41,7 @@ pub struct TrivialParameters {
     pub max_batch: u32,
 }
 
-/// Why parameters of a Trivial ORAM are refused, and what to do about it.
+/// The reason why parameters of a Trivial ORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrivialParametersError {
     /// A parameter that must not be 0.
@@ -72,7 +72,12 @@ impl TrivialParameters {
         Ok(())
     }
 
-    /// What the scheme needs of untrusted memory, in plaintext bytes: one bucket of one slot a block.
+    /// The bounds of its batches.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds::new(self.capacity, self.block_bytes, self.max_batch)
+    }
+
+    /// The untrusted memory that the scheme needs, in plaintext bytes: a bucket of one slot for each block.
     pub fn layout(&self) -> Layout {
         Layout::new(alloc::vec![Extent { buckets: self.capacity, slots: 1, slot_bytes: self.block_bytes }])
     }
@@ -88,7 +93,7 @@ pub struct TrivialOram<S> {
     chunk: RefCell<Chunk>,
 }
 
-/// One chunk of the scan, kept so that its buffers are used again.
+/// A chunk of the scan, kept so that its buffers are used again.
 #[derive(Default)]
 struct Chunk {
     slots: Vec<Slot>,
@@ -97,8 +102,8 @@ struct Chunk {
 }
 
 impl<S: Store> TrivialOram<S> {
-    /// A Trivial ORAM over whatever the store holds; a store that was never written holds zeros. Its buckets are
-    /// numbered from `first_bucket`.
+    /// A Trivial ORAM over the present contents of the store; a store that was never written holds zeros. Its buckets
+    /// are numbered from `first_bucket`.
     ///
     /// # Errors
     /// [`TrivialParametersError`].
@@ -118,7 +123,7 @@ impl<S: Store> TrivialOram<S> {
         })
     }
 
-    /// What it was built with.
+    /// The parameters that it was built with.
     pub fn parameters(&self) -> &TrivialParameters {
         &self.parameters
     }
@@ -151,20 +156,12 @@ impl<S: Store> TrivialOram<S> {
 impl<S: Store> Oram for TrivialOram<S> {
     type Error = S::Error;
 
-    fn capacity(&self) -> u64 {
-        self.parameters.capacity
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.parameters.block_bytes as usize
-    }
-
-    fn max_batch(&self) -> usize {
-        self.parameters.max_batch as usize
+    fn bounds(&self) -> Bounds {
+        self.parameters.bounds()
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.bounds())?;
         if batch.is_empty() {
             return Ok(());
         }
@@ -176,26 +173,6 @@ impl<S: Store> Oram for TrivialOram<S> {
         }
         unfinished.finished();
         Ok(())
-    }
-
-    /// Always 0.
-    fn owed(&self) -> u64 {
-        0
-    }
-
-    /// Never.
-    fn must_idle(&self) -> bool {
-        false
-    }
-
-    /// Nothing is owed.
-    async fn idle(&self) -> Result<(), OramError<S::Error>> {
-        Ok(())
-    }
-
-    /// Always 0: there is no eviction.
-    fn emergencies(&self) -> u64 {
-        0
     }
 }
 
@@ -224,7 +201,7 @@ impl<S: Store, R> Resumable<R> for TrivialOram<S> {
         Ok(TrivialOram::new(parameters, Bucket(0), store)?)
     }
 
-    /// It draws nothing.
+    /// Does nothing: the scheme draws no randomness.
     fn reseed(&self, _random: R) {}
 
     /// Always 0.
@@ -232,7 +209,7 @@ impl<S: Store, R> Resumable<R> for TrivialOram<S> {
         0
     }
 
-    /// One chunk.
+    /// The bytes of one chunk.
     fn trusted_bytes(&self) -> usize {
         self.parameters.chunk_blocks as usize * self.parameters.block_bytes as usize
     }

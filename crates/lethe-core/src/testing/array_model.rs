@@ -6,7 +6,7 @@ use crate::words::BlockId;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// One access of a batch, with what is written.
+/// An access of a batch, with the seed of what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Reads a block and compares it.
@@ -17,7 +17,7 @@ pub enum Operation {
     Dummy,
 }
 
-/// What an ORAM's blocks should hold.
+/// The contents that an ORAM's blocks should have.
 #[derive(Clone, Debug)]
 pub struct ArrayModel {
     block_bytes: usize,
@@ -25,12 +25,12 @@ pub struct ArrayModel {
 }
 
 impl ArrayModel {
-    /// Blocks of zeros.
+    /// A model of blocks of zeros.
     pub fn new(capacity: u64, block_bytes: usize) -> Self {
         ArrayModel { block_bytes, blocks: vec![vec![0; block_bytes]; capacity as usize] }
     }
 
-    /// What is written for a seed: bytes that differ along the block.
+    /// The bytes that are written for a seed: they differ along the block.
     pub fn payload(&self, seed: u8) -> Vec<u8> {
         (0..self.block_bytes).map(|at| seed.wrapping_add((at as u8).wrapping_mul(31))).collect()
     }
@@ -75,7 +75,7 @@ impl ArrayModel {
 #[derive(Clone, Debug)]
 pub struct Prepared {
     operations: Vec<Operation>,
-    /// What is read, or what is written.
+    /// The bytes that are read, or that are written.
     expected: Vec<Vec<u8>>,
 }
 

@@ -29,7 +29,7 @@ pub struct Executor<'a> {
 }
 
 impl<'a> Executor<'a> {
-    /// Without tasks.
+    /// An executor without tasks.
     pub fn new() -> Self {
         Self::default()
     }
@@ -39,7 +39,7 @@ impl<'a> Executor<'a> {
         self.tasks.push(Task::new(future));
     }
 
-    /// Polls woken tasks, the oldest first, until none is woken.
+    /// Polls woken tasks, the oldest first, until no task is woken.
     pub fn run(&mut self) {
         let mut progress = true;
         while progress {
@@ -56,7 +56,7 @@ impl<'a> Executor<'a> {
         self.ended
     }
 
-    /// Tasks that have not.
+    /// Tasks that have not ended.
     pub fn unfinished(&self) -> usize {
         self.tasks.len() - self.ended
     }
@@ -97,7 +97,7 @@ impl<'a> Task<'a> {
         true
     }
 
-    /// Whether it came to its end.
+    /// Tells whether it came to its end.
     pub fn has_ended(&self) -> bool {
         self.future.is_none()
     }

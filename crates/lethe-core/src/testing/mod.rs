@@ -1,4 +1,4 @@
-//! What tests of schemes need: a store that records its trace, one that is nothing but memory, a plain array to
+//! The tools for tests of schemes: a store that records its trace, one that is nothing but memory, a plain array to
 //! compare with, and an executor without an operating system. Behind the feature `testing`; not for production.
 
 pub mod array_model;
@@ -6,6 +6,7 @@ pub mod array_store;
 pub mod executor;
 pub mod mutants;
 pub mod oblivious;
+pub mod small_ring;
 pub mod stage;
 pub mod stash_tail;
 pub mod trace_store;
@@ -13,5 +14,6 @@ pub mod trace_store;
 pub use array_model::{ArrayModel, Operation, Prepared, exercise, settle};
 pub use array_store::ArrayStore;
 pub use executor::{Executor, Task, finish_now};
+pub use small_ring::small_ring;
 pub use stage::{Event, Stage, Work};
 pub use trace_store::{TraceEntry, TraceStore, TraceStoreError};

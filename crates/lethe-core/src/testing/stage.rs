@@ -9,7 +9,7 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-/// Whose doing something is.
+/// The work that an event belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// On-line work: an access.
@@ -18,14 +18,14 @@ pub enum Work {
     Idle(usize),
 }
 
-/// What shows, in order: the trace, and what the driver does. All of it is public.
+/// The events that show, in order: the trace, and what the driver does. All of it is public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The driver asked the scheme what it owes.
     Owes {
         /// Steps of `idle`.
         owed: u64,
-        /// Whether one must come before the next access.
+        /// True if a step must come before the next access.
         must_idle: bool,
     },
     /// A batch of so many accesses begins.
@@ -55,7 +55,7 @@ pub struct Stage<'a, O> {
     /// Steps of `idle` in flight, the oldest first, and how many were ever begun.
     idles: Vec<(usize, Task<'a>)>,
     idles_begun: usize,
-    /// Who waits for the store, in the order asked.
+    /// The works that wait for the store, in the order asked.
     asking: Vec<Work>,
     holding_back: bool,
     events: Vec<Event>,
@@ -83,7 +83,7 @@ impl<'a, O: Oram> Stage<'a, O> {
         self.working = working;
     }
 
-    /// Whether store operations from now on wait for [`complete`](Self::complete).
+    /// Sets whether store operations from now on wait for [`complete`](Self::complete).
     pub fn hold_back(&mut self, holding_back: bool) {
         self.holding_back = holding_back;
         self.store.hold_back(holding_back);
@@ -121,7 +121,7 @@ impl<'a, O: Oram> Stage<'a, O> {
         self.run();
     }
 
-    /// Whether an access is in flight.
+    /// Tells whether an access is in flight.
     pub fn is_accessing(&self) -> bool {
         self.access.is_some()
     }
@@ -131,7 +131,7 @@ impl<'a, O: Oram> Stage<'a, O> {
         self.idles.len()
     }
 
-    /// Who waits for the store, in the order asked.
+    /// The works that wait for the store, in the order asked.
     pub fn asking(&self) -> &[Work] {
         &self.asking
     }
@@ -149,7 +149,7 @@ impl<'a, O: Oram> Stage<'a, O> {
     /// Lets store operations end, the oldest first, until nothing is in flight.
     ///
     /// # Panics
-    /// If work waits although the store has done all that was asked: it would wait for ever.
+    /// If work waits although the store has done all that was asked: it would wait forever.
     pub fn finish(&mut self) {
         while self.access.is_some() || !self.idles.is_empty() {
             assert!(!self.asking.is_empty(), "work waits for something that nobody will do");

@@ -22,25 +22,25 @@ use core::task::{Poll, Waker};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// Which blocks are read.
+/// The choice of the blocks that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
     /// Always the block that was longest unread: no read finds its block in the stash.
     Scan,
     /// Any block.
     Random,
-    /// A scan and dummies in turn: what does not bring a block in may still read one in place of a dummy.
+    /// A scan and dummies in turn: an access that brings no block in may still read one in place of a dummy.
     ScanAndDummies,
 }
 
-/// What a simulation saw, after it had come to its steady state.
+/// The results of a simulation, after it had come to its steady state.
 #[derive(Clone, Debug, Default)]
 pub struct StashTail {
-    /// How often the trusted side held so many blocks, looked at before each batch.
+    /// The number of times that the trusted side held so many blocks, looked at before each batch.
     pub held: BTreeMap<i64, u64>,
-    /// How often there were so many more than wait for their turn, which is a sum of coins: blocks that
-    /// found no room when an eviction passed, or were read in place of a dummy, less those that a reshuffle placed
-    /// before their turn. Looked at now and then.
+    /// The number of times that there were so many more blocks than wait for their turn, which is a sum of coins:
+    /// blocks that found no room when an eviction passed, or were read in place of a dummy, less those that a reshuffle
+    /// placed before their turn. Looked at now and then.
     pub excess: BTreeMap<i64, u64>,
     /// Slots read and written, for each access.
     pub moved: f64,
@@ -58,7 +58,7 @@ pub fn moments(counts: &BTreeMap<i64, u64>) -> (f64, f64) {
     (mean, libm::sqrt(mean_of(&|value| (value - mean) * (value - mean))))
 }
 
-/// How many blocks there may be before the next batch makes an emergency eviction necessary.
+/// The number of blocks that there may be before the next batch makes an emergency eviction necessary.
 pub fn room(parameters: &RingParameters) -> u32 {
     parameters.stash_bound - parameters.max_batch
 }
@@ -68,8 +68,8 @@ pub fn room(parameters: &RingParameters) -> u32 {
 /// A block waits from its access to the next eviction of its subtree. Its leaf is uniform and independent of all
 /// others, and evictions go through the subtrees in turn, so a block accessed `e` evictions ago still waits with
 /// probability `1 - e / 2^top`, independently of the others; the last of several accesses to a block is the one that
-/// counts. At worst, the newest `2 A - 1` accesses had no eviction yet: one is owed or has not filled its buckets, and
-/// the next is about to be owed.
+/// counts. At worst, the newest `2 A - 1` accesses had no eviction yet: one eviction is owed or has not filled its
+/// buckets, and the next is about to be owed.
 struct WaitingLaw {
     /// So many coins of each probability.
     coins: Vec<(f64, f64)>,
@@ -107,7 +107,8 @@ pub fn waiting_mean(parameters: &RingParameters) -> f64 {
     WaitingLaw::of(parameters).mean()
 }
 
-/// log2 of the probability that the next batch makes an emergency eviction necessary, at the worst time of the schedule.
+/// The log2 of the probability that the next batch makes an emergency eviction necessary, at the worst time of the
+/// schedule.
 ///
 /// The law of the blocks that wait, which is exact, together with the excess as it was measured and, beyond the
 /// measurement, as the exponential says, taken to be independent of them. `None` if too little was measured.
@@ -156,7 +157,7 @@ impl ExponentialFit {
         (points.len() > 1).then_some(ExponentialFit { last: *deepest, slope })
     }
 
-    /// log2 of the probability that at least so many are there.
+    /// The log2 of the probability that at least so many are there.
     pub fn log2(&self, blocks: f64) -> f64 {
         self.last.1 - (blocks - self.last.0) * self.slope
     }
@@ -190,7 +191,7 @@ pub fn simulate(parameters: &RingParameters, reads: Reads, accesses: u64, seed: 
         let blocks: Vec<Option<BlockId>> = batch.map(|at| block(at).map(BlockId)).collect();
         read(&ring, &blocks, &store, &mut eviction);
         waiting.accessed(&blocks, ring.evictions() - u64::from(eviction.is_some() && evicts_path));
-        // As late as the schedule allows: one eviction is begun and has not got its reads, one is owed.
+        // As late as the schedule allows: one eviction is begun and has not got its reads, another is owed.
         while ring.must_idle() {
             if eviction.is_some() {
                 finish(&store, &mut eviction);
@@ -334,7 +335,7 @@ struct Headers {
     tree: Geometry,
     slots: RefCell<Vec<u8>>,
     moved: Cell<u64>,
-    /// Whether reads are held back, and who waits for the one that is.
+    /// True while reads are held back; then the future that waits for the held read.
     holding: Cell<bool>,
     held: RefCell<Option<Waker>>,
     released: Cell<bool>,

@@ -9,7 +9,7 @@ use core::cell::{Cell, RefCell};
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
 
-/// One operation of the trace, recorded when it was asked for.
+/// An operation of the trace, recorded when it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceEntry {
     /// These slots were read together.
@@ -67,7 +67,7 @@ impl TraceStore {
         }
     }
 
-    /// What stands where.
+    /// The layout of its buckets.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -77,12 +77,12 @@ impl TraceStore {
         self.trace.take()
     }
 
-    /// Whether operations are recorded; they are unless told otherwise.
+    /// Sets whether operations are recorded; they are unless told otherwise.
     pub fn record(&self, recording: bool) {
         self.recording.set(recording);
     }
 
-    /// Whether operations from now on wait for [`complete`](Self::complete).
+    /// Sets whether operations from now on wait for [`complete`](Self::complete).
     pub fn hold_back(&self, holding_back: bool) {
         self.holding_back.set(holding_back);
     }
@@ -118,7 +118,7 @@ impl TraceStore {
         }
     }
 
-    /// What untrusted memory holds now, to be put back later.
+    /// The present contents of untrusted memory, to be put back later.
     pub fn contents(&self) -> Vec<u8> {
         self.bytes.borrow().clone()
     }

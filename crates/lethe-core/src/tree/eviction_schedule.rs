@@ -1,17 +1,18 @@
-//! When a path is evicted, and which one is next: a function of the count of accesses, which is public.
+//! The schedule that says when a path is evicted, and which one is next: a function of the count of accesses, which is
+//! public.
 
 use crate::words::{Leaf, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
-/// How many evictions there are for how many accesses. Ring ORAM evicts one path every A accesses, Circuit ORAM two
-/// after each.
+/// The number of evictions for a number of accesses. Ring ORAM evicts one path every A accesses, Circuit ORAM two after
+/// each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
     pub(crate) evictions: u64,
     pub(crate) accesses: u64,
 }
 
-/// How far the schedule of evictions has come. Public.
+/// The progress of the schedule of evictions. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct EvictionSchedule {
     /// Accesses so far.

@@ -1,9 +1,13 @@
-//! The shape of a tree: how many leaves, which levels the trusted side keeps, how large a bucket of each level is.
+//! The shape of a tree: its leaves, the levels that the trusted side keeps, the size of a bucket of each level.
 
+use crate::block_header::HEADER_BYTES;
 use crate::layout::{Extent, Layout};
-use crate::words::{Bucket, Leaf, Level};
+use crate::oram::OramError;
+use crate::words::{BlockId, Bucket, Leaf, Level};
+use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
+use core::error::Error;
 
 /// A bucket's shape; every level may have its own (as IR-Alloc proposes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -18,9 +22,9 @@ pub struct BucketShape {
 
 /// A binary tree of `2^L` leaves, of which the levels above `top` stand on the trusted side.
 ///
-/// The trusted levels are not buckets: whatever lies above `top` is in the stash, sorted by the subtree it belongs
-/// to (see [`Stash`](crate::stash::Stash)). Untrusted memory holds the levels `top..=L`, each one
-/// [`Extent`] of its [`Layout`].
+/// The trusted levels are not buckets: all blocks above `top` are in the stash, sorted by the subtree they belong to
+/// (see [`Stash`](crate::stash::Stash)). Untrusted memory holds the levels `top..=L`, each one [`Extent`] of its
+/// [`Layout`].
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Geometry {
     leaf_level: Level,
@@ -31,6 +35,42 @@ pub struct Geometry {
 }
 
 impl Geometry {
+    /// A tree whose buckets are one slot each, of Z blocks with their headers: they are always read and written as a
+    /// whole, and so each is sealed as a whole.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub(crate) fn of_whole_buckets(
+        leaf_level: Level,
+        top: Level,
+        (blocks_per_bucket, block_bytes): (u32, u32),
+        first_bucket: Bucket,
+    ) -> Self {
+        let slot_bytes = blocks_per_bucket * (HEADER_BYTES as u32 + block_bytes);
+        let shape = BucketShape { blocks: blocks_per_bucket, slots: 1, slot_bytes };
+        let levels = (leaf_level.0 + 1 - top.0) as usize;
+        Geometry::new(leaf_level, top, vec![shape; levels], first_bucket)
+    }
+
+    /// Refuses a block that cannot stand in a bucket: it must lie below the capacity, and the bucket on its path.
+    ///
+    /// # Errors
+    /// [`OramError::Contradiction`].
+    pub(crate) fn check_block<E: Error + 'static>(
+        &self,
+        (block, leaf): (BlockId, Leaf),
+        capacity: u64,
+        (level, bucket): (Level, Bucket),
+    ) -> Result<(), OramError<E>> {
+        if block.0 >= capacity || leaf.0 >= self.leaves() {
+            return Err(OramError::Contradiction("a block lies beyond the capacity or the tree"));
+        }
+        if self.bucket(level, leaf) != bucket {
+            return Err(OramError::Contradiction("a block stands off its path"));
+        }
+        Ok(())
+    }
+
     /// A tree with `2^leaf_level` leaves whose levels `top..=leaf_level` have the given shapes (root side first)
     /// and whose buckets are numbered from `first_bucket`.
     ///
@@ -59,7 +99,7 @@ impl Geometry {
         Geometry { leaf_level, top, shapes, first, slots_before }
     }
 
-    /// What the tree needs of untrusted memory.
+    /// The untrusted memory that the tree needs.
     pub fn layout(&self) -> Layout {
         let extent = |(level, shape): (u32, &BucketShape)| Extent {
             buckets: 1 << level,

@@ -1,4 +1,4 @@
-//! Which stash blocks go into which bucket of a path: as deep as they may, deepest bucket first.
+//! The choice of the stash blocks that go into each bucket of a path: as deep as they may, deepest bucket first.
 
 use super::geometry::Geometry;
 use crate::stash::{Handle, Stash};
@@ -16,8 +16,8 @@ pub struct Placement {
 impl Placement {
     /// Chooses, for every level of the path to `leaf`, at most `room(level)` blocks of the stash. Nothing moves yet.
     ///
-    /// Only the stash blocks of the leaf's subtree are looked at: no other can stand on an untrusted bucket of the path.
-    /// Blocks that are not `free` stay where they are: an access in flight needs them.
+    /// Only the stash blocks of the leaf's subtree are looked at: no other can stand on an untrusted bucket of the
+    /// path. Blocks that are not `free` stay where they are: an access in flight needs them.
     pub fn plan(
         &mut self,
         stash: &Stash,

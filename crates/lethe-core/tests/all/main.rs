@@ -3,7 +3,10 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 mod circuit;
+mod lies;
 mod model;
 mod obliviousness;
+mod pages;
 mod replay;
 mod ring;
+mod snapshots;

@@ -1,4 +1,4 @@
-//! One path as Circuit ORAM sees it: the stash and the held buckets below it, numbered from the stash down.
+//! A path as Circuit ORAM sees it: the stash and the held buckets below it, numbered from the stash down.
 
 use crate::block_header::{self, HEADER_BYTES};
 use crate::held_buckets::{Entry, HeldBuckets};
@@ -7,8 +7,8 @@ use crate::tree::geometry::Geometry;
 use crate::words::{BlockId, Bucket, Leaf, Level};
 use alloc::vec::Vec;
 
-/// The path to a leaf: position 0 is the stash, position 1 the uppermost bucket in untrusted memory. All its buckets are
-/// held.
+/// The path to a leaf: position 0 is the stash, position 1 the uppermost bucket in untrusted memory. All its buckets
+/// are held.
 pub(super) struct HeldPath<'a> {
     pub(super) tree: &'a Geometry,
     pub(super) leaf: Leaf,
@@ -16,7 +16,7 @@ pub(super) struct HeldPath<'a> {
     pub(super) held: &'a mut HeldBuckets,
 }
 
-/// Where a block is.
+/// The place of a block.
 enum At {
     Stash(Handle),
     Bucket(Entry),
@@ -28,7 +28,7 @@ impl HeldPath<'_> {
         (self.tree.leaf_level().0 + 1 - self.tree.top().0) as usize
     }
 
-    /// ReadAndRm: a block of this leaf goes from its bucket to the stash, if it is in one.
+    /// Does ReadAndRm: moves a block of this leaf from its bucket to the stash, if it is in a bucket.
     pub(super) fn read_and_rm(&mut self, block: BlockId) {
         let mut entries = (1..=self.last()).flat_map(|position| self.held.entries(self.bucket(position)));
         if let Some(entry) = entries.find(|entry| self.held.header(*entry) == Some((block, self.leaf))) {
@@ -43,7 +43,7 @@ impl HeldPath<'_> {
         self.deepest(position).map(|(level, _)| level)
     }
 
-    /// Whether another block fits there; the stash has room always.
+    /// Tells whether another block fits there; the stash has room always.
     pub(super) fn has_empty_slot(&self, position: usize) -> bool {
         position == 0 || self.empty_slot(position).is_some()
     }

@@ -1,4 +1,4 @@
-//! How a Circuit ORAM begins, is put down and is taken up again.
+//! The beginning of a Circuit ORAM, its snapshots, and the return from them.
 
 use super::{CircuitOram, CircuitParameters, CircuitParametersError, PACE, State, Work};
 use crate::condition::Condition;
@@ -24,12 +24,12 @@ pub struct CircuitSnapshot {
     schedule: EvictionSchedule,
 }
 
-/// Why there is no snapshot of a Circuit ORAM now, or it cannot go on from one.
+/// The reason why there is no snapshot of a Circuit ORAM now, or it cannot go on from one.
 pub type CircuitSnapshotError = SnapshotError<CircuitParametersError>;
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R> {
-    /// An empty Circuit ORAM: a store that was never written, a position map in which nothing is mapped. Its buckets are
-    /// numbered from 0.
+    /// An empty Circuit ORAM: a store that was never written, a position map in which nothing is mapped. Its buckets
+    /// are numbered from 0.
     ///
     /// # Errors
     /// [`CircuitParametersError`].
@@ -48,7 +48,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         Ok(CircuitOram { parameters, tree, store, positions, turns, condition, state })
     }
 
-    /// What it was built with.
+    /// The parameters that it was built with.
     pub fn parameters(&self) -> &CircuitParameters {
         &self.parameters
     }
@@ -76,8 +76,8 @@ impl<S: Store, R: RngCore> Resumable<R> for CircuitOram<S, FlatPositionMap<S::Er
         })
     }
 
-    /// Refuses a snapshot that contradicts itself: every block in the stash or in a held bucket must have the leaf that it
-    /// is mapped to, and stand in one place.
+    /// Refuses a snapshot that contradicts itself: every block in the stash or in a held bucket must have the leaf that
+    /// it is mapped to, and stand in one place.
     fn restore(snapshot: CircuitSnapshot, store: S, random: R) -> Result<Self, CircuitSnapshotError> {
         let CircuitSnapshot { parameters, positions, stash, held, schedule } = snapshot;
         let oram = CircuitOram::new(parameters, store, FlatPositionMap::new(positions.clone()), random)?;

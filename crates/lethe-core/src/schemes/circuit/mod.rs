@@ -24,15 +24,15 @@
 //!         place towrite into path[i]
 //! ```
 //!
-//! `path[0]` is the stash with all that belongs above level `top` (see [`Stash`]), `path[1]` the bucket of level `top`.
-//! One block at a time goes down: that makes a small circuit. Here the trusted side computes in the clear; what stays is
-//! a small stash over buckets of two. The reading up to the answer is on-line work ([`access`](Oram::access)), the
-//! evictions are off-line work ([`idle`](Oram::idle)). In between the path is **held** on the trusted side.
+//! `path[0]` is the stash with all blocks that belong above level `top` (see [`Stash`]), `path[1]` the bucket of level
+//! `top`. Blocks go down one at a time: that makes a small circuit. Here the trusted side computes in the clear, but
+//! the small stash over buckets of two stays. The reading up to the answer is on-line work ([`access`](Oram::access)),
+//! the evictions are off-line work ([`idle`](Oram::idle)). In between the path is **held** on the trusted side.
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths,
-//! independent and uniform as in Path ORAM, but for those that are held. `idle` reads what is not held of the next two
-//! paths in order for each access, and writes all that is held then, each in one operation. Accesses and steps of `idle`
-//! wait for one another. How full the stash is shows only by an [emergency](Oram::emergencies).
+//! independent and uniform as in Path ORAM, but for those that are held. `idle` reads the buckets that are not held of
+//! the next paths in order, two for each access, and writes all that are held then, each in one operation. Accesses and
+//! steps of `idle` wait for one another. The filling of the stash shows only by an [emergency](Oram::emergencies).
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets of one slot a path: on-line one round trip of at most n·K
 //! slots; off-line one that reads at most 2n·K and one that writes at most 3n·K. **Parameters**: [`CircuitParameters`].
@@ -51,7 +51,7 @@ use crate::admission;
 use crate::condition::Condition;
 use crate::draw;
 use crate::held_buckets::HeldBuckets;
-use crate::oram::{Access, Oram, OramError};
+use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::{Lookup, PositionMap};
 use crate::stash::Stash;
 use crate::store::Store;
@@ -83,7 +83,7 @@ struct State<R> {
     random: R,
     stash: Stash,
     schedule: EvictionSchedule,
-    /// Taken by whoever has the turn.
+    /// The held buckets and lists, which the holder of the turn takes.
     work: Work,
 }
 
@@ -96,7 +96,7 @@ struct Work {
     eviction: Eviction,
 }
 
-/// What the scans of a path say of each position, and blocks on their way down.
+/// The findings of the scans of a path for each position, and blocks on their way down.
 #[derive(Default)]
 struct Eviction {
     deepest: Vec<Option<usize>>,
@@ -128,7 +128,7 @@ impl Eviction {
         debug_assert!(dest.is_none(), "whatever is on its way down arrives");
     }
 
-    /// Algorithm 2: from where the block comes that each position may get.
+    /// Algorithm 2: finds from where the block comes that each position may get.
     fn prepare_deepest(&mut self, path: &HeldPath<'_>) {
         self.deepest.clear();
         self.deepest.resize(path.last() + 1, None);
@@ -144,7 +144,7 @@ impl Eviction {
         }
     }
 
-    /// Algorithm 3: where the deepest block of each position goes.
+    /// Algorithm 3: finds where the deepest block of each position goes.
     fn prepare_target(&mut self, path: &HeldPath<'_>) {
         self.target.clear();
         self.target.resize(path.last() + 1, None);
@@ -163,7 +163,7 @@ impl Eviction {
 }
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R> {
-    /// Access, its first line, and the reading of the paths: a random one for whatever is not mapped.
+    /// Does the first line of Access and reads the paths: a random path for a block that is not mapped.
     async fn read_paths(&self, batch: &[Access<'_>], work: &mut Work) -> Result<(), OramError<S::Error>> {
         let Work { held, lookups, paths, .. } = work;
         paths.clear();
@@ -180,7 +180,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         held.read(paths, &self.store, &self.tree, self.parameters.capacity).await
     }
 
-    /// ReadAndRm, unless the block is in the stash already, and what is asked of it with its new leaf.
+    /// Does ReadAndRm, unless the block is in the stash already, and serves the access with its new leaf.
     fn serve(
         &self,
         access: &mut Access<'_>,
@@ -197,7 +197,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         Ok(())
     }
 
-    /// Evict, so many times: reads the next paths, takes blocks down one after the other, and writes all that is held.
+    /// Does Evict so many times: reads the next paths, takes blocks down one after the other, and writes all that is
+    /// held.
     async fn evict(&self, evictions: u64) -> Result<(), OramError<S::Error>> {
         let mut work = mem::take(&mut self.state.borrow_mut().work);
         let Work { held, paths, eviction, .. } = &mut work;
@@ -214,7 +215,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
         Ok(())
     }
 
-    /// Whether the stash has room for a largest batch.
+    /// Tells whether the stash has room for a largest batch.
     fn has_room(&self) -> bool {
         let after = self.state.borrow().stash.len() + self.parameters.max_batch as usize;
         after <= self.parameters.stash_bound as usize
@@ -224,20 +225,12 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOram<S, P, R> {
     type Error = S::Error;
 
-    fn capacity(&self) -> u64 {
-        self.parameters.capacity
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.parameters.block_bytes as usize
-    }
-
-    fn max_batch(&self) -> usize {
-        self.parameters.max_batch as usize
+    fn bounds(&self) -> Bounds {
+        self.parameters.bounds()
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.bounds())?;
         if batch.is_empty() {
             return Ok(());
         }
@@ -257,19 +250,19 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for CircuitOra
         Ok(())
     }
 
-    /// 1 while evictions are due or the stash lacks room, and what the position map owes.
+    /// Returns 1 while evictions are due or the stash lacks room, and adds the steps that the position map owes.
     fn owed(&self) -> u64 {
         let is_due = self.state.borrow().schedule.behind(PACE) > 0;
         u64::from(is_due || !self.has_room()) + self.positions.owed()
     }
 
-    /// After a largest batch's worth of accesses, and while the next batch might not fit the stash.
+    /// True after a largest batch's worth of accesses, and while the next batch might not fit the stash.
     fn must_idle(&self) -> bool {
         let due = self.state.borrow().schedule.behind(PACE);
         due >= 2 * u64::from(self.parameters.max_batch) || !self.has_room() || self.positions.must_idle()
     }
 
-    /// All evictions that are due; when none is, one to make room, or a step of the position map's.
+    /// Does all evictions that are due; when no eviction is due, one to make room, or a step of the position map's.
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
         let _turn = self.turns.take().await;
         self.condition.check()?;

@@ -1,8 +1,9 @@
-//! What a Circuit ORAM is built with, and which choices make sense.
+//! The parameters of a Circuit ORAM, and the choices that make sense.
 
-use crate::block_header::HEADER_BYTES;
 use crate::layout::Layout;
-use crate::tree::geometry::{BucketShape, Geometry};
+use crate::oram::Bounds;
+use crate::range::{self, OutOfRange};
+use crate::tree::geometry::Geometry;
 use crate::words::{Bucket, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -15,32 +16,23 @@ pub struct CircuitParameters {
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 31. The tree has 2^L leaves.
     pub leaf_level: Level,
-    /// The first level in untrusted memory: 0 to L. What belongs above it waits on the trusted side.
+    /// The first level in untrusted memory: 0 to L. The blocks that belong above it wait on the trusted side.
     pub top: Level,
     /// Z, blocks of a bucket: 2 to 64. The paper measures that 2 are enough.
     pub blocks_per_bucket: u32,
     /// The most accesses of one batch: 1 to 1024.
     pub max_batch: u32,
-    /// The hard bound of the stash in blocks, what belongs above `top` with it: at least a largest batch. While the next
-    /// batch might exceed it, an eviction outside of the schedule comes first.
+    /// The hard bound of the stash in blocks, those that belong above `top` included: at least a largest batch. While
+    /// the next batch might exceed it, an eviction outside of the schedule comes first.
     pub stash_bound: u32,
 }
 
-/// Why parameters of a Circuit ORAM are refused, and what to do about it.
+/// The reason why parameters of a Circuit ORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CircuitParametersError {
     /// A value outside of its range.
-    #[error("{name} is {value}; choose it from {least} to {most}")]
-    OutOfRange {
-        /// Which parameter.
-        name: &'static str,
-        /// What was asked for.
-        value: u64,
-        /// The least that works.
-        least: u64,
-        /// The most that works.
-        most: u64,
-    },
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
     /// The tree is too full for blocks to find their way down.
     #[error("a tree for {most} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket")]
     TreeTooSmall {
@@ -54,9 +46,9 @@ pub enum CircuitParametersError {
 impl CircuitParameters {
     /// Good parameters: Z = 2; the smallest tree that is at most half full; the trusted top as high as fits.
     ///
-    /// `trusted_blocks` is what the trusted side holds on average: the blocks above the untrusted levels. If not even a
-    /// tree with one trusted level fits, there is none. The hard bound is higher: [`waiting_bound`](Self::waiting_bound)
-    /// and three largest batches.
+    /// `trusted_blocks` is the number of blocks that the trusted side holds on average: the blocks above the untrusted
+    /// levels. If not even a tree with one trusted level fits, there is no trusted level. The hard bound is higher:
+    /// [`waiting_bound`](Self::waiting_bound) and three largest batches.
     ///
     /// # Errors
     /// A capacity, a block size or a batch out of range.
@@ -90,10 +82,11 @@ impl CircuitParameters {
         Ok(best)
     }
 
-    /// How many blocks wait above the untrusted levels after the evictions that are due, but for a probability below
-    /// 2^-80, with Z = 2 and a tree that is half full. An extrapolation of what `tests/all/circuit/stash.rs` measures:
-    /// 0.02 blocks with one subtree; 0.5 to 0.76 a subtree with more, a deviation of 0.65 times the square root of the
-    /// subtrees; and beyond that each further block at least halves the probability while subtrees are few.
+    /// The number of blocks that wait above the untrusted levels after the evictions that are due, but for a
+    /// probability below 2^-80, with Z = 2 and a tree that is half full. It extrapolates the measurements of
+    /// `tests/all/circuit/stash.rs`: 0.02 blocks with one subtree; 0.5 to 0.76 a subtree with more, a deviation of 0.65
+    /// times the square root of the subtrees; and beyond that each further block at least halves the probability while
+    /// subtrees are few.
     pub fn waiting_bound(&self) -> u32 {
         let subtrees = libm::exp2(self.top.0.into());
         libm::ceil(WAITING * subtrees + 8.0 * libm::sqrt(subtrees)) as u32 + 110
@@ -113,11 +106,7 @@ impl CircuitParameters {
             ("capacity", self.capacity, 1, u64::from(u32::MAX)),
             ("stash_bound", u64::from(self.stash_bound), u64::from(self.max_batch), u64::from(u32::MAX)),
         ];
-        for (name, value, least, most) in ranges {
-            if !(least..=most).contains(&value) {
-                return Err(CircuitParametersError::OutOfRange { name, value, least, most });
-            }
-        }
+        range::check(&ranges)?;
         let most = most_blocks(self.blocks_per_bucket, self.leaf_level);
         if self.capacity > most {
             return Err(CircuitParametersError::TreeTooSmall { most, capacity: self.capacity });
@@ -127,12 +116,16 @@ impl CircuitParameters {
 
     /// The tree, its buckets numbered from 0. A bucket is one slot: it is always read and written as a whole.
     pub fn geometry(&self) -> Geometry {
-        let slot_bytes = self.blocks_per_bucket * (HEADER_BYTES as u32 + self.block_bytes);
-        let shape = BucketShape { blocks: self.blocks_per_bucket, slots: 1, slot_bytes };
-        Geometry::new(self.leaf_level, self.top, alloc::vec![shape; self.path_buckets()], Bucket(0))
+        let bucket = (self.blocks_per_bucket, self.block_bytes);
+        Geometry::of_whole_buckets(self.leaf_level, self.top, bucket, Bucket(0))
     }
 
-    /// What the scheme needs of untrusted memory, in plaintext bytes.
+    /// The bounds of its batches.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds::new(self.capacity, self.block_bytes, self.max_batch)
+    }
+
+    /// The untrusted memory that the scheme needs, in plaintext bytes.
     pub fn layout(&self) -> Layout {
         self.geometry().layout()
     }
@@ -186,7 +179,7 @@ mod tests {
             bad.validate().unwrap_err()
         };
         let named = |change| match refused(change) {
-            CircuitParametersError::OutOfRange { name, .. } => name,
+            CircuitParametersError::OutOfRange(out) => out.name,
             other => panic!("{other}"),
         };
         assert_eq!(named(|p| p.leaf_level = Level(32)), "leaf_level");

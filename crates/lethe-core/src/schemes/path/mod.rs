@@ -21,13 +21,13 @@
 //! the stash (see [`Stash`]).
 //!
 //! **What the trace shows** (adversary `Full`). A batch of n accesses reads, in one operation, the buckets of n paths
-//! that are independent and uniform, whatever was asked: the path of a block is drawn when the block is accessed
-//! and shown at its next access only; a never-mapped block, a dummy access and a second request for one block of the
-//! batch show a fresh random path. Each bucket is read once, and held buckets are left out: which of them coincide
-//! follows from the paths shown. `idle` writes every held bucket back, in one operation; how many there are
-//! follows from the paths too. An access waits while a path in its own subtree (one of 2^top) is being written back;
-//! which paths those are, and when the store completed them, has been shown. How full the stash is never shows,
-//! but for a refusal at its hard bound.
+//! that are independent and uniform, whatever was asked: the path of a block is drawn when the block is accessed and
+//! shown at its next access only; a never-mapped block, a dummy access and a second request for one block of the batch
+//! show a fresh random path. Each bucket is read once, and held buckets are left out: the coincidence of buckets
+//! follows from the paths shown. `idle` writes every held bucket back, in one operation; their number follows from the
+//! paths too. An access waits while a path in its own subtree (one of 2^top) is being written back; those paths, and
+//! the times when the store completed them, have been shown. The filling of the stash never shows, but for a refusal at
+//! its hard bound.
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets of Z blocks and their headers a path: on-line one position
 //! map look-up and one round trip of at most n·K slots; off-line one round trip of as many buckets.
@@ -46,7 +46,7 @@ use crate::admission;
 use crate::block_header::{self, HEADER_BYTES};
 use crate::condition::Condition;
 use crate::draw;
-use crate::oram::{Access, Oram, OramError};
+use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::{Lookup, PositionMap};
 use crate::stash::Stash;
 use crate::store::Store;
@@ -65,9 +65,9 @@ pub struct PathOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
-    /// Whose turn it is to look at the stash as a whole: an access, or the planning of a write-back.
+    /// The turns to look at the stash as a whole: of an access, or of the planning of a write-back.
     turns: Turns,
-    /// Whose turn it is to write back.
+    /// The turns to write back.
     write_backs: Turns,
     condition: Condition,
     state: RefCell<State<R>>,
@@ -148,7 +148,7 @@ where
         self.state.borrow_mut().random = random;
     }
 
-    /// What it was built with.
+    /// The parameters that it was built with.
     pub fn parameters(&self) -> &PathParameters {
         &self.parameters
     }
@@ -204,8 +204,8 @@ where
         Ok(())
     }
 
-    /// Refuses what must wait for a write-back, and what could exceed the hard bound of the stash, before anything
-    /// has changed.
+    /// Refuses an access that must wait for a write-back, or that could exceed the hard bound of the stash, before
+    /// anything has changed.
     fn admit(&self, n: usize) -> Result<(), OramError<S::Error>> {
         self.condition.check()?;
         if self.must_idle() {
@@ -230,7 +230,7 @@ where
         reading
     }
 
-    /// Line 1: the path of every access; the random one for whatever had none.
+    /// Line 1: finds the path of every access; the random one for a block that had none.
     fn find_paths(&self, reading: &mut Reading) -> Result<(), OramError<S::Error>> {
         for (path, lookup) in reading.paths.iter_mut().zip(&reading.lookups) {
             *path = lookup.old.unwrap_or(*path);
@@ -252,8 +252,8 @@ where
         self.condition.wait_until(is_apart).await
     }
 
-    /// Line 3: which buckets are read. All of the paths, but each once, and none that is held. From now on the paths
-    /// themselves are held.
+    /// Line 3: plans which buckets are read. All of the paths, but each once, and no bucket that is held. From now on
+    /// the paths themselves are held.
     fn plan_read(&self, reading: &mut Reading) {
         let mut state = self.state.borrow_mut();
         reading.slots.clear();
@@ -266,7 +266,7 @@ where
         reading.bytes.resize(reading.slots.len() * self.bucket_bytes(), 0);
     }
 
-    /// How many untrusted levels of a path are also on one of the others: paths share a beginning.
+    /// The number of untrusted levels of a path that are also on one of the others: paths share a beginning.
     fn shared_levels(&self, path: Leaf, others: &[Leaf]) -> usize {
         let deepest = others.iter().map(|other| self.tree.deepest_common(path, *other)).max();
         deepest.map_or(0, |level| (level.0 + 1).saturating_sub(self.tree.top().0) as usize)
@@ -285,7 +285,7 @@ where
                     continue;
                 };
                 let (capacity, bucket) = (self.parameters.capacity, (level, slot.bucket));
-                block_header::check((block, leaf), capacity, &self.tree, bucket)?;
+                self.tree.check_block((block, leaf), capacity, bucket)?;
                 if state.stash.find(block).is_some() {
                     return Err(OramError::Contradiction("a block exists twice"));
                 }
@@ -349,7 +349,7 @@ where
         Ok(Some(writing))
     }
 
-    /// The write-back is complete: its buckets may be read again.
+    /// Ends a write-back: its buckets may be read again.
     fn written(&self, writing: Writing) {
         let mut state = self.state.borrow_mut();
         state.in_flight.clear();
@@ -375,37 +375,29 @@ where
 {
     type Error = S::Error;
 
-    fn capacity(&self) -> u64 {
-        self.parameters.capacity
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.parameters.block_bytes as usize
-    }
-
-    fn max_batch(&self) -> usize {
-        self.parameters.max_batch as usize
+    fn bounds(&self) -> Bounds {
+        self.parameters.bounds()
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.bounds())?;
         let n = batch.len();
         let batch = RefCell::new(batch);
         let block = |nth: usize| batch.borrow()[nth].block();
         self.update(n, block, |nth, payload| batch.borrow_mut()[nth].serve(payload)).await
     }
 
-    /// 1 while paths are held, and what the position map owes.
+    /// Returns 1 while paths are held, and adds the steps that the position map owes.
     fn owed(&self) -> u64 {
         u64::from(!self.state.borrow().held.is_empty()) + self.positions.owed()
     }
 
-    /// As soon as a largest batch's worth of paths is held.
+    /// True as soon as a largest batch's worth of paths is held.
     fn must_idle(&self) -> bool {
         self.state.borrow().held.len() >= self.max_batch() || self.positions.must_idle()
     }
 
-    /// Writes all held paths back; when none is held, one step of the position map's.
+    /// Writes all held paths back; when no path is held, does one step of the position map's.
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
         let _write_back = self.write_backs.take().await;
         let turn = self.turns.take().await;

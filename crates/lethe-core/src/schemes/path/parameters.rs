@@ -1,8 +1,9 @@
-//! What a Path ORAM is built with, and which choices make sense.
+//! The parameters of a Path ORAM, and the choices that make sense.
 
-use crate::block_header::HEADER_BYTES;
 use crate::layout::Layout;
-use crate::tree::geometry::{BucketShape, Geometry};
+use crate::oram::Bounds;
+use crate::range::{self, OutOfRange};
+use crate::tree::geometry::Geometry;
 use crate::words::{Bucket, Level};
 use borsh::{BorshDeserialize, BorshSerialize};
 
@@ -15,7 +16,7 @@ pub struct PathParameters {
     pub block_bytes: u32,
     /// L, the level of the leaves: 0 to 31. The tree has 2^L leaves.
     pub leaf_level: Level,
-    /// The first level in untrusted memory: 0 to L. What belongs above it waits on the trusted side.
+    /// The first level in untrusted memory: 0 to L. The blocks that belong above it wait on the trusted side.
     pub top: Level,
     /// Z, blocks of a bucket: 1 to 64. The paper proves bounds for 5 and measures 4.
     pub blocks_per_bucket: u32,
@@ -26,21 +27,12 @@ pub struct PathParameters {
     pub stash_bound: u32,
 }
 
-/// Why parameters of a Path ORAM are refused, and what to do about it.
+/// The reason why parameters of a Path ORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathParametersError {
     /// A value outside of its range.
-    #[error("{name} is {value}; choose it from {least} to {most}")]
-    OutOfRange {
-        /// Which parameter.
-        name: &'static str,
-        /// What was asked for.
-        value: u64,
-        /// The least that works.
-        least: u64,
-        /// The most that works.
-        most: u64,
-    },
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
     /// The tree is too full for blocks to find their way down.
     #[error(
         "a tree of {slots} slots is too small for {capacity} blocks: raise leaf_level or blocks_per_bucket until \
@@ -58,7 +50,7 @@ pub enum PathParametersError {
          or lower max_batch or the levels in untrusted memory"
     )]
     StashTooSmall {
-        /// What was asked for.
+        /// The bound that was asked for.
         stash_bound: u32,
         /// The least that works.
         needed: u32,
@@ -68,9 +60,9 @@ pub enum PathParametersError {
 impl PathParameters {
     /// Good parameters: Z = 4; the smallest tree that is at most half full; the trusted top as high as fits.
     ///
-    /// `trusted_blocks` is what the trusted side holds on average while a largest batch is served, if each batch is
-    /// written back before the next: the blocks above the untrusted levels, and the batch's paths. If not even a tree
-    /// without a trusted top fits, there is none.
+    /// `trusted_blocks` is the number of blocks that the trusted side holds on average while a largest batch is served,
+    /// if each batch is written back before the next: the blocks above the untrusted levels, and the batch's paths. If
+    /// not even a tree without a trusted top fits, there is no trusted top.
     ///
     /// The hard bound is higher: it makes room for two largest batches of the fullest paths, and for a tail of waiting
     /// blocks that is exceeded with a probability below 2^-80. That is an extrapolation of `examples/path_tail.rs`:
@@ -112,7 +104,7 @@ impl PathParameters {
         Ok(best)
     }
 
-    /// What waits on the trusted side, the paths held apart, but for a probability below 2^-80.
+    /// The number of blocks that wait on the trusted side, the paths held apart, but for a probability below 2^-80.
     fn waiting_bound(&self) -> u32 {
         let mean = self.waiting_per_subtree() * self.subtrees();
         // Gaussian for many subtrees; for a few, geometric with ratio 1/2.
@@ -150,11 +142,7 @@ impl PathParameters {
             ("max_batch", u64::from(self.max_batch), 1, 1024),
             ("capacity", self.capacity, 1, u64::from(u32::MAX)),
         ];
-        for (name, value, least, most) in ranges {
-            if !(least..=most).contains(&value) {
-                return Err(PathParametersError::OutOfRange { name, value, least, most });
-            }
-        }
+        range::check(&ranges)?;
         if self.capacity > most_blocks(self.blocks_per_bucket, self.leaf_level) {
             let slots = tree_slots(self.blocks_per_bucket, self.leaf_level);
             return Err(PathParametersError::TreeTooSmall { slots, capacity: self.capacity });
@@ -169,18 +157,21 @@ impl PathParameters {
     /// The tree, its buckets numbered from `first_bucket`. A bucket is one slot: a path is always read and written in
     /// whole buckets, so each is sealed as a whole.
     pub fn geometry(&self, first_bucket: Bucket) -> Geometry {
-        let slot_bytes = self.blocks_per_bucket * (HEADER_BYTES as u32 + self.block_bytes);
-        let shape = BucketShape { blocks: self.blocks_per_bucket, slots: 1, slot_bytes };
-        let shapes = alloc::vec![shape; self.path_buckets()];
-        Geometry::new(self.leaf_level, self.top, shapes, first_bucket)
+        let bucket = (self.blocks_per_bucket, self.block_bytes);
+        Geometry::of_whole_buckets(self.leaf_level, self.top, bucket, first_bucket)
     }
 
-    /// What the scheme needs of untrusted memory, in plaintext bytes.
+    /// The bounds of its batches.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds::new(self.capacity, self.block_bytes, self.max_batch)
+    }
+
+    /// The untrusted memory that the scheme needs, in plaintext bytes.
     pub fn layout(&self) -> Layout {
         self.geometry(Bucket(0)).layout()
     }
 
-    /// Buckets of a path in untrusted memory: what one access reads, and writes back.
+    /// Buckets of a path in untrusted memory: those that one access reads, and writes back.
     pub fn path_buckets(&self) -> usize {
         (self.leaf_level.0 + 1 - self.top.0) as usize
     }
@@ -246,7 +237,7 @@ mod tests {
             bad.validate().unwrap_err()
         };
         let named = |change| match refused(change) {
-            PathParametersError::OutOfRange { name, .. } => name,
+            PathParametersError::OutOfRange(out) => out.name,
             other => panic!("{other}"),
         };
         assert_eq!(named(|p| p.leaf_level = Level(32)), "leaf_level");

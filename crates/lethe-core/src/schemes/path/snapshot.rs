@@ -1,4 +1,4 @@
-//! What a Path ORAM is put down as.
+//! The snapshot that a Path ORAM is put down as.
 
 use super::{PathOram, PathParameters, PathParametersError};
 use crate::position_map::PositionMap;
@@ -11,14 +11,14 @@ use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 use rand_core::RngCore;
 
-/// What a Path ORAM must remember beside its position map, its parameters and the store.
+/// The state that a Path ORAM must remember beside its position map, its parameters and the store.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub struct PathSnapshot {
     stash: StashSnapshot,
     held: Vec<Leaf>,
 }
 
-/// All that a Path ORAM with a flat position map must remember.
+/// The whole state that a Path ORAM with a flat position map must remember.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub struct FlatPathSnapshot {
     parameters: PathParameters,
@@ -26,10 +26,10 @@ pub struct FlatPathSnapshot {
     path: PathSnapshot,
 }
 
-/// Why there is no snapshot of a Path ORAM now, or it cannot go on from one.
+/// The reason why there is no snapshot of a Path ORAM now, or it cannot go on from one.
 pub type PathSnapshotError = SnapshotError<PathParametersError>;
 
-/// Whatever its position map is, which is put down and taken up at the same time.
+/// A Path ORAM over any position map, which is put down and taken up at the same time.
 impl<S, P, R> PathOram<S, P, R>
 where
     S: Store,
@@ -62,7 +62,8 @@ where
         Ok(oram)
     }
 
-    /// The stash, and which paths are held. The position map has a snapshot of its own, to be taken at the same time.
+    /// The stash, and the paths that are held. The position map has a snapshot of its own, to be taken at the same
+    /// time.
     ///
     /// # Errors
     /// [`PathSnapshotError::InFlight`], [`PathSnapshotError::Torn`].
@@ -78,7 +79,7 @@ where
     }
 }
 
-/// Of a Path ORAM whose buckets are numbered from 0.
+/// A Path ORAM whose buckets are numbered from 0.
 impl<S: Store, R: RngCore> Resumable<R> for PathOram<S, FlatPositionMap<S::Error>, R> {
     type Store = S;
     type Snapshot = FlatPathSnapshot;

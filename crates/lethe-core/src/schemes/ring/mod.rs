@@ -19,23 +19,23 @@
 //!     for each bucket of the path with count >= S:  the same for it alone
 //! ```
 //!
-//! `Access` but for its last two lines is the on-line work ([`access`](Oram::access)); what they make due is the
-//! off-line work ([`idle`](Oram::idle)). Nothing is computed on the server: the XOR technique of the paper's section
-//! 3.2 is left out, and bucket metadata stay on the trusted side.
+//! `Access` but for its last two lines is the on-line work ([`access`](Oram::access)); the work that they make due is
+//! the off-line work ([`idle`](Oram::idle)). Nothing is computed on the server: the XOR technique of the paper's
+//! section 3.2 is left out, and bucket metadata stay on the trusted side.
 //!
-//! **What the trace shows** (adversary `Full`). An access shows one slot, uniform among the unread ones, of every bucket
-//! on a uniform path, whatever was asked. Evictions follow the count of accesses, reshuffles the count of reads of a
-//! bucket. A bucket whose eviction is in flight is skipped by accesses, and an access that meets a bucket whose eviction
-//! is being *read* waits for it: both follow from the path and the schedule, which are public.
+//! **What the trace shows** (adversary `Full`). An access shows one slot, uniform among the unread ones, of every
+//! bucket on a uniform path, whatever was asked. Evictions follow the count of accesses, reshuffles the count of reads
+//! of a bucket. A bucket whose eviction is in flight is skipped by accesses, and an access that meets a bucket whose
+//! eviction is being *read* waits for it: both follow from the path and the schedule, which are public.
 //!
 //! **Costs.** On line: one round trip, `L - top + 1` slots for each access; all reads of a batch go out together.
 //! Off line, every A accesses: one round trip that reads at most Z unread slots of each bucket of a path, and one
 //! that writes the path's buckets. [`RingParameters::slots_per_access`] adds them up. Two steps of `idle` may be in
 //! flight: the second one reads while the first one writes, so that a link is busy both ways.
 //!
-//! **Errors**: those of [`OramError`]. A batch that is wrong, that comes while too much is owed, or that could exceed the
-//! stash's bound is refused before anything changes. Any later error, and any future dropped half-way, leaves the scheme
-//! torn; it then answers [`OramError::Torn`] only.
+//! **Errors**: those of [`OramError`]. A batch that is wrong, that comes while too much is owed, or that could exceed
+//! the stash's bound is refused before anything changes. Any later error, and any future dropped half-way, leaves the
+//! scheme torn; it then answers [`OramError::Torn`] only.
 
 mod parameters;
 mod snapshot;
@@ -50,7 +50,7 @@ use crate::buffers::Buffers;
 use crate::condition::Condition;
 use crate::draw;
 use crate::in_flight::{Placed, Round};
-use crate::oram::{Access, Oram, OramError};
+use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::{Lookup, PositionMap};
 use crate::store::Store;
 use crate::tree::geometry::Geometry;
@@ -61,7 +61,7 @@ use core::cell::RefCell;
 use rand_core::RngCore;
 use state::State;
 
-/// How many rewrites may be on their way to the store.
+/// The number of rewrites that may be on their way to the store.
 const MOST_REWRITES: usize = 2;
 
 /// A Ring ORAM over a store, a position map and randomness of the caller's choice.
@@ -70,7 +70,7 @@ pub struct RingOram<S, P, R> {
     tree: Geometry,
     store: S,
     positions: P,
-    /// One access at a time, and one step of `idle` up to its write.
+    /// The turns of accesses, one at a time, and of steps of `idle`, one at a time up to its write.
     access_turns: Turns,
     idle_turns: Turns,
     condition: Condition,
@@ -78,14 +78,14 @@ pub struct RingOram<S, P, R> {
     state: RefCell<State<R>>,
 }
 
-/// One slot of a round of reads, and the block that must be in it.
+/// A slot of a round of reads, and the block that must be in it.
 #[derive(Clone, Copy)]
 struct Fetch {
     slot: Slot,
     block: Option<BlockId>,
 }
 
-/// What `idle` does next.
+/// The next work of `idle`.
 enum Due {
     Reshuffle(Bucket),
     Evict(Leaf),
@@ -97,8 +97,8 @@ where
     P: PositionMap<Error = S::Error>,
     R: RngCore,
 {
-    /// An empty Ring ORAM: a store that was never written, a position map in which nothing is mapped. The store's layout
-    /// is `parameters.layout()`.
+    /// An empty Ring ORAM: a store that was never written, a position map in which nothing is mapped. The store's
+    /// layout is `parameters.layout()`.
     ///
     /// # Errors
     /// [`RingParametersError`].
@@ -123,7 +123,7 @@ where
         })
     }
 
-    /// What it was built with.
+    /// The parameters that it was built with.
     pub fn parameters(&self) -> &RingParameters {
         &self.parameters
     }
@@ -165,7 +165,7 @@ where
         self.positions.trusted_bytes() + state.stash.bytes() + state.metadata.bytes()
     }
 
-    /// Algorithm 1, its first line: counts the accesses and draws each block's next leaf.
+    /// Does the first line of Algorithm 1: counts the accesses and draws each block's next leaf.
     fn look_up(&self, batch: &[Access<'_>]) -> Vec<Lookup> {
         let state = &mut *self.state.borrow_mut();
         state.schedule.accesses += batch.len() as u64;
@@ -176,8 +176,8 @@ where
         lookups
     }
 
-    /// Algorithm 2 for each access of the batch, all reads in one round trip. Then waits for the round of an eviction's
-    /// reads that brings what these reads left out.
+    /// Does Algorithm 2 for each access of the batch, all reads in one round trip. Then waits for the round of an
+    /// eviction's reads that brings what these reads left out.
     async fn read_paths(&self, lookups: &[Lookup]) -> Result<(), OramError<S::Error>> {
         let (fetches, meets) = self.plan_reads(lookups);
         self.fetch(&fetches).await?;
@@ -185,8 +185,8 @@ where
         self.condition.wait_until(|| !meets.is_some_and(lasts)).await
     }
 
-    /// One slot of every bucket of each path, but of those that were never written or are in flight. Returns the round
-    /// of reads that is met, too.
+    /// Plans to read one slot of every bucket of each path, but of those that were never written or are in flight.
+    /// Returns the round of reads that is met, too.
     fn plan_reads(&self, lookups: &[Lookup]) -> (Vec<Fetch>, Option<Round>) {
         let (mut fetches, mut meets) = (Vec::new(), None);
         let state = &mut *self.state.borrow_mut();
@@ -233,7 +233,7 @@ where
         Ok(())
     }
 
-    /// Algorithm 1, the rest: the blocks are in the stash now, with their new leaves; answer and update.
+    /// Does the rest of Algorithm 1: the blocks are in the stash now, with their new leaves; answers and updates.
     fn serve(&self, batch: &mut [Access<'_>], lookups: &[Lookup]) -> Result<(), OramError<S::Error>> {
         let State { stash, in_flight, .. } = &mut *self.state.borrow_mut();
         for (access, lookup) in batch.iter_mut().zip(lookups) {
@@ -251,7 +251,7 @@ where
         Ok(())
     }
 
-    /// Algorithms 3 and 4: what is unread of these buckets comes into the stash, then they are rewritten from it. The
+    /// Does Algorithms 3 and 4: takes what is unread of these buckets into the stash, then rewrites them from it. The
     /// turn ends with the reads: those of the next step overlap this write.
     async fn rewrite(
         &self,
@@ -322,7 +322,7 @@ where
         (round, buffer)
     }
 
-    /// The rewritten buckets are in the store: their blocks leave the stash.
+    /// Takes the blocks of rewritten buckets out of the stash: the store has them.
     fn written(&self, round: Round) {
         let State { stash, in_flight, .. } = &mut *self.state.borrow_mut();
         for Placed { block, .. } in in_flight.written(round) {
@@ -332,7 +332,7 @@ where
         self.condition.changed();
     }
 
-    /// Waits until no more than one rewrite is being written, and that one of other buckets than the next path's.
+    /// Waits until at most one rewrite is being written, and its buckets are not those of the next path.
     async fn until_written(&self) -> Result<(), OramError<S::Error>> {
         let may_read = || {
             let state = self.state.borrow();
@@ -370,20 +370,12 @@ where
 {
     type Error = S::Error;
 
-    fn capacity(&self) -> u64 {
-        self.parameters.capacity
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.parameters.block_bytes as usize
-    }
-
-    fn max_batch(&self) -> usize {
-        self.parameters.max_batch as usize
+    fn bounds(&self) -> Bounds {
+        self.parameters.bounds()
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
-        admission::check_batch(batch, self.capacity(), self.block_bytes(), self.max_batch())?;
+        admission::check_batch(batch, self.bounds())?;
         let _turn = self.access_turns.take().await;
         self.condition.check()?;
         let resident = self.state.borrow().resident();
@@ -400,7 +392,7 @@ where
         Ok(())
     }
 
-    /// Reshuffles and evictions that are due, and what the position map owes.
+    /// Counts the reshuffles and evictions that are due, and the steps that the position map owes.
     fn owed(&self) -> u64 {
         let state = self.state.borrow();
         let emergency = u64::from(state.needs_emergency(&self.parameters));
@@ -408,7 +400,7 @@ where
         behind + state.worn.len() as u64 + emergency + self.positions.owed()
     }
 
-    /// While a second eviction is due, a bucket may run out of unread slots, or the stash could overflow.
+    /// True while a second eviction is due, a bucket may run out of unread slots, or the stash could overflow.
     fn must_idle(&self) -> bool {
         let state = self.state.borrow();
         let worn_out = |bucket: &Bucket| {
@@ -421,7 +413,7 @@ where
             || self.positions.must_idle()
     }
 
-    /// One reshuffle or one eviction; when none is due, one step of the position map's.
+    /// Does one reshuffle or one eviction; when neither is due, one step of the position map's.
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
         let turn = self.idle_turns.take().await;
         self.until_written().await?;

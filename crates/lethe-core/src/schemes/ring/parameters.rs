@@ -3,6 +3,7 @@
 use crate::block_header::HEADER_BYTES;
 use crate::bucket_metadata::MAX_BLOCKS;
 use crate::layout::Layout;
+use crate::oram::Bounds;
 use crate::tree::eviction_schedule::Pace;
 use crate::tree::geometry::{BucketShape, Geometry};
 use crate::words::{Bucket, Level};
@@ -30,7 +31,7 @@ pub struct RingParameters {
     pub block_bytes: u32,
     /// L, the level of the leaves: at most 30. The tree has 2^L leaves.
     pub leaf_level: Level,
-    /// The first level in untrusted memory: at most L. What belongs above it waits on the trusted side.
+    /// The first level in untrusted memory: at most L. The blocks that belong above it wait on the trusted side.
     pub top: Level,
     /// A: accesses for each scheduled eviction.
     pub eviction_rate: u32,
@@ -46,7 +47,7 @@ pub struct RingParameters {
     pub stash_bound: u32,
 }
 
-/// Why parameters were refused.
+/// The reason why parameters were refused.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum RingParametersError {
     /// Capacity out of range.
@@ -179,8 +180,8 @@ impl RingParameters {
         planned.min_by(|one, other| one.cost().total_cmp(&other.cost())).expect("there are candidates")
     }
 
-    /// What the planner minimises. Untrusted memory may cost up to three times the payload; beyond that a cheaper
-    /// access is not worth it.
+    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload; beyond that a
+    /// cheaper access is not worth it.
     fn cost(&self) -> f64 {
         let expansion = self.geometry().layout().slots() as f64 / self.capacity.max(64) as f64;
         self.slots_per_access() + 20.0 * (expansion - 3.0).max(0.0)
@@ -220,8 +221,8 @@ impl RingParameters {
         }
     }
 
-    /// These parameters with another Z (inner buckets), S (without the batch) or A; what follows from them is chosen
-    /// anew. Whether they work is for [`validate`](Self::validate) to say.
+    /// These parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from them
+    /// are chosen anew. [`validate`](Self::validate) says whether they work.
     pub fn adjusted(&self, z: Option<u32>, s: Option<u32>, a: Option<u32>) -> Self {
         let rate = a.unwrap_or(self.eviction_rate);
         let bound = u64::from(self.stash_bound);
@@ -303,12 +304,17 @@ impl RingParameters {
         Geometry::new(self.leaf_level, self.top, shapes, Bucket(0))
     }
 
-    /// What the scheme needs of untrusted memory, in plaintext bytes.
+    /// The bounds of its batches.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds::new(self.capacity, self.block_bytes, self.max_batch)
+    }
+
+    /// The untrusted memory that the scheme needs, in plaintext bytes.
     pub fn layout(&self) -> Layout {
         self.geometry().layout()
     }
 
-    /// One eviction every A accesses.
+    /// The pace of the schedule: an eviction every A accesses.
     pub(super) fn pace(&self) -> Pace {
         Pace { evictions: 1, accesses: self.eviction_rate.into() }
     }
@@ -341,7 +347,7 @@ fn analysis(blocks: u32, rate: u32) -> f64 {
     z * libm::log(2.0 * z / a) + a / 2.0 - z - libm::log(4.0)
 }
 
-/// Whether the analysis holds: its condition, on the branch that it is proved for.
+/// Tells whether the analysis holds: its condition, on the branch that it is proved for.
 fn is_bounded(blocks: u32, rate: u32) -> bool {
     2 * u64::from(blocks) > u64::from(rate) && analysis(blocks, rate) > 0.0
 }
@@ -351,8 +357,8 @@ fn least_blocks(rate: u32) -> u32 {
     (1..).find(|blocks| is_bounded(*blocks, rate)).expect("a Z above A always passes")
 }
 
-/// The least Z of a leaf bucket: the leaf's share of a full vault and three deviations of it. What exceeds it waits
-/// in the levels above, whose Z has its own slack.
+/// The least Z of a leaf bucket: the leaf's share of a full vault and three deviations of it. The blocks that exceed it
+/// wait in the levels above, whose Z has its own slack.
 fn least_leaf_blocks(capacity: u64, leaf_level: u32, rate: u32) -> u32 {
     let share = capacity as f64 / libm::exp2(leaf_level.into());
     let spread = libm::ceil(share + 3.0 * libm::sqrt(share)) as u32;

@@ -1,4 +1,4 @@
-//! What a Ring ORAM is put down as, and whether such a snapshot agrees with itself.
+//! The snapshot that a Ring ORAM is put down as, and the check that such a snapshot agrees with itself.
 
 use super::{RingOram, RingParameters, RingParametersError};
 use crate::bucket_metadata::BucketMetadata;
@@ -25,7 +25,7 @@ pub struct RingSnapshot {
     worn: VecDeque<Bucket>,
 }
 
-/// Why there is no snapshot of a Ring ORAM now, or it cannot go on from one.
+/// The reason why there is no snapshot of a Ring ORAM now, or it cannot go on from one.
 pub type RingSnapshotError = SnapshotError<RingParametersError>;
 
 impl<S: Store, R: RngCore> Resumable<R> for RingOram<S, FlatPositionMap<S::Error>, R> {
@@ -33,8 +33,8 @@ impl<S: Store, R: RngCore> Resumable<R> for RingOram<S, FlatPositionMap<S::Error
     type Snapshot = RingSnapshot;
     type ParametersError = RingParametersError;
 
-    /// While [`must_idle`](crate::oram::Oram::must_idle) is false, at most `stash_bound - max_batch` blocks are in its
-    /// stash.
+    /// Takes the trusted state. While [`must_idle`](crate::oram::Oram::must_idle) is false, at most
+    /// `stash_bound - max_batch` blocks are in its stash.
     fn snapshot(&self) -> Result<RingSnapshot, RingSnapshotError> {
         if self.condition.is_torn() {
             return Err(SnapshotError::Torn);
@@ -54,8 +54,8 @@ impl<S: Store, R: RngCore> Resumable<R> for RingOram<S, FlatPositionMap<S::Error
         })
     }
 
-    /// Refuses a snapshot that contradicts itself: every mapped block must be in one place, on the path that it is mapped
-    /// to, and the counts of reads must be those of the slots.
+    /// Refuses a snapshot that contradicts itself: every mapped block must be in one place, on the path that it is
+    /// mapped to, and the counts of reads must be those of the slots.
     fn restore(snapshot: RingSnapshot, store: S, random: R) -> Result<Self, RingSnapshotError> {
         let parameters = snapshot.parameters.clone();
         parameters.validate()?;
@@ -90,7 +90,7 @@ impl<S: Store, R: RngCore> Resumable<R> for RingOram<S, FlatPositionMap<S::Error
 }
 
 impl RingSnapshot {
-    /// Whether its parts agree with one another.
+    /// Tells whether its parts agree with one another.
     fn agrees(&self, tree: &Geometry) -> bool {
         let parameters = &self.parameters;
         let sizes = self.positions.blocks() == parameters.capacity
@@ -99,7 +99,7 @@ impl RingSnapshot {
         sizes && self.reads_agree(tree) && self.blocks_agree(tree)
     }
 
-    /// Whether each bucket's count of reads is that of its slots, and just the worn ones are to be reshuffled.
+    /// Tells whether each bucket's count of reads is that of its slots, and just the worn ones are to be reshuffled.
     fn reads_agree(&self, tree: &Geometry) -> bool {
         let most = self.parameters.reads;
         let before = self.parameters.reads_before_reshuffle();
@@ -119,11 +119,11 @@ impl RingSnapshot {
         worn == found
     }
 
-    /// Whether every mapped block, and no other, stands in one place, which is on its path.
+    /// Tells whether every mapped block, and no other, stands in one place, which is on its path.
     fn blocks_agree(&self, tree: &Geometry) -> bool {
         let mut leaves: Vec<Option<Leaf>> =
             (0..self.positions.blocks()).map(|block| self.positions.get(BlockId(block))).collect();
-        // Each block that is met is struck out: it must not be met again, and none must be left.
+        // Each block that is met is struck out: it must not be met again, and no block must be left.
         let mut strike = |block: BlockId| leaves.get_mut(block.0 as usize).and_then(Option::take);
         let in_stash =
             self.stash.blocks().all(|(block, leaf)| leaf.0 < tree.leaves() && strike(block) == Some(leaf));

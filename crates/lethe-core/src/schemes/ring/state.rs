@@ -1,4 +1,5 @@
-//! What a Ring ORAM remembers on the trusted side, and what changes in it at once: no store is asked here.
+//! The state that a Ring ORAM remembers on the trusted side, and its changes that happen at once: no store is asked
+//! here.
 
 use super::parameters::RingParameters;
 use crate::block_header::{self, HEADER_BYTES};
@@ -21,7 +22,7 @@ pub(super) struct State<R> {
     pub(super) stash: Stash,
     pub(super) metadata: BucketMetadata,
     pub(super) schedule: EvictionSchedule,
-    /// The last eviction has begun and has not filled its buckets yet.
+    /// True while the last eviction has begun and has not filled its buckets yet.
     pub(super) unfilled: bool,
     /// Buckets read often enough to be reshuffled early.
     pub(super) worn: VecDeque<Bucket>,
@@ -44,8 +45,8 @@ impl<R: RngCore> State<R> {
         }
     }
 
-    /// GetBlockOffset: the block's own slot where it is here; otherwise a random unread dummy; and, where the bucket
-    /// holds fewer dummies than S, at last a random unread block.
+    /// Does GetBlockOffset: returns the block's own slot where it is here; otherwise a random unread dummy; and, where
+    /// the bucket holds fewer dummies than S, at last a random unread block.
     pub(super) fn get_block_offset(
         &mut self,
         wanted: Option<BlockId>,
@@ -63,7 +64,7 @@ impl<R: RngCore> State<R> {
         self.metadata.unread(tree, level, bucket, real).nth(nth).expect("S reads always find an unread slot")
     }
 
-    /// The batch will need this block: it gets its new leaf now, and stays in the stash until it is served.
+    /// Pins a block that the batch will need: it gets its new leaf now, and stays in the stash until it is served.
     pub(super) fn pin(&mut self, block: BlockId, leaf: Leaf, tree: &Geometry) {
         if let Some(placed) = self.in_flight.pin(block, leaf) {
             self.metadata.forget(tree, placed.level, placed.slot);
@@ -73,7 +74,7 @@ impl<R: RngCore> State<R> {
         }
     }
 
-    /// Takes a block that was read into the stash. One that the batch in flight asks for already has a new leaf.
+    /// Takes a block that was read into the stash. A block that the batch in flight asks for already has a new leaf.
     pub(super) fn take_in<E: core::error::Error + 'static>(
         &mut self,
         expected: BlockId,
@@ -117,12 +118,13 @@ impl<R: RngCore> State<R> {
         self.stash.len() - self.in_flight.placed()
     }
 
-    /// Whether more than one scheduled eviction has not filled its buckets: no access may come before.
+    /// Tells whether more than one scheduled eviction has not filled its buckets: no access may come before.
     pub(super) fn is_late(&self, parameters: &RingParameters) -> bool {
         self.schedule.behind(parameters.pace()) + u64::from(self.unfilled) > 1
     }
 
-    /// Whether the next batch may need more room than there is. What the schedule has come first may make some.
+    /// Tells whether the next batch may need more room than there is. The evictions that the schedule puts first may
+    /// make some.
     pub(super) fn needs_emergency(&self, parameters: &RingParameters) -> bool {
         let room = self.resident() + parameters.max_batch as usize <= parameters.stash_bound as usize;
         !room && !self.is_late(parameters)

@@ -1,15 +1,15 @@
 //! Schemes broken on purpose, for judges to be tested on. Each is a sound part with one wrapper around it that does
 //! what a hasty implementation would do: the schemes themselves stay as they are.
 //!
-//! All answer rightly, so that only what the store sees gives them away. The wrappers of stores look at plaintext, and
-//! are for stores that are ready at once.
+//! All answer rightly, so that only the trace of the store gives them away. The wrappers of stores look at plaintext,
+//! and are for stores that are ready at once.
 
 mod stores;
 
 pub use stores::{Edit, EditingStore, SkipsUnchanged};
 
 use super::trace_store::{TraceStore, TraceStoreError};
-use crate::oram::{Access, Oram, OramError};
+use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::position_map::{Lookup, PositionMap};
 use crate::schemes::detworam::DetWoParameters;
 use crate::schemes::trivial::TrivialParameters;
@@ -42,8 +42,8 @@ impl<P: PositionMap> PositionMap for NeverRemaps<P> {
     }
 }
 
-/// Randomness of which only the low half is any: leaves, which are low bits, stay uniform, but what is drawn as a
-/// fraction is always 0. Ring ORAM then never permutes a bucket and reads its dummies in order.
+/// Randomness in the low half only: leaves, which are low bits, stay uniform, but a number drawn as a fraction is
+/// always 0. Ring ORAM then never permutes a bucket and reads its dummies in order.
 pub struct LowBits<R>(pub R);
 
 /// Randomness that is a little uneven: one draw in eight has only half of its ones.
@@ -74,7 +74,7 @@ randomness!(Uneven, random => {
 /// An ORAM with a batch made shorter: a block that is asked for twice is accessed once.
 pub struct Deduplicates<O>(pub O);
 
-/// An ORAM that answers from the batch before, without an access, what was asked for then: a hit reads nothing.
+/// An ORAM that answers a repeated request from the batch before, without an access: a hit reads nothing.
 pub struct SkipsHits<O> {
     oram: O,
     last: RefCell<BTreeMap<BlockId, Vec<u8>>>,
@@ -125,14 +125,8 @@ macro_rules! oram_like {
         impl<O: Oram> Oram for $name<O> {
             type Error = O::Error;
 
-            fn capacity(&self) -> u64 {
-                self.$inner.capacity()
-            }
-            fn block_bytes(&self) -> usize {
-                self.$inner.block_bytes()
-            }
-            fn max_batch(&self) -> usize {
-                self.$inner.max_batch()
+            fn bounds(&self) -> Bounds {
+                self.$inner.bounds()
             }
             async fn access(&self, $batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
                 let $mutant = self;
@@ -212,10 +206,10 @@ oram_like!(WritesOnce.0, mutant, batch => {
     run_without(&mutant.0, batch, &skipped).await
 });
 
-/// An ORAM to which a page is not written that holds what it held.
+/// An ORAM that does not write a page whose contents stay the same.
 pub struct SkipsCleanWrites<O> {
     oram: O,
-    /// What every page holds; zeros if it is not here.
+    /// The contents of every page; zeros if it is not here.
     known: RefCell<BTreeMap<BlockId, Vec<u8>>>,
 }
 
@@ -240,17 +234,17 @@ oram_like!(SkipsCleanWrites.oram, mutant, batch => {
     run_without(&mutant.oram, batch, &skipped).await
 });
 
-/// A DetWoORAM that reckons wrongly which slots are due.
+/// A DetWoORAM that computes wrongly which slots are due.
 pub struct WrongSchedule<'a> {
     parameters: DetWoParameters,
     store: &'a TraceStore,
     mistake: Mistake,
     writes: Cell<u64>,
-    /// What the pages hold, so that it answers rightly for all that.
+    /// The contents of the pages, so that it answers rightly for all that.
     known: RefCell<Vec<Vec<u8>>>,
 }
 
-/// How the slots that are due are reckoned.
+/// The wrong ways to compute the slots that are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// With a ratio in floating point.
@@ -294,14 +288,8 @@ impl<'a> WrongSchedule<'a> {
 impl Oram for WrongSchedule<'_> {
     type Error = TraceStoreError;
 
-    fn capacity(&self) -> u64 {
-        self.parameters.capacity
-    }
-    fn block_bytes(&self) -> usize {
-        self.parameters.block_bytes as usize
-    }
-    fn max_batch(&self) -> usize {
-        self.parameters.max_batch as usize
+    fn bounds(&self) -> Bounds {
+        self.parameters.bounds()
     }
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<TraceStoreError>> {
         for access in batch {
@@ -316,18 +304,6 @@ impl Oram for WrongSchedule<'_> {
         }
         Ok(())
     }
-    fn owed(&self) -> u64 {
-        0
-    }
-    fn must_idle(&self) -> bool {
-        false
-    }
-    async fn idle(&self) -> Result<(), OramError<TraceStoreError>> {
-        Ok(())
-    }
-    fn emergencies(&self) -> u64 {
-        0
-    }
 }
 
 /// A Trivial ORAM that stops scanning once it has found all that was asked for.
@@ -341,14 +317,8 @@ pub struct StopsAtHit<'a> {
 impl Oram for StopsAtHit<'_> {
     type Error = TraceStoreError;
 
-    fn capacity(&self) -> u64 {
-        self.parameters.capacity
-    }
-    fn block_bytes(&self) -> usize {
-        self.parameters.block_bytes as usize
-    }
-    fn max_batch(&self) -> usize {
-        self.parameters.max_batch as usize
+    fn bounds(&self) -> Bounds {
+        self.parameters.bounds()
     }
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<TraceStoreError>> {
         let last = batch.iter().filter_map(Access::block).max().map_or(0, |block| block.0);
@@ -375,17 +345,5 @@ impl Oram for StopsAtHit<'_> {
             }
         }
         Ok(())
-    }
-    fn owed(&self) -> u64 {
-        0
-    }
-    fn must_idle(&self) -> bool {
-        false
-    }
-    async fn idle(&self) -> Result<(), OramError<TraceStoreError>> {
-        Ok(())
-    }
-    fn emergencies(&self) -> u64 {
-        0
     }
 }

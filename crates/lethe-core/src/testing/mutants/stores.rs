@@ -11,7 +11,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
-/// A store that does not write, of its first buckets, those that hold already what they should: a main area in which a
+/// A store that does not write those of its first buckets that already hold what they should: a main area in which a
 /// page that is in place is not refreshed, or a buffer whose clean pages are not unloaded.
 pub struct SkipsUnchanged<'a> {
     store: &'a TraceStore,
@@ -54,15 +54,15 @@ impl Store for SkipsUnchanged<'_> {
 pub struct EditingStore<'a> {
     store: &'a TraceStore,
     edit: Edit,
-    /// Whose work it is.
+    /// The work that is under way.
     working: Rc<Cell<Work>>,
     /// Bytes of a block and its header.
     entry_bytes: usize,
-    /// Where each slot of a bucket really is, for [`Edit::RealFirst`].
+    /// The real place of each slot of a bucket, for [`Edit::RealFirst`].
     places: RefCell<BTreeMap<Bucket, Vec<u32>>>,
 }
 
-/// What is done wrong.
+/// The mistake of an editing store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edit {
     /// An eviction reads only the slots that hold blocks.
@@ -76,7 +76,7 @@ pub enum Edit {
 }
 
 impl<'a> EditingStore<'a> {
-    /// A store that does this wrong, for blocks of so many bytes.
+    /// A store that makes this mistake, for blocks of so many bytes.
     pub fn new(store: &'a TraceStore, edit: Edit, block_bytes: usize, working: Rc<Cell<Work>>) -> Self {
         let entry_bytes = HEADER_BYTES + block_bytes;
         EditingStore { store, edit, working, entry_bytes, places: RefCell::default() }

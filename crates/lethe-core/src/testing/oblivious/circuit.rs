@@ -46,7 +46,7 @@ fn mirrored(tree: &Tree, eviction: u64) -> u64 {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Idle {
-    /// Until no access is in flight.
+    /// Waits until no access is in flight.
     Waiting,
     Reading,
     MustWrite,
@@ -71,7 +71,7 @@ impl CircuitWatch {
         self.on_line.on_line.as_ref().is_some_and(|on_line| on_line.asked)
     }
 
-    /// What is not held of the next paths in order, and nothing else.
+    /// Checks that the buckets read are those of the next paths in order that are not held, and no others.
     fn evict(&mut self, read: &[u64]) -> Result<(), String> {
         ensure(self.idle == Some(Idle::Waiting) && !self.has_asked(), || {
             String::from("idle read out of turn")
@@ -172,7 +172,7 @@ impl Watch for CircuitWatch {
     }
 }
 
-/// Who sees writes only, sees the paths of the accesses among those of the evictions.
+/// The watch of an adversary that sees writes only: it sees the paths of the accesses among those of the evictions.
 struct SnapshotWatch {
     tree: Tree,
     random: ChaCha8Rng,
@@ -198,7 +198,7 @@ impl Watch for SnapshotWatch {
             Event::Asks(_, TraceEntry::Write(buckets)) => buckets,
             _ => return Ok(()),
         };
-        // In which order they were written does not show.
+        // The order in which they were written does not show.
         let changed: BTreeSet<u64> = buckets.iter().map(|bucket| bucket.0).collect();
         let leaves: BTreeSet<u64> = changed.iter().filter_map(|bucket| self.tree.leaf(*bucket)).collect();
         let due: BTreeSet<u64> = leaves.iter().flat_map(|leaf| self.tree.apart(*leaf, &[])).collect();

@@ -22,7 +22,7 @@ const MOST_CELLS: u64 = 32;
 const PICK_CELLS: usize = 16;
 const PAIR_CELLS: u64 = 8;
 
-/// One run: what was asked, which is secret, and what showed.
+/// A run: its requests, which are secret, and the events that showed.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The batches, in order.
@@ -31,7 +31,7 @@ pub struct Trial {
     pub events: Vec<Event>,
 }
 
-/// What the judge found.
+/// The findings of the judge.
 #[derive(Clone, Debug)]
 pub struct Judgement {
     /// All tests, in order.
@@ -44,12 +44,12 @@ impl Judgement {
         self.findings.iter().filter(|finding| finding.log2_p < ALARM_LOG2)
     }
 
-    /// Whether there was no alarm.
+    /// Tells whether there was no alarm.
     pub fn passes(&self) -> bool {
         self.alarms().next().is_none()
     }
 
-    /// Whether a test whose name contains this has alarmed.
+    /// Tells whether a test whose name contains this has alarmed.
     pub fn alarmed(&self, name: &str) -> bool {
         self.alarms().any(|finding| finding.name.contains(name))
     }
@@ -64,12 +64,12 @@ impl fmt::Display for Judgement {
     }
 }
 
-/// What one set of runs showed, and what had been asked.
+/// The choices that one set of runs showed, and its requests.
 struct Side {
     name: &'static str,
     deviation: Option<String>,
     runs: Vec<Sights>,
-    /// For each run and access, in order: what was asked.
+    /// The request of each access of each run, in order.
     asked: Vec<Vec<Option<u64>>>,
     kinds: Vec<Vec<&'static str>>,
 }
@@ -111,7 +111,7 @@ pub fn judge(
     Judgement { findings }
 }
 
-/// Shows a run to a watch. What a recovery does again must be what was done before, to the letter; it tells nothing new.
+/// Shows a run to a watch. A recovery must repeat to the letter what was done before; it tells nothing new.
 fn follow(watch: &mut dyn Watch, events: &[Event]) -> Result<(), String> {
     let mut again = 0;
     let mut before = 0;
@@ -138,7 +138,7 @@ fn cells_of(leaves: u64) -> usize {
     leaves.min(MOST_CELLS) as usize
 }
 
-/// Whether there is enough to say anything: ten draws a cell. How many there are does not depend on what they are.
+/// Tells whether the draws are enough to say anything: ten a cell. Their number does not depend on what they are.
 fn enough(counts: &[u64]) -> bool {
     counts.iter().sum::<u64>() >= 10 * counts.len() as u64
 }
@@ -163,7 +163,7 @@ impl Side {
         side
     }
 
-    /// Notes what each access of a run asked for, and what kind of access that makes it.
+    /// Notes the block that each access of a run asked for, and what kind of access that makes it.
     fn ask(&mut self, batches: &[Vec<Operation>]) {
         let mut blocks = Vec::new();
         let mut kinds = Vec::new();
@@ -203,7 +203,7 @@ impl Side {
         };
         test("leaves", &tally(cells, self.leaves().map(|leaf| cell(leaf, leaves))));
 
-        // Which kind of access it was must not matter.
+        // The kind of an access must not matter.
         let mut by_kind: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
         for (sights, kinds) in self.runs.iter().zip(&self.kinds) {
             for shown in &sights.leaves {

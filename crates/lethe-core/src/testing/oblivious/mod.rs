@@ -5,14 +5,14 @@
 //!
 //! 1. **Shape.** Every operation, its size, its order and its time follow from the parameters, the batch sizes, the
 //!    random choices shown before, and the order in which the store got done. A [`Watch`] knows the public schedule
-//!    by an account of its own and refuses whatever deviates. This is certain: it has no false alarms.
-//! 2. **Choices.** What is left are leaves and slots. Each must be uniform and independent of everything else: of its
-//!    predecessors, of the block's own earlier leaf, of what was asked. Statistical tests, each with a bound on its
+//!    by an account of its own and refuses every deviation. This is certain: it has no false alarms.
+//! 2. **Choices.** The leaves and the slots are left. Each must be uniform and independent of everything else: of
+//!    its predecessors, of the block's own earlier leaf, of what was asked. Statistical tests, each with a bound on its
 //!    false alarms that is proven at every sample size (see [`statistics`]).
 //!
 //! A scheme without randomness has no choices. For those, [`judge_views`] asks instead that two programs show the
-//! adversary the very same. Which adversary is a parameter: a write-only ORAM passes for [`Adversary::Snapshot`], and
-//! its reads give it away to [`Adversary::Full`].
+//! adversary the very same. The adversary is a parameter: a write-only ORAM passes for [`Adversary::Snapshot`], and its
+//! reads give it away to [`Adversary::Full`].
 //!
 //! **False alarms.** A test alarms below `2^-33`. A suite may hold [`MOST_TESTS`] tests of sound schemes, so that it
 //! alarms falsely with a probability of at most `2^-20`. Seeds are fixed: a suite that passed passes again.

@@ -1,5 +1,5 @@
-//! What OPAM would have to show to be oblivious: at each access a uniform path, one slot of each of its buckets chosen
-//! uniformly, and the same slots written. It does not: the slots are what gives it away.
+//! The trace that OPAM would have to show to be oblivious: at each access a uniform path, one slot of each of its
+//! buckets chosen uniformly, and the same slots written. It does not: the slots give it away.
 
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
@@ -38,7 +38,7 @@ struct OpamWatch {
     /// Accesses of the batch in flight that have not been seen to write.
     due: usize,
     accesses: usize,
-    /// What the access in flight has read.
+    /// The slots that the access in flight has read.
     read: Option<Vec<Bucket>>,
     /// The slot that was chosen last in each node of the tree, with the number that the judge made of it.
     last: BTreeMap<u64, (u64, f64)>,
@@ -46,7 +46,7 @@ struct OpamWatch {
 }
 
 impl OpamWatch {
-    /// One slot of each node of a path, root side first: notes leaf and choices.
+    /// Notes leaf and choices of a path: one slot of each of its nodes, root side first.
     fn choices(&mut self, chosen: &[Bucket]) -> Result<(), String> {
         ensure(chosen.len() == self.leaf_level as usize + 1, || format!("{} slots of a path", chosen.len()))?;
         let first_leaf = (1u64 << self.leaf_level) - 1;

@@ -1,4 +1,4 @@
-//! When a driver does what is owed. It decides by what is public only.
+//! The pace at which a driver does what is owed. It decides by public facts only.
 
 use super::super::array_model::{ArrayModel, Operation};
 use super::super::stage::{Event, Stage, Work};
@@ -11,15 +11,15 @@ use core::cell::Cell;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-/// When a driver does what is owed.
+/// The pace at which a driver does what is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// All of it, after each batch.
     Prompt,
     /// As late as may be.
     Late,
-    /// Beside the accesses, the store getting done in an order drawn from a public seed. What is in the store by then
-    /// is written promptly.
+    /// Beside the accesses, the store getting done in an order drawn from a public seed. The contents of the store by
+    /// then are written promptly.
     Beside(u64),
     /// The same, with two steps of off-line work at a time.
     Overlapping(u64),
@@ -28,7 +28,7 @@ pub enum Pace {
 /// Runs a script on an ORAM that was never used, and gives back all that showed. `working` learns whose work is polled.
 ///
 /// # Panics
-/// If the ORAM answers anything else than a plain array, fails, waits for ever or makes an emergency eviction.
+/// If the ORAM answers anything else than a plain array, fails, waits forever or makes an emergency eviction.
 pub fn run_script<O: Oram>(
     oram: &O,
     store: &TraceStore,

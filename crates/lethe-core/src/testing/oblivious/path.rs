@@ -92,7 +92,7 @@ impl Tree {
         leaf >> (self.leaf_level - self.top)
     }
 
-    /// Splits buckets at the leaves: each path ends with one. Says which leaves they are.
+    /// Splits buckets at the leaves: each path ends with a leaf. Says which leaves they are.
     fn paths(&self, buckets: &[u64]) -> Result<Vec<(u64, Vec<u64>)>, String> {
         let mut paths = Vec::new();
         let mut path = Vec::new();
@@ -111,19 +111,19 @@ pub(super) struct OnLine {
     pub(super) accesses: usize,
     pub(super) asked: bool,
     pub(super) waits_for_store: bool,
-    /// It did not read at once: these paths were being written.
+    /// The paths that were being written when it should have read: it waited for them.
     pub(super) waited_for: Vec<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum OffLine {
-    /// Until no access is in flight.
+    /// Waits until no access is in flight.
     Waiting,
     Writing,
     MustEnd,
 }
 
-/// One tree. An access that meets a path that is being written back waits; all else goes on at once.
+/// The watch over one tree. An access that meets a path that is being written back waits; all else goes on at once.
 pub(super) struct FullWatch {
     pub(super) tree: Tree,
     random: ChaCha8Rng,
@@ -195,7 +195,7 @@ impl FullWatch {
         waited_for: &[u64],
     ) -> Result<Vec<u64>, String> {
         let hidden = n - shown.len();
-        // How many ways there are to place the hidden ones, given how many paths are held at each place.
+        // The number of ways to place the hidden accesses, given how many paths are held at each place.
         let masks: Vec<(usize, usize)> = (0..1usize << n)
             .filter(|mask| mask.count_ones() as usize == hidden)
             .map(|mask| {
@@ -255,7 +255,8 @@ impl FullWatch {
         });
     }
 
-    /// All held paths, the one read last at the end, each without what it shares with later ones.
+    /// Checks that all held paths are written, the one read last at the end, each without what it shares with later
+    /// ones.
     fn write(&mut self, buckets: &[u64]) -> Result<(), String> {
         ensure(self.off_line == Some(OffLine::Waiting) && self.on_line.is_none(), || {
             String::from("idle wrote out of turn")
@@ -277,7 +278,7 @@ impl FullWatch {
         let Some(places) = places else {
             return Err(format!("wrote the paths to {order:?}, held are {:?}", self.held));
         };
-        // A path that was read again stands at its last place: no more are out of order than were.
+        // A path that was read again stands at its last place: no more paths are out of order than were.
         ensure(places.len() - longest_rise(&places) <= self.repeats, || {
             format!("paths out of order: {places:?}")
         })?;
@@ -330,7 +331,7 @@ struct RecursiveWatch {
     levels: Vec<FullWatch>,
     shown: usize,
     max_batch: usize,
-    /// The level that the access in flight has come to, and how many accesses it is.
+    /// The level that the access in flight has come to, and the number of accesses in it.
     at: usize,
     accesses: usize,
     /// The level that the step of idle in flight is for.
@@ -396,7 +397,7 @@ impl Watch for RecursiveWatch {
     }
 }
 
-/// Who sees writes only, sees which paths were written back.
+/// The watch of an adversary that sees writes only: it sees which paths were written back.
 struct SnapshotWatch {
     trees: Vec<Tree>,
     shown: usize,
@@ -417,7 +418,7 @@ impl Watch for SnapshotWatch {
             Event::Asks(_, TraceEntry::Write(buckets)) => buckets,
             _ => return Ok(()),
         };
-        // In which order they were written does not show.
+        // The order in which they were written does not show.
         let mut changed: Vec<u64> = buckets.iter().map(|bucket| bucket.0).collect();
         changed.sort_unstable();
         let of = changed.first().and_then(|first| self.trees.iter().position(|tree| tree.holds(*first)));

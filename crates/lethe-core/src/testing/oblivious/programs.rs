@@ -1,4 +1,5 @@
-//! Programs as a pager sees them: at each fault a page goes out and a page comes in. How often is public, which is not.
+//! Programs as a pager sees them: at each fault a page goes out and a page comes in. The number of faults is public,
+//! the pages are not.
 
 use super::super::array_model::Operation;
 use super::watch::draw_below;
@@ -11,7 +12,7 @@ use rand_core::SeedableRng;
 /// A way to fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// One page goes out and comes in for ever, never changed.
+    /// The same page goes out and comes in forever, never changed.
     OnePage,
     /// The same, changed each time.
     OneDirtyPage,
@@ -119,7 +120,7 @@ pub fn pseudocode_1(secret: u64, rounds: usize) -> Vec<u64> {
     round.repeat(rounds)
 }
 
-/// How many pages go out in each batch: what everybody may know.
+/// The number of pages that go out in each batch, which everybody may know.
 pub fn count_writes(operations: &[Vec<Operation>]) -> Vec<usize> {
     let writes = |batch: &Vec<Operation>| {
         batch.iter().filter(|operation| !matches!(operation, Operation::Read(_))).count()

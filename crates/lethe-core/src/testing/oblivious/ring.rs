@@ -24,7 +24,7 @@ pub fn watch(parameters: &RingParameters, adversary: Adversary, seed: u64) -> Bo
     }
 }
 
-/// What is known of a bucket.
+/// The known state of a bucket.
 #[derive(Clone, Default)]
 struct Seen {
     written: bool,
@@ -38,7 +38,7 @@ struct OnLine {
     accesses: usize,
     asked: bool,
     waits_for_store: bool,
-    /// Whether some, or all, of the leaves that it may be about lie on buckets that are being read.
+    /// True if some, or all, of the leaves that it may be about lie on buckets that are being read.
     may_meet: bool,
     must_meet: bool,
     /// The round of reads that was open when it was planned.
@@ -47,7 +47,8 @@ struct OnLine {
 
 #[derive(PartialEq)]
 enum Phase {
-    /// What it does is not decided yet: another one reads, or what it would read is being written.
+    /// The work of the step is not decided yet: another step reads, or the buckets that it would read are being
+    /// written.
     Waits,
     MustRead,
     Reading,
@@ -58,7 +59,7 @@ enum Phase {
 
 struct OffLine {
     step: usize,
-    /// Whether it is an eviction, not a reshuffle.
+    /// True for an eviction, false for a reshuffle.
     evicts: bool,
     buckets: Vec<u64>,
     phase: Phase,
@@ -205,7 +206,7 @@ impl FullWatch {
         self.off_line.iter().any(|idle| idle.phase == Phase::Reading && idle.buckets.contains(&bucket))
     }
 
-    /// Whether the reads of this round are still in flight.
+    /// Tells whether the reads of this round are still in flight.
     fn is_open(&self, round: u64) -> bool {
         round == self.rounds && self.off_line.iter().any(|idle| idle.phase == Phase::Reading)
     }
@@ -220,8 +221,8 @@ impl FullWatch {
         let accesses = on_line.accesses;
         let mut groups = self.groups(slots);
         ensure(groups.len() <= accesses, || format!("{} paths for {accesses} accesses", groups.len()))?;
-        // An access shows nothing if all of its path is invisible. At which places of the batch such accesses stood
-        // does not show either: any, with equal probability.
+        // An access shows nothing if all of its path is invisible. The places of such accesses in the batch do not show
+        // either: any places, with equal probability.
         while groups.len() < accesses {
             let at = draw_below(&mut self.random, groups.len() + 1);
             groups.insert(at, Vec::new());
@@ -296,8 +297,8 @@ impl FullWatch {
         })
     }
 
-    /// Whether a step of idle may find out what it does: nobody reads, and at most one rewrite is on its way, which is
-    /// not of the next eviction's path.
+    /// Tells whether a step of idle may find out what it does: no other step reads, and at most one rewrite is on its
+    /// way, which is not of the next eviction's path.
     fn can_decide(&self) -> bool {
         let reads =
             |idle: &OffLine| matches!(idle.phase, Phase::MustRead | Phase::Reading | Phase::MustWrite);
@@ -311,7 +312,7 @@ impl FullWatch {
         !self.off_line.iter().any(reads) && written.len() < 2 && !written.iter().any(is_in_the_way)
     }
 
-    /// Which buckets come next: those that were read too often, then the path whose turn it is.
+    /// Decides which buckets come next: those that were read too often, then the path whose turn it is.
     fn decide(&mut self) {
         let Some(waits) = self.off_line.iter().position(|idle| idle.phase == Phase::Waits) else { return };
         if !self.can_decide() {
@@ -345,7 +346,7 @@ impl FullWatch {
         self.off_line.iter_mut().find(|idle| idle.step == step && idle.phase == phase)
     }
 
-    /// How many slots an eviction reads from a bucket: Z, or as many as are unread.
+    /// The number of slots that an eviction reads from a bucket: Z, or as many as are unread.
     fn evacuated(&self, bucket: u64) -> usize {
         let seen = &self.buckets[bucket as usize];
         if seen.written { seen.unread.len().min(self.shape(bucket).0 as usize) } else { 0 }
@@ -378,7 +379,7 @@ impl FullWatch {
             };
             ranks.dedup();
             ensure(ranks.len() == due, || format!("an eviction asked twice for a slot of bucket {bucket}"))?;
-            // Any one of a uniform choice of several is a uniform choice.
+            // Any pick out of a uniform choice of several is a uniform choice.
             let rank = ranks[draw_below(&mut self.random, ranks.len())];
             let value = spread(&mut self.random, rank, seen.unread.len());
             self.sights.picks.push(Pick { access: None, level, value, before: seen.last_pick });
@@ -419,7 +420,7 @@ impl FullWatch {
         Ok(())
     }
 
-    /// Nothing may linger that could go on.
+    /// Checks that nothing lingers that could go on.
     fn rest(&mut self) -> Result<(), String> {
         let may_rest = |idle: &OffLine| match idle.phase {
             Phase::Reading | Phase::Writing => true,
@@ -434,7 +435,7 @@ impl FullWatch {
     }
 }
 
-/// Who sees writes only, sees the evictions in their order, and now and then a bucket that is reshuffled.
+/// The watch of an adversary that sees writes only: the evictions in their order, and now and then a reshuffled bucket.
 struct SnapshotWatch {
     tree: Tree,
     evictions: u64,

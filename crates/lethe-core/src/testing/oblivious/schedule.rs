@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Which slots change, and when.
+/// The schedule that says which slots change, and when.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// N, slots of the main area: buckets `0..N`.
@@ -18,12 +18,13 @@ pub struct Schedule {
     pub holding: u64,
     /// Writes (and dummies) of each batch.
     pub writes: Vec<usize>,
-    /// How many writes may not have changed their slots yet when an access ends: 0, or 1 for the eager form.
+    /// The number of writes that may not have changed their slots yet when an access ends: 0, or 1 for the eager form.
     pub late: u64,
 }
 
 /// The watch over a deterministic write-only ORAM. It refuses a change that is not due next, or is due but does not
-/// come. Reads it lets pass: they follow the program, and are for whoever [compares views](super::views::judge_views).
+/// come. Reads it lets pass: they follow the program, and are for a judge that
+/// [compares views](super::views::judge_views).
 pub fn watch(schedule: Schedule) -> Box<dyn Watch> {
     let next = schedule.main;
     Box::new(ScheduleWatch {
@@ -52,13 +53,13 @@ struct ScheduleWatch {
     /// The next main slot and holding slot.
     main: u64,
     holding: u64,
-    /// What the writes so far leave of main slots due, in parts of M.
+    /// The main slots that the writes so far leave due, in parts of M.
     rest: u64,
     sights: Sights,
 }
 
 impl ScheduleWatch {
-    /// The slot that was due has changed.
+    /// Notes that the slot that was due has changed.
     fn step(&mut self) {
         let schedule = &self.schedule;
         if self.next >= schedule.main {

@@ -10,7 +10,7 @@ use rand_core::SeedableRng;
 /// A way to use an ORAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sequence {
-    /// Reads one block for ever: a batch is that block many times.
+    /// Reads one block forever: a batch is that block many times.
     OneBlock,
     /// Reads all blocks in turn.
     Sweep,
@@ -20,22 +20,22 @@ pub enum Sequence {
     Zipf,
     /// Writes all blocks in turn.
     SweepingWrites,
-    /// Reads and writes two blocks in turn: what is asked for is always in the stash.
+    /// Reads and writes two blocks in turn: the block that is asked for is always in the stash.
     TwoBlocks,
     /// Nothing but dummies.
     Dummies,
     /// Reads blocks that were never written, over and over.
     NeverWritten,
-    /// One block, dummies and a sweep in turn.
+    /// Reads one block, dummies and a sweep in turn.
     Mixed,
 }
 
-/// The public side of a sequence: how long its batches are.
+/// The public side of a sequence: the lengths of its batches.
 #[derive(Clone, Copy, Debug)]
 pub struct Batches {
-    /// How many.
+    /// The number of batches.
     pub count: usize,
-    /// The longest; the others are of any length from 1, drawn from `seed`.
+    /// The length of the longest; the others are of any length from 1, drawn from `seed`.
     pub most: usize,
     /// The same for both sequences.
     pub seed: u64,

@@ -8,11 +8,11 @@ use statrs::distribution::{Binomial, ChiSquared, ContinuousCDF, Discrete, Discre
 /// The outcome of one test.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// What was tested, of whom.
+    /// The name of the test, and of its subject.
     pub name: String,
     /// The statistic, for people.
     pub figure: String,
-    /// log2 of a bound on the probability that a sound scheme shows so much or more.
+    /// The log2 of a bound on the probability that a sound scheme shows so much or more.
     pub log2_p: f64,
 }
 
@@ -84,7 +84,7 @@ fn tail(law: &Hypergeometric, at: u64, mean: f64, (least, most): (u64, u64)) -> 
     sum.min(1.0)
 }
 
-/// Pairs of independent runs of one kind each: which of the two has more must be a fair coin, ties apart.
+/// Pairs of independent runs of one kind each: a fair coin must decide which of the two has more, ties apart.
 pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Finding {
     let (mut more, mut less) = (0u64, 0u64);
     for (one, other) in pairs {
@@ -99,7 +99,7 @@ pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Find
     }
 }
 
-/// Something that must never happen did, or did not.
+/// The finding for something that must never happen: it did, or did not.
 pub fn certain(name: String, deviation: Option<String>) -> Finding {
     match deviation {
         Some(deviation) => Finding { name, figure: deviation, log2_p: f64::NEG_INFINITY },

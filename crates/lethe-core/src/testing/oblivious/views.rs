@@ -10,8 +10,8 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 
-/// What an adversary sees of a run. `Snapshot` has a moment at each event of the driver, and sees between two moments
-/// which buckets changed.
+/// Returns the view that an adversary has of a run. `Snapshot` has a moment at each event of the driver, and sees
+/// between two moments which buckets changed.
 pub fn view(adversary: Adversary, events: &[Event]) -> Vec<Event> {
     let sees = |event: &&Event| match adversary {
         Adversary::Full => true,

@@ -1,4 +1,4 @@
-//! What an adversary makes of the events: is each of them what the public schedule says, and what do they show?
+//! The adversary's reading of the events: whether each of them is what the public schedule says, and what they show.
 
 use super::super::stage::Event;
 use alloc::collections::BTreeMap;
@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use rand_core::RngCore;
 
-/// Who watches the store.
+/// The adversary that watches the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adversary {
     /// Sees each read and write, in order.
@@ -17,16 +17,16 @@ pub enum Adversary {
 
 /// Follows the events of one run with an independent account of the public schedule.
 ///
-/// Whatever follows from what was shown before (counts, batches, paths shown, the order in which the store was done)
-/// is checked. What is left are the random choices; they are collected as [`Sights`].
+/// The watch checks all that follows from what was shown before (counts, batches, paths shown, the order in which the
+/// store was done). The random choices are left; they are collected as [`Sights`].
 pub trait Watch {
     /// Looks at the next event.
     ///
     /// # Errors
-    /// What the event is, and what it should have been.
+    /// The event as it is, and as it should have been.
     fn see(&mut self, event: &Event) -> Result<(), String>;
 
-    /// What was shown so far.
+    /// Returns the random choices that were shown so far.
     fn sights(&self) -> &Sights;
 }
 
@@ -37,12 +37,12 @@ pub struct Sights {
     pub leaves: Vec<ShownLeaf>,
     /// Choices of a slot among the unread ones of a bucket.
     pub picks: Vec<Pick>,
-    /// How often something happened in the run that depends on the leaves.
+    /// The counts of what happened in the run and depends on the leaves.
     pub totals: BTreeMap<&'static str, u64>,
 }
 
-/// One leaf. Where the trace tells only that it is one of several, it is one of them drawn by the judge: of a uniform
-/// leaf that gives a uniform leaf.
+/// A leaf that was shown. Where the trace tells only that it is one of several, it is one of them drawn by the judge:
+/// of a uniform leaf that gives a uniform leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct ShownLeaf {
     /// The access whose leaf it is, counted from the first of the run; `None` where it may be one of several.
@@ -51,7 +51,7 @@ pub struct ShownLeaf {
     pub leaf: u64,
 }
 
-/// One choice of a slot.
+/// A choice of a slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Pick {
     /// The access that made it; `None` for an eviction.
@@ -83,7 +83,7 @@ pub fn spread(random: &mut impl RngCore, rank: usize, among: usize) -> f64 {
     (rank as f64 + fraction) / among as f64
 }
 
-/// An error, unless it holds.
+/// Returns an error, unless it holds.
 pub(super) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise()) }
 }

@@ -1,4 +1,4 @@
-//! Circuit ORAM against a plain array, against its public schedule, and how full its stash gets.
+//! Circuit ORAM against a plain array, against its public schedule, and the filling of its stash.
 
 mod array;
 mod refusals;

@@ -1,11 +1,12 @@
-//! What Circuit ORAM refuses, what it finds out, and what it answers after a failure: nothing.
+//! The refusals of Circuit ORAM, the lies that it finds out, and its silence after a failure.
 
 use super::setup::*;
+use crate::lies::{LIES, fill_with_junk, tamper};
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::resumable::Resumable;
 use lethe_core::schemes::circuit::CircuitSnapshotError;
 use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, finish_now, settle};
-use lethe_core::words::{BlockId, Bucket, Slot};
+use lethe_core::words::BlockId;
 use proptest::prelude::*;
 
 fn write_all(oram: &FlatCircuit<'_>, model: &mut ArrayModel) {
@@ -86,31 +87,12 @@ fn nothing_is_answered_after_an_operation_was_dropped_half_way() {
 
 #[test]
 fn a_store_that_lies_is_found_out() {
-    const ENTRY: usize = 16 + 5;
-    type Lie = fn(&mut [u8]);
-    fn real(entry: &&mut [u8]) -> bool {
-        entry[..8] != [0; 8]
-    }
-    let lies: [(&str, Lie); 4] = [
-        ("a block lies beyond the capacity or the tree", |bucket| {
-            bucket.chunks_exact_mut(ENTRY).filter(real).for_each(|entry| entry[7] = 1);
-        }),
-        ("a block lies beyond the capacity or the tree", |bucket| {
-            bucket.chunks_exact_mut(ENTRY).filter(real).for_each(|entry| entry[8] += 64);
-        }),
-        ("a block stands off its path", |bucket| {
-            bucket.chunks_exact_mut(ENTRY).filter(real).for_each(|entry| entry[8] ^= 63);
-        }),
-        ("a block is not where the position map has it", |bucket| bucket.fill(0)),
-    ];
-    for (expected, lie) in lies {
+    for (expected, lie) in LIES {
         let parameters = parameters(6, 2);
         let store = TraceStore::new(parameters.layout());
         let oram = flat_circuit(&parameters, &store, 1);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        for bucket in 0..parameters.layout().buckets() {
-            store.tamper(Slot { bucket: Bucket(bucket), index: 0 }, lie);
-        }
+        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes));
         let read = |block| {
             finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]))?;
             finish_now(oram.idle())
@@ -134,15 +116,7 @@ proptest! {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_circuit(&parameters, &store, seed);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        for bucket in 0..parameters.layout().buckets() {
-            store.tamper(Slot { bucket: Bucket(bucket), index: 0 }, |bytes| {
-                bytes.copy_from_slice(&junk[bucket as usize % junk.len()]);
-                if small_headers {
-                    // Numbers that are in range get past the first checks.
-                    bytes.chunks_exact_mut(21).for_each(|entry| (entry[1..8].fill(0), entry[9..16].fill(0)).0);
-                }
-            });
-        }
+        fill_with_junk(&store, &parameters.layout(), &junk, small_headers);
         for block in 0..oram.capacity() {
             let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
             for outcome in [outcome, finish_now(oram.idle())] {

@@ -2,7 +2,8 @@
 
 use super::setup::*;
 use crate::model::setup::batches;
-use lethe_core::oram::{Access, Oram};
+use crate::snapshots::read_whatever_comes;
+use lethe_core::oram::Oram;
 use lethe_core::resumable::Resumable;
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters, CircuitSnapshot};
 use lethe_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
@@ -74,11 +75,7 @@ proptest! {
         // Other parameters may be sound, but this store is not theirs.
         let restored = restored(&snapshot, &store, seed);
         if let Some(oram) = restored.filter(|oram| oram.parameters() == &parameters) {
-            for block in 0..parameters.capacity {
-                let mut into = vec![0; oram.block_bytes()];
-                let _ = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut into)]));
-                let _ = finish_now(oram.idle());
-            }
+            read_whatever_comes(&oram);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How full the stash gets on its worst case, a full vault that is read in a scan, against the room that planned
+//! The filling of the stash on its worst case, a full vault that is read in a scan, against the room that planned
 //! parameters leave.
 
 use super::setup::rng;
@@ -11,8 +11,8 @@ use lethe_core::testing::{ArrayStore, finish_now};
 use lethe_core::words::{BlockId, Level};
 use std::collections::BTreeMap;
 
-/// How often the stash held so many blocks after the evictions that were due; always the block that was longest unread
-/// is read next.
+/// Counts how often the stash held so many blocks after the evictions that were due; always the block that was longest
+/// unread is read next.
 fn tail(parameters: &CircuitParameters, accesses: u64, seed: u64) -> BTreeMap<i64, u64> {
     let store = ArrayStore::new(&parameters.layout());
     let positions = FlatPositionMap::new(Positions::new(parameters.capacity));

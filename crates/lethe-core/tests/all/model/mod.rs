@@ -1,4 +1,4 @@
-//! Schemes against their model, a plain array, and what they promise beyond it.
+//! Schemes against their model, a plain array, and their promises beyond it.
 
 mod array;
 mod opam;

@@ -1,4 +1,4 @@
-//! OPAM against an array. That it answers rightly is all that can be said for it.
+//! OPAM against an array. No more can be said for it than that it answers rightly.
 
 use super::setup::*;
 use lethe_core::oram::{Access, Oram, OramError};
@@ -34,7 +34,7 @@ fn small() -> impl Strategy<Value = OpamParameters> {
     })
 }
 
-/// One page for ever, sweeps both ways, a few pages in turn.
+/// The same page forever, sweeps both ways, a few pages in turn.
 fn patterns(capacity: u64) -> Vec<Vec<Vec<Operation>>> {
     let fault = |out: u64, into: u64, seed: u64| {
         vec![Operation::Write(BlockId(out), seed as u8), Operation::Read(BlockId(into))]
@@ -168,8 +168,8 @@ fn parameters_out_of_range_are_refused_by_name() {
     let refused = |change: &dyn Fn(&mut OpamParameters)| {
         let mut parameters = good.clone();
         change(&mut parameters);
-        let OpamParametersError::OutOfRange { name, .. } = parameters.validate().unwrap_err();
-        name
+        let OpamParametersError::OutOfRange(refused) = parameters.validate().unwrap_err();
+        refused.name
     };
     assert_eq!(refused(&|p| p.capacity = 0), "capacity");
     assert_eq!(refused(&|p| p.capacity = 46), "capacity");

@@ -1,6 +1,7 @@
 //! The schemes of the pager against an array: DetWoORAM, its eager form, and plain paging.
 
 use super::setup::*;
+use crate::pages::Pages;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters, DetWoParametersError};
 use lethe_core::schemes::eager::{EagerOram, EagerParameters};
@@ -13,17 +14,7 @@ use lethe_core::write_schedule::WriteSchedule;
 use proptest::prelude::*;
 use std::cell::Cell;
 
-fn areas(capacity: u64, holding: u64) -> DetWoParameters {
-    DetWoParameters { capacity, holding, block_bytes: 3, max_batch: MAX_BATCH }
-}
-
-fn eager(capacity: u64, holding: u64, step_pages: u32) -> EagerParameters {
-    EagerParameters { areas: areas(capacity, holding), step_pages }
-}
-
-fn plain(capacity: u64) -> PlainParameters {
-    PlainParameters { capacity, block_bytes: 3, max_batch: MAX_BATCH }
-}
+const PAGES: Pages = Pages { block_bytes: 3, max_batch: MAX_BATCH };
 
 /// N and M: any, equal, M = 1, N = 1, and ratios that do not divide.
 fn sizes() -> impl Strategy<Value = (u64, u64)> {
@@ -36,12 +27,12 @@ fn sizes() -> impl Strategy<Value = (u64, u64)> {
     ]
 }
 
-/// Batches as an adversary would have them: what is asked for falls on the weakest places of the schedule.
+/// Batches as an adversary would have them: the accesses fall on the weakest places of the schedule.
 fn adversarial(main: u64, holding: u64) -> impl Strategy<Value = Vec<Vec<Operation>>> {
     let write = |page: u64, seed: u64| Operation::Write(BlockId(page), seed as u8);
     let read = |page: u64| Operation::Read(BlockId(page));
     let pages = prop_oneof![
-        // One page for ever.
+        // The same page forever.
         (0..main).prop_map(|page| vec![page]),
         // Sweeps, both ways.
         Just((0..main).collect()),
@@ -104,8 +95,8 @@ proptest! {
     fn detworam_answers_like_an_array_and_changes_slots_in_the_order_of_the_schedule(
         ((main, holding), batches) in sizes().prop_flat_map(|(n, m)| (Just((n, m)), adversarial(n, m))),
     ) {
-        let store = TraceStore::new(areas(main, holding).layout());
-        let oram = DetWoOram::new(areas(main, holding), &store).unwrap();
+        let store = TraceStore::new(PAGES.areas(main, holding).layout());
+        let oram = DetWoOram::new(PAGES.areas(main, holding), &store).unwrap();
         exercise(&oram, &batches, true);
         let writes = count_writes(&batches);
         prop_assert_eq!(oram.writes(), writes);
@@ -118,8 +109,8 @@ proptest! {
         step in 1u32..50,
         prompt: bool,
     ) {
-        let store = TraceStore::new(areas(main, holding).layout());
-        let oram = EagerOram::new(eager(main, holding, step), &store).unwrap();
+        let store = TraceStore::new(PAGES.areas(main, holding).layout());
+        let oram = EagerOram::new(PAGES.eager(main, holding, step), &store).unwrap();
         exercise(&oram, &batches, prompt);
         finish_now(settle(&oram));
         let writes = count_writes(&batches);
@@ -131,16 +122,16 @@ proptest! {
     fn plain_paging_answers_like_an_array(
         (capacity, batches) in sizes().prop_flat_map(|(n, m)| (Just(n), adversarial(n, m))),
     ) {
-        let store = TraceStore::new(plain(capacity).layout());
-        exercise(&Plain::new(plain(capacity), &store).unwrap(), &batches, true);
+        let store = TraceStore::new(PAGES.plain(capacity).layout());
+        exercise(&Plain::new(PAGES.plain(capacity), &store).unwrap(), &batches, true);
     }
 
     #[test]
     fn detworam_answers_like_an_array_in_whatever_order_the_store_finishes(
         ((main, holding), steps) in sizes().prop_flat_map(|(n, m)| (Just((n, m)), schedule(n))),
     ) {
-        let store = TraceStore::new(areas(main, holding).layout());
-        drive(&DetWoOram::new(areas(main, holding), &store).unwrap(), &store, &steps);
+        let store = TraceStore::new(PAGES.areas(main, holding).layout());
+        drive(&DetWoOram::new(PAGES.areas(main, holding), &store).unwrap(), &store, &steps);
     }
 
     #[test]
@@ -148,8 +139,8 @@ proptest! {
         ((main, holding), steps) in sizes().prop_flat_map(|(n, m)| (Just((n, m)), schedule(n))),
         step in 1u32..50,
     ) {
-        let store = TraceStore::new(areas(main, holding).layout());
-        let oram = EagerOram::new(eager(main, holding, step), &store).unwrap();
+        let store = TraceStore::new(PAGES.areas(main, holding).layout());
+        let oram = EagerOram::new(PAGES.eager(main, holding, step), &store).unwrap();
         drive(&oram, &store, &steps);
         finish_now(settle(&oram));
         prop_assert_eq!(written(&store.take_trace()), scheduled(main, holding, oram.writes()));
@@ -159,15 +150,15 @@ proptest! {
     fn plain_paging_answers_like_an_array_in_whatever_order_the_store_finishes(
         (capacity, steps) in (1u64..20).prop_flat_map(|capacity| (Just(capacity), schedule(capacity))),
     ) {
-        let store = TraceStore::new(plain(capacity).layout());
-        drive(&Plain::new(plain(capacity), &store).unwrap(), &store, &steps);
+        let store = TraceStore::new(PAGES.plain(capacity).layout());
+        drive(&Plain::new(PAGES.plain(capacity), &store).unwrap(), &store, &steps);
     }
 }
 
 #[test]
 fn a_write_of_detworam_reads_what_is_due_at_once_and_writes_it_at_once() {
-    let store = TraceStore::new(areas(10, 3).layout());
-    let oram = DetWoOram::new(areas(10, 3), &store).unwrap();
+    let store = TraceStore::new(PAGES.areas(10, 3).layout());
+    let oram = DetWoOram::new(PAGES.areas(10, 3), &store).unwrap();
     let mut model = ArrayModel::new(10, 3);
     let slots = |buckets: &[u64]| {
         TraceEntry::Read(buckets.iter().map(|bucket| Slot { bucket: Bucket(*bucket), index: 0 }).collect())
@@ -192,8 +183,8 @@ fn a_write_of_detworam_reads_what_is_due_at_once_and_writes_it_at_once() {
 #[test]
 fn a_write_of_eager_detworam_needs_no_store_once_it_was_idled_and_does_what_is_missing_otherwise() {
     for idled in 0..=4u64 {
-        let store = TraceStore::new(areas(8, 2).layout());
-        let oram = EagerOram::new(eager(8, 2, 3), &store).unwrap();
+        let store = TraceStore::new(PAGES.areas(8, 2).layout());
+        let oram = EagerOram::new(PAGES.eager(8, 2, 3), &store).unwrap();
         let mut model = ArrayModel::new(8, 3);
         finish_now(settle(&oram));
         assert_eq!(store.take_trace().len(), 2, "four pages are preloaded in steps of three");
@@ -232,8 +223,8 @@ fn a_write_of_eager_detworam_needs_no_store_once_it_was_idled_and_does_what_is_m
 
 #[test]
 fn reads_of_eager_detworam_never_wait_for_a_step_and_a_write_does() {
-    let store = TraceStore::new(areas(6, 2).layout());
-    let oram = EagerOram::new(eager(6, 2, 4), &store).unwrap();
+    let store = TraceStore::new(PAGES.areas(6, 2).layout());
+    let oram = EagerOram::new(PAGES.eager(6, 2, 4), &store).unwrap();
     let mut model = ArrayModel::new(6, 3);
     for page in 0..6 {
         finish_now(model.batch(&oram, &[Operation::Write(BlockId(page), page as u8)]));
@@ -273,7 +264,7 @@ fn reads_of_eager_detworam_never_wait_for_a_step_and_a_write_does() {
     finish_now(model.read_all(&oram));
 }
 
-/// What is due twice over: a store operation fails or the future is dropped.
+/// Asserts that no answer comes after a store operation failed or the future of an operation was dropped.
 fn torn_after<O: Oram>(oram: &O, store: &TraceStore, fail: bool, idle: bool) {
     store.hold_back(true);
     let failed = Cell::new(false);
@@ -303,19 +294,19 @@ fn torn_after<O: Oram>(oram: &O, store: &TraceStore, fail: bool, idle: bool) {
 #[test]
 fn nothing_is_answered_after_an_operation_was_dropped_half_way_or_failed() {
     for fail in [false, true] {
-        let store = TraceStore::new(areas(6, 2).layout());
-        torn_after(&DetWoOram::new(areas(6, 2), &store).unwrap(), &store, fail, false);
+        let store = TraceStore::new(PAGES.areas(6, 2).layout());
+        torn_after(&DetWoOram::new(PAGES.areas(6, 2), &store).unwrap(), &store, fail, false);
         for idle in [false, true] {
-            let store = TraceStore::new(areas(6, 2).layout());
-            torn_after(&EagerOram::new(eager(6, 2, 2), &store).unwrap(), &store, fail, idle);
+            let store = TraceStore::new(PAGES.areas(6, 2).layout());
+            torn_after(&EagerOram::new(PAGES.eager(6, 2, 2), &store).unwrap(), &store, fail, idle);
         }
     }
 }
 
 #[test]
 fn a_write_that_waits_for_a_step_that_fails_is_not_answered() {
-    let store = TraceStore::new(areas(6, 2).layout());
-    let oram = EagerOram::new(eager(6, 2, 2), &store).unwrap();
+    let store = TraceStore::new(PAGES.areas(6, 2).layout());
+    let oram = EagerOram::new(PAGES.eager(6, 2, 2), &store).unwrap();
     store.hold_back(true);
     let mut executor = Executor::new();
     executor.spawn(async {
@@ -332,10 +323,10 @@ fn a_write_that_waits_for_a_step_that_fails_is_not_answered() {
 
 #[test]
 fn what_is_refused_up_front_shows_nothing_and_changes_nothing() {
-    let store = TraceStore::new(areas(8, 2).layout());
-    let det = DetWoOram::new(areas(8, 2), &store).unwrap();
-    let eager = EagerOram::new(eager(8, 2, 1), &store).unwrap();
-    let plain = Plain::new(plain(8), &store).unwrap();
+    let store = TraceStore::new(PAGES.areas(8, 2).layout());
+    let det = DetWoOram::new(PAGES.areas(8, 2), &store).unwrap();
+    let eager = EagerOram::new(PAGES.eager(8, 2, 1), &store).unwrap();
+    let plain = Plain::new(PAGES.plain(8), &store).unwrap();
     fn refused<O: Oram>(oram: &O) {
         let refused = |batch: &mut [Access<'_>]| finish_now(oram.access(batch)).unwrap_err();
         assert!(matches!(
@@ -354,24 +345,27 @@ fn what_is_refused_up_front_shows_nothing_and_changes_nothing() {
 #[test]
 fn parameters_out_of_range_are_refused_by_name() {
     let refused = |parameters: DetWoParameters| parameters.validate().unwrap_err();
-    assert_eq!(refused(areas(0, 0)), DetWoParametersError::Capacity(0));
-    assert_eq!(refused(areas(1 << 32, 1)), DetWoParametersError::Capacity(1 << 32));
-    assert!(matches!(refused(areas(4, 5)), DetWoParametersError::Holding(_)));
+    assert_eq!(refused(PAGES.areas(0, 0)), DetWoParametersError::Capacity(0));
+    assert_eq!(refused(PAGES.areas(1 << 32, 1)), DetWoParametersError::Capacity(1 << 32));
+    assert!(matches!(refused(PAGES.areas(4, 5)), DetWoParametersError::Holding(_)));
     let long = (1 << 24) + 1;
     assert_eq!(
-        refused(DetWoParameters { block_bytes: long, ..areas(4, 2) }),
+        refused(DetWoParameters { block_bytes: long, ..PAGES.areas(4, 2) }),
         DetWoParametersError::BlockBytes(long)
     );
-    assert_eq!(refused(DetWoParameters { max_batch: 0, ..areas(4, 2) }), DetWoParametersError::MaxBatch);
-    assert_eq!(eager(4, 2, 0).validate(), Err(DetWoParametersError::StepPages));
-    let refused = |parameters: PlainParameters| parameters.validate().unwrap_err();
-    assert_eq!(refused(plain(0)), PlainParametersError::Zero("capacity"));
     assert_eq!(
-        refused(PlainParameters { max_batch: 0, ..plain(1) }),
+        refused(DetWoParameters { max_batch: 0, ..PAGES.areas(4, 2) }),
+        DetWoParametersError::MaxBatch
+    );
+    assert_eq!(PAGES.eager(4, 2, 0).validate(), Err(DetWoParametersError::StepPages));
+    let refused = |parameters: PlainParameters| parameters.validate().unwrap_err();
+    assert_eq!(refused(PAGES.plain(0)), PlainParametersError::Zero("capacity"));
+    assert_eq!(
+        refused(PlainParameters { max_batch: 0, ..PAGES.plain(1) }),
         PlainParametersError::Zero("max_batch")
     );
     assert_eq!(
-        refused(PlainParameters { block_bytes: long, ..plain(1) }),
+        refused(PlainParameters { block_bytes: long, ..PAGES.plain(1) }),
         PlainParametersError::BlockBytes(long)
     );
 }
@@ -396,7 +390,7 @@ fn trusted_bytes_are_the_position_map_and_the_buffer() {
     for bytes in [det.trusted_bytes(), eager.trusted_bytes()] {
         assert!((map + buffer..map + buffer + 1024).contains(&bytes), "{bytes}");
     }
-    let plain = Plain::new(plain(16_384), &store).unwrap();
+    let plain = Plain::new(PAGES.plain(16_384), &store).unwrap();
     assert!(plain.trusted_bytes() < 64);
 }
 

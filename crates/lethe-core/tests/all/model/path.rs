@@ -1,13 +1,15 @@
-//! What Path ORAM promises beside right answers: it refuses before it changes, goes on from a snapshot, overlaps
+//! The promises of Path ORAM beside right answers: it refuses before it changes, goes on from a snapshot, overlaps
 //! write-backs, and never answers from a state that is torn or a store that lies.
 
 use super::setup::*;
+use crate::lies::{LIES, TWICE, fill_with_junk, tamper};
+use crate::snapshots::{assert_alike, run};
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::FlatPositionMap;
 use lethe_core::position_map::recursive::RecursivePositionMap;
 use lethe_core::schemes::path::{PathOram, PathParameters, PathSnapshot, PathSnapshotError};
 use lethe_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now, settle};
-use lethe_core::words::{BlockId, Bucket, Level, Slot};
+use lethe_core::words::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -27,16 +29,6 @@ fn write_all(oram: &FlatPath<'_>, model: &mut ArrayModel) {
     for block in 0..oram.capacity() {
         finish_now(model.batch(oram, &[Operation::Write(BlockId(block), block as u8)]));
         finish_now(settle(oram));
-    }
-}
-
-/// Runs batches; odd ones leave their paths held for a while.
-fn run<O: Oram>(oram: &O, model: &mut ArrayModel, batches: &[Vec<Operation>]) {
-    for (nth, batch) in batches.iter().enumerate() {
-        if nth % 2 == 0 || oram.must_idle() {
-            finish_now(settle(oram));
-        }
-        finish_now(model.batch(oram, batch));
     }
 }
 
@@ -62,11 +54,7 @@ proptest! {
         prop_assert_eq!(restored.owed(), oram.owed());
 
         oram.reseed(rng(seeds[1]));
-        store.take_trace();
-        run(&oram, &mut model.clone(), &after);
-        run(&restored, &mut model, &after);
-        prop_assert_eq!(store.take_trace(), copy.take_trace());
-        finish_now(model.read_all(&restored));
+        assert_alike((&oram, &store), (&restored, &copy), model, &after);
     }
 
     #[test]
@@ -93,11 +81,7 @@ proptest! {
 
         oram.positions().reseed(&mut rng(seeds[1]));
         oram.reseed(rng(seeds[2]));
-        store.take_trace();
-        run(&oram, &mut model.clone(), &after);
-        run(&restored, &mut model, &after);
-        prop_assert_eq!(store.take_trace(), copy.take_trace());
-        finish_now(model.read_all(&restored));
+        assert_alike((&oram, &store), (&restored, &copy), model, &after);
     }
 
     #[test]
@@ -110,15 +94,7 @@ proptest! {
         let store = TraceStore::new(parameters.layout());
         let oram = flat_path(&parameters, &store, seed);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        for bucket in 0..parameters.layout().buckets() {
-            store.tamper(Slot { bucket: Bucket(bucket), index: 0 }, |bytes| {
-                bytes.copy_from_slice(&junk[bucket as usize % junk.len()]);
-                if small_headers {
-                    // Numbers that are in range get past the first checks.
-                    bytes.chunks_exact_mut(21).for_each(|entry| (entry[1..8].fill(0), entry[9..16].fill(0)).0);
-                }
-            });
-        }
+        fill_with_junk(&store, &parameters.layout(), &junk, small_headers);
         for block in 0..oram.capacity() {
             let outcome = finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
             match outcome {
@@ -325,35 +301,12 @@ fn nothing_is_answered_after_an_access_was_dropped_half_way() {
 
 #[test]
 fn a_store_that_lies_is_found_out() {
-    const ENTRY: usize = 16 + 5;
-    type Lie = fn(&mut [u8]);
-    fn real(entry: &&mut [u8]) -> bool {
-        entry[..8] != [0; 8]
-    }
-    let lies: [(&str, Lie); 5] = [
-        ("a block lies beyond the capacity or the tree", |bucket| {
-            bucket.chunks_exact_mut(ENTRY).filter(real).for_each(|entry| entry[7] = 1);
-        }),
-        ("a block lies beyond the capacity or the tree", |bucket| {
-            bucket.chunks_exact_mut(ENTRY).filter(real).for_each(|entry| entry[8] += 64);
-        }),
-        ("a block stands off its path", |bucket| {
-            bucket.chunks_exact_mut(ENTRY).filter(real).for_each(|entry| entry[8] ^= 63);
-        }),
-        ("a block exists twice", |bucket| {
-            let first = bucket[..ENTRY].to_vec();
-            bucket.chunks_exact_mut(ENTRY).filter(real).for_each(|entry| entry.copy_from_slice(&first));
-        }),
-        ("a block is not where the position map has it", |bucket| bucket.fill(0)),
-    ];
-    for (expected, lie) in lies {
+    for (expected, lie) in LIES.into_iter().chain([TWICE]) {
         let parameters = parameters(6, 2);
         let store = TraceStore::new(parameters.layout());
         let oram = flat_path(&parameters, &store, 1);
         write_all(&oram, &mut ArrayModel::new(oram.capacity(), oram.block_bytes()));
-        for bucket in 0..parameters.layout().buckets() {
-            store.tamper(Slot { bucket: Bucket(bucket), index: 0 }, lie);
-        }
+        tamper(&store, &parameters.layout(), |_, bytes| lie(bytes));
         let read = |block| finish_now(oram.access(&mut [Access::Read(BlockId(block), &mut [0; 5])]));
         match (0..oram.capacity()).find_map(|block| read(block).err()) {
             Some(OramError::Contradiction(found)) => assert_eq!(found, expected),

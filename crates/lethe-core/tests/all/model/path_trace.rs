@@ -1,4 +1,4 @@
-//! What the store's adversary (`Full`: each read and write) sees of Path ORAM, whatever is asked.
+//! The trace of Path ORAM that the store's adversary (`Full`: each read and write) sees, whatever is asked.
 //!
 //! The tests draw from fixed seeds, so they do not fail by chance from run to run. The bounds are six standard
 //! deviations: over all seeds, a sound scheme would fail one of them with a probability below 2^-25.
@@ -129,7 +129,8 @@ fn every_level_of_a_recursive_map_shows_as_many_paths_as_there_are_accesses() {
         let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
         finish_now(model.read_all(&oram));
         store.take_trace();
-        // The inner trees, the smallest first as they are read, then the data's: number of the first leaf bucket, leaves.
+        // The inner trees, the smallest first as they are read, then the data's: number of the first leaf bucket,
+        // leaves.
         let levels = map.levels().unwrap();
         let mut trees = vec![(parameters.layout().buckets() - LEAVES, LEAVES)];
         let mut end = parameters.layout().buckets();

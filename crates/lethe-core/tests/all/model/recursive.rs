@@ -1,4 +1,4 @@
-//! What the recursive position map promises beside right answers.
+//! The promises of the recursive position map beside right answers.
 
 use super::setup::*;
 use lethe_core::oram::{Access, Oram};

@@ -1,4 +1,4 @@
-//! What the tests of schemes share: small ORAMs over a store that records its trace, and random batches.
+//! The shared set-up of the tests of schemes: small ORAMs over a store that records its trace, and random batches.
 
 use lethe_core::layout::Layout;
 use lethe_core::oram::Oram;
@@ -85,12 +85,12 @@ pub(crate) fn recursive_path<'a>(
     PathOram::new(parameters.clone(), Bucket(0), store, positions, rng).unwrap()
 }
 
-/// One step of a schedule.
+/// A step of a schedule.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// Begins a batch.
     Access(Vec<Operation>),
-    /// Begins a step of what is owed, whether or not anything is.
+    /// Begins a step of what is owed, whether or not any work is owed.
     Idle,
     /// Lets one of the waiting operations of the store finish.
     Complete(Index),

@@ -1,4 +1,4 @@
-//! What Trivial ORAM promises beside right answers.
+//! The promises of Trivial ORAM beside right answers.
 
 use super::setup::*;
 use lethe_core::oram::{Access, Oram, OramError};

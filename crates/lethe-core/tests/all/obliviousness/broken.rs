@@ -150,7 +150,7 @@ fn a_bucket_that_is_reshuffled_because_a_block_was_read_is_caught() {
     });
     let subject = ring_subject(&parameters, run);
     assert_caught(&subject, Adversary::Full, (Sweep, Dummies), "one: shape");
-    // Whoever sees snapshots cannot tell which bucket was due, but counts them.
+    // An adversary that sees snapshots cannot tell which bucket was due, but counts them.
     assert_caught(&subject, Adversary::Snapshot, (Sweep, Dummies), "as many early reshuffles");
 }
 

@@ -1,10 +1,11 @@
-//! The write-only schemes of the pager: to whoever sees snapshots every program changes the same slots, to whoever sees
-//! reads none is hidden. And the ways to break them that come to mind first.
+//! The write-only schemes of the pager: in snapshots every program changes the same slots, in reads each shows itself.
+//! And the ways to break them that come to mind first.
 
 use super::setup::*;
-use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters};
-use lethe_core::schemes::eager::{EagerOram, EagerParameters};
-use lethe_core::schemes::plain::{Plain, PlainParameters};
+use crate::pages::Pages;
+use lethe_core::schemes::detworam::DetWoOram;
+use lethe_core::schemes::eager::EagerOram;
+use lethe_core::schemes::plain::Plain;
 use lethe_core::testing::mutants::{Mistake, SkipsCleanWrites, SkipsUnchanged, WritesOnce, WrongSchedule};
 use lethe_core::testing::oblivious::programs::{count_writes, faults, programs, pseudocode_1};
 use lethe_core::testing::oblivious::schedule::{Schedule, watch};
@@ -18,17 +19,7 @@ use lethe_core::testing::{Operation, TraceStore};
 const SIZES: [(u64, u64); 6] = [(12, 4), (15, 11), (10, 3), (7, 7), (9, 1), (1, 1)];
 const FAULTS: usize = 60;
 
-fn areas(capacity: u64, holding: u64) -> DetWoParameters {
-    DetWoParameters { capacity, holding, block_bytes: 1, max_batch: MAX_BATCH }
-}
-
-fn eager(capacity: u64, holding: u64, step_pages: u32) -> EagerParameters {
-    EagerParameters { areas: areas(capacity, holding), step_pages }
-}
-
-fn plain(capacity: u64) -> PlainParameters {
-    PlainParameters { capacity, block_bytes: 1, max_batch: MAX_BATCH }
-}
+const PAGES: Pages = Pages { block_bytes: 1, max_batch: MAX_BATCH };
 
 /// Runs what the last expression builds over a store.
 macro_rules! trial {
@@ -110,7 +101,7 @@ fn must_pass(name: &str, pager: &Pager<'_>) {
 #[test]
 fn detworam_changes_the_same_slots_for_every_program() {
     for (main, holding) in SIZES {
-        let parameters = areas(main, holding);
+        let parameters = PAGES.areas(main, holding);
         let run: Run<'_> = &|operations, pace| {
             trial!(parameters.layout(), operations, pace, |store| {
                 DetWoOram::new(parameters.clone(), store).expect("valid parameters")
@@ -124,7 +115,7 @@ fn detworam_changes_the_same_slots_for_every_program() {
 fn eager_detworam_changes_the_same_slots_for_every_program() {
     for (main, holding) in SIZES {
         for step_pages in [1, 3, 100] {
-            let parameters = eager(main, holding, step_pages);
+            let parameters = PAGES.eager(main, holding, step_pages);
             let run: Run<'_> = &|operations, pace| {
                 trial!(parameters.layout(), operations, pace, |store| {
                     EagerOram::new(parameters.clone(), store).expect("valid parameters")
@@ -136,17 +127,17 @@ fn eager_detworam_changes_the_same_slots_for_every_program() {
 }
 
 fn run_det(operations: Vec<Vec<Operation>>, pace: Pace) -> Trial {
-    let parameters = areas(15, 11);
+    let parameters = PAGES.areas(15, 11);
     trial!(parameters.layout(), operations, pace, |store| DetWoOram::new(parameters.clone(), store).unwrap())
 }
 
 fn run_eager(operations: Vec<Vec<Operation>>, pace: Pace) -> Trial {
-    let parameters = eager(15, 11, 2);
+    let parameters = PAGES.eager(15, 11, 2);
     trial!(parameters.layout(), operations, pace, |store| EagerOram::new(parameters.clone(), store).unwrap())
 }
 
 fn run_plain(operations: Vec<Vec<Operation>>, pace: Pace) -> Trial {
-    let parameters = plain(15);
+    let parameters = PAGES.plain(15);
     trial!(parameters.layout(), operations, pace, |store| Plain::new(parameters.clone(), store).unwrap())
 }
 
@@ -187,7 +178,7 @@ fn pseudocode_1_tells_its_secret_under_plain_paging_only() {
     let judge = |pager: &Pager<'_>, adversary| {
         pager.judge_operations(adversary, (one.clone(), other.clone()), Pace::Prompt)
     };
-    // Whoever has both views beforehand reads the secret off a third.
+    // An adversary that has both views beforehand reads the secret off a third.
     for secret in [1, 2] {
         let seen = |secret| view(Adversary::Snapshot, &run_plain(operations(secret), Pace::Prompt).events);
         assert_eq!(seen(secret) == seen(1), secret == 1);
@@ -212,16 +203,16 @@ fn assert_caught(broken: Run<'_>, late: u64, pair: (Program, Program), together:
 /// A run of the scheme that the last expression builds, for the sizes of [`pager`].
 macro_rules! broken {
     (|$store:ident| $oram:expr) => {
-        &|operations, pace| trial!(areas(15, 11).layout(), operations, pace, |$store| $oram)
+        &|operations, pace| trial!(PAGES.areas(15, 11).layout(), operations, pace, |$store| $oram)
     };
 }
 
 fn det<S: lethe_core::store::Store>(store: S) -> DetWoOram<S> {
-    DetWoOram::new(areas(15, 11), store).expect("valid parameters")
+    DetWoOram::new(PAGES.areas(15, 11), store).expect("valid parameters")
 }
 
 fn eager_over<S: lethe_core::store::Store>(store: S) -> EagerOram<S> {
-    EagerOram::new(eager(15, 11, 2), store).expect("valid parameters")
+    EagerOram::new(PAGES.eager(15, 11, 2), store).expect("valid parameters")
 }
 
 #[test]
@@ -261,7 +252,7 @@ fn a_clean_page_that_is_not_written_is_caught() {
 #[test]
 fn a_schedule_that_is_reckoned_wrongly_is_caught() {
     for mistake in [Mistake::Rounds, Mistake::ReducesAsAPair] {
-        let run: Run<'_> = broken!(|store| WrongSchedule::new(areas(15, 11), store, mistake));
+        let run: Run<'_> = broken!(|store| WrongSchedule::new(PAGES.areas(15, 11), store, mistake));
         assert_caught(run, 0, (Program::OnePage, Program::Sweep), 1, "shape");
     }
 }

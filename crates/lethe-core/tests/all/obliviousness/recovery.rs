@@ -94,7 +94,7 @@ impl Restart for RestartPath {
     }
 }
 
-/// What a process does that goes on after a crash.
+/// The behaviour of a process that goes on after a crash.
 #[derive(Clone, Copy, PartialEq)]
 enum Recovery {
     /// The same again.
@@ -139,7 +139,7 @@ fn trial<S: Restart>(scheme: &S, recovery: Recovery, sequence: Sequence, nth: u6
     scheme.reseed(&first, !seed);
     let (shown, _) = run(&first, &store, model.clone(), lost);
 
-    // Old versions of the buckets are kept until nobody needs them.
+    // Old versions of the buckets are kept until no process needs them.
     store.set_contents(&contents);
     let again = if recovery == Recovery::Repeats { !seed } else { seed ^ 1 << 63 };
     let second = scheme.restart(&snapshot, &store, again);

@@ -6,24 +6,13 @@ use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
-use lethe_core::testing::TraceStore;
 use lethe_core::testing::oblivious::{circuit, path, ring, trivial};
+use lethe_core::testing::{TraceStore, small_ring};
 use lethe_core::words::{Bucket, Level};
 
 /// Sixteen leaves in two subtrees; every bucket with all its dummies.
 pub(crate) fn whole_buckets() -> RingParameters {
-    RingParameters {
-        capacity: 64,
-        block_bytes: 1,
-        leaf_level: Level(4),
-        top: Level(1),
-        eviction_rate: 3,
-        reads: 10,
-        inner: RingBucket { blocks: 4, slots: 14 },
-        leaf: RingBucket { blocks: 10, slots: 20 },
-        max_batch: MAX_BATCH,
-        stash_bound: 64,
-    }
+    RingParameters { block_bytes: 1, max_batch: MAX_BATCH, ..small_ring(10) }
 }
 
 /// The same with as few slots as there may be.

@@ -52,7 +52,7 @@ pub(crate) fn drive<O: Oram>(
     run_script(oram, store, script, PROMPT, pace, working)
 }
 
-/// How the runs of a case are driven; each run by itself where the store's order is drawn.
+/// The pace at which the runs of a case are driven; each run by itself where the store's order is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Driven {
     Promptly,

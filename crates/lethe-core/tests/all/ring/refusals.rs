@@ -1,11 +1,11 @@
-//! What Ring ORAM refuses leaves no mark; what fails stops it for good.
+//! The refusals of Ring ORAM, which leave no mark; and its failures, which stop it for good.
 
 use super::setup::*;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::resumable::Resumable;
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
-use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, finish_now, settle};
+use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, finish_now, settle, small_ring};
 use lethe_core::words::{BlockId, Bucket, Level, Slot};
 use proptest::prelude::*;
 use rand_chacha::rand_core::RngCore;
@@ -14,16 +14,11 @@ use std::cell::RefCell;
 /// Four subtrees of seven buckets.
 fn parameters() -> RingParameters {
     RingParameters {
-        capacity: 64,
         block_bytes: 3,
-        leaf_level: Level(4),
         top: Level(2),
-        eviction_rate: 3,
-        reads: 10,
         inner: RingBucket { blocks: 4, slots: 12 },
         leaf: RingBucket { blocks: 10, slots: 16 },
-        max_batch: 4,
-        stash_bound: 64,
+        ..small_ring(10)
     }
 }
 

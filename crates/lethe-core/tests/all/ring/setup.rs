@@ -63,7 +63,7 @@ pub(crate) fn small() -> impl Strategy<Value = RingParameters> {
         .prop_filter("outside of the paper's analysis", |parameters| parameters.validate().is_ok())
 }
 
-/// What the planner makes of small capacities.
+/// The parameters that the planner makes for small capacities.
 pub(crate) fn planned() -> impl Strategy<Value = RingParameters> {
     (1u64..200, prop::sample::select(vec![0, 3]), 0u64..100, 1u32..8).prop_map(
         |(capacity, bytes, trusted, batch)| RingParameters::for_capacity(capacity, bytes, trusted, batch),
@@ -94,12 +94,12 @@ pub(crate) fn with_batches(
     })
 }
 
-/// In which order things happen.
+/// The order in which things happen.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
-    /// Which of the possible things is next.
+    /// The choices of the next of the possible things.
     pub(crate) choices: Vec<u8>,
-    /// Whose store operations end only when nothing else can go on.
+    /// The side whose store operations end only when nothing else can go on.
     pub(crate) held: Option<Held>,
     /// The most steps of `idle` at a time.
     pub(crate) most_idles: usize,

@@ -1,4 +1,4 @@
-//! How full the stash gets, against the room that planned parameters leave; `docs/how-it-works/stash.md` has the long
+//! The filling of the stash, against the room that planned parameters leave; `docs/how-it-works/stash.md` has the long
 //! simulation.
 
 use lethe_core::schemes::ring::RingParameters;

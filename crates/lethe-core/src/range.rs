@@ -1,0 +1,39 @@
+//! Ranges of parameters, and the refusal of a value outside of one.
+
+/// A parameter outside of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name} is {value}; choose it from {least} to {most}")]
+pub struct OutOfRange {
+    /// The parameter's name.
+    pub name: &'static str,
+    /// The value that was given.
+    pub value: u64,
+    /// The least that works.
+    pub least: u64,
+    /// The most that works.
+    pub most: u64,
+}
+
+/// Refuses the first value that lies outside of its range. A row is a name, a value, the least and the most.
+///
+/// # Errors
+/// [`OutOfRange`].
+pub(crate) fn check(rows: &[(&'static str, u64, u64, u64)]) -> Result<(), OutOfRange> {
+    match rows.iter().find(|(_, value, least, most)| !(least..=most).contains(&value)) {
+        Some(&(name, value, least, most)) => Err(OutOfRange { name, value, least, most }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn the_first_value_out_of_its_range_is_named_with_what_works() {
+        let refused = check(&[("a", 1, 1, 1), ("b", 5, 1, 4), ("c", 0, 1, 4)]).unwrap_err();
+        assert_eq!(refused.to_string(), "b is 5; choose it from 1 to 4");
+        assert_eq!(check(&[("a", 1, 1, 4), ("b", 4, 1, 4)]), Ok(()));
+    }
+}
