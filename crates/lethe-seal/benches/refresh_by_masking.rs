@@ -3,10 +3,10 @@
 //!
 //! `cargo bench -p lethe-seal --bench refresh_by_masking`
 //!
-//! No cipher of pages does so; `docs/decisions/0023-refresh-opens.md` says why, with these figures. A refresh by masks is
-//! two keystreams. Its price is that every page that is read or written needs a keystream and a hash of the plaintext, in
-//! two passes. Each figure is on private memory, and then with the copies of a page from a slot and back into it, round
-//! and round in 64 MiB. Rounds take turns and are short.
+//! No cipher of pages does so; `docs/decisions/0023-refresh-opens.md` says why, with these figures. A refresh by masks
+//! is two keystreams. Its price is that every page that is read or written needs a keystream and a hash of the
+//! plaintext, in two passes. Each figure is on private memory, and then with the copies of a page from a slot and back
+//! into it, round and round in 64 MiB. Rounds take turns and are short.
 #![allow(clippy::print_stdout, reason = "it prints its figures")]
 
 use aegis::aegis256x4::{Aegis256X4, Aegis256X4Mac};

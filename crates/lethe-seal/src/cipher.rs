@@ -16,7 +16,8 @@ pub use crate::aead::terms::{Forged, KEY_BYTES, NONCE_BYTES, TAG_BYTES};
 #[borsh(use_discriminant = true)]
 #[repr(u8)]
 pub enum Cipher {
-    /// AES-256-GCM (NIST SP 800-38D), by ring (without the feature `native`, RustCrypto): the fastest of those in wide use.
+    /// AES-256-GCM (NIST SP 800-38D), by ring (without the feature `native`, RustCrypto): the fastest of those in wide
+    /// use.
     #[default]
     Aes256Gcm = 0,
     /// ChaCha20-Poly1305 (RFC 8439), by the same: for processors without AES instructions.

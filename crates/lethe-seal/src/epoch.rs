@@ -65,7 +65,7 @@ impl Epochs {
         self.table.len()
     }
 
-    /// Whether no epoch has begun.
+    /// Tells whether no epoch has begun.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }

@@ -97,7 +97,7 @@ pub struct Sealed<U> {
 /// The versions that this opening may seal.
 #[derive(Default)]
 struct Opening {
-    /// Whether the newest epoch was begun here. An epoch that is replayed from a journal was not begun here.
+    /// Tells whether the newest epoch was begun here. An epoch that is replayed from a journal was not begun here.
     began: bool,
     /// Counters that were assigned here and not sealed yet.
     unsealed: BTreeSet<u64>,

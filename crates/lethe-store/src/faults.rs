@@ -16,7 +16,7 @@ pub struct FaultRates {
     pub error_before: f64,
     /// An error, although the call had its effect.
     pub error_after: f64,
-    /// An error after [`time_out_after`](Self::time_out_after); whether the call had its effect is a coin's throw.
+    /// An error after [`time_out_after`](Self::time_out_after); a coin's throw decides whether the call had its effect.
     pub time_out: f64,
     /// An error of a call that writes buckets, of which some are written and at least one is not. Each bucket is
     /// whole: an object is written or it is not.

@@ -13,6 +13,7 @@
 
 mod blobs;
 mod faults;
+mod forward;
 mod link;
 mod memory;
 mod meter;

@@ -2,10 +2,11 @@
 //!
 //! Unlike a [`Recorder`](crate::Recorder) it remembers no request, so that it can stand in a store for years.
 
-use crate::blobs::{Blob, BlobError, Blobs, Inventory};
+use crate::blobs::{Blobs, Inventory};
+use crate::{forward_blobs, forward_inventory};
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use lethe_core::words::{Bucket, Bytes};
+use lethe_core::words::Bucket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -151,36 +152,9 @@ impl<S: Untrusted> Untrusted for Touched<S> {
     }
 }
 
-impl<S: Blobs> Blobs for Touched<S> {
-    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        self.inner.put(name, bytes).await
-    }
-    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        self.inner.put_if_absent(name, bytes).await
-    }
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.inner.get(name, most).await
-    }
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.inner.list(prefix).await
-    }
-    async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        self.inner.remove(name).await
-    }
-}
+forward_blobs!([S: Blobs] Touched<S>, inner);
 
-impl<S: Inventory> Inventory for Touched<S> {
-    async fn list_bucket_versions(
-        &self,
-        found: &mut dyn FnMut(BucketVersion, Bytes),
-    ) -> Result<u64, UntrustedError> {
-        self.inner.list_bucket_versions(found).await
-    }
-
-    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
-        self.inner.sweep_unfinished().await
-    }
-}
+forward_inventory!([S: Inventory] Touched<S>, inner);
 
 #[cfg(test)]
 mod tests {

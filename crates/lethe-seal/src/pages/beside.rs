@@ -23,9 +23,10 @@ pub struct Carry {
     pub open: Option<PageId>,
     /// The identity under which the page in a turn's lane, this one's or an earlier one's, is sealed.
     pub seal: Option<(PageId, Turn)>,
-    /// Earlier turns that must be done before, beside the one whose page is sealed: the last that touches the slot which
-    /// is opened, and the last that touches the slot which is sealed. Turns before them that touch these slots are done
-    /// too, for those have waited in their turn. Each is told as how many turns ago it was; 0 where there is none.
+    /// Earlier turns that must be done before, beside the one whose page is sealed: the last that touches the slot
+    /// which is opened, and the last that touches the slot which is sealed. Turns before them that touch these slots
+    /// are done too, for those have waited in their turn. Each is told as how many turns ago it was; 0 where there is
+    /// none.
     pub after: [u32; 2],
 }
 
@@ -98,8 +99,8 @@ impl Manner {
         self != Manner::Behind
     }
 
-    /// Whether pages are read ahead. When both work, either must fetch the pages that the other has opened from the
-    /// other's cache: it costs as much as to open them.
+    /// Tells whether pages are read ahead. When both work, either must fetch the pages that the other has opened from
+    /// the other's cache: it costs as much as to open them.
     fn reads_ahead(self) -> bool {
         self == Manner::Behind
     }
@@ -125,8 +126,8 @@ struct Touching {
 }
 
 impl Touching {
-    /// Whether it touches the slot. Two turns that only open a slot could be done at once. They are not, so that the
-    /// last one stands for all before it.
+    /// Tells whether it touches the slot. Two turns that only open a slot could be done at once. They are not, so that
+    /// the last one stands for all before it.
     fn touches(&self, slot: u32) -> bool {
         [self.opens, self.seals].iter().flatten().any(|id| id.slot == slot)
     }
@@ -147,7 +148,7 @@ impl<M> Asked<M> {
         self.beside.room() / 2
     }
 
-    /// Whether there is room for all of it.
+    /// Tells whether there is room for all of it.
     pub(crate) fn takes(&self, carried: &Carried<'_>) -> bool {
         carried.to.len() <= self.most_under_way()
     }

@@ -40,10 +40,11 @@ pub fn memory_bytes(layout: &Layout, cipher: PageCipher) -> Result<usize, Region
 /// Pages in shared memory, as a scheme's [`Store`].
 ///
 /// The layout's buckets all have the same number of slots, of the same length; mostly one slot, which is one page. A
-/// bucket that was never written reads as zeros, and shared memory is not looked at for it: which buckets were written
+/// bucket that was never written reads as zeros, and shared memory is not looked at for it: the set of written buckets
 /// is public. In a batch that writes a bucket twice, the last stays; the ones before it are not stored.
 ///
-/// A batch of more than 1024 pages, and more than any before it, allocates; [`reserve`](Self::reserve) makes room ahead.
+/// A batch of more than 1024 pages, and more than any before it, allocates; [`reserve`](Self::reserve) makes room
+/// ahead.
 ///
 /// When a write is refused, nothing has changed. A read that fails changes nothing either.
 pub struct SealedPages<M, V> {
@@ -274,7 +275,7 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         ask().map_err(|id| shape.forged(id))
     }
 
-    /// Whether a pool is to do the work that the caller need not do alone.
+    /// Tells whether a pool is to do the work that the caller need not do alone.
     fn is_spread(&self) -> bool {
         #[cfg(feature = "parallel")]
         return self.spread.pool.is_some();

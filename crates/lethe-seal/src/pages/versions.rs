@@ -88,7 +88,7 @@ impl Versions for TableVersions {
 /// The main area is buckets 0 to N - 1, the holding area N to N + M - 1. Either is written round and round: after `r`
 /// refreshes, main bucket i was written as often as numbers below `r` leave the remainder i when divided by N. A write
 /// of any other bucket than the next of its area is refused: with any fault of a scheme, the pages that change are
-/// those of the schedule. How refreshes and holding writes take turns is the scheme's.
+/// those of the schedule. The turns of refreshes and holding writes are the scheme's.
 #[derive(Debug)]
 pub struct ScheduledVersions {
     main: Area,
@@ -204,7 +204,7 @@ mod tests {
                     prop_assert_eq!(counters.newest(bucket), table.newest(bucket));
                 }
             }
-            // The formula of the design: with h holding writes, (h + M - 1 - j) / M; with r refreshes, (r + N - 1 - i) / N.
+            // The formula of the design: h holding writes give (h + M - 1 - j) / M; r refreshes, (r + N - 1 - i) / N.
             let (refreshes, held) = (counters.refreshes(), counters.holding_writes());
             prop_assert_eq!(held, writes);
             prop_assert_eq!(u128::from(refreshes), schedule.refreshes_before(writes.into()));

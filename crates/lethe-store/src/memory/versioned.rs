@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 ///
 /// A clone is another hand on the same memory, so a test can keep one, let a vault crash with the other, and reopen.
 ///
-/// The tampering methods panic if what they should change is not there: a test that tampers with nothing proves
-/// nothing.
+/// The tampering methods panic if the contents that they should change are not there: a test that tampers with nothing
+/// proves nothing.
 #[derive(Clone, Debug)]
 pub struct VersionedMemory {
     layout: Arc<Layout>,

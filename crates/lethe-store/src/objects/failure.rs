@@ -44,7 +44,7 @@ pub(super) fn worst(failures: Vec<(usize, UntrustedError)>) -> Result<(), Untrus
     first.map_or(Ok(()), |(_, failure)| Err(failure))
 }
 
-/// Whether an HTTP status says that the same request will not succeed later.
+/// Tells whether an HTTP status says that the same request will not succeed later.
 fn is_refusal(status: u16) -> bool {
     (400..500).contains(&status) && !matches!(status, 408 | 429)
 }

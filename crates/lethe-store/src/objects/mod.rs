@@ -89,7 +89,7 @@ impl Objects {
         Objects { layout: Arc::new(layout), shared: self.shared.clone() }
     }
 
-    /// Whether the provider keeps deleted objects. This takes a request, to S3 only; a folder keeps nothing.
+    /// Tells whether the provider keeps deleted objects. This takes a request, to S3 only; a folder keeps nothing.
     pub async fn versioning(&self) -> Versioning {
         match &self.shared.versioning {
             Some(question) => question.ask().await,

@@ -26,7 +26,7 @@ pub struct OpenOptions {
     /// `access_key_id`, `secret_access_key`, `allow_http`, … Missing settings are taken from the provider's usual
     /// environment variables (`AWS_…`, `GOOGLE_…`, `AZURE_…`). A folder and `memory:` take none.
     pub keys: BTreeMap<String, String>,
-    /// Whether a folder that does not exist is made. Buckets of providers are never made.
+    /// Tells whether a folder that does not exist is made. Buckets of providers are never made.
     pub create: bool,
     /// The most requests in flight at a time.
     pub in_flight: usize,
@@ -316,7 +316,7 @@ fn question(cloud: Cloud, url: &Url, options: &OpenOptions) -> Option<Question> 
         return None;
     }
     let s3 = s3(url, options, 0).ok()?;
-    // Whether plain HTTP is allowed was decided when the store itself was opened.
+    // The choice of plain HTTP was made when the store itself was opened.
     let mut client = ClientOptions::new().with_allow_http(true);
     for (key, value) in &options.keys {
         if let Ok(AmazonS3ConfigKey::Client(key)) = key.to_ascii_lowercase().parse() {

@@ -72,7 +72,7 @@ async fn latency_does_not_queue_and_bandwidth_does() {
         futures::future::join_all(four).await;
     };
     assert_eq!(millis(all).await, 20 + 40);
-    // One after the other they pay the latency each time.
+    // Reads one after the other pay the latency each time.
     let one_by_one = async {
         for bucket in 0..4 {
             read(&link, bucket..bucket + 1).await;
