@@ -1,6 +1,6 @@
 //! The source of salts and seeds: the operating system, or a simulation's seed.
 
-use crate::scheme::Seed;
+use crate::engine::scheme::Seed;
 use lethe_seal::derive::Salt;
 use rand_core::{CryptoRng, OsRng, TryRngCore};
 

@@ -1,5 +1,6 @@
 //! The errors of a vault, each with what to do.
 
+use crate::reason::Reason;
 use lethe_core::oram::OramError;
 use lethe_core::store::UntrustedError;
 use lethe_core::words::{BlockId, Bucket, Version};
@@ -44,7 +45,7 @@ pub enum VaultError {
     OtherVault,
     /// Something from the untrusted side was forged, removed or rolled back.
     #[error("tampering: {0}")]
-    Tampered(String),
+    Tampered(#[source] Reason),
     /// A bucket that must be in the store is not.
     #[error("tampering: {bucket} ({version}) is missing from the store: it was removed or the store was rolled back", bucket = .0, version = .1)]
     Vanished(Bucket, Version),
@@ -101,7 +102,7 @@ pub enum VaultError {
     StashFull,
     /// The trusted disk failed.
     #[error("the trusted folder: {0}")]
-    Disk(String),
+    Disk(#[source] Reason),
     /// The trusted disk is full.
     #[error(
         "the trusted folder's disk is full: free some space and open the vault again; no acknowledged write is lost"
@@ -109,21 +110,21 @@ pub enum VaultError {
     DiskFull,
     /// The trusted disk's contents cannot be understood.
     #[error("the trusted folder is damaged: {0}")]
-    Damaged(String),
+    Damaged(#[source] Reason),
     /// The store cannot be reached for now.
     #[error(
         "the store is unavailable: {0}; no acknowledged write is lost, open the vault again when it is back"
     )]
-    Unavailable(String),
+    Unavailable(#[source] Reason),
     /// The store refuses.
     #[error("the store refused: {0}")]
-    Refused(String),
+    Refused(#[source] Reason),
     /// The vault was closed or has failed before.
     #[error("the vault is closed")]
     Closed,
     /// The parameters cannot work.
     #[error("{0}")]
-    Parameters(String),
+    Parameters(#[source] Reason),
     /// A restore was begun and not finished.
     #[error(
         "a restore into this trusted folder was not finished: run `lethe restore` again, with the same flags"
@@ -151,7 +152,7 @@ pub enum VaultError {
 }
 
 impl VaultError {
-    /// Whether the error tells of an attack by the untrusted side.
+    /// Tells whether the error points to an attack by the untrusted side.
     pub fn is_tampering(&self) -> bool {
         matches!(self, VaultError::Tampered(_) | VaultError::Vanished(..) | VaultError::HeaderVanished)
     }
@@ -163,8 +164,8 @@ impl From<UntrustedError> for VaultError {
             UntrustedError::Missing(at) | UntrustedError::Truncated(at) => {
                 VaultError::Vanished(at.bucket, at.version)
             }
-            UntrustedError::Refused(why) => VaultError::Refused(why.to_string()),
-            UntrustedError::Unavailable(why) => VaultError::Unavailable(why.to_string()),
+            UntrustedError::Refused(why) => VaultError::Refused(Reason::of(why)),
+            UntrustedError::Unavailable(why) => VaultError::Unavailable(Reason::of(why)),
         }
     }
 }
@@ -176,8 +177,8 @@ impl From<SealError> for VaultError {
             SealError::Forged(_)
             | SealError::Missing(_)
             | SealError::Truncated(_)
-            | SealError::UnknownEpoch(_) => VaultError::Tampered(error.to_string()),
-            other => VaultError::Damaged(other.to_string()),
+            | SealError::UnknownEpoch(_) => VaultError::Tampered(Reason::of(error)),
+            other => VaultError::Damaged(Reason::of(other)),
         }
     }
 }
@@ -186,20 +187,20 @@ impl From<BlobError> for VaultError {
     fn from(error: BlobError) -> Self {
         match error {
             BlobError::Store(below) => below.into(),
-            BlobError::TooLarge { .. } => VaultError::Tampered(error.to_string()),
-            BlobError::BadName { .. } => VaultError::Damaged(error.to_string()),
+            BlobError::TooLarge { .. } => VaultError::Tampered(Reason::of(error)),
+            BlobError::BadName { .. } => VaultError::Damaged(Reason::of(error)),
         }
     }
 }
 
-impl<E: core::error::Error + 'static> From<OramError<E>> for VaultError {
+impl<E: core::error::Error + Send + Sync + 'static> From<OramError<E>> for VaultError {
     fn from(error: OramError<E>) -> Self {
         match error {
             OramError::OutOfRange { block, capacity } => VaultError::OutOfRange { block, capacity },
             OramError::WrongLength { len, block_bytes } => VaultError::WrongLength { len, block_bytes },
             OramError::StashFull { .. } => VaultError::StashFull,
-            OramError::Contradiction(_) => VaultError::Tampered(error.to_string()),
-            other => VaultError::Damaged(other.to_string()),
+            OramError::Contradiction(_) => VaultError::Tampered(Reason::of(error)),
+            other => VaultError::Damaged(Reason::of(other)),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Fuzz targets for all code here that reads from a disk or a store. All of the input is authenticated first; no input
 //! may cause a panic all the same.
 
-use crate::checkpoint::{Checkpoint, Receipt, Shipped, ShippedCheckpoint, blob_order};
-use crate::header::VaultHeader;
-use crate::record::Record;
+use crate::engine::record::Record;
+use crate::trusted::checkpoint::{Checkpoint, Receipt, Shipped, ShippedCheckpoint, blob_order};
+use crate::trusted::header::VaultHeader;
 use lethe_seal::master_key::MasterKey;
 
 #[test]

@@ -10,70 +10,51 @@
 //! 3. after a crash, the journal's inputs are stepped through again. The reads that were announced go out again as
 //!    they were; bucket versions stand beside one another in the store, so all of them can.
 //!
-//! | module | idea |
+//! | room | idea |
 //! |---|---|
 //! | `engine` | the scheme, its futures, the sealing layer: one step at a time |
-//! | `gate` | the store that the scheme sees: requests become numbered operations |
-//! | `record` | what the journal holds |
-//! | `session` | the loop of one opening |
-//! | `fair_queue` | whose call is next |
-//! | `recovery` | making and opening |
-//! | `checkpoint` | the trusted state, padded and sealed; receipts |
-//! | `restore` | a lost machine, from the store and the key |
-//! | `check` | reading and authenticating everything |
-//! | `orphans` | what the store holds and nobody needs |
-//! | `newer` | what the store holds and the trusted disk does not know |
-//! | `ownership` | one gateway at a time |
-//! | `pace` | when a paced vault does what |
-//! | `costs` | what full batches cost |
-//! | `rows` | a small table beside the blocks |
-//! | `successor` | a second vault that takes over while both serve |
-//! | `disk` | the trusted disk |
-//! | `pieces` | long values, cut to the database's pages |
+//! | `trusted` | the trusted side at rest: disk, header, rows, checkpoints |
+//! | `claims` | one gateway at a time: the opening claims, and the session checks that no other has |
+//! | `session` | the loop of one opening, and its parts: journal, outbox, checkpoints, garbage, queue, pace, checks |
+//! | `vault` | the handle that callers hold |
+//! | `open` | making a vault, opening it, and bringing a lost one back |
+//! | `maintain` | what the owner does beside serving: orphans, costs, migration |
+//!
+//! A room uses those above it in this table, and none below.
 #![forbid(unsafe_code)]
 
-mod check;
-mod checkpoint;
-mod costs;
-mod disk;
+mod claims;
 mod engine;
 mod entropy;
 mod error;
-mod fair_queue;
 #[cfg(test)]
 mod fuzz;
-mod gate;
-mod header;
-mod newer;
-mod orphans;
-mod ownership;
-mod pace;
-mod pieces;
-mod record;
-mod recovery;
-mod restore;
-mod rows;
-mod scheme;
+mod maintain;
+mod open;
+mod reason;
 mod session;
-mod status;
 mod store;
-mod successor;
+mod trusted;
 mod vault;
 
-pub use check::{Progress, Report};
-pub use checkpoint::Receipt;
-pub use disk::TrustedDisk;
+pub use engine::record::Call;
+pub use engine::scheme::SchemeParameters;
 pub use entropy::Entropy;
 pub use error::VaultError;
-pub use fair_queue::Flow;
-pub use header::{FORMAT, VaultHeader, VaultParameters};
-pub use orphans::{Orphans, Removed, Tally, find_orphans};
-pub use pace::{Pace, PaceFigures};
-pub use record::Call;
-pub use recovery::{Setup, raw_header, raw_header_of_store, read_header};
-pub use restore::{Restore, restore};
-pub use scheme::SchemeParameters;
-pub use status::Status;
+pub use maintain::migration::{Copied, Copier, Stage, Succession, cut_over, rows_at_rest, stage};
+pub use maintain::orphans::{Orphans, Removed, Tally, find_orphans};
+pub use open::create::draw_header;
+pub use open::header::{raw_header, raw_header_of_store, read_header};
+pub use open::restore::{Restore, restore};
+pub use open::setup::Setup;
+pub use reason::Reason;
+pub use session::check::{Progress, Report};
+pub use session::pace::{Pace, PaceFigures};
+pub use session::queue::Flow;
+pub use session::status::{CheckpointFigures, RowFigures, StashFigures, Status};
 pub use store::VaultStore;
-pub use successor::{Copied, Copier, Stage, Succession, cut_over, rows_at_rest, stage};
-pub use vault::{RowChange, Vault, draw_header};
+pub use trusted::checkpoint::Receipt;
+pub use trusted::disk::TrustedDisk;
+pub use trusted::header::{FORMAT, VaultHeader, VaultParameters};
+pub use trusted::row::{Row, RowChange};
+pub use vault::Vault;

@@ -1,23 +1,21 @@
 //! The handle on a vault in service: the part that callers hold. A thread of its own drives the vault; callers on any
 //! thread ask, and their requests are batched.
 
-use crate::check::{Progress, Report};
-use crate::checkpoint::Receipt;
 use crate::engine::Answers;
+use crate::engine::record::Call;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::fair_queue::Flow;
-use crate::header::{VaultHeader, VaultParameters};
-use crate::record::Call;
-use crate::recovery::{self, Setup};
-use crate::rows::Rows;
+use crate::session::check::{Progress, Report};
+use crate::session::queue::Flow;
+use crate::session::status::{RowFigures, Status};
 use crate::session::{Command, Session};
-use crate::status::Status;
 use crate::store::VaultStore;
+use crate::trusted::checkpoint::Receipt;
+use crate::trusted::header::VaultHeader;
+use crate::trusted::row::{Row, RowChange};
+use crate::trusted::rows::Rows;
 use bytes::Bytes;
 use lethe_core::words::BlockId;
-use lethe_seal::passphrase::PassphraseHeader;
-use lethe_seal::versions::VaultId;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot};
 
@@ -38,71 +36,10 @@ struct Shared {
     ended: Mutex<Option<VaultError>>,
 }
 
-/// A change of rows: a key, and its new value or nothing.
-pub type RowChange = (Vec<u8>, Option<Vec<u8>>);
-
-/// Draws the identity of a new vault and puts its header together.
-pub fn draw_header(
-    entropy: &mut Entropy,
-    parameters: VaultParameters,
-    passphrase: Option<PassphraseHeader>,
-) -> VaultHeader {
-    VaultHeader { vault: VaultId::draw(entropy.source()), parameters, passphrase }
-}
-
 impl Vault {
-    /// Makes an empty vault. Open it afterwards.
-    ///
-    /// # Errors
-    /// [`VaultError::AlreadyThere`], [`VaultError::Parameters`], those of disk and store.
-    pub async fn create<U: VaultStore>(setup: &mut Setup<U>, header: &VaultHeader) -> Result<(), VaultError> {
-        recovery::create(setup, header).await
-    }
-
-    /// Opens a vault on a thread of its own.
-    ///
-    /// # Errors
-    /// Everything that can be wrong with a vault; see [`VaultError`].
-    pub async fn open<U: VaultStore + Send>(setup: Setup<U>) -> Result<Vault, VaultError> {
-        let (opened, is_open) = oneshot::channel();
-        let drive = move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = match runtime {
-                Ok(runtime) => runtime,
-                Err(error) => return drop(opened.send(Err(VaultError::Disk(error.to_string())))),
-            };
-            runtime.block_on(async move {
-                match Self::start(setup).await {
-                    Ok((vault, running)) => {
-                        let _ = opened.send(Ok(vault));
-                        running.await;
-                    }
-                    Err(error) => drop(opened.send(Err(error))),
-                }
-            });
-        };
-        std::thread::Builder::new()
-            .name("lethe-vault".into())
-            .spawn(drive)
-            .map_err(|error| VaultError::Disk(error.to_string()))?;
-        is_open.await.unwrap_or(Err(VaultError::Closed))
-    }
-
-    /// Opens a vault, and leaves it to the caller to poll the future that drives it: for simulations, and for
-    /// stores that cannot leave their thread.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub async fn start<U: VaultStore>(
-        setup: Setup<U>,
-    ) -> Result<(Vault, impl Future<Output = ()>), VaultError> {
-        let session = recovery::open(setup, false).await?;
-        Ok(Self::over(session))
-    }
-
-    pub(crate) fn over<U: VaultStore>(mut session: Session<U>) -> (Vault, impl Future<Output = ()>) {
+    /// Puts a handle before a session, and returns the future that drives it.
+    pub(crate) fn over<U: VaultStore>(session: Session<U>) -> (Vault, impl Future<Output = ()>) {
         let (commands, requests) = mpsc::channel(QUEUE);
-        session.publish();
         let shared = Arc::new(Shared {
             header: session.identity().header.clone(),
             rows: session.rows(),
@@ -138,8 +75,8 @@ impl Vault {
     pub fn status(&self) -> Status {
         let published = self.shared.status.lock().expect("nobody panics with this lock").clone();
         // Rows change without an access: the figures published with the last access may be old.
-        let (rows_used, rows_reserved) = self.shared.rows.usage();
-        Status { rows_used, rows_reserved, ..published }
+        let (used, reserved) = self.shared.rows.usage();
+        Status { rows: RowFigures { used, reserved }, ..published }
     }
 
     /// The reason why the vault has stopped, if it has.
@@ -199,15 +136,15 @@ impl Vault {
     ///
     /// # Errors
     /// As [`access`](Self::access).
-    pub async fn write(&self, block: BlockId, payload: Vec<u8>) -> Result<(), VaultError> {
-        self.access(vec![Call::Write(block, payload)]).await.map(drop)
+    pub async fn write(&self, block: BlockId, payload: impl Into<Bytes>) -> Result<(), VaultError> {
+        self.access(vec![Call::Write(block, payload.into())]).await.map(drop)
     }
 
     /// All rows, sorted by key. Shows the store nothing.
     ///
     /// # Errors
     /// [`VaultError::Disk`], [`VaultError::Damaged`].
-    pub async fn load_rows(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, VaultError> {
+    pub async fn load_rows(&self) -> Result<Vec<Row>, VaultError> {
         let rows = self.shared.rows.clone();
         blocking(move || rows.load()).await
     }

@@ -2,12 +2,13 @@
 
 use super::Session;
 use super::command::Reply;
-use super::courier::{Event, Request};
-use crate::checkpoint::{self, Checkpoint, Receipt, Shipped, ShippedCheckpoint, seal_checkpoint};
-use crate::disk::TrustedDisk;
+use super::outbox::{Errand, Event};
 use crate::error::VaultError;
-use crate::pace::{Local, next_instant};
+use crate::reason::Reason;
+use crate::session::pace::{Local, next_instant};
 use crate::store::{SHIPPED, VaultStore};
+use crate::trusted::checkpoint::{self, Checkpoint, Receipt, Shipped, ShippedCheckpoint, seal_checkpoint};
+use crate::trusted::disk::TrustedDisk;
 use lethe_seal::blob;
 use lethe_seal::derive::Purpose;
 use lethe_seal::versions::VaultId;
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 /// The number of the last checkpoint that may have reached the store, whether or not its sender lived to see it.
 const SHIPPING: &str = "shipping";
 
-/// Whether a checkpoint may go to the store.
+/// The state of shipping: a checkpoint may go to the store, or may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shipping {
     /// A restore holds shipping and deleting back until it is complete.
@@ -34,9 +35,9 @@ pub(super) struct Checkpoints {
     pub(super) number: u64,
     /// The accesses that it holds.
     accesses: u64,
-    /// Whether a caller or an opening wants a checkpoint now.
+    /// True if a caller or an opening wants a checkpoint now.
     wanted: bool,
-    /// Whether the next one goes to the store, whatever its number.
+    /// True if the next one goes to the store, whatever its number.
     ship_next: bool,
     pub(super) shipping: Shipping,
     pub(super) shipped: Shipped,
@@ -54,7 +55,7 @@ impl Checkpoints {
         accesses: u64,
         shipping: Shipping,
     ) -> Result<Self, VaultError> {
-        let damaged = |error: std::io::Error| VaultError::Damaged(error.to_string());
+        let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
         let (shipped, history): (Shipped, _) = match disk.meta(SHIPPED)? {
             Some(bytes) => borsh::from_slice(&bytes).map_err(damaged)?,
             None => (Shipped::default(), Vec::new()),
@@ -127,7 +128,7 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.wanted || last || self.checkpoints.since(self.engine.accesses()) >= every
     }
 
-    /// Whether the last shipped checkpoint holds everything.
+    /// Tells whether the last shipped checkpoint holds everything.
     pub(super) fn has_settled(&self) -> bool {
         let Checkpoints { number, shipping, shipped, .. } = &self.checkpoints;
         let is_last = self.closing.as_ref().is_none_or(|(before, _)| number > before);
@@ -141,7 +142,7 @@ impl<U: VaultStore> Session<U> {
         self.engine.sealed.drop_unused_epochs();
         let seed = self.entropy.seed();
         self.engine.scheme.reseed(seed);
-        self.gate.restart();
+        self.engine.renumber();
         self.checkpoints.number += 1;
         let scheme = self.engine.scheme.snapshot().expect("nothing is in flight at a checkpoint");
         let checkpoint = Checkpoint {
@@ -155,19 +156,19 @@ impl<U: VaultStore> Session<U> {
         };
         let (header, salt) = (&self.identity.header, self.entropy.salt());
         // Under a pace its length must not show by the time that it takes.
-        let is_paced = self.courier.pacer().is_some();
+        let is_paced = self.outbox.pacer().is_some();
         let least = if is_paced { checkpoint.most_bytes(&header.parameters) } else { 0 };
         let sealed = seal_checkpoint(header, &self.identity.master, &checkpoint, salt, least)?;
         self.checkpoints.bytes += sealed.len() as u64;
-        self.courier.on_disk(&self.disk, move |disk| disk.commit_checkpoint(&sealed)).await?;
+        self.outbox.on_disk(&self.disk, move |disk| disk.commit_checkpoint(&sealed)).await?;
         self.journal.forget();
         self.checkpoints.accesses = self.engine.accesses();
         self.checkpoints.wanted = false;
         if self.is_to_be_shipped() && self.checkpoints.shipping != Shipping::HeldBack {
             let shipment = self.ship(checkpoint).await?;
-            self.courier.send(Local::Shipment, began, shipment);
+            self.outbox.send(Local::Shipment, began, shipment);
         } else {
-            self.courier.skip(Local::Checkpoint, began);
+            self.outbox.skip(Local::Checkpoint, began);
         }
         self.collect_garbage();
         let Checkpoints { number, accesses, .. } = self.checkpoints;
@@ -175,22 +176,25 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Whether the checkpoint just made goes to the store.
+    /// Tells whether the checkpoint just made goes to the store.
     fn is_to_be_shipped(&mut self) -> bool {
         let checkpoints = &mut self.checkpoints;
         let turn = checkpoints.number.is_multiple_of(self.identity.header.parameters.ship_every);
         let is_first = checkpoints.shipped.number == 0;
-        let ships = checkpoints.ship_next || is_first || self.closing.is_some() || (turn && self.asked);
+        let ships = checkpoints.ship_next
+            || is_first
+            || self.closing.is_some()
+            || (turn && self.beginning.is_asked());
         // A turn that comes before any caller has asked for anything is the next checkpoint's.
         checkpoints.ship_next = turn && !ships;
         ships
     }
 
-    async fn ship(&mut self, checkpoint: Checkpoint) -> Result<Request, VaultError> {
+    async fn ship(&mut self, checkpoint: Checkpoint) -> Result<Errand, VaultError> {
         let Checkpoint { number, accesses, scheme, versions, .. } = checkpoint;
         let newest = (versions.epochs().newest(), versions.counter());
         let attempt = borsh::to_vec(&number).expect("memory takes every write");
-        self.courier.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPING, &attempt)).await?;
+        self.outbox.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPING, &attempt)).await?;
         let identity = self.identity.clone();
         let (rows, history, epoch) = (self.rows.load()?, self.checkpoints.history.clone(), identity.epoch);
         let shipped = ShippedCheckpoint { number, epoch, accesses, scheme, versions, rows, history };
@@ -200,7 +204,7 @@ impl<U: VaultStore> Session<U> {
         let cipher = identity.header.parameters.cipher()?;
         let salt = self.entropy.salt();
         let sealed = blob::seal(&identity.master, Purpose::CHECKPOINT, &context, cipher, salt, &text);
-        let (store, instants) = (self.engine.sealed.clone(), self.courier.instants());
+        let (store, instants) = (self.engine.sealed.clone(), self.outbox.instants());
         self.checkpoints.shipping = Shipping::UnderWay;
         Ok(Box::pin(async move {
             let shipping = async {
@@ -228,7 +232,7 @@ impl<U: VaultStore> Session<U> {
         checkpoints.history.push((shipped.number, shipped.digest));
         checkpoint::shorten(&mut checkpoints.history);
         let note = borsh::to_vec(&(shipped, &checkpoints.history)).expect("memory takes every write");
-        self.courier.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPED, &note)).await?;
+        self.outbox.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPED, &note)).await?;
         let receipt = self.checkpoints.receipt(self.identity.header.vault);
         self.checkpoints.answer(receipt);
         self.collect_garbage();

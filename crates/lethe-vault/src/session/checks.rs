@@ -2,10 +2,11 @@
 
 use super::Session;
 use super::command::Reply;
-use super::courier::Event;
-use crate::check::{Beside, Progress, Report, check};
+use super::outbox::Event;
 use crate::error::VaultError;
+use crate::session::check::{NamedObjects, Progress, Report, check};
 use crate::store::{HEADER, VaultStore};
+use crate::trusted::checkpoint::ShippedCheckpoint;
 use std::collections::VecDeque;
 
 /// See the module.
@@ -20,7 +21,7 @@ impl Checks {
         self.waiting.push_back((progress, reply));
     }
 
-    /// Whether no check waits.
+    /// Tells whether no check waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -47,20 +48,20 @@ impl<U: VaultStore> Session<U> {
     pub(super) fn begin_check(&mut self) -> Result<(), VaultError> {
         let Some((progress, reply)) = self.checks.waiting.pop_front() else { return Ok(()) };
         let header = &self.identity.header;
-        let beside = Beside {
+        let named = NamedObjects {
             master: self.identity.master.clone(),
             vault: header.vault,
             header: self.disk.meta(HEADER)?.unwrap_or_default(),
             epoch: self.identity.epoch,
             shipped: self.checkpoints.shipped,
-            most: Beside::most(&header.parameters),
+            most: ShippedCheckpoint::most_sealed_bytes(&header.parameters),
         };
         let sealed = self.engine.sealed.clone();
         self.checks.running = true;
-        self.courier.take_along(Box::pin(async move {
+        self.outbox.take_along(Box::pin(async move {
             let checking = async {
                 let mut report = check(&sealed, progress).await?;
-                report.complaints.extend(beside.check(sealed.untrusted()).await?);
+                report.complaints.extend(named.check(sealed.untrusted()).await?);
                 Ok(report)
             };
             Event::Checked(checking.await, reply)

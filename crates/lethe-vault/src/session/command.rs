@@ -1,11 +1,11 @@
 //! The requests of callers to a session.
 
-use crate::check::{Progress, Report};
-use crate::checkpoint::Receipt;
 use crate::engine::Answers;
+use crate::engine::record::Call;
 use crate::error::VaultError;
-use crate::fair_queue::Flow;
-use crate::record::Call;
+use crate::session::check::{Progress, Report};
+use crate::session::queue::Flow;
+use crate::trusted::checkpoint::Receipt;
 use tokio::sync::oneshot;
 
 /// The way back to a caller.

@@ -2,10 +2,10 @@
 
 use super::Session;
 use super::checkpoints::Shipping;
-use super::courier::Event;
-use crate::checkpoint::{Garbage, Shipped};
-use crate::pace::{Local, next_instant};
+use super::outbox::Event;
+use crate::session::pace::{Local, next_instant};
 use crate::store::VaultStore;
+use crate::trusted::checkpoint::{Garbage, Shipped};
 use lethe_core::store::{BucketVersion, Untrusted};
 use tokio::time::Instant;
 
@@ -24,8 +24,7 @@ impl Replaced {
 
     /// Notes versions that were replaced after the checkpoint of this number.
     pub(super) fn add(&mut self, replaced: Vec<BucketVersion>, after: u64) {
-        let garbage = |at: BucketVersion| Garbage { bucket: at.bucket, version: at.version, after };
-        self.garbage.extend(replaced.into_iter().map(garbage));
+        self.garbage.extend(replaced.into_iter().map(|at| Garbage::new(at, after)));
     }
 
     /// All that wait, for a checkpoint.
@@ -64,7 +63,7 @@ impl<U: VaultStore> Session<U> {
             return;
         }
         let (store, identity, instants) =
-            (self.engine.sealed.clone(), self.identity.clone(), self.courier.instants());
+            (self.engine.sealed.clone(), self.identity.clone(), self.outbox.instants());
         self.replaced.deleting = true;
         let request = Box::pin(async move {
             let deleting = async {
@@ -76,6 +75,6 @@ impl<U: VaultStore> Session<U> {
             };
             Event::Deleted(deleting.await)
         });
-        self.courier.send(Local::Step, Instant::now(), request);
+        self.outbox.send(Local::Step, Instant::now(), request);
     }
 }

@@ -1,7 +1,7 @@
 //! The identity of a session.
 
-use crate::header::VaultHeader;
-use crate::ownership::Claims;
+use crate::claims::Claims;
+use crate::trusted::header::VaultHeader;
 use lethe_seal::master_key::MasterKey;
 
 /// The vault's header and key, and the epoch that this opening has claimed.

@@ -1,19 +1,20 @@
 //! The journal: records of steps that are not durable yet, and the work that waits until they are.
 
 use super::identity::Identity;
-use crate::engine::Work;
+use crate::engine::gate::OperationId;
+use crate::engine::record::{Input, Record};
+use crate::engine::work::Work;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::gate::OperationId;
-use crate::header::VaultHeader;
-use crate::record::{Input, Record};
+use crate::reason::Reason;
+use crate::trusted::header::VaultHeader;
 use lethe_seal::derive::{Purpose, Salt};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::record::{RecordError, RecordSealer};
 use tokio::time::Instant;
 
 /// A record as the trusted disk takes it, with its number.
-type Sealed = (u64, Vec<u8>);
+type SealedRecord = (u64, Vec<u8>);
 
 /// See the module.
 pub(super) struct Journal {
@@ -73,7 +74,7 @@ impl Journal {
         &mut self,
         identity: &Identity,
         entropy: &mut Entropy,
-    ) -> Result<Option<Vec<Sealed>>, VaultError> {
+    ) -> Result<Option<Vec<SealedRecord>>, VaultError> {
         let has_batch = self.records.iter().any(|record| matches!(record.input, Input::Batch(_)));
         if !has_batch && self.work.is_empty() {
             return Ok(None);
@@ -100,8 +101,8 @@ impl Journal {
         record: &Record,
         identity: &Identity,
         entropy: &mut Entropy,
-    ) -> Result<Sealed, VaultError> {
-        let text = borsh::to_vec(record).map_err(|error| VaultError::Damaged(error.to_string()))?;
+    ) -> Result<SealedRecord, VaultError> {
+        let text = borsh::to_vec(record).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
         let sequence = self.sequence;
         self.sequence += 1;
         let mut sealed = self.salt.0.to_vec();
@@ -110,7 +111,7 @@ impl Journal {
             self.sealer = sealer(&identity.header, &identity.master, &self.salt)?;
             sealed = self.salt.0.to_vec();
             let sealing = self.sealer.seal(sequence, &text, &mut sealed);
-            sealing.map_err(|error| VaultError::Damaged(error.to_string()))?;
+            sealing.map_err(|error| VaultError::Damaged(Reason::of(error)))?;
         }
         Ok((sequence, sealed))
     }

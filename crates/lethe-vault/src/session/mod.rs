@@ -3,40 +3,47 @@
 //! Nothing goes out before the record that announces it is durable, and nothing is acknowledged before the record of
 //! its batch is. Every failure ends the session; the next opening recovers, by the one path that crashes take too.
 
+mod beginning;
+pub(crate) mod check;
 mod checkpoints;
 mod checks;
 mod command;
-mod courier;
 mod garbage;
 mod identity;
 mod journal;
+mod outbox;
+pub(crate) mod pace;
 mod publish;
+pub(crate) mod queue;
+pub(crate) mod status;
 
 pub(crate) use checkpoints::Shipping;
 pub(crate) use command::Command;
 pub(crate) use identity::Identity;
 
-use crate::checkpoint::{Garbage, Receipt};
-use crate::disk::TrustedDisk;
+use crate::engine::gate::OperationId;
+use crate::engine::record::{Call, Input};
+use crate::engine::work::carry_out;
 use crate::engine::{Answers, Engine};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::fair_queue::FairQueue;
-use crate::gate::{Gate, OperationId};
-use crate::pace::{Local, Pacer};
-use crate::record::{Call, Input};
-use crate::rows::Rows;
-use crate::status::Status;
-use crate::store::{VaultStore, carry_out};
+use crate::store::VaultStore;
+use crate::trusted::checkpoint::{Garbage, Receipt};
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::rows::Rows;
+use beginning::Beginning;
 use checkpoints::Checkpoints;
 use checks::Checks;
 use command::Reply;
-use courier::{Courier, Event, sleep_until};
 use garbage::Replaced;
 use journal::Journal;
 use lethe_core::store::BucketVersion;
 use lethe_seal::epoch::Epoch;
-use publish::StashSeen;
+use outbox::{Event, Outbox, sleep_until};
+use pace::{Local, Pacer};
+use publish::Figures;
+use queue::FairQueue;
+use status::Status;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot};
@@ -48,30 +55,24 @@ enum News {
     Command(Option<Command>),
 }
 
-/// See the module. It has more than fifteen fields because each is a part of its own, with its own file or type.
+/// See the module.
 pub(crate) struct Session<U> {
     identity: Rc<Identity>,
     disk: TrustedDisk,
     rows: Arc<Rows>,
     entropy: Entropy,
-    gate: Rc<Gate>,
     engine: Engine<U>,
     journal: Journal,
-    courier: Courier,
+    outbox: Outbox,
     checkpoints: Checkpoints,
     replaced: Replaced,
     waiting: FairQueue<Reply<Answers>>,
     checks: Checks,
-    status: Arc<Mutex<Status>>,
-    stash_seen: StashSeen,
+    figures: Figures,
+    beginning: Beginning,
     /// The caller that asked for the end, and the checkpoint before it: another is always shipped, for rows change
     /// unseen.
     closing: Option<(u64, Reply<Receipt>)>,
-    /// Whether any caller has asked for anything yet. Until then nothing is stepped or shipped: a check finds the store
-    /// as it was left, and an opening shows no more than an opening.
-    asked: bool,
-    /// Whether nothing is left owed from earlier openings.
-    begun: bool,
 }
 
 /// The state that recovery hands over; the rest begins empty.
@@ -80,7 +81,6 @@ pub(crate) struct Start<U> {
     pub(crate) disk: TrustedDisk,
     pub(crate) rows: Arc<Rows>,
     pub(crate) entropy: Entropy,
-    pub(crate) gate: Rc<Gate>,
     /// The engine, which has replayed the journal.
     pub(crate) engine: Engine<U>,
     /// The epoch that begins.
@@ -89,6 +89,8 @@ pub(crate) struct Start<U> {
     pub(crate) number: u64,
     /// The number of the next record.
     pub(crate) sequence: u64,
+    /// The records that were replayed.
+    pub(crate) replayed: usize,
     pub(crate) garbage: Vec<Garbage>,
     /// Versions that are in the store and are not needed.
     pub(crate) orphans: Vec<BucketVersion>,
@@ -101,8 +103,10 @@ pub(crate) struct Start<U> {
 impl<U: VaultStore> Session<U> {
     /// Begins the epoch.
     pub(crate) fn begin(start: Start<U>) -> Result<Self, VaultError> {
-        let Start { identity, disk, rows, mut entropy, gate, engine, epoch, .. } = start;
+        let Start { identity, disk, rows, mut entropy, engine, epoch, replayed, .. } = start;
         let Start { number, sequence, garbage, orphans, finished, shipping, pacer, .. } = start;
+        let left = orphans.len();
+        engine.sealed.begin_epoch_numbered(epoch)?;
         let mut session = Session {
             journal: Journal::new(&identity.header, &identity.master, &mut entropy, sequence)?,
             checkpoints: Checkpoints::load(&disk, number, engine.accesses(), shipping)?,
@@ -110,25 +114,23 @@ impl<U: VaultStore> Session<U> {
             disk,
             rows,
             entropy,
-            gate,
             engine,
             replaced: Replaced::new(garbage, orphans),
             waiting: FairQueue::new(),
             checks: Checks::default(),
-            status: Arc::default(),
-            stash_seen: StashSeen::default(),
+            figures: Figures::default(),
+            beginning: Beginning::new(pacer.is_some()),
             closing: None,
-            // A paced vault does not wait to be asked.
-            asked: pacer.is_some(),
-            begun: false,
-            courier: Courier::new(pacer),
+            outbox: Outbox::new(pacer),
         };
         session.step(Input::Epoch(epoch), Vec::new())?;
         session.engine.go_live();
         for (operation, answer) in finished {
             let event = async move { Event::Operation(operation, Ok(answer)) };
-            session.courier.take_along(Box::pin(event));
+            session.outbox.take_along(Box::pin(event));
         }
+        session.publish();
+        tracing::info!(epoch = epoch.number, records = replayed, orphans = left, "vault opened");
         Ok(session)
     }
 
@@ -144,7 +146,7 @@ impl<U: VaultStore> Session<U> {
 
     /// The place where the session publishes its figures.
     pub(crate) fn status(&self) -> Arc<Mutex<Status>> {
-        self.status.clone()
+        self.figures.shown()
     }
 
     /// Serves until closed or failed. However it ends, every caller gets an answer.
@@ -196,15 +198,15 @@ impl<U: VaultStore> Session<U> {
             if self.is_finished() {
                 return Ok(());
             }
-            let wakes = self.courier.wakes();
+            let wakes = self.outbox.wakes();
             let news = tokio::select! {
                 biased;
-                event = self.courier.next() => Some(News::Event(event)),
+                event = self.outbox.next() => Some(News::Event(event)),
                 command = commands.recv(), if self.closing.is_none() => Some(News::Command(command)),
                 () = sleep_until(wakes), if wakes.is_some() => None,
             };
             // This comes before anything that takes a while.
-            self.courier.let_go();
+            self.outbox.let_go();
             match news {
                 Some(News::Event(event)) => self.happened(event).await?,
                 Some(News::Command(command)) => {
@@ -222,7 +224,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     fn take(&mut self, command: Option<Command>) {
-        self.asked = true;
+        self.beginning.ask();
         match command {
             Some(Command::Access(flow, calls, reply)) => self.waiting.push(flow, calls, reply),
             Some(Command::Checkpoint(reply)) => self.checkpoints.want(reply),
@@ -238,15 +240,15 @@ impl<U: VaultStore> Session<U> {
         loop {
             // Before a new batch starts, the callers of the last one get their answers.
             self.flush().await?;
-            if self.courier.pacer().is_some_and(|pacer| pacer.is_hushed(Instant::now())) {
+            if self.outbox.pacer().is_some_and(|pacer| pacer.is_hushed(Instant::now())) {
                 return Ok(());
             }
             let due = self.is_checkpoint_due() || self.checks.is_running() || !self.checks.is_empty();
             let scheme = self.engine.scheme.clone();
             let mut started = false;
             // Work that the last opening left owed comes before the first batch of this one.
-            self.begun |= scheme.owed() == 0 && !self.engine.is_idling();
-            let ready = self.begun && !self.engine.is_accessing() && !scheme.must_idle();
+            let may_begin = self.beginning.settles(scheme.owed() > 0 || self.engine.is_idling());
+            let ready = may_begin && !self.engine.is_accessing() && !scheme.must_idle();
             if !due && ready && self.is_turn() {
                 let batch = self.take_batch();
                 self.step(Input::Batch(batch), Vec::new())?;
@@ -255,8 +257,13 @@ impl<U: VaultStore> Session<U> {
             // Work still owed at the end is owed by the next opening: the last checkpoint shall be the last word.
             let is_over = self.is_ending() && self.has_settled();
             // Under a pace each step has its instants to itself.
-            let most_idles = if self.courier.pacer().is_some() { 1 } else { scheme.most_idles() };
-            if self.asked && !due && !is_over && self.engine.idles() < most_idles && scheme.owed() > 0 {
+            let most_idles = if self.outbox.pacer().is_some() { 1 } else { scheme.most_idles() };
+            if self.beginning.is_asked()
+                && !due
+                && !is_over
+                && self.engine.idles() < most_idles
+                && scheme.owed() > 0
+            {
                 self.step(Input::Idle, Vec::new())?;
                 started = true;
             }
@@ -271,7 +278,7 @@ impl<U: VaultStore> Session<U> {
         if self.is_quiet() { self.begin_check() } else { Ok(()) }
     }
 
-    /// Whether nothing is under way that changes the trusted state or the store, but for deletions.
+    /// Tells whether nothing is under way that changes the trusted state or the store, but for deletions.
     fn is_quiet(&self) -> bool {
         !self.engine.is_accessing()
             && !self.engine.is_idling()
@@ -279,19 +286,19 @@ impl<U: VaultStore> Session<U> {
             && self.checkpoints.shipping != Shipping::UnderWay
     }
 
-    /// Whether the end was asked for, and every caller has been served.
+    /// Tells whether the end was asked for, and every caller has been served.
     fn is_ending(&self) -> bool {
         self.closing.is_some() && self.waiting.is_empty()
     }
 
     fn is_finished(&self) -> bool {
-        self.is_ending() && self.courier.is_empty() && self.checks.is_empty() && self.has_settled()
+        self.is_ending() && self.outbox.is_empty() && self.checks.is_empty() && self.has_settled()
     }
 
-    /// Whether a batch is to begin as soon as it can. Under a pace that does not depend on what is asked; at the end,
-    /// turns go on until every caller that waits is served.
+    /// Tells whether a batch is to begin as soon as it can. Under a pace that does not depend on what is asked; at the
+    /// end, turns go on until every caller that waits is served.
     fn is_turn(&self) -> bool {
-        match self.courier.pacer() {
+        match self.outbox.pacer() {
             Some(pacer) => pacer.is_due(Instant::now()) && !self.is_ending(),
             None => !self.waiting.is_empty(),
         }
@@ -303,10 +310,10 @@ impl<U: VaultStore> Session<U> {
         let most = parameters.scheme.max_batch() as usize;
         let mut batch = self.waiting.take_batch(most);
         let asked = batch.len();
-        if parameters.pad_batches || self.courier.pacer().is_some() {
+        if parameters.pad_batches || self.outbox.pacer().is_some() {
             batch.resize(most, Call::Dummy);
         }
-        if let Some(pacer) = self.courier.pacer_mut() {
+        if let Some(pacer) = self.outbox.pacer_mut() {
             pacer.begins(Instant::now(), asked as u64, (most - asked) as u64);
         }
         batch
@@ -323,7 +330,7 @@ impl<U: VaultStore> Session<U> {
     /// Makes the records durable if anything depends on them, then sends the requests and the answers.
     async fn flush(&mut self) -> Result<(), VaultError> {
         if let Some(records) = self.journal.take_pressing(&self.identity, &mut self.entropy)? {
-            self.courier.on_disk(&self.disk, move |disk| disk.append(&records)).await?;
+            self.outbox.on_disk(&self.disk, move |disk| disk.append(&records)).await?;
         }
         let (began, work) = self.journal.take_work();
         // A watcher of the requests may know before that they have begun.
@@ -331,7 +338,7 @@ impl<U: VaultStore> Session<U> {
         for (operation, work) in work {
             let sealed = self.engine.sealed.clone();
             let request = async move { Event::Operation(operation, carry_out(&sealed, work).await) };
-            self.courier.send(Local::Step, began, Box::pin(request));
+            self.outbox.send(Local::Step, began, Box::pin(request));
         }
         if let Some(answers) = self.engine.take_answers() {
             self.answer(answers);

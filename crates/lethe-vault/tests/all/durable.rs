@@ -3,7 +3,7 @@
 use crate::support::{every_scheme, header, parameters, setup};
 use lethe_core::words::BlockId;
 use lethe_store::VersionedMemory;
-use lethe_vault::{Call, TrustedDisk, Vault, VaultHeader};
+use lethe_vault::{Call, RowChange, TrustedDisk, Vault, VaultHeader};
 use redb::backends::InMemoryBackend;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
@@ -48,9 +48,9 @@ async fn what_rows_take_is_told_at_once_though_no_block_was_accessed() {
     let disk = TrustedDisk::over(InMemoryBackend::new()).unwrap();
     Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
     let (vault, _not_driven) = Vault::start(setup(&disk, store, 3)).await.unwrap();
-    let before = vault.status().rows_used;
-    vault.commit_rows(vec![(b"name".to_vec(), Some(vec![7; 100]))]).await.unwrap();
-    assert!(vault.status().rows_used >= before + 100);
+    let before = vault.status().rows.used;
+    vault.commit_rows(vec![RowChange::put("name", vec![7; 100])]).await.unwrap();
+    assert!(vault.status().rows.used >= before + 100);
 }
 
 #[tokio::test]
@@ -81,8 +81,11 @@ async fn close_and_crash(header: VaultHeader) {
                     expected[at as usize] = round + 1;
                 }
             }
-            let same =
-                vec![Call::Read(BlockId(5)), Call::Write(BlockId(5), block(200)), Call::Read(BlockId(5))];
+            let same = vec![
+                Call::Read(BlockId(5)),
+                Call::Write(BlockId(5), block(200).into()),
+                Call::Read(BlockId(5)),
+            ];
             let answers = vault.access(same).await.unwrap();
             assert_eq!(answers[0].as_deref(), Some(block(expected[5]).as_slice()));
             assert_eq!(answers[2].as_deref(), Some(block(200).as_slice()));
@@ -106,7 +109,7 @@ async fn every_caller_gets_the_answers_to_its_own_calls() {
     Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
     let (vault, running) = Vault::start(setup(&disk, store, 3)).await.unwrap();
     let asking = async {
-        let all = (0..64).map(|at| Call::Write(BlockId(at), block(at as u8))).collect();
+        let all = (0..64).map(|at| Call::Write(BlockId(at), block(at as u8).into())).collect();
         vault.access(all).await.unwrap();
         let callers = (0..200u64).map(|nth| {
             let vault = &vault;

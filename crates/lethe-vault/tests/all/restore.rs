@@ -3,7 +3,7 @@
 use crate::support::{header, parameters, setup};
 use lethe_core::words::BlockId;
 use lethe_store::VersionedMemory;
-use lethe_vault::{Receipt, Restore, TrustedDisk, Vault, VaultError, VaultHeader, restore};
+use lethe_vault::{Receipt, Restore, Row, RowChange, TrustedDisk, Vault, VaultError, VaultHeader, restore};
 use redb::backends::InMemoryBackend;
 
 fn block(fill: u8) -> Vec<u8> {
@@ -38,7 +38,7 @@ async fn write_all(vault: &Vault, fill: u8) {
     for at in 0..48 {
         vault.write(BlockId(at), block(fill + at as u8)).await.unwrap();
     }
-    vault.commit_rows(vec![(b"name".to_vec(), Some(vec![fill]))]).await.unwrap();
+    vault.commit_rows(vec![RowChange::put("name", vec![fill])]).await.unwrap();
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn a_lost_machine_is_restored_and_the_old_one_can_do_no_more() {
             let fill = if at < 48 { 10 + at as u8 } else { 0 };
             assert_eq!(vault.read(BlockId(at)).await.unwrap(), block(fill));
         }
-        assert_eq!(vault.load_rows().await.unwrap(), [(b"name".to_vec(), vec![10])]);
+        assert_eq!(vault.load_rows().await.unwrap(), [Row::new("name", vec![10])]);
         assert!(vault.check(Box::new(|_, _| {})).await.unwrap().complaints.is_empty());
     });
     let newest = again.await.unwrap();

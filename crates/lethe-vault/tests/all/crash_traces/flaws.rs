@@ -4,8 +4,7 @@ use crate::support::fragile_disk::FragileDisk;
 use crate::support::recorder::{Recorded, Recorder, Request};
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use lethe_core::words::Bytes;
-use lethe_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory};
+use lethe_store::{Blobs, Inventory, VersionedMemory, forward_blobs, forward_inventory};
 use lethe_vault::Entropy;
 use rand_chacha::ChaCha20Rng;
 use rand_core::{CryptoRng, RngCore, SeedableRng};
@@ -136,37 +135,6 @@ impl<S: Untrusted> Untrusted for Flawed<S> {
     }
 }
 
-impl<S: Blobs> Blobs for Flawed<S> {
-    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        self.shown.put(name, bytes).await
-    }
+forward_blobs!([S: Blobs] Flawed<S>, shown);
 
-    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        self.shown.put_if_absent(name, bytes).await
-    }
-
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.shown.get(name, most).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.shown.list(prefix).await
-    }
-
-    async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        self.shown.remove(name).await
-    }
-}
-
-impl<S: Inventory> Inventory for Flawed<S> {
-    async fn list_bucket_versions(
-        &self,
-        found: &mut dyn FnMut(BucketVersion, Bytes),
-    ) -> Result<u64, UntrustedError> {
-        self.shown.list_bucket_versions(found).await
-    }
-
-    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
-        self.shown.sweep_unfinished().await
-    }
-}
+forward_inventory!([S: Inventory] Flawed<S>, shown);

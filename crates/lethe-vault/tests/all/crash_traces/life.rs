@@ -2,7 +2,7 @@
 
 use super::flaws::{Flaw, Flawed};
 use crate::support::chance::Chance;
-use crate::support::fragile_disk::{Crash, FragileDisk};
+use crate::support::fragile_disk::FragileDisk;
 use crate::support::network::{Network, Wire};
 use crate::support::recorder::{Moment, Recorder, Timed};
 use crate::support::{header, setup};
@@ -216,7 +216,7 @@ impl Body {
                 }
                 Operation::Write(block, fill) => {
                     self.model[block.0 as usize] = fill;
-                    (Call::Write(block, vec![fill; self.block_bytes]), None)
+                    (Call::Write(block, vec![fill; self.block_bytes].into()), None)
                 }
                 Operation::Dummy => (Call::Dummy, None),
             };
@@ -227,10 +227,7 @@ impl Body {
     }
 
     fn die(&mut self, flaw: Option<Flaw>) {
-        self.disk.unplug();
-        self.recorder.is_gone();
-        let how = self.public.one_of(&[Crash::Kill, Crash::PowerLoss]);
-        self.disk.crash(how, &mut self.public);
+        self.recorder.dies(&self.disk, &mut self.public);
         if let Some(wire) = &self.wire {
             wire.crash();
         }

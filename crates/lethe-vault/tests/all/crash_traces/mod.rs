@@ -23,10 +23,10 @@ mod transcript;
 use crate::support::chance::Chance;
 use crate::support::shape::{Shape, shape};
 use flaws::Flaw;
-use lethe_core::schemes::ring::{RingBucket, RingParameters};
-use lethe_core::testing::Operation;
+use lethe_core::schemes::ring::RingParameters;
 use lethe_core::testing::oblivious::{ALARM_LOG2, Adversary, Finding, Judgement, Trial, judge, ring};
-use lethe_core::words::{BlockId, Level};
+use lethe_core::testing::{Operation, small_ring};
+use lethe_core::words::BlockId;
 use lethe_vault::{SchemeParameters, VaultParameters};
 use life::{Public, live};
 use std::time::Duration;
@@ -51,28 +51,12 @@ const MOST_TESTS: usize = 1 << 8;
 
 /// A small tree of two untrusted subtrees.
 fn ring_parameters() -> RingParameters {
-    RingParameters {
-        capacity: 64,
-        block_bytes: 16,
-        leaf_level: Level(4),
-        top: Level(1),
-        eviction_rate: 3,
-        reads: 10,
-        inner: RingBucket { blocks: 4, slots: 14 },
-        leaf: RingBucket { blocks: 10, slots: 20 },
-        max_batch: MAX_BATCH,
-        stash_bound: 64,
-    }
+    RingParameters { max_batch: MAX_BATCH, ..small_ring(10) }
 }
 
 /// The same with so many slots that no bucket is ever read too often.
 fn roomy_parameters() -> RingParameters {
-    RingParameters {
-        reads: 50,
-        inner: RingBucket { blocks: 4, slots: 54 },
-        leaf: RingBucket { blocks: 10, slots: 60 },
-        ..ring_parameters()
-    }
+    RingParameters { max_batch: MAX_BATCH, ..small_ring(50) }
 }
 
 /// The vault around a ring; a checkpoint comes every 24 accesses, and every other one is shipped.

@@ -66,6 +66,7 @@ pub fn transcribe(
 }
 
 struct Scribe {
+    // Wide: the memory of one reader of one trace.
     told: Transcript,
     ring: RingParameters,
     quiet: usize,
@@ -86,7 +87,7 @@ struct Scribe {
     /// Steps of off-line work in flight, the oldest first, and how many there were.
     steps: Vec<Step>,
     steps_begun: usize,
-    /// Whether nothing new was asked for since the vault was opened.
+    /// True if nothing new was asked for since the vault was opened.
     is_fresh: bool,
 }
 
@@ -190,7 +191,7 @@ impl Scribe {
         Ok(())
     }
 
-    /// Whether a batch has begun that was not told yet.
+    /// Tells whether a batch has begun that was not told yet.
     fn has_begun(&self) -> bool {
         self.access.is_none() && self.begun > self.counted && !self.waiting.is_empty()
     }
@@ -248,7 +249,7 @@ impl Scribe {
         Ok(Role::Idle(number))
     }
 
-    /// Whether so many slots of the first bucket are read as only off-line work does.
+    /// Tells whether so many slots of the first bucket are read as only off-line work does.
     fn is_evacuation(&self, places: &[Place]) -> bool {
         let Some(first) = places.first().map(|at| at.slot.bucket) else { return false };
         let (below_top, below_leaves) = (1u64 << self.ring.top.0, 1u64 << self.ring.leaf_level.0);

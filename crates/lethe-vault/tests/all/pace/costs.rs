@@ -27,7 +27,8 @@ fn metered(parameters: &VaultParameters) -> (Usage, u64) {
         // Until every bucket was written.
         for _ in 0..4 {
             let block = vec![0; vault.block_bytes()];
-            let all = (0..vault.capacity()).map(|nth| Call::Write(BlockId(nth), block.clone())).collect();
+            let all =
+                (0..vault.capacity()).map(|nth| Call::Write(BlockId(nth), block.clone().into())).collect();
             vault.access(all).await.expect("it is filled");
         }
         let turns = || vault.status().pace.expect("it is paced").turns;

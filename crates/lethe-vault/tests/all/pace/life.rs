@@ -3,7 +3,7 @@
 use super::flawed::{Door, Pacing, Queue, pace};
 use super::mixes::{Done, Mix, Model, ask};
 use crate::support::chance::Chance;
-use crate::support::fragile_disk::{Crash, FragileDisk};
+use crate::support::fragile_disk::FragileDisk;
 use crate::support::recorder::{Recorder, Timed};
 use crate::support::{header, setup};
 use lethe_core::words::BlockId;
@@ -92,7 +92,7 @@ impl Body {
         let (vault, running) = opened.expect("it is opened");
         let filling = async {
             let blocks = (0..vault.capacity())
-                .map(|block| Call::Write(BlockId(block), vec![0; vault.block_bytes()]))
+                .map(|block| Call::Write(BlockId(block), vec![0; vault.block_bytes()].into()))
                 .collect();
             vault.access(blocks).await.expect("it is filled");
             vault.close().await.expect("it is closed");
@@ -187,10 +187,7 @@ impl Body {
     }
 
     fn die(&mut self) {
-        self.disk.unplug();
-        self.recorder.is_gone();
-        let how = self.chance.one_of(&[Crash::Kill, Crash::PowerLoss]);
-        self.disk.crash(how, &mut self.chance);
+        self.recorder.dies(&self.disk, &mut self.chance);
         self.deaths += 1;
     }
 }

@@ -3,7 +3,7 @@
 use super::flawed::Door;
 use crate::support::chance::Chance;
 use lethe_core::words::BlockId;
-use lethe_vault::{Call, Vault};
+use lethe_vault::{Call, RowChange, Vault};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -88,7 +88,7 @@ impl Client {
                     self.access(length).await;
                 }
                 Mix::Hammer => {
-                    let changes = vec![(vec![1; 8], Some(vec![self.chance.below(256) as u8; 300]))];
+                    let changes = vec![RowChange::put(vec![1; 8], vec![self.chance.below(256) as u8; 300])];
                     // A single step: no other thread brings a chance of its own in.
                     let _ = futures::executor::block_on(self.vault.commit_rows(changes));
                     self.write(5).await;
@@ -128,7 +128,11 @@ impl Client {
         let fill = self.chance.below(256) as u8;
         // The content is unknown until the write is acknowledged.
         self.model.borrow_mut().remove(&block);
-        if self.ask(vec![Call::Write(BlockId(block), vec![fill; self.vault.block_bytes()])]).await.is_some() {
+        if self
+            .ask(vec![Call::Write(BlockId(block), vec![fill; self.vault.block_bytes()].into())])
+            .await
+            .is_some()
+        {
             self.model.borrow_mut().insert(block, fill);
         }
     }

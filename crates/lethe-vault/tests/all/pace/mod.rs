@@ -18,7 +18,8 @@ use crate::support::chance::Chance;
 use crate::support::recorder::Moment;
 use crate::support::shape::{Shape, shape};
 use flawed::Pacing;
-use lethe_core::schemes::ring::{RingBucket, RingParameters};
+use lethe_core::schemes::ring::RingParameters;
+use lethe_core::testing::small_ring;
 use lethe_core::words::Level;
 use lethe_vault::{PaceFigures, SchemeParameters, VaultParameters};
 use life::{Life, Public, live};
@@ -42,18 +43,7 @@ const DEATHS: usize = 6;
 /// A small tree with so many slots that no bucket is ever read too often. All of it is untrusted: every access meets an
 /// eviction that reads.
 fn ring_parameters(block_bytes: u32) -> RingParameters {
-    RingParameters {
-        capacity: 64,
-        block_bytes,
-        leaf_level: Level(4),
-        top: Level(0),
-        eviction_rate: 3,
-        reads: 80,
-        inner: RingBucket { blocks: 4, slots: 84 },
-        leaf: RingBucket { blocks: 10, slots: 90 },
-        max_batch: MAX_BATCH,
-        stash_bound: 64,
-    }
+    RingParameters { block_bytes, top: Level(0), max_batch: MAX_BATCH, ..small_ring(80) }
 }
 
 /// A checkpoint comes every 24 accesses, six turns; every other one is shipped.

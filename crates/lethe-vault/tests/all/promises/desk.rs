@@ -48,7 +48,7 @@ impl Desk {
     }
 
     /// The same vault at the same store, with a copy of the trusted disk as it is now.
-    pub fn beside(&self) -> Desk {
+    pub fn with_copied_disk(&self) -> Desk {
         let (header, store) = (self.header.clone(), self.store.clone());
         Desk { header, store, disk: self.disk.image(), seed: Cell::new(self.seed.get() + 1000) }
     }
@@ -100,7 +100,7 @@ impl Desk {
 
 /// Writes all blocks, block n with `fill` + n.
 pub async fn write_all(vault: &Vault, fill: u8) {
-    let calls = (0..CAPACITY).map(|at| Call::Write(BlockId(at), block(fill.wrapping_add(at as u8))));
+    let calls = (0..CAPACITY).map(|at| Call::Write(BlockId(at), block(fill.wrapping_add(at as u8)).into()));
     vault.access(calls.collect()).await.unwrap();
 }
 

@@ -2,4 +2,5 @@
 
 mod desk;
 mod orphans;
+mod scene;
 mod tampering;

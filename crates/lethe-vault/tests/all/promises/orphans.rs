@@ -6,8 +6,8 @@ use crate::support::fragile_disk::FragileDisk;
 use crate::support::{master, shipped};
 use lethe_core::layout::{Extent, Layout};
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use lethe_core::words::{BlockId, Bucket, Bytes, Version};
-use lethe_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory};
+use lethe_core::words::{BlockId, Bucket, Version};
+use lethe_store::{Blobs, VersionedMemory, forward_blobs, forward_inventory};
 use lethe_vault::{Call, Orphans, Receipt, Removed, Restore, VaultError, find_orphans, restore};
 use std::future::poll_fn;
 use std::task::Poll;
@@ -50,7 +50,10 @@ async fn scene(seed: u64) -> (Desk, Receipt) {
     desk.open_and_crash(async |vault| {
         for _ in 0..chance.within(60..=200) {
             let of = chance.below(CAPACITY);
-            vault.access(vec![Call::Write(BlockId(of), block(FILL.wrapping_add(of as u8)))]).await.unwrap();
+            vault
+                .access(vec![Call::Write(BlockId(of), block(FILL.wrapping_add(of as u8)).into())])
+                .await
+                .unwrap();
             keep();
         }
     })
@@ -89,40 +92,9 @@ impl Untrusted for Slow {
     }
 }
 
-impl Blobs for Slow {
-    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        self.0.put(name, bytes).await
-    }
+forward_blobs!([] Slow, 0);
 
-    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        self.0.put_if_absent(name, bytes).await
-    }
-
-    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
-        self.0.get(name, most).await
-    }
-
-    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
-        self.0.list(prefix).await
-    }
-
-    async fn remove(&self, name: &str) -> Result<(), BlobError> {
-        Blobs::remove(&self.0, name).await
-    }
-}
-
-impl Inventory for Slow {
-    async fn list_bucket_versions(
-        &self,
-        found: &mut dyn FnMut(BucketVersion, Bytes),
-    ) -> Result<u64, UntrustedError> {
-        self.0.list_bucket_versions(found).await
-    }
-
-    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
-        self.0.sweep_unfinished().await
-    }
-}
+forward_inventory!([] Slow, 0);
 
 #[tokio::test]
 async fn what_nobody_needs_is_removed_and_the_vault_is_whole() {
@@ -244,7 +216,7 @@ async fn a_copy_of_the_trusted_disk_from_within_an_epoch_is_told_so_and_removes_
     let mut copy = None;
     desk.open_and_crash(async |vault| {
         write_all(vault, FILL).await;
-        copy = Some(desk.beside());
+        copy = Some(desk.with_copied_disk());
         write_all(vault, FILL).await;
     })
     .await
@@ -269,7 +241,7 @@ async fn a_claim_that_was_noted_and_never_made_does_not_stand_for_the_other_gate
     for left in 0..40 {
         let desk = Desk::new().await;
         desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();
-        let other = desk.beside();
+        let other = desk.with_copied_disk();
         desk.disk.fail_after(Some(left));
         let _ = desk.open_and_crash(async |_| {}).await;
         desk.disk.unplug();
@@ -299,7 +271,7 @@ async fn what_a_copy_from_between_a_claim_and_its_first_record_wrote_is_never_re
         if desk.store.list("epoch/").await.unwrap().len() < 2 {
             continue;
         }
-        let copy = desk.beside();
+        let copy = desk.with_copied_disk();
         desk.open_and_crash(async |vault| write_all(vault, FILL).await).await.unwrap();
         let held = desk.store.bucket_versions();
         match find(&copy).await {

@@ -1,181 +1,14 @@
 //! Anything that the store does to its contents is noticed while the trusted disk survives, by name, and never answered
 //! from; and when the store is put right, everything is there.
 
-use super::desk::{Desk, check, read_all, write_all};
+use super::desk::{check, read_all, write_all};
+use super::scene::{FILL, KINDS, Kind, scene};
 use crate::support::chance::Chance;
-use crate::support::fragile_disk::FragileDisk;
 use crate::support::shipped;
 use lethe_core::store::{BucketVersion, Untrusted};
 use lethe_core::words::Version;
-use lethe_store::{Blobs, Snapshot, VersionedMemory};
-use lethe_vault::{Receipt, Restore, VaultError, restore};
-use std::collections::BTreeMap;
-
-/// A vault that was closed, with an older state of its store.
-struct Scene {
-    desk: Desk,
-    older: Snapshot,
-    now: Snapshot,
-    receipt: Receipt,
-    live: Vec<BucketVersion>,
-    bytes: BTreeMap<BucketVersion, Vec<u8>>,
-    /// The bytes that each bucket had in the older state.
-    before: BTreeMap<u64, Vec<u8>>,
-}
-
-const FILL: u8 = 100;
-
-async fn scene() -> Scene {
-    let desk = Desk::new().await;
-    desk.open(async |vault| write_all(vault, 50).await).await.unwrap();
-    let older = desk.store.snapshot();
-    let before = desk.store.bucket_versions().into_iter();
-    let before = before.map(|of| (of.bucket.0, desk.store.bucket(of).unwrap())).collect();
-    let ((), receipt) = desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();
-    let live = desk.store.bucket_versions();
-    assert_eq!(live.len() as u64, desk.header.parameters.layout().buckets(), "every bucket was written");
-    let bytes = live.iter().map(|of| (*of, desk.store.bucket(*of).unwrap())).collect();
-    Scene { older, now: desk.store.snapshot(), receipt, live, bytes, before, desk }
-}
-
-/// Something that a store can do to one bucket.
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    FlipOneBitOfEachSlot,
-    SwapTwoSlots,
-    SwapWithAnotherBucket,
-    SwapOneSlotWithAnotherBucket,
-    ReplayTheWholeBucket,
-    ReplayOneSlot,
-    TruncateToNothing,
-    TruncateByOneByte,
-    Remove,
-    DuplicateASlot,
-    DuplicateAnotherBucket,
-}
-
-const KINDS: [Kind; 11] = [
-    Kind::FlipOneBitOfEachSlot,
-    Kind::SwapTwoSlots,
-    Kind::SwapWithAnotherBucket,
-    Kind::SwapOneSlotWithAnotherBucket,
-    Kind::ReplayTheWholeBucket,
-    Kind::ReplayOneSlot,
-    Kind::TruncateToNothing,
-    Kind::TruncateByOneByte,
-    Kind::Remove,
-    Kind::DuplicateASlot,
-    Kind::DuplicateAnotherBucket,
-];
-
-impl Scene {
-    fn slot_bytes(&self, of: BucketVersion) -> usize {
-        self.desk.header.parameters.layout().extent(of.bucket).slot_bytes as usize
-    }
-
-    /// The first bucket of every level.
-    fn first_of_each_level(&self) -> Vec<BucketVersion> {
-        let layout = self.desk.header.parameters.layout();
-        let mut first = 0;
-        let buckets = layout.extents().iter().map(|extent| {
-            let bucket = first;
-            first += extent.buckets;
-            *self.live.iter().find(|of| of.bucket.0 == bucket).expect("every bucket was written")
-        });
-        buckets.collect()
-    }
-
-    /// Another bucket of the same shape.
-    fn sibling(&self, of: BucketVersion) -> BucketVersion {
-        let layout = self.desk.header.parameters.layout();
-        let same = |other: &&BucketVersion| {
-            other.bucket != of.bucket && layout.bucket_bytes(other.bucket) == layout.bucket_bytes(of.bucket)
-        };
-        *self.live.iter().find(same).expect("there are two buckets of each shape")
-    }
-
-    /// Tampers with the bucket, and tells the first slot that is wrong.
-    fn tamper(&self, of: BucketVersion, kind: Kind, chance: &mut Chance) -> u32 {
-        let store = &self.desk.store;
-        let bytes = store.bucket(of).unwrap();
-        let len = self.slot_bytes(of);
-        let slots = bytes.len() / len;
-        let slot = |nth: usize| nth * len..(nth + 1) * len;
-        let one = chance.below(slots as u64 - 1) as usize;
-        let other = one + 1 + chance.below((slots - one - 1) as u64) as usize;
-        let sibling = self.sibling(of);
-        let mut changed = bytes.clone();
-        match kind {
-            Kind::FlipOneBitOfEachSlot => {
-                for nth in 0..slots {
-                    store.flip(of, nth * len + chance.below(len as u64) as usize, 1 << chance.below(8));
-                }
-                return 0;
-            }
-            Kind::SwapTwoSlots => {
-                changed[slot(one)].copy_from_slice(&bytes[slot(other)]);
-                changed[slot(other)].copy_from_slice(&bytes[slot(one)]);
-                store.replace(of, changed);
-                return one as u32;
-            }
-            Kind::SwapWithAnotherBucket => store.swap(of, sibling),
-            Kind::SwapOneSlotWithAnotherBucket => {
-                let theirs = store.bucket(sibling).unwrap();
-                changed[slot(one)].copy_from_slice(&theirs[slot(one)]);
-                store.replace(of, changed);
-                return one as u32;
-            }
-            Kind::ReplayTheWholeBucket => store.replace(of, self.before[&of.bucket.0].clone()),
-            Kind::ReplayOneSlot => {
-                changed[slot(one)].copy_from_slice(&self.before[&of.bucket.0][slot(one)]);
-                store.replace(of, changed);
-                return one as u32;
-            }
-            Kind::TruncateToNothing => store.truncate(of, 0),
-            Kind::TruncateByOneByte => store.truncate(of, bytes.len() - 1),
-            Kind::Remove => store.remove(of),
-            Kind::DuplicateASlot => {
-                changed[slot(other)].copy_from_slice(&bytes[slot(one)]);
-                store.replace(of, changed);
-                return other as u32;
-            }
-            Kind::DuplicateAnotherBucket => store.replace(of, store.bucket(sibling).unwrap()),
-        }
-        0
-    }
-
-    /// Puts back the bytes that [`tamper`](Self::tamper) may have changed.
-    async fn put_right(&self, of: BucketVersion) {
-        for of in [of, self.sibling(of)] {
-            Untrusted::write(&self.desk.store, &[of], &self.bytes[&of]).await.unwrap();
-        }
-    }
-
-    /// The same vault once more, with a disk and a store of its own.
-    fn copy(&self) -> Scene {
-        Scene {
-            desk: self.desk.copy(&self.now),
-            older: self.older.clone(),
-            now: self.now.clone(),
-            receipt: self.receipt,
-            live: self.live.clone(),
-            bytes: self.bytes.clone(),
-            before: self.before.clone(),
-        }
-    }
-
-    /// Restores the vault onto another disk.
-    async fn restore(&self, expect: Option<Receipt>) -> Result<Receipt, VaultError> {
-        let disk = FragileDisk::default().mount().unwrap();
-        let copy = VersionedMemory::new(self.desk.header.parameters.layout());
-        let options = Restore { copy, expect, takeover: true, progress: Box::new(|_, _, _| {}) };
-        restore(self.desk.setup(&disk), options).await
-    }
-
-    async fn header_blob(&self) -> Vec<u8> {
-        self.desk.copy(&self.now).store.get("vault", usize::MAX).await.unwrap().unwrap()
-    }
-}
+use lethe_store::{Blobs, Snapshot};
+use lethe_vault::{Receipt, VaultError};
 
 #[tokio::test]
 async fn a_check_names_the_slot_whatever_is_done_to_whichever_bucket() {
@@ -432,7 +265,7 @@ async fn a_planted_bucket_is_named_before_anything_is_claimed() {
 #[tokio::test]
 async fn a_copy_that_was_tried_too_early_is_told_of_the_other_gateway_and_not_of_tampering() {
     let scene = scene().await;
-    let copy = scene.desk.beside();
+    let copy = scene.desk.with_copied_disk();
     let displaced = |tried: Result<_, VaultError>| match tried {
         Err(VaultError::Displaced { .. }) => {}
         Err(error) => panic!("{error}"),

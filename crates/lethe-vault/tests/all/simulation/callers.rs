@@ -9,7 +9,7 @@ use crate::support::shipped;
 use bytes::Bytes;
 use lethe_core::words::BlockId;
 use lethe_store::Blobs;
-use lethe_vault::{Call, Flow, Receipt, RowChange, Status, Vault, VaultError};
+use lethe_vault::{Call, Flow, Receipt, Row, RowChange, Status, Vault, VaultError};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,8 +29,6 @@ pub struct Contents {
     pub receipt: Option<(Receipt, Moment)>,
     pub acknowledged: u64,
 }
-
-type Row = (Vec<u8>, Vec<u8>);
 
 /// A caller in one opening.
 pub struct Caller {
@@ -88,7 +86,7 @@ impl Caller {
                 1..=3 => {
                     let (write, payload) = self.known.0.borrow_mut().registers.begin_write(block);
                     sent.push(Sent { block, write });
-                    Call::Write(BlockId(block), payload)
+                    Call::Write(BlockId(block), payload.into())
                 }
                 _ => Call::Read(BlockId(block)),
             });
@@ -150,7 +148,7 @@ impl Caller {
                 let key = vec![b'k', self.chance.below(6) as u8];
                 let len = self.chance.magnitude(1..=400) as usize;
                 let value = vec![self.chance.below(256) as u8; len];
-                (key, (!self.chance.percent(30)).then_some(value))
+                RowChange { key: key.into(), value: (!self.chance.percent(30)).then(|| value.into()) }
             })
             .collect();
         let committed = futures::executor::block_on(self.vault.commit_rows(changes.clone()));
@@ -223,16 +221,16 @@ impl Known {
         assert!(
             status.epoch >= before.epoch
                 && status.accesses >= before.accesses
-                && status.checkpoint >= before.checkpoint
-                && status.shipped_checkpoint >= before.shipped_checkpoint
-                && status.shipped_checkpoint <= status.checkpoint,
+                && status.checkpoints.newest >= before.checkpoints.newest
+                && status.checkpoints.shipped >= before.checkpoints.shipped
+                && status.checkpoints.shipped <= status.checkpoints.newest,
             "{before:?} and then {status:?}"
         );
-        assert_eq!(status.receipt.is_some(), status.shipped_checkpoint > 0, "{status:?}");
+        assert_eq!(status.checkpoints.receipt.is_some(), status.checkpoints.shipped > 0, "{status:?}");
         let receipt: Option<Receipt> =
-            status.receipt.map(|receipt| receipt.parse().expect("a receipt can be read"));
+            status.checkpoints.receipt.map(|receipt| receipt.parse().expect("a receipt can be read"));
         if let Some(receipt) = receipt {
-            assert_eq!(receipt.checkpoint, status.shipped_checkpoint);
+            assert_eq!(receipt.checkpoint, status.checkpoints.shipped);
         }
     }
 

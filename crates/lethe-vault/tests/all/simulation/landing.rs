@@ -4,8 +4,8 @@ use super::verdict::Verdict;
 use crate::support::shipped::{self, Shipped};
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use lethe_core::words::{Bucket, Bytes, Version};
-use lethe_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory};
+use lethe_core::words::{Bucket, Version};
+use lethe_store::{Blob, BlobError, Blobs, VersionedMemory, forward_inventory};
 use lethe_vault::VaultHeader;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -152,15 +152,4 @@ impl Blobs for Landing {
     }
 }
 
-impl Inventory for Landing {
-    async fn list_bucket_versions(
-        &self,
-        found: &mut dyn FnMut(BucketVersion, Bytes),
-    ) -> Result<u64, UntrustedError> {
-        self.memory.list_bucket_versions(found).await
-    }
-
-    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
-        self.memory.sweep_unfinished().await
-    }
-}
+forward_inventory!([] Landing, memory);

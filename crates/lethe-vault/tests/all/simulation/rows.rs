@@ -2,10 +2,11 @@
 //! seen.
 
 use super::registers::Moment;
-use lethe_vault::RowChange;
+use bytes::Bytes;
+use lethe_vault::{Row, RowChange};
 use std::collections::BTreeMap;
 
-type Table = BTreeMap<Vec<u8>, Vec<u8>>;
+type Table = BTreeMap<Bytes, Bytes>;
 
 /// The table, and its earlier states.
 pub struct RowsModel {
@@ -24,7 +25,7 @@ impl RowsModel {
 
     fn after(&self, changes: &[RowChange]) -> Table {
         let mut table = self.table.clone();
-        for (key, value) in changes {
+        for RowChange { key, value } in changes {
             match value {
                 Some(value) => table.insert(key.clone(), value.clone()),
                 None => table.remove(key),
@@ -38,12 +39,12 @@ impl RowsModel {
         used(&self.table)
     }
 
-    /// Whether it is known which state the table has.
+    /// Tells whether it is known which state the table has.
     pub fn is_certain(&self) -> bool {
         self.instead.is_empty()
     }
 
-    /// Whether these changes fit.
+    /// Tells whether these changes fit.
     pub fn fits(&self, changes: &[RowChange]) -> bool {
         let needed = used(&self.after(changes));
         needed <= self.most || needed <= self.used()
@@ -64,9 +65,9 @@ impl RowsModel {
     ///
     /// # Panics
     /// If it is in no state that it may be in.
-    pub fn read(&self, rows: Vec<(Vec<u8>, Vec<u8>)>) -> Table {
+    pub fn read(&self, rows: Vec<Row>) -> Table {
         assert!(rows.is_sorted(), "rows come sorted by key");
-        let found: Table = rows.into_iter().collect();
+        let found: Table = table(rows);
         assert!(
             found == self.table || self.instead.contains(&found),
             "rows are {found:?}; {:?} was committed, and {:?} may have been",
@@ -81,7 +82,7 @@ impl RowsModel {
     ///
     /// # Panics
     /// As [`read`](Self::read).
-    pub fn settle(&mut self, rows: Vec<(Vec<u8>, Vec<u8>)>, now: Moment) {
+    pub fn settle(&mut self, rows: Vec<Row>, now: Moment) {
         let found = self.read(rows);
         self.instead.clear();
         if found != self.table {
@@ -94,12 +95,16 @@ impl RowsModel {
     ///
     /// # Panics
     /// If it never was so since then.
-    pub fn read_copy(&self, rows: Vec<(Vec<u8>, Vec<u8>)>, from: Moment) {
-        let found: Table = rows.into_iter().collect();
+    pub fn read_copy(&self, rows: Vec<Row>, from: Moment) {
+        let found: Table = table(rows);
         let ends = self.past.iter().skip(1).map(|(began, _)| *began).chain([Moment::MAX]);
         let was = self.past.iter().zip(ends).any(|((_, table), end)| end >= from && *table == found);
         assert!(was || self.instead.contains(&found), "rows were never {found:?} since {from}");
     }
+}
+
+fn table(rows: Vec<Row>) -> Table {
+    rows.into_iter().map(|row| (row.key, row.value)).collect()
 }
 
 fn used(table: &Table) -> u64 {

@@ -12,8 +12,8 @@ use super::landing::Landing;
 use super::verdict::Verdict;
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
-use lethe_core::words::{Bytes, Version};
-use lethe_store::{Blob, BlobError, Blobs, Inventory};
+use lethe_core::words::Version;
+use lethe_store::{Blob, BlobError, Blobs, Inventory, forward_inventory};
 use lethe_vault::Vault;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ struct Seen {
     /// The vault in service, which tells the number of its checkpoint.
     vault: Option<Vault>,
     checkpoint: u64,
-    /// Whether there may have been a checkpoint of which the watcher was not told.
+    /// True if there may have been a checkpoint of which the watcher was not told.
     unseen: bool,
     /// The first of the reads that the vault being opened has repeated or made.
     replayed_from: usize,
@@ -74,7 +74,7 @@ impl Watcher {
         seen.replayed_from = seen.reads.len();
     }
 
-    /// Whether reads belong to a check: all slots in their order, whatever was asked before.
+    /// Notes whether reads belong to a check: all slots in their order, whatever was asked before.
     pub fn checking(&self, checking: bool) {
         self.seen.borrow_mut().checking = checking;
     }
@@ -135,7 +135,7 @@ impl Seen {
     /// Notes the checkpoint; its number is published before any request that follows the checkpoint.
     fn note_checkpoint(&mut self) {
         if let Some(vault) = &self.vault {
-            self.checkpoint = vault.status().checkpoint;
+            self.checkpoint = vault.status().checkpoints.newest;
         }
     }
 
@@ -243,15 +243,4 @@ impl<S: Blobs> Blobs for Watched<S> {
     }
 }
 
-impl<S: Inventory> Inventory for Watched<S> {
-    async fn list_bucket_versions(
-        &self,
-        found: &mut dyn FnMut(BucketVersion, Bytes),
-    ) -> Result<u64, UntrustedError> {
-        self.inner.list_bucket_versions(found).await
-    }
-
-    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
-        self.inner.sweep_unfinished().await
-    }
-}
+forward_inventory!([S: Inventory] Watched<S>, inner);

@@ -289,20 +289,8 @@ impl Run {
 
     async fn serve(&mut self, vault: Vault, running: impl Future<Output = ()> + 'static) {
         self.summary.openings += 1;
-        // It is decided now, and forever, whether a commit that failed in the crash had its effect.
-        let rows = futures::executor::block_on(vault.load_rows()).expect("the disk is sound");
-        {
-            let mut contents = self.known.0.borrow_mut();
-            let now = contents.registers.tick();
-            contents.rows.settle(rows, now);
-        }
-        let ending = match self.chance.below(10) {
-            0..=3 => Ending::Waits(self.chance.magnitude(1..=600)),
-            4..=5 => Ending::Changes(self.chance.magnitude(1..=600)),
-            6 => Ending::Full(self.chance.magnitude(1..=300)),
-            7 => Ending::Late,
-            nth => Ending::Close { by_call: nth == 8 },
-        };
+        self.settle_rows(&vault);
+        let ending = self.draw_ending();
         let waits = match ending {
             Ending::Waits(waits) => Some(waits),
             _ => None,
@@ -314,21 +302,7 @@ impl Run {
             _ => {}
         }
         let driver = spawn_local(Mortal::new(running, self.disk.clone(), waits));
-        let callers: Vec<_> = (0..self.scenario.callers)
-            .map(|_| {
-                let caller = Caller {
-                    vault: vault.clone(),
-                    known: self.known.clone(),
-                    watcher: self.watcher.clone(),
-                    requests: self.chance.within(1..=self.scenario.requests),
-                    chance: self.chance.fork(),
-                };
-                spawn_local(caller.run())
-            })
-            .collect();
-        for caller in callers {
-            joined(caller.await);
-        }
+        self.run_callers(&vault).await;
         let close = matches!(ending, Ending::Close { .. });
         let mut closed = None;
         if close && vault.failure().is_none() && !driver.is_finished() {
@@ -364,6 +338,43 @@ impl Run {
         }
         self.summary.power_failures += u64::from(self.disk.has_failed());
         self.after_crash();
+    }
+
+    /// Decides, once and forever, whether a commit that failed in the crash had its effect.
+    fn settle_rows(&self, vault: &Vault) {
+        let rows = futures::executor::block_on(vault.load_rows()).expect("the disk is sound");
+        let mut contents = self.known.0.borrow_mut();
+        let now = contents.registers.tick();
+        contents.rows.settle(rows, now);
+    }
+
+    fn draw_ending(&mut self) -> Ending {
+        match self.chance.below(10) {
+            0..=3 => Ending::Waits(self.chance.magnitude(1..=600)),
+            4..=5 => Ending::Changes(self.chance.magnitude(1..=600)),
+            6 => Ending::Full(self.chance.magnitude(1..=300)),
+            7 => Ending::Late,
+            nth => Ending::Close { by_call: nth == 8 },
+        }
+    }
+
+    /// Lets callers ask until each has had enough.
+    async fn run_callers(&mut self, vault: &Vault) {
+        let callers: Vec<_> = (0..self.scenario.callers)
+            .map(|_| {
+                let caller = Caller {
+                    vault: vault.clone(),
+                    known: self.known.clone(),
+                    watcher: self.watcher.clone(),
+                    requests: self.chance.within(1..=self.scenario.requests),
+                    chance: self.chance.fork(),
+                };
+                spawn_local(caller.run())
+            })
+            .collect();
+        for caller in callers {
+            joined(caller.await);
+        }
     }
 
     /// Closes the vault; nothing if it did not get so far.
@@ -449,7 +460,7 @@ impl Run {
         let receipt =
             vault.close().await.unwrap_or_else(|error| panic!("the vault cannot be closed: {error}"));
         self.known.note_receipt(&vault, &self.watcher, receipt, from).await;
-        assert_eq!(vault.status().rows_used, self.known.0.borrow().rows.used());
+        assert_eq!(vault.status().rows.used, self.known.0.borrow().rows.used());
         joined(driver.await);
         self.watcher.closed();
         drop(vault);

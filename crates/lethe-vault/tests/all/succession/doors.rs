@@ -32,7 +32,7 @@ impl Door {
             return self.both.access_in(flow, calls).await.expect("it is carried out");
         }
         let reads = calls.iter().all(|call| matches!(call, Call::Read(_)));
-        let beside: Vec<Call> = match reads {
+        let mirrored: Vec<Call> = match reads {
             true => vec![Call::Dummy; calls.len()],
             false => calls.clone(),
         };
@@ -40,10 +40,10 @@ impl Door {
         match self.serving {
             Serving::ReadsSkipTheSuccessor if reads => on(old, calls).await,
             Serving::ReadsAreAnsweredEarly if reads => {
-                tokio::spawn(async move { new.access_in(flow, beside).await });
+                tokio::spawn(async move { new.access_in(flow, mirrored).await });
                 on(old, calls).await
             }
-            _ => futures::join!(on(old, calls), on(new, beside)).0,
+            _ => futures::join!(on(old, calls), on(new, mirrored)).0,
         }
     }
 }

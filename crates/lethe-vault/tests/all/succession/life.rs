@@ -315,7 +315,7 @@ async fn be_a_client(
             (1..=5, _) => {
                 let taken = names.borrow_mut().take(&mut chance);
                 let Some(held) = taken else { continue };
-                let write = Call::Write(BlockId(held.block), payload(held.content, bytes));
+                let write = Call::Write(BlockId(held.block), payload(held.content, bytes).into());
                 door.access(flow, vec![write]).await?;
                 commit(&door, &names, name, Some(held)).await?;
             }

@@ -2,6 +2,7 @@
 //! block that no name holds is written, and it gets its name when its write was acknowledged.
 
 use crate::support::chance::Chance;
+use lethe_vault::{Row, RowChange};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A block, and the number of the write that it holds.
@@ -23,9 +24,6 @@ pub struct Names {
     pub changed: u64,
     pub read: u64,
 }
-
-/// A row: its key and its value.
-pub type Row = (Vec<u8>, Vec<u8>);
 
 impl Names {
     pub fn new(blocks: u64) -> Self {
@@ -59,9 +57,9 @@ impl Names {
     }
 
     /// Notes that a change of a name sets out, and returns the row.
-    pub fn send(&mut self, name: u8, held: Option<Held>) -> (Vec<u8>, Option<Vec<u8>>) {
+    pub fn send(&mut self, name: u8, held: Option<Held>) -> RowChange {
         self.sent.insert(name, held);
-        (key(name), held.map(value))
+        RowChange { key: key(name).into(), value: held.map(|held| value(held).into()) }
     }
 
     /// Notes that the change was acknowledged.
@@ -81,7 +79,7 @@ impl Names {
     /// # Panics
     /// If that is not so.
     pub fn adopt(&mut self, rows: &[Row]) {
-        let found: BTreeMap<&[u8], &[u8]> = rows.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+        let found: BTreeMap<&[u8], &[u8]> = rows.iter().map(|row| (&row.key[..], &row.value[..])).collect();
         for name in 0..=u8::MAX {
             let row = found.get(&key(name)[..]).copied();
             let is = |held: Option<Held>| row == held.map(value).as_deref();
@@ -94,7 +92,7 @@ impl Names {
             self.acknowledge(name);
         }
         let known = (0..=u8::MAX).map(key).collect::<BTreeSet<_>>();
-        let strange = rows.iter().filter(|(key, _)| !known.contains(key)).count();
+        let strange = rows.iter().filter(|row| !known.contains(&row.key[..])).count();
         assert!(strange <= 1, "there are {strange} rows beside the names");
         let named: BTreeSet<u64> = self.acknowledged.values().map(|held| held.block).collect();
         assert_eq!(named.len(), self.acknowledged.len(), "a block has two names");

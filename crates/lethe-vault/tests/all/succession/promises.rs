@@ -6,7 +6,8 @@ use crate::support::chance::Chance;
 use crate::support::parameters;
 use lethe_core::words::BlockId;
 use lethe_vault::{
-    Receipt, Stage, Succession, Vault, VaultError, VaultParameters, cut_over, rows_at_rest, stage,
+    Receipt, Row, RowChange, Stage, Succession, Vault, VaultError, VaultParameters, cut_over, rows_at_rest,
+    stage,
 };
 use std::panic::catch_unwind;
 use tokio::task::LocalSet;
@@ -84,13 +85,12 @@ async fn a_successor_that_does_not_fit_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_successor_takes_over_when_it_has_all_blocks_and_not_before_and_twice_is_once() {
-    let rows = vec![(b"a".to_vec(), b"1".to_vec()), (b"b".to_vec(), b"2".to_vec())];
+    let rows = vec![Row::new("a", "1"), Row::new("b", "2")];
     let work = async |old: &Vault, new: &Vault| {
-        let changes = rows.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
-        old.commit_rows(changes.collect()).await?;
+        old.commit_rows(rows.iter().cloned().map(RowChange::from).collect()).await?;
         let (both, mut copier) = Succession::over(old.clone(), new.clone()).await?;
-        let one =
-            both.access_in(lethe_vault::Flow(1), vec![lethe_vault::Call::Write(BlockId(39), vec![3; 32])]);
+        let one = both
+            .access_in(lethe_vault::Flow(1), vec![lethe_vault::Call::Write(BlockId(39), vec![3; 32].into())]);
         one.await?;
         copier.step().await?;
         copier.note().await?;
@@ -127,7 +127,7 @@ async fn rows_at_rest_are_those_of_the_last_commit_and_need_the_key() {
             let disk = side.mount();
             let (vault, running) = Vault::start(side.setup(&disk, chance)).await.expect("it opens");
             let working = async {
-                vault.commit_rows(vec![(b"k".to_vec(), Some(b"v".to_vec()))]).await.expect("it is committed");
+                vault.commit_rows(vec![RowChange::put("k", "v")]).await.expect("it is committed");
             };
             tokio::pin!(running);
             tokio::select! {
@@ -135,7 +135,7 @@ async fn rows_at_rest_are_those_of_the_last_commit_and_need_the_key() {
                 () = &mut running => panic!("it has stopped"),
             }
             let rows = rows_at_rest(&disk, &side.master()).expect("they can be read");
-            assert_eq!(rows, [(b"k".to_vec(), b"v".to_vec())]);
+            assert_eq!(rows, [Row::new("k", "v")]);
             let other = lethe_seal::master_key::MasterKey::take(&mut [8; 32]);
             assert!(matches!(rows_at_rest(&disk, &other), Err(VaultError::WrongKey)));
         })

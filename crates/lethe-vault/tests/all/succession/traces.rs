@@ -6,7 +6,8 @@ use super::doors::{Door, Serving};
 use crate::support::recorder::{Moment, Recorded, Recorder};
 use crate::support::shape::{Shape, shape};
 use crate::support::{header, setup};
-use lethe_core::schemes::ring::{RingBucket, RingParameters};
+use lethe_core::schemes::ring::RingParameters;
+use lethe_core::testing::small_ring;
 use lethe_core::words::{BlockId, Level};
 use lethe_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
 use lethe_vault::{Call, Copier, SchemeParameters, Setup, Succession, TrustedDisk, Vault, VaultParameters};
@@ -48,7 +49,7 @@ impl Mix {
             };
             let block = BlockId(block % BLOCKS);
             if writes {
-                Call::Write(block, vec![step as u8; BLOCK_BYTES as usize])
+                Call::Write(block, vec![step as u8; BLOCK_BYTES as usize].into())
             } else {
                 Call::Read(block)
             }
@@ -62,14 +63,9 @@ fn ring() -> RingParameters {
     RingParameters {
         capacity: BLOCKS,
         block_bytes: BLOCK_BYTES,
-        leaf_level: Level(4),
         top: Level(0),
-        eviction_rate: 3,
-        reads: 80,
-        inner: RingBucket { blocks: 4, slots: 84 },
-        leaf: RingBucket { blocks: 10, slots: 90 },
         max_batch: MAX_BATCH,
-        stash_bound: 64,
+        ..small_ring(80)
     }
 }
 
@@ -104,7 +100,7 @@ impl Side {
         let (vault, running) = Vault::start(setup(&disk, memory.clone(), seed + 2)).await.expect("it opens");
         let filling = async {
             let zeros = vec![0; BLOCK_BYTES as usize];
-            let all = (0..BLOCKS).map(|block| Call::Write(BlockId(block), zeros.clone()));
+            let all = (0..BLOCKS).map(|block| Call::Write(BlockId(block), zeros.clone().into()));
             vault.access(all.collect()).await.expect("it is filled");
             vault.close().await.expect("it is closed");
         };

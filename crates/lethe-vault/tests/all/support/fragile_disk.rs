@@ -118,7 +118,7 @@ impl FragileDisk {
         self.platter().power_left = changes;
     }
 
-    /// Whether the power has failed.
+    /// Tells whether the power has failed.
     pub fn has_failed(&self) -> bool {
         self.platter().power_left == Some(0)
     }

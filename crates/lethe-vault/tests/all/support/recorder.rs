@@ -1,6 +1,7 @@
 //! A watcher of the store that remembers each request, and kills its sender at a moment counted in requests.
 
-use super::fragile_disk::FragileDisk;
+use super::chance::Chance;
+use super::fragile_disk::{Crash, FragileDisk};
 use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use lethe_core::words::Bytes;
@@ -140,6 +141,14 @@ impl Recorder {
         seen.note(Moment::Dies);
     }
 
+    /// Notes that the vault was killed or its machine lost its power, and leaves on the disk what that leaves.
+    pub fn dies(&self, disk: &FragileDisk, chance: &mut Chance) {
+        disk.unplug();
+        self.is_gone();
+        let how = chance.one_of(&[Crash::Kill, Crash::PowerLoss]);
+        disk.crash(how, chance);
+    }
+
     /// Waits until the vault dies.
     pub async fn death(&self) {
         while !self.seen.borrow().is_dead {
@@ -151,7 +160,7 @@ impl Recorder {
         std::mem::take(&mut self.seen.borrow_mut().trace)
     }
 
-    /// Whether a vault is being opened: it has not told its checkpoint yet.
+    /// Tells whether a vault is being opened: it has not told its checkpoint yet.
     pub fn is_opening(&self) -> bool {
         self.seen.borrow().vault.is_none()
     }
@@ -206,7 +215,7 @@ impl Seen {
     /// it.
     fn note_status(&mut self) {
         let Some(status) = self.vault.as_ref().map(Vault::status) else { return };
-        self.checkpoint = status.checkpoint;
+        self.checkpoint = status.checkpoints.newest;
         if status.accesses != self.accesses {
             self.accesses = status.accesses;
             self.note(Moment::Begun(status.accesses));

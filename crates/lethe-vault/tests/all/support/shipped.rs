@@ -10,7 +10,7 @@ use lethe_core::store::BucketVersion;
 use lethe_seal::blob;
 use lethe_seal::derive::Purpose;
 use lethe_seal::versions::TrustedVersions;
-use lethe_vault::{Receipt, VaultHeader};
+use lethe_vault::{Receipt, Row, VaultHeader};
 use std::collections::BTreeSet;
 
 /// The format of a shipped checkpoint, written down a second time.
@@ -21,7 +21,7 @@ pub struct Shipped {
     pub accesses: u64,
     pub scheme: SchemeSnapshot,
     pub versions: TrustedVersions,
-    pub rows: Vec<(Vec<u8>, Vec<u8>)>,
+    pub rows: Vec<Row>,
     pub history: Vec<(u64, [u8; 32])>,
 }
 

@@ -1,7 +1,8 @@
 //! The schemes that a vault can run, behind one trait.
 
+use crate::engine::gate::Gate;
 use crate::error::VaultError;
-use crate::gate::Gate;
+use crate::reason::Reason;
 use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::layout::Layout;
 use lethe_core::oram::{Access, Oram, OramError};
@@ -15,7 +16,6 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::convert::Infallible;
 use std::error::Error;
-use std::fmt::Display;
 use std::pin::Pin;
 use std::rc::Rc;
 
@@ -44,12 +44,12 @@ pub(crate) enum SchemeSnapshot {
 pub(crate) type Seed = [u8; 32];
 
 /// A step of a scheme, on-line or off-line.
-pub(crate) type Step<'a> = Pin<Box<dyn Future<Output = Result<(), OramError<Infallible>>> + 'a>>;
+pub(crate) type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<(), OramError<Infallible>>> + 'a>>;
 
 /// A scheme over the gate, whichever it is. It offers what [`Oram`] and [`Resumable`] say.
 pub(crate) trait Scheme {
-    fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> Step<'a>;
-    fn idle(&self) -> Step<'_>;
+    fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a>;
+    fn idle(&self) -> StepFuture<'_>;
     fn most_idles(&self) -> usize;
     fn block_bytes(&self) -> usize;
     fn owed(&self) -> u64;
@@ -66,11 +66,11 @@ impl<O> Scheme for O
 where
     O: Resumable<ChaCha20Rng, Store = Rc<Gate>, Snapshot: Into<SchemeSnapshot>> + Oram<Error = Infallible>,
 {
-    fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> Step<'a> {
+    fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a> {
         Box::pin(Oram::access(self, batch))
     }
 
-    fn idle(&self) -> Step<'_> {
+    fn idle(&self) -> StepFuture<'_> {
         Box::pin(Oram::idle(self))
     }
 
@@ -202,9 +202,9 @@ impl SchemeParameters {
 
     pub(crate) fn validate(&self) -> Result<(), VaultError> {
         let refused = match self {
-            SchemeParameters::Ring(ring) => ring.validate().err().map(|error| error.to_string()),
-            SchemeParameters::Path(path) => path.validate().err().map(|error| error.to_string()),
-            SchemeParameters::Trivial(trivial) => trivial.validate().err().map(|error| error.to_string()),
+            SchemeParameters::Ring(ring) => ring.validate().err().map(Reason::of),
+            SchemeParameters::Path(path) => path.validate().err().map(Reason::of),
+            SchemeParameters::Trivial(trivial) => trivial.validate().err().map(Reason::of),
         };
         refused.map_or(Ok(()), |why| Err(VaultError::Parameters(why)))
     }
@@ -223,10 +223,14 @@ impl SchemeParameters {
     }
 }
 
-fn started<O: Scheme + 'static, E: Display>(scheme: Result<O, E>) -> Result<Rc<dyn Scheme>, VaultError> {
+fn started<O, E>(scheme: Result<O, E>) -> Result<Rc<dyn Scheme>, VaultError>
+where
+    O: Scheme + 'static,
+    E: Error + Send + Sync + 'static,
+{
     match scheme {
         Ok(scheme) => Ok(Rc::new(scheme)),
-        Err(error) => Err(VaultError::Parameters(error.to_string())),
+        Err(error) => Err(VaultError::Parameters(Reason::of(error))),
     }
 }
 

@@ -5,20 +5,29 @@
 //! over that local copy gives up the blocks one after the other, and each is written into a new, empty scheme, which
 //! draws every position anew. The watcher sees one scan and then `capacity` accesses, whatever the vault holds.
 
-use crate::check::{Beside, check};
-use crate::checkpoint::{Receipt, Shipped, ShippedCheckpoint, blob_name, blob_order, digest};
+use super::create::lay_down;
+use super::header::{raw_header, raw_header_of_store};
+use super::inventory::{refuse_planted, take_inventory};
+use super::setup::Setup;
+use super::{recovery, restoring};
+use crate::claims::{self, Claims};
 use crate::engine::Engine;
+use crate::engine::gate::Gate;
+use crate::engine::record::Call;
+use crate::engine::record::Input;
+use crate::engine::work::carry_out;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::gate::Gate;
-use crate::header::VaultHeader;
-use crate::ownership::{self, Claims};
-use crate::record::Call;
-use crate::record::Input;
-use crate::recovery::{self, RESTORING, Setup, UNFINISHED, lay_down, raw_header_of_store};
-use crate::rows::Rows;
-use crate::store::{SHIPPED, VaultStore, carry_out};
+use crate::reason::Reason;
+use crate::session::check::check;
+use crate::store::{SHIPPED, VaultStore};
+use crate::trusted::checkpoint::{Receipt, Shipped, ShippedCheckpoint, blob_name, blob_order, digest};
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::VaultHeader;
+use crate::trusted::row::{Row, RowChange};
+use crate::trusted::rows::Rows;
 use crate::vault::Vault;
+use bytes::Bytes;
 use lethe_core::store::Untrusted;
 use lethe_core::words::BlockId;
 use lethe_seal::blob;
@@ -36,7 +45,7 @@ pub struct Restore<L> {
     pub copy: L,
     /// The receipt that the owner kept: the restored state must be this one or a later one.
     pub expect: Option<Receipt>,
-    /// Whether a gateway that has the vault open may be displaced.
+    /// True if a gateway that has the vault open may be displaced.
     pub takeover: bool,
     /// A function that is told the stage, and how much of how much is done.
     pub progress: Box<dyn Fn(&'static str, u64, u64)>,
@@ -52,30 +61,17 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     mut setup: Setup<U>,
     options: Restore<L>,
 ) -> Result<Receipt, VaultError> {
-    if recovery::raw_header(&setup.disk).is_ok() && setup.disk.meta(RESTORING)?.as_deref() != Some(UNFINISHED)
-    {
+    if raw_header(&setup.disk).is_ok() && !restoring::is_unfinished(&setup.disk)? {
         return Err(VaultError::AlreadyThere("the trusted folder"));
     }
     let encoded = raw_header_of_store(&setup.store).await?;
     let header = VaultHeader::decode(&encoded, &setup.master)?;
     let (receipt, shipped) = choose_checkpoint(&setup, &header, options.expect.as_ref()).await?;
 
-    let claims = Claims { blobs: &setup.store, master: &setup.master, vault: header.vault };
-    // The gateway that shipped the checkpoint had claimed its epoch.
-    let claimed = claims.newest(shipped.epoch).await?;
-    recovery::refuse_planted(&recovery::take_inventory(&setup.store).await?, &claims, claimed).await?;
-    let next = claimed.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
-    if claimed > 0 && !options.takeover {
-        return Err(VaultError::TakeoverNeeded(claimed));
-    }
-    // From here on the old gateway cannot ship or delete any more.
-    setup.disk.set_meta(RESTORING, UNFINISHED)?;
-    let drawn = (setup.entropy.salt(), setup.entropy.salt());
-    ownership::claim(&setup.disk, &setup.store, &setup.master, header.vault, next, drawn).await?;
-
+    let next = take_over(&mut setup, &header, shipped.epoch, options.takeover).await?;
     fetch_buckets(&setup.store, &options, &shipped.versions).await?;
     let ShippedCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
-    let mut old =
+    let old =
         Old::over(&options.copy, &header, &setup.master, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
 
@@ -83,35 +79,71 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     let fresh = versions_after(&setup.store, &header, &setup.master, base)?;
     lay_down(&mut setup, &header, &encoded, number, fresh)?;
     bring_back_rows(&setup, &header, rows)?;
-    // This way receipts from before the restore are still recognised after it.
-    let mut history = history;
-    history.push((number, receipt.digest));
-    let known = Shipped { number, epoch: receipt.epoch, newest: (0, 0), digest: receipt.digest };
-    let note = borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(error.to_string()))?;
-    setup.disk.set_meta(SHIPPED, &note)?;
-    let (disk, session) = (setup.disk.clone(), recovery::open(setup, true).await?);
-    let (vault, running) = Vault::over(session);
+    remember(&setup.disk, &receipt, history)?;
+    let disk = setup.disk.clone();
+    let (vault, running) = Vault::over(recovery::open_during_restore(setup).await?);
     // It owns the vault: the session ends when it does, whether or not it succeeds.
     let moving = async move {
-        let (capacity, batch) = (vault.capacity(), vault.max_batch() as u64);
-        for first in (0..capacity).step_by(batch as usize) {
-            let blocks: Vec<BlockId> = (first..capacity.min(first + batch)).map(BlockId).collect();
-            let payloads = old.read(&blocks).await?;
-            vault
-                .access(
-                    blocks.into_iter().zip(payloads).map(|(at, payload)| Call::Write(at, payload)).collect(),
-                )
-                .await?;
-            (options.progress)("rewriting", capacity.min(first + batch), capacity);
-        }
-        // The first checkpoint that is shipped: from now on the old buckets are orphans.
-        let restored = vault.checkpoint().await?;
-        disk.set_meta(RESTORING, b"done")?;
+        let restored = rewrite(&vault, old, &*options.progress).await?;
+        restoring::complete(&disk)?;
         vault.close().await?;
         Ok(restored)
     };
     let (moved, ()) = futures::join!(moving, running);
     moved
+}
+
+/// Claims the epoch after the last one that was claimed.
+async fn take_over<U: VaultStore>(
+    setup: &mut Setup<U>,
+    header: &VaultHeader,
+    shipped_in: u32,
+    may_displace: bool,
+) -> Result<u32, VaultError> {
+    let claims = Claims { blobs: &setup.store, master: &setup.master, vault: header.vault };
+    // The gateway that shipped the checkpoint had claimed its epoch.
+    let claimed = claims.newest(shipped_in).await?;
+    refuse_planted(&take_inventory(&setup.store).await?, &claims, claimed).await?;
+    let next = claimed.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
+    if claimed > 0 && !may_displace {
+        return Err(VaultError::TakeoverNeeded(claimed));
+    }
+    // From here on the old gateway cannot ship or delete any more.
+    restoring::begin(&setup.disk)?;
+    let drawn = (setup.entropy.salt(), setup.entropy.salt());
+    claims::claim(&setup.disk, &setup.store, &setup.master, header.vault, next, drawn).await?;
+    Ok(next)
+}
+
+/// Notes the receipt of what is restored, and those before it: they are still recognised afterwards.
+fn remember(
+    disk: &TrustedDisk,
+    receipt: &Receipt,
+    mut history: Vec<(u64, [u8; 32])>,
+) -> Result<(), VaultError> {
+    let Receipt { epoch, checkpoint: number, digest, .. } = *receipt;
+    history.push((number, digest));
+    let known = Shipped { number, epoch, newest: (0, 0), digest };
+    let note = borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
+    disk.set_meta(SHIPPED, &note)
+}
+
+/// Writes every block of the old vault into the new one, and ships the result.
+async fn rewrite<L: Untrusted>(
+    vault: &Vault,
+    mut old: Old<'_, L>,
+    progress: &dyn Fn(&'static str, u64, u64),
+) -> Result<Receipt, VaultError> {
+    let (capacity, batch) = (vault.capacity(), vault.max_batch() as u64);
+    for first in (0..capacity).step_by(batch as usize) {
+        let blocks: Vec<BlockId> = (first..capacity.min(first + batch)).map(BlockId).collect();
+        let payloads = old.read(&blocks).await?;
+        let writes = blocks.into_iter().zip(payloads).map(|(at, payload)| Call::Write(at, payload));
+        vault.access(writes.collect()).await?;
+        progress("rewriting", capacity.min(first + batch), capacity);
+    }
+    // The first checkpoint that is shipped: from now on the old buckets are orphans.
+    vault.checkpoint().await
 }
 
 /// Chooses the newest checkpoint in the store. An object that bears the name of a newer one and does not open was
@@ -145,6 +177,10 @@ async fn choose_checkpoint<U: VaultStore>(
     Err(refused.unwrap_or(VaultError::NoCheckpoint))
 }
 
+/// The meaning of a newest checkpoint that does not open.
+const SPOILT: &str = "it was planted, or it is the newest and was spoilt; with --expect RECEIPT an older one is restored \
+    that the receipt vouches for";
+
 async fn fetch_checkpoint<U: VaultStore>(
     store: &U,
     header: &VaultHeader,
@@ -153,16 +189,13 @@ async fn fetch_checkpoint<U: VaultStore>(
     number: u64,
 ) -> Result<(Receipt, ShippedCheckpoint), VaultError> {
     let name = blob_name(epoch, number);
-    let most = Beside::most(&header.parameters);
-    let vanished = || VaultError::Tampered(format!("{name} is listed by the store and not there"));
+    let most = ShippedCheckpoint::most_sealed_bytes(&header.parameters);
+    let vanished = || VaultError::Tampered(format!("{name} is listed by the store and not there").into());
     let sealed = store.get(&name, most).await?.ok_or_else(vanished)?;
     let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
-    let text = blob::open(master, Purpose::CHECKPOINT, &context, &sealed)
-        .map_err(|error| {
-        VaultError::Tampered(format!(
-            "{name} in the store: {error}: it was planted, or it is the newest and was spoilt; with --expect RECEIPT \
-             an older one is restored that the receipt vouches for"
-        ))
+    let text = blob::open(master, Purpose::CHECKPOINT, &context, &sealed).map_err(|error| {
+        let why = Reason::of(error).about(format_args!("{name} in the store"));
+        VaultError::Tampered(why.followed_by(SPOILT))
     })?;
     let shipped = ShippedCheckpoint::decode(&text)
         .ok_or_else(|| VaultError::Tampered("the checkpoint in the store is not one".into()))?;
@@ -235,17 +268,13 @@ fn versions_after<U: VaultStore>(
     Ok(sealed.snapshot())
 }
 
-fn bring_back_rows<U>(
-    setup: &Setup<U>,
-    header: &VaultHeader,
-    rows: Vec<(Vec<u8>, Vec<u8>)>,
-) -> Result<(), VaultError> {
+fn bring_back_rows<U>(setup: &Setup<U>, header: &VaultHeader, rows: Vec<Row>) -> Result<(), VaultError> {
     let table =
         Rows::open(setup.disk.clone(), setup.master.clone(), header.vault, header.parameters.rows_bytes)?;
     let mut entropy = Entropy::system();
     // Left from an earlier attempt.
-    let stale = table.load()?.into_iter().map(|(key, _)| (key, None));
-    let changes = stale.chain(rows.into_iter().map(|(key, value)| (key, Some(value)))).collect();
+    let stale = table.load()?.into_iter().map(|row| RowChange::remove(row.key));
+    let changes = stale.chain(rows.into_iter().map(RowChange::from)).collect();
     table.commit(changes, || entropy.salt())
 }
 
@@ -259,7 +288,7 @@ impl<'a, L: Untrusted> Old<'a, L> {
         copy: &'a L,
         header: &VaultHeader,
         master: &MasterKey,
-        scheme: crate::scheme::SchemeSnapshot,
+        scheme: crate::engine::scheme::SchemeSnapshot,
         versions: TrustedVersions,
         accesses: u64,
         entropy: &mut Entropy,
@@ -277,17 +306,17 @@ impl<'a, L: Untrusted> Old<'a, L> {
     /// Authenticates every slot of the copy, dummies included, before anything is built on it.
     async fn verify(&self) -> Result<(), VaultError> {
         let report = check(&self.engine.sealed, Box::new(|_, _| {})).await?;
-        report.complaints.into_iter().next().map_or(Ok(()), |wrong| Err(VaultError::Tampered(wrong)))
+        report.complaints.into_iter().next().map_or(Ok(()), |wrong| Err(VaultError::Tampered(wrong.into())))
     }
 
     /// Reads blocks through the old scheme; only the local copy sees it.
-    async fn read(&mut self, blocks: &[BlockId]) -> Result<Vec<Vec<u8>>, VaultError> {
+    async fn read(&mut self, blocks: &[BlockId]) -> Result<Vec<Bytes>, VaultError> {
         while self.engine.scheme.must_idle() {
             self.run(Input::Idle).await?;
         }
         self.run(Input::Batch(blocks.iter().map(|block| Call::Read(*block)).collect())).await?;
         let answers = self.engine.take_answers().ok_or(VaultError::Closed)??;
-        Ok(answers.into_iter().flatten().map(Vec::from).collect())
+        Ok(answers.into_iter().flatten().collect())
     }
 
     async fn run(&mut self, input: Input) -> Result<(), VaultError> {

@@ -4,35 +4,18 @@
 //! tell that, and only a holder of the key can make them: a claim of the version's epoch, or a slot that opens. A
 //! version with neither was planted by somebody who can write to the store.
 
-use crate::checkpoint::Checkpoint;
-use crate::engine::Work;
+use super::at_rest::AtRest;
+use crate::claims::Claims;
+use crate::engine::record::Input;
+use crate::engine::work::Work;
+use crate::engine::work::carry_out;
 use crate::error::VaultError;
-use crate::header::VaultHeader;
-use crate::ownership::Claims;
-use crate::record::{Effect, Input, Record};
-use crate::store::{VaultStore, carry_out};
+use crate::store::VaultStore;
 use lethe_core::store::BucketVersion;
 use lethe_core::words::{Slot, Version};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Resolved, Sealed};
-
-/// The newest version that the trusted disk knows of.
-pub(crate) fn newest_known(checkpoint: &Checkpoint, records: &[Record]) -> Version {
-    let start =
-        Version { epoch: checkpoint.versions.epochs().newest(), counter: checkpoint.versions.counter() };
-    records.iter().fold(start, |newest, record| {
-        let begun = match &record.input {
-            Input::Epoch(epoch) => Version { epoch: epoch.number, counter: 0 },
-            _ => newest,
-        };
-        let written = record.announced.iter().filter_map(|announced| match &announced.effect {
-            Effect::Write(versions) => versions.iter().map(|(_, version)| *version).max(),
-            Effect::Read(_) => None,
-        });
-        written.fold(newest.max(begun), Ord::max)
-    })
-}
 
 /// The origin of a newer version that no other gateway has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +42,10 @@ impl<'a, U: VaultStore> Judge<'a, U> {
     pub(crate) fn new(
         store: &'a U,
         master: &'a MasterKey,
-        header: &VaultHeader,
-        (checkpoint, records): (&Checkpoint, &[Record]),
+        at_rest: &AtRest,
         claimed: u32,
     ) -> Result<Self, VaultError> {
+        let AtRest { header, checkpoint, records, known, .. } = at_rest;
         let cipher = header.parameters.cipher()?;
         let sealed = Sealed::new(store, master, cipher, checkpoint.versions.clone(), Workers::single())?;
         for record in records {
@@ -72,7 +55,7 @@ impl<'a, U: VaultStore> Judge<'a, U> {
         }
         let claims = Claims { blobs: store, master, vault: header.vault };
         let buckets = header.parameters.layout().buckets();
-        Ok(Judge { sealed, claims, buckets, known: newest_known(checkpoint, records), claimed })
+        Ok(Judge { sealed, claims, buckets, known: *known, claimed })
     }
 
     /// Finds out where `newer` comes from.
@@ -104,7 +87,7 @@ impl<'a, U: VaultStore> Judge<'a, U> {
         Ok(Origin::Planted("was not made with this vault's key"))
     }
 
-    /// Whether any slot of it opens: only a holder of the key has written that.
+    /// Tells whether any slot of it opens: only a holder of the key has written that.
     async fn opens(&self, of: BucketVersion) -> Result<bool, VaultError> {
         for index in 0..self.sealed.layout().extent(of.bucket).slots {
             let slot = Slot { bucket: of.bucket, index };

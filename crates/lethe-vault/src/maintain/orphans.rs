@@ -6,16 +6,16 @@
 //! knows. A newer one is nobody's if its epoch was never claimed, or if it is of the last epoch and none of its slots
 //! opens. The watcher sees lists, and deletions of what it could have named itself.
 
-use crate::check::Beside;
-use crate::checkpoint::{Shipped, blob_order};
-use crate::disk::TrustedDisk;
+use crate::claims::{self, Claims};
+use crate::engine::record::{Effect, Record};
 use crate::error::VaultError;
-use crate::header::VaultHeader;
-use crate::newer::{Judge, Origin, newest_known};
-use crate::ownership::{self, Claims};
-use crate::record::{Effect, Record};
-use crate::recovery::{self, RESTORING, UNFINISHED, agree_on_header, read_checkpoint, read_journal};
+use crate::open::at_rest::AtRest;
+use crate::open::newer::{Judge, Origin};
+use crate::reason::Reason;
 use crate::store::{HEADER, SHIPPED, VaultStore};
+use crate::trusted::checkpoint::{Shipped, ShippedCheckpoint, blob_order};
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::VaultHeader;
 use lethe_core::store::{BucketVersion, Untrusted};
 use lethe_core::words::Version;
 use lethe_seal::blob;
@@ -91,20 +91,14 @@ pub async fn find_orphans<U: VaultStore>(
     store: &U,
     master: &MasterKey,
 ) -> Result<Orphans, VaultError> {
-    let header = recovery::read_header(disk, master)?;
-    if disk.meta(RESTORING)?.is_some_and(|flag| flag == UNFINISHED) {
-        return Err(VaultError::RestoreUnfinished);
-    }
-    agree_on_header(disk, store, master, &header).await?;
-    let checkpoint = read_checkpoint(disk, &header, master)?;
-    let (records, _) = read_journal(disk, &header, master, checkpoint.sequence)?;
-    let known = newest_known(&checkpoint, &records);
+    let at_rest = AtRest::read(disk, store, master).await?;
+    let AtRest { header, checkpoint, records, known, .. } = &at_rest;
     let claims = Claims { blobs: store, master, vault: header.vault };
     let epoch = claims.ours(disk, known.epoch).await?;
     let shipped = match disk.meta(SHIPPED)? {
         Some(note) => {
             let note: (Shipped, Vec<(u64, [u8; 32])>) =
-                borsh::from_slice(&note).map_err(|error| VaultError::Damaged(error.to_string()))?;
+                borsh::from_slice(&note).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
             note.0
         }
         None => Shipped::default(),
@@ -120,7 +114,7 @@ pub async fn find_orphans<U: VaultStore>(
         planted: Tally::default(),
         newer: Vec::new(),
         foreign: Vec::new(),
-        vault: header,
+        vault: header.clone(),
         epoch,
         buckets: Vec::new(),
         nobodys: Vec::new(),
@@ -134,7 +128,7 @@ pub async fn find_orphans<U: VaultStore>(
                 found.in_use.add(bytes.0);
             } else if kept.contains(&of) {
                 found.kept.add(bytes.0);
-            } else if of.version > known {
+            } else if of.version > *known {
                 newer.push((of, bytes.0));
             } else if of.bucket.0 >= buckets {
                 found.foreign.push(name(of));
@@ -146,7 +140,7 @@ pub async fn find_orphans<U: VaultStore>(
         .await?;
     found.buckets.sort_unstable();
     if !newer.is_empty() {
-        let judge = Judge::new(store, master, &found.vault, (&checkpoint, &records), epoch)?;
+        let judge = Judge::new(store, master, &at_rest, epoch)?;
         found.sort_newer(&judge, newer).await?;
     }
     for blob in store.list("").await? {
@@ -191,7 +185,7 @@ impl Orphans {
 
     fn sort_blob(&mut self, name: String, bytes: u64, shipped: &Shipped) {
         let newest = (shipped.epoch, shipped.number);
-        let claim = ownership::number(&name).filter(|epoch| ownership::name(*epoch) == name);
+        let claim = claims::number(&name).filter(|epoch| claims::name(*epoch) == name);
         match (blob_order(&name), claim) {
             _ if name == HEADER => self.in_use.add(bytes),
             (Some(order), _) if order == newest && shipped.number > 0 => self.in_use.add(bytes),
@@ -247,14 +241,14 @@ impl Orphans {
         Ok(removed)
     }
 
-    /// Whether the object that bears a checkpoint's name was sealed with this vault's key.
+    /// Tells whether the object that bears a checkpoint's name was sealed with this vault's key.
     async fn is_ours<U: VaultStore>(
         &self,
         name: &str,
         store: &U,
         master: &MasterKey,
     ) -> Result<bool, VaultError> {
-        match store.get(name, Beside::most(&self.vault.parameters)).await {
+        match store.get(name, ShippedCheckpoint::most_sealed_bytes(&self.vault.parameters)).await {
             Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),
             Ok(Some(sealed)) => {
                 let context = [self.vault.vault.0.as_slice(), name.as_bytes()].concat();
@@ -268,7 +262,7 @@ impl Orphans {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::checkpoint::blob_name;
+    use crate::trusted::checkpoint::blob_name;
 
     #[test]
     fn only_a_name_as_the_vault_gives_it_is_a_checkpoints() {

@@ -20,16 +20,18 @@
 //! must write such a block again before reading it, and must not have two writes of one block under way at a time, for
 //! the vaults may carry them out in different orders.
 
-use crate::checkpoint::Receipt;
-use crate::disk::TrustedDisk;
 use crate::engine::Answers;
+use crate::engine::record::Call;
 use crate::error::VaultError;
-use crate::fair_queue::Flow;
-use crate::header::VaultHeader;
-use crate::record::Call;
-use crate::recovery::read_header;
-use crate::rows::Rows;
-use crate::vault::{RowChange, Vault};
+use crate::open::header::read_header;
+use crate::session::queue::Flow;
+use crate::trusted::checkpoint::Receipt;
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::VaultHeader;
+use crate::trusted::row::{Row, RowChange};
+use crate::trusted::rows::Rows;
+use crate::vault::Vault;
+use bytes::Bytes;
 use lethe_core::words::BlockId;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::VaultId;
@@ -42,8 +44,6 @@ use tokio::sync::RwLock;
 const PROGRESS: &[u8] = b"\xffsuccession";
 /// Batches of the copier for each time that it notes how far it is: a crash has it copy so many again at most.
 const NOTED_EVERY: u64 = 16;
-
-type Row = (Vec<u8>, Vec<u8>);
 
 /// The progress of a successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub struct Copied {
 }
 
 impl Copied {
-    /// Whether nothing is left to copy.
+    /// Tells whether nothing is left to copy.
     pub fn is_all(&self) -> bool {
         self.blocks == self.of
     }
@@ -100,7 +100,7 @@ impl Succession {
         if old.block_bytes() != new.block_bytes() {
             let (old, new) = (old.block_bytes(), new.block_bytes());
             let why = format!("the successor has blocks of {new} bytes, and the vault has blocks of {old}");
-            return Err(VaultError::Parameters(why));
+            return Err(VaultError::Parameters(why.into()));
         }
         if new.capacity() < old.capacity() || other.rows_bytes < one.rows_bytes {
             return Err(VaultError::Parameters("the successor is smaller than the vault".into()));
@@ -153,15 +153,15 @@ impl Succession {
         let turn = self.turns.clone().read_owned().await;
         let (old, new) = (self.old.clone(), self.new.clone());
         to_its_end(async move {
-            let beside = calls.iter().map(|call| match call {
+            let mirrored = calls.iter().map(|call| match call {
                 Call::Write(block, payload) => Call::Write(*block, payload.clone()),
                 Call::Read(_) | Call::Dummy => Call::Dummy,
             });
-            let beside = beside.collect();
+            let mirrored = mirrored.collect();
             // Both to their ends, also when one fails: nothing of a failed write happens later on.
-            let (answers, mirrored) = futures::join!(old.access_in(flow, calls), new.access_in(flow, beside));
+            let (answers, done) = futures::join!(old.access_in(flow, calls), new.access_in(flow, mirrored));
             drop(turn);
-            mirrored?;
+            done?;
             answers
         })
         .await
@@ -197,7 +197,7 @@ impl Copier {
         to_its_end(async move {
             let read = old.access(blocks.clone().map(Call::Read).collect()).await?;
             let writes = blocks.zip(read.into_iter().flatten());
-            new.access(writes.map(|(block, payload)| Call::Write(block, payload.into())).collect()).await?;
+            new.access(writes.map(|(block, payload)| Call::Write(block, payload)).collect()).await?;
             drop(turn);
             Ok(())
         })
@@ -221,7 +221,7 @@ impl Copier {
         let next = self.next;
         let Succession { old, new, .. } = &self.succession;
         let note = borsh::to_vec(&(old.header().vault, next)).expect("memory takes every write");
-        new.commit_rows(vec![(PROGRESS.to_vec(), Some(note))]).await?;
+        new.commit_rows(vec![RowChange::put(PROGRESS, note)]).await?;
         self.noted = next;
         Ok(())
     }
@@ -232,7 +232,7 @@ impl Copier {
 /// # Errors
 /// [`VaultError::Parameters`] if it was made for another vault; [`VaultError::Damaged`].
 pub fn stage(old: &VaultHeader, rows: &[Row]) -> Result<Stage, VaultError> {
-    let Some((_, note)) = rows.iter().find(|(key, _)| key == PROGRESS) else {
+    let Some(Row { value: note, .. }) = rows.iter().find(|row| row.key == PROGRESS) else {
         // A successor that was never begun has no rows; nor has one that took over a vault without any, and copying
         // that once more does no harm.
         return Ok(if rows.is_empty() { Stage::Copying(BlockId(0)) } else { Stage::CutOver });
@@ -240,7 +240,7 @@ pub fn stage(old: &VaultHeader, rows: &[Row]) -> Result<Stage, VaultError> {
     let (of, next): (VaultId, u64) = borsh::from_slice(note)
         .map_err(|_| VaultError::Damaged("the successor's note of how far it is cannot be read".into()))?;
     if of != old.vault {
-        return Err(VaultError::Parameters(format!("the successor was made for the vault {of}")));
+        return Err(VaultError::Parameters(format!("the successor was made for the vault {of}").into()));
     }
     let is_all = next >= old.parameters.scheme.capacity();
     Ok(if is_all { Stage::Copied } else { Stage::Copying(BlockId(next)) })
@@ -267,13 +267,13 @@ pub async fn cut_over(old: &VaultHeader, rows: Vec<Row>, new: &Vault) -> Result<
     let there = new.load_rows().await?;
     if let Stage::Copying(next) = stage(old, &there)? {
         let why = format!("the successor has {} of {} blocks", next.0, old.parameters.scheme.capacity());
-        return Err(VaultError::Parameters(why));
+        return Err(VaultError::Parameters(why.into()));
     }
     // Rows that it has and the old vault has not, the note among them, go with the same commit.
-    let mut changes: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
-        there.into_iter().map(|(key, _)| (key, None)).collect();
-    changes.extend(rows.into_iter().map(|(key, value)| (key, Some(value))));
-    new.commit_rows(changes.into_iter().collect::<Vec<RowChange>>()).await?;
+    let mut changes: BTreeMap<Bytes, RowChange> =
+        there.into_iter().map(|row| (row.key.clone(), RowChange::remove(row.key))).collect();
+    changes.extend(rows.into_iter().map(|row| (row.key.clone(), row.into())));
+    new.commit_rows(changes.into_values().collect()).await?;
     new.checkpoint().await
 }
 

@@ -8,7 +8,9 @@
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
 
 use crate::error::VaultError;
-use crate::pieces::pieces;
+use crate::reason::Reason;
+use crate::trusted::pieces::pieces;
+use crate::trusted::row::{Row, RowChange};
 use redb::{
     Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
     WriteTransaction,
@@ -29,16 +31,11 @@ const CACHE_BYTES: usize = 64 << 20;
 #[derive(Clone)]
 pub struct TrustedDisk {
     database: Arc<Database>,
-    /// Whether it was full: after any failure the database refuses everything, and does not say why any more.
+    /// True if it was full: after any failure the database refuses everything, and does not say why any more.
     full: Arc<AtomicBool>,
-    /// Whether long work is done by a thread of its own: a backend of the caller's own may not leave this one.
-    beside: bool,
+    /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
+    has_own_thread: bool,
 }
-
-/// A row by the hash of its key; `None` removes it.
-pub(crate) type RowChange = ([u8; 32], Option<Vec<u8>>);
-/// A key, or its hash, and what belongs to it.
-pub(crate) type Row = (Vec<u8>, Vec<u8>);
 
 impl TrustedDisk {
     /// Opens or makes the database file.
@@ -52,7 +49,7 @@ impl TrustedDisk {
             // The new name itself must survive power loss.
             std::fs::File::open(folder)
                 .and_then(|folder| folder.sync_all())
-                .map_err(|e| VaultError::Disk(e.to_string()))?;
+                .map_err(|e| VaultError::Disk(Reason::of(e)))?;
         }
         Self::with(database, true)
     }
@@ -66,8 +63,8 @@ impl TrustedDisk {
         Self::with(database.map_err(failure)?, false)
     }
 
-    fn with(database: Database, beside: bool) -> Result<Self, VaultError> {
-        let disk = TrustedDisk { database: Arc::new(database), full: Arc::default(), beside };
+    fn with(database: Database, has_own_thread: bool) -> Result<Self, VaultError> {
+        let disk = TrustedDisk { database: Arc::new(database), full: Arc::default(), has_own_thread };
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
             transaction.open_table(META)?;
@@ -84,12 +81,12 @@ impl TrustedDisk {
         &self,
         work: impl FnOnce(&TrustedDisk) -> Result<T, VaultError> + Send + 'static,
     ) -> Result<T, VaultError> {
-        if !self.beside {
+        if !self.has_own_thread {
             return work(self);
         }
         let disk = self.clone();
         let working = tokio::task::spawn_blocking(move || work(&disk)).await;
-        working.unwrap_or_else(|error| Err(VaultError::Disk(error.to_string())))
+        working.unwrap_or_else(|error| Err(VaultError::Disk(Reason::of(error))))
     }
 
     /// Looks something up.
@@ -193,14 +190,14 @@ impl TrustedDisk {
         })
     }
 
-    /// Changes rows; all of them or none, durable when this returns.
+    /// Changes rows, sealed and by the hash of their keys; all of them or none, durable when this returns.
     pub(crate) fn change_rows(&self, changes: &[RowChange]) -> Result<(), VaultError> {
         self.change(|transaction| {
             let mut rows = transaction.open_table(ROWS)?;
-            for (key, value) in changes {
+            for RowChange { key, value } in changes {
                 match value {
-                    Some(value) => rows.insert(key.as_slice(), value.as_slice())?,
-                    None => rows.remove(key.as_slice())?,
+                    Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
+                    None => rows.remove(key.as_ref())?,
                 };
             }
             Ok(())
@@ -213,7 +210,7 @@ impl TrustedDisk {
             let mut rows = Vec::new();
             for entry in transaction.open_table(ROWS)?.iter()? {
                 let (key, value) = entry?;
-                rows.push((key.value().to_vec(), value.value().to_vec()));
+                rows.push(Row::new(key.value().to_vec(), value.value().to_vec()));
             }
             Ok(rows)
         })
@@ -226,7 +223,7 @@ fn failure(error: impl Into<redb::Error>) -> VaultError {
         redb::Error::Io(io) if matches!(io.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
             VaultError::DiskFull
         }
-        redb::Error::Corrupted(what) => VaultError::Damaged(what),
-        other => VaultError::Disk(other.to_string()),
+        redb::Error::Corrupted(what) => VaultError::Damaged(what.into()),
+        other => VaultError::Disk(Reason::of(other)),
     }
 }

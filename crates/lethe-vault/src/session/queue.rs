@@ -5,7 +5,7 @@
 //! watcher sees only that batches are full while enough calls wait; whose calls fill them is logical.
 
 use crate::engine::Answers;
-use crate::record::Call;
+use crate::engine::record::Call;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -52,7 +52,7 @@ impl<R> FairQueue<R> {
         }
     }
 
-    /// Whether no call waits for a batch.
+    /// Tells whether no call waits for a batch.
     pub(crate) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }

@@ -1,7 +1,7 @@
 //! The expected costs of full batches in requests and bytes: the costs of an idle vault that is paced.
 
-use crate::header::VaultParameters;
-use crate::scheme::SchemeParameters;
+use crate::engine::scheme::SchemeParameters;
+use crate::trusted::header::VaultParameters;
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_seal::blob;

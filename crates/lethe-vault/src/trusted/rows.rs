@@ -3,8 +3,11 @@
 //! Rows live on the trusted disk; reading and changing them shows the store nothing. Every shipped checkpoint holds
 //! them in a reserved space of fixed size. On the disk each row is sealed, under a keyed hash of its key.
 
-use crate::disk::{Row, RowChange, TrustedDisk};
 use crate::error::VaultError;
+use crate::reason::Reason;
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::row::{Row, RowChange};
+use bytes::Bytes;
 use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
 use lethe_seal::derive::{Purpose, Salt, derive};
@@ -22,11 +25,11 @@ pub(crate) struct Rows {
     master: MasterKey,
     vault: VaultId,
     most: u64,
-    sizes: Mutex<Sizes>,
+    sizes: Mutex<RowSizes>,
 }
 
 #[derive(Default)]
-struct Sizes {
+struct RowSizes {
     of: BTreeMap<[u8; 32], u64>,
     total: u64,
 }
@@ -40,9 +43,9 @@ impl Rows {
     ) -> Result<Self, VaultError> {
         let rows = Rows { disk, master, vault, most, sizes: Mutex::default() };
         let of: BTreeMap<_, _> =
-            rows.load()?.iter().map(|(key, value)| (rows.hash(key), size(key, value))).collect();
+            rows.load()?.iter().map(|row| (rows.hash(&row.key), size(&row.key, &row.value))).collect();
         let total = of.values().sum();
-        *rows.sizes.lock().expect("nobody panics with this lock") = Sizes { of, total };
+        *rows.sizes.lock().expect("nobody panics with this lock") = RowSizes { of, total };
         Ok(rows)
     }
 
@@ -54,10 +57,10 @@ impl Rows {
     /// All rows, sorted by key.
     pub(crate) fn load(&self) -> Result<Vec<Row>, VaultError> {
         let damaged = |_| VaultError::Damaged("a row does not open: the trusted folder was changed".into());
-        let open = |(hash, sealed): (Vec<u8>, Vec<u8>)| {
+        let open = |Row { key: hash, value: sealed }: Row| {
             let text =
                 blob::open(&self.master, Purpose::ROWS, &self.name(&hash), &sealed).map_err(damaged)?;
-            borsh::from_slice::<Row>(&text).map_err(|error| VaultError::Damaged(error.to_string()))
+            borsh::from_slice::<Row>(&text).map_err(|error| VaultError::Damaged(Reason::of(error)))
         };
         let mut rows = self.disk.rows()?.into_iter().map(open).collect::<Result<Vec<Row>, _>>()?;
         rows.sort_unstable();
@@ -67,21 +70,21 @@ impl Rows {
     /// Applies all changes or none; durable when this returns. A later change of a key wins over an earlier one.
     pub(crate) fn commit(
         &self,
-        changes: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+        changes: Vec<RowChange>,
         mut salt: impl FnMut() -> Salt,
     ) -> Result<(), VaultError> {
         // The lock makes the size check and the change one step.
         let mut sizes = self.sizes.lock().expect("nobody panics with this lock");
         let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
         let mut sealed: Vec<RowChange> = Vec::with_capacity(changes.len());
-        for (key, value) in changes {
+        for RowChange { key, value } in changes {
             let hash = self.hash(&key);
             changed.insert(hash, value.as_ref().map_or(0, |value| size(&key, value)));
             let row = value.map(|value| {
-                let text = borsh::to_vec(&(key, value)).expect("memory takes every write");
+                let text = borsh::to_vec(&Row { key, value }).expect("memory takes every write");
                 blob::seal(&self.master, Purpose::ROWS, &self.name(&hash), Cipher::default(), salt(), &text)
             });
-            sealed.push((hash, row));
+            sealed.push(RowChange { key: Bytes::copy_from_slice(&hash), value: row.map(Bytes::from) });
         }
         let removed: u64 = changed.keys().filter_map(|hash| sizes.of.get(hash)).sum();
         let needed = sizes.total - removed + changed.values().sum::<u64>();

@@ -1,14 +1,12 @@
 //! Reading and authenticating the whole vault, bucket by bucket, in the order of their numbers, and then what stands
 //! beside the buckets: a public pattern.
 
-use crate::checkpoint::{Shipped, blob_name, blob_order, digest};
+use crate::claims::Claims;
 use crate::error::VaultError;
-use crate::header::VaultParameters;
-use crate::ownership::Claims;
 use crate::store::{HEADER, MAX_HEADER_BYTES};
+use crate::trusted::checkpoint::{Shipped, blob_name, blob_order, digest};
 use lethe_core::store::Untrusted;
 use lethe_core::words::{Bucket, Slot};
-use lethe_seal::blob;
 use lethe_seal::error::SealError;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::sealed::{Resolved, Sealed};
@@ -66,7 +64,7 @@ pub(crate) async fn check<U: Untrusted>(
 }
 
 /// The objects that stand beside the buckets, as the trusted side knows them.
-pub(crate) struct Beside {
+pub(crate) struct NamedObjects {
     pub(crate) master: MasterKey,
     pub(crate) vault: VaultId,
     /// The header as it was stored.
@@ -77,12 +75,7 @@ pub(crate) struct Beside {
     pub(crate) most: usize,
 }
 
-impl Beside {
-    /// The most bytes that a shipped checkpoint of such a vault has, sealed; epochs still in use come on top.
-    pub(crate) fn most(parameters: &VaultParameters) -> usize {
-        blob::sealed_bytes(parameters.shipped_bytes() as usize + (64 << 20))
-    }
-
+impl NamedObjects {
     /// Reads header, claims and the shipped checkpoint; tells what is wrong with them.
     pub(crate) async fn check(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
         let mut complaints = Vec::new();

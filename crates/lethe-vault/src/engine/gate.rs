@@ -3,6 +3,7 @@
 //! Each request becomes a numbered operation that waits here until the driver, having journalled it, delivers the
 //! answer. So the order in which answers arrive is an input that can be written down and repeated.
 
+use bytes::Bytes;
 use lethe_core::store::Store;
 use lethe_core::words::{Bucket, Slot};
 use std::cell::RefCell;
@@ -18,7 +19,7 @@ pub(crate) type OperationId = u64;
 #[derive(Debug)]
 pub(crate) enum Request {
     Read(Vec<Slot>),
-    Write(Vec<Bucket>, Vec<u8>),
+    Write(Vec<Bucket>, Bytes),
 }
 
 #[derive(Default)]
@@ -78,7 +79,7 @@ impl Store for Gate {
     }
 
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
-        let operation = self.submit(Request::Write(buckets.to_vec(), from.to_vec()));
+        let operation = self.submit(Request::Write(buckets.to_vec(), Bytes::copy_from_slice(from)));
         self.answer(operation).await;
         Ok(())
     }

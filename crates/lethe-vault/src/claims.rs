@@ -1,7 +1,7 @@
 //! The rule of one gateway at a time: each opening claims the next epoch in the store by creating its object.
 
-use crate::disk::TrustedDisk;
 use crate::error::VaultError;
+use crate::trusted::disk::TrustedDisk;
 use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
 use lethe_seal::derive::{Purpose, Salt};
@@ -34,7 +34,7 @@ impl<B: Blobs> Claims<'_, B> {
         if known > 0 && !claims.iter().any(|claim| number(&claim.name) == Some(known)) {
             return Err(VaultError::Tampered(format!(
                 "the claim of epoch {known} is missing from the store: it was removed or the store was rolled back"
-            )));
+            ).into()));
         }
         for claim in claims {
             let Some(epoch) = number(&claim.name).filter(|epoch| *epoch > known) else { continue };
@@ -44,7 +44,7 @@ impl<B: Blobs> Claims<'_, B> {
                      was spoilt; delete nothing by hand",
                     claim.name
                 );
-                return Err(VaultError::Tampered(wrong));
+                return Err(VaultError::Tampered(wrong.into()));
             }
             newest = newest.max(epoch);
         }
@@ -64,8 +64,8 @@ impl<B: Blobs> Claims<'_, B> {
         Err(VaultError::Displaced { ours: known, theirs })
     }
 
-    /// Whether the claim of this epoch in the store is the very one that this trusted disk has noted. A number alone
-    /// tells nothing: an attempt that came too late has noted the same one.
+    /// Tells whether the claim of this epoch in the store is the very one that this trusted disk has noted. A number
+    /// alone tells nothing: an attempt that came too late has noted the same one.
     async fn is_noted(&self, disk: &TrustedDisk, epoch: u32) -> Result<bool, VaultError> {
         let Some((noted, claim)) = note(disk)? else { return Ok(false) };
         let held = match self.blobs.get(&name(epoch), MAX_BYTES).await {
@@ -75,7 +75,7 @@ impl<B: Blobs> Claims<'_, B> {
         Ok(noted == epoch && held == Some(claim))
     }
 
-    /// Whether this epoch was claimed with the vault's key. The claim itself is asked for: a list may lag behind.
+    /// Tells whether this epoch was claimed with the vault's key. The claim itself is asked for: a list may lag behind.
     pub(crate) async fn is_claimed(&self, epoch: u32) -> Result<bool, VaultError> {
         Ok(matches!(self.read(&name(epoch)).await?, Found::Claim))
     }

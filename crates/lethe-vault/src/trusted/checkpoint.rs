@@ -1,8 +1,11 @@
 //! Checkpoints: the whole trusted state between two steps, on the trusted disk and, sealed and padded, in the store.
 
+use crate::engine::scheme::{SchemeSnapshot, Seed};
 use crate::error::VaultError;
-use crate::header::{VaultHeader, VaultParameters};
-use crate::scheme::{SchemeSnapshot, Seed};
+use crate::reason::Reason;
+use crate::trusted::header::{VaultHeader, VaultParameters};
+use crate::trusted::row::Row;
+use base16ct::lower::encode_string;
 use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::store::BucketVersion;
 use lethe_core::words::{Bucket, Version};
@@ -26,6 +29,11 @@ pub(crate) struct Garbage {
 }
 
 impl Garbage {
+    /// A version that was replaced after the checkpoint of this number.
+    pub(crate) fn new(replaced: BucketVersion, after: u64) -> Self {
+        Garbage { bucket: replaced.bucket, version: replaced.version, after }
+    }
+
     pub(crate) fn written(self) -> BucketVersion {
         BucketVersion { bucket: self.bucket, version: self.version }
     }
@@ -75,7 +83,7 @@ pub(crate) struct ShippedCheckpoint {
     pub(crate) accesses: u64,
     pub(crate) scheme: SchemeSnapshot,
     pub(crate) versions: TrustedVersions,
-    pub(crate) rows: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(crate) rows: Vec<Row>,
     pub(crate) history: Vec<(u64, [u8; 32])>,
 }
 
@@ -91,6 +99,11 @@ impl ShippedCheckpoint {
         text.resize(padded as usize - 8, 0);
         text.extend_from_slice(&length.to_le_bytes());
         text
+    }
+
+    /// The most bytes that one of such a vault has, sealed; epochs still in use come on top.
+    pub(crate) fn most_sealed_bytes(parameters: &VaultParameters) -> usize {
+        blob::sealed_bytes(parameters.shipped_bytes() as usize + (64 << 20))
     }
 
     /// Decodes the authenticated bytes.
@@ -124,7 +137,7 @@ pub struct Receipt {
 impl fmt::Display for Receipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Receipt { vault, epoch, checkpoint, digest } = self;
-        write!(f, "lethe1-{}-{epoch}-{checkpoint}-{}", hex::encode(vault.0), hex::encode(digest))
+        write!(f, "lethe1-{}-{epoch}-{checkpoint}-{}", encode_string(&vault.0), encode_string(digest))
     }
 }
 
@@ -145,9 +158,12 @@ impl FromStr for Receipt {
             checkpoint: checkpoint.parse().map_err(|_| bad())?,
             digest: [0; 32],
         };
-        hex::decode_to_slice(vault, &mut receipt.vault.0).map_err(|_| bad())?;
-        hex::decode_to_slice(digest, &mut receipt.digest).map_err(|_| bad())?;
-        Ok(receipt)
+        let read = |text: &str, into: &mut [u8]| {
+            let bytes = into.len();
+            base16ct::mixed::decode(text, into).is_ok_and(|read| read.len() == bytes)
+        };
+        let is_read = read(vault, &mut receipt.vault.0) && read(digest, &mut receipt.digest);
+        if is_read { Ok(receipt) } else { Err(bad()) }
     }
 }
 
@@ -182,7 +198,7 @@ pub(crate) fn seal_checkpoint(
     salt: Salt,
     least: u64,
 ) -> Result<Vec<u8>, VaultError> {
-    let mut text = borsh::to_vec(checkpoint).map_err(|error| VaultError::Damaged(error.to_string()))?;
+    let mut text = borsh::to_vec(checkpoint).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
     text.resize(text.len().max(least as usize), 0);
     let cipher = header.parameters.cipher()?;
     Ok(blob::seal(master, Purpose::CHECKPOINT, &state_name(header), cipher, salt, &text))

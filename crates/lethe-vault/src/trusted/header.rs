@@ -1,7 +1,8 @@
 //! The identity of a vault: its public parameters, stored with it on both sides, authenticated with its key.
 
+use crate::engine::scheme::SchemeParameters;
 use crate::error::VaultError;
-use crate::scheme::SchemeParameters;
+use crate::reason::Reason;
 use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::layout::Layout;
 use lethe_seal::blob;
@@ -30,7 +31,7 @@ pub struct VaultParameters {
     pub ship_every: u64,
     /// Bytes reserved for the gateway's rows in every shipped checkpoint.
     pub rows_bytes: u64,
-    /// Whether every batch is filled up with dummy accesses to the largest size, so that its length does not show.
+    /// True if every batch is filled up with dummy accesses to the largest size, so that its length does not show.
     pub pad_batches: bool,
 }
 
@@ -81,8 +82,9 @@ impl VaultParameters {
     /// # Errors
     /// [`VaultError::Parameters`] if the number names none.
     pub fn cipher(&self) -> Result<Cipher, VaultError> {
-        Cipher::from_number(self.cipher)
-            .ok_or_else(|| VaultError::Parameters(format!("there is no cipher number {}", self.cipher)))
+        Cipher::from_number(self.cipher).ok_or_else(|| {
+            VaultError::Parameters(format!("there is no cipher number {}", self.cipher).into())
+        })
     }
 
     /// The layout of untrusted memory, sealed.
@@ -182,7 +184,7 @@ impl VaultHeader {
             return Err(VaultError::WrongKey);
         }
         let text = blob::open(master, Purpose::HEADER, NAME, &outer.sealed)
-            .map_err(|error| VaultError::Tampered(format!("the vault's header: {error}")))?;
+            .map_err(|error| VaultError::Tampered(Reason::of(error).about("the vault's header")))?;
         let (vault, parameters): (VaultId, VaultParameters) =
             borsh::from_slice(&text).map_err(|_| VaultError::Foreign)?;
         if vault != outer.vault {

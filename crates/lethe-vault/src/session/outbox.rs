@@ -1,12 +1,12 @@
 //! The way to the store and back: requests leave at once, or at the pace's instants.
 
 use super::command::Reply;
-use crate::check::Report;
-use crate::checkpoint::Shipped;
-use crate::disk::TrustedDisk;
+use crate::engine::gate::OperationId;
 use crate::error::VaultError;
-use crate::gate::OperationId;
-use crate::pace::{Instants, Local, Pacer};
+use crate::session::check::Report;
+use crate::session::pace::{Instants, Local, Pacer};
+use crate::trusted::checkpoint::Shipped;
+use crate::trusted::disk::TrustedDisk;
 use futures::future::LocalBoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use lethe_seal::error::SealError;
@@ -23,21 +23,21 @@ pub(super) enum Event {
 }
 
 /// A request that ends in an event.
-pub(super) type Request = LocalBoxFuture<'static, Event>;
+pub(super) type Errand = LocalBoxFuture<'static, Event>;
 
 /// See the module.
-pub(super) struct Courier {
+pub(super) struct Outbox {
     pacer: Option<Pacer>,
     /// The requests that leave at a later moment, in the order in which they do.
-    held: VecDeque<(Instant, Request)>,
+    held: VecDeque<(Instant, Errand)>,
     /// The events that happened while the disk was at work.
     arrived: VecDeque<Event>,
-    in_flight: FuturesUnordered<Request>,
+    in_flight: FuturesUnordered<Errand>,
 }
 
-impl Courier {
+impl Outbox {
     pub(super) fn new(pacer: Option<Pacer>) -> Self {
-        Courier { pacer, held: VecDeque::new(), arrived: VecDeque::new(), in_flight: FuturesUnordered::new() }
+        Outbox { pacer, held: VecDeque::new(), arrived: VecDeque::new(), in_flight: FuturesUnordered::new() }
     }
 
     /// The pace, if the vault has one.
@@ -55,7 +55,7 @@ impl Courier {
         self.pacer.as_ref().map(Pacer::instants)
     }
 
-    /// Whether nothing is on its way.
+    /// Tells whether nothing is on its way.
     pub(super) fn is_empty(&self) -> bool {
         self.in_flight.is_empty() && self.held.is_empty() && self.arrived.is_empty()
     }
@@ -83,30 +83,30 @@ impl Courier {
     /// Lets go of the requests that leave now.
     pub(super) fn let_go(&mut self) {
         let now = Instant::now();
-        while let Some((_, request)) = self.held.pop_front_if(|(at, _)| *at <= now) {
-            self.set_out(request);
+        while let Some((_, errand)) = self.held.pop_front_if(|(at, _)| *at <= now) {
+            self.set_out(errand);
         }
     }
 
     /// Sends a request out with its first poll: now and in its order, not when this thread has nothing better to do.
-    fn set_out(&mut self, mut request: Request) {
-        match request.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    fn set_out(&mut self, mut errand: Errand) {
+        match errand.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(event) => self.arrived.push_back(event),
-            Poll::Pending => self.in_flight.push(request),
+            Poll::Pending => self.in_flight.push(errand),
         }
     }
 
     /// Sends a request that follows from work which began at `began`: at once, or at the pace's next instant.
-    pub(super) fn send(&mut self, local: Local, began: Instant, request: Request) {
+    pub(super) fn send(&mut self, local: Local, began: Instant, errand: Errand) {
         match &mut self.pacer {
-            Some(pacer) => self.held.push_back((pacer.leaves(local, began, Instant::now()), request)),
-            None => self.set_out(request),
+            Some(pacer) => self.held.push_back((pacer.leaves(local, began, Instant::now()), errand)),
+            None => self.set_out(errand),
         }
     }
 
     /// Takes a request that does not touch the store as a step does, and so needs no instant of the pace.
-    pub(super) fn take_along(&mut self, request: Request) {
-        self.in_flight.push(request);
+    pub(super) fn take_along(&mut self, errand: Errand) {
+        self.in_flight.push(errand);
     }
 
     /// Lets the instant of a request pass that no caller has to send.

@@ -1,29 +1,29 @@
 //! The scheme, its futures and the sealing layer, stepped by one input at a time. Live service and recovery run the
 //! same steps; they differ only in where the inputs come from.
 
+pub(crate) mod gate;
+pub(crate) mod record;
+pub(crate) mod scheme;
+pub(crate) mod work;
+
 use crate::error::VaultError;
-use crate::gate::{Gate, OperationId, Request};
-use crate::record::{Announcement, Call, Effect, Input, Record};
-use crate::scheme::Scheme;
 use bytes::Bytes;
+use gate::{Gate, OperationId, Request};
 use lethe_core::oram::Access;
 use lethe_core::store::{BucketVersion, Untrusted};
 use lethe_core::words::Bucket;
-use lethe_seal::sealed::{Assigned, Resolved, Sealed};
+use lethe_seal::sealed::{Assigned, Sealed};
+use record::{Announcement, Call, Effect, Input, Record};
+use scheme::Scheme;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use work::Work;
 
 /// The answers of a batch: a block for each read.
 pub(crate) type Answers = Vec<Option<Bytes>>;
 type Running<T> = Pin<Box<dyn Future<Output = Result<T, VaultError>>>>;
-
-/// The work of the store for an operation.
-pub(crate) enum Work {
-    Read(Vec<Resolved>),
-    Write(Vec<BucketVersion>, Vec<u8>),
-}
 
 /// See the module.
 pub(crate) struct Engine<U> {
@@ -39,7 +39,7 @@ pub(crate) struct Engine<U> {
     superseded: Vec<BucketVersion>,
     /// Operations that the store has not finished, with what is needed to do them again.
     unfinished: BTreeMap<OperationId, Unfinished>,
-    /// Whether the plaintext of unfinished writes is kept, so that they can be done again: only a replay needs it.
+    /// True if the plaintext of unfinished writes is kept, so that they can be done again: only a replay needs it.
     replaying: bool,
     accesses: u64,
     emergencies: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Engine<U> {
 
 enum Unfinished {
     Read,
-    Write(Vec<Bucket>, Vec<u8>),
+    Write(Vec<Bucket>, Bytes),
 }
 
 /// The effects of a step.
@@ -76,7 +76,7 @@ impl<U: Untrusted> Engine<U> {
         }
     }
 
-    /// Whether a batch is in flight.
+    /// Tells whether a batch is in flight.
     pub(crate) fn is_accessing(&self) -> bool {
         self.access.is_some()
     }
@@ -86,7 +86,7 @@ impl<U: Untrusted> Engine<U> {
         self.idles.len()
     }
 
-    /// Whether a step of off-line work is in flight.
+    /// Tells whether a step of off-line work is in flight.
     pub(crate) fn is_idling(&self) -> bool {
         !self.idles.is_empty()
     }
@@ -158,12 +158,17 @@ impl<U: Untrusted> Engine<U> {
         Ok(Step { record: Record { input, announced }, work })
     }
 
+    /// Numbers operations from 0 again: at a checkpoint, when nothing is in flight.
+    pub(crate) fn renumber(&self) {
+        self.gate.restart();
+    }
+
     /// Ends a replay: the plaintext of unfinished writes is forgotten, they are in the hands of the store now.
     pub(crate) fn go_live(&mut self) {
         self.replaying = false;
         for unfinished in self.unfinished.values_mut() {
             if let Unfinished::Write(_, plaintext) = unfinished {
-                *plaintext = Vec::new();
+                *plaintext = Bytes::new();
             }
         }
     }
@@ -179,7 +184,7 @@ impl<U: Untrusted> Engine<U> {
             Request::Write(buckets, plaintext) => {
                 let assigned = self.sealed.assign(&buckets)?;
                 let versions = note(&assigned, &mut self.superseded);
-                let kept = if self.replaying { plaintext.clone() } else { Vec::new() };
+                let kept = if self.replaying { plaintext.clone() } else { Bytes::new() };
                 self.unfinished.insert(operation, Unfinished::Write(buckets, kept));
                 Ok((announce_write(operation, &versions).effect, Work::Write(versions, plaintext)))
             }

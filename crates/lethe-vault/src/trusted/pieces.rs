@@ -6,7 +6,7 @@
 /// The smallest page.
 const PAGE: usize = 4096;
 /// The bytes left free in each page for the key and what the database notes there.
-const BESIDE: usize = 64;
+const OVERHEAD: usize = 64;
 /// The largest piece, so that the database need not find one long run of pages.
 const LARGEST: usize = 1 << 20;
 
@@ -21,11 +21,11 @@ pub(crate) fn pieces(mut value: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Bytes of the next piece of what is left.
 fn next(left: usize) -> usize {
-    if left < PAGE - BESIDE {
+    if left < PAGE - OVERHEAD {
         return left;
     }
-    let page = 1 << (left + BESIDE).min(LARGEST).ilog2();
-    page - BESIDE
+    let page = 1 << (left + OVERHEAD).min(LARGEST).ilog2();
+    page - OVERHEAD
 }
 
 #[cfg(test)]
@@ -38,9 +38,9 @@ mod tests {
         fn pieces_put_together_are_the_value_and_waste_less_than_a_page_beside_each(len in 0usize..3_000_000) {
             let value: Vec<u8> = (0..len).map(|at| at as u8).collect();
             prop_assert_eq!(pieces(&value).flatten().copied().collect::<Vec<_>>(), value);
-            let pages: usize = pieces(&vec![0; len]).map(|piece| (piece.len() + BESIDE).next_power_of_two().max(PAGE)).sum();
+            let pages: usize = pieces(&vec![0; len]).map(|piece| (piece.len() + OVERHEAD).next_power_of_two().max(PAGE)).sum();
             let count = pieces(&vec![0; len]).count();
-            prop_assert!(pages <= len + BESIDE * count + PAGE, "{} bytes take {}", len, pages);
+            prop_assert!(pages <= len + OVERHEAD * count + PAGE, "{} bytes take {}", len, pages);
             prop_assert!(count <= len / LARGEST + 12, "{} pieces", count);
         }
     }

@@ -32,7 +32,7 @@ impl Pace {
         if (least..=most).contains(&turn) {
             return Ok(Pace(turn));
         }
-        Err(VaultError::Parameters(format!("a pace of {turn:?}: choose from {least:?} to {most:?}")))
+        Err(VaultError::Parameters(format!("a pace of {turn:?}: choose from {least:?} to {most:?}").into()))
     }
 
     /// The length of a turn.
@@ -112,12 +112,12 @@ impl Pacer {
         self.instants
     }
 
-    /// Whether nothing may begin yet.
+    /// Tells whether nothing may begin yet.
     pub(crate) fn is_hushed(&self, now: Instant) -> bool {
         now < self.hush
     }
 
-    /// Whether a turn is to begin as soon as it can.
+    /// Tells whether a turn is to begin as soon as it can.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         now >= self.due
     }

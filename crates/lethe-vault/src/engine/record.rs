@@ -3,8 +3,9 @@
 //! A scheme is deterministic in these inputs, so the journal needs to say nothing of its state: recovery runs the
 //! scheme again from the last checkpoint, and gets the very requests that were announced.
 
-use crate::gate::OperationId;
+use crate::engine::gate::OperationId;
 use borsh::{BorshDeserialize, BorshSerialize};
+use bytes::Bytes;
 use lethe_core::words::{BlockId, Bucket, Slot, Version};
 use lethe_seal::epoch::Epoch;
 
@@ -14,7 +15,7 @@ pub enum Call {
     /// Reads a block.
     Read(BlockId),
     /// Replaces a block.
-    Write(BlockId, Vec<u8>),
+    Write(BlockId, Bytes),
     /// Fills a batch up.
     Dummy,
 }

@@ -1,0 +1,133 @@
+//! The trusted state as the last opening left it: the checkpoint and the journal after it, authenticated.
+
+use super::header::{agree_on_header, read_header};
+use super::restoring;
+use crate::engine::record::{Effect, Input, Record};
+use crate::error::VaultError;
+use crate::reason::Reason;
+use crate::store::VaultStore;
+use crate::trusted::checkpoint::{Checkpoint, state_name};
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::VaultHeader;
+use lethe_core::words::Version;
+use lethe_seal::blob;
+use lethe_seal::derive::{Purpose, Salt};
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::record::RecordOpener;
+
+/// See the module.
+pub(crate) struct AtRest {
+    pub(crate) header: VaultHeader,
+    pub(crate) checkpoint: Checkpoint,
+    /// The records of the journal, in order.
+    pub(crate) records: Vec<Record>,
+    /// The number of the next record.
+    pub(crate) sequence: u64,
+    /// The newest version that the trusted disk knows of.
+    pub(crate) known: Version,
+}
+
+impl AtRest {
+    /// Reads the state of a vault that is not being restored, and whose store holds the same header.
+    ///
+    /// # Errors
+    /// [`VaultError::RestoreUnfinished`], and those of [`read_during_restore`](Self::read_during_restore).
+    pub(crate) async fn read<U: VaultStore>(
+        disk: &TrustedDisk,
+        store: &U,
+        master: &MasterKey,
+    ) -> Result<Self, VaultError> {
+        let header = read_header(disk, master)?;
+        if restoring::is_unfinished(disk)? {
+            return Err(VaultError::RestoreUnfinished);
+        }
+        Self::of(header, disk, store, master).await
+    }
+
+    /// Reads the state that a restore has just laid down.
+    ///
+    /// # Errors
+    /// [`VaultError::NoVault`], [`VaultError::Damaged`], and those of the header.
+    pub(crate) async fn read_during_restore<U: VaultStore>(
+        disk: &TrustedDisk,
+        store: &U,
+        master: &MasterKey,
+    ) -> Result<Self, VaultError> {
+        Self::of(read_header(disk, master)?, disk, store, master).await
+    }
+
+    async fn of<U: VaultStore>(
+        header: VaultHeader,
+        disk: &TrustedDisk,
+        store: &U,
+        master: &MasterKey,
+    ) -> Result<Self, VaultError> {
+        agree_on_header(disk, store, master, &header).await?;
+        let checkpoint = read_checkpoint(disk, &header, master)?;
+        let (records, sequence) = read_journal(disk, &header, master, checkpoint.sequence)?;
+        let known = newest_known(&checkpoint, &records);
+        Ok(AtRest { header, checkpoint, records, sequence, known })
+    }
+}
+
+/// Decodes a checkpoint of the trusted disk.
+fn read_checkpoint(
+    disk: &TrustedDisk,
+    header: &VaultHeader,
+    master: &MasterKey,
+) -> Result<Checkpoint, VaultError> {
+    let damaged = |why: Reason| VaultError::Damaged(why.about("its checkpoint does not open"));
+    let text = blob::open(master, Purpose::CHECKPOINT, &state_name(header), &disk.state()?)
+        .map_err(|error| damaged(Reason::of(error)))?;
+    Checkpoint::decode(&text).map_err(|error| damaged(Reason::of(error)))
+}
+
+/// The journal, opened and decoded, with the number of the next record.
+fn read_journal(
+    disk: &TrustedDisk,
+    header: &VaultHeader,
+    master: &MasterKey,
+    first: u64,
+) -> Result<(Vec<Record>, u64), VaultError> {
+    let cipher = header.parameters.cipher()?;
+    let mut opener: Option<(Salt, RecordOpener)> = None;
+    let mut records = Vec::new();
+    let mut next = first;
+    for (sequence, entry) in disk.journal()? {
+        let damaged =
+            || VaultError::Damaged(format!("record {sequence} of its journal does not open").into());
+        if sequence != next {
+            return Err(VaultError::Damaged(format!("record {next} of its journal is missing").into()));
+        }
+        next += 1;
+        let (salt, sealed) = entry.split_first_chunk().ok_or_else(damaged)?;
+        let salt = Salt(*salt);
+        if opener.as_ref().is_none_or(|(of, _)| *of != salt) {
+            opener =
+                Some((salt, RecordOpener::new(master, Purpose::JOURNAL, cipher, &salt, &header.vault.0)));
+        }
+        let mut text = Vec::new();
+        if let Some((_, opener)) = &opener {
+            opener.open(sequence, sealed, &mut text).map_err(|_| damaged())?;
+        }
+        records.push(Record::decode(&text).ok_or_else(damaged)?);
+    }
+    Ok((records, next))
+}
+
+/// The newest version that the trusted disk knows of.
+fn newest_known(checkpoint: &Checkpoint, records: &[Record]) -> Version {
+    let start =
+        Version { epoch: checkpoint.versions.epochs().newest(), counter: checkpoint.versions.counter() };
+    records.iter().fold(start, |newest, record| {
+        let begun = match &record.input {
+            Input::Epoch(epoch) => Version { epoch: epoch.number, counter: 0 },
+            _ => newest,
+        };
+        let written = record.announced.iter().filter_map(|announced| match &announced.effect {
+            Effect::Write(versions) => versions.iter().map(|(_, version)| *version).max(),
+            Effect::Read(_) => None,
+        });
+        written.fold(newest.max(begun), Ord::max)
+    })
+}

@@ -1,0 +1,63 @@
+//! The header on either side, and the rule that both sides hold the same.
+
+use crate::error::VaultError;
+use crate::store::{HEADER, MAX_HEADER_BYTES, SHIPPED, VaultStore};
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::VaultHeader;
+use lethe_seal::master_key::MasterKey;
+use lethe_store::Blobs;
+
+/// The header on a trusted disk.
+///
+/// # Errors
+/// [`VaultError::NoVault`], and those of [`VaultHeader::decode`].
+pub fn read_header(disk: &TrustedDisk, master: &MasterKey) -> Result<VaultHeader, VaultError> {
+    VaultHeader::decode(&disk.meta(HEADER)?.ok_or(VaultError::NoVault)?, master)
+}
+
+/// The header on a trusted disk, as stored: it tells how a passphrase becomes the key.
+///
+/// # Errors
+/// [`VaultError::NoVault`].
+pub fn raw_header(disk: &TrustedDisk) -> Result<Vec<u8>, VaultError> {
+    disk.meta(HEADER)?.ok_or(VaultError::NoVault)
+}
+
+/// The header in a store, as stored.
+///
+/// # Errors
+/// [`VaultError::StoreEmpty`], and the store's own.
+pub async fn raw_header_of_store(store: &impl Blobs) -> Result<Vec<u8>, VaultError> {
+    store.get(HEADER, MAX_HEADER_BYTES).await?.ok_or(VaultError::StoreEmpty)
+}
+
+/// Checks that the store holds the header of the trusted disk; puts it there if a crash came between the two halves of
+/// making the vault.
+///
+/// # Errors
+/// [`VaultError::OtherVault`], [`VaultError::HeaderVanished`], [`VaultError::Tampered`], and those of disk and store.
+pub(crate) async fn agree_on_header<U: VaultStore>(
+    disk: &TrustedDisk,
+    store: &U,
+    master: &MasterKey,
+    header: &VaultHeader,
+) -> Result<(), VaultError> {
+    match store.get(HEADER, MAX_HEADER_BYTES).await? {
+        Some(theirs) if Some(&theirs) == disk.meta(HEADER)?.as_ref() => Ok(()),
+        Some(theirs) if VaultHeader::vault(&theirs) == Some(header.vault) => {
+            Err(VaultError::Tampered("the vault's header in the store is not the one that was made".into()))
+        }
+        Some(theirs) => match VaultHeader::decode(&theirs, master) {
+            // Our own header opened with this key, so the store's is of another key.
+            Ok(_) | Err(VaultError::WrongKey) => Err(VaultError::OtherVault),
+            Err(other) => Err(other),
+        },
+        // A crash came between the two halves of making the vault.
+        None if disk.meta(SHIPPED)?.is_none() => {
+            let encoded = disk.meta(HEADER)?.ok_or(VaultError::NoVault)?;
+            store.put_if_absent(HEADER, &encoded).await?;
+            Ok(())
+        }
+        None => Err(VaultError::HeaderVanished),
+    }
+}

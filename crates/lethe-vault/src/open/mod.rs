@@ -1,0 +1,26 @@
+//! Making a vault, opening it, and bringing a lost one back.
+//!
+//! | file | step |
+//! |---|---|
+//! | `create` | an empty state, and the header on both sides |
+//! | `header` | the two sides belong together |
+//! | `at_rest` | what the last opening left on the trusted disk |
+//! | `fence`, `newer` | nothing in the store is newer; the next epoch is claimed |
+//! | `replay` | the journal, input after input |
+//! | `inventory` | what the store holds and must hold |
+//! | `recovery` | the steps of an opening, up to a complete start |
+//! | `restore`, `restoring` | a lost machine, from the store and the key |
+//! | `service` | an opened vault on a thread of its own |
+
+pub(crate) mod at_rest;
+pub(crate) mod create;
+mod fence;
+pub(crate) mod header;
+mod inventory;
+pub(crate) mod newer;
+mod recovery;
+mod replay;
+pub(crate) mod restore;
+mod restoring;
+mod service;
+pub(crate) mod setup;

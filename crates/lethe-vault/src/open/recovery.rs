@@ -1,0 +1,84 @@
+//! Recovery: the steps of an opening, one after the other, up to a complete [`Start`] of a session.
+//!
+//! Recovery steps the engine through the inputs of the journal. Reads that were announced go out again, the same slots
+//! of the same versions in the same order, which are all still there; writes whose completion was journalled are not
+//! repeated; writes that were not finished are carried out under new versions and the new epoch's key, so nothing is
+//! ever sealed again under an old one. The watcher sees only what it saw before.
+
+use super::at_rest::AtRest;
+use super::fence::fence;
+use super::inventory::sort_out;
+use super::replay::replay;
+use super::setup::Setup;
+use crate::claims::Claims;
+use crate::engine::Engine;
+use crate::engine::gate::Gate;
+use crate::error::VaultError;
+use crate::session::pace::Pacer;
+use crate::session::{Identity, Session, Shipping, Start};
+use crate::store::VaultStore;
+use crate::trusted::checkpoint::{Checkpoint, Garbage};
+use crate::trusted::rows::Rows;
+use lethe_seal::sealed::Sealed;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Opens a vault: afterwards it stands where it stood when the last acknowledged write was acknowledged.
+pub(crate) async fn open<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
+    let began = Instant::now();
+    let at_rest = AtRest::read(&setup.disk, &setup.store, &setup.master).await?;
+    Session::begin(recover(setup, at_rest, Shipping::Idle, began).await?)
+}
+
+/// Opens a vault that is being restored: nothing is shipped and nothing is deleted until a caller wants a checkpoint.
+pub(crate) async fn open_during_restore<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
+    let began = Instant::now();
+    let at_rest = AtRest::read_during_restore(&setup.disk, &setup.store, &setup.master).await?;
+    Session::begin(recover(setup, at_rest, Shipping::HeldBack, began).await?)
+}
+
+/// Brings the state of the last opening to where its journal ends.
+async fn recover<U: VaultStore>(
+    setup: Setup<U>,
+    at_rest: AtRest,
+    shipping: Shipping,
+    began: Instant,
+) -> Result<Start<U>, VaultError> {
+    let Setup { disk, store, master, mut entropy, workers, pace } = setup;
+    let (epoch, inventory) = fence(&disk, &store, &master, &at_rest, &mut entropy).await?;
+    let AtRest { header, checkpoint, records, sequence, .. } = at_rest;
+    let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
+    let gate = Rc::new(Gate::default());
+    let Checkpoint { number, accesses, seed, scheme, versions, mut garbage, .. } = checkpoint;
+    let scheme = scheme.restore(gate.clone(), seed);
+    let scheme = scheme.ok_or_else(|| VaultError::Damaged("its checkpoint contradicts itself".into()))?;
+    let sealed = Rc::new(Sealed::new(store, &master, header.parameters.cipher()?, versions, workers)?);
+    let mut engine = Engine::new(sealed.clone(), scheme, gate, accesses);
+    let replayed = records.len();
+    let finished = match replay(&mut engine, records).await {
+        Ok(reads) => reads,
+        Err(error) => {
+            let claims = Claims { blobs: sealed.untrusted(), master: &master, vault: header.vault };
+            return Err(claims.unless_displaced(epoch.number, error).await);
+        }
+    };
+    garbage.extend(engine.take_superseded().into_iter().map(|at| Garbage::new(at, number)));
+    let orphans = sort_out(&engine, &garbage, inventory)?;
+    Ok(Start {
+        identity: Identity { header, master, epoch: epoch.number },
+        disk,
+        rows: Arc::new(rows),
+        entropy,
+        engine,
+        epoch,
+        number,
+        sequence,
+        replayed,
+        garbage,
+        orphans,
+        finished,
+        shipping,
+        pacer: pace.map(|pace| Pacer::new(pace, began, Instant::now())),
+    })
+}

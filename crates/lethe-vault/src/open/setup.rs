@@ -1,0 +1,25 @@
+//! The parts of which a vault is made or opened.
+
+use crate::entropy::Entropy;
+use crate::session::pace::Pace;
+use crate::trusted::disk::TrustedDisk;
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::parallel::Workers;
+
+/// The parts that are needed to make or open a vault.
+pub struct Setup<U> {
+    /// The trusted disk.
+    pub disk: TrustedDisk,
+    /// The store, with the layout of the vault's header ([`VaultParameters::layout`]).
+    ///
+    /// [`VaultParameters::layout`]: crate::trusted::header::VaultParameters::layout
+    pub store: U,
+    /// The master key.
+    pub master: MasterKey,
+    /// The source of salts and seeds.
+    pub entropy: Entropy,
+    /// The cores to seal on.
+    pub workers: Workers,
+    /// The rate at which batches are sent while the vault is open; `None` sends one whenever a caller asks.
+    pub pace: Option<Pace>,
+}

@@ -1,0 +1,47 @@
+//! A row of a table, and a change of one.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use bytes::Bytes;
+
+/// A row: a key, and what belongs to it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub struct Row {
+    /// The key.
+    pub key: Bytes,
+    /// The value.
+    pub value: Bytes,
+}
+
+/// A change of a row: its key, and its new value or nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowChange {
+    /// The key.
+    pub key: Bytes,
+    /// The new value; `None` removes the row.
+    pub value: Option<Bytes>,
+}
+
+impl Row {
+    /// Makes a row.
+    pub fn new(key: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
+        Row { key: key.into(), value: value.into() }
+    }
+}
+
+impl RowChange {
+    /// Puts a row in the place of the one with this key, if there is one.
+    pub fn put(key: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
+        RowChange { key: key.into(), value: Some(value.into()) }
+    }
+
+    /// Removes the row with this key, if there is one.
+    pub fn remove(key: impl Into<Bytes>) -> Self {
+        RowChange { key: key.into(), value: None }
+    }
+}
+
+impl From<Row> for RowChange {
+    fn from(row: Row) -> Self {
+        RowChange { key: row.key, value: Some(row.value) }
+    }
+}
