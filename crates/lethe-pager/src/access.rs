@@ -1,8 +1,8 @@
-//! What a program may do with memory.
+//! The rights of a program over memory.
 
 use std::ffi::c_int;
 
-/// What a program may do with memory. Whatever may be written or executed may be read too, as on most processors.
+/// The rights of a program over memory. Memory that may be written or executed may be read too, as on most processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access(c_int);
 
@@ -26,12 +26,12 @@ impl Access {
         self.0
     }
 
-    /// Whether it may be written.
+    /// Tells whether the memory may be written.
     pub fn writes(self) -> bool {
         self.0 & libc::PROT_WRITE != 0
     }
 
-    /// Whether it may be executed.
+    /// Tells whether the memory may be executed.
     pub fn executes(self) -> bool {
         self.0 & libc::PROT_EXEC != 0
     }

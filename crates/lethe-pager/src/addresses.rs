@@ -6,7 +6,7 @@
 
 use crate::access::Access;
 use crate::extents::Part;
-use crate::options::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 use crate::region::Region;
 use crate::trap::Trap;
 use rustix::io::Errno;
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 pub use crate::linux::mappings::{MappingError, Wanted};
 
-/// What a region knows of a span of addresses.
+/// The knowledge of a region of a span of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// Pages of the region stand there.
@@ -28,7 +28,7 @@ pub enum Known {
 }
 
 impl Known {
-    /// Whether it is the region's, and may have been written.
+    /// Tells whether it is the region's, and may have been written.
     pub fn is_paged(self) -> bool {
         matches!(self, Known::Paged | Known::Open)
     }
@@ -39,24 +39,24 @@ impl Known {
 pub struct KnownPart {
     /// Its addresses.
     pub at: Range<usize>,
-    /// Whose it is.
+    /// The owner of what is there.
     pub known: Known,
-    /// What may be done there; nothing, if it is not the region's.
+    /// The rights there; none, if it is not the region's.
     pub access: Access,
 }
 
-/// A region begins with all its pages at its own addresses, in a row. Whoever hands out its memory as a kernel does
-/// [releases](Self::release_own) these first.
+/// A region begins with all its pages at its own addresses, in a row. A caller that hands out its memory as a kernel
+/// does [releases](Self::release_own) these first.
 ///
-/// The functions that are `unsafe` want that the caller knows what is at the addresses it names, as for `mmap`, `munmap`
-/// and `mprotect` themselves, and that nobody has a slice of the region.
+/// The functions that are `unsafe` want that the caller knows what is at the addresses it names, as for `mmap`,
+/// `munmap` and `mprotect` themselves, and that nobody has a slice of the region.
 impl Region {
     /// Maps private anonymous memory, as `mmap`. It is paged if it may be written and not executed: at once, or
-    /// [as it is touched](Known::Open) with `MAP_NORESERVE`. What may be neither is [reserved](Known::Reserved). Only under
-    /// the handler thread.
+    /// [as it is touched](Known::Open) with `MAP_NORESERVE`. Memory that may be neither is [reserved](Known::Reserved).
+    /// Only under the handler thread.
     ///
-    /// If no page is free when memory is touched that has none yet, the process ends. With `MAP_STACK` that memory is left to
-    /// the kernel, in the clear, and a line on standard error says so, once.
+    /// If no page is free when memory is touched that has none yet, the process ends. With `MAP_STACK` that memory is
+    /// left to the kernel, in the clear, and a line on standard error says so, once.
     ///
     /// # Errors
     /// [`MappingError`]; nothing has changed then.
@@ -92,8 +92,8 @@ impl Region {
         self.paging().with(move |inner| inner.protect(span, access))
     }
 
-    /// Lets the kernel put something else in the place of whatever is there. What was the region's is not any more, if
-    /// `act` answers.
+    /// Lets the kernel put something else in the place of whatever is there. The region's pages there are
+    /// its own no more, if `act` answers.
     ///
     /// # Safety
     /// `act` touches no memory of the region nor what it was called with, borrows nothing, and replaces this span or
@@ -110,8 +110,9 @@ impl Region {
         self.paging().with(move |inner| inner.discard_at(span));
     }
 
-    /// Leaves the pages of a span to the kernel, in the clear and as they are, until they are unmapped or given back: for memory
-    /// that the kernel writes to without waiting for a page. What may not be read and written stays as it is.
+    /// Leaves the pages of a span to the kernel, in the clear and as they are, until they are unmapped or given back:
+    /// for memory that the kernel writes to without waiting for a page. Memory that may not be read and written stays
+    /// as it is.
     pub fn expose(&self, span: Range<usize>) {
         self.paging().expose(span);
     }
@@ -183,7 +184,7 @@ impl Region {
         self.paging().with(move |inner| inner.release_own(span))
     }
 
-    /// Whether whole pages lie within the region's own addresses.
+    /// Tells whether a span is whole pages of the region's own addresses.
     fn is_own(&self, span: &Range<usize>) -> bool {
         let own = self.as_ptr() as usize..self.as_ptr() as usize + self.bytes();
         let whole = span.start.is_multiple_of(PAGE_BYTES) && span.end.is_multiple_of(PAGE_BYTES);

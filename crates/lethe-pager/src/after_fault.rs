@@ -1,4 +1,4 @@
-//! Who is told of every fault that was served.
+//! The listener that is told of every fault that was served.
 
 use crate::fault::counters::Counters;
 use core::fmt;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// begun. It must not touch the region, nor (in a signal handler) allocate or lock.
 #[derive(Clone, Default)]
 pub enum AfterFault {
-    /// Nobody.
+    /// No listener.
     #[default]
     Nothing,
     /// A function, given the counts with this fault among them. A second process may still be at work.
@@ -21,7 +21,7 @@ pub enum AfterFault {
     CallWhenStill(Tell),
 }
 
-/// What is called.
+/// The function that is called.
 pub type Tell = Arc<dyn Fn(&Counters) + Send + Sync>;
 
 impl fmt::Debug for AfterFault {

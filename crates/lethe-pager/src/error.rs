@@ -1,7 +1,6 @@
-//! Why there is no region.
+//! The errors of making a region.
 
 use crate::fault::error::FaultPathError;
-use crate::linux::userfaultfd::UserfaultfdError;
 use crate::scheme::Scheme;
 use lethe_core::schemes::detworam::DetWoParametersError;
 use lethe_core::schemes::opam::OpamParametersError;
@@ -10,7 +9,7 @@ use lethe_core::schemes::plain::PlainParametersError;
 use lethe_seal::pages::RegionError;
 use rustix::io::Errno;
 
-/// Why there is no region, and what to do about it. Nothing is left behind.
+/// The reason why there is no region, and what to do about it. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The limit on untrusted memory.
@@ -23,9 +22,9 @@ pub enum Error {
         pages: u64,
         /// The scheme.
         scheme: Scheme,
-        /// What they need, in bytes.
+        /// The bytes that they need.
         needed: u64,
-        /// What is allowed, in bytes.
+        /// The bytes that are allowed.
         limit: u64,
         /// The most pages for which that is enough.
         most: u64,
@@ -72,7 +71,7 @@ pub enum Error {
     /// Memory, threads, randomness.
     #[error("the system refused {what}: {errno}")]
     System {
-        /// What was asked of it.
+        /// The thing that was asked of it.
         what: &'static str,
         /// Its reason.
         errno: Errno,
@@ -83,4 +82,34 @@ pub enum Error {
     /// Keys and paths must be drawn at random.
     #[error("the system gave no randomness: {0}")]
     Entropy(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// The reason why the kernel lets no page faults be served, and what to do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UserfaultfdError {
+    /// No such system call.
+    #[error("this kernel has no userfaultfd: it needs Linux 5.7 or newer, built with CONFIG_USERFAULTFD")]
+    Missing,
+    /// Not for this process.
+    #[error(
+        "this process may not serve page faults of system calls: set the sysctl vm.unprivileged_userfaultfd to 1, or \
+         give the process access to /dev/userfaultfd or CAP_SYS_PTRACE (the in-thread trap needs none of them)"
+    )]
+    NotAllowed,
+    /// An older kernel.
+    #[error("this kernel's userfaultfd cannot {what}: it needs Linux {since} or newer")]
+    Lacks {
+        /// The thing that it cannot do.
+        what: &'static str,
+        /// The first version that can.
+        since: &'static str,
+    },
+    /// Anything else.
+    #[error("userfaultfd: {call} failed: {errno}")]
+    System {
+        /// The call that failed.
+        call: &'static str,
+        /// The system's reason.
+        errno: Errno,
+    },
 }

@@ -1,13 +1,13 @@
-//! Which page of a region stands at which address.
+//! The addresses at which a region's pages stand.
 //!
-//! An extent is a run of addresses. Pages of the region stand there, in a row; or it is open: it is given free pages where
-//! it is touched; or it is reserved: the program has made it without the right to write, so that it holds nothing yet.
-//! The pages that stand nowhere are free.
+//! An extent is a run of addresses. Pages of the region stand there, in a row; or it is open: it is given free pages
+//! where it is touched; or it is reserved: the program has made it without the right to write, so that it holds nothing
+//! yet. The pages that stand nowhere are free.
 //!
 //! Nothing here touches memory. Looking something up allocates nothing.
 
 use crate::access::Access;
-use crate::options::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 use crate::runs::Runs;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,7 +29,7 @@ struct Extent {
     stands: Stands,
 }
 
-/// What is at an extent's addresses.
+/// The contents of an extent's addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stands {
     /// Pages in a row, from this one.
@@ -40,7 +40,7 @@ enum Stands {
     Reserved,
 }
 
-/// What becomes of a touch of what is open, if no page is free.
+/// The outcome of a touch of what is open, if no page is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfFull {
     /// The program ends.
@@ -56,18 +56,18 @@ pub(crate) struct Part {
     pub(crate) access: Access,
     /// `None` if it is open or reserved.
     pub(crate) pages: Option<Range<u64>>,
-    /// Whether pages come at a touch, and what if none is free.
+    /// The outcome of a touch without a free page, if pages come at a touch.
     pub(crate) open: Option<IfFull>,
 }
 
 impl Part {
-    /// Whether pages stand there, or come.
+    /// Tells whether pages stand there, or come.
     pub(crate) fn is_paged(&self) -> bool {
         self.pages.is_some() || self.open.is_some()
     }
 }
 
-/// Where a page stands.
+/// The place where a page stands.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) at: usize,
@@ -140,7 +140,7 @@ impl Extents {
         is_here.then_some(extent.first_page()? + pages_in(offset) as u64)
     }
 
-    /// Where a page stands, unless it is free.
+    /// The place where a page stands, unless it is free.
     pub(crate) fn place_of(&self, page: u64) -> Option<Place> {
         let (&first_page, first) = self.by_page.range(..=page).next_back()?;
         let extent = self.extents[first];
@@ -154,7 +154,7 @@ impl Extents {
         paged.map(|(first, extent)| *first..first + extent.bytes)
     }
 
-    /// What is there of a span, in its order.
+    /// The parts of a span that are there, in their order.
     pub(crate) fn parts(&self, span: Range<usize>) -> Vec<Part> {
         let begun = self.extents.range(..span.start).next_back();
         let begin = self.extents.range(span.start..span.end.max(span.start));
@@ -214,7 +214,7 @@ impl Extents {
         }
     }
 
-    /// Whether a page comes at a touch of this address, and what if none is free.
+    /// The outcome of a touch of this address without a free page, if a page comes at a touch.
     pub(crate) fn open_at(&self, address: usize) -> Option<IfFull> {
         let (_, if_full) = self.extent_open_at(address).filter(|(access, _)| *access != Access::NONE)?;
         Some(if_full)
@@ -354,8 +354,8 @@ mod tests {
         span.start * PAGE_BYTES..span.end * PAGE_BYTES
     }
 
-    /// What a page of addresses is: which page stands there (`MAX` if that is not known), whether it may be written, and whether
-    /// it is open.
+    /// The state of a page of addresses: which page stands there (`MAX` if that is not known), whether it may be
+    /// written, and whether it is open.
     type Model = BTreeMap<usize, (Option<u64>, bool, bool)>;
 
     /// Compares every address and every page; keeps which page was found where.

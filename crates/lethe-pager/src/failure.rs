@@ -1,4 +1,4 @@
-//! What becomes of a thread whose page cannot be brought in.
+//! The end of a thread whose page cannot be brought in.
 
 use crate::fault::error::FaultError;
 use core::fmt::{self, Write};
@@ -16,7 +16,7 @@ pub struct MoveError {
     pub errno: Errno,
 }
 
-/// Why a fault of a region cannot be served.
+/// The reason why a fault of a region cannot be served.
 pub type PagingError = FaultError<PageError, MoveError>;
 
 /// A touch that can never be answered, and why.
@@ -24,20 +24,20 @@ pub type PagingError = FaultError<PageError, MoveError>;
 pub struct Failure {
     /// The page that was touched, from 0. **Secret**: it is what the scheme hides.
     pub page: u64,
-    /// Why it cannot be brought in.
+    /// The reason why it cannot be brought in.
     pub error: PagingError,
 }
 
-/// What becomes of the thread. It never goes on with wrong data.
+/// The end of the thread. It never goes on with wrong data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The process ends, with one line on standard error.
     Abort,
-    /// The thread stands still for ever. So does every other that touches an absent page from now on.
+    /// The thread stands still forever. So does every other that touches an absent page from now on.
     Park,
 }
 
-/// Who decides it.
+/// The judge who decides it.
 ///
 /// The function is called where the fault is served: on the handler thread, or in a signal handler on the thread that
 /// faulted, once for every touch that fails. It must not touch the region, nor (in a signal handler) allocate or lock.

@@ -1,9 +1,8 @@
 //! The C interface: `include/lethe_pager.h` says what each function does.
 #![allow(unsafe_code, reason = "pointers from C; each function says what it must be given")]
 
-use crate::fault::counters::Counters;
 use crate::fault::policy::Policy;
-use crate::options::{HandlerProcessor, Options};
+use crate::options::{Handler, HandlerProcessor, Options};
 use crate::region::Region;
 use rustix::fd::{AsFd, AsRawFd};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -132,9 +131,12 @@ unsafe fn read(from: &LetheOptions) -> Result<Options, String> {
         cipher,
         trap,
         second_process: from.second_process != 0,
-        handler_processor: match from.together {
-            0 => HandlerProcessor::Any,
-            _ => HandlerProcessor::Together,
+        handler: Handler {
+            processor: match from.together {
+                0 => HandlerProcessor::Any,
+                _ => HandlerProcessor::Together,
+            },
+            ..Handler::default()
         },
         ..defaults
     })
@@ -174,7 +176,7 @@ pub unsafe extern "C" fn lethe_region_bytes(region: *const Region) -> usize {
 /// Gives up the contents of pages.
 ///
 /// # Safety
-/// A region of [`lethe_region_new`]; nobody uses these pages.
+/// A region of [`lethe_region_new`]; no thread uses these pages.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lethe_region_discard(region: *const Region, first_page: u64, pages: u64) -> c_int {
     // SAFETY: the caller promises it.
@@ -188,38 +190,25 @@ pub unsafe extern "C" fn lethe_region_discard(region: *const Region, first_page:
     }
 }
 
-/// What was counted.
+/// The counts so far.
 ///
 /// # Safety
 /// A region of [`lethe_region_new`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lethe_region_counters(region: *const Region) -> LetheCounters {
     // SAFETY: the caller promises it.
-    let Counters {
-        faults,
-        evictions,
-        soft_faults,
-        repeated,
-        idle_steps,
-        total_nanos,
-        frames_nanos,
-        write_nanos,
-        read_nanos,
-        idle_nanos,
-        held_pages: _,
-        most_held_pages: _,
-    } = unsafe { &*region }.counters();
+    let counters = unsafe { &*region }.counters();
     LetheCounters {
-        faults,
-        evictions,
-        soft_faults,
-        repeated,
-        idle_steps,
-        total_nanos,
-        frames_nanos,
-        write_nanos,
-        read_nanos,
-        idle_nanos,
+        faults: counters.faults,
+        evictions: counters.evictions,
+        soft_faults: counters.soft_faults,
+        repeated: counters.repeated,
+        idle_steps: counters.idle_steps,
+        total_nanos: counters.total_nanos,
+        frames_nanos: counters.frames_nanos,
+        write_nanos: counters.write_nanos,
+        read_nanos: counters.read_nanos,
+        idle_nanos: counters.idle_nanos,
     }
 }
 

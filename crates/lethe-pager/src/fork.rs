@@ -1,40 +1,43 @@
 //! A region in a child after `fork`.
 //!
-//! The child gets a scheme of its own, over untrusted memory and under a key of its own, which it draws itself. What is
-//! resident goes over as any memory does. What lies in untrusted memory the parent reads through its scheme and seals,
-//! page by page, under a key that serves for nothing else; the child opens it and writes it through its own scheme, and
+//! The child gets a scheme of its own, over untrusted memory and under a key of its own, which it draws itself.
+//! Resident pages go over as any memory does. Pages in untrusted memory the parent reads through its scheme and seals,
+//! page by page, under a key that serves for nothing else; the child opens and writes them through its own scheme, and
 //! then drops all that it has of its parent's. So the two share neither key, nor nonce, nor slot.
 //!
 //! Whoever watches the untrusted memory sees that there was a `fork`, and as many pages carried over as the parent's
 //! scheme was ever given, or all there are if that is less: nothing of which, or of what they hold.
 //!
-//! [`Region::fork`] does all of it. Who cannot have it that way, for `fork` is called elsewhere, takes the steps:
-//! [`Region::ready_to_fork`], [`Region::before_fork`], and after it [`Region::after_fork_in_parent`] with
+//! [`Region::fork`] does all of it. A caller that cannot have it that way, for `fork` is called elsewhere, takes the
+//! steps: [`Region::ready_to_fork`], [`Region::before_fork`], and after it [`Region::after_fork_in_parent`] with
 //! [`Birth::wait`], or [`Region::after_fork_in_child`].
 #![allow(unsafe_code, reason = "memory that two processes have; each block says why it is sound")]
 
+use crate::builder::{Built, build};
 use crate::error::Error;
 use crate::failure::{Failure, Verdict, end};
 use crate::fault::fork::Stored;
 use crate::linux::birth;
 use crate::linux::follow::Binding;
 use crate::linux::forked::{drop_and_wipe, own};
+use crate::linux::inner::Inner;
 use crate::linux::own_stack::OwnStack;
-use crate::linux::paging::{Inner, Paging};
+use crate::linux::paging::Paging;
 use crate::linux::signals::Blocked;
 use crate::linux::transfer::Transfer;
 use crate::linux::userfaultfd::Userfaultfd;
-use crate::options::{Options, PAGE_BYTES};
-use crate::region::{Region, Registration, build, delivery, untrusted_bytes};
-use crate::scheme::Built;
+use crate::options::Options;
+use crate::page::PAGE_BYTES;
+use crate::region::{Region, Registration, delivery};
 use crate::shared::SharedMapping;
+use crate::size::untrusted_bytes;
 use rustix::io::Errno;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// All that a child will need, made before there is one. It is dropped where nothing comes of it.
 pub struct Fork {
-    /// What is done at either side of `fork` is done there: the caller's stack may be paged.
+    /// The stack of all that is done at either side of `fork`: the caller's own may be paged.
     stack: Box<OwnStack>,
     /// Not on the caller's stack either.
     parts: Box<Parts>,
@@ -48,7 +51,7 @@ struct Parts {
     stored: Vec<u32>,
     /// Pages in it, with those that make up the number.
     accesses: u64,
-    /// Why the child cannot have what is resident.
+    /// The reason why the child cannot have what is resident.
     refused: Option<Errno>,
     blocked: Option<Blocked>,
     birth: Option<birth::Birth>,
@@ -67,7 +70,7 @@ impl Birth {
     }
 }
 
-/// Which of the two processes this is.
+/// The side of `fork` that this process is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forked {
     /// The one that has forked, with the number of the other.
@@ -132,8 +135,8 @@ impl Region {
     /// faults waits. The calling thread takes no signal until then.
     ///
     /// # Safety
-    /// The thread calls `fork` next, and after it one of the two below, in both processes. In between it may touch a few
-    /// pages of the region, but calls nothing of it.
+    /// The thread calls `fork` next, and after it one of the two below, in both processes. In between it may touch a
+    /// few pages of the region, but calls nothing of it.
     pub unsafe fn before_fork(&self, fork: &mut Fork) {
         fork.parts.blocked = Some(Blocked::all_but_faults());
         let parts: *mut Parts = &raw mut *fork.parts;
@@ -310,7 +313,7 @@ mod tests {
         std::array::from_fn(|at| !bytes[at])
     }
 
-    /// What of the scheme's own memory can be keys, or what was made of them: no numbers, and no addresses.
+    /// The words of the scheme's own memory that can be keys, or were made of them: no numbers, and no addresses.
     fn secrets(region: &Region) -> BTreeSet<Word> {
         region.paging().with(|inner| {
             let faults = &*inner.faults;
@@ -322,7 +325,7 @@ mod tests {
         })
     }
 
-    /// How often something of it stands in private memory of this process. What is absent is left so.
+    /// Counts how often a word of it stands in private memory of this process. Absent pages are left so.
     fn found(secrets: &BTreeSet<Word>) -> usize {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let memory = std::fs::File::open("/proc/self/mem").unwrap();

@@ -35,7 +35,13 @@ pub mod addresses;
 #[cfg(feature = "linux")]
 pub mod after_fault;
 #[cfg(feature = "linux")]
+mod builder;
+#[cfg(feature = "linux")]
+mod descriptors;
+#[cfg(feature = "linux")]
 pub mod error;
+#[cfg(feature = "linux")]
+pub mod eviction;
 #[cfg(feature = "linux")]
 mod extents;
 #[cfg(feature = "linux")]
@@ -49,6 +55,8 @@ mod linux;
 #[cfg(feature = "linux")]
 pub mod options;
 #[cfg(feature = "linux")]
+pub mod page;
+#[cfg(feature = "linux")]
 mod private;
 #[cfg(feature = "linux")]
 pub mod region;
@@ -59,9 +67,8 @@ pub mod scheme;
 #[cfg(feature = "linux")]
 pub mod shared;
 #[cfg(feature = "linux")]
+mod size;
+#[cfg(feature = "linux")]
 pub mod trap;
 #[cfg(feature = "linux")]
 pub mod watch;
-
-#[cfg(feature = "linux")]
-pub use linux::userfaultfd::{Eviction, UserfaultfdError};

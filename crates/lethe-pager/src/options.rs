@@ -1,28 +1,25 @@
-//! What a region is made with.
+//! The options of a region.
 
 use crate::after_fault::AfterFault;
+use crate::eviction::Eviction;
 use crate::failure::OnFailure;
 use crate::fault::policy::Policy;
-use crate::linux::userfaultfd::Eviction;
 use crate::scheme::Scheme;
 use crate::trap::Trap;
-use lethe_seal::pages::{PageCipher, PageMeter};
+use lethe_seal::pages::{Manner, PageCipher, PageMeter};
 
-/// Bytes of a page.
-pub const PAGE_BYTES: usize = 4096;
-
-/// Where the handler thread runs. On a virtual machine, waking a thread on another processor may cost several times what
-/// the rest of a fault does.
+/// The processor of the handler thread. On a virtual machine, waking a thread on another one may cost several times
+/// what the rest of a fault does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HandlerProcessor {
-    /// Where the scheduler likes.
+    /// Any that the scheduler likes.
     #[default]
     Any,
-    /// On this one, from 0. A second process keeps away from it. A program of one thread does best when it is bound to the
-    /// same processor.
+    /// On this one, from 0. A second process keeps away from it. A program of one thread does best when it is bound to
+    /// the same processor.
     Bound(usize),
-    /// As long as one and the same thread faults, both are bound to the processor that it ran on. Programs that the thread
-    /// starts inherit that, unless [`Region::free_threads`](crate::region::Region::free_threads) is asked for.
+    /// As long as one and the same thread faults, both are bound to the processor that it ran on. Programs that the
+    /// thread starts inherit that, unless [`Region::free_threads`](crate::region::Region::free_threads) is asked for.
     Together,
 }
 
@@ -35,7 +32,29 @@ pub struct Meters {
     pub beside: &'static PageMeter,
 }
 
-/// What a region is made with. All of it is public.
+/// The handler thread of a region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handler {
+    /// The processor that it runs on.
+    pub processor: HandlerProcessor,
+    /// True if it has a table of descriptors of its own, a copy of the program's when the region is made: a program
+    /// that closes every descriptor does not close the pager's. Descriptors in the copy stay open with the region. No
+    /// unless told otherwise.
+    pub own_descriptors: bool,
+}
+
+/// The listeners to the faults of a region.
+#[derive(Clone, Debug, Default)]
+pub struct Listeners {
+    /// The end of a thread whose page cannot be brought in.
+    pub on_failure: OnFailure,
+    /// The listener that is told of every fault.
+    pub after_fault: AfterFault,
+    /// The meters of the time that ciphers and copies take. Off unless told otherwise: they make every fault slower.
+    pub meters: Option<Meters>,
+}
+
+/// The options of a region. All of them are public.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Pages of the region: 1 to 2^32 - 1.
@@ -44,43 +63,35 @@ pub struct Options {
     pub resident: usize,
     /// The most untrusted memory that may be used, in bytes. 64 MiB unless told otherwise.
     pub untrusted_bytes: u64,
-    /// How pages go to and come from untrusted memory. [`Scheme::DetWoOram`] unless told otherwise.
+    /// The way in which pages go to and come from untrusted memory. [`Scheme::DetWoOram`] unless told otherwise.
     pub scheme: Scheme,
     /// K, main pages refreshed by each write of DetWoORAM and its kin: at least 1. 3 unless told otherwise. A larger
     /// K needs less untrusted memory and more work.
     pub ratio: u64,
-    /// What seals the pages.
+    /// The cipher that seals the pages.
     pub cipher: PageCipher,
-    /// Who goes when there is no room.
+    /// The choice of the page that goes when there is no room.
     pub policy: Policy,
-    /// How faults come to the fault path.
+    /// The way in which faults come to the fault path.
     pub trap: Trap,
-    /// How a page leaves the application's sight.
+    /// The way in which a page leaves the application's sight.
     pub eviction: Eviction,
     /// Threads that seal and open pages side by side, the faulting one among them, under the parallel schemes: at
     /// least 1. Unless told otherwise, the machine's processors, but no more than K + 1; or 1 if a short trial at the
     /// making of the region says that on this machine they cost more than they save: while they run, each move of a
     /// page interrupts their processors. [`Region::threads`](crate::region::Region::threads) says which.
     pub threads: Option<usize>,
-    /// Whether the eager and the parallel schemes have a process of their own beside the program, instead of threads:
+    /// True if the eager and the parallel schemes have a process of their own beside the program, instead of threads:
     /// then no move of a page interrupts it. No unless told otherwise. The process is a copy of this one at the moment
     /// at which the region is made, so that a program with much memory should make its regions early.
     pub second_process: bool,
     /// Pages that an eager scheme moves in one step between two faults: at least 1, what a fault may have to wait for.
     /// 4, or all at once if it is parallel too, unless told otherwise.
     pub step_pages: Option<u32>,
-    /// Where the handler thread runs.
-    pub handler_processor: HandlerProcessor,
-    /// Whether the handler thread has a table of descriptors of its own, a copy of the program's when the region is made:
-    /// a program that closes every descriptor does not close the pager's. What is in the copy stays open with the region.
-    /// No unless told otherwise.
-    pub own_descriptors: bool,
-    /// What becomes of a thread whose page cannot be brought in.
-    pub on_failure: OnFailure,
-    /// Who is told of every fault.
-    pub after_fault: AfterFault,
-    /// Who adds up how long ciphers and copies take. Nobody unless told otherwise: it makes every fault slower.
-    pub meters: Option<Meters>,
+    /// The handler thread, under [`Trap::HandlerThread`].
+    pub handler: Handler,
+    /// The listeners to its faults.
+    pub listeners: Listeners,
 }
 
 impl Options {
@@ -99,11 +110,19 @@ impl Options {
             threads: None,
             second_process: false,
             step_pages: None,
-            handler_processor: HandlerProcessor::default(),
-            own_descriptors: false,
-            on_failure: OnFailure::default(),
-            after_fault: AfterFault::default(),
-            meters: None,
+            handler: Handler::default(),
+            listeners: Listeners::default(),
+        }
+    }
+
+    /// The manner in which a second process carries the pages, if one does.
+    pub(crate) fn manner(&self) -> Option<Manner> {
+        match self.scheme {
+            _ if !self.second_process => None,
+            Scheme::Parallel => Some(Manner::Together),
+            Scheme::Eager => Some(Manner::Behind),
+            Scheme::EagerParallel => Some(Manner::BehindTogether),
+            Scheme::Plain | Scheme::DetWoOram | Scheme::Path | Scheme::Opam => None,
         }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct PrivateMapping {
     locked: AtomicBool,
 }
 
-// SAFETY: it is an address range; whoever follows the addresses argues for it.
+// SAFETY: it is an address range; each block that follows the addresses argues for it.
 unsafe impl Send for PrivateMapping {}
 // SAFETY: as above.
 unsafe impl Sync for PrivateMapping {}
@@ -101,7 +101,7 @@ impl PrivateMapping {
         self.bytes - self.second_at
     }
 
-    /// Whether it is kept out of swap.
+    /// Tells whether it is kept out of swap.
     pub(crate) fn is_locked(&self) -> bool {
         self.locked.load(Ordering::Relaxed)
     }
@@ -135,7 +135,7 @@ pub(crate) unsafe fn guard(start: *mut c_void, bytes: usize) -> Result<(), Errno
 
 impl Drop for PrivateMapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours; whoever had addresses in it borrowed it.
+        // SAFETY: the mapping is ours; every holder of addresses in it borrowed it.
         let unmapped = unsafe { rustix::mm::munmap(self.start.cast(), self.bytes) };
         debug_assert_eq!(unmapped, Ok(()));
     }

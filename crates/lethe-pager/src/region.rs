@@ -1,21 +1,22 @@
 //! Memory of which only a few pages are resident.
 #![allow(unsafe_code, reason = "a region is handed out as a slice; the argument stands beside it")]
 
+use crate::builder::{Built, build, worth};
 use crate::error::Error;
 use crate::extents::Extents;
 use crate::fault::counters::Counters;
 use crate::linux::follow::Binding;
 use crate::linux::handler_thread::HandlerThread;
 use crate::linux::in_thread::InThread;
-#[cfg(target_env = "gnu")]
-use crate::linux::own_stack::OwnStack;
+use crate::linux::inner::Inner;
 use crate::linux::pages::{Pages, beside_region};
-use crate::linux::paging::{Inner, Paging};
+use crate::linux::paging::Paging;
 use crate::linux::userfaultfd::{Delivery, Userfaultfd};
-use crate::options::{Options, PAGE_BYTES};
+use crate::options::Options;
+use crate::page::PAGE_BYTES;
 use crate::private::PrivateMapping;
-use crate::scheme::Built;
 use crate::shared::SharedMapping;
+use crate::size::untrusted_bytes;
 use crate::trap::Trap;
 use std::fmt;
 use std::ops::Range;
@@ -29,8 +30,8 @@ use std::sync::Arc;
 ///
 /// The pager's own memory (position map, buffers of pages in the clear, keys) is allocated as any of the program's. A
 /// program that wants it out of core dumps and swap keeps all of itself out: `prctl(PR_SET_DUMPABLE, 0)` and
-/// `mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)` before it makes the region. `lethe page run` has a heap of its own
-/// for it.
+/// `mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)` before it makes the region. `lethe page run` has a heap of its
+/// own for it.
 pub struct Region {
     /// Before the rest: dropping it ends whoever serves faults.
     pub(crate) trap: Option<Registration>,
@@ -61,19 +62,18 @@ impl Registration {
             Trap::HandlerThread => Registration::HandlerThread(HandlerThread::start(
                 paging,
                 uffd,
-                options.handler_processor,
-                options.own_descriptors,
+                options.handler,
                 Arc::clone(binding),
             )?),
             Trap::InThread => {
-                let off_line = options.scheme.off_line(options)?;
+                let off_line = worth::off_line(options)?;
                 Registration::InThread(InThread::register(paging, own.start, own.len(), off_line)?)
             }
         })
     }
 }
 
-/// How faults of such a region are delivered.
+/// The way in which faults of such a region are delivered.
 pub(crate) fn delivery(trap: Trap) -> Delivery {
     match trap {
         Trap::HandlerThread => Delivery::Messages,
@@ -159,7 +159,7 @@ impl Region {
         self.mapping.first_bytes()
     }
 
-    /// What it was made with.
+    /// The options that it was made with.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -174,7 +174,7 @@ impl Region {
         self.threads
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn counters(&self) -> Counters {
         self.paging.with(|inner| inner.faults.counters())
     }
@@ -188,9 +188,9 @@ impl Region {
         act()
     }
 
-    /// The addresses of the stack on which threads of the program do what they ask of the region. There they may hold what
-    /// faults need: an allocator must not let them wait for a thread that may fault. Empty where the C library cannot
-    /// change stacks.
+    /// The addresses of the stack on which threads of the program do what they ask of the region. There they may hold
+    /// what faults need: an allocator must not let them wait for a thread that may fault. Empty where the C library
+    /// cannot change stacks.
     pub fn errand_stack(&self) -> Range<usize> {
         self.paging.errand_stack()
     }
@@ -206,8 +206,8 @@ impl Region {
         self.paging.with(|inner| inner.faults.owed())
     }
 
-    /// Waits until nothing is owed and nothing of the past faults is under way in untrusted memory: it stands still then
-    /// until the next fault.
+    /// Waits until nothing is owed and nothing of the past faults is under way in untrusted memory: it stands still
+    /// then until the next fault.
     pub fn settle(&self) {
         self.paging.settle();
     }
@@ -224,13 +224,13 @@ impl Region {
         resident + self.scheme_bytes + self.paging.with(bookkeeping)
     }
 
-    /// Whether its resident pages are kept out of swap. They are where the limit on locked memory allows it.
+    /// Tells whether its resident pages are kept out of swap. They are where the limit on locked memory allows it.
     pub fn is_locked(&self) -> bool {
         self.mapping.is_locked()
     }
 
-    /// Gives up the contents of whole pages, numbered from 0 as long as they stand in a row: they read as zeros from now on. Whoever watches the
-    /// untrusted memory sees nothing of it.
+    /// Gives up the contents of whole pages, numbered from 0 as long as they stand in a row: they read as zeros from
+    /// now on. A watcher of the untrusted memory sees nothing of it.
     ///
     /// # Panics
     /// If the pages lie beyond the region.
@@ -252,29 +252,6 @@ impl Region {
         let replaced = self.options.trap == Trap::InThread && !InThread::is_installed();
         assert!(!replaced, "{}", Error::SigbusReplaced);
     }
-}
-
-/// The scheme with its key. What it leaves on the stack goes, that no child has it.
-pub(crate) fn build(options: &Options, shared: &Arc<SharedMapping>) -> Result<Built, Error> {
-    #[cfg(target_env = "gnu")]
-    {
-        let refused = |errno| Error::System { what: "a stack", errno };
-        let stack = OwnStack::inherited().map_err(refused)?;
-        stack.run(|| options.scheme.build(options, Arc::clone(shared)))
-    }
-    #[cfg(not(target_env = "gnu"))]
-    options.scheme.build(options, Arc::clone(shared))
-}
-
-/// What the scheme needs, if it is within the limit.
-pub(crate) fn untrusted_bytes(options: &Options) -> Result<usize, Error> {
-    let Options { pages, scheme, ratio, cipher, untrusted_bytes: limit, .. } = *options;
-    let needed = scheme.untrusted_bytes(pages, ratio, cipher)?;
-    if needed > limit {
-        let most = scheme.most_pages(limit, ratio, cipher);
-        return Err(Error::UntrustedMemory { pages, scheme, needed, limit, most });
-    }
-    Ok(needed as usize)
 }
 
 impl Drop for Region {

@@ -81,7 +81,7 @@ impl Runs {
         self.ends.remove(&start).map(|end| start..end)
     }
 
-    /// What is there of a run, in its order.
+    /// The parts of a run that are there, in their order.
     pub fn within(&self, run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let before = self.ends.range(..run.start).next_back();
         // A run that ends before it begins holds nothing.

@@ -1,7 +1,7 @@
 //! Untrusted memory: mapped shared, so that a watcher can look at it, and change it, at any moment.
 #![allow(unsafe_code, reason = "raw copies; each block says why it is sound")]
 
-use crate::linux::descriptors::OwnDescriptor;
+use crate::descriptors::OwnDescriptor;
 use lethe_seal::pages::SharedMemory;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{MemfdFlags, SealFlags};

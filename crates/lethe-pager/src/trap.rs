@@ -1,4 +1,4 @@
-//! How a thread that touches an absent page comes to the fault path.
+//! The way from the touch of an absent page to the fault path.
 
 use core::fmt;
 use core::str::FromStr;

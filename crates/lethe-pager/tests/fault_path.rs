@@ -424,7 +424,7 @@ fn a_scheme_that_fails_says_why_and_the_page_stays_absent() {
     assert_eq!(program.table.pages[1], None);
 }
 
-/// What the pages behind the scheme and those in sight need was allocated before the first fault.
+/// Checks that the need of pages behind the scheme and in sight was allocated before the first fault.
 #[test]
 fn a_fault_allocates_nothing_from_the_first_on() {
     fn faults<O: Oram>(oram: O, policy: Policy) -> u64 {

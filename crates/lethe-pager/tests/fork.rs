@@ -2,12 +2,13 @@
 #![cfg(target_env = "gnu")]
 #![allow(unsafe_code, reason = "forks, and threads that share the region; each block says why it is sound")]
 
-use lethe_pager::Eviction;
 use lethe_pager::access::Access;
 use lethe_pager::addresses::Wanted;
+use lethe_pager::eviction::Eviction;
 use lethe_pager::fault::policy::Policy;
 use lethe_pager::fork::Forked;
-use lethe_pager::options::{Options, PAGE_BYTES};
+use lethe_pager::options::Options;
+use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;
@@ -30,7 +31,7 @@ fn options(scheme: Scheme, trap: Trap) -> Options {
     Options { resident: 7, scheme, trap, ..Options::new(96) }
 }
 
-/// What differs between kinds of regions.
+/// The differences between kinds of regions.
 fn kinds() -> Vec<Options> {
     let mut kinds = Vec::new();
     for trap in Trap::ALL {
@@ -296,7 +297,8 @@ fn untrusted(region: &Region) -> Vec<u8> {
     all
 }
 
-/// Begun alike, the two would hold the same bytes under one key: the same pages, in the same slots, of the same versions.
+/// Begun alike, the two would hold the same bytes under one key: the same pages, in the same slots, of the same
+/// versions.
 #[test]
 fn no_sealed_line_of_the_child_is_one_of_the_parents() {
     let _alone = alone();
@@ -319,7 +321,7 @@ fn no_sealed_line_of_the_child_is_one_of_the_parents() {
     }
 }
 
-/// What changed, of what the child has: one bit a slot.
+/// The changes of what the child has: one bit a slot.
 fn shown(seed: u64, scheme: Scheme, trap: Trap) -> (bool, Vec<bool>) {
     let mut region = Region::new(options(scheme, trap)).unwrap();
     let mut rng = ChaCha12Rng::seed_from_u64(seed);

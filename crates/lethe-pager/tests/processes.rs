@@ -1,8 +1,9 @@
-//! What ends a process, or changes it for good, happens in a child: this binary starts itself with a role.
+//! The promises whose tests end a process, or change it for good: this binary starts itself with a role, as a child.
 #![allow(unsafe_code, reason = "signals, users and forks; each block says why it is sound")]
 
 use lethe_pager::failure::{OnFailure, Verdict};
-use lethe_pager::options::{Options, PAGE_BYTES};
+use lethe_pager::options::{Listeners, Options};
+use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;
@@ -135,7 +136,8 @@ fn callback(trap: &str) {
         unsafe { libc::_exit(42) }
     };
     let on_failure = OnFailure::Call(Arc::new(decide));
-    tampered(Options { on_failure, ..options("detworam", trap) }, flip_every_slot);
+    let listeners = Listeners { on_failure, ..Listeners::default() };
+    tampered(Options { listeners, ..options("detworam", trap) }, flip_every_slot);
 }
 
 #[test]
@@ -155,7 +157,8 @@ fn park(trap: &str) {
         Verdict::Park
     };
     let on_failure = OnFailure::Call(Arc::new(decide));
-    let options = Options { on_failure, ..options("detworam", trap) };
+    let listeners = Listeners { on_failure, ..Listeners::default() };
+    let options = Options { listeners, ..options("detworam", trap) };
     for _ in 0..2 {
         let options = options.clone();
         std::thread::spawn(move || {

@@ -1,8 +1,8 @@
-//! What cannot be is refused with one sentence that says what to do.
+//! The options that cannot be are refused with one sentence that says what to do.
 
 use lethe_pager::error::Error;
 use lethe_pager::fault::policy::Policy;
-use lethe_pager::options::{HandlerProcessor, Options};
+use lethe_pager::options::{Handler, HandlerProcessor, Options};
 use lethe_pager::region::Region;
 use lethe_pager::scheme::{Scheme, UnknownScheme};
 use lethe_pager::trap::{Trap, UnknownTrap};
@@ -47,8 +47,11 @@ fn parameters_out_of_range_are_refused_by_name() {
     assert!(refusal(none).contains("step_pages"));
     for processor in [1023, 100_000] {
         assert!(
-            refusal(Options { handler_processor: HandlerProcessor::Bound(processor), ..Options::new(10) })
-                .contains("processor")
+            refusal(Options {
+                handler: Handler { processor: HandlerProcessor::Bound(processor), ..Handler::default() },
+                ..Options::new(10)
+            })
+            .contains("processor")
         );
     }
 }

@@ -1,13 +1,14 @@
 //! A region is memory, whatever the scheme, the cipher, the trap and the policy.
 #![allow(unsafe_code, reason = "threads share the region by its address; each block says why it is sound")]
 
-use lethe_pager::Eviction;
 use lethe_pager::access::Access;
 use lethe_pager::addresses::{Known, Wanted};
 use lethe_pager::after_fault::AfterFault;
+use lethe_pager::eviction::Eviction;
 use lethe_pager::fault::counters::Counters;
 use lethe_pager::fault::policy::Policy;
-use lethe_pager::options::{Options, PAGE_BYTES};
+use lethe_pager::options::{Listeners, Options};
+use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;
@@ -345,7 +346,8 @@ fn whoever_asked_is_told_of_every_fault_before_the_next_is_served() {
         let after_fault = AfterFault::Call(Arc::new(move |counters: &Counters| {
             told.lock().unwrap().push((counters.faults, counters.evictions));
         }));
-        let options = Options { resident: 2, trap, after_fault, ..Options::new(8) };
+        let listeners = Listeners { after_fault, ..Listeners::default() };
+        let options = Options { resident: 2, trap, listeners, ..Options::new(8) };
         let mut region = Region::new(options).unwrap();
         for page in [0, 1, 1, 2, 0] {
             region.as_mut_slice()[page * PAGE_BYTES] = 1;

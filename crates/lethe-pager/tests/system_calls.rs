@@ -1,9 +1,10 @@
 //! System calls that touch absent pages, or hold on to pages that are there.
 #![allow(unsafe_code, reason = "vmsplice(2) is given a page of the region, which lives longer")]
 
-use lethe_pager::Eviction;
+use lethe_pager::eviction::Eviction;
 use lethe_pager::fault::policy::Policy;
-use lethe_pager::options::{Options, PAGE_BYTES};
+use lethe_pager::options::Options;
+use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;

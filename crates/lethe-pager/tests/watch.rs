@@ -3,7 +3,8 @@
 use lethe_core::write_schedule::WriteSchedule;
 use lethe_pager::after_fault::AfterFault;
 use lethe_pager::fault::counters::Counters;
-use lethe_pager::options::{Options, PAGE_BYTES};
+use lethe_pager::options::{Listeners, Options};
+use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;
@@ -29,7 +30,8 @@ fn told_region((scheme, second_process): (Scheme, bool), trap: Trap, socket: Own
     let teller = Arc::new(Teller::new(socket));
     let told = Arc::clone(&teller);
     let after_fault = AfterFault::CallWhenStill(Arc::new(move |counters: &Counters| told.tell(counters)));
-    let options = Options { resident: 3, scheme, second_process, trap, after_fault, ..Options::new(PAGES) };
+    let listeners = Listeners { after_fault, ..Listeners::default() };
+    let options = Options { resident: 3, scheme, second_process, trap, listeners, ..Options::new(PAGES) };
     let region = Region::new(options).unwrap();
     teller.region_stands(&region).unwrap();
     region
@@ -43,7 +45,7 @@ fn sweep(mut region: Region, faults: u64) {
     assert_eq!(region.counters().faults, faults);
 }
 
-/// What is seen of a sweep over so many faults, if at most so many are looked at.
+/// The sight of a sweep over so many faults, if at most so many are looked at.
 fn watched(scheme: (Scheme, bool), trap: Trap, faults: u64, looks: u64) -> Vec<(Moment, Vec<u64>)> {
     let (watcher, theirs) = Watcher::new().unwrap();
     let program = thread::spawn(move || sweep(told_region(scheme, trap, theirs), faults));

@@ -1,8 +1,9 @@
-//! What a watcher of the untrusted memory sees at each fault, by looking at the memory itself.
+//! The sight of a watcher of the untrusted memory at each fault, by looking at the memory itself.
 
 use lethe_core::write_schedule::WriteSchedule;
 use lethe_pager::fault::policy::Policy;
-use lethe_pager::options::{Options, PAGE_BYTES};
+use lethe_pager::options::Options;
+use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;

@@ -1,4 +1,4 @@
-//! What is done after each fault: the watcher looks, and faults are counted.
+//! The work after each fault: the watcher looks, and faults are counted.
 
 use crate::report::Window;
 use lethe_pager::after_fault::{AfterFault, Tell};

@@ -1,21 +1,11 @@
-//! A child that runs another program, and shares nothing of the region: by `posix_spawn`, `system` and `popen`. It may run on
-//! every processor that the program might run on.
+//! A child that runs another program, and shares nothing of the region: by `posix_spawn`, `system` and `popen`. It may
+//! run on every processor that the program might run on.
 
-use crate::own_threads::is_own;
 use crate::region_pages::pages;
 use crate::report;
+use crate::unbound::start;
 use libc::{c_char, c_int, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t};
 use std::ffi::CStr;
-
-/// The call that the program would have made without this library.
-pub(crate) fn next<F: Copy>(name: &CStr) -> Option<F> {
-    assert_eq!(size_of::<F>(), size_of::<*mut libc::c_void>());
-    // SAFETY: the name ends with zero; a function's pointer is as large as a pointer.
-    unsafe {
-        let found = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
-        (!found.is_null()).then(|| std::mem::transmute_copy(&found))
-    }
-}
 
 type Spawn = unsafe extern "C" fn(
     *mut pid_t,
@@ -26,22 +16,13 @@ type Spawn = unsafe extern "C" fn(
     *const *mut c_char,
 ) -> c_int;
 
-/// What `system` and `popen` start.
+/// The program that `system` and `popen` start.
 const SHELL: &CStr = c"sh";
 
 /// Counts a program that was started.
 fn tell<'a>(was_started: bool, name: impl FnOnce() -> &'a CStr) {
     if was_started && pages().is_some() {
         report::started(name());
-    }
-}
-
-/// Calls the C library while no thread is bound to a processor.
-pub(crate) fn start<F: Copy, R>(name: &CStr, failed: R, call: impl FnOnce(F) -> R) -> R {
-    match (next(name), pages().filter(|_| !is_own())) {
-        (Some(started), Some(pages)) => pages.region().free_threads(|| call(started)),
-        (Some(started), None) => call(started),
-        (None, _) => failed,
     }
 }
 

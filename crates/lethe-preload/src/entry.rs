@@ -1,8 +1,10 @@
 //! `malloc` and its kin, as C programs call them.
 
+use crate::block::room;
+use crate::errno::{errno, fail};
 use crate::own_threads::is_own;
+use crate::page::{PAGE, round_up};
 use crate::region_pages::pages;
-use crate::say::{errno, fail};
 use crate::{paged_heap, private_heap};
 use libc::{c_int, c_void, size_t};
 use std::mem::size_of;
@@ -11,8 +13,8 @@ use std::ptr::{copy_nonoverlapping, null_mut};
 /// dlmalloc's least alignment.
 const ALIGNMENT: usize = 2 * size_of::<usize>();
 
-/// Runs one expression on the heap of the program, or another on this library's own, whichever new memory of the calling thread
-/// comes from.
+/// Runs one expression on the heap of the program, or another on this library's own, whichever new memory of the
+/// calling thread comes from.
 macro_rules! for_new {
     ($heap:ident => $paged:expr, $private:expr) => {
         if pages().is_some() && !is_own() {
@@ -33,18 +35,6 @@ fn given(at: *mut u8) -> *mut c_void {
         fail(libc::ENOMEM);
     }
     at.cast()
-}
-
-/// Bytes that a block has room for, by the word that dlmalloc keeps before each block: its size with three flags.
-///
-/// # Safety
-/// `at` is a live block of one of the two heaps.
-pub(crate) unsafe fn room(at: *mut c_void) -> usize {
-    // SAFETY: the word before a live block is dlmalloc's.
-    let head = unsafe { *at.cast::<usize>().sub(1) };
-    // A block of its own mapping has neither of the two in-use flags, and one word more of overhead.
-    let overhead = if head & 3 == 0 { 2 * size_of::<usize>() } else { size_of::<usize>() };
-    (head & !7) - overhead
 }
 
 #[unsafe(no_mangle)]
@@ -149,14 +139,14 @@ unsafe extern "C" fn posix_memalign(into: *mut *mut c_void, alignment: size_t, s
 #[unsafe(no_mangle)]
 unsafe extern "C" fn valloc(size: size_t) -> *mut c_void {
     // SAFETY: as for `memalign`.
-    unsafe { memalign(crate::region_pages::PAGE, size) }
+    unsafe { memalign(PAGE, size) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pvalloc(size: size_t) -> *mut c_void {
-    match crate::region_pages::round_up(size) {
+    match round_up(size) {
         // SAFETY: as for `memalign`.
-        Some(size) => unsafe { memalign(crate::region_pages::PAGE, size) },
+        Some(size) => unsafe { memalign(PAGE, size) },
         None => given(null_mut()),
     }
 }

@@ -1,9 +1,11 @@
-//! A program that makes way for another: whoever runs it is told, for what comes then is not paged. So it is with a child
-//! after `vfork`; and neither is bound to a processor.
+//! A program that makes way for another: whoever runs it is told, for what comes then is not paged. So it is with a
+//! child after `vfork`; and neither is bound to a processor.
 
-use crate::child::{next, start};
+use crate::errno::fail;
+use crate::next::next;
 use crate::region_pages::pages;
 use crate::report;
+use crate::unbound::start;
 use libc::{c_char, c_int};
 use std::ffi::CStr;
 
@@ -70,7 +72,7 @@ unsafe extern "C" fn execveat(
     run(c"execveat", file, |call: Call| unsafe { call(folder, file, words, environment, flags) })
 }
 
-/// What `vfork` goes on with, once no thread is bound: the C library's own.
+/// The function that `vfork` goes on with, once no thread is bound: the C library's own.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 extern "C" fn before_vfork() -> usize {
     if let Some(pages) = pages() {
@@ -82,7 +84,7 @@ extern "C" fn before_vfork() -> usize {
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 extern "C" fn refuse() -> libc::pid_t {
-    crate::say::fail(libc::ENOSYS);
+    fail(libc::ENOSYS);
     -1
 }
 

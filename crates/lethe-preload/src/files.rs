@@ -1,9 +1,9 @@
-//! The C library's open files (`FILE`), which lie on the program's heap. In a child after `fork` the C library goes through
-//! all of them and opens their locks, before any handler is called. Where they are paged, that is too early: they are
-//! taken out of its list until the region stands, and their locks are opened then.
+//! The C library's open files (`FILE`), which lie on the program's heap. In a child after `fork` the C library goes
+//! through all of them and opens their locks, before any handler is called. Where they are paged, that is too early:
+//! they are taken out of its list until the region stands, and their locks are opened then.
 
-use crate::child::next;
 use crate::kept::Kept;
+use crate::next::next;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
@@ -28,7 +28,7 @@ struct FileLock {
     owner: usize,
 }
 
-/// What the C library calls its own. They are in no header, and in every release of glibc.
+/// The C library's own names. They are in no header, and in every release of glibc.
 struct Library {
     /// The first file.
     all: *mut *mut File,

@@ -1,16 +1,17 @@
 //! `fork`: the child is paged as the program is, with a scheme and a key of its own.
 //!
 //! What is done around it is done in handlers of the C library's, the first that were ever registered: so the last of
-//! the program's handlers before `fork` has run when the region is sealed for the child, and none of those after it before
-//! the child's region stands. What forks past these functions, by a system call of its own, gets a child without the
-//! region.
+//! the program's handlers before `fork` has run when the region is sealed for the child, and none of those after it
+//! before the child's region stands. A program that forks past these functions, by a system call of its own, gets a
+//! child without the region.
 
-use crate::child::next;
-use crate::heap_lock::KeptAtFork;
+use crate::errno::{errno, fail};
 use crate::kept::Kept;
+use crate::next::next;
 use crate::region_pages::{RegionPages, pages};
-use crate::say::{errno, fail, say};
-use crate::{files, own_threads, paged_heap, private_heap, report};
+use crate::say::say;
+use crate::this_thread::this_thread;
+use crate::{errand, files, own_threads, paged_heap, private_heap, report};
 use lethe_pager::after_fault::AfterFault;
 use lethe_pager::fork::{Birth, Fork};
 use libc::{c_char, c_int, c_void, pid_t};
@@ -22,7 +23,7 @@ type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> 
 
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a thread forks. One at a time.
+/// The lock of a thread that forks. A single thread forks at a time.
 static FORKING: Mutex<()> = Mutex::new(());
 
 /// The thread that forks, as the C library names it in both processes; 0 if none does.
@@ -41,7 +42,7 @@ pub(crate) fn register() {
     }
 }
 
-/// What `pthread_atfork` calls.
+/// The function that `pthread_atfork` calls.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __register_atfork(
     before: Handler,
@@ -55,11 +56,6 @@ unsafe extern "C" fn __register_atfork(
         Some(register) => unsafe { register(before, in_parent, in_child, object) },
         None => libc::ENOMEM,
     }
-}
-
-fn this_thread() -> usize {
-    // SAFETY: the call takes nothing and cannot fail.
-    unsafe { libc::pthread_self() as usize }
 }
 
 fn is_forker() -> bool {
@@ -120,13 +116,13 @@ unsafe fn stand(pages: &RegionPages, fork: Fork) -> Result<(), String> {
     let (was_locked, threads) = (region.is_locked(), region.threads());
     let change = |options: &mut lethe_pager::options::Options| {
         // The watcher and the meters are the program's. And threads of a pool would be handed the program's memory.
-        options.after_fault = AfterFault::Nothing;
-        options.meters = None;
+        options.listeners.after_fault = AfterFault::Nothing;
+        options.listeners.meters = None;
         options.threads = (threads > 1 || options.scheme.is_parallel()).then_some(1);
     };
     // SAFETY: as above; the handlers are in their order.
     unsafe { region.after_fork_in_child(fork, change) }.map_err(|error| error.to_string())?;
-    crate::region_pages::note_errands(region);
+    errand::note(region);
     if was_locked {
         // The heap of this library as well, as far as the limit allows it.
         let _ = region.lock_all(true, false);

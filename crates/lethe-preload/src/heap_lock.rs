@@ -1,7 +1,8 @@
 //! A heap behind its lock, which a thread that forks keeps over the call: a child has the heap as it is then, whole.
 
 use crate::kept::Kept;
-use dlmalloc::{Allocator, Dlmalloc};
+use crate::this_thread::this_thread;
+use dlmalloc::Dlmalloc;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,24 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The heap.
 pub(crate) struct HeapLock<A: 'static> {
     heap: Mutex<Dlmalloc<A>>,
-    /// Who has the lock, as the C library names the thread; 0 for nobody.
+    /// The thread that has the lock, as the C library names it; 0 for none.
     owner: AtomicUsize,
     kept: Kept<Held<'static, A>>,
-}
-
-/// What `fork` does with it.
-pub(crate) trait KeptAtFork {
-    /// Keeps every thread from the heap until [`let_go`](Self::let_go).
-    fn keep(&'static self);
-
-    /// Lets every thread have the heap again.
-    ///
-    /// # Safety
-    /// The calling thread has kept it, or is its copy in a child.
-    unsafe fn let_go(&self);
-
-    /// Whether the calling thread has the lock already: it was interrupted by a signal's handler, and this is the handler.
-    fn is_mine(&self) -> bool;
 }
 
 /// The heap, as long as one has it.
@@ -48,28 +34,28 @@ impl<A> HeapLock<A> {
         self.owner.store(this_thread(), Ordering::Relaxed);
         Held { heap, owner: &self.owner }
     }
-}
 
-impl<A: Allocator> KeptAtFork for HeapLock<A> {
-    fn keep(&'static self) {
+    /// Keeps every thread from the heap until [`let_go`](Self::let_go): for `fork`.
+    pub(crate) fn keep(&'static self) {
         let held = self.lock();
         // SAFETY: whoever has the lock is alone with the place.
         unsafe { self.kept.put(held) };
     }
 
-    unsafe fn let_go(&self) {
+    /// Lets every thread have the heap again.
+    ///
+    /// # Safety
+    /// The calling thread has kept it, or is its copy in a child.
+    pub(crate) unsafe fn let_go(&self) {
         // SAFETY: the caller's promise.
         drop(unsafe { self.kept.take() });
     }
 
-    fn is_mine(&self) -> bool {
+    /// Tells whether the calling thread has the lock already: it was interrupted by a signal's handler, and this is the
+    /// handler.
+    pub(crate) fn is_mine(&self) -> bool {
         self.owner.load(Ordering::Relaxed) == this_thread()
     }
-}
-
-fn this_thread() -> usize {
-    // SAFETY: the call takes nothing and cannot fail.
-    unsafe { libc::pthread_self() as usize }
 }
 
 impl<A> Deref for Held<'_, A> {

@@ -1,4 +1,4 @@
-//! What one thread keeps from before `fork` until after it.
+//! The things that one thread keeps from before `fork` until after it.
 
 use std::cell::UnsafeCell;
 

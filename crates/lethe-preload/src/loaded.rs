@@ -1,6 +1,6 @@
 //! The program and the libraries that the loader has brought in with it, as the loader describes them.
 
-use crate::region_pages::PAGE;
+use crate::page::PAGE;
 use libc::{Elf64_Phdr, Elf64_Sym, c_int, c_void, dl_phdr_info, size_t};
 use std::ffi::CStr;
 use std::ops::Range;
@@ -23,7 +23,7 @@ const ENTRY: usize = size_of::<usize>();
 /// Entries of a linkage table that are the loader's own.
 const RESERVED: usize = 3;
 
-/// One of them. It was there when the program was loaded, and so is never unloaded.
+/// A program or library. It was there when the program was loaded, and so is never unloaded.
 pub(crate) struct Loaded {
     base: usize,
     path: &'static CStr,
@@ -62,7 +62,7 @@ unsafe extern "C" fn note(info: *mut dl_phdr_info, _: size_t, found: *mut c_void
 }
 
 impl Loaded {
-    /// Whether an address lies in its code.
+    /// Tells whether an address lies in its code.
     pub(crate) fn has_code_at(&self, address: usize) -> bool {
         self.loads(libc::PF_X).any(|(span, _)| span.contains(&address))
     }
@@ -97,7 +97,7 @@ impl Loaded {
         needed.filter_map(|[_, offset]| self.text(*offset as usize))
     }
 
-    /// Whether this is what a library of that name means.
+    /// Tells whether a library of that name means this one.
     pub(crate) fn is_called(&self, name: &CStr) -> bool {
         let file = self.path.to_bytes().rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         let own_name = self.value(DT_SONAME).and_then(|offset| self.text(offset as usize));
@@ -115,7 +115,7 @@ impl Loaded {
         first..first + header.p_memsz as usize
     }
 
-    /// What is loaded with these rights, each with all of its rights.
+    /// The spans that are loaded with these rights, each with all of its rights.
     fn loads(&self, rights: u32) -> impl Iterator<Item = (Range<usize>, u32)> {
         let loads = self
             .headers
@@ -155,8 +155,8 @@ impl Loaded {
         }
         let Some(at) = self.address(DT_GNU_HASH) else { return 0 };
         let at = at as *const u32;
-        // SAFETY: a header of four words; a filter of words of eight bytes; the first symbol of each bucket; and a word for
-        // each symbol from the first that is indexed, the lowest bit of which ends a bucket.
+        // SAFETY: a header of four words; a filter of words of eight bytes; the first symbol of each bucket; and a word
+        // for each symbol from the first that is indexed, the lowest bit of which ends a bucket.
         unsafe {
             let (buckets, first, filter) = (*at as usize, *at.add(1) as usize, *at.add(2) as usize);
             let firsts = at.add(4 + 2 * filter);

@@ -1,9 +1,9 @@
-//! Memory that the program wants out of swap. Paged memory is locked already, as far as the limit allows it, and all of it
-//! alike: the kernel moves pages between equals only.
+//! Memory that the program wants out of swap. Paged memory is locked already, as far as the limit allows it, and all of
+//! it alike: the kernel moves pages between equals only.
 
-use crate::mappings::{programs, span};
-use crate::region_pages::{PAGE, pages};
-use crate::say::fail;
+use crate::errno::fail;
+use crate::page::{PAGE, span};
+use crate::region_pages::{pages, programs};
 use lethe_pager::addresses::{KnownPart, MappingError};
 use libc::{c_int, c_uint, c_void, size_t};
 
@@ -24,7 +24,7 @@ fn others(at: *const c_void, len: size_t, act: impl Fn(usize, usize) -> c_int, p
     0
 }
 
-/// What locking paged memory comes to.
+/// The outcome of locking paged memory.
 fn locked() -> c_int {
     match pages() {
         Some(pages) if !pages.region().is_locked() => libc::ENOMEM,

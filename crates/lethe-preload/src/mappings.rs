@@ -1,17 +1,17 @@
-//! Mappings of the program. Private anonymous memory is paged as soon as it may be written, wherever the program wants it;
-//! every other mapping is the kernel's.
+//! Mappings of the program. Private anonymous memory is paged as soon as it may be written, wherever the program wants
+//! it; every other mapping is the kernel's.
 
-use crate::own_threads::is_own;
-use crate::region_pages::{PAGE, RegionPages, pages, round_up};
-use crate::say::fail;
+use crate::errno::{self, fail};
+use crate::page::{PAGE, round_up, span};
+use crate::region_pages::{RegionPages, programs};
 use lethe_pager::access::Access;
 use lethe_pager::addresses::{Known, KnownPart, MappingError, Wanted};
 use libc::{c_int, c_void, off_t, size_t};
 use std::ops::Range;
 use std::ptr::{copy_nonoverlapping, null_mut};
 
-/// What is not paged though it is private and anonymous: the kernel may need a stack while a fault is served, and the
-/// pager knows no huge pages.
+/// The mappings that are not paged though private and anonymous: the kernel may need a stack while a fault is served,
+/// and the pager knows no huge pages.
 const NOT_PAGED: c_int = libc::MAP_STACK | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
 
 fn refused(errno: c_int) -> *mut c_void {
@@ -19,17 +19,8 @@ fn refused(errno: c_int) -> *mut c_void {
     libc::MAP_FAILED
 }
 
-pub(crate) fn span(at: *mut c_void, len: size_t) -> Range<usize> {
-    at as usize..(at as usize).saturating_add(len)
-}
-
 fn succeeded(mapped: *mut c_void) -> Option<*mut c_void> {
     (mapped != libc::MAP_FAILED).then_some(mapped)
-}
-
-/// The region's pages, where the calling thread is the program's.
-pub(crate) fn programs() -> Option<&'static RegionPages> {
-    pages().filter(|_| !is_own())
 }
 
 /// Says what the kernel would have said.
@@ -201,8 +192,8 @@ unsafe extern "C" fn mremap(
 }
 
 /// # Safety
-/// As `mremap` of these parts, which are the region's and follow one another. All are paged, with the same rights; or it is
-/// one.
+/// As `mremap` of these parts, which are the region's and follow one another. All are paged, with the same rights; or
+/// it is one.
 unsafe fn resize(
     pages: &RegionPages,
     parts: &[KnownPart],
@@ -281,7 +272,7 @@ unsafe extern "C" fn madvise(at: *mut c_void, len: size_t, advice: c_int) -> c_i
         } else if pages.is_heap(part.clone()) {
             Err(libc::ENOMEM)
         } else if kernels(part.start, part.len()) != 0 {
-            Err(last_error())
+            Err(errno::errno())
         } else {
             Ok(())
         };
@@ -298,11 +289,6 @@ unsafe extern "C" fn madvise(at: *mut c_void, len: size_t, advice: c_int) -> c_i
     let Some(errno) = failed else { return 0 };
     fail(errno);
     -1
-}
-
-fn last_error() -> c_int {
-    // SAFETY: the pointer is this thread's own.
-    unsafe { *libc::__errno_location() }
 }
 
 /// # Safety

@@ -1,4 +1,4 @@
-//! Where the sealing layer's times are added up: in memory that the second process shares, as long as the program runs.
+//! The sums of the sealing layer's times: in memory that the second process shares, as long as the program runs.
 
 use crate::clock;
 use lethe_pager::options::Meters;

@@ -1,4 +1,4 @@
-//! Which threads are this library's own: those that serve faults. They get memory from the private heap only.
+//! The threads that are this library's own: those that serve faults. They get memory from the private heap only.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 /// after `fork` has others.
 static OWN: AtomicPtr<Vec<libc::pid_t>> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether every thread there is counts as one of them.
+/// True while every thread there is counts as one of them.
 static ALL: AtomicBool = AtomicBool::new(false);
 
 fn own() -> Option<&'static Vec<libc::pid_t>> {
@@ -35,7 +35,7 @@ pub(crate) fn count() -> std::io::Result<usize> {
     Ok(std::fs::read_dir("/proc/self/task")?.count())
 }
 
-/// Whether the program has threads beside the calling one, or that cannot be said.
+/// Tells whether the program has threads beside the calling one, or that cannot be said.
 pub(crate) fn are_others() -> bool {
     let own = self::own().map_or(0, Vec::len);
     count().map_or(true, |all| all > own + 1)
@@ -64,7 +64,7 @@ pub(crate) fn all_are_own(all: bool) {
     ALL.store(all, Ordering::SeqCst);
 }
 
-/// Whether the calling thread is one of them.
+/// Tells whether the calling thread is one of them.
 pub(crate) fn is_own() -> bool {
     if ALL.load(Ordering::Relaxed) {
         return true;

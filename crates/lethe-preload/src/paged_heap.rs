@@ -1,7 +1,9 @@
-//! The program's heap: dlmalloc over pages of the region. Its own book-keeping lies among the blocks, paged as they are.
+//! The program's heap: dlmalloc over pages of the region. Its own book-keeping lies among the blocks, paged as they
+//! are.
 
-use crate::heap_lock::{HeapLock, KeptAtFork};
-use crate::region_pages::{PAGE, pages};
+use crate::heap_lock::HeapLock;
+use crate::page::PAGE;
+use crate::region_pages::pages;
 use dlmalloc::{Allocator, Dlmalloc};
 use std::ops::DerefMut;
 use std::ptr::null_mut;
@@ -43,12 +45,12 @@ unsafe impl Allocator for Paged {
 
 static HEAP: HeapLock<Paged> = HeapLock::new(Paged);
 
-/// The heap. Whoever holds it may wait for faults, and faults never wait for it.
+/// The heap. Its holder may wait for faults, and faults never wait for it.
 pub(crate) fn heap() -> impl DerefMut<Target = Dlmalloc<impl Allocator>> {
     HEAP.lock()
 }
 
 /// Its lock, for `fork`.
-pub(crate) fn lock() -> &'static impl KeptAtFork {
+pub(crate) fn lock() -> &'static HeapLock<impl Allocator + 'static> {
     &HEAP
 }

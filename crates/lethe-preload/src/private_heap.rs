@@ -4,14 +4,15 @@
 //! and, where the limit on locked memory allows it, out of swap. It is not kept from children by `fork`, which are
 //! paged as the program is, and drop what is their parent's.
 //!
-//! Whoever serves faults, or holds what serving them needs, must not wait for a thread of the program: the stack of that one
-//! may be paged, and the thread wait for a fault while it has the heap. So there are two heaps. Where the first is taken,
-//! whoever must not wait gets new memory from the second, which the program's threads never take; and what is freed
-//! while its heap cannot be had is left to the next who has it.
+//! Whoever serves faults, or holds what serving them needs, must not wait for a thread of the program: the stack of
+//! that one may be paged, and the thread wait for a fault while it has the heap. So there are two heaps. Where the
+//! first is taken, whoever must not wait gets new memory from the second, which the program's threads never take; and
+//! what is freed while its heap cannot be had is left to the next who has it.
 
-use crate::entry::room;
+use crate::block::room;
+use crate::errand::is_on_errand;
 use crate::own_threads::is_own;
-use crate::region_pages::is_on_errand;
+use crate::page::PAGE;
 use dlmalloc::{Allocator, Dlmalloc};
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::{copy_nonoverlapping, null_mut};
@@ -58,7 +59,7 @@ unsafe impl Allocator for KernelPages {
     }
 
     fn page_size(&self) -> usize {
-        4096
+        PAGE
     }
 }
 
@@ -112,7 +113,7 @@ unsafe impl Allocator for SecondPages {
     }
 
     fn page_size(&self) -> usize {
-        4096
+        PAGE
     }
 }
 
@@ -125,7 +126,7 @@ fn from_kernel(size: usize, flags: libc::c_int) -> *mut u8 {
     if at == -1 { null_mut() } else { at as *mut u8 }
 }
 
-/// Where either is not to be had, the memory is as good as any other.
+/// Keeps memory out of dumps and swap. Without either, it is as good as any other.
 fn keep_private(at: *mut u8, size: usize) {
     keep_out_of_dumps(at, size);
     // SAFETY: memory of ours; the call does not change what it holds. Locked is what is touched, when it is touched.
@@ -143,7 +144,7 @@ struct Heap<A> {
     left: AtomicPtr<Left>,
 }
 
-/// What is in a block that was left.
+/// The contents of a block that was left.
 struct Left {
     next: *mut Left,
 }
@@ -197,12 +198,12 @@ impl<A: Allocator> Heap<A> {
     }
 }
 
-/// Whether nobody has the heap: a signal's handler may run in the midst of an allocation.
+/// Tells whether no thread has the heap: a signal's handler may run in the midst of an allocation.
 pub(crate) fn is_free() -> bool {
     FIRST.now().is_some()
 }
 
-/// Whether the calling thread must not wait for threads of the program.
+/// Tells whether the calling thread must not wait for threads of the program.
 fn must_not_wait() -> bool {
     // In this order: on an errand the pager's lock is held, and a thread's own variables may be paged.
     is_on_errand() || is_own()

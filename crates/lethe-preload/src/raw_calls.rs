@@ -3,9 +3,9 @@
 //! A few operations on futexes reach for their memory in a way in which the kernel brings in no page: they fail with
 //! EFAULT on an evicted one. Here the page is touched, and the operation is asked for again.
 
+use crate::errno::fail;
 use crate::region_pages::pages;
 use crate::report;
-use crate::say::fail;
 use lethe_pager::access::Access;
 use lethe_pager::addresses::KnownPart;
 use libc::{c_int, c_long};
@@ -13,7 +13,7 @@ use libc::{c_int, c_long};
 /// Times that a page is brought in before the operation. Other threads may evict it in between.
 const MOST_TRIES: usize = 1000;
 
-/// What the kernel answers instead of a result.
+/// The least answer of the kernel that is an error instead of a result.
 const LEAST_ERROR: isize = -4095;
 
 #[unsafe(no_mangle)]
@@ -53,7 +53,7 @@ fn is_fault(answer: isize) -> bool {
     answer == -(libc::EFAULT as isize)
 }
 
-/// Whether the operation is on two futexes.
+/// Tells whether the operation is on two futexes.
 fn has_two(operation: c_int) -> bool {
     let operation = operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     [

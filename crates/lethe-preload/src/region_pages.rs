@@ -1,16 +1,17 @@
-//! Which of the region's own addresses are in use, by the heap: runs of whole pages, first fit, kept on the private heap.
+//! The region's own addresses that are in use, by the heap: runs of whole pages, first fit, kept on the private heap.
 
+use crate::errand;
+use crate::own_threads::is_own;
+use crate::page::round_up;
+use crate::say::{say, size};
 use lethe_pager::addresses::MappingError;
 use lethe_pager::region::Region;
 use lethe_pager::runs::Runs;
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-
-/// Bytes of a page.
-pub(crate) const PAGE: usize = 4096;
 
 /// The region with the runs that are free in it.
 pub(crate) struct RegionPages {
@@ -29,31 +30,13 @@ unsafe impl Send for RegionPages {}
 
 static PAGES: OnceLock<RegionPages> = OnceLock::new();
 
-/// Where the pager's own stack is, once there is one.
-static ERRANDS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
-
-/// Whether the calling thread is on the pager's own stack, where it may hold what faults need. Touches nothing that may be
-/// paged.
-pub(crate) fn is_on_errand() -> bool {
-    let here = 0_u8;
-    let [start, end] = [0, 1].map(|at| ERRANDS[at].load(Ordering::Relaxed));
-    (start..end).contains(&(&raw const here as usize))
-}
-
-/// Notes where threads are on an errand: elsewhere in a child after `fork`.
-pub(crate) fn note_errands(region: &Region) {
-    let Range { start, end } = region.errand_stack();
-    ERRANDS[0].store(start, Ordering::Relaxed);
-    ERRANDS[1].store(end, Ordering::Relaxed);
-}
-
 /// Puts the region in service: from now on the program's memory comes from it.
 ///
 /// # Errors
 /// The system's.
 pub(crate) fn begin(region: Region, untrusted: String) -> Result<(), MappingError> {
     let (base, len) = (region.as_ptr() as usize, region.bytes());
-    note_errands(&region);
+    errand::note(&region);
     // SAFETY: nobody has touched it yet.
     unsafe { region.release_own(base..base + len)? };
     let free = Mutex::new(Runs::of(base..base + len));
@@ -67,9 +50,9 @@ pub(crate) fn pages() -> Option<&'static RegionPages> {
     PAGES.get()
 }
 
-/// Whole pages for so many bytes; `None` if that is more than there can be.
-pub(crate) fn round_up(bytes: usize) -> Option<usize> {
-    Some(bytes.checked_add(PAGE - 1)? & !(PAGE - 1))
+/// The region's pages, where the calling thread is the program's.
+pub(crate) fn programs() -> Option<&'static RegionPages> {
+    pages().filter(|_| !is_own())
 }
 
 impl RegionPages {
@@ -89,12 +72,12 @@ impl RegionPages {
         unsafe { &mut *self.region.get() }
     }
 
-    /// Whether the address lies in the region.
+    /// Tells whether the address lies in the region.
     pub(crate) fn holds(&self, at: *const u8) -> bool {
         (at as usize).wrapping_sub(self.base) < self.len
     }
 
-    /// Whether some of these addresses are the heap's.
+    /// Tells whether some of these addresses are the heap's.
     pub(crate) fn is_heap(&self, span: Range<usize>) -> bool {
         span.start < self.base + self.len && self.base < span.end
     }
@@ -114,7 +97,7 @@ impl RegionPages {
         null_mut()
     }
 
-    /// Gives a run of whole pages back. What they held is gone; whoever gets them next finds zeros.
+    /// Gives a run of whole pages back. Their contents are gone; the next taker finds zeros.
     pub(crate) fn give_back(&self, run: Range<usize>) -> bool {
         // SAFETY: the allocator gives back what it was given.
         let released = unsafe { self.region().release_own(run.clone()) };
@@ -131,8 +114,8 @@ impl RegionPages {
     /// Says it to whoever runs the program, once.
     pub(crate) fn tell_that_it_is_full(&self, wanted: usize) {
         if !self.told.swap(true, Ordering::Relaxed) {
-            let (wanted, room) = (wanted.to_string(), crate::start::size(self.len as u64));
-            crate::say::say(&[
+            let (wanted, room) = (wanted.to_string(), size(self.len as u64));
+            say(&[
                 "out of paged memory: ",
                 &wanted,
                 " bytes more were asked for, and ",

@@ -1,9 +1,10 @@
-//! What the pager counted, for whoever runs the program, in a page that both map: at the end of the program, when it has
-//! had as many faults as were asked for, and now and then before, for programs that end in another way.
+//! The counts of the pager, for whoever runs the program, in a page that both map: at the end of the program, when it
+//! has had as many faults as were asked for, and now and then before, for programs that end in another way.
 
 use crate::clock;
 use crate::meters::Metered;
-use crate::region_pages::{PAGE, pages};
+use crate::page::PAGE;
+use crate::region_pages::pages;
 use crate::unpaged;
 use lethe_pager::after_fault::Tell;
 use lethe_pager::fault::counters::Counters;
@@ -16,14 +17,14 @@ use std::sync::{Arc, OnceLock};
 /// Faults between two looks.
 const NOTED: u64 = 64;
 
-/// What `lethe` reads: words of eight bytes in the machine's order, in this one.
+/// The board that `lethe` reads: words of eight bytes in the machine's order, in this one.
 #[repr(C)]
 struct Board {
     state: AtomicU64,
     figures: [AtomicU64; 15],
     /// The most that the region held at a time.
     paged_bytes: AtomicU64,
-    /// What lay elsewhere, when it was looked at last.
+    /// The bytes that lay elsewhere, when they were looked at last.
     unpaged_bytes: AtomicU64,
     /// Programs that were started.
     children: AtomicU64,
@@ -39,13 +40,13 @@ struct Board {
 
 const NAME_WORDS: usize = 8;
 
-/// What a board's state says.
+/// The states of a board.
 const REFUSED: u64 = b'r' as u64;
 const BEGUN: u64 = b's' as u64;
 const ENDED: u64 = b'e' as u64;
 const MADE_WAY: u64 = b'x' as u64;
 
-/// Where to.
+/// The board that is written to.
 static BOARD: OnceLock<&'static Board> = OnceLock::new();
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
@@ -53,9 +54,9 @@ static WRITTEN: AtomicBool = AtomicBool::new(false);
 static FORKED: AtomicU32 = AtomicU32::new(0);
 static ADDED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// What does not change as long as the program runs.
+/// The figures that do not change as long as the program runs.
 static FIXED: OnceLock<Fixed> = OnceLock::new();
-/// Where counting begins, once it has.
+/// The moment at which counting began, once it has.
 static BEGIN: OnceLock<Moment> = OnceLock::new();
 
 struct Fixed {
@@ -65,7 +66,7 @@ struct Fixed {
     threads: usize,
 }
 
-/// What stood at one moment.
+/// The figures of one moment.
 struct Moment {
     nanos: u64,
     counters: Counters,
@@ -78,7 +79,7 @@ impl Moment {
     }
 }
 
-/// Which faults are counted. All of them, unless told otherwise.
+/// The faults that are counted. All of them, unless told otherwise.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Window {
     /// Faults before counting begins.
@@ -136,8 +137,8 @@ fn begin(counters: Counters) {
 pub(crate) fn into(file: c_int) {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let bytes = size_of::<Board>();
-    // SAFETY: asks for a mapping wherever there is room. `libc::mmap` would be the program's. The descriptor was inherited
-    // for this alone.
+    // SAFETY: asks for a mapping wherever there is room. `libc::mmap` would be the program's. The descriptor was
+    // inherited for this alone.
     let at = unsafe {
         let at = libc::syscall(
             libc::SYS_mmap,
@@ -230,7 +231,7 @@ fn note(counters: Counters) {
     board.paged_bytes.store(counters.most_held_pages * PAGE as u64, Ordering::Relaxed);
 }
 
-/// What a program was that is about to run another file.
+/// The kind of a program that is about to run another file.
 pub(crate) enum Told {
     Program,
     Child,
@@ -281,7 +282,7 @@ fn name(file: &CStr) {
     }
 }
 
-/// Whether this process is the one that is paged: a child of `vfork` has its memory too.
+/// Tells whether this process is the one that is paged: a child of `vfork` has its memory too.
 fn is_program() -> bool {
     FIXED.get().is_some_and(|fixed| fixed.process == std::process::id())
 }

@@ -1,6 +1,6 @@
-//! Robust mutexes. When a thread ends that holds one, the kernel marks it and wakes a waiter; but it brings in no page for
-//! a thread that ends, and a mutex on an evicted page would be waited for in vain. So it is done here, last of all that
-//! the thread does; what the kernel finds afterwards is nobody's.
+//! Robust mutexes. When a thread ends that holds one, the kernel marks it and wakes a waiter; but it brings in no page
+//! for a thread that ends, and a mutex on an evicted page would be waited for in vain. So it is done here, last of all
+//! that the thread does; what the kernel finds afterwards is nobody's.
 
 use crate::stacks;
 use libc::{c_int, c_long, c_void, pthread_key_t};
@@ -89,7 +89,7 @@ fn mark_held() {
     }
 }
 
-/// Whether the entry is left to the kernel.
+/// Tells whether the entry is left to the kernel.
 ///
 /// # Safety
 /// The entry is one of the list, in a live mutex.

@@ -1,4 +1,4 @@
-//! One line for the person who runs the program, without a heap.
+//! A line for the person who runs the program, without a heap.
 
 /// Writes the parts to standard error, in one call as long as they are short.
 pub(crate) fn say(parts: &[&str]) {
@@ -13,14 +13,7 @@ pub(crate) fn say(parts: &[&str]) {
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), len) };
 }
 
-/// What `errno` is.
-pub(crate) fn errno() -> libc::c_int {
-    // SAFETY: the pointer is this thread's own.
-    unsafe { *libc::__errno_location() }
-}
-
-/// Sets `errno`.
-pub(crate) fn fail(errno: libc::c_int) {
-    // SAFETY: the pointer is this thread's own.
-    unsafe { *libc::__errno_location() = errno };
+/// A number of bytes in MiB, or in KiB if it is less than one.
+pub(crate) fn size(bytes: u64) -> String {
+    if bytes < 1 << 20 { format!("{} KiB", bytes.div_ceil(1 << 10)) } else { format!("{} MiB", bytes >> 20) }
 }

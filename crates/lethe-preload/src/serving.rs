@@ -1,13 +1,14 @@
-//! Which libraries have a part in serving a fault. Their variables must never be absent: a fault would wait for itself.
+//! The libraries that have a part in serving a fault. Their variables must never be absent: a fault would wait for
+//! itself.
 //!
-//! They are this library and all that it needs: the C library with the loader, and the one that unwinds. Whoever puts
-//! functions of its own in the place of theirs, by the order in which names are looked up, is one of them, with all that
-//! it needs.
+//! They are this library and all that it needs: the C library with the loader, and the one that unwinds. A library that
+//! puts functions of its own in the place of theirs, by the order in which names are looked up, is one of them, with
+//! all that it needs.
 
 use crate::loaded::Loaded;
 use std::ffi::CStr;
 
-/// What an object has to do with a fault.
+/// The part of an object in a fault.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Nothing.
@@ -57,7 +58,7 @@ fn roles_address() -> usize {
     roles as unsafe fn(&[Loaded]) -> Option<Vec<Role>> as usize
 }
 
-/// Which of them has the code that a name stands for.
+/// The one of them that has the code that a name stands for.
 fn has_function(all: &[Loaded], name: &CStr) -> Option<usize> {
     // SAFETY: the name ends with zero.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;

@@ -1,13 +1,14 @@
-//! The stack of a thread is paged from where the thread's own function begins downwards, in its place, as it is touched.
+//! The stack of a thread is paged from where the thread's own function begins downwards, in its place, as it is
+//! touched.
 //!
-//! What lies above is not: there the kernel and the C library keep what they know of the thread, and the kernel writes to
-//! it when the thread ends, without waiting for a page. The C library maps stacks, keeps them for other threads and
+//! What lies above is not: there the kernel and the C library keep what they know of the thread, and the kernel writes
+//! to it when the thread ends, without waiting for a page. The C library maps stacks, keeps them for other threads and
 //! unmaps them by calls of its own; so before it has the stack back, ordinary memory is there again.
 
-use crate::child::next;
-use crate::region_pages::{PAGE, RegionPages, pages};
-use crate::say::{errno, fail};
-use crate::threads::Begin;
+use crate::errno::{errno, fail};
+use crate::next::next;
+use crate::page::PAGE;
+use crate::region_pages::{RegionPages, pages};
 use lethe_pager::access::Access;
 use lethe_pager::addresses::Wanted;
 use libc::{c_int, c_void, pthread_attr_t, size_t};
@@ -17,18 +18,21 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::null_mut;
 
-/// What is left unpaged below the first frame of this library: its frames while it pages the rest, or gives it back.
+/// The bytes left unpaged below the first frame of this library: its frames while it pages the rest, or gives it back.
 const MARGIN: usize = 8 * PAGE;
 
-/// What the program's own function begins below: the margin, and what rounding to pages takes.
+/// The bytes above the program's own function: the margin, and what rounding to pages takes.
 const SKIPPED: usize = MARGIN + 2 * PAGE;
+
+/// The function that a thread begins with.
+pub(crate) type Begin = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
 thread_local! {
     // Constant and without a destructor: looking at it never allocates.
     static PAGED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Whether a thread that is made with these attributes gets its stack from the C library.
+/// Tells whether a thread that is made with these attributes gets its stack from the C library.
 ///
 /// # Safety
 /// Attributes of a thread, or null.
@@ -40,8 +44,8 @@ pub(crate) unsafe fn is_the_librarys(attributes: *const pthread_attr_t) -> bool 
             && (at as usize).wrapping_add(len) == 0
 }
 
-/// Leaves the top of a stack that the program brings along to the kernel, which writes to the thread's record there when the
-/// thread ends, without waiting for a page. Beside it lie the thread-local variables.
+/// Leaves the top of a stack that the program brings along to the kernel, which writes to the thread's record there
+/// when the thread ends, without waiting for a page. Beside it lie the thread-local variables.
 ///
 /// # Safety
 /// Attributes of a thread that has such a stack.
@@ -60,13 +64,13 @@ pub(crate) unsafe fn expose_top(pages: &RegionPages, attributes: *const pthread_
     }
 }
 
-/// The same attributes with a stack that is longer by what is skipped of it: it may have been measured for what the program
-/// needs. `None` if the program leaves its length to the C library.
+/// The same attributes with a stack that is longer by what is skipped of it: it may have been measured for what the
+/// program needs. `None` if the program leaves its length to the C library.
 ///
 /// # Safety
-/// Attributes of a thread that gets its stack from the C library, or null. What is answered goes before they do.
+/// Attributes of a thread that gets its stack from the C library, or null. The answer goes before they do.
 pub(crate) unsafe fn longer(attributes: *const pthread_attr_t) -> Option<pthread_attr_t> {
-    // SAFETY: the caller's promise. Whoever makes a thread reads its attributes only: what they refer to may be shared.
+    // SAFETY: the caller's promise. The maker of a thread reads its attributes only: what they refer to may be shared.
     unsafe {
         let mut longer = attributes.as_ref().copied()?;
         let mut len = 0;
@@ -79,7 +83,8 @@ pub(crate) unsafe fn longer(attributes: *const pthread_attr_t) -> Option<pthread
 /// Calls the function of a thread that begins, with its stack paged where that can be done.
 ///
 /// # Safety
-/// The C library has made this stack for the calling thread, which has done nothing yet. The function takes the argument.
+/// The C library has made this stack for the calling thread, which has done nothing yet. The function takes the
+/// argument.
 pub(crate) unsafe extern "C-unwind" fn call(begin: Begin, argument: *mut c_void) -> *mut c_void {
     // Other C libraries end a thread on the stack of its function, and have no calls to change stacks.
     let is_paged = cfg!(target_env = "gnu") && page();
@@ -98,7 +103,7 @@ unsafe extern "C-unwind" fn below(begin: Begin, argument: *mut c_void) -> *mut c
     answer
 }
 
-/// Whether the calling thread's stack is paged from now on, but for the margin.
+/// Pages the calling thread's stack from now on, but for the margin. Tells whether it could.
 #[inline(never)]
 fn page() -> bool {
     let Some(pages) = pages() else { return false };
@@ -141,11 +146,12 @@ fn put_ordinary_memory(pages: &RegionPages, span: Range<usize>, fixed: c_int) {
         let at = libc::syscall(libc::SYS_mmap, at, len, protection, flags, -1_isize, 0_usize);
         (at != -1).then_some(())
     };
-    // SAFETY: the call replaces that span or nothing. If the kernel does not do it, the thread has a paged stack to its end.
+    // SAFETY: the call replaces that span or nothing. If the kernel does not do it, the thread has a paged stack to its
+    // end.
     unsafe { pages.region().replace(span, map) };
 }
 
-/// What may be paged of the calling thread's stack below one of its addresses.
+/// The part of the calling thread's stack below one of its addresses that may be paged.
 fn below_this(address: usize) -> Option<Range<usize>> {
     let (mut at, mut len, mut guard): (*mut c_void, size_t, size_t) = (null_mut(), 0, 0);
     let mut attributes = MaybeUninit::<pthread_attr_t>::uninit();

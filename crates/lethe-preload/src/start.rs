@@ -1,12 +1,12 @@
-//! What happens before the program's `main`: the region is made as `lethe page run` has asked for.
+//! The work before the program's `main`: the region is made as `lethe page run` has asked for.
 
 use crate::after_fault::after_fault;
 use crate::region_pages::pages;
 use crate::report::Window;
-use crate::say::say;
+use crate::say::{say, size};
 use crate::{fork, inherited, meters, own_threads, region_pages, report, robust, static_data};
 use lethe_pager::fault::policy::Policy;
-use lethe_pager::options::{HandlerProcessor, Options};
+use lethe_pager::options::{Handler, HandlerProcessor, Options};
 use lethe_pager::region::Region;
 use lethe_pager::watch::Teller;
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The variable that `lethe page run` sets; see [`options`].
 const VARIABLE: &str = "LETHE_PAGE";
 
-/// What the system preloads: this library, then what whoever runs the program has preloaded.
+/// The variable of what the system preloads: this library, then those of whoever runs the program.
 const PRELOADED: &str = "LD_PRELOAD";
 
 #[used]
@@ -55,7 +55,7 @@ fn make_region(text: &str) -> Result<(), String> {
     let mut asked = Asked::default();
     let mut options = options(text, &mut asked)?;
     let Asked { window, watcher } = asked;
-    options.after_fault = after_fault(watcher.clone(), window);
+    options.listeners.after_fault = after_fault(watcher.clone(), window);
     let untrusted = size(options.untrusted_bytes);
     // SAFETY: the program has not begun.
     let variables = unsafe { static_data::find() };
@@ -73,27 +73,21 @@ fn make_region(text: &str) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// In MiB, or in KiB if it is less than one.
-pub(crate) fn size(bytes: u64) -> String {
-    if bytes < 1 << 20 { format!("{} KiB", bytes.div_ceil(1 << 10)) } else { format!("{} MiB", bytes >> 20) }
-}
-
-/// What is asked for beside the region.
+/// The things that are asked for beside the region.
 #[derive(Default)]
 struct Asked {
     window: Window,
     watcher: Option<Arc<Teller>>,
 }
 
-/// Options of the region as `name=value`, joined by commas. What is not named is as [`Options::new`] says, and the
-/// region has as many pages as the untrusted memory has room for. `warm` and `faults` say which faults are counted,
-/// `meter` that ciphers and copies are timed; `report` and `watch` are descriptors: where to write the figures, and the
-/// socket of a watcher.
+/// Options of the region as `name=value`, joined by commas. Options that are not named are as [`Options::new`] says,
+/// and the region has as many pages as the untrusted memory has room for. `warm` and `faults` say which faults are
+/// counted, `meter` that ciphers and copies are timed; `report` and `watch` are descriptors: where to write the
+/// figures, and the socket of a watcher.
 fn options(text: &str, asked: &mut Asked) -> Result<Options, String> {
     let mut options = Options::new(0);
-    options.handler_processor = HandlerProcessor::Together;
     // `lethe` holds what is open now as long as the program runs.
-    options.own_descriptors = true;
+    options.handler = Handler { processor: HandlerProcessor::Together, own_descriptors: true };
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         let wrong = |why: &dyn std::fmt::Display| format!("{VARIABLE}: {name}={value}: {why}");
@@ -109,7 +103,7 @@ fn options(text: &str, asked: &mut Asked) -> Result<Options, String> {
             "second-process" => options.second_process = number()? != 0,
             "warm" => asked.window.warm = number()?,
             "faults" => asked.window.faults = Some(number()?.max(1)),
-            "meter" => options.meters = Some(meters::make().map_err(|error| wrong(&error))?),
+            "meter" => options.listeners.meters = Some(meters::make().map_err(|error| wrong(&error))?),
             "report" => report::into(value.parse().map_err(|error| wrong(&error))?),
             "watch" => asked.watcher = inherited::take(number()?).map(|socket| Arc::new(Teller::new(socket))),
             _ => return Err(wrong(&"no such option")),

@@ -1,15 +1,14 @@
-//! The static variables (`.data` and `.bss`) of the program and of its libraries are paged too, as they stood before its
-//! `main`.
+//! The static variables (`.data` and `.bss`) of the program and of its libraries are paged too, as they stood before
+//! its `main`.
 //!
 //! Those of libraries that serve faults are not; nor those of libraries that the program loads later, for it may unload
 //! them by calls of the C library's own.
 
 use crate::loaded;
 use crate::own_threads;
-use crate::region_pages::PAGE;
-use crate::say::say;
+use crate::page::PAGE;
+use crate::say::{say, size};
 use crate::serving::{Role, roles};
-use crate::start::size;
 use lethe_pager::access::Access;
 use lethe_pager::addresses::{MappingError, Wanted};
 use lethe_pager::region::Region;

@@ -1,14 +1,14 @@
-//! Threads of the program: one that is started may run on every processor that the program might run on; one that ends is
-//! seen off as the kernel would do it, if it could reach the memory. Its stack is paged.
+//! Threads of the program: one that is started may run on every processor that the program might run on; one that ends
+//! is seen off as the kernel would do it, if it could reach the memory. Its stack is paged.
 
-use crate::child::start;
-use crate::{robust, stacks};
+use crate::region_pages::programs;
+use crate::stacks::{self, Begin};
+use crate::{robust, unbound};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t};
 
-pub(crate) type Begin = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut pthread_t, *const pthread_attr_t, Begin, *mut c_void) -> c_int;
 
-/// What a thread begins with.
+/// The function that a thread begins with, and its argument.
 struct Work {
     begin: Begin,
     argument: *mut c_void,
@@ -22,8 +22,8 @@ unsafe extern "C" fn pthread_create(
     begin: Begin,
     argument: *mut c_void,
 ) -> c_int {
-    start(c"pthread_create", libc::EAGAIN, |create: Create| {
-        let Some(pages) = crate::mappings::programs() else {
+    unbound::start(c"pthread_create", libc::EAGAIN, |create: Create| {
+        let Some(pages) = programs() else {
             // SAFETY: the caller's own call, as it stands.
             return unsafe { create(thread, attributes, begin, argument) };
         };

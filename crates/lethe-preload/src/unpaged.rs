@@ -1,4 +1,4 @@
-//! How much of the program's memory lies outside of the region: what it wrote to in private mappings.
+//! The program's memory that lies outside of the region: what it wrote to in private mappings.
 
 use std::ffi::CStr;
 

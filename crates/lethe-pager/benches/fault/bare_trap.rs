@@ -1,9 +1,9 @@
 //! A fault that moves one page out and one in, and does nothing else: no lock, no scheme, no bookkeeping beyond the
-//! number of the victim. What a trap costs at least.
+//! number of the victim. The least that a trap costs.
 #![allow(unsafe_code, reason = "a bare signal handler and bare ioctls")]
 
 use super::{FAULTS, PAGES, RESIDENT};
-use lethe_pager::options::PAGE_BYTES;
+use lethe_pager::page::PAGE_BYTES;
 use std::mem::zeroed;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};

@@ -2,17 +2,18 @@
 //! anything. Microseconds a fault for each scheme, cipher and trap, beside the floor by arithmetic: what the bare trap,
 //! the cipher and the copies cost in this very run, with no bookkeeping at all.
 //!
-//! Rounds are interleaved. Every figure is the median of the rounds, and the least: where others use the machine too, the
-//! least is what the pager takes when they leave it alone. A floor is made of medians or of leasts accordingly.
+//! Rounds are interleaved. Every figure is the median of the rounds, and the least: where others use the machine too,
+//! the least is what the pager takes when they leave it alone. A floor is made of medians or of leasts accordingly.
 //!
 //! The program, which has one thread, and the handler thread are bound to one processor, except where a scheme is
-//! made to work on several threads. What it costs to let another thread of the process run beside is among the parts.
+//! made to work on several threads. The cost of another thread of the process that runs beside is among the parts.
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 mod bare_trap;
 mod parts;
 
-use lethe_pager::options::{HandlerProcessor, Options, PAGE_BYTES};
+use lethe_pager::options::{Handler, HandlerProcessor, Options};
+use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;
@@ -25,7 +26,7 @@ use std::time::Instant;
 const PAGES: usize = 1024;
 const RESIDENT: usize = 15;
 
-/// Where the program and the handler thread run.
+/// The processors that the program and the handler thread run on.
 const PROCESSOR: usize = 0;
 
 const FAULTS: usize = 600;
@@ -42,12 +43,12 @@ struct Row {
     micros: Vec<f64>,
 }
 
-/// Who shares the work of an eager or parallel scheme.
+/// The helper that shares the work of an eager or parallel scheme.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Others {
     /// Threads, as many as the pager chooses.
     Chosen,
-    /// One thread more, whatever the pager would choose.
+    /// A thread more, whatever the pager would choose.
     Thread,
     /// A process.
     Process,
@@ -81,17 +82,20 @@ impl Row {
             trap,
             threads: (others == Others::Thread).then_some(2),
             second_process: others == Others::Process,
-            handler_processor: if self.is_bound() {
-                HandlerProcessor::Bound(PROCESSOR)
-            } else {
-                HandlerProcessor::Any
+            handler: Handler {
+                processor: if self.is_bound() {
+                    HandlerProcessor::Bound(PROCESSOR)
+                } else {
+                    HandlerProcessor::Any
+                },
+                ..Handler::default()
             },
             resident: RESIDENT,
             ..Options::new(PAGES as u64)
         }
     }
 
-    /// Whether the program and the handler thread share a processor.
+    /// Tells whether the program and the handler thread share a processor.
     fn is_bound(&self) -> bool {
         self.others != Others::Thread
     }

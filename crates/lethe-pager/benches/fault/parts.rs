@@ -1,8 +1,8 @@
-//! What a fault is made of, each measured alone over as much memory as the regions use.
+//! The parts of a fault, each measured alone over as much memory as the regions use.
 
 use super::bare_trap;
 use super::{Bound, PAGES, PROCESSOR, least, median};
-use lethe_pager::options::PAGE_BYTES;
+use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::trap::Trap;
 use lethe_seal::pages::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
 use rand_chacha::ChaCha12Rng;
@@ -10,7 +10,7 @@ use rand_chacha::rand_core::SeedableRng;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// One figure of many rounds: their median, or the least.
+/// A figure of many rounds: their median, or the least.
 pub(super) type Of = fn(&[f64]) -> f64;
 
 /// Microseconds, one for each round.

@@ -1,4 +1,4 @@
-//! What a fault path counts. All of it shows to whoever watches the faults, but for the soft faults
+//! The counts of a fault path. All of them show to whoever watches the faults, but for the soft faults
 //! and how many pages hold something.
 
 /// Counts since construction; times in nanoseconds by [`Frames::now`](super::frames::Frames::now), 0 without a clock.

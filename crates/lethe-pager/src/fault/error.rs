@@ -1,8 +1,8 @@
-//! What ends a fault path. After any of these a page may be lost, and nothing is served any more.
+//! The errors that end a fault path. After any of these a page may be lost, and nothing is served any more.
 
 use lethe_core::oram::OramError;
 
-/// Why a fault cannot be served. `S` is the scheme's store's error, `F` the platform's.
+/// The reason why a fault cannot be served. `S` is the scheme's store's error, `F` the platform's.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError<S: core::error::Error + 'static, F: core::error::Error + 'static> {
     /// The page lies beyond the region.
@@ -37,7 +37,7 @@ pub enum FaultPathError {
     /// Too few resident pages.
     #[error("{resident} resident pages are too few: choose at least {least}")]
     Resident {
-        /// What was asked for.
+        /// The number that was asked for.
         resident: usize,
         /// The least that works: 1, or 2 where each gets a second chance.
         least: usize,
@@ -45,11 +45,11 @@ pub enum FaultPathError {
     /// A second chance for none, or for all.
     #[error("a second chance for {unmapped} of {resident} resident pages: choose from 1 to {most}")]
     Unmapped {
-        /// What was asked for.
+        /// The number that was asked for.
         unmapped: usize,
         /// Pages that are resident.
         resident: usize,
-        /// One less.
+        /// The most that can be unmapped: one less.
         most: usize,
     },
     /// The scheme has too many pages to be numbered.

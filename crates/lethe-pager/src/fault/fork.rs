@@ -1,9 +1,9 @@
 //! A fault path of which there will be two: what the one that forks does before, and what the other one takes over.
 //!
-//! Pages that are resident go over with the process, which is a copy. What the scheme alone holds is read through the
-//! scheme, and written through another one in the child: as many pages as the scheme was ever given, or all of them if
-//! that is less. The number is public. Which of them hold something is not: the rest are made up by accesses that
-//! look the same.
+//! Pages that are resident go over with the process, which is a copy. Pages that the scheme alone holds are read
+//! through the scheme, and written through another one in the child: as many pages as the scheme was ever given, or all
+//! of them if that is less. The number is public. Which of them hold something is not: the rest are made up by accesses
+//! that look the same.
 
 use super::error::FaultError;
 use super::frames::Frames;
@@ -16,7 +16,7 @@ use lethe_core::words::BlockId;
 /// Pages that may be brought in between the last look at the scheme and the fork.
 pub(crate) const MOST_BETWEEN: usize = 64;
 
-/// What the scheme holds, for whoever copies it.
+/// The pages that the scheme holds, for whoever copies them.
 pub(crate) struct Stored {
     /// The pages whose contents only the scheme has.
     pub(crate) pages: Vec<u32>,
@@ -24,15 +24,15 @@ pub(crate) struct Stored {
     pub(crate) accesses: u64,
 }
 
-/// Which pages are resident, to be handed over from one fault path to another.
+/// The books of the resident pages, to be handed over from one fault path to another.
 pub(crate) struct Books {
     resident: Resident,
     held_pages: u64,
 }
 
 impl<O: Oram> FaultPath<O> {
-    /// Gets ready to serve up to [`MOST_BETWEEN`] faults without an eviction and without allocating. What the scheme
-    /// holds changes no more until then.
+    /// Gets ready to serve up to [`MOST_BETWEEN`] faults without an eviction and without allocating. The contents of
+    /// the scheme change no more until then.
     pub(crate) fn begin_fork<F: Frames>(&mut self, frames: &mut F) -> Outcome<Stored, O, F::Error> {
         self.unless_failed(|path| {
             if !path.resident.has_spare() {

@@ -1,8 +1,8 @@
-//! What the fault path asks of the platform.
+//! The platform, as the fault path asks for it.
 
 use core::error::Error;
 
-/// Whether a page could be taken out.
+/// The outcome of taking a page out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// Its contents are in the frame.
@@ -17,7 +17,7 @@ pub enum Taken {
 /// Pages are numbered from 0 through the region, frames from 0. A frame is empty (without memory) until a page is
 /// taken into it or it is [prepared](Self::prepare).
 pub trait Frames {
-    /// What can go wrong.
+    /// The errors of the platform.
     type Error: Error + 'static;
 
     /// Moves a resident page into an empty frame, **atomically** to every other thread: each store to the page either
@@ -37,8 +37,8 @@ pub trait Frames {
     fn bytes(&mut self, frame: usize) -> &mut [u8];
 
     /// The page that was taken into this frame is written, and another is to be read into it. Where somebody else may
-    /// still look at the memory that the page had (a kernel that sends it, say), the frame has other memory from now on:
-    /// no page ever stands where another one was lent out. What it holds does not matter.
+    /// still look at the memory that the page had (a kernel that sends it, say), the frame has other memory from now
+    /// on: no page ever stands where another one was lent out. Its contents do not matter.
     fn renew(&mut self, frame: usize) {
         let _ = frame;
     }
@@ -49,8 +49,8 @@ pub trait Frames {
         self.renew(frame);
     }
 
-    /// What a page in a frame holds is given up: the frame holds zeros. Whoever still looks at its memory keeps what it
-    /// sees.
+    /// Gives up the contents of a page in a frame: the frame holds zeros. A reader that still looks at its memory keeps
+    /// what it sees.
     ///
     /// # Errors
     /// The platform's.
@@ -72,7 +72,8 @@ pub trait Frames {
     /// The platform's.
     fn confirm(&mut self, page: u64) -> Result<(), Self::Error>;
 
-    /// What a resident page holds is given up: it reads as zeros. Whoever still looks at its memory keeps what it sees.
+    /// Gives up the contents of a resident page: it reads as zeros. A reader that still looks at its memory keeps what
+    /// it sees.
     ///
     /// # Errors
     /// The platform's.
@@ -86,7 +87,7 @@ pub trait Frames {
         self.clear(page)
     }
 
-    /// Whether more pages may be resident than were asked for, as long as none of them can be taken out. Memory is
+    /// True if more pages may be resident than were asked for, as long as none of them can be taken out. Memory is
     /// allocated then.
     fn may_exceed(&self) -> bool {
         false

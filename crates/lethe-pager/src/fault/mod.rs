@@ -1,4 +1,4 @@
-//! What happens at a page fault, as in section 2.2 (figure 1) of Chakravarty and Panda, "Introducing Fast and Secure
+//! The steps of a page fault, as in section 2.2 (figure 1) of Chakravarty and Panda, "Introducing Fast and Secure
 //! Deterministic Stash Free Write Only Oblivious RAMs for Demand Paging in Keystone" (2021):
 //!
 //! ```text

@@ -2,10 +2,10 @@
 //!
 //! **What the watcher of the untrusted memory sees.** Every fault is one read of the scheme, and once as many pages are
 //! resident as may be, one write before it: of a clean page as of a dirty one, and also at the first touch of a page.
-//! Where a platform allows more pages while none can be taken out (all are held for direct I/O, say), such a fault writes
-//! none, and a later one two.
-//! [`discard`](FaultPath::discard) and a touch of an unmapped page show nothing: they change trusted bookkeeping only.
-//! So the number and the time of the faults show, and what the scheme says that reads and writes show.
+//! Where a platform allows more pages while none can be taken out (all are held for direct I/O, say), such a fault
+//! writes none, and a later one two. [`discard`](FaultPath::discard) and a touch of an unmapped page show nothing: they
+//! change trusted bookkeeping only. So the number and the time of the faults show, and what the scheme says that reads
+//! and writes show.
 //!
 //! **Trusted state**: 1 byte a page, two queues of the resident pages, the frames; the resident pages themselves; the
 //! scheme's. Nothing is allocated after construction, unless the scheme does.
@@ -24,7 +24,7 @@ use lethe_core::words::BlockId;
 /// Pages in a row that are held by somebody before one more is resident than was asked for.
 const MOST_TRIES: usize = 64;
 
-/// What a fault turned out to be.
+/// The kind of a fault that was served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     /// The page was brought in through the scheme.
@@ -65,7 +65,7 @@ impl<O: Oram> FaultPath<O> {
         &self.oram
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
@@ -75,7 +75,7 @@ impl<O: Oram> FaultPath<O> {
         self.resident.len()
     }
 
-    /// Whether a page is in the application's sight.
+    /// Tells whether a page is in the application's sight.
     pub fn is_mapped(&self, page: u64) -> bool {
         page < self.resident.pages() && self.resident.place(page) == Place::Mapped
     }
@@ -147,7 +147,7 @@ impl<O: Oram> FaultPath<O> {
         if self.failed { 0 } else { self.oram.owed() }
     }
 
-    /// One bounded step of what is owed, between two faults.
+    /// Does a bounded step of what is owed, between two faults.
     ///
     /// # Errors
     /// [`FaultError`].
@@ -282,7 +282,7 @@ impl<O: Oram> FaultPath<O> {
         Ok(())
     }
 
-    /// Takes the oldest page in sight that can be taken. None, if none of them can, or none of many.
+    /// Takes the oldest page in sight that can be taken. `None` if no page can, or no page of many.
     fn take_oldest<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<Option<u64>, O, F::Error> {
         let tries = if frames.may_exceed() { MOST_TRIES } else { usize::MAX };
         for _ in 0..self.resident.mapped().count().min(tries) {

@@ -1,6 +1,6 @@
-//! Which resident page goes when there is room for no more.
+//! The choice of the resident page that goes when there is room for no more.
 
-/// Who the victim is. Public.
+/// The choice of the victim. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// The page that came first, as in the paper.
@@ -12,7 +12,7 @@ pub enum Policy {
     ///
     /// It costs one page move more at every fault, and a trap and two moves at every such touch.
     SecondChance {
-        /// How many: at least 1, fewer than the resident pages.
+        /// The number of them: at least 1, fewer than the resident pages.
         unmapped: usize,
     },
 }

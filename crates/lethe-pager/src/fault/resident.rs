@@ -1,4 +1,4 @@
-//! Which pages are resident, and in what order they go.
+//! The resident pages, and the order in which they go.
 
 use super::error::FaultPathError;
 use super::policy::{Policy, frames};
@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Where a page is.
+/// The place of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Behind the scheme.
@@ -25,7 +25,7 @@ const DISCARDED: u8 = 0b100;
 const HELD: u8 = 0b1000;
 const STORED: u8 = 0b1_0000;
 
-/// One byte a page, and two queues. Nothing grows after construction, but while more pages are resident than should be.
+/// A byte a page, and two queues. Nothing grows after construction, but while more pages are resident than should be.
 pub(super) struct Resident {
     /// The place of each page, whether its contents were given up while it was absent, whether it holds anything, and
     /// whether the scheme was ever given it.
@@ -68,13 +68,6 @@ impl Resident {
         })
     }
 
-    /// The same of no pages.
-    pub(super) fn none(&self) -> Self {
-        let Resident { most_mapped, most_unmapped, .. } = *self;
-        let (mapped, unmapped) = (VecDeque::new(), VecDeque::new());
-        Resident { pages: Box::default(), mapped, unmapped, most_mapped, most_unmapped, spare: Vec::new() }
-    }
-
     pub(super) fn pages(&self) -> u64 {
         self.pages.len() as u64
     }
@@ -87,7 +80,7 @@ impl Resident {
         self.len() >= self.most_mapped + self.most_unmapped
     }
 
-    /// Whether more are resident than should be.
+    /// Tells whether more are resident than should be.
     pub(super) fn exceeds(&self) -> bool {
         self.len() > self.most_mapped + self.most_unmapped
     }
@@ -109,12 +102,12 @@ impl Resident {
         self.unmapped.iter().map(|(_, frame)| *frame)
     }
 
-    /// Whether the oldest go by way of a frame.
+    /// Tells whether the oldest go by way of a frame.
     pub(super) fn has_second_chance(&self) -> bool {
         self.most_unmapped > 0
     }
 
-    /// Whether more are in sight than should be.
+    /// Tells whether more are in sight than should be.
     pub(super) fn has_too_many_mapped(&self) -> bool {
         self.mapped.len() > self.most_mapped
     }
@@ -179,7 +172,7 @@ impl Resident {
         self.pages[page as usize] |= DISCARDED;
     }
 
-    /// Whether the contents of the page were given up; it has new ones from now on.
+    /// Tells whether the contents of the page were given up; it has new ones from now on.
     pub(super) fn take_discarded(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let discarded = *state & DISCARDED != 0;
@@ -187,7 +180,7 @@ impl Resident {
         discarded
     }
 
-    /// Whether the page held nothing before; it does from now on.
+    /// Tells whether the page held nothing before; it holds something from now on.
     pub(super) fn begins_to_hold(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let begins = *state & HELD == 0;
@@ -195,7 +188,7 @@ impl Resident {
         begins
     }
 
-    /// Whether the page held something; it does so no more.
+    /// Tells whether the page held something; it does so no more.
     pub(super) fn ends_to_hold(&mut self, page: u64) -> bool {
         let state = &mut self.pages[page as usize];
         let ends = *state & HELD != 0;
@@ -206,6 +199,30 @@ impl Resident {
     /// The scheme was given the page.
     pub(super) fn is_stored(&mut self, page: u64) {
         self.pages[page as usize] |= STORED;
+    }
+
+    /// Bytes on the trusted side.
+    pub(super) fn bytes(&self) -> usize {
+        self.pages.len()
+            + self.mapped.capacity() * size_of::<u32>()
+            + self.unmapped.capacity() * size_of::<(u32, usize)>()
+            + self.spare.capacity() * size_of::<usize>()
+    }
+
+    fn set_place(&mut self, page: u32, place: u8) {
+        let state = &mut self.pages[page as usize];
+        *state = *state & !PLACE | place;
+    }
+}
+
+/// The books of a fault path of which there will be two.
+#[cfg(feature = "linux")]
+impl Resident {
+    /// The same of no pages.
+    pub(super) fn none(&self) -> Self {
+        let Resident { most_mapped, most_unmapped, .. } = *self;
+        let (mapped, unmapped) = (VecDeque::new(), VecDeque::new());
+        Resident { pages: Box::default(), mapped, unmapped, most_mapped, most_unmapped, spare: Vec::new() }
     }
 
     /// The absent pages whose contents only the scheme has. All others hold zeros, or are resident.
@@ -227,18 +244,5 @@ impl Resident {
 
     pub(super) fn has_spare(&self) -> bool {
         !self.spare.is_empty()
-    }
-
-    /// Bytes on the trusted side.
-    pub(super) fn bytes(&self) -> usize {
-        self.pages.len()
-            + self.mapped.capacity() * size_of::<u32>()
-            + self.unmapped.capacity() * size_of::<(u32, usize)>()
-            + self.spare.capacity() * size_of::<usize>()
-    }
-
-    fn set_place(&mut self, page: u32, place: u8) {
-        let state = &mut self.pages[page as usize];
-        *state = *state & !PLACE | place;
     }
 }

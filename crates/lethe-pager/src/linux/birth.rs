@@ -1,7 +1,7 @@
-//! How a child after `fork` tells its parent that its memory stands.
+//! The word of a child after `fork` to its parent that its memory stands.
 #![allow(unsafe_code, reason = "a page that two processes share; each block says why it is sound")]
 
-use crate::options::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::futex;
@@ -73,7 +73,7 @@ impl Birth {
     }
 }
 
-/// Whether a child has ended, which is still to be waited for.
+/// Tells whether a child has ended, which is still to be waited for.
 fn has_ended(child: libc::pid_t) -> bool {
     let mut about = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;

@@ -4,7 +4,7 @@
 
 use super::userfaultfd::Userfaultfd;
 use crate::error::Error;
-use crate::options::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 use crate::private::PrivateMapping;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ pub(super) struct Doorbell {
     knocked: AtomicBool,
 }
 
-/// Why the page was touched.
+/// The reason why the page was touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// Somebody rang.
@@ -66,7 +66,7 @@ impl Doorbell {
         debug_assert_eq!(gone, Ok(()));
     }
 
-    /// Whether a fault is one of this page.
+    /// Tells whether a fault is one of this page.
     pub(super) fn is_at(&self, address: usize) -> bool {
         (address ^ self.page.first() as usize) < PAGE_BYTES
     }
@@ -95,7 +95,8 @@ impl Doorbell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::userfaultfd::{Delivery, Eviction};
+    use crate::eviction::Eviction;
+    use crate::linux::userfaultfd::Delivery;
     use std::sync::atomic::AtomicUsize;
     use std::thread;
 

@@ -19,20 +19,22 @@ const FAULTS: u32 = 256;
 struct Bound {
     thread: Pid,
     to: usize,
-    /// Where it might run before.
+    /// The processors that it might run on before.
     might: CpuSet,
 }
 
-/// Who is bound. Whoever holds the lock touches no region, with its stack neither, and runs no signal handler of the application.
+/// The thread that is bound. The holder of the lock touches no region, with its stack neither, and runs no signal
+/// handler of the application.
 #[derive(Default)]
 pub(crate) struct Binding {
     bound: Mutex<Option<Bound>>,
-    /// How many want nobody to be bound.
+    /// The number of those that want no thread to be bound.
     free: AtomicU32,
 }
 
 impl Binding {
-    /// Lets the bound thread go, and binds none until it is dropped: a program that is started meanwhile inherits nothing.
+    /// Lets the bound thread go, and binds none until it is dropped: a program that is started meanwhile inherits
+    /// nothing.
     pub(crate) fn free(self: Arc<Self>) -> Free {
         let _blocked = Blocked::all();
         self.free.fetch_add(1, Ordering::SeqCst);
@@ -66,9 +68,9 @@ fn release(bound: &mut Option<Bound>) {
 /// The handler's side.
 pub(crate) struct Follower {
     binding: Arc<Binding>,
-    /// Where the handler may run, if it is not to follow.
+    /// The processors that the handler may run on, if it is not to follow.
     anywhere: CpuSet,
-    /// Where the handler is bound to.
+    /// The processor that the handler is bound to.
     here: Option<usize>,
     /// The thread that faulted last, and how often before any other did or somebody looked.
     thread: u32,
@@ -143,7 +145,7 @@ fn only(processor: usize) -> CpuSet {
     only
 }
 
-/// Where a thread of this process runs, or ran last.
+/// The processor that a thread of this process runs on, or ran on last.
 fn processor_of(thread: u32) -> Option<usize> {
     let mut path = [0; 64];
     write!(&mut path[..], "/proc/self/task/{thread}/stat").ok()?;

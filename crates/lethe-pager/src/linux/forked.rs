@@ -2,14 +2,16 @@
 //! pages its own, for the kernel moves no page that two processes share.
 #![allow(unsafe_code, reason = "advice on memory and touches of it; each block says why it is sound")]
 
+use super::faults::Faults;
+use super::inner::Inner;
 use super::pages::Pages;
-use super::paging::{Faults, Inner, Paging, Service, this_thread};
-use super::userfaultfd::{Userfaultfd, UserfaultfdError};
+use super::userfaultfd::Userfaultfd;
 use crate::access::Access;
+use crate::error::UserfaultfdError;
 use crate::extents::Place;
-use crate::failure::{Failure, Verdict, end};
+use crate::failure::{Failure, end};
 use crate::fault::fork::MOST_BETWEEN;
-use crate::options::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MlockFlags};
 use std::ops::Range;
@@ -23,92 +25,21 @@ use zeroize::Zeroize;
 #[error("a thread that forks has touched more pages on its way than there is room for")]
 struct TooMany;
 
-impl Paging {
-    /// Acts alone, and then keeps everybody else from the region. The calling thread's faults are served all the same,
-    /// without an eviction.
-    pub(crate) fn keep<R>(&self, act: impl FnOnce(&mut Inner) -> R) -> R {
-        self.inner.with_and_keep(|inner| {
-            let outcome = act(inner);
-            inner.between = 0;
-            self.keeper.store(this_thread(), Ordering::Release);
-            outcome
-        })
-    }
-
-    /// Whether a thread keeps everybody else from the region.
-    pub(crate) fn is_kept(&self) -> bool {
-        self.inner.is_kept()
-    }
-
-    /// What a kept region is made of.
-    ///
-    /// # Safety
-    /// The caller keeps it, or is in a child where nobody else is left; and touches none of its pages as long as it has
-    /// this.
-    #[expect(clippy::mut_from_ref, reason = "the caller promises to be alone")]
-    pub(crate) unsafe fn kept(&self) -> &mut Inner {
-        // SAFETY: the caller promises it.
-        unsafe { self.inner.kept() }
-    }
-
-    /// Lets everybody go on.
-    pub(crate) fn give_up(&self) {
-        self.keeper.store(0, Ordering::Release);
-        self.inner.give_up();
-    }
-
-    /// Serves a fault of the thread that forks.
-    pub(super) fn serve_keeper(&self, address: usize) -> Result<Service, Verdict> {
-        // SAFETY: the keeper waits for this fault.
-        let inner = unsafe { self.kept() };
-        let served = inner.fault_between(address, || TooMany);
-        let served = served.unwrap_or_else(|| self.missed(inner, address).map(|_| ()));
-        if let Err(failure) = served {
-            return Err(self.failed(failure));
-        }
-        // Last of all: the thread may fork at once, and what stands in this memory is then in two processes.
-        inner.pages.wake(address);
-        Ok(Service::Done)
-    }
-
-    /// Lets whoever waits at these addresses fault again.
-    pub(crate) fn wake(&self, addresses: Range<usize>) {
-        self.inner.with(|inner| inner.pages.wake_all(addresses));
-    }
-
-    /// Makes what is resident this process's alone again, after it has kept the region over a `fork`.
-    ///
-    /// # Safety
-    /// The caller keeps the region.
-    pub(crate) unsafe fn take_back(&self) {
-        // SAFETY: as the caller promises.
-        let resident = unsafe { self.kept() }.resident_places();
-        // First: a child that another thread forks meanwhile would share the pages anew.
-        // SAFETY: as the caller promises.
-        unsafe { self.kept() }.pages.keep_from_children();
-        // A page that the program has given back to the system faults: nothing of ours is borrowed meanwhile.
-        resident.into_iter().for_each(own);
-    }
-}
-
 impl Inner {
-    fn fault_between<E: std::error::Error>(
-        &mut self,
-        address: usize,
-        too_many: impl FnOnce() -> E,
-    ) -> Option<Result<(), Failure>> {
+    /// Serves a fault without an eviction and without waking anybody. `None` if no page stands there.
+    pub(super) fn fault_between(&mut self, address: usize) -> Option<Result<(), Failure>> {
         let page = self.page_at(address)?;
         if !self.faults.is_mapped(page) {
             self.between += 1;
             if self.between > MOST_BETWEEN {
-                end(&too_many());
+                end(&TooMany);
             }
         }
         let served = self.pages.without_waking(|pages| self.faults.fault_between(page, pages));
         Some(served.map_err(|error| Failure { page, error }))
     }
 
-    /// Where the resident pages stand that the kernel is to move.
+    /// The addresses of the resident pages that the kernel is to move.
     pub(crate) fn resident_places(&self) -> Vec<usize> {
         let place = |page| self.pages.extents.place_of(page);
         let moves = |place: &Place| place.access == Access::READ_WRITE;
@@ -148,8 +79,8 @@ impl Pages {
         });
     }
 
-    /// In a child whose faults nobody serves yet: whether a page has been touched that was not resident. It was taken for
-    /// zeros then.
+    /// In a child whose faults nobody serves yet: whether a page has been touched that was not resident. It was taken
+    /// for zeros then.
     pub(crate) fn has_strays(&self, faults: &dyn Faults) -> Result<bool, Errno> {
         // What is given pages at a touch reads as zeros before.
         let parts = self.extents.paged().flat_map(|span| self.extents.parts(span));

@@ -1,16 +1,17 @@
 //! A thread that serves the faults of all others, also those within system calls. Between two faults it does what the
 //! scheme owes, in bounded steps, and looks for a fault after each.
 
-use super::descriptors::keep_for_this_thread;
 use super::doorbell::{Answer, Doorbell};
 use super::follow::{Binding, Follower};
 use super::own_thread::OwnThread;
-use super::paging::{Paging, Service};
+use super::paging::Paging;
+use super::serve::Service;
 use super::signals::Blocked;
 use super::userfaultfd::{Fault, Userfaultfd};
+use crate::descriptors::keep_for_this_thread;
 use crate::error::Error;
 use crate::failure::end;
-use crate::options::HandlerProcessor;
+use crate::options::{Handler, HandlerProcessor};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
@@ -29,8 +30,7 @@ impl HandlerThread {
     pub(crate) fn start(
         paging: Arc<Paging>,
         uffd: Arc<Userfaultfd>,
-        processor: HandlerProcessor,
-        own_descriptors: bool,
+        Handler { processor, own_descriptors }: Handler,
         binding: Arc<Binding>,
     ) -> Result<Self, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
@@ -91,8 +91,8 @@ impl Drop for HandlerThread {
     }
 }
 
-/// Serves faults on the calling thread until the other knocks at the doorbell. In a child after `fork` the C library may look
-/// at memory of the program while a thread begins, and nobody else is there to bring it.
+/// Serves faults on the calling thread until the other knocks at the doorbell. In a child after `fork` the C library
+/// may look at memory of the program while a thread begins, and nobody else is there to bring it.
 fn serve_until_it_begins(paging: &Paging, uffd: &Userfaultfd, doorbell: &Doorbell) -> Result<(), Error> {
     let refused = |errno| Error::System { what: "the faults of a thread", errno };
     uffd.wait_for_faults(true).map_err(refused)?;

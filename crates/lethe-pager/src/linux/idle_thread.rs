@@ -4,8 +4,8 @@
 //! It never looks out for work while there is none: as long as another thread of the process runs on another processor,
 //! each move of a page must interrupt that processor, whose translations may be stale. On a virtual machine that costs
 //! more than a whole fault. So it sleeps, and a fault that leaves something owed wakes it. Where faults follow one
-//! another at once it would be woken in vain; there it is left to sleep for longer and longer. And where waking it costs
-//! more than it can save, it is woken seldom.
+//! another at once it would be woken in vain; there it is left to sleep for longer and longer. And where waking it
+//! costs more than it can save, it is woken seldom.
 
 use super::paging::Paging;
 use super::signals::Blocked;
@@ -21,11 +21,11 @@ const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 const ENDED: u32 = 2;
 
-/// How long after a fault it begins.
+/// The time after a fault at which it begins.
 const GRACE: Duration = Duration::from_micros(8);
 
-/// When it looks again by itself, if something is still owed as it goes to sleep; and how long after a fault it begins
-/// where waking it does not pay.
+/// The time after which it looks again by itself, if something is still owed as it goes to sleep; and after which it
+/// begins where waking it does not pay.
 const LATER: Duration = Duration::from_millis(5);
 
 /// However often waking was in vain, one fault in this many still wakes it (a power of two).

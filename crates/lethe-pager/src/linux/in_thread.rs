@@ -19,23 +19,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Regions with this trap that there may be at a time.
 const MOST_REGIONS: usize = 64;
 
-/// What the handler needs of a region.
+/// The parts of a region that the handler needs.
 struct Target {
     paging: Arc<Paging>,
     idle: Option<IdleThread>,
 }
 
-/// What a scheme leaves to be done between two faults.
+/// The work that a scheme leaves to be done between two faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OffLine {
     Nothing,
     Some {
-        /// Whether the work of one fault is worth waking a thread for it.
+        /// True if the work of one fault is worth waking a thread for it.
         pays: bool,
     },
 }
 
-/// Where a region is registered. Empty when `end` is 0.
+/// A place where a region is registered. Empty when `end` is 0.
 struct Place {
     start: AtomicUsize,
     end: AtomicUsize,
@@ -49,7 +49,7 @@ static PLACES: [Place; MOST_REGIONS] = [const {
 /// Handlers that may be looking at a place. Places change only while there is none, or in a way that none is misled.
 static LOOKING: AtomicUsize = AtomicUsize::new(0);
 
-/// Who registers. Never taken by the handler.
+/// The lock of whoever registers. Never taken by the handler.
 static REGISTERING: Mutex<()> = Mutex::new(());
 
 static INSTALLED: AtomicBool = AtomicBool::new(false);
@@ -100,7 +100,7 @@ impl InThread {
         std::mem::forget(self);
     }
 
-    /// Whether faults still come to our handler.
+    /// Tells whether faults still come to our handler.
     pub(crate) fn is_installed() -> bool {
         current().sa_sigaction == ours()
     }

@@ -64,7 +64,7 @@ impl<T> Lock<T> {
         outcome
     }
 
-    /// What is in a lock that is kept.
+    /// The contents of a lock that is kept.
     ///
     /// # Safety
     /// Nobody else is in it: the thread that keeps the lock waits, or is the caller.
@@ -74,7 +74,7 @@ impl<T> Lock<T> {
         unsafe { &mut *self.value.get() }
     }
 
-    /// Whether it is kept now.
+    /// Tells whether it is kept now.
     pub(crate) fn is_kept(&self) -> bool {
         self.state.load(Ordering::Relaxed) == KEPT
     }
@@ -96,7 +96,7 @@ impl<T> Lock<T> {
         Some(act(unsafe { &mut *self.value.get() }))
     }
 
-    /// Whether it was taken: always, or unless it is kept.
+    /// Tells whether it was taken: always, or unless it is kept.
     fn take(&self, unless_kept: bool) -> bool {
         self.faults.fetch_add(1, Ordering::Relaxed);
         let taken = self.look() || self.sleep(unless_kept);

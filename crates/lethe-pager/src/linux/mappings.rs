@@ -7,20 +7,17 @@
 //! of faults nor that of evictions.
 #![allow(unsafe_code, reason = "changes the addresses of memory; each block says why it is sound")]
 
-use super::pages::Pages;
-use super::paging::Inner;
+use super::inner::Inner;
 use crate::access::Access;
-use crate::extents::{IfFull, Part, Place};
+use crate::extents::{IfFull, Part};
 use crate::failure::{Failure, PagingError, abort};
-use crate::options::PAGE_BYTES;
-use crate::private::guard;
+use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, MlockAllFlags, MlockFlags, MprotectFlags, ProtFlags};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 use std::ops::Range;
 use std::ptr;
-use zeroize::Zeroize;
 
-/// Why memory is not mapped, or not changed.
+/// The reason why memory is not mapped, or not changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MappingError {
     /// Too few pages are free. Nothing has changed.
@@ -43,7 +40,7 @@ pub struct Wanted {
     pub at: usize,
     /// Rounded up to whole pages.
     pub bytes: usize,
-    /// What may be done with it.
+    /// The rights over it.
     pub access: Access,
     /// As `mmap` takes them, without those that make it private and anonymous.
     pub flags: u32,
@@ -59,8 +56,8 @@ impl Inner {
         let Wanted { at, bytes, access, flags } = wanted;
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::NOMEM)?;
         let flags = MapFlags::from_bits_retain(flags);
-        // Who asks for it will touch little of it: pages come at a touch. For a stack, there is no other way to say that
-        // there are none.
+        // Who asks for it will touch little of it: pages come at a touch. For a stack, there is no other way to say
+        // that there are none.
         let if_full = if flags.contains(MapFlags::STACK) { IfFull::Spill } else { IfFull::End };
         let open = flags.contains(MapFlags::NORESERVE).then_some(if_full);
         if is_paged(access) && open.is_none() {
@@ -174,7 +171,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Where stores cannot be made to wait, a page may be written only if it moves.
+    /// Refuses a page that may be written and does not move, where stores cannot be made to wait.
     fn check_protection(&self, access: Access) -> Result<(), MappingError> {
         let is_refused = access.writes() && access != Access::READ_WRITE && !self.pages.can_protect();
         if is_refused { Err(Errno::ACCESS.into()) } else { Ok(()) }
@@ -289,95 +286,4 @@ fn protect(span: Range<usize>, access: Access) -> Result<(), Errno> {
     let flags = MprotectFlags::from_bits_retain(access.protection() as u32);
     // SAFETY: the caller of `Region::protect` knows what is at these addresses.
     unsafe { rustix::mm::mprotect(ptr::without_provenance_mut(span.start), span.len(), flags) }
-}
-
-impl Pages {
-    /// Lets faults of a span come to us, and guards it as the region is guarded.
-    fn watch(&mut self, span: Range<usize>) -> Result<(), Errno> {
-        let at = ptr::without_provenance_mut(span.start);
-        self.uffd.register(span.start, span.len()).map_err(|_| Errno::NOMEM)?;
-        // SAFETY: the caller of `Region::map` has it.
-        unsafe { guard(at, span.len())? };
-        if !self.mapping.is_locked() {
-            // It may be, if the program has asked for that of all its memory. Pages move between equals only.
-            // SAFETY: it changes no contents.
-            return unsafe { rustix::mm::munlock(at, span.len()) };
-        }
-        // SAFETY: as above.
-        if unsafe { rustix::mm::mlock_with(at, span.len(), MlockFlags::ONFAULT) }.is_err() {
-            // The limit on locked memory: all of the region or nothing.
-            self.mapping.unlock();
-            for span in self.extents.paged().chain([span]) {
-                // SAFETY: as above.
-                unsafe { rustix::mm::munlock(ptr::without_provenance_mut(span.start), span.len())? };
-            }
-        }
-        Ok(())
-    }
-
-    /// Locks what is there when it is touched, and says so of the region: pages move between equals only.
-    pub(crate) fn lock_all(&self, now: bool, future: bool) -> Result<(), Errno> {
-        let mut flags = MlockAllFlags::ONFAULT;
-        flags.set(MlockAllFlags::CURRENT, now);
-        flags.set(MlockAllFlags::FUTURE, future);
-        rustix::mm::mlockall(flags)?;
-        if now {
-            self.mapping.is_locked_now();
-        }
-        Ok(())
-    }
-
-    /// Gives the memory of a span back to the system: a touch faults.
-    pub(crate) fn drop_memory(&self, span: Range<usize>) -> Result<(), Errno> {
-        if span.is_empty() {
-            return Ok(());
-        }
-        // Linux 5.18 also takes memory that is not locked.
-        let drop = |advice| {
-            // SAFETY: what the pages held is kept elsewhere, or given up.
-            unsafe { rustix::mm::madvise(ptr::without_provenance_mut(span.start), span.len(), advice) }
-        };
-        match drop(Advice::LinuxDontneedLocked) {
-            Err(Errno::INVAL) => drop(Advice::LinuxDontNeed),
-            other => other,
-        }
-    }
-
-    /// Whether stores to a page can be made to wait.
-    fn can_protect(&self) -> bool {
-        self.uffd.protects()
-    }
-
-    /// Keeps what a page in sight holds, which nobody can write to, while it may not be touched.
-    fn park(&mut self, page: u64) -> Result<(), Errno> {
-        let Some(Place { at, .. }) = self.extents.place_of(page) else { return Ok(()) };
-        // It may have lost its memory: then it holds zeros.
-        self.give_zeros(ptr::without_provenance_mut(at), false).map_err(|error| error.errno)?;
-        // SAFETY: the page is present, may be read, and nobody writes to it.
-        let bytes = unsafe { std::slice::from_raw_parts(ptr::without_provenance::<u8>(at), PAGE_BYTES) };
-        self.parked.insert(page, bytes.to_vec().into_boxed_slice());
-        Ok(())
-    }
-
-    /// Puts parked pages back to where they stand, absent until then.
-    fn unpark(&mut self, pages: Range<u64>) -> Result<(), Errno> {
-        let parked: Vec<u64> = self.parked.range(pages).map(|(page, _)| *page).collect();
-        for page in parked {
-            let Some((Place { at, .. }, bytes)) = self.extents.place_of(page).zip(self.parked.get(&page))
-            else {
-                continue;
-            };
-            // SAFETY: the page is absent; nobody can touch it yet.
-            unsafe { self.uffd.fill(ptr::without_provenance_mut(at), bytes.as_ptr(), false) }
-                .map_err(|error| error.errno)?;
-            self.unpark_nowhere(page);
-        }
-        Ok(())
-    }
-
-    pub(super) fn unpark_nowhere(&mut self, page: u64) {
-        if let Some(mut bytes) = self.parked.remove(&page) {
-            bytes.zeroize();
-        }
-    }
 }

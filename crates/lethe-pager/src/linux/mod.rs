@@ -1,15 +1,18 @@
-//! What the pager asks of Linux.
+//! The pager on Linux.
 
 pub(crate) mod beside;
 #[cfg(target_env = "gnu")]
 pub(crate) mod birth;
-pub(crate) mod descriptors;
 mod doorbell;
+pub(crate) mod faults;
 pub(crate) mod follow;
 pub(crate) mod forked;
+mod frames;
 pub(crate) mod handler_thread;
 pub(crate) mod idle_thread;
 pub(crate) mod in_thread;
+pub(crate) mod inner;
+pub(crate) mod kept;
 pub(crate) mod lock;
 pub(crate) mod mappings;
 pub(crate) mod moves;
@@ -18,6 +21,7 @@ pub(crate) mod own_stack;
 pub(crate) mod own_thread;
 pub(crate) mod pages;
 pub(crate) mod paging;
+mod serve;
 pub(crate) mod shootdown;
 pub(crate) mod signals;
 #[cfg(target_env = "gnu")]

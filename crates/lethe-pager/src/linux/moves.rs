@@ -1,13 +1,14 @@
 //! Pages that go out of the program's sight and into it, whatever the kernel answers.
 //!
 //! An answer is waited out if it passes, taken for what it says of the page if it says something, and else ends the
-//! program. None is believed about where a page is: after an answer that leaves it open, the place on the pager's own
-//! side is asked, which only the pager fills and empties. So a page is never taken for moved that was not, nor twice.
+//! program. No answer is believed about where a page is: after an answer that leaves it open, the place on the pager's
+//! own side is asked, which only the pager fills and empties. So a page is never taken for moved that was not, nor
+//! twice.
 #![allow(unsafe_code, reason = "moves memory under the application; each block says why it is sound")]
 
 use super::userfaultfd::Userfaultfd;
 use crate::failure::MoveError;
-use crate::options::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
 use rustix::mm::Advice;
 use std::thread;
@@ -15,12 +16,12 @@ use std::time::Duration;
 
 pub(crate) static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
-/// How long memory that the system has none of is waited for: as long as the program would wait at a touch of its own,
-/// had the system not ended it, but not for ever.
+/// The time for which memory is waited for that the system has none of: as long as the program would wait at its own
+/// touch, had the system not ended it, but not forever.
 const SHORTAGE: Duration = Duration::from_millis(1);
 const MOST_SHORTAGES: u32 = 5000;
 
-/// What became of a page that was to be taken out.
+/// The outcome for a page that was to be taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TakenOut {
     /// It is at its place.
@@ -55,7 +56,8 @@ impl Userfaultfd {
     /// Gives an absent page a copy of these bytes. `false` if it has memory already: then nothing has changed.
     ///
     /// # Safety
-    /// The page is registered and the caller's, `from` is a readable page, and whoever touches the absent page can wait.
+    /// The page is registered and the caller's, `from` is a readable page, and whoever touches the absent page can
+    /// wait.
     pub(crate) unsafe fn fill(&self, page: *mut u8, from: *const u8, wake: bool) -> Result<bool, MoveError> {
         // SAFETY: as the caller promises.
         match patiently(|| unsafe { self.copy(page as usize, from, PAGE_BYTES, wake) }) {
@@ -68,8 +70,8 @@ impl Userfaultfd {
     /// Moves a page to a place without memory.
     ///
     /// # Safety
-    /// Both are registered. The page is the caller's, and whoever touches it meanwhile can wait; the place is the caller's
-    /// alone, and empty.
+    /// Both are registered. The page is the caller's, and whoever touches it meanwhile can wait; the place is the
+    /// caller's alone, and empty.
     pub(crate) unsafe fn take_out(&self, page: *mut u8, place: *mut u8) -> Result<TakenOut, MoveError> {
         loop {
             // SAFETY: as the caller promises.
@@ -101,8 +103,8 @@ impl Userfaultfd {
         // SAFETY: as the caller promises.
         match patiently(|| unsafe { self.move_page(page as usize, place as usize, PAGE_BYTES, wake) }) {
             Ok(()) => Ok(()),
-            // The kernel may have moved it, tried again, and found it in the page; or no longer there, if the program has
-            // given it back meanwhile. If the place is empty now, the page has had it, and nobody was woken.
+            // The kernel may have moved it, tried again, and found it in the page; or no longer there, if the program
+            // has given it back meanwhile. If the place is empty now, the page has had it, and nobody was woken.
             Err(errno @ (Errno::EXIST | Errno::NOENT)) => {
                 // SAFETY: the place is the caller's alone.
                 if unsafe { self.has_memory(place)? } {
@@ -110,8 +112,8 @@ impl Userfaultfd {
                 }
                 if wake { self.wake_page(page) } else { Ok(()) }
             }
-            // The kernel holds the place's memory or shares it, or what the program has asked for the page does not go with
-            // the place: a copy serves as well.
+            // The kernel holds the place's memory or shares it, or what the program has asked for the page does not go
+            // with the place: a copy serves as well.
             Err(errno @ (Errno::BUSY | Errno::INVAL)) => {
                 // SAFETY: as the caller promises; the place has memory, which may be read.
                 if unsafe { !self.fill(page, place, wake)? } {
@@ -134,7 +136,8 @@ impl Userfaultfd {
         patiently(|| self.protect(page as usize, PAGE_BYTES)).map_err(failed("UFFDIO_WRITEPROTECT"))
     }
 
-    /// Whether a place has memory, in swap or not: a place without any takes a page of zeros, which is given back.
+    /// Tells whether a place has memory, in swap or not: a place without any takes a page of zeros, which is given
+    /// back.
     ///
     /// # Safety
     /// The place is registered, and the caller's alone.
@@ -160,7 +163,7 @@ unsafe fn give_back(page: *mut u8) -> Result<(), MoveError> {
         .map_err(failed("MADV_DONTNEED_LOCKED"))
 }
 
-/// Whether a page is in memory. What is in swap is not.
+/// Tells whether a page is in memory. A page in swap is not.
 fn is_resident(page: *mut u8) -> bool {
     let mut resident = 0;
     // SAFETY: the call fills one byte for one page.
@@ -170,8 +173,9 @@ fn is_resident(page: *mut u8) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::userfaultfd::{Delivery, Eviction};
+    use super::super::userfaultfd::Delivery;
     use super::*;
+    use crate::eviction::Eviction;
     use crate::private::PrivateMapping;
     use std::os::fd::{AsRawFd, OwnedFd};
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -216,7 +220,7 @@ mod tests {
             unsafe { self.uffd.put_in(self.place(), self.page(), true) }
         }
 
-        /// What the kernel has done before it tries again and says that the page exists.
+        /// Does what the kernel has done before it tries again and says that the page exists.
         fn move_behind_its_back(&self, to: *mut u8, from: *mut u8) {
             // SAFETY: the test's own memory.
             unsafe { self.uffd.move_page(to as usize, from as usize, PAGE_BYTES, false).unwrap() };

@@ -1,10 +1,10 @@
 //! A stack for what the application's threads do while they hold the fault path's lock.
 //!
-//! Their own may be paged: a coroutine's, a green thread's. A touch of it would then wait for a fault that waits for the
-//! lock. What is done under the lock, and what it takes and gives, therefore lies in memory that is not paged.
+//! Their own may be paged: a coroutine's, a green thread's. A touch of it would then wait for a fault that waits for
+//! the lock. Work under the lock, with what it takes and gives, therefore lies in memory that is not paged.
 #![allow(unsafe_code, reason = "changes the stack; each block says why it is sound")]
 
-use crate::options::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 use crate::private::PrivateMapping;
 use libc::{c_uint, ucontext_t};
 use rustix::io::Errno;
@@ -14,17 +14,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Far more than anything needs that runs there. What is not touched takes no memory.
+/// Far more than anything needs that runs there. Pages that are not touched take no memory.
 const BYTES: usize = 1 << 20;
 
 pub(crate) struct OwnStack {
     /// Its second part is the stack: before it lies a page that faults.
     memory: PrivateMapping,
-    /// Whoever holds it has the stack.
+    /// The lock of the stack: its holder has the stack.
     switch: Mutex<Box<Switch>>,
 }
 
-/// Where the caller goes on, and where the stack begins.
+/// The points where the caller goes on, and where the stack begins.
 struct Switch {
     caller: MaybeUninit<ucontext_t>,
     begin: MaybeUninit<ucontext_t>,
@@ -49,13 +49,13 @@ impl OwnStack {
         Ok(OwnStack { memory, switch: Mutex::new(Box::new(switch)) })
     }
 
-    /// Where it is.
+    /// Its addresses.
     pub(crate) fn addresses(&self) -> Range<usize> {
         let begin = self.memory.second() as usize;
         begin..begin + self.memory.second_bytes()
     }
 
-    /// One that children after `fork` have too.
+    /// A stack that children after `fork` have too.
     pub(crate) fn inherited() -> Result<Self, Errno> {
         let stack = OwnStack::new()?;
         stack.memory.let_children_have_it()?;

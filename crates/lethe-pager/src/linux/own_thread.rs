@@ -2,13 +2,13 @@
 //! that were the parent's to new ones, with what lies in the program's memory for them. This one is never handed on.
 #![allow(unsafe_code, reason = "a thread by the C library's own call; each block says why it is sound")]
 
-use crate::options::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 use crate::private::PrivateMapping;
 use rustix::io::Errno;
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
 
-/// Far more than a fault needs. What is not touched takes no memory.
+/// Far more than a fault needs. Pages that are not touched take no memory.
 const BYTES: usize = 512 << 10;
 
 /// It is joined by [`join`](Self::join), or left alone by [`forget_in_child`](Self::forget_in_child).
@@ -18,7 +18,7 @@ pub(crate) struct OwnThread {
     _stack: PrivateMapping,
 }
 
-/// What the thread does.
+/// The work of the thread.
 type Work = Box<dyn FnOnce() + Send>;
 
 impl OwnThread {

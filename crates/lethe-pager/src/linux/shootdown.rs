@@ -1,10 +1,10 @@
-//! What it costs to take a page away while another thread of the process runs on another processor: that processor is
+//! The cost of taking a page away while another thread of the process runs on another processor: that processor is
 //! interrupted, for its translations may be stale. On bare metal a microsecond, on a virtual machine up to twenty.
 #![allow(unsafe_code, reason = "a mapping of its own; each block says why it is sound")]
 
 use super::signals::Blocked;
 use crate::error::Error;
-use crate::options::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags};
 use std::ffi::c_void;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Each is a millisecond at the very most.
 const TRIALS: usize = 25;
 
-/// How much longer it takes. 0 if no other processor is free: then nobody is interrupted.
+/// The time that it takes longer. 0 if no other processor is free: then no processor is interrupted.
 pub(crate) fn cost() -> Result<Duration, Error> {
     let page = Page::new().map_err(|errno| Error::System { what: "a page", errno })?;
     let alone = page.least()?;

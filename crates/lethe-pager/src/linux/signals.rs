@@ -21,8 +21,8 @@ impl Blocked {
 
     fn all_but(open: &[libc::c_int]) -> Self {
         let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: `sigfillset` fills the set, from which signals may be taken; `pthread_sigmask` reads it, fills the other, and cannot fail with these
-        // arguments.
+        // SAFETY: `sigfillset` fills the set, from which signals may be taken; `pthread_sigmask` reads it, fills the
+        // other, and cannot fail with these arguments.
         let before = unsafe {
             libc::sigfillset(all.as_mut_ptr());
             for signal in open {
@@ -42,7 +42,7 @@ impl Drop for Blocked {
     }
 }
 
-/// Whether this thread blocks SIGBUS.
+/// Tells whether this thread blocks SIGBUS.
 pub(crate) fn sigbus_is_blocked() -> bool {
     let mut now = MaybeUninit::uninit();
     // SAFETY: without a new mask the call only fills `now`.

@@ -1,10 +1,11 @@
-//! Pages on their way from a parent to its child: sealed one after the other in untrusted memory, under a key that serves
-//! nothing else. The parent seals each once, the child opens each once.
+//! Pages on their way from a parent to its child: sealed one after the other in untrusted memory, under a key that
+//! serves nothing else. The parent seals each once, the child opens each once.
 
 use super::forked::drop_and_wipe;
 use crate::error::Error;
 use crate::fault::poll_now::poll_now;
-use crate::options::{Options, PAGE_BYTES};
+use crate::options::Options;
+use crate::page::PAGE_BYTES;
 use crate::shared::SharedMapping;
 use lethe_core::layout::{Extent, Layout};
 use lethe_core::store::Store;

@@ -2,7 +2,9 @@
 //! and makes the ioctl.
 #![allow(unsafe_code, reason = "ioctls that move memory; each block says why it is sound")]
 
-use super::descriptors::OwnDescriptor;
+use crate::descriptors::OwnDescriptor;
+use crate::error::UserfaultfdError;
+use crate::eviction::Eviction;
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -87,55 +89,13 @@ pub(crate) struct Fault {
     pub(crate) thread: u32,
 }
 
-/// How threads that touch an absent page are stopped.
+/// The way in which threads that touch an absent page are stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// They wait for whoever reads the descriptor, also within system calls.
     Messages,
     /// They get SIGBUS; a system call fails with EFAULT.
     Sigbus,
-}
-
-/// How a page leaves the application's sight in one step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Eviction {
-    /// By moving it where the kernel can (Linux 6.8), else by protecting it first.
-    #[default]
-    Auto,
-    /// Its memory is moved to another address: nothing is copied.
-    Move,
-    /// It is protected against writing, copied, and given back to the system.
-    ProtectAndCopy,
-}
-
-/// Why the kernel does not let us serve page faults, and what to do about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UserfaultfdError {
-    /// No such system call.
-    #[error("this kernel has no userfaultfd: it needs Linux 5.7 or newer, built with CONFIG_USERFAULTFD")]
-    Missing,
-    /// Not for this process.
-    #[error(
-        "this process may not serve page faults of system calls: set the sysctl vm.unprivileged_userfaultfd to 1, or \
-         give the process access to /dev/userfaultfd or CAP_SYS_PTRACE (the in-thread trap needs none of them)"
-    )]
-    NotAllowed,
-    /// An older kernel.
-    #[error("this kernel's userfaultfd cannot {what}: it needs Linux {since} or newer")]
-    Lacks {
-        /// What it cannot do.
-        what: &'static str,
-        /// The first version that can.
-        since: &'static str,
-    },
-    /// Anything else.
-    #[error("userfaultfd: {call} failed: {errno}")]
-    System {
-        /// Which call.
-        call: &'static str,
-        /// The system's reason.
-        errno: Errno,
-    },
 }
 
 fn failed(call: &'static str) -> impl Fn(Errno) -> UserfaultfdError {
@@ -183,12 +143,12 @@ impl Userfaultfd {
         self.fd.close();
     }
 
-    /// Whether pages are moved; otherwise they can be protected.
+    /// Tells whether pages are moved; otherwise they can be protected.
     pub(crate) fn moves(&self) -> bool {
         self.moves
     }
 
-    /// Whether stores to pages can be made to fault.
+    /// Tells whether stores to pages can be made to fault.
     pub(crate) fn protects(&self) -> bool {
         self.protects
     }

@@ -1,4 +1,4 @@
-//! Which slots have changed from one look to the next.
+//! The slots that have changed from one look to the next.
 
 use super::line::Geometry;
 use super::memory::WatchedMemory;

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const GO_ON: u8 = 1;
 const ENOUGH: u8 = 0;
 
-/// What a watcher must know of the untrusted memory to tell its slots apart. Public.
+/// The knowledge of the untrusted memory by which a watcher tells its slots apart. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Slots, each of which holds one sealed page (a whole bucket, under Path ORAM).
@@ -32,7 +32,7 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// That of a region.
+    /// The geometry of a region.
     fn of(region: &Region) -> Result<Self, Error> {
         let Options { pages, scheme, ratio, .. } = *region.options();
         let slots = scheme.layout(pages, ratio)?.slots();
@@ -45,7 +45,7 @@ impl Geometry {
         [self.slots, self.stride, main, holding]
     }
 
-    /// If the numbers go together, and with a memory of so many bytes.
+    /// The geometry of these numbers, if they go together, and with a memory of so many bytes.
     fn checked([slots, stride, main, holding]: [u64; 4], bytes: usize) -> Result<Self, WatchError> {
         let areas = (main > 0).then_some((main, holding));
         let fits = slots.checked_mul(stride).is_some_and(|needed| needed <= bytes as u64);
@@ -66,13 +66,13 @@ pub struct Moment {
     pub evictions: u64,
 }
 
-/// Why there is nothing to watch.
+/// The reason why there is nothing to watch.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The socket, or the memory.
     #[error("the system refused {what}: {errno}")]
     System {
-        /// What was asked of it.
+        /// The thing that was asked of it.
         what: &'static str,
         /// Its reason.
         errno: Errno,

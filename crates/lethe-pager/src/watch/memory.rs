@@ -36,7 +36,7 @@ impl WatchedMemory {
         Ok(WatchedMemory { start: start.cast::<u8>().cast_const(), bytes })
     }
 
-    /// How long it is, in bytes.
+    /// Its length in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -10,8 +10,8 @@ pub(crate) fn first_to_go(transcript: &Transcript) -> u64 {
     slots.copied().find(|slot| [1, 2].contains(slot)).unwrap_or(1)
 }
 
-/// What a guesser may learn from: which slot changed at which fault, how many did, and in how many slots any two faults
-/// agree.
+/// The sights that a guesser may learn from: which slot changed at which fault, how many did, and in how many slots any
+/// two faults agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Feature {
     Changed(usize, u64),

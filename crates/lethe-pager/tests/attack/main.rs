@@ -1,14 +1,15 @@
 //! Pseudocode 1 of Chakravarty and Panda (2021) as an attack on real regions: a program uses two pages in an order that
-//! is its secret, 1 or 2. It faults equally often either way; which page goes out first differs. Whoever compares
-//! snapshots of the untrusted memory from fault to fault guesses.
+//! is its secret, 1 or 2. It faults equally often either way; which page goes out first differs. A guesser that
+//! compares snapshots of the untrusted memory from fault to fault guesses.
 //!
 //! The paper has three pages resident, and the least recently used goes out. Second chance, with one page out of sight,
 //! does the same here; first in, first out tells the secret one pass later.
 //!
 //! **The statistics.** A guesser guesses fresh runs, each in a region of its own with a key of its own, whose secrets
 //! are independent fair coins. If what it saw tells nothing, its right guesses are binomial with 1/2. A test alarms
-//! where the two-sided tail of that, exact at every number of runs, is below 2^-32; all of them together, fewer than 64,
-//! alarm falsely with a probability below 2^-26. What guesser is found: see [`TRIALS`] and [`TRIALS_AT_RANDOM`].
+//! where the two-sided tail of that, exact at every number of runs, is below 2^-32; all of them together, fewer than
+//! 64, alarm falsely with a probability below 2^-26. The guessers that are found: see [`TRIALS`] and
+//! [`TRIALS_AT_RANDOM`].
 
 mod guessers;
 mod victim;
@@ -57,7 +58,7 @@ fn runs(paged: Paged, count: usize, seed: u64) -> Vec<(u64, Transcript)> {
     (0..count).map(run).collect()
 }
 
-/// How often each guesser is right: by the rule that wins under plain paging, and by what it has learned.
+/// The right guesses of each guesser: by the rule that wins under plain paging, and by what it has learned.
 fn right_guesses(lessons: &[(u64, Transcript)], trials: &[(u64, Transcript)]) -> [(&'static str, usize); 2] {
     let trained = Trained::on(lessons);
     let right = |guess: &dyn Fn(&Transcript) -> u64| {
@@ -66,7 +67,7 @@ fn right_guesses(lessons: &[(u64, Transcript)], trials: &[(u64, Transcript)]) ->
     [("first to go", right(&first_to_go)), ("trained", right(&|transcript| trained.guess(transcript)))]
 }
 
-/// What a fair coin makes of so many right guesses.
+/// The right guesses that a fair coin makes of so many.
 fn by_chance(name: String, right: usize, trials: usize) -> Finding {
     let guesses = (0..trials).map(|guess| if guess < right { (1.0, 0.0) } else { (0.0, 1.0) });
     fair_signs(name, guesses)

@@ -4,7 +4,8 @@ use lethe_core::testing::oblivious::programs::pseudocode_1;
 use lethe_pager::after_fault::AfterFault;
 use lethe_pager::fault::counters::Counters;
 use lethe_pager::fault::policy::Policy;
-use lethe_pager::options::{Options, PAGE_BYTES};
+use lethe_pager::options::{Listeners, Options};
+use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::region::Region;
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;
@@ -18,13 +19,14 @@ const PAGES: u64 = 16;
 /// Passes of the program over its pages.
 const ROUNDS: usize = 4;
 
-/// What was used before the secret was: page 1 often, page 2 never. So the two secrets do not mirror one another.
+/// The use of pages before the secret was used: page 1 often, page 2 never. So the two secrets do not mirror one
+/// another.
 const BEFORE: [u64; 16] = [1, 4, 5, 6, 1, 4, 5, 6, 1, 4, 5, 6, 1, 4, 5, 6];
 
 /// Faults of that. Public.
 pub(crate) const FAULTS_BEFORE: usize = BEFORE.len();
 
-/// How a victim is paged. Three pages are resident, as in the paper.
+/// The way in which a victim is paged. Three pages are resident, as in the paper.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paged {
     pub(crate) scheme: Scheme,
@@ -70,7 +72,10 @@ impl Paged {
             policy,
             trap,
             threads: Some(2),
-            after_fault: AfterFault::CallWhenStill(Arc::new(look)),
+            listeners: Listeners {
+                after_fault: AfterFault::CallWhenStill(Arc::new(look)),
+                ..Listeners::default()
+            },
             ..Options::new(PAGES)
         })
         .unwrap();

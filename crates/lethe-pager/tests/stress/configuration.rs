@@ -1,8 +1,8 @@
 //! Every scheme with every trap, who shares its work, and K. The rest is drawn.
 
-use lethe_pager::Eviction;
+use lethe_pager::eviction::Eviction;
 use lethe_pager::fault::policy::Policy;
-use lethe_pager::options::{HandlerProcessor, Options};
+use lethe_pager::options::{Handler, HandlerProcessor, Options};
 use lethe_pager::scheme::Scheme;
 use lethe_pager::trap::Trap;
 use lethe_seal::pages::PageCipher;
@@ -17,9 +17,9 @@ pub(crate) struct Configuration {
     pub(crate) options: Options,
     /// Threads that touch the region.
     pub(crate) touching: u64,
-    /// Whether resident pages may be kept out of swap: where they are, the kernel takes no advice for them.
+    /// True if resident pages may be kept out of swap: where they are, the kernel takes no advice for them.
     pub(crate) locks: bool,
-    /// Whether the process beside is killed.
+    /// True if the process beside is killed.
     pub(crate) kills: bool,
     /// For what the victim draws itself.
     pub(crate) seed: u64,
@@ -44,7 +44,7 @@ impl Configuration {
     }
 }
 
-/// Who shares the work of a scheme.
+/// The helper that shares the work of a scheme.
 #[derive(Clone, Copy)]
 enum Others {
     Nobody,
@@ -80,7 +80,10 @@ fn drawn(options: Options, rng: &mut ChaCha12Rng) -> Configuration {
         cipher: PageCipher::ALL[below(PageCipher::ALL.len() as u64) as usize],
         policy: if below(4) == 0 { Policy::SecondChance { unmapped: 1 } } else { Policy::Fifo },
         eviction: if below(4) == 0 { Eviction::ProtectAndCopy } else { Eviction::Auto },
-        handler_processor: if below(2) == 0 { HandlerProcessor::Any } else { HandlerProcessor::Together },
+        handler: Handler {
+            processor: if below(2) == 0 { HandlerProcessor::Any } else { HandlerProcessor::Together },
+            ..Handler::default()
+        },
         ..options
     };
     Configuration {
@@ -94,9 +97,8 @@ fn drawn(options: Options, rng: &mut ChaCha12Rng) -> Configuration {
 
 impl fmt::Display for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Options {
-            scheme, trap, ratio, pages, cipher, resident, policy, eviction, handler_processor, ..
-        } = &self.options;
+        let Options { scheme, trap, ratio, pages, cipher, resident, policy, eviction, handler, .. } =
+            &self.options;
         let beside = match self.options {
             Options { second_process: true, .. } => "a process",
             Options { threads: Some(2), .. } => "a thread",
@@ -106,7 +108,7 @@ impl fmt::Display for Configuration {
             f,
             "{trap} {scheme}, K {ratio}, {beside} beside, {cipher}, {resident} of {pages}, {policy:?}, "
         )?;
-        write!(f, "{eviction:?}, {handler_processor:?}, {} touching", self.touching)?;
+        write!(f, "{eviction:?}, {:?}, {} touching", handler.processor, self.touching)?;
         write!(f, "{}{}", if self.locks { ", locked" } else { "" }, if self.kills { ", killed" } else { "" })
     }
 }

@@ -1,9 +1,9 @@
-//! Healthy programs under stress: each configuration of a region is used by several threads at once, in a process that is
-//! tormented from outside and from within, until so many faults were served. Nothing touches its untrusted memory. So
-//! every page must hold what was written there last, and nothing may be reported as tampered with.
+//! Healthy programs under stress: each configuration of a region is used by several threads at once, in a process that
+//! is tormented from outside and from within, until so many faults were served. Nothing touches its untrusted memory.
+//! So every page must hold what was written there last, and nothing may be reported as tampered with.
 //!
-//! What is done is drawn from a seed, which is printed; when it is done is up to the machine. It is done so many times and
-//! then no more: a victim that is tormented without end may get nowhere.
+//! What is done is drawn from a seed, which is printed; when it is done is up to the machine. It is done so many times
+//! and then no more: a victim that is tormented without end may get nowhere.
 //!
 //! | variable | what |
 //! |---|---|

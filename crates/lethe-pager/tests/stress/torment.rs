@@ -1,4 +1,4 @@
-//! What is done to a victim and to the process beside it, from outside.
+//! The torments of a victim and of the process beside it, from outside.
 
 use crate::configuration::Configuration;
 use rand_chacha::ChaCha12Rng;
@@ -51,7 +51,7 @@ impl Tormentor {
         self.rng.next_u64() % many
     }
 
-    /// One thing, and a while of nothing.
+    /// Does one thing, and then nothing for a while.
     pub(crate) fn torment(&mut self) {
         if self.has_beside && self.beside.is_none() {
             self.beside = beside(self.victim.pid);

@@ -2,7 +2,7 @@
 //! page that all of them add to.
 
 use crate::configuration::{Configuration, MOST_PAGES};
-use lethe_pager::options::PAGE_BYTES;
+use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::region::Region;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -12,7 +12,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// How often the kernel is made to do something with the memory.
+/// The number of times that the kernel is made to do something with the memory.
 const DISTURBANCES_A_FAULT: u64 = 4;
 
 /// Words that belong to one thread stand so far apart.
@@ -107,7 +107,7 @@ fn touch(seed: u64, number: u64, ended: impl Fn() -> bool) -> u64 {
     added
 }
 
-/// What the kernel is made to do with the process's memory while others use it.
+/// The work of the kernel on the process's memory while others use it.
 fn disturb(region: &Region, marks: &File) {
     // Every page loses its mark of use: it changes while the pager may be moving it.
     marks.write_at(b"1", 0).expect("it may be written again and again");

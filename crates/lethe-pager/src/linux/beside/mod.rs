@@ -25,28 +25,28 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-/// How long it looks out for the next turn before it sleeps.
+/// The time for which it looks out for the next turn before it sleeps.
 const PATIENCE: Duration = Duration::from_micros(200);
 
-/// How often, asleep, it looks whether the program is still there.
+/// The time between two looks, while it sleeps, whether the program is still there.
 const LOOKS_UP: Duration = Duration::from_millis(50);
 
-/// When so much time goes by between two looks, or in a turn, another program has had its processor, and not just the
+/// So much time between two looks, or in a turn, means that another program has had its processor, and not just the
 /// kernel. A caller that waits for a turn would wait as long: on a machine without a free processor it does better
 /// alone. So the process rests for a while, and for longer each time.
 const LOST: Duration = Duration::from_millis(1);
 const SHORTEST_REST: Duration = Duration::from_millis(1);
 const LONGEST_REST: Duration = Duration::from_millis(64);
 
-/// What it does, for the caller to see.
+/// The doings of the process, for the caller to see: it looks out for turns.
 const AWAKE: u32 = 0;
 /// It wants to be woken when there is something to do.
 const ASLEEP: u32 = 1;
 /// It does not.
 const RESTS: u32 = 2;
 
-/// Looks of a waiting caller at the same turn before it does one itself, for the process has lost its processor; before it
-/// lets another thread run; and before it asks whether the process is alive. A look takes some forty nanoseconds, a
+/// Looks of a waiting caller at the same turn before it does one itself, for the process has lost its processor; before
+/// it lets another thread run; and before it asks whether the process is alive. A look takes some forty nanoseconds, a
 /// turn a microsecond.
 const LOOKS_BEFORE_HELP: u32 = 1 << 7;
 const LOOKS_BEFORE_YIELD: u32 = 1 << 10;
@@ -56,7 +56,7 @@ const LOOKS_BEFORE_DOUBT: u32 = 1 << 16;
 pub(crate) struct SecondProcess {
     ring: ManuallyDrop<Ring>,
     process: libc::pid_t,
-    /// Who has started it.
+    /// The process that has started it.
     program: libc::pid_t,
     ended: Cell<bool>,
     looks: Cell<u32>,
@@ -116,7 +116,7 @@ impl SecondProcess {
         self.ring.do_next(carrier, &mut self.scratch.borrow_mut(), || self.has_ended())
     }
 
-    /// Whether it has ended: only if it was killed.
+    /// Tells whether it has ended: only if it was killed.
     fn has_ended(&self) -> bool {
         if !self.ended.get() {
             // SAFETY: the process is our child.
@@ -220,7 +220,7 @@ impl Drop for Ends {
     }
 }
 
-/// What is the program's stays the program's. All of it is as well as can be: nothing depends on it.
+/// Leaves to the program what is the program's. All of it is as well as can be: nothing depends on it.
 fn prepare(processors: Option<&CpuSet>) {
     // SAFETY: the descriptors are copies; a name, a flag and a lock change nothing else.
     unsafe {

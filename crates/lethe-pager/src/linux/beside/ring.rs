@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "memory that two processes share; each block says why it is sound")]
 
 use super::turns::{self, Number, Shared, Side};
-use crate::options::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 use lethe_seal::pages::{Carrier, Carry, MOST_TAG_BYTES, Outcome, SharedMemory, Turn};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags};
@@ -17,7 +17,7 @@ use zeroize::Zeroize;
 /// Looks at a turn of the other side before it lets others run.
 const LOOKS_BEFORE_YIELD: u32 = 1 << 8;
 
-/// What both look at all the time, each on cache lines of its own.
+/// A counter that both look at all the time, on cache lines of its own.
 #[repr(C, align(128))]
 #[derive(Default)]
 struct Counter(AtomicU64);
@@ -28,7 +28,7 @@ struct Head {
     asked: Counter,
     /// Turns that were begun.
     begun: Counter,
-    /// What the process beside does while it does no turns; a futex.
+    /// The doings of the process beside while it does no turns; a futex.
     asleep: AtomicU32,
     stop: AtomicU32,
     /// For the process beside.
@@ -50,8 +50,8 @@ pub(super) struct Ring {
     room: usize,
 }
 
-// SAFETY: counters and outcomes are atomic; entries and lanes are written by the one who has the turn, before its outcome
-// is stored, and read after it was loaded.
+// SAFETY: counters and outcomes are atomic; entries and lanes are written by the one who has the turn, before its
+// outcome is stored, and read after it was loaded.
 unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
@@ -110,7 +110,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Where outcomes, entries (before them the head) and lanes begin, and where they end.
+    /// The offsets at which entries (before them head and outcomes) and lanes begin, and at which the lanes end.
     fn layout(room: usize) -> (usize, usize, usize) {
         let outcomes = size_of::<Head>();
         let entries = (outcomes + room * size_of::<AtomicU64>()).next_multiple_of(align_of::<Entry>());
@@ -181,8 +181,8 @@ impl Ring {
         unsafe { rustix::mm::madvise(self.start.cast(), self.bytes(), Advice::LinuxDontFork) }
     }
 
-    /// Does the next turn that nobody has begun. `false` if there is none. While it waits for a turn of the other side it
-    /// asks now and then whether that has ended.
+    /// Does the next turn that nobody has begun. `false` if there is none. While it waits for a turn of the other side
+    /// it asks now and then whether that has ended.
     pub(super) fn do_next<M: SharedMemory>(
         &self,
         carrier: &Carrier<M>,
@@ -197,7 +197,7 @@ impl Ring {
         turns::do_all_again(self, &mut Worker { ring: self, carrier, scratch, has_ended: || true });
     }
 
-    /// Whether the turn's pages open. Nothing is sealed where they do not.
+    /// Tells whether the turn's pages open. Nothing is sealed where they do not.
     fn open_and_seal<M: SharedMemory>(
         &self,
         turn: Turn,
@@ -292,7 +292,7 @@ impl Shared for Ring {
     }
 }
 
-/// One that does turns.
+/// A side that does turns.
 struct Worker<'a, M, E> {
     ring: &'a Ring,
     carrier: &'a Carrier<M>,

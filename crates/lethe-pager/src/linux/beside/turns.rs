@@ -6,8 +6,8 @@
 use lethe_seal::pages::{Carry, Outcome, Turn};
 use std::sync::atomic::Ordering;
 
-/// Looks at a turn of the other side before it is asked whether that side has ended. A look takes some forty nanoseconds, a
-/// turn a microsecond.
+/// Looks at a turn of the other side before it is asked whether that side has ended. A look takes some forty
+/// nanoseconds, a turn a microsecond.
 const LOOKS_BEFORE_DOUBT: u32 = 1 << 14;
 
 /// A number that both sides look at.
@@ -17,7 +17,7 @@ pub(super) trait Number {
     fn exchange(&self, now: u64, then: u64) -> Result<u64, u64>;
 }
 
-/// What both sides look at, with as many lanes as there is room for.
+/// The memory that both sides look at, with as many lanes as there is room for.
 pub(super) trait Shared {
     type Number: Number;
 
@@ -32,26 +32,26 @@ pub(super) trait Shared {
 
     fn room(&self) -> usize;
 
-    /// Writes what a turn is to do. Nobody else looks at it, or at its lane.
+    /// Writes what a turn is to do. No other side looks at it, or at its lane.
     fn write(&self, turn: Turn, carry: Carry);
 
-    /// What a turn is to do. Nobody writes it.
+    /// The task of a turn. No side writes it.
     fn read(&self, turn: Turn) -> Carry;
 
     /// Lets time go by between two looks at a turn of the other side.
     fn pause(&self, looks: u32);
 }
 
-/// What a side does: its work, and what it knows of the other.
+/// A side: its work, and what it knows of the other.
 pub(super) trait Side {
     /// Does what a turn is to do. `false` if a page did not open, or the one that it should seal had not.
     fn act(&mut self, turn: Turn, carry: &Carry) -> bool;
 
-    /// Does the rest of a turn of which the other side, which has ended, had put something into shared memory. `false` if it
-    /// had not.
+    /// Does the rest of a turn of which the other side, which has ended, had put something into shared memory. `false`
+    /// if it had not.
     fn ends(&mut self, turn: Turn, carry: &Carry) -> bool;
 
-    /// Whether the other side has ended.
+    /// Tells whether the other side has ended.
     fn has_ended(&self) -> bool;
 }
 
@@ -61,7 +61,7 @@ pub(super) fn ask(shared: &impl Shared, turn: Turn, carry: Carry) {
     shared.asked().store(turn, Ordering::Release);
 }
 
-/// What has become of a turn, until its lane is used again.
+/// The outcome of a turn, until its lane is used again.
 pub(super) fn outcome(shared: &impl Shared, turn: Turn) -> Outcome {
     match shared.done(turn).load(Ordering::Acquire) {
         done if done == turn * 2 => Outcome::Done,

@@ -9,7 +9,7 @@ use std::panic::catch_unwind;
 
 const SLOTS: usize = 3;
 
-/// Which order is left out.
+/// The order that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weakened {
     Nothing,
@@ -33,7 +33,7 @@ impl Number for Weak {
     }
 }
 
-/// What was sealed in a slot: its version, and a byte in place of the page.
+/// The contents of a slot: a version, and a byte in place of the page.
 type Sealed = (u64, u8);
 
 /// Two processes' memory. Loom finds whoever looks at a cell that another may be writing.

@@ -5,8 +5,9 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::mem::ManuallyDrop;
 
-/// Gives this thread a copy of the process's table. What the program closes from now on stays open here, also if it
-/// closes every descriptor that it can name, as daemons do. Where the system does not allow it, the table stays shared.
+/// Gives this thread a copy of the process's table. A descriptor that the program closes from now on stays open here,
+/// also if it closes every descriptor that it can name, as daemons do. Where the system does not allow it, the table
+/// stays shared.
 pub(crate) fn keep_for_this_thread() {
     // SAFETY: each descriptor that this thread knows has the same number in the copy.
     unsafe { libc::unshare(libc::CLONE_FILES) };
@@ -29,7 +30,7 @@ impl OwnDescriptor {
     /// Closes it, if it is still the pager's. It is not used again.
     pub(crate) fn close(&self) {
         if identity(self.fd.as_fd()) == Ok(self.what) {
-            // SAFETY: the descriptor is open. Whoever closes it again finds another or none, and leaves that alone.
+            // SAFETY: the descriptor is open. A second close finds another or none, and leaves that alone.
             unsafe { libc::close(self.fd.as_raw_fd()) };
         }
     }

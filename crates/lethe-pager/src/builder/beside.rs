@@ -1,0 +1,45 @@
+//! DetWoORAM whose pages a second process carries.
+
+use super::built::{Built, built};
+use crate::error::Error;
+use crate::linux::beside::SecondProcess;
+use crate::options::{HandlerProcessor, Options};
+use crate::page::PAGE_BYTES;
+use crate::shared::SharedMapping;
+use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters};
+use lethe_seal::pages::{Carrier, Manner, PageKey, ScheduledVersions, SealedPages, Versions};
+use rand_chacha::ChaCha20Rng;
+use std::sync::Arc;
+
+/// Builds it: eager, parallel or both, by the manner in which the process carries pages.
+pub(super) fn carried_beside(
+    areas: DetWoParameters,
+    manner: Manner,
+    options: &Options,
+    shared: Arc<SharedMapping>,
+    rng: &mut ChaCha20Rng,
+) -> Result<Built, Error> {
+    let (layout, schedule) = (areas.layout(), areas.schedule()?);
+    let [key, key_beside] = PageKey::draw_shared(options.cipher, rng);
+    let mut carrier = Carrier::new(shared.view(), &layout, key_beside)?;
+    if let Some(meters) = options.listeners.meters {
+        carrier = carrier.with_meter(meters.beside);
+    }
+    // As many turns may be under way as one write takes with those that are read ahead for the next one.
+    let room = 4 * (schedule.most_refreshes() as usize + 1);
+    let not_on = match options.handler.processor {
+        HandlerProcessor::Bound(processor) => Some(processor),
+        HandlerProcessor::Together | HandlerProcessor::Any => None,
+    };
+    let beside = SecondProcess::start(room, carrier, not_on)?;
+    let versions = ScheduledVersions::new(&schedule);
+    let bytes = versions.trusted_bytes() as usize + beside.bytes() + PAGE_BYTES + options.cipher.tag_bytes();
+    let mut pages = SealedPages::new(shared, &layout, key, versions)?.with_beside(Box::new(beside), manner);
+    if let Some(meters) = options.listeners.meters {
+        pages = pages.with_meter(meters.here);
+    }
+    let oram = DetWoOram::new(areas, pages)?;
+    let bytes = bytes + oram.trusted_bytes();
+    let (faults, trusted_bytes) = built(oram, bytes, options)?;
+    Ok(Built { faults, trusted_bytes, threads: 2 })
+}

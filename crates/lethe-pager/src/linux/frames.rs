@@ -1,0 +1,217 @@
+//! The frames of a region, which userfaultfd fills and empties.
+//!
+//! An eviction moves the victim's memory to a frame; once it is written, that memory goes back to the system, a few
+//! pages at a time, and is never filled again. The kernel may still hold on to it without saying so: `vmsplice` and
+//! `MSG_ZEROCOPY` take a reference and no pin, and `UFFDIO_MOVE` asks for pins only. The memory that it holds then is
+//! what it was given, and goes out with nothing else in it. So the wanted page is read into a buffer of our own and
+//! copied into new memory. Where the kernel cannot move a page, it is protected against writing, copied into the frame
+//! and given back to the system.
+#![allow(unsafe_code, reason = "moves memory under the application; each block says why it is sound")]
+
+use super::moves::TakenOut;
+use super::pages::Pages;
+use crate::access::Access;
+use crate::extents::Place;
+use crate::failure::MoveError;
+use crate::fault::frames::{Frames, Taken};
+use crate::page::PAGE_BYTES;
+use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
+use zeroize::Zeroizing;
+
+impl Frames for Pages {
+    type Error = MoveError;
+
+    fn take(&mut self, page: u64, frame: usize) -> Result<Taken, MoveError> {
+        match self.place(page) {
+            Some((page, true)) => self.move_out(page, frame),
+            Some((page, false)) => self.copy_out(page, frame),
+            None => {
+                // It stands nowhere, and holds zeros; or nobody may touch it now.
+                self.zeros(frame)?;
+                if let Some(parked) = self.parked.remove(&page).map(Zeroizing::new) {
+                    self.bytes(frame).copy_from_slice(&parked);
+                }
+                Ok(Taken::Out)
+            }
+        }
+    }
+
+    fn prepare(&mut self, frame: usize) -> Result<(), MoveError> {
+        if self.uffd.moves() && !self.is_buffered(frame) {
+            self.fresh.push(self.slots[frame]);
+            self.slots[frame] = self.buffer();
+        }
+        // SAFETY: the buffer, and without moves every frame, is ordinary memory, and ours alone.
+        unsafe { self.frame(frame).write_bytes(0, PAGE_BYTES) };
+        Ok(())
+    }
+
+    fn bytes(&mut self, frame: usize) -> &mut [u8] {
+        // SAFETY: a frame that is not empty has memory, which nobody else reaches; `&mut self` keeps it from moving.
+        unsafe { std::slice::from_raw_parts_mut(self.frame(frame), PAGE_BYTES) }
+    }
+
+    fn renew(&mut self, frame: usize) {
+        if self.uffd.moves() && !self.is_buffered(frame) {
+            self.retired.push(self.slots[frame]);
+            self.slots[frame] = self.buffer();
+        }
+    }
+
+    fn clear_frame(&mut self, frame: usize) -> Result<(), MoveError> {
+        if self.uffd.moves() {
+            self.drop_pages(self.frame(frame), 1)?;
+            self.give_zeros(self.frame(frame), false)?;
+        } else {
+            self.bytes(frame).fill(0);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, frame: usize, page: u64) -> Result<(), MoveError> {
+        let (from, (to, moves)) = (self.frame(frame), self.place(page).expect("a page that was touched"));
+        let is_slot = self.uffd.moves() && !self.is_buffered(frame);
+        if moves && is_slot {
+            // SAFETY: the page is absent; a touch of it waits. The frame is ours alone.
+            return unsafe { self.uffd.put_in(from, to, self.wake) };
+        }
+        // SAFETY: as above.
+        if unsafe { !self.uffd.fill(to, from, self.wake)? } {
+            return Err(MoveError { call: "UFFDIO_COPY", errno: Errno::EXIST });
+        }
+        // An empty slot has no memory, where memory is moved to it.
+        if is_slot { self.drop_pages(from, 1) } else { Ok(()) }
+    }
+
+    fn confirm(&mut self, page: u64) -> Result<(), MoveError> {
+        let Some((page, _)) = self.place(page) else { return Ok(()) };
+        if !self.give_zeros(page, self.wake)? && self.wake {
+            self.uffd.wake_page(page)?;
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self, page: u64) -> Result<(), MoveError> {
+        let Some(Place { at, access }) = self.extents.place_of(page) else { return Ok(()) };
+        self.unpark_nowhere(page);
+        let page: *mut u8 = std::ptr::with_exposed_provenance_mut(at);
+        if access != Access::READ_WRITE {
+            return self.drop_pages(page, 1);
+        }
+        if !self.give_zeros(page, self.wake)? {
+            self.drop_pages(page, 1)?;
+            self.give_zeros(page, self.wake)?;
+        }
+        Ok(())
+    }
+
+    fn wipe(&mut self, page: u64) -> Result<(), MoveError> {
+        match self.extents.place_of(page) {
+            Some(Place { at, access: Access::READ_WRITE }) => {
+                let page: *mut u8 = std::ptr::with_exposed_provenance_mut(at);
+                if !self.give_zeros(page, self.wake)? {
+                    // SAFETY: the page is present, and it stays: evictions want the lock that our caller holds.
+                    unsafe { page.write_bytes(0, PAGE_BYTES) };
+                }
+                Ok(())
+            }
+            _ => self.clear(page),
+        }
+    }
+
+    fn may_exceed(&self) -> bool {
+        // In a signal handler nothing may be allocated; and no system call touches such a region.
+        self.wake
+    }
+
+    fn now(&self) -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    }
+}
+
+impl Pages {
+    fn is_buffered(&self, frame: usize) -> bool {
+        self.slots[frame] == self.buffer()
+    }
+
+    fn frame(&self, frame: usize) -> *mut u8 {
+        self.slot(self.slots[frame])
+    }
+
+    /// The frame's slot, without memory where pages are moved.
+    fn empty(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
+        if self.is_buffered(frame) {
+            if self.fresh.is_empty() {
+                self.give_back_retired()?;
+            }
+            self.slots[frame] = self.fresh.pop().expect("a slot is retired, or fresh");
+        }
+        Ok(self.frame(frame))
+    }
+
+    /// The same with zeros.
+    fn zeros(&mut self, frame: usize) -> Result<*mut u8, MoveError> {
+        let slot = self.empty(frame)?;
+        if self.uffd.moves() {
+            self.give_zeros(slot, false)?;
+        } else {
+            // SAFETY: without moves a frame is ordinary memory, and ours alone.
+            unsafe { slot.write_bytes(0, PAGE_BYTES) };
+        }
+        Ok(slot)
+    }
+
+    fn give_back_retired(&mut self) -> Result<(), MoveError> {
+        self.retired.sort_unstable();
+        for run in self.retired.chunk_by(|one, next| one + 1 == *next) {
+            self.drop_pages(self.slot(run[0]), run.len())?;
+        }
+        // The last comes first again.
+        self.fresh.extend(self.retired.drain(..).rev());
+        Ok(())
+    }
+
+    /// The place where a page stands, if it may be touched there, and whether its memory can be moved.
+    fn place(&self, page: u64) -> Option<(*mut u8, bool)> {
+        let Place { at, access } =
+            self.extents.place_of(page).filter(|place| place.access != Access::NONE)?;
+        // The kernel moves memory between equals only, and the frames may be read and written.
+        let moves = self.uffd.moves() && access == Access::READ_WRITE;
+        Some((std::ptr::with_exposed_provenance_mut(at), moves))
+    }
+
+    fn move_out(&mut self, page: *mut u8, frame: usize) -> Result<Taken, MoveError> {
+        let slot = self.empty(frame)?;
+        // SAFETY: the page is the region's, and a thread that touches it meanwhile faults and waits for the lock that
+        // our caller holds. The slot is empty, and ours alone.
+        match unsafe { self.uffd.take_out(page, slot)? } {
+            TakenOut::Moved => Ok(Taken::Out),
+            TakenOut::Held => Ok(Taken::Busy),
+            // Then it holds zeros.
+            TakenOut::WasAbsent => {
+                self.give_zeros(slot, false)?;
+                Ok(Taken::Out)
+            }
+        }
+    }
+
+    fn copy_out(&mut self, page: *mut u8, frame: usize) -> Result<Taken, MoveError> {
+        // If the application has given the memory back, there is zeros from now on: reading it must not fault.
+        self.give_zeros(page, false)?;
+        if self.uffd.protects() {
+            self.uffd.protect_page(page)?;
+        }
+        let slot = if self.uffd.moves() { self.zeros(frame)? } else { self.frame(frame) };
+        // SAFETY: the page is present and nobody can write to it; the slot is ours alone.
+        unsafe { page.copy_to_nonoverlapping(slot, PAGE_BYTES) };
+        self.drop_pages(page, 1)?;
+        Ok(Taken::Out)
+    }
+
+    fn drop_pages(&self, first: *mut u8, pages: usize) -> Result<(), MoveError> {
+        let failed = |errno| MoveError { call: "MADV_DONTNEED", errno };
+        self.drop_memory(first as usize..first as usize + pages * PAGE_BYTES).map_err(failed)
+    }
+}
