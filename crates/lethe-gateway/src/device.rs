@@ -61,7 +61,8 @@ pub trait Device: Send + Sync + 'static {
     fn commit_rows(&self, changes: Vec<RowChange>) -> impl Future<Output = Result<(), DeviceError>> + Send;
 }
 
-/// Why a device refused or failed. Its text names no block; [`DeviceError::told`] names nothing of the machine either.
+/// The reason why a device refused or failed. Its text names no block; [`DeviceError::told`] names nothing of
+/// the machine either.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// No space for blocks: on the local disk, or in the store below.

@@ -6,7 +6,7 @@ use crate::device::DeviceError;
 use crate::objects::checksums::Algorithm;
 use crate::objects::padding::PaddingError;
 
-/// Why a request was refused or failed. No text of it holds a name.
+/// The reason why a request was refused or failed. No text of it holds a name.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no container of this name.
@@ -34,7 +34,7 @@ pub enum Error {
         version: VersionId,
         /// The moment of the delete.
         modified: Moment,
-        /// Whether it was asked for by its name, and not as the newest.
+        /// True if it was asked for by its name, and not as the newest.
         is_named: bool,
     },
     /// Old versions are kept in one way only: behind their keys, or in an archive. Nothing was changed.
@@ -161,7 +161,7 @@ impl From<crate::objects::allocate::TooFew> for Error {
     }
 }
 
-/// Why a gateway cannot be opened.
+/// The reason why a gateway cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The device's shape is of no use.
@@ -208,7 +208,7 @@ pub enum OpenError {
         "the catalogue is corrupt: row {row} of {rows} ({kind}) {why}; restore the vault from its backup"
     )]
     Corrupt {
-        /// Which row, from 1, in the order of their keys.
+        /// The row's number, from 1, in the order of their keys.
         row: usize,
         /// All rows.
         rows: usize,

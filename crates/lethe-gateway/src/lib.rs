@@ -47,6 +47,7 @@ pub mod objects;
 pub mod page;
 pub mod s3;
 pub mod swift;
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
 pub use device::{Device, DeviceError, Flow};

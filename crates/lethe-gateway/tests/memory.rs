@@ -6,11 +6,12 @@ use futures::future::join_all;
 use lethe_gateway::auth::identity::{AccessKey, User, Users};
 use lethe_gateway::catalogue::ContainerSettings;
 use lethe_gateway::device::{Row, RowChange};
-use lethe_gateway::http::server::{self, serve};
+use lethe_gateway::http::loopback::Loopback;
+use lethe_gateway::http::server;
 use lethe_gateway::s3::S3Door;
 use lethe_gateway::testing::MemoryDevice;
 use lethe_gateway::{Device, DeviceError, FIRST_ACCOUNT, Flow, Gateway, Options};
-use object_store::aws::AmazonS3Builder;
+use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::path::Path;
 use object_store::signer::Signer;
 use object_store::{ObjectStoreExt, PutPayload};
@@ -19,8 +20,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, watch};
 
 #[global_allocator]
 static COUNTED: PeakAlloc = PeakAlloc;
@@ -98,6 +99,43 @@ async fn ask_all(address: SocketAddr, heads: &[String], let_in: u16) -> Vec<TcpS
     inside.into_iter().map(|(_, stream)| stream).collect()
 }
 
+fn client_of(address: SocketAddr) -> AmazonS3 {
+    AmazonS3Builder::new()
+        .with_endpoint(format!("http://{address}"))
+        .with_allow_http(true)
+        .with_bucket_name("bucket")
+        .with_access_key_id("access")
+        .with_secret_access_key("secret")
+        .build()
+        .expect("a client")
+}
+
+/// Reads an answer's body to its end, and counts its bytes.
+async fn read_to_end(stream: &mut TcpStream) -> usize {
+    let (mut all, mut piece) = (0, vec![0; 10_000]);
+    loop {
+        match stream.read(&mut piece).await.expect("the rest") {
+            0 => return all,
+            read => all += read,
+        }
+    }
+}
+
+/// Sends an object piece by piece, after the interim answer. Returns the beginning of the last answer.
+async fn put(mut stream: TcpStream) -> String {
+    let piece = [9; 10_000];
+    let mut rest = [0; 13];
+    stream.read_exact(&mut rest).await.expect("the rest of the line");
+    for _ in 0..OBJECT / piece.len() {
+        stream.write_all(&piece).await.expect("sent");
+    }
+    stream.write_all(&piece[..OBJECT % piece.len()]).await.expect("sent");
+    let mut status = [0; 14];
+    stream.read_exact(&mut status).await.expect("a status");
+    // The end of the interim answer comes before.
+    String::from_utf8_lossy(&status).into_owned()
+}
+
 fn assert_bounded(before: usize, what: &str) {
     let most = MEMORY + CLIENTS * CONNECTION + 3 * BATCH * BLOCK;
     let taken = COUNTED.peak_usage().saturating_sub(before);
@@ -117,23 +155,12 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
     let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
     let account = gateway.account(FIRST_ACCOUNT);
     account.create_container("bucket", ContainerSettings::default()).await.expect("made");
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
-    let address = listener.local_addr().expect("bound");
-    let (end, ended) = oneshot::channel::<()>();
     let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]).expect("a user");
     let door = S3Door::new(gateway.clone(), Arc::new(users));
-    let serving = tokio::spawn(serve(listener, door, server::Options::default(), async {
-        let _ = ended.await;
-    }));
+    let serving = Loopback::serve(door, server::Options::default()).await.expect("bound");
+    let address = serving.address();
     lethe_store::encrypt_with_ring();
-    let client = AmazonS3Builder::new()
-        .with_endpoint(format!("http://{address}"))
-        .with_allow_http(true)
-        .with_bucket_name("bucket")
-        .with_access_key_id("access")
-        .with_secret_access_key("secret")
-        .build()
-        .expect("a client");
+    let client = client_of(address);
     client.put(&Path::from("large"), PutPayload::from(vec![7; OBJECT])).await.expect("put");
 
     let mut heads = Vec::new();
@@ -147,15 +174,7 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
     let before = COUNTED.current_usage();
     COUNTED.reset_peak_usage();
     for mut stream in ask_all(address, &heads, 200).await {
-        let (mut all, mut piece) = (0, vec![0; 10_000]);
-        loop {
-            let read = stream.read(&mut piece).await.expect("the rest");
-            if read == 0 {
-                break;
-            }
-            all += read;
-        }
-        assert!(all > OBJECT);
+        assert!(read_to_end(&mut stream).await > OBJECT);
     }
     assert_bounded(before, "getting");
 
@@ -173,23 +192,7 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
     COUNTED.reset_peak_usage();
     let held = device.allowed.acquire().await.expect("never closed");
     let inside = ask_all(address, &heads, 100).await;
-    let piece = Bytes::from_static(&[9; 10_000]);
-    let putting = inside.into_iter().map(|mut stream| {
-        let piece = piece.clone();
-        tokio::spawn(async move {
-            let mut rest = [0; 13];
-            stream.read_exact(&mut rest).await.expect("the rest of the line");
-            for _ in 0..OBJECT / piece.len() {
-                stream.write_all(&piece).await.expect("sent");
-            }
-            stream.write_all(&piece[..OBJECT % piece.len()]).await.expect("sent");
-            let mut status = [0; 14];
-            stream.read_exact(&mut status).await.expect("a status");
-            // The end of the interim answer comes before.
-            String::from_utf8_lossy(&status).into_owned()
-        })
-    });
-    let putting: Vec<_> = putting.collect();
+    let putting: Vec<_> = inside.into_iter().map(|stream| tokio::spawn(put(stream))).collect();
     // As far ahead as each may get, while none of its blocks is taken.
     let mut waiting = device.waiting.subscribe();
     waiting.wait_for(|waiting| *waiting == 2 * TRANSFERS).await.expect("the device is there");
@@ -200,7 +203,6 @@ async fn slow_clients_hold_bounded_memory_and_those_beyond_it_are_refused() {
     }
     assert_bounded(before, "putting");
     assert_eq!(gateway.free_memory(), MEMORY as u64);
-    end.send(()).expect("it still runs");
-    serving.await.expect("a gentle end");
+    serving.stop().await;
     gateway.settle().await;
 }

@@ -1,4 +1,5 @@
-//! The identity of callers, and their rights.
+//! The principals of requests, the identities of users, and rights.
 
 pub mod identity;
+pub(crate) mod principal;
 pub(crate) mod rights;

@@ -54,13 +54,13 @@ pub struct ContainerSettings {
     #[n(6)]
     #[cbor(default)]
     pub tags: BTreeMap<String, String>,
-    /// Whether grants count, as S3 has it. Without a word they do not.
+    /// The ownership that says whether grants count, as in S3. Without it they do not.
     #[n(7)]
     pub ownership: Option<Ownership>,
     /// The region that it was made in, as S3 has it. It changes nothing here.
     #[n(9)]
     pub region: Option<String>,
-    /// Which pages of other sites browsers let in, as S3 has it.
+    /// The pages of other sites that browsers let in, as S3 has it.
     #[n(10)]
     #[cbor(default)]
     pub cors: Vec<CorsRule>,
@@ -85,7 +85,8 @@ pub enum Versioning {
     Suspended,
 }
 
-/// Whether grants of a container and of its objects count. The objects are the container's owner's in both cases.
+/// The ownership of objects: whether grants of a container and of its objects count. The objects are the container's
+/// owner's in both cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Ownership {

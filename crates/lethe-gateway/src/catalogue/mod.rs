@@ -21,7 +21,7 @@ pub use grant::{Grant, Grantee, Permission};
 pub(crate) use lifecycle::DAY;
 pub use lifecycle::{Expiry, FilterForm, LifecycleFilter, LifecycleRule, OldVersions};
 pub use moment::{Clock, Moment};
-pub(crate) use object::Place;
+pub(crate) use object::SegmentPlace;
 pub use object::{Completed, Details, Manifest, Object, Segment};
 pub use totals::Totals;
 pub use upload::{Part, Upload};

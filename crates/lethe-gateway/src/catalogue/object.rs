@@ -85,12 +85,12 @@ pub enum Manifest {
 #[derive(Debug)]
 pub struct Segment {
     pub(crate) bytes: u64,
-    pub(crate) place: Place,
+    pub(crate) place: SegmentPlace,
 }
 
 /// The place of the bytes of a segment.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum SegmentPlace {
     /// Blocks of its own.
     Blocks(Vec<Arc<Lease>>),
     /// A part of a block.
@@ -106,8 +106,8 @@ impl Segment {
     /// Accesses that reading all of it takes.
     pub fn accesses(&self) -> u64 {
         match &self.place {
-            Place::Blocks(_) => self.blocks(),
-            Place::Fragment(_) => 1,
+            SegmentPlace::Blocks(_) => self.blocks(),
+            SegmentPlace::Fragment(_) => 1,
         }
     }
 
@@ -118,15 +118,15 @@ impl Segment {
 
     pub(crate) fn fragment(&self) -> Option<&Arc<Fragment>> {
         match &self.place {
-            Place::Blocks(_) => None,
-            Place::Fragment(fragment) => Some(fragment),
+            SegmentPlace::Blocks(_) => None,
+            SegmentPlace::Fragment(fragment) => Some(fragment),
         }
     }
 
     fn leases(&self) -> &[Arc<Lease>] {
         match &self.place {
-            Place::Blocks(leases) => leases,
-            Place::Fragment(_) => &[],
+            SegmentPlace::Blocks(leases) => leases,
+            SegmentPlace::Fragment(_) => &[],
         }
     }
 
@@ -154,7 +154,7 @@ pub struct Object {
     pub segments: Vec<Arc<Segment>>,
     /// The upload in parts that it came from, if it did.
     pub completed: Option<Arc<Completed>>,
-    /// Which version of its key it is.
+    /// The version of its key that it is.
     pub version: Version,
 }
 
@@ -193,7 +193,7 @@ impl Object {
         checksums::nth(self.checksum.as_ref()?, &self.completed.as_ref()?.checksums, index)
     }
 
-    /// Whether its time is over.
+    /// Tells whether its time is over.
     pub fn has_expired(&self, now: Moment) -> bool {
         self.details.delete_at.is_some_and(|gone| gone <= now)
     }

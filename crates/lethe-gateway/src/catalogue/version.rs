@@ -11,7 +11,7 @@ pub enum VersionId {
     Number(u128),
 }
 
-/// Which version of its key an object is. Rows of older vaults say nothing of it: they hold the only one.
+/// The version of its key that an object is. Rows of older vaults say nothing of it: they hold the only one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Version {
@@ -21,7 +21,7 @@ pub struct Version {
     /// Random, so that the number of a version that is gone never comes again; `None` for the null version.
     #[n(1)]
     pub(crate) salt: Option<u64>,
-    /// Whether it stands for a delete, and holds nothing.
+    /// True if it stands for a delete, and holds nothing.
     #[n(2)]
     #[cbor(default)]
     pub(crate) is_marker: bool,
@@ -39,7 +39,7 @@ impl Version {
         }
     }
 
-    /// Whether it stands for a delete.
+    /// Tells whether it stands for a delete.
     pub fn is_marker(&self) -> bool {
         self.is_marker
     }

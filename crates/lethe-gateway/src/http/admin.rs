@@ -15,9 +15,9 @@ use prometheus_client::registry::Registry;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
-/// Whether a figure only grows.
+/// The kind of a figure: whether it only grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FigureKind {
     /// It only grows, from 0 at the start. Its name gets `_total` at its end.
     Counter,
     /// It goes up and down.
@@ -31,32 +31,32 @@ pub struct Figure {
     pub name: String,
     /// A sentence that explains it.
     pub help: String,
-    /// Whether it only grows.
-    pub kind: Kind,
+    /// The kind: whether it only grows.
+    pub kind: FigureKind,
     /// Its value now.
     pub value: f64,
 }
 
 type Read = Box<dyn Fn() -> Vec<Figure> + Send + Sync>;
 
-struct Figures(Read);
+struct FigureCollector(Read);
 
-impl std::fmt::Debug for Figures {
+impl std::fmt::Debug for FigureCollector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Figures(..)")
+        f.write_str("FigureCollector(..)")
     }
 }
 
-impl Collector for Figures {
+impl Collector for FigureCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         for figure in (self.0)() {
             let metric: &dyn Fn(&mut DescriptorEncoder<'_>) -> std::fmt::Result = match figure.kind {
-                Kind::Counter => &|encoder| {
+                FigureKind::Counter => &|encoder| {
                     let metric = ConstCounter::new(figure.value);
                     let kind = metric.metric_type();
                     metric.encode(encoder.encode_descriptor(&figure.name, &figure.help, None, kind)?)
                 },
-                Kind::Gauge => &|encoder| {
+                FigureKind::Gauge => &|encoder| {
                     let metric = ConstGauge::new(figure.value);
                     let kind = metric.metric_type();
                     metric.encode(encoder.encode_descriptor(&figure.name, &figure.help, None, kind)?)
@@ -74,7 +74,7 @@ pub fn router(
     figures: impl Fn() -> Vec<Figure> + Send + Sync + 'static,
 ) -> Router {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Figures(Box::new(figures))));
+    registry.register_collector(Box::new(FigureCollector(Box::new(figures))));
     let registry = Arc::new(registry);
     let healthy = Arc::new(healthy);
     let health = move || {

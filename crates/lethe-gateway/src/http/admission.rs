@@ -14,7 +14,7 @@ pub struct Admission {
 
 /// A place among the requests at work; free again when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Permit {
     _permit: OwnedSemaphorePermit,
 }
 
@@ -25,9 +25,9 @@ impl Admission {
     }
 
     /// A place, if there is one.
-    pub(crate) fn enter(&self) -> Option<Place> {
+    pub(crate) fn enter(&self) -> Option<Permit> {
         let permit = Arc::clone(&self.places).try_acquire_owned();
-        permit.ok().map(|permit| Place { _permit: permit })
+        permit.ok().map(|permit| Permit { _permit: permit })
     }
 }
 

@@ -2,7 +2,12 @@
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use std::error::Error;
+use std::io;
+use std::iter::successors;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
@@ -14,27 +19,57 @@ pub struct RequestBody {
     body: Incoming,
     patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
+    silence: Silence,
 }
 
 impl RequestBody {
     pub(crate) fn new(body: Incoming, patience: Duration) -> Self {
-        RequestBody { body, patience, waiting: None }
+        RequestBody { body, patience, waiting: None, silence: Silence::default() }
+    }
+
+    /// Tells those whom the error of the body does not reach whether it failed for its client's silence.
+    pub(crate) fn silence(&self) -> Silence {
+        self.silence.clone()
     }
 }
 
-/// Why a body ended early.
+/// The reason why a body ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     /// The client went silent.
-    #[error("{TOO_LATE}")]
+    #[error("the next piece of the body did not come in time")]
     TooLate,
     /// The connection failed, or its bytes are no HTTP.
     #[error(transparent)]
     Connection(#[from] hyper::Error),
 }
 
-/// The text of [`BodyError::TooLate`]: s3s wraps the error, and hands on no more than its text.
-pub(crate) const TOO_LATE: &str = "the next piece of the body did not come in time";
+impl BodyError {
+    /// Tells whether an error is [`BodyError::TooLate`], or has it for its cause.
+    pub(crate) fn is_too_late<'e>(error: &'e (dyn Error + 'static)) -> bool {
+        // An I/O error names as its source the source of the error that it holds, not that error.
+        let below = |error: &&'e (dyn Error + 'static)| -> Option<&'e (dyn Error + 'static)> {
+            let error: &'e (dyn Error + 'static) = *error;
+            match error.downcast_ref::<io::Error>() {
+                Some(error) => error.get_ref().map(|error| error as &(dyn Error + 'static)),
+                None => error.source(),
+            }
+        };
+        successors(Some(error), below).any(|error| matches!(error.downcast_ref(), Some(BodyError::TooLate)))
+    }
+}
+
+/// The note that a body leaves when it fails for its client's silence: a library that reads it may wrap the error in
+/// one of its own that does not lead back to it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Silence(Arc<AtomicBool>);
+
+impl Silence {
+    /// Tells whether the client went silent.
+    pub(crate) fn fell(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 impl Body for RequestBody {
     type Data = Bytes;
@@ -51,6 +86,7 @@ impl Body for RequestBody {
         let deadline = Instant::now() + self.patience;
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         ready!(waiting.as_mut().poll(context));
+        self.silence.0.store(true, Ordering::Relaxed);
         Poll::Ready(Some(Err(BodyError::TooLate)))
     }
 

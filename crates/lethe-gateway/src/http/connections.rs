@@ -1,6 +1,6 @@
 //! The connections that a server has: never more than a limit, and an idle one makes room for a new one.
 
-use crate::http::admission::Place;
+use crate::http::admission::Permit;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -81,12 +81,12 @@ impl Presence {
 #[derive(Debug)]
 pub(crate) struct Answering {
     presence: Arc<Presence>,
-    place: Option<Place>,
+    place: Option<Permit>,
 }
 
 impl Answering {
     /// It is at work, and holds a place among the requests that are.
-    pub(crate) fn with(mut self, place: Place) -> Self {
+    pub(crate) fn with(mut self, place: Permit) -> Self {
         self.place = Some(place);
         self
     }

@@ -46,7 +46,7 @@ pub struct Visit {
     pub id: RequestId,
     /// The other end of the connection: a proxy's, if there is one between.
     pub peer: Option<IpAddr>,
-    /// Whether the server speaks TLS.
+    /// True if the server speaks TLS.
     pub tls: bool,
     /// The place in which the log finds the verb.
     pub verb: Verb,

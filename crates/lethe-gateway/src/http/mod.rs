@@ -1,4 +1,4 @@
-//! Serving a door over HTTP: connections and their bounds, TLS, bodies, and the administrative listener.
+//! Serving a door over HTTP: connections and their bounds, TLS, bodies, loopback, and the administrative listener.
 
 pub mod admin;
 pub(crate) mod admission;
@@ -7,5 +7,6 @@ pub(crate) mod answer_body;
 pub(crate) mod body_timeout;
 pub(crate) mod connections;
 pub mod door;
+pub mod loopback;
 pub mod server;
 pub(crate) mod tls;

@@ -113,7 +113,7 @@ pub async fn serve<D: Door>(
     connections.end(limits.grace).await;
 }
 
-/// Whether a connection must end with the answer of a request, and say so in it.
+/// A request that may be the last of its connection, which then says so in the answer.
 ///
 /// - A refusal may come before the body was read. hyper then closes the connection without a word, and a client that
 ///   has sent its next request on it finds it broken.

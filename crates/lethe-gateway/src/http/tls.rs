@@ -33,7 +33,7 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-/// Why a certificate and a key cannot be served with.
+/// The reason why a certificate and a key cannot be served with.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read.

@@ -75,7 +75,7 @@ impl Checksum {
         Checksum { value, ..self.clone() }
     }
 
-    /// Whether this text is the same checksum. S3 lets the number of parts be left out.
+    /// Tells whether this text is the same checksum. S3 lets the number of parts be left out.
     pub(crate) fn is(&self, value: &str) -> bool {
         self.value == value || self.value.split_once('-').is_some_and(|(digest, _)| digest == value)
     }
@@ -112,7 +112,7 @@ impl Algorithm {
         }
     }
 
-    /// Whether parts' checksums can be combined so.
+    /// Tells whether parts' checksums can be combined so.
     pub fn allows(self, coverage: Coverage) -> bool {
         match self {
             Algorithm::Crc32 | Algorithm::Crc32c => true,
@@ -275,29 +275,15 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 
 /// The bytes that 32 hexadecimal digits stand for.
 pub(crate) fn from_hex(text: &str) -> Option<[u8; 16]> {
-    let digits = text.as_bytes();
-    if digits.len() != 32 || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
     let mut bytes = [0; 16];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
-}
-
-/// Lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let read = base16ct::mixed::decode(text, &mut bytes).ok()?;
+    (read.len() == 16).then_some(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base16ct::lower::encode_string as hex;
 
     const ALL: [Algorithm; 5] =
         [Algorithm::Crc32, Algorithm::Crc32c, Algorithm::Crc64Nvme, Algorithm::Sha1, Algorithm::Sha256];

@@ -9,7 +9,7 @@ use crate::objects::memory::Memory;
 use crate::objects::packing::{self, PackedUsage};
 use crate::objects::padding::Padding;
 use crate::objects::uncertain::Uncertain;
-use crate::page::Asked;
+use crate::page::RequestCounters;
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ pub struct Options {
     /// Batches that one reader or writer keeps under way, at least 1. Each transfer holds at most this many batches
     /// and one more in memory, a batch being [`Device::max_batch`] blocks.
     pub window: usize,
-    /// Whether small objects share blocks. With padding they never do: each takes its class. Nor do they where the rows
+    /// True if small objects share blocks. With padding they never do: each takes its class. Nor do they where the rows
     /// have too little room ([`Device::rows_bytes`]).
     pub pack: bool,
     /// Tells the time that objects are dated with, and at which they expire.
@@ -32,7 +32,7 @@ pub struct Options {
     /// [`Error::Busy`](crate::Error::Busy). A single transfer always has room.
     pub memory: u64,
     /// Counts which objects are asked for, if the owner's page is to show it.
-    pub asked: Option<Asked>,
+    pub counters: Option<RequestCounters>,
 }
 
 impl Default for Options {
@@ -43,7 +43,7 @@ impl Default for Options {
             memory: 256 << 20,
             pack: true,
             clock: Clock::default(),
-            asked: None,
+            counters: None,
         }
     }
 }

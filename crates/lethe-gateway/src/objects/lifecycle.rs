@@ -76,7 +76,7 @@ impl Lifecycle {
 }
 
 /// Versions of one key that are due.
-type Seen = (String, Vec<Arc<Object>>);
+type KeyVersions = (String, Vec<Arc<Object>>);
 
 /// A walk over one container.
 struct Walk<'a, D> {
@@ -102,12 +102,12 @@ impl<D: Device> Walk<'_, D> {
     }
 
     /// The items that are due among the next keys, whether there are more there, and the place to go on.
-    fn look(&self, mut low: Bound<String>) -> (Vec<Seen>, bool, Option<Bound<String>>) {
+    fn look(&self, mut low: Bound<String>) -> (Vec<KeyVersions>, bool, Option<Bound<String>>) {
         let (catalogue, now) = (self.gateway.inner.catalogue.read(), self.gateway.inner.now());
         let Ok(held) = catalogue.container(self.account, self.container) else {
             return (vec![], false, None);
         };
-        let (mut seen, mut room): (Vec<Seen>, _) = (Vec::new(), self.most);
+        let (mut seen, mut room): (Vec<KeyVersions>, _) = (Vec::new(), self.most);
         for _ in 0..LOOKS {
             let Some(key) = next_key(held, &low) else { return (seen, false, None) };
             let mut due = due(held, key, now);
@@ -125,7 +125,7 @@ impl<D: Device> Walk<'_, D> {
         (seen, false, Some(low))
     }
 
-    async fn remove(&self, seen: Vec<Seen>) -> Result<usize, Error> {
+    async fn remove(&self, seen: Vec<KeyVersions>) -> Result<usize, Error> {
         let stamp = self.gateway.inner.stamp()?;
         let (account, container) = (self.account.to_owned(), self.container.to_owned());
         let plan = move |catalogue: &Catalogue| removals(catalogue, &account, &container, seen, stamp);
@@ -154,7 +154,7 @@ fn removals(
     catalogue: &Catalogue,
     account: &str,
     container: &str,
-    seen: Vec<Seen>,
+    seen: Vec<KeyVersions>,
     stamp: Stamp,
 ) -> Result<(Vec<Change>, usize), Error> {
     let Ok(held) = catalogue.container(account, container) else { return Ok((vec![], 0)) };

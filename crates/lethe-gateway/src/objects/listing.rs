@@ -104,7 +104,7 @@ fn earlier(one: Bound<String>, other: Bound<String>) -> Bound<String> {
     }
 }
 
-/// Whether nothing can lie between the bounds; such a range must not be asked for.
+/// Tells whether nothing can lie between the bounds; such a range must not be asked for.
 pub(crate) fn is_empty(low: &Bound<String>, high: &Bound<String>) -> bool {
     match (low, high) {
         (Bound::Included(low) | Bound::Excluded(low), Bound::Excluded(high)) => low >= high,

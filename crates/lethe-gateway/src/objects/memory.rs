@@ -73,12 +73,12 @@ impl Memory {
 }
 
 /// Bytes and their share of the memory.
-struct Held<B> {
+struct SharedBytes<B> {
     bytes: B,
     _share: Share,
 }
 
-impl<B: AsRef<[u8]>> AsRef<[u8]> for Held<B> {
+impl<B: AsRef<[u8]>> AsRef<[u8]> for SharedBytes<B> {
     fn as_ref(&self) -> &[u8] {
         self.bytes.as_ref()
     }
@@ -91,7 +91,7 @@ impl Share {
 
     /// The same bytes, which give the share back when the last of them is dropped: a body keeps it until it is sent.
     pub(crate) fn holding(self, bytes: impl AsRef<[u8]> + Send + 'static) -> Bytes {
-        Bytes::from_owner(Held { bytes, _share: self })
+        Bytes::from_owner(SharedBytes { bytes, _share: self })
     }
 }
 

@@ -5,11 +5,12 @@ use crate::device::{Device, DeviceError};
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
-use crate::objects::checksums::{self, Algorithm, Checksum, Coverage, hex};
+use crate::objects::checksums::{self, Algorithm, Checksum, Coverage};
 use crate::objects::conditions::WriteConditions;
 use crate::objects::listing::{self, ListRequest};
 use crate::objects::quota;
 use crate::objects::writer::Written;
+use base16ct::lower::encode_string as hex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -263,7 +264,7 @@ impl<D: Device> Account<D> {
     }
 }
 
-/// Whether completing this upload with these parts gave this object.
+/// Tells whether completing this upload with these parts gave this object.
 fn came_of(object: &Object, id: UploadId, named: &[NamedPart]) -> bool {
     let same = object.completed.as_ref().is_some_and(|completed| completed.upload == id);
     let md5s: Option<Vec<[u8; 16]>> =

@@ -24,7 +24,7 @@ pub enum PaddingError {
         "size class number {place} is {size} bytes, not more than the {before} before it: list them in ascending order"
     )]
     NotAscending {
-        /// Which one, from 1.
+        /// Its number, from 1.
         place: usize,
         /// Its size in bytes.
         size: u64,

@@ -112,7 +112,7 @@ impl<D: Device> Gateway<D> {
     }
 }
 
-/// Which of an object's accesses brings a byte.
+/// The number of the object's access that brings a byte.
 fn position(object: &Object, byte: u64, block_bytes: usize) -> u64 {
     let (mut byte, mut before) = (byte, 0);
     for segment in &object.segments {
@@ -127,7 +127,7 @@ fn position(object: &Object, byte: u64, block_bytes: usize) -> u64 {
 
 /// The holder of the bytes of an access.
 #[derive(Clone)]
-enum Holder {
+enum AccessSource {
     /// A block of the object's own.
     Block(u64),
     /// A fragment, wherever it is when its turn comes.
@@ -135,15 +135,15 @@ enum Holder {
 }
 
 /// The holders that the accesses read, and the bytes of the object that each brings: an empty range for padding.
-fn layout(object: &Object, block_bytes: u64) -> impl Iterator<Item = (Holder, Range<u64>)> + '_ {
+fn layout(object: &Object, block_bytes: u64) -> impl Iterator<Item = (AccessSource, Range<u64>)> + '_ {
     let mut before = 0;
     object.segments.iter().flat_map(move |segment| {
         let start = before;
         let end = start + segment.bytes();
         before = end;
         let mut at = start;
-        let fragment = segment.fragment().map(|fragment| Holder::Fragment(Arc::clone(fragment)));
-        let holders = segment.block_numbers().map(Holder::Block).chain(fragment);
+        let fragment = segment.fragment().map(|fragment| AccessSource::Fragment(Arc::clone(fragment)));
+        let holders = segment.block_numbers().map(AccessSource::Block).chain(fragment);
         holders.map(move |holder| {
             let bytes = at..(at + block_bytes).min(end);
             at = bytes.end;
@@ -196,7 +196,7 @@ impl<D: Device> Inner<D> {
     async fn read_pieces(
         &self,
         flow: Flow,
-        batch: Vec<(Holder, Range<u64>)>,
+        batch: Vec<(AccessSource, Range<u64>)>,
         wanted: Range<u64>,
     ) -> Result<Vec<Bytes>, Error> {
         let sources: Vec<Source> = batch.iter().map(|(holder, _)| Source::of(holder)).collect();
@@ -220,10 +220,10 @@ enum Source {
 }
 
 impl Source {
-    fn of(holder: &Holder) -> Self {
+    fn of(holder: &AccessSource) -> Self {
         match holder {
-            Holder::Block(block) => Source::Block(*block),
-            Holder::Fragment(fragment) => {
+            AccessSource::Block(block) => Source::Block(*block),
+            AccessSource::Fragment(fragment) => {
                 Source::Fragment { location: fragment.location(), bytes: fragment.bytes() }
             }
         }

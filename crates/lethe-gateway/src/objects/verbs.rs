@@ -5,13 +5,13 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
 use crate::objects::archive;
-use crate::objects::checksums::hex;
 use crate::objects::conditions::WriteConditions;
 use crate::objects::gateway::Gateway;
 use crate::objects::listing::{self, ListRequest, Listing};
 use crate::objects::quota;
 use crate::objects::versions::Removal;
 use crate::objects::writer::Written;
+use base16ct::lower::encode_string as hex;
 use futures::StreamExt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ impl<D: Device> Account<D> {
     /// [`Error::NoSuchContainer`]; [`Error::NoSuchKey`], also if the object's time is over.
     pub fn object(&self, container: &str, key: &str) -> Result<Arc<Object>, Error> {
         let inner = &self.gateway.inner;
-        if let Some(asked) = &inner.options.asked {
-            asked.name(&self.name, container, key, false);
+        if let Some(counters) = &inner.options.counters {
+            counters.name(&self.name, container, key, false);
         }
         inner.catalogue.read().object(&self.at(container, key), inner.now()).cloned()
     }
@@ -76,8 +76,8 @@ impl<D: Device> Account<D> {
         details: Details,
         conditions: WriteConditions,
     ) -> Result<Arc<Object>, Error> {
-        if let Some(asked) = &self.gateway.inner.options.asked {
-            asked.name(&self.name, container, key, true);
+        if let Some(counters) = &self.gateway.inner.options.counters {
+            counters.name(&self.name, container, key, true);
         }
         let (at, stamp) = (self.at(container, key), self.gateway.inner.stamp()?);
         self.gateway

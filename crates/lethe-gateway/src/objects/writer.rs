@@ -1,6 +1,6 @@
 //! Bytes to blocks: a stream is cut into blocks and written in batches, a bounded number of them at a time.
 
-use crate::catalogue::{Place, Segment};
+use crate::catalogue::{Segment, SegmentPlace};
 use crate::device::{Device, DeviceError, Flow};
 use crate::error::Error;
 use crate::objects::allocate::Lease;
@@ -156,7 +156,7 @@ impl<D: Device> Writer<D> {
             // A copy, for the buffer has room for a block.
             let bytes = Bytes::copy_from_slice(&self.partial);
             let fragment = self.inner.new_fragment(bytes).await;
-            return Ok(self.written(Place::Fragment(fragment)));
+            return Ok(self.written(SegmentPlace::Fragment(fragment)));
         }
         if !self.partial.is_empty() {
             self.partial.resize(block_bytes, 0);
@@ -173,10 +173,10 @@ impl<D: Device> Writer<D> {
             land(flight).await?;
         }
         let leases = std::mem::take(&mut self.leases);
-        Ok(self.written(Place::Blocks(leases)))
+        Ok(self.written(SegmentPlace::Blocks(leases)))
     }
 
-    fn written(self, place: Place) -> Written {
+    fn written(self, place: SegmentPlace) -> Written {
         let digests = self.digests.finish();
         Written { segment: Arc::new(Segment { bytes: self.bytes, place }), digests }
     }
@@ -238,7 +238,7 @@ impl<D: Device> Writer<D> {
 }
 
 impl<D: Device> Inner<D> {
-    /// Whether so many bytes written in one go share a block with others.
+    /// Tells whether so many bytes written in one go share a block with others.
     fn is_fragment(&self, bytes: u64) -> bool {
         bytes > 0 && self.most_fragment_bytes.is_some_and(|most| bytes <= most)
     }

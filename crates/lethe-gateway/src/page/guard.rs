@@ -6,8 +6,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use base64ct::{Base64UrlUnpadded, Encoding as _};
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -43,7 +42,7 @@ impl std::fmt::Debug for Guard {
 }
 
 #[derive(Deserialize)]
-struct Link {
+struct EntranceLink {
     token: Option<String>,
 }
 
@@ -74,8 +73,8 @@ impl Guard {
         entrance.merge(guarded).layer(from_fn_with_state(self, only_under_own_name))
     }
 
-    /// Whether a request that changes something comes from the page itself, or from no page. To a browser, all ports of
-    /// a machine are one site: it sends the cookie along for requests of another listener's page.
+    /// Tells whether a request that changes something comes from the page itself, or from no page. To a browser, all
+    /// ports of a machine are one site: it sends the cookie along for requests of another listener's page.
     fn is_from_page(&self, headers: &HeaderMap) -> bool {
         headers.get_all(header::ORIGIN).iter().all(|origin| {
             let host = origin.to_str().ok().and_then(|origin| origin.strip_prefix("http://"));
@@ -94,7 +93,7 @@ impl Guard {
 fn random() -> Result<Zeroizing<String>, GuardError> {
     let mut bytes = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *bytes).map_err(|_| GuardError)?;
-    Ok(Zeroizing::new(BASE64.encode(*bytes)))
+    Ok(Zeroizing::new(Base64UrlUnpadded::encode_string(&*bytes)))
 }
 
 fn is_same(given: &str, secret: &str) -> bool {
@@ -104,7 +103,7 @@ fn is_same(given: &str, secret: &str) -> bool {
 const CLOSED: &str =
     "This page is its owner's alone. Open the link that `lethe serve` printed when it started.\n";
 
-async fn enter(State(guard): State<Guard>, Query(link): Query<Link>, headers: HeaderMap) -> Response {
+async fn enter(State(guard): State<Guard>, Query(link): Query<EntranceLink>, headers: HeaderMap) -> Response {
     if link.token.is_some_and(|token| is_same(&token, &guard.secrets.token)) {
         let session = guard.secrets.session.as_str();
         let cookie = format!("{COOKIE}={session}; HttpOnly; SameSite=Strict; Path=/");

@@ -5,14 +5,14 @@
 //! whose `Host` is not one that this listener goes by are refused, so that a name that a stranger points here opens
 //! nothing. Nothing is loaded from elsewhere, and the page may not be framed.
 
-mod asked;
 mod guard;
 mod history;
+mod request_counters;
 mod row;
 mod told;
 
-pub use asked::{Asked, AskedCells, Watched};
 pub use guard::{Guard, GuardError};
+pub use request_counters::{RequestCells, RequestCounters, Watched};
 pub use row::Row;
 pub use told::{Costs, Demonstration, Figures, PricesOf, Seen, Told};
 

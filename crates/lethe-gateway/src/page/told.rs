@@ -1,6 +1,6 @@
 //! The messages to the page: counters that only grow, and figures of the moment.
 
-use super::asked::AskedCells;
+use super::request_counters::RequestCells;
 use super::row::Row;
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ pub struct Told {
     /// Milliseconds since the Unix epoch.
     pub moment: u64,
     /// The requests of the applications.
-    pub asked: AskedCells,
+    pub asked: RequestCells,
     /// The view of the provider.
     pub seen: Seen,
     /// Sums and gauges.
@@ -30,7 +30,7 @@ pub struct PricesOf {
     pub provider: String,
     /// The month in which a public price list showed them.
     pub as_of: String,
-    /// Whether these prices are an example that was not asked for, to have an order of magnitude.
+    /// True if these prices are an example that was not asked for, to have an order of magnitude.
     pub by_default: bool,
 }
 
@@ -86,7 +86,7 @@ pub struct Costs {
 /// The state of a demonstration vault.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Demonstration {
-    /// Whether the ORAM is on.
+    /// True if the ORAM is on.
     pub oblivious: bool,
     /// The number of times that it was switched. When this grows, the seen counters and the figures are of another
     /// store, or begin anew.

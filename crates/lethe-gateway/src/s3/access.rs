@@ -1,12 +1,12 @@
-//! Access to buckets: the requester, the account of the bucket, his right to it, and the refusal of requests that would
+//! Access to buckets: the principal, the account of the bucket, the right to it, and the refusal of requests that would
 //! not be kept.
 
 use super::body::is_in_chunks;
-use super::requester::{Requester, requester};
+use super::principal::{principal, signed_by};
 use super::values::{self, owner_id};
 use super::{checksums, version_2, versions};
 use crate::auth::identity::Users;
-use crate::auth::rights::Wish;
+use crate::auth::rights::Action;
 use crate::device::Device;
 use crate::http::door::Verb;
 use crate::objects::account::Account;
@@ -34,29 +34,42 @@ impl S3Auth for Keys {
     }
 }
 
+/// The users of the gateway, for the verbs that look for an account among them.
+#[derive(Clone)]
+struct KnownUsers(Arc<Users>);
+
+/// The users of the gateway.
+///
+/// # Errors
+/// `AccessDenied` if the request was not let in.
+pub(super) fn users(extensions: &Extensions) -> S3Result<&Users> {
+    let KnownUsers(users) = extensions.get().ok_or_else(|| s3_error!(AccessDenied))?;
+    Ok(users)
+}
+
 /// The name of the account that a request was let into.
 #[derive(Clone)]
-struct Target(Arc<str>);
+struct Admitted(Arc<str>);
 
 /// The account that a request was let into.
 ///
 /// # Errors
 /// `AccessDenied` if the request was not let in.
 pub(super) fn target<D: Device>(gateway: &Gateway<D>, extensions: &Extensions) -> S3Result<Account<D>> {
-    let Target(name) = extensions.get().ok_or_else(|| s3_error!(AccessDenied))?;
+    let Admitted(name) = extensions.get().ok_or_else(|| s3_error!(AccessDenied))?;
     Ok(gateway.account(name))
 }
 
-/// The wish that a verb needs. A verb that is not listed, or that s3s learns later, is the owner's.
-fn wish(verb: &str) -> Wish {
+/// The action that a verb needs. A verb that is not listed, or that s3s learns later, is the owner's.
+fn action(verb: &str) -> Action {
     match verb {
         "HeadBucket"
         | "GetBucketLocation"
         | "ListObjects"
         | "ListObjectsV2"
         | "ListObjectVersions"
-        | "ListMultipartUploads" => Wish::List,
-        "GetObject" | "HeadObject" | "GetObjectAttributes" => Wish::Read,
+        | "ListMultipartUploads" => Action::List,
+        "GetObject" | "HeadObject" | "GetObjectAttributes" => Action::Read,
         "PutObject"
         | "CopyObject"
         | "CreateMultipartUpload"
@@ -66,10 +79,10 @@ fn wish(verb: &str) -> Wish {
         | "CompleteMultipartUpload"
         | "AbortMultipartUpload"
         | "DeleteObject"
-        | "DeleteObjects" => Wish::Write,
-        "GetBucketAcl" | "GetObjectAcl" => Wish::ReadGrants,
-        "PutBucketAcl" | "PutObjectAcl" => Wish::WriteGrants,
-        _ => Wish::Own,
+        | "DeleteObjects" => Action::Write,
+        "GetBucketAcl" | "GetObjectAcl" => Action::ReadGrants,
+        "PutBucketAcl" | "PutObjectAcl" => Action::WriteGrants,
+        _ => Action::Own,
     }
 }
 
@@ -77,7 +90,7 @@ fn wish(verb: &str) -> Wish {
 pub(super) struct Access<D> {
     pub(super) gateway: Gateway<D>,
     pub(super) users: Arc<Users>,
-    /// Whether the signature was checked elsewhere and taken away, and the [`Requester`] was left.
+    /// True if the signature was checked elsewhere and taken away, and the principal was left.
     pub(super) verified: bool,
 }
 
@@ -88,30 +101,31 @@ impl<D: Device> S3Access for Access<D> {
         if let Some(slot) = context.extensions_mut().get::<Verb>() {
             slot.name(&*verb);
         }
-        let asker = if self.verified {
-            requester(context.extensions_mut())?.clone()
+        let principal = if self.verified {
+            principal(context.extensions_mut())?.clone()
         } else {
-            Requester::new(&self.users, context.credentials(), context.headers())?
+            signed_by(&self.users, context.credentials(), context.headers())?
         };
         let account = match context.s3_path() {
-            S3Path::Root => asker.own(&self.gateway)?,
-            // Made in the asker's own account, even if others have a bucket of this name.
-            S3Path::Bucket { .. } if verb == "CreateBucket" => asker.own(&self.gateway)?,
-            S3Path::Bucket { bucket } => asker.admit(&self.gateway, wish(&verb), bucket, None)?,
+            S3Path::Root => principal.own(&self.gateway)?,
+            // Made in the principal's own account, even if others have a bucket of this name.
+            S3Path::Bucket { .. } if verb == "CreateBucket" => principal.own(&self.gateway)?,
+            S3Path::Bucket { bucket } => principal.admit(&self.gateway, action(&verb), bucket, None)?,
             S3Path::Object { bucket, key } => {
                 let version = versions::in_address(context.uri())?;
-                asker.admit(&self.gateway, wish(&verb), bucket, Some((key, version)))?
+                principal.admit(&self.gateway, action(&verb), bucket, Some((key, version)))?
             }
         };
-        if asker.is_nobody() && is_in_chunks(context.headers()) {
+        if principal.is_anonymous() && is_in_chunks(context.headers()) {
             return Err(s3_error!(
                 NotImplemented,
                 "A body in chunks (aws-chunked) is read of signed requests only. Send it as it is."
             ));
         }
         refuse(context.headers(), account.name())?;
-        context.extensions_mut().insert(asker);
-        context.extensions_mut().insert(Target(account.name().into()));
+        context.extensions_mut().insert(principal);
+        context.extensions_mut().insert(KnownUsers(Arc::clone(&self.users)));
+        context.extensions_mut().insert(Admitted(account.name().into()));
         Ok(())
     }
 }

@@ -4,9 +4,11 @@
 //! The objects of a bucket are its owner's, even if others put them. The owner has full control under any list, and
 //! every list that is shown says so.
 
-use super::requester::{Requester, requester};
+use super::access;
+use super::principal::principal;
 use super::values::owner;
 use super::versions;
+use crate::auth::identity::Users;
 use crate::catalogue::{ContainerSettings, Grant, Grantee, Ownership, Permission};
 use crate::device::Device;
 use crate::error::Error;
@@ -42,11 +44,7 @@ const MOST_GRANTS: usize = 100;
 ///
 /// # Errors
 /// A grant that cannot be kept is refused: unknown names, groups of other houses, addresses of letters.
-pub(super) fn in_headers(
-    headers: &HeaderMap,
-    owner: &str,
-    requester: &Requester,
-) -> S3Result<Option<Vec<Grant>>> {
+pub(super) fn in_headers(headers: &HeaderMap, owner: &str, users: &Users) -> S3Result<Option<Vec<Grant>>> {
     let canned = headers.get("x-amz-acl").map(|value| value.to_str().unwrap_or_default());
     if canned.is_some() && HEADERS.iter().any(|(name, _)| headers.contains_key(*name)) {
         return Err(s3_error!(
@@ -61,7 +59,7 @@ pub(super) fn in_headers(
     for (name, permission) in HEADERS {
         for value in headers.get_all(name) {
             for grantee in value.to_str().unwrap_or_default().split(',') {
-                listed.push((read_grantee(grantee, requester)?, permission));
+                listed.push((read_grantee(grantee, users)?, permission));
             }
         }
     }
@@ -92,11 +90,11 @@ fn read_canned(name: &str) -> S3Result<Vec<Grant>> {
 }
 
 /// `id="…"` or `uri="…"`.
-fn read_grantee(text: &str, requester: &Requester) -> S3Result<Grantee> {
+fn read_grantee(text: &str, users: &Users) -> S3Result<Grantee> {
     let (kind, value) = text.trim().split_once('=').unwrap_or(("", ""));
     let value = value.trim().trim_matches('"');
     match kind.trim() {
-        "id" => account(value, requester),
+        "id" => account(value, users),
         "uri" => group(value),
         "emailAddress" => Err(no_address()),
         _ => Err(s3_error!(
@@ -113,8 +111,8 @@ fn no_address() -> S3Error {
     )
 }
 
-fn account(id: &str, requester: &Requester) -> S3Result<Grantee> {
-    if requester.knows_account(id) {
+fn account(id: &str, users: &Users) -> S3Result<Grantee> {
+    if users.has_account(id) {
         Ok(Grantee::Account(id.to_owned()))
     } else {
         Err(s3_error!(InvalidArgument, "Invalid id"))
@@ -153,7 +151,7 @@ fn malformed() -> S3Error {
 }
 
 /// The grantees that an XML list lets in beside the owner.
-fn in_xml(policy: AccessControlPolicy, owner: &str, requester: &Requester) -> S3Result<Vec<Grant>> {
+fn in_xml(policy: AccessControlPolicy, owner: &str, users: &Users) -> S3Result<Vec<Grant>> {
     let named = policy.owner.and_then(|owner| owner.id).filter(|id| !id.is_empty()).ok_or_else(malformed)?;
     if named != owner {
         return Err(s3_error!(InvalidArgument, "Invalid id"));
@@ -177,7 +175,7 @@ fn in_xml(policy: AccessControlPolicy, owner: &str, requester: &Requester) -> S3
     let mut listed = Vec::with_capacity(shapes.len());
     for (kind, named, permission) in shapes {
         let grantee = match kind.as_str() {
-            dto::Type::CANONICAL_USER => account(&named, requester)?,
+            dto::Type::CANONICAL_USER => account(&named, users)?,
             dto::Type::GROUP => group(&named)?,
             _ => return Err(no_address()),
         };
@@ -222,7 +220,7 @@ fn check_ownership(settings: &ContainerSettings, grants: &[Grant]) -> S3Result<(
     Err(S3Error::with_message(S3ErrorCode::AccessControlListNotSupported, "The bucket does not allow ACLs."))
 }
 
-/// The grants that a put, a copy or an upload in parts sets for its object. A requester that may only write must leave
+/// The grants that a put, a copy or an upload in parts sets for its object. A principal that may only write must leave
 /// the object to its owner.
 ///
 /// # Errors
@@ -233,12 +231,11 @@ pub(super) fn for_new_object<D: Device>(
     headers: &HeaderMap,
     extensions: &Extensions,
 ) -> S3Result<Vec<Grant>> {
-    let requester = requester(extensions)?;
-    let Some(grants) = in_headers(headers, account.name(), requester)? else {
+    let Some(grants) = in_headers(headers, account.name(), access::users(extensions)?)? else {
         return Ok(vec![]);
     };
     check_ownership(&account.container(bucket)?.settings, &grants)?;
-    if !grants.is_empty() && !requester.owns(account.name()) {
+    if !grants.is_empty() && !principal(extensions)?.owns(account.name()) {
         return Err(s3_error!(AccessDenied, "Only the bucket's owner may let others in."));
     }
     Ok(grants)
@@ -257,20 +254,20 @@ pub(super) async fn get_bucket_acl<D: Device>(
 fn asked(
     owner: &str,
     headers: &HeaderMap,
-    requester: &Requester,
+    users: &Users,
     policy: Option<AccessControlPolicy>,
 ) -> S3Result<Vec<Grant>> {
     let in_head =
         headers.contains_key("x-amz-acl") || HEADERS.iter().any(|(name, _)| headers.contains_key(*name));
     match policy {
         Some(_) if in_head => Err(s3_error!(UnexpectedContent, "This request does not support content.")),
-        Some(policy) => in_xml(policy, owner, requester),
-        None => in_headers(headers, owner, requester)?
+        Some(policy) => in_xml(policy, owner, users),
+        None => in_headers(headers, owner, users)?
             .ok_or_else(|| s3_error!(MissingSecurityHeader, "Your request was missing a required header.")),
     }
 }
 
-/// Whether a request names grants at all: where they do not count, it is refused before they are looked at.
+/// Tells whether a request names grants at all: where they do not count, it is refused before they are looked at.
 fn names_grants(headers: &HeaderMap, policy: Option<&AccessControlPolicy>) -> bool {
     let quiet = ["private", "bucket-owner-read", "bucket-owner-full-control"];
     let canned = headers.get("x-amz-acl");
@@ -283,15 +280,14 @@ pub(super) async fn put_bucket_acl<D: Device>(
     account: &Account<D>,
     request: S3Request<PutBucketAclInput>,
 ) -> S3Result<S3Response<PutBucketAclOutput>> {
-    let requester = requester(&request.extensions)?.clone();
-    let S3Request { input, headers, .. } = request;
+    let S3Request { input, headers, extensions, .. } = request;
     let settings = account.container(&input.bucket)?.settings;
     if settings.ownership != Some(Ownership::Preferred)
         && names_grants(&headers, input.access_control_policy.as_ref())
     {
         return Err(s3_error!(AccessControlListNotSupported, "The bucket does not allow ACLs."));
     }
-    let grants = asked(account.name(), &headers, &requester, input.access_control_policy)?;
+    let grants = asked(account.name(), &headers, access::users(&extensions)?, input.access_control_policy)?;
     account
         .update_container(&input.bucket, move |settings| {
             settings.grants = grants;
@@ -319,8 +315,7 @@ pub(super) async fn put_object_acl<D: Device>(
     account: &Account<D>,
     request: S3Request<PutObjectAclInput>,
 ) -> S3Result<S3Response<PutObjectAclOutput>> {
-    let requester = requester(&request.extensions)?.clone();
-    let S3Request { input, headers, .. } = request;
+    let S3Request { input, headers, extensions, .. } = request;
     let version = versions::asked(input.version_id.as_deref())?;
     let settings = account.container(&input.bucket)?.settings;
     account.version(&input.bucket, &input.key, version)?;
@@ -329,7 +324,7 @@ pub(super) async fn put_object_acl<D: Device>(
     {
         return Err(s3_error!(AccessControlListNotSupported, "The bucket does not allow ACLs."));
     }
-    let grants = asked(account.name(), &headers, &requester, input.access_control_policy)?;
+    let grants = asked(account.name(), &headers, access::users(&extensions)?, input.access_control_policy)?;
     account
         .update_version(&input.bucket, &input.key, version, move |details| {
             details.grants = grants;

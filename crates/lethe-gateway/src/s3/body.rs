@@ -4,6 +4,7 @@ use super::checksums::{self, HEADERS, bad_digest, check_headers};
 use super::lenient::Trailers;
 use crate::device::Device;
 use crate::error::Error;
+use crate::http::body_timeout::{BodyError, Silence};
 use crate::objects::account::Account;
 use crate::objects::checksums::Algorithm;
 use crate::objects::writer::Written;
@@ -18,7 +19,7 @@ use s3s::{S3Error, S3ErrorCode, S3Result, TrailingHeaders, s3_error};
 pub(super) struct Incoming<'a> {
     pub(super) body: Option<StreamingBlob>,
     pub(super) length: Option<i64>,
-    /// Whether it may have a length that is not known before its end.
+    /// True if it may have a length that is not known before its end.
     pub(super) length_unknown: bool,
     /// `Content-MD5`, in base64.
     pub(super) md5: Option<String>,
@@ -28,6 +29,8 @@ pub(super) struct Incoming<'a> {
     pub(super) algorithm: Option<Algorithm>,
     pub(super) headers: &'a HeaderMap,
     pub(super) trailers: Option<TrailingHeaders>,
+    /// The note of the body, for the errors of s3s do not lead back to it.
+    pub(super) silence: Silence,
 }
 
 impl Incoming<'_> {
@@ -52,7 +55,11 @@ pub(super) async fn receive<D: Device>(account: &Account<D>, incoming: Incoming<
     let mut writer = account.gateway().writer(length, algorithm)?;
     if let Some(mut body) = incoming.body {
         while let Some(piece) = body.next().await {
-            writer.push(piece.map_err(Error::Body)?).await?;
+            let piece = piece.map_err(|error| match incoming.silence.fell() {
+                true => Error::Body(Box::new(BodyError::TooLate)),
+                false => Error::Body(error),
+            });
+            writer.push(piece?).await?;
         }
     }
     let written = writer.finish().await?;
@@ -87,6 +94,11 @@ pub(super) async fn receive<D: Device>(account: &Account<D>, incoming: Incoming<
     Ok(written)
 }
 
+/// The note of a request's body.
+pub(super) fn silence(extensions: &Extensions) -> Silence {
+    extensions.get().cloned().unwrap_or_default()
+}
+
 /// The trailers of a request, also of one that was handed on.
 pub(super) fn trailers(own: Option<TrailingHeaders>, extensions: &Extensions) -> Option<TrailingHeaders> {
     own.or_else(|| extensions.get::<Trailers>().map(|Trailers(trailers)| trailers.clone()))
@@ -117,7 +129,7 @@ fn trailer(trailers: Option<TrailingHeaders>) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Whether a body comes in chunks that s3s takes apart, which it does for signed requests.
+/// Tells whether a body comes in chunks that s3s takes apart, which it does for signed requests.
 pub(super) fn is_in_chunks(headers: &HeaderMap) -> bool {
     let streams = |value: &http::HeaderValue| value.as_bytes().starts_with(b"STREAMING-");
     let encoding =

@@ -1,6 +1,6 @@
 //! The verbs of buckets.
 
-use super::requester::requester;
+use super::access;
 use super::values::{owner, timestamp};
 use super::{acl, ownership};
 use crate::catalogue::{ContainerSettings, Ownership};
@@ -28,8 +28,8 @@ pub(super) async fn create_bucket<D: Device>(
         None => Ownership::Enforced,
         Some(name) => ownership::asked(name.as_str())?,
     };
-    let requester = requester(&request.extensions)?;
-    let grants = acl::in_headers(&request.headers, account.name(), requester)?.unwrap_or_default();
+    let users = access::users(&request.extensions)?;
+    let grants = acl::in_headers(&request.headers, account.name(), users)?.unwrap_or_default();
     if !grants.is_empty() && ownership == Ownership::Enforced {
         return Err(s3_error!(
             InvalidBucketAclWithObjectOwnership,
@@ -59,8 +59,8 @@ fn region<'a>(settings: &'a ContainerSettings, signed: Option<&'a Region>) -> &'
     settings.region.as_deref().or(signed.map(Region::as_str)).unwrap_or(FIRST_REGION)
 }
 
-/// Whether a text could be the name of a region. Which there are is not this gateway's business. `EU` is an old name of
-/// eu-west-1.
+/// Tells whether a text could be the name of a region. The list of them is not this gateway's business. `EU` is an old
+/// name of eu-west-1.
 fn is_region(text: &str) -> bool {
     let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     text == "EU" || (text.len() <= 63 && text.bytes().all(is_name))

@@ -3,16 +3,16 @@
 use super::checksums::coverage_name;
 use super::keep_alive::LongWork;
 use super::multipart::part_number;
-use super::requester::requester;
+use super::principal::principal;
 use super::values::{details, etag, kept_class, moment, owner_id, tag_match, timestamp, upload_id};
 use super::{acl, checksums, lifecycle, tagging, versions};
-use crate::auth::rights::Wish;
+use crate::auth::rights::Action;
 use crate::catalogue::{Details, Object, VersionId};
 use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
-use crate::objects::checksums::hex;
 use crate::objects::conditions::{ReadConditions, WriteConditions};
+use base16ct::lower::encode_string as hex;
 use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ macro_rules! source {
     ($account:expr, $input:expr, $extensions:expr) => {{
         let (bucket, key, version) = place(&$input.copy_source)?;
         let from =
-            requester($extensions)?.admit($account.gateway(), Wish::Read, bucket, Some((key, version)))?;
+            principal($extensions)?.admit($account.gateway(), Action::Read, bucket, Some((key, version)))?;
         if $input.expected_source_bucket_owner.as_ref().is_some_and(|owner| owner != owner_id(from.name())) {
             return Err(s3_error!(AccessDenied));
         }
@@ -88,8 +88,8 @@ pub(super) async fn copy_object<D: Device>(
         ));
     }
     let (source, copy_source_version_id): (Arc<Object>, _) = source!(account, input, &request.extensions);
-    if source.details.manifest.is_some() && !requester(&request.extensions)?.owns(account.name()) {
-        // Under the new name it would stand for objects of the account, and the asker may not read those.
+    if source.details.manifest.is_some() && !principal(&request.extensions)?.owns(account.name()) {
+        // Under the new name it would stand for objects of the account, and the principal may not read those.
         return Err(s3_error!(
             AccessDenied,
             "Only who owns the bucket copies one of Swift's large objects into it."

@@ -34,7 +34,7 @@ fn wrong(text: String) -> S3Error {
     S3Error::with_message(S3ErrorCode::InvalidRequest, text)
 }
 
-/// Whether a text is the name of a header, or a pattern of such names.
+/// Tells whether a text is the name of a header, or a pattern of such names.
 fn is_header(text: &str) -> bool {
     HeaderName::try_from(text.replace('*', "x")).is_ok()
 }
@@ -142,13 +142,13 @@ async fn set<D: Device>(account: &Account<D>, bucket: &str, rules: Vec<CorsRule>
     Ok(())
 }
 
-/// Finds the settings of a bucket, by the access key of the asker and the bucket's name.
+/// Finds the settings of a bucket, by the access key of the principal and the bucket's name.
 pub(super) type Look = Box<dyn Fn(Option<&str>, &str) -> Option<Arc<ContainerSettings>> + Send + Sync>;
 
 pub(super) fn look<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> Look {
     Box::new(move |key, bucket| {
-        let own = key.and_then(|key| users.by_access_key(key)).map(|(caller, _)| caller);
-        let own = own.map(|caller| gateway.account(caller.account.as_str()));
+        let own = key.and_then(|key| users.by_access_key(key)).map(|(identity, _)| identity);
+        let own = own.map(|identity| gateway.account(identity.account.as_str()));
         let accounts = own.into_iter().chain([gateway.account(FIRST_ACCOUNT)]);
         let mut found = accounts.filter_map(|account| account.container(bucket).ok());
         found.next().map(|view| view.settings)
@@ -156,13 +156,13 @@ pub(super) fn look<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> Look {
 }
 
 /// A request as far as rules look at it.
-pub(super) struct Visitor {
+pub(super) struct CorsRequest {
     origin: Option<String>,
     method: String,
     bucket: Option<Arc<ContainerSettings>>,
 }
 
-impl Visitor {
+impl CorsRequest {
     pub(super) fn of<B>(request: &Request<B>, look: &Look) -> Self {
         let headers = request.headers();
         let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
@@ -170,7 +170,7 @@ impl Visitor {
         let bucket = request.uri().path().trim_start_matches('/').split('/').next().unwrap_or_default();
         let bucket = percent_decode_str(bucket).decode_utf8().ok();
         let bucket = bucket.and_then(|bucket| look(access_key(request.uri(), headers).as_deref(), &bucket));
-        Visitor { origin, method: request.method().to_string(), bucket }
+        CorsRequest { origin, method: request.method().to_string(), bucket }
     }
 
     fn rules(&self) -> &[CorsRule] {

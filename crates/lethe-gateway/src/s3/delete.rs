@@ -1,6 +1,6 @@
 //! Deleting objects and versions of them, one or many.
 
-use super::requester::requester;
+use super::principal::principal;
 use super::values::tag_match;
 use super::versions;
 use crate::catalogue::VersionId;
@@ -14,13 +14,13 @@ use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 
 /// Refuses deletes of versions by others than the owner: they put a delete marker at most.
 fn check_right(extensions: &Extensions, owner: &str, version: Option<VersionId>) -> S3Result<()> {
-    if version.is_some() && !requester(extensions)?.owns(owner) {
+    if version.is_some() && !principal(extensions)?.owns(owner) {
         return Err(s3_error!(AccessDenied, "Only the bucket's owner deletes versions."));
     }
     Ok(())
 }
 
-/// Whether a delete marker was put or removed, if one was.
+/// Tells whether a delete marker was put or removed, if one was.
 fn delete_marker(deleted: &Deleted, by_version: bool) -> Option<bool> {
     let removed = || deleted.meant.as_ref().is_some_and(|meant| by_version && meant.version.is_marker());
     (deleted.marker.is_some() || removed()).then_some(true)

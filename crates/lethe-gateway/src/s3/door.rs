@@ -76,6 +76,8 @@ impl Desk {
             return Ok(refusal.to_http_response()?);
         }
         request.extensions_mut().insert(visit.verb.clone());
+        let silence = request.body().silence();
+        request.extensions_mut().insert(silence);
         if is_form {
             let answer = form::answer(request, &self.users, self.clock.now(), &self.behind, visit.tls).await;
             return answer.or_else(|refusal| Ok(refusal.to_http_response()?));
@@ -101,13 +103,12 @@ fn held_whole(request: &Request<RequestBody>) -> Option<u64> {
     (is_xml && length > 0).then_some(length.min(MOST_XML))
 }
 
-/// Whether a put is not of an object, but of a bucket or of the details of an object.
+/// Tells whether a put is not of an object, but of a bucket or of the details of an object.
 fn sets_something(uri: &Uri) -> bool {
     let is_object = uri.path().trim_start_matches('/').contains('/');
-    let names = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split('=').next());
     // A name may come percent-encoded, as s3s reads it.
-    let mut names = names.map(|name| percent_encoding::percent_decode_str(name).decode_utf8_lossy());
-    !is_object || names.any(|name| ["acl", "tagging", "retention", "legal-hold"].contains(&&*name))
+    let mut parameters = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    !is_object || parameters.any(|(name, _)| ["acl", "tagging", "retention", "legal-hold"].contains(&&*name))
 }
 
 /// An answer as it goes out: with sentences, numbered, in XML that parses.
@@ -137,10 +138,10 @@ impl Door for S3Door {
         mut request: Request<RequestBody>,
         visit: Visit,
     ) -> Result<Response<Body>, BoxError> {
-        let visitor = cors::Visitor::of(&request, &self.desk.look);
+        let cors_request = cors::CorsRequest::of(&request, &self.desk.look);
         if request.method() == Method::OPTIONS {
             visit.verb.name("Preflight");
-            let answer = visitor.preflight(request.headers());
+            let answer = cors_request.preflight(request.headers());
             return Ok(finished(answer.or_else(S3Error::to_http_response)?, &visit));
         }
         let long = LongWork::default();
@@ -150,7 +151,7 @@ impl Door for S3Door {
         // s3s logs keys, headers and signatures; they must not reach a log.
         let work = work.with_subscriber(NoSubscriber::default());
         let mut answer = keep_alive::answer(Box::pin(work), long).await?;
-        visitor.tell(&mut answer);
+        cors_request.tell(&mut answer);
         Ok(numbered(answer, &visit))
     }
 

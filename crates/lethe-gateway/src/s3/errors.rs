@@ -1,9 +1,11 @@
 //! Errors of the gateway in the words of S3.
 
-use super::{checksums, form, sentences, versions};
+use super::form::FileError;
+use super::{checksums, sentences, versions};
 use crate::catalogue::{Moment, VersionId};
 use crate::device::DeviceError;
 use crate::error::Error;
+use crate::http::body_timeout::BodyError;
 use http::header::{ALLOW, CONTENT_RANGE, CONTENT_TYPE, LAST_MODIFIED, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use s3s::{S3Error, S3ErrorCode};
@@ -134,8 +136,10 @@ fn range(bytes: u64, text: String) -> S3Error {
     answer
 }
 
-/// s3s keeps the types of these errors to itself; only their texts tell them apart.
-fn body(source: &(dyn std::error::Error + Send + Sync)) -> S3Error {
+/// The refusal of a body that could not be read to its end.
+fn body(source: &(dyn std::error::Error + Send + Sync + 'static)) -> S3Error {
+    let file = source.downcast_ref();
+    // s3s keeps the types of its own errors to itself: only their texts tell them apart.
     let text = source.to_string();
     let (code, message) = if text.contains("Sha256Mismatch") {
         (
@@ -144,11 +148,11 @@ fn body(source: &(dyn std::error::Error + Send + Sync)) -> S3Error {
         )
     } else if text.contains("SignatureMismatch") {
         (S3ErrorCode::SignatureDoesNotMatch, "The signature of a chunk or of the trailer does not match.")
-    } else if text.contains(form::TOO_LARGE) {
+    } else if let Some(FileError::TooLarge) = file {
         (S3ErrorCode::EntityTooLarge, "Your proposed upload exceeds the maximum allowed size")
-    } else if text.contains(form::TOO_SMALL) {
+    } else if let Some(FileError::TooSmall) = file {
         (S3ErrorCode::EntityTooSmall, "Your proposed upload is smaller than the minimum allowed size")
-    } else if text.contains(crate::http::body_timeout::TOO_LATE) {
+    } else if BodyError::is_too_late(source) {
         (S3ErrorCode::RequestTimeout, "No byte of the body came within the time allowed.")
     } else {
         (S3ErrorCode::IncompleteBody, "The request body terminated unexpectedly")

@@ -3,7 +3,7 @@
 use super::checksums::{self, coverage_name};
 use super::door::Status;
 use super::multipart::part_number;
-use super::requester::requester;
+use super::principal::principal;
 use super::values::{content_type, etag, moment, size, tag_match, timestamp, told_class};
 use super::{lifecycle, versions};
 use crate::catalogue::Object;
@@ -39,7 +39,7 @@ macro_rules! check_overrides {
             || $input.response_content_language.is_some()
             || $input.response_content_type.is_some()
             || $input.response_expires.is_some();
-        if asked && requester($extensions)?.is_nobody() {
+        if asked && principal($extensions)?.is_anonymous() {
             return Err(s3_error!(
                 InvalidRequest,
                 "Request specific response headers cannot be used for anonymous GET requests."
@@ -81,22 +81,30 @@ macro_rules! describe {
     }};
 }
 
+/// The object that get and head answer from, the range that is wanted of it, and the checksum that is shown.
+macro_rules! find {
+    ($account:expr, $input:expr, $extensions:expr) => {{
+        let version = versions::asked($input.version_id.as_deref())?;
+        check_part_number($input.part_number)?;
+        check_overrides!($input, $extensions);
+        let object = $account.version(&$input.bucket, &$input.key, version)?;
+        check(&conditions!($input), &object)?;
+        let range = wanted(&object, $input.range.as_ref(), $input.part_number)?;
+        let checksum = match $input.checksum_mode {
+            Some(_) => checksum_of(&object, range.as_ref(), $input.part_number),
+            None => (None, None),
+        };
+        (object, range, checksum)
+    }};
+}
+
 pub(super) async fn get_object<D: Device>(
     account: &Account<D>,
     request: S3Request<GetObjectInput>,
 ) -> S3Result<S3Response<GetObjectOutput>> {
     let mut input = request.input;
-    let version = versions::asked(input.version_id.as_deref())?;
-    check_part_number(input.part_number)?;
-    check_overrides!(input, &request.extensions);
-    let object = account.version(&input.bucket, &input.key, version)?;
-    check(&conditions!(input), &object)?;
-    let range = wanted(&object, input.range.as_ref(), input.part_number)?;
-    let shown = match input.checksum_mode {
-        Some(_) => checksum_of(&object, range.as_ref(), input.part_number),
-        None => (None, None),
-    };
-    let mut output = describe!(GetObjectOutput, &object, range.clone(), shown);
+    let (object, range, checksum) = find!(account, input, &request.extensions);
+    let mut output = describe!(GetObjectOutput, &object, range.clone(), checksum);
     output.parts_count = parts_count(&object, input.part_number);
     output.version_id = versions::shown(account, &input.bucket, &object);
     output.expiration = lifecycle::expiration(account, &input.bucket, &input.key, &object);
@@ -111,17 +119,8 @@ pub(super) async fn head_object<D: Device>(
     request: S3Request<HeadObjectInput>,
 ) -> S3Result<S3Response<HeadObjectOutput>> {
     let mut input = request.input;
-    let version = versions::asked(input.version_id.as_deref())?;
-    check_part_number(input.part_number)?;
-    check_overrides!(input, &request.extensions);
-    let object = account.version(&input.bucket, &input.key, version)?;
-    check(&conditions!(input), &object)?;
-    let range = wanted(&object, input.range.as_ref(), input.part_number)?;
-    let shown = match input.checksum_mode {
-        Some(_) => checksum_of(&object, range.as_ref(), input.part_number),
-        None => (None, None),
-    };
-    let mut output = describe!(HeadObjectOutput, &object, range.clone(), shown);
+    let (object, range, checksum) = find!(account, input, &request.extensions);
+    let mut output = describe!(HeadObjectOutput, &object, range.clone(), checksum);
     // s3s does this for gets.
     replace(&mut output.cache_control, input.response_cache_control);
     replace(&mut output.content_disposition, input.response_content_disposition);

@@ -4,7 +4,7 @@
 //! The header may be among those that were signed, so it can be changed only after s3s has checked the signature: in a
 //! route, which hands the request to a second service that checks none.
 
-use super::requester::Requester;
+use super::principal::signed_by;
 use crate::auth::identity::Users;
 use http::header::{AUTHORIZATION, HeaderName, IF_MATCH, IF_NONE_MATCH, RANGE};
 use http::uri::PathAndQuery;
@@ -45,8 +45,8 @@ impl S3Route for Lenient {
     }
 
     async fn check_access(&self, request: &mut S3Request<Body>) -> S3Result<()> {
-        let requester = Requester::new(&self.users, request.credentials.as_ref(), &request.headers)?;
-        request.extensions.insert(requester);
+        let principal = signed_by(&self.users, request.credentials.as_ref(), &request.headers)?;
+        request.extensions.insert(principal);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::catalogue::{
 use crate::device::{Device, DeviceError};
 use crate::error::Error;
 use crate::objects::account::Account;
-use crate::objects::checksums::hex;
+use base16ct::lower::encode_string as hex;
 use s3s::dto::*;
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 use std::collections::{BTreeMap, BTreeSet};

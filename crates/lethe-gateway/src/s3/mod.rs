@@ -26,8 +26,8 @@ mod lifecycle;
 mod listing;
 mod multipart;
 mod ownership;
+mod principal;
 mod put;
-mod requester;
 mod sentences;
 mod signature;
 mod tagging;
@@ -50,14 +50,14 @@ use std::sync::Arc;
 /// The S3 service of a gateway. [`S3Door`] makes a door of it; s3s logs names and signatures at levels as high as
 /// `error`, so another server of it must switch the logs of `s3s` off.
 ///
-/// The signer is looked up in `users`; verbs find the [`Caller`](crate::auth::identity::Caller) in a request's
+/// The signer is looked up in `users`; verbs find its [`Identity`](crate::auth::identity::Identity) in a request's
 /// extensions.
 pub fn service<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> S3Service {
     services(gateway, users).0
 }
 
 /// The S3 service of a gateway, and the one behind it that asks for no signature: nothing may reach that but requests
-/// whose signer was found out, with the [`Requester`](requester::Requester) in their extensions.
+/// whose signer was found out, with the [`Principal`](crate::auth::principal::Principal) in their extensions.
 fn services<D: Device>(gateway: Gateway<D>, users: Arc<Users>) -> (S3Service, S3Service) {
     let build = |verified| {
         let mut builder = S3ServiceBuilder::new(Face { gateway: gateway.clone() });

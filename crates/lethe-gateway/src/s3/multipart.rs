@@ -1,9 +1,9 @@
 //! Uploads in parts.
 
-use super::body::{Incoming, receive, trailers};
+use super::body::{Incoming, receive, silence, trailers};
 use super::checksums::{self, algorithm_name, coverage, coverage_name};
 use super::keep_alive::LongWork;
-use super::requester::requester;
+use super::principal::principal;
 use super::values::{
     Encoding, details, etag, in_path, initiator, list_request, listed_class, moment, owner, page_limit, size,
     tag_match, timestamp, upload_id, upload_text,
@@ -12,9 +12,9 @@ use super::{acl, lifecycle, tagging, versions};
 use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
-use crate::objects::checksums::hex;
 use crate::objects::conditions::WriteConditions;
 use crate::objects::multipart::{Expected, LEAST_PART, MAX_PART, NamedPart};
+use base16ct::lower::encode_string as hex;
 use s3s::dto::*;
 use s3s::{S3Request, S3Response, S3Result, s3_error};
 
@@ -45,7 +45,7 @@ pub(super) async fn create_multipart_upload<D: Device>(
     let mut details = details!(input)?;
     details.tags = tagging::for_new_object(account, &request.extensions, input.tagging.as_deref())?;
     details.grants = acl::for_new_object(account, &input.bucket, &request.headers, &request.extensions)?;
-    let initiator = requester(&request.extensions)?.initiator(account.name());
+    let initiator = principal(&request.extensions)?.initiator(account.name());
     let id = account.begin_upload_of(&input.bucket, &input.key, details, checksum, initiator).await?;
     let begun = account.upload(&input.bucket, &input.key, id).ok();
     let end = begun.map(|upload| lifecycle::abortion(account, &input.bucket, &input.key, upload.started));
@@ -87,6 +87,7 @@ pub(super) async fn upload_part<D: Device>(
         algorithm: wanted.or(checksums::algorithm(input.checksum_algorithm.as_ref())?),
         headers: &request.headers,
         trailers: trailers(request.trailing_headers, &request.extensions),
+        silence: silence(&request.extensions),
     };
     account.check_part_room(&input.bucket, &input.key, id, number, incoming.bytes().unwrap_or(1))?;
     let written = receive(account, incoming).await?;

@@ -1,4 +1,5 @@
-//! Whether grants of a bucket count (`OwnershipControls`). In a new bucket they do not, as in S3.
+//! The control of ownership (`OwnershipControls`): whether grants of a bucket count. In a new bucket they do
+//! not, as in S3.
 
 use crate::catalogue::Ownership;
 use crate::device::Device;

@@ -3,40 +3,60 @@
 
 use crate::http::door::RequestId;
 use http::{Response, StatusCode};
-use s3s::Body;
+use s3s::xml::{DeError, DeResult, DeserializeContent, Deserializer};
+use s3s::{Body, S3Error, S3ErrorCode};
 use std::borrow::Cow;
+
+/// A refusal as s3s writes it.
+struct Refusal {
+    code: S3ErrorCode,
+    message: Option<String>,
+}
+
+impl<'xml> DeserializeContent<'xml> for Refusal {
+    fn deserialize_content(reader: &mut Deserializer<'xml>) -> DeResult<Self> {
+        let (mut code, mut message) = (None, None);
+        reader.for_each_element(|reader, name| {
+            match name {
+                b"Code" => code = Some(reader.content::<String>()?),
+                b"Message" => message = Some(reader.content()?),
+                _ => return Err(DeError::UnexpectedTagName),
+            }
+            Ok(())
+        })?;
+        let code = code.ok_or(DeError::MissingField)?;
+        let code =
+            S3ErrorCode::from_bytes(code.as_bytes()).unwrap_or_else(|| S3ErrorCode::Custom(code.into()));
+        Ok(Refusal { code, message })
+    }
+}
 
 /// Puts a sentence and the request's number into an answer that refuses.
 pub(crate) fn complete(response: Response<Body>, id: RequestId) -> Response<Body> {
-    if !response.status().is_client_error() && !response.status().is_server_error() {
+    let status = response.status();
+    if !status.is_client_error() && !status.is_server_error() {
         return response;
     }
-    let Some(text) = response.body().bytes().and_then(|bytes| String::from_utf8(bytes.into()).ok()) else {
-        return response;
+    let Some(text) = response.body().bytes() else { return response };
+    let refusal = Deserializer::new(&text).named_element("Error", Deserializer::content::<Refusal>);
+    let Ok(Refusal { code, message }) = refusal else { return response };
+    let (code, status, message) = match (code, message) {
+        // The gateway says why where it fails itself; without a text it is s3s that could not read a body.
+        (S3ErrorCode::InternalError, None) => {
+            (S3ErrorCode::IncompleteBody, StatusCode::BAD_REQUEST, UNREAD.into())
+        }
+        (code, Some(message)) => (code, status, better(&message).unwrap_or(message.into())),
+        (code, None) => {
+            let message = sentence(&code);
+            (code, status, message)
+        }
     };
-    let Some(text) = completed(&text, id) else { return response };
-    let unread = text.contains(UNREAD);
-    let mut response = response.map(|_| Body::from(text));
-    if unread {
-        *response.status_mut() = StatusCode::BAD_REQUEST;
-    }
+    let mut completed = S3Error::with_message(code, message);
+    completed.set_request_id(id.to_string());
+    let Ok(completed) = completed.to_http_response() else { return response };
+    let mut response = response.map(|_| completed.into_body());
+    *response.status_mut() = status;
     response
-}
-
-/// The same refusal with a sentence and a number; `None` if it is no refusal.
-fn completed(text: &str, id: RequestId) -> Option<String> {
-    let (before, rest) = text.split_once("<Code>")?;
-    let (code, rest) = rest.split_once("</Code>")?;
-    let (message, after) = match rest.strip_prefix("<Message>").and_then(|rest| rest.split_once("</Message>"))
-    {
-        Some((message, after)) => (better(message).unwrap_or(message.into()), after),
-        None => (sentence(code), rest),
-    };
-    let code = if message == UNREAD { "IncompleteBody" } else { code };
-    let (after, end) = after.rsplit_once("</Error>")?;
-    Some(format!(
-        "{before}<Code>{code}</Code><Message>{message}</Message>{after}<RequestId>{id}</RequestId></Error>{end}"
-    ))
 }
 
 /// A better text for s3s's words about a verb that is not served: it promises nothing.
@@ -59,31 +79,33 @@ pub(super) const MALFORMED_XML: &str =
     "The XML you provided was not well-formed or did not validate against our published schema.";
 
 /// The sentence for a code that s3s answers with alone.
-fn sentence(code: &str) -> Cow<'static, str> {
+fn sentence(code: &S3ErrorCode) -> Cow<'static, str> {
     let known = match code {
-        "SignatureDoesNotMatch" => {
+        S3ErrorCode::SignatureDoesNotMatch => {
             "The request signature we calculated does not match the signature you provided. Check your key and signing \
              method."
         }
-        "InvalidBucketName" => "The specified bucket is not valid.",
-        "KeyTooLongError" => "Your key is too long.",
-        "InvalidURI" => "The path or the query of the request is not valid, or not percent-encoded UTF-8.",
-        "MalformedXML" => MALFORMED_XML,
-        "AccessDenied" => "Access Denied.",
-        "InvalidAccessKeyId" => "The AWS Access Key Id you provided does not exist in our records.",
-        "MissingRequestBodyError" => "The body is missing: this operation expects XML.",
-        "MissingContentLength" => "The length of the body must be announced with Content-Length.",
-        "IncompleteBody" => {
+        S3ErrorCode::InvalidBucketName => "The specified bucket is not valid.",
+        S3ErrorCode::KeyTooLongError => "Your key is too long.",
+        S3ErrorCode::InvalidURI => {
+            "The path or the query of the request is not valid, or not percent-encoded UTF-8."
+        }
+        S3ErrorCode::MalformedXML => MALFORMED_XML,
+        S3ErrorCode::AccessDenied => "Access Denied.",
+        S3ErrorCode::InvalidAccessKeyId => {
+            "The AWS Access Key Id you provided does not exist in our records."
+        }
+        S3ErrorCode::MissingRequestBodyError => "The body is missing: this operation expects XML.",
+        S3ErrorCode::MissingContentLength => "The length of the body must be announced with Content-Length.",
+        S3ErrorCode::IncompleteBody => {
             "You did not provide the number of bytes specified by the Content-Length HTTP header"
         }
-        "MaxMessageLengthExceeded" => "The XML in the body is too long.",
-        "MethodNotAllowed" => "This method is not allowed here.",
-        "InvalidRange" => "The range lies outside of the object.",
-        "MalformedPOSTRequest" => MALFORMED_POST,
-        "InvalidPolicyDocument" => "The policy of the form cannot be read.",
-        // The gateway says why where it fails itself; without a text it is s3s that could not read a body.
-        "InternalError" => UNREAD,
-        other => return format!("The request was refused with the code {other}.").into(),
+        S3ErrorCode::MaxMessageLengthExceeded => "The XML in the body is too long.",
+        S3ErrorCode::MethodNotAllowed => "This method is not allowed here.",
+        S3ErrorCode::InvalidRange => "The range lies outside of the object.",
+        S3ErrorCode::MalformedPOSTRequest => MALFORMED_POST,
+        S3ErrorCode::InvalidPolicyDocument => "The policy of the form cannot be read.",
+        other => return format!("The request was refused with the code {}.", other.as_str()).into(),
     };
     known.into()
 }
@@ -91,8 +113,6 @@ fn sentence(code: &str) -> Cow<'static, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use s3s::{S3Error, S3ErrorCode};
-
     fn message(error: S3Error) -> String {
         let answer = complete(error.to_http_response().expect("XML"), RequestId(7));
         let text = String::from_utf8(answer.into_body().bytes().expect("all of it").into()).expect("UTF-8");

@@ -55,7 +55,7 @@ pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> S3Result<()> {
     covers(&signed, headers)
 }
 
-/// Whether a query has anything that only a signature of version 4 has.
+/// Tells whether a query has anything that only a signature of version 4 has.
 pub(super) fn has_version_4(uri: &Uri) -> bool {
     let query = pairs(uri.query().unwrap_or_default());
     query.iter().any(|(name, _)| IN_QUERY.iter().any(|known| name.eq_ignore_ascii_case(known)))
@@ -214,8 +214,8 @@ fn names(signed: &str) -> Vec<String> {
     signed.split(';').map(str::to_ascii_lowercase).collect()
 }
 
-/// Whether the host and all that changes the request's meaning are signed. The digest of a body is checked either way;
-/// a change of `x-amz-user-agent` changes nothing.
+/// Tells whether the host and all that changes the request's meaning are signed. The digest of a body is checked either
+/// way; a change of `x-amz-user-agent` changes nothing.
 fn covers(signed: &[String], headers: &HeaderMap) -> S3Result<()> {
     let free = ["x-amz-content-sha256", "x-amz-user-agent"];
     let matters = |name: &str| name == "host" || (name.starts_with("x-amz-") && !free.contains(&name));

@@ -1,7 +1,7 @@
 //! Tags of buckets and objects.
 
 use super::door::Status;
-use super::requester::requester;
+use super::principal::principal;
 use super::versions;
 use crate::catalogue::VersionId;
 use crate::device::Device;
@@ -117,14 +117,14 @@ fn decode(text: &str) -> S3Result<String> {
 /// The tags that a put, a copy or an upload in parts sets for its object.
 ///
 /// # Errors
-/// Those of the header; `AccessDenied` for a requester that may only write.
+/// Those of the header; `AccessDenied` for a principal that may only write.
 pub(super) fn for_new_object<D: Device>(
     account: &Account<D>,
     extensions: &Extensions,
     header: Option<&str>,
 ) -> S3Result<Tags> {
     let tags = in_header(header)?;
-    if !tags.is_empty() && !requester(extensions)?.owns(account.name()) {
+    if !tags.is_empty() && !principal(extensions)?.owns(account.name()) {
         return Err(s3_error!(AccessDenied, "Only the bucket's owner may tag objects."));
     }
     Ok(tags)

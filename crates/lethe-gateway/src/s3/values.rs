@@ -2,9 +2,10 @@
 
 use crate::catalogue::{Details, Moment, Object, Upload, UploadId};
 use crate::error::Error;
-use crate::objects::checksums::{from_hex, hex};
+use crate::objects::checksums::from_hex;
 use crate::objects::conditions::TagMatch;
 use crate::objects::listing::ListRequest;
+use base16ct::lower::encode_string as hex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::dto::{self, ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};

@@ -7,9 +7,10 @@
 
 use super::body::is_in_chunks;
 use super::lenient;
-use super::requester::Requester;
+use super::principal::signed_by;
 use super::signature::{has_version_4, pairs};
 use crate::auth::identity::Users;
+use crate::auth::principal::Principal;
 use crate::catalogue::Moment;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -89,7 +90,7 @@ const PAGES: [&str; 15] = [
 pub(super) const REFUSED: &str = "The authorization mechanism you have provided is not supported. Please use \
      AWS4-HMAC-SHA256.";
 
-/// Whether a URL has such a signature, or a part of one.
+/// Tells whether a URL has such a signature, or a part of one.
 pub(super) fn is_in(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     pairs(query).iter().any(|(name, _)| *name == OWN[0] || *name == OWN[2])
@@ -102,7 +103,7 @@ fn sign(secret: &str, text: &[u8]) -> String {
     BASE64.encode(mac.finalize().into_bytes())
 }
 
-/// The signer of one of these texts.
+/// The principal that signed one of these texts.
 ///
 /// # Errors
 /// `InvalidAccessKeyId`; `SignatureDoesNotMatch`.
@@ -112,7 +113,7 @@ pub(super) fn signer(
     access_key: &str,
     signature: &str,
     texts: &[&[u8]],
-) -> S3Result<Requester> {
+) -> S3Result<Principal> {
     let (_, secret) = users.by_access_key(access_key).ok_or_else(|| s3_error!(InvalidAccessKeyId))?;
     let is_right = texts
         .iter()
@@ -123,10 +124,10 @@ pub(super) fn signer(
     }
     let credentials =
         Credentials { access_key: access_key.to_owned(), secret_key: SecretKey::from(secret.as_str()) };
-    Requester::new(users, Some(&credentials), headers)
+    signed_by(users, Some(&credentials), headers)
 }
 
-/// Checks a URL's signature, and makes of the request one without a signature. Its signer is in the extensions, the
+/// Checks a URL's signature, and makes of the request one without a signature. Its principal is in the extensions, the
 /// signature is gone, and the parameters that S3 takes in place of headers are in the headers.
 ///
 /// # Errors
@@ -175,19 +176,19 @@ pub(super) fn check<B>(request: &mut Request<B>, users: &Arc<Users>, now: Moment
     // A bucket is signed with a slash behind it or without.
     let is_bucket = path.len() > 1 && !path[1..].contains('/');
     let other = if is_bucket { format!("{path}/") } else { path.to_owned() };
-    let requester = signer(users, headers, access_key, signature, &[&text(path), &text(&other)])?;
+    let principal = signer(users, headers, access_key, signature, &[&text(path), &text(&other)])?;
     *request.uri_mut() = rest(&uri, &query)?;
-    request.extensions_mut().insert(requester);
+    request.extensions_mut().insert(principal);
     let method = request.method().clone();
     lenient::loosen(&method, request.headers_mut());
     Ok(())
 }
 
-type Query<'a> = BTreeMap<Cow<'a, str>, Cow<'a, str>>;
+type Parameters<'a> = BTreeMap<Cow<'a, str>, Cow<'a, str>>;
 
 /// Names and values of a query, each name once.
-fn query(uri: &Uri) -> S3Result<Query<'_>> {
-    let mut query = Query::new();
+fn query(uri: &Uri) -> S3Result<Parameters<'_>> {
+    let mut query = Parameters::new();
     for (name, value) in pairs(uri.query().unwrap_or_default()) {
         let is_known = OWN.contains(&&*name) || COVERED.contains(&&*name) || PAGES.contains(&&*name);
         // It names the operation for logs, and nothing else.
@@ -215,7 +216,7 @@ fn header(name: &str) -> Option<HeaderName> {
 }
 
 /// Puts the parameters of the query that stand in place of headers into the headers.
-fn lift(query: &Query<'_>, headers: &mut HeaderMap) -> S3Result<()> {
+fn lift(query: &Parameters<'_>, headers: &mut HeaderMap) -> S3Result<()> {
     for (name, value) in query {
         let Some(header) = header(name) else { continue };
         if !headers.contains_key(&header) {
@@ -229,7 +230,7 @@ fn lift(query: &Query<'_>, headers: &mut HeaderMap) -> S3Result<()> {
 }
 
 /// The text that is signed.
-fn text(method: &Method, path: &str, query: &Query<'_>, headers: &HeaderMap, expires: &str) -> Vec<u8> {
+fn text(method: &Method, path: &str, query: &Parameters<'_>, headers: &HeaderMap, expires: &str) -> Vec<u8> {
     let value = |name: &str| headers.get(name).map_or(&b""[..], HeaderValue::as_bytes);
     let lines = [method.as_str().as_bytes(), value("content-md5"), value("content-type"), expires.as_bytes()];
     let mut text = Vec::new();
@@ -261,7 +262,7 @@ fn text(method: &Method, path: &str, query: &Query<'_>, headers: &HeaderMap, exp
 }
 
 /// The target without the signature and without the parameters that became headers.
-fn rest(uri: &Uri, query: &Query<'_>) -> S3Result<Uri> {
+fn rest(uri: &Uri, query: &Parameters<'_>) -> S3Result<Uri> {
     let kept = query.iter().filter(|(name, _)| COVERED.contains(&&***name) || PAGES.contains(&&***name));
     let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     let kept: Vec<String> = kept.map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();

@@ -7,7 +7,6 @@ use crate::device::Device;
 use crate::objects::account::Account;
 use crate::objects::versions::Listed;
 use http::Uri;
-use percent_encoding::percent_decode_str;
 use s3s::dto::*;
 use s3s::{S3Error, S3Request, S3Response, S3Result, s3_error};
 use ulid::Ulid;
@@ -42,10 +41,8 @@ pub(super) fn asked(version: Option<&str>) -> S3Result<Option<VersionId>> {
 /// # Errors
 /// `InvalidArgument` if there are several: rights are looked up for one.
 pub(super) fn in_address(uri: &Uri) -> S3Result<Option<VersionId>> {
-    let pairs = uri.query().unwrap_or_default().split('&');
-    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
-    let mut named = pairs.filter(|(name, _)| decode(name) == "versionId").map(|(_, value)| decode(value));
+    let parameters = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    let mut named = parameters.filter(|(name, _)| name == "versionId").map(|(_, value)| value);
     let first = named.next();
     if named.next().is_some() {
         return Err(s3_error!(InvalidArgument, "Name one version."));

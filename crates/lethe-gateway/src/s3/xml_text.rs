@@ -39,7 +39,7 @@ pub(super) fn repaired(mut response: Response<Body>, verb: &str) -> Response<Bod
     response.map(|_| Body::from(without_forbidden(&text).replace('\r', "&#13;")))
 }
 
-/// Whether XML 1.0 leaves a character out (section 2.2), as a reference too.
+/// Tells whether XML 1.0 leaves a character out (section 2.2), as a reference too.
 fn is_forbidden(letter: char) -> bool {
     matches!(letter, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }

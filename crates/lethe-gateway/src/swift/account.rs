@@ -1,37 +1,38 @@
 //! The verbs of accounts.
 
 use super::answer::empty;
-use super::asked::Asked;
 use super::dates::{iso, timestamp};
-use super::listing::{self, Entry, Fact, Form, Holder};
-use super::metadata::{self, Kind, put};
+use super::listing::{self, Entry, Fact, ListingForm, ListingHead};
+use super::metadata::{self, ResourceKind, put};
 use super::refusal::{Outcome, Refusal};
-use super::rights::{self, Right};
+use super::request_head::RequestHead;
+use super::rights;
 use super::target::PREFIX;
 use super::{At, Swift, info};
+use crate::auth::rights::Action;
 use crate::catalogue::{AccountView, ContainerView};
 use crate::device::Device;
 use crate::http::door::Verb;
 use crate::objects::gateway::Gateway;
 use axum::body::Body;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 impl<D: Device> Swift<D> {
     pub(super) async fn on_account(
         &self,
-        asked: &Asked,
+        head: &RequestHead,
         at: &At<'_, D>,
         verb: &Verb,
     ) -> Outcome<Response<Body>> {
-        let check = || self.check(asked, at.visitor, &at.target.account, None, Right::Own);
-        match asked.method.as_str() {
-            "GET" => {
+        let check = || self.check(at.claim, &at.target.account, None, Action::Own);
+        match head.method {
+            Method::GET => {
                 verb.name("ListAccount");
                 check()?;
-                list(asked, at)
+                list(head, at)
             }
-            "HEAD" => {
+            Method::HEAD => {
                 verb.name("HeadAccount");
                 check()?;
                 let mut answer = empty(StatusCode::NO_CONTENT);
@@ -41,13 +42,13 @@ impl<D: Device> Swift<D> {
                     .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
                 Ok(answer)
             }
-            "POST" => {
+            Method::POST => {
                 verb.name("ChangeAccount");
                 check()?;
-                change(asked, at).await
+                change(head, at).await
             }
             // Accounts come with their users.
-            "PUT" | "DELETE" => {
+            Method::PUT | Method::DELETE => {
                 check()?;
                 Err(Refusal::forbidden("Accounts come and go with their users, not by this verb."))
             }
@@ -56,18 +57,18 @@ impl<D: Device> Swift<D> {
     }
 }
 
-async fn change<D: Device>(asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
-    let mut changes = metadata::changes(&asked.headers, Kind::Account)?;
+async fn change<D: Device>(head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    let mut changes = metadata::changes(&head.headers, ResourceKind::Account)?;
     // Newer clients set quotas by headers of their own.
     for quota in rights::ACCOUNT_QUOTAS {
-        if asked.headers.contains_key(format!("x-remove-account-{quota}")) {
+        if head.headers.contains_key(format!("x-remove-account-{quota}")) {
             changes.entry(quota.to_owned()).or_insert(None);
         }
-        if let Some(value) = metadata::header(&asked.headers, &format!("x-account-{quota}"))? {
+        if let Some(value) = metadata::header(&head.headers, &format!("x-account-{quota}"))? {
             changes.insert(quota.to_owned(), (!value.is_empty()).then_some(value));
         }
     }
-    rights::check_quotas(at.visitor, &changes)?;
+    rights::check_quotas(at.claim, &changes)?;
     for quota in rights::ACCOUNT_QUOTAS {
         if let Some(Some(value)) = changes.get(quota)
             && value.parse::<u64>().is_err()
@@ -79,14 +80,14 @@ async fn change<D: Device>(asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Bo
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-fn list<D: Device>(asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
-    let form = Form::asked(&asked.query, &asked.headers)?;
-    let wanted = listing::wanted(&asked.query)?;
+fn list<D: Device>(head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    let form = ListingForm::of(&head.query, &head.headers)?;
+    let wanted = listing::wanted(&head.query)?;
     let page = at.account.containers(&wanted.request);
     let items = page.entries.into_iter().map(|(name, view)| entry(name, &view)).collect();
     let entries = listing::merge(items, page.prefixes, wanted.request.reverse);
     let name = format!("{PREFIX}{}", at.target.account);
-    let holder = Holder { element: "account", item: "container", name: &name };
+    let holder = ListingHead { element: "account", item: "container", name: &name };
     let mut answer = listed(at.account.gateway(), form, listing::write(form, holder, &entries))?;
     describe(answer.headers_mut(), at, &at.account.view());
     Ok(answer)
@@ -105,7 +106,11 @@ fn entry(name: String, view: &ContainerView) -> Entry {
 ///
 /// # Errors
 /// 503 if too little memory is free for it.
-pub(super) fn listed<D: Device>(gateway: &Gateway<D>, form: Form, text: String) -> Outcome<Response<Body>> {
+pub(super) fn listed<D: Device>(
+    gateway: &Gateway<D>,
+    form: ListingForm,
+    text: String,
+) -> Outcome<Response<Body>> {
     let mut answer = if text.is_empty() {
         empty(StatusCode::NO_CONTENT)
     } else {
@@ -130,7 +135,7 @@ fn describe<D>(headers: &mut HeaderMap, at: &At<'_, D>, view: &AccountView) {
     put(headers, "x-timestamp", &timestamp(view.settings.created));
     let settings = &view.settings.metadata;
     let owner = at.is_owner();
-    metadata::show(headers, Kind::Account, settings, |name| {
+    metadata::show(headers, ResourceKind::Account, settings, |name| {
         name == "quota-count" || !owner && rights::is_private(name)
     });
     for quota in rights::ACCOUNT_QUOTAS {

@@ -3,14 +3,14 @@
 //! Such a request is answered with 200 as soon as its own form is right; how each object went stands in the body.
 
 use super::answer::empty;
-use super::asked::Asked;
 use super::describe::guess_type;
-use super::listing::Form;
+use super::listing::ListingForm;
 use super::refusal::{Outcome, Refusal};
-use super::rights::Right;
+use super::request_head::RequestHead;
 use super::target::Target;
 use super::whole::whole_in;
 use super::{At, Swift, put};
+use crate::auth::rights::Action;
 use crate::catalogue::{ContainerSettings, Details};
 use crate::device::Device;
 use crate::error::Error;
@@ -36,6 +36,30 @@ const MOST_LIST_BYTES: usize = 8 << 20;
 /// Names that are deleted in one commit.
 const AT_A_TIME: usize = 500;
 
+/// The work of a bulk request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Delete,
+    Extract,
+}
+
+impl Work {
+    /// The name, in the answer, of the number of names that went well.
+    fn counted(self) -> &'static str {
+        match self {
+            Work::Delete => "Number Deleted",
+            Work::Extract => "Number Files Created",
+        }
+    }
+
+    fn status(self) -> StatusCode {
+        match self {
+            Work::Delete => StatusCode::OK,
+            Work::Extract => StatusCode::CREATED,
+        }
+    }
+}
+
 /// The outcome of a bulk request.
 #[derive(Debug, Default)]
 struct Tally {
@@ -53,32 +77,32 @@ impl Tally {
         self.errors.push((name.to_owned(), refusal.status()));
     }
 
-    /// The answer. `counted` is the name in it of the number of those that went well.
-    fn answer(self, asked: &Asked, counted: &str, deletes: bool) -> Response<Body> {
+    fn answer(self, head: &RequestHead, work: Work) -> Response<Body> {
         let status = match (&self.failed, self.errors.is_empty()) {
             (Some((status, _)), _) => *status,
             (None, false) => StatusCode::BAD_REQUEST,
-            (None, true) if counted == "Number Files Created" => StatusCode::CREATED,
-            (None, true) => StatusCode::OK,
+            (None, true) => work.status(),
         };
         let text = self.failed.map(|(_, text)| text).unwrap_or_default();
         let errors: Vec<(String, String)> =
             self.errors.into_iter().map(|(name, status)| (name, status.to_string())).collect();
-        let form = Form::asked(&asked.query, &asked.headers).unwrap_or(Form::Plain);
-        let body = if form == Form::Json {
+        let form = ListingForm::of(&head.query, &head.headers).unwrap_or(ListingForm::Plain);
+        let body = if form == ListingForm::Json {
             let mut fields = json!({
                 "Response Status": status.to_string(),
                 "Response Body": text,
-                counted: self.done,
+                work.counted(): self.done,
                 "Errors": errors,
             });
-            if deletes && let Some(fields) = fields.as_object_mut() {
+            if work == Work::Delete
+                && let Some(fields) = fields.as_object_mut()
+            {
                 fields.insert("Number Not Found".into(), self.not_found.into());
             }
             fields.to_string()
         } else {
-            let mut lines = format!("{counted}: {}\n", self.done);
-            if deletes {
+            let mut lines = format!("{}: {}\n", work.counted(), self.done);
+            if work == Work::Delete {
                 lines += &format!("Number Not Found: {}\n", self.not_found);
             }
             lines += &format!("Response Body: {text}\nResponse Status: {status}\nErrors:\n");
@@ -86,7 +110,7 @@ impl Tally {
             lines
         };
         let mut answer = empty(StatusCode::OK);
-        let kind = if form == Form::Json { Form::Json } else { Form::Plain };
+        let kind = if form == ListingForm::Json { ListingForm::Json } else { ListingForm::Plain };
         answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind.content_type()));
         *answer.body_mut() = Body::from(body);
         answer
@@ -96,11 +120,11 @@ impl Tally {
 /// Deletes the objects and containers that the body names, one a line, encoded.
 pub(super) async fn delete<D: Device>(
     swift: &Swift<D>,
-    asked: &Asked,
+    head: &RequestHead,
     at: &At<'_, D>,
     body: Body,
 ) -> Outcome<Response<Body>> {
-    swift.check(asked, at.visitor, at.account.name(), None, Right::Own)?;
+    swift.check(at.claim, at.account.name(), None, Action::Own)?;
     let text = whole_in(&swift.gateway, body, MOST_LIST_BYTES).await?;
     let text = std::str::from_utf8(&text)
         .map_err(|_| Refusal::new(StatusCode::PRECONDITION_FAILED, "The list of names is not UTF-8."))?;
@@ -110,13 +134,13 @@ pub(super) async fn delete<D: Device>(
     if names.len() > MOST_DELETES {
         return Err(Refusal::too_large(format!("Maximum Bulk Deletes: {MOST_DELETES} per request")));
     }
-    delete_all(swift, asked, at, names).await
+    delete_all(swift, head, at, names).await
 }
 
 /// Deletes the objects and containers of these encoded names.
 pub(super) async fn delete_all<D: Device>(
     swift: &Swift<D>,
-    asked: &Asked,
+    head: &RequestHead,
     at: &At<'_, D>,
     names: Vec<String>,
 ) -> Outcome<Response<Body>> {
@@ -133,21 +157,20 @@ pub(super) async fn delete_all<D: Device>(
         };
         let container = target.container.unwrap_or_default();
         if container != holder || target.object.is_none() || together.len() == AT_A_TIME {
-            delete_objects(swift, asked, at, &holder, std::mem::take(&mut together), &mut tally).await?;
+            delete_objects(swift, at, &holder, std::mem::take(&mut together), &mut tally).await?;
             holder.clone_from(&container);
         }
         match target.object {
             Some(object) => together.push((name, object)),
-            None => delete_container(swift, asked, at, &name, &container, &mut tally).await?,
+            None => delete_container(swift, at, &name, &container, &mut tally).await?,
         }
     }
-    delete_objects(swift, asked, at, &holder, together, &mut tally).await?;
-    Ok(tally.answer(asked, "Number Deleted", true))
+    delete_objects(swift, at, &holder, together, &mut tally).await?;
+    Ok(tally.answer(head, Work::Delete))
 }
 
 async fn delete_objects<D: Device>(
     swift: &Swift<D>,
-    asked: &Asked,
     at: &At<'_, D>,
     container: &str,
     objects: Vec<(String, String)>,
@@ -156,7 +179,7 @@ async fn delete_objects<D: Device>(
     if objects.is_empty() {
         return Ok(());
     }
-    if let Err(refusal) = swift.check(asked, at.visitor, at.account.name(), Some(container), Right::Write) {
+    if let Err(refusal) = swift.check(at.claim, at.account.name(), Some(container), Action::Write) {
         objects.iter().for_each(|(name, _)| tally.fail(name, &refusal));
         return Ok(());
     }
@@ -182,13 +205,12 @@ async fn delete_objects<D: Device>(
 
 async fn delete_container<D: Device>(
     swift: &Swift<D>,
-    asked: &Asked,
     at: &At<'_, D>,
     name: &str,
     container: &str,
     tally: &mut Tally,
 ) -> Outcome<()> {
-    if let Err(refusal) = swift.check(asked, at.visitor, at.account.name(), Some(container), Right::Own) {
+    if let Err(refusal) = swift.check(at.claim, at.account.name(), Some(container), Action::Own) {
         tally.fail(name, &refusal);
         return Ok(());
     }
@@ -204,19 +226,19 @@ async fn delete_container<D: Device>(
 /// Takes an archive apart: each file of it becomes an object. Below an account, the first folder is the container.
 pub(super) async fn extract<D: Device>(
     swift: &Swift<D>,
-    asked: &Asked,
+    head: &RequestHead,
     at: &At<'_, D>,
     body: Body,
 ) -> Outcome<Response<Body>> {
-    swift.check(asked, at.visitor, at.account.name(), None, Right::Own)?;
+    swift.check(at.claim, at.account.name(), None, Action::Own)?;
     let bytes = body.into_data_stream().map_err(|error| io::Error::other(Box::new(error)));
     let reader = StreamReader::new(bytes);
-    let tally = match asked.query.get("extract-archive") {
-        Some("tar") => unpack(swift, asked, at, reader).await?,
-        Some("tar.gz") => unpack(swift, asked, at, gunzip(reader)).await?,
+    let tally = match head.query.get("extract-archive") {
+        Some("tar") => unpack(swift, at, reader).await?,
+        Some("tar.gz") => unpack(swift, at, gunzip(reader)).await?,
         _ => return Err(Refusal::bad_request("Unsupported archive format: tar and tar.gz are known")),
     };
-    Ok(tally.answer(asked, "Number Files Created", false))
+    Ok(tally.answer(head, Work::Extract))
 }
 
 fn gunzip(reader: impl AsyncBufRead + Unpin + Send + 'static) -> impl AsyncRead + Unpin + Send {
@@ -227,7 +249,6 @@ fn gunzip(reader: impl AsyncBufRead + Unpin + Send + 'static) -> impl AsyncRead 
 
 async fn unpack<D: Device>(
     swift: &Swift<D>,
-    asked: &Asked,
     at: &At<'_, D>,
     reader: impl AsyncRead + Unpin + Send + 'static,
 ) -> Outcome<Tally> {
@@ -258,7 +279,7 @@ async fn unpack<D: Device>(
         let name = String::from_utf8_lossy(&path).into_owned();
         allowance.lift();
         let outcome = match std::str::from_utf8(&path) {
-            Ok(path) => store(swift, asked, at, path, size, entry).await,
+            Ok(path) => store(swift, at, path, size, entry).await,
             Err(_) => Err(Refusal::new(StatusCode::PRECONDITION_FAILED, "The name is not UTF-8.")),
         };
         match outcome {
@@ -284,7 +305,6 @@ async fn unpack<D: Device>(
 
 async fn store<D: Device>(
     swift: &Swift<D>,
-    asked: &Asked,
     at: &At<'_, D>,
     path: &str,
     size: u64,
@@ -307,13 +327,13 @@ async fn store<D: Device>(
     };
     target.check_lengths()?;
     if matches!(at.account.container(container), Err(Error::NoSuchContainer)) {
-        swift.check(asked, at.visitor, at.account.name(), Some(container), Right::Own)?;
+        swift.check(at.claim, at.account.name(), Some(container), Action::Own)?;
         match at.account.create_container(container, ContainerSettings::default()).await {
             Ok(()) | Err(Error::ContainerExists) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    swift.check(asked, at.visitor, at.account.name(), Some(container), Right::Write)?;
+    swift.check(at.claim, at.account.name(), Some(container), Action::Write)?;
     at.account.check_room(container, key, Some(size))?;
     let body = Body::from_stream(ReaderStream::new(bytes));
     let written = put::receive(at.account, body, Some(size)).await?;

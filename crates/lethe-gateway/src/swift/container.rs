@@ -2,14 +2,15 @@
 
 use super::account::listed;
 use super::answer::empty;
-use super::asked::Asked;
 use super::dates::{http_date, iso, timestamp};
-use super::listing::{self, Entry, Fact, Form, Holder};
-use super::metadata::{self, Kind, put};
+use super::listing::{self, Entry, Fact, ListingForm, ListingHead};
+use super::metadata::{self, ResourceKind, put};
 use super::refusal::{Outcome, Refusal};
-use super::rights::{self, Right};
+use super::request_head::RequestHead;
+use super::rights;
 use super::target::{Target, decode};
 use super::{At, Swift, form_post, info};
+use crate::auth::rights::Action;
 use crate::auth::rights::{Acl, For};
 use crate::catalogue::{Archive, ContainerSettings, ContainerView, Manifest, Object, OnDelete};
 use crate::device::Device;
@@ -17,27 +18,27 @@ use crate::error::Error;
 use crate::http::door::Verb;
 use axum::body::Body;
 use http::header::{ACCEPT_RANGES, CONTENT_TYPE, LAST_MODIFIED};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use std::sync::Arc;
 
 impl<D: Device> Swift<D> {
     pub(super) async fn on_container(
         &self,
-        asked: &Asked,
+        head: &RequestHead,
         at: &At<'_, D>,
         body: Body,
         verb: &Verb,
     ) -> Outcome<Response<Body>> {
-        let check = |right| self.check(asked, at.visitor, &at.target.account, Some(at.container()), right);
-        match asked.method.as_str() {
-            "GET" => {
+        let check = |right| self.check(at.claim, &at.target.account, Some(at.container()), right);
+        match head.method {
+            Method::GET => {
                 verb.name("ListContainer");
-                check(Right::List)?;
-                self.list(asked, at)
+                check(Action::List)?;
+                self.list(head, at)
             }
-            "HEAD" => {
+            Method::HEAD => {
                 verb.name("HeadContainer");
-                check(Right::List)?;
+                check(Action::List)?;
                 let view = at.account.container(at.container())?;
                 let mut answer = empty(StatusCode::NO_CONTENT);
                 describe(answer.headers_mut(), at, &view);
@@ -46,25 +47,25 @@ impl<D: Device> Swift<D> {
                     .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
                 Ok(answer)
             }
-            "PUT" => {
+            Method::PUT => {
                 verb.name("PutContainer");
-                check(Right::Own)?;
-                make(asked, at).await
+                check(Action::Own)?;
+                make(head, at).await
             }
-            "POST" if form_post::is_one(&asked.headers) => {
+            Method::POST if form_post::is_one(&head.headers) => {
                 verb.name("FormPost");
-                self.form_post(asked, at, body).await
+                self.form_post(head, at, body).await
             }
-            "POST" => {
+            Method::POST => {
                 verb.name("ChangeContainer");
-                check(Right::Own)?;
-                let changes = Changes::read(&asked.headers, at.target)?;
+                check(Action::Own)?;
+                let changes = SettingsChanges::read(&head.headers, at.target)?;
                 at.account.update_container(at.container(), move |settings| changes.apply(settings)).await?;
                 Ok(empty(StatusCode::NO_CONTENT))
             }
-            "DELETE" => {
+            Method::DELETE => {
                 verb.name("DeleteContainer");
-                check(Right::Own)?;
+                check(Action::Own)?;
                 at.account.delete_container(at.container()).await?;
                 Ok(empty(StatusCode::NO_CONTENT))
             }
@@ -72,10 +73,10 @@ impl<D: Device> Swift<D> {
         }
     }
 
-    fn list(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
+    fn list(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
         let view = at.account.container(at.container())?;
-        let form = Form::asked(&asked.query, &asked.headers)?;
-        let wanted = listing::wanted(&asked.query)?;
+        let form = ListingForm::of(&head.query, &head.headers)?;
+        let wanted = listing::wanted(&head.query)?;
         let page = at.account.list(at.container(), &wanted.request)?;
         let items = page.entries.into_iter();
         let items = items.filter(|(name, _)| wanted.path.as_ref() != Some(name));
@@ -92,8 +93,8 @@ impl<D: Device> Swift<D> {
     fn list_path(
         &self,
         at: &At<'_, D>,
-        form: Form,
-        wanted: &listing::Wanted,
+        form: ListingForm,
+        wanted: &listing::WantedListing,
         view: &ContainerView,
         mut items: Vec<Entry>,
         groups: Vec<String>,
@@ -111,24 +112,24 @@ impl<D: Device> Swift<D> {
 
 fn answer<D: Device>(
     at: &At<'_, D>,
-    form: Form,
+    form: ListingForm,
     view: &ContainerView,
     entries: &[Entry],
 ) -> Outcome<Response<Body>> {
-    let holder = Holder { element: "container", item: "object", name: at.container() };
+    let holder = ListingHead { element: "container", item: "object", name: at.container() };
     let mut answer = listed(at.account.gateway(), form, listing::write(form, holder, entries))?;
     describe(answer.headers_mut(), at, view);
     Ok(answer)
 }
 
-async fn make<D: Device>(asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
+async fn make<D: Device>(head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
     at.target.check_lengths()?;
-    if let Some(policy) = asked.header("x-storage-policy")
+    if let Some(policy) = head.header("x-storage-policy")
         && !policy.eq_ignore_ascii_case(info::POLICY)
     {
         return Err(Refusal::bad_request("There is one storage policy: see /info."));
     }
-    let changes = Changes::read(&asked.headers, at.target)?;
+    let changes = SettingsChanges::read(&head.headers, at.target)?;
     let mut settings = ContainerSettings::default();
     changes.clone().apply(&mut settings)?;
     match at.account.create_container(at.container(), settings).await {
@@ -143,16 +144,16 @@ async fn make<D: Device>(asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body
 
 /// The changes of a container in the headers of a request.
 #[derive(Clone)]
-struct Changes {
-    metadata: metadata::Changes,
+struct SettingsChanges {
+    metadata: metadata::MetadataChanges,
     read_acl: Option<String>,
     write_acl: Option<String>,
     archive: Option<Option<Archive>>,
 }
 
-impl Changes {
-    fn read(headers: &HeaderMap, target: &Target) -> Outcome<Changes> {
-        let metadata = metadata::changes(headers, Kind::Container)?;
+impl SettingsChanges {
+    fn read(headers: &HeaderMap, target: &Target) -> Outcome<SettingsChanges> {
+        let metadata = metadata::changes(headers, ResourceKind::Container)?;
         for quota in ["quota-bytes", "quota-count"] {
             if let Some(Some(value)) = metadata.get(quota)
                 && value.parse::<u64>().is_err()
@@ -160,7 +161,7 @@ impl Changes {
                 return Err(Refusal::bad_request("A quota is a number."));
             }
         }
-        Ok(Changes {
+        Ok(SettingsChanges {
             metadata,
             read_acl: acl(headers, "x-container-read", "x-remove-container-read", For::Reading)?,
             write_acl: acl(headers, "x-container-write", "x-remove-container-write", For::Writing)?,
@@ -268,5 +269,7 @@ fn describe<D>(headers: &mut HeaderMap, at: &At<'_, D>, view: &ContainerView) {
             }
         }
     }
-    metadata::show(headers, Kind::Container, &settings.metadata, |name| !owner && rights::is_private(name));
+    metadata::show(headers, ResourceKind::Container, &settings.metadata, |name| {
+        !owner && rights::is_private(name)
+    });
 }

@@ -71,7 +71,7 @@ pub(super) fn cut(pieces: &[Piece], wanted: &Range<u64>) -> Vec<Piece> {
     found
 }
 
-/// Which pieces wait for memory if there is none. Those that do not are refused with [`Error::Busy`].
+/// The pieces that wait for memory if there is none. Those that do not are refused with [`Error::Busy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     /// No piece: for a reader that holds memory already, and would wait for another that waits.
@@ -110,11 +110,11 @@ pub(super) fn read<D: Device>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{Place, Segment};
+    use crate::catalogue::{Segment, SegmentPlace};
 
     fn object(bytes: u64) -> Arc<Object> {
         Arc::new(Object {
-            segments: vec![Arc::new(Segment { bytes, place: Place::Blocks(vec![]) })],
+            segments: vec![Arc::new(Segment { bytes, place: SegmentPlace::Blocks(vec![]) })],
             ..Object::default()
         })
     }

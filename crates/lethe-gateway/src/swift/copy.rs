@@ -1,17 +1,17 @@
 //! Copying an object, by `COPY` with a destination or by `PUT` with a source.
 
-use super::asked::Asked;
 use super::conditions;
 use super::content::{self, Content, Waiting};
 use super::dates::http_date;
 use super::describe::{details, encoded};
 use super::manifest;
-use super::metadata::{self, Kind, put as put_header};
+use super::metadata::{self, ResourceKind, put as put_header};
 use super::put::created;
 use super::refusal::{Outcome, Refusal};
-use super::rights::Right;
+use super::request_head::RequestHead;
 use super::target::{PREFIX, Target, decode};
 use super::{At, Swift};
+use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest, Object};
 use crate::device::Device;
 use crate::objects::writer::Written;
@@ -21,47 +21,47 @@ use http::{Response, StatusCode};
 
 impl<D: Device> Swift<D> {
     /// `COPY`: the object named by the URL goes to `Destination`.
-    pub(super) async fn copy(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
-        let account = other_account(asked, "destination-account", at)?;
-        let to = destination(asked, &account)?;
-        self.copy_between(asked, at, at.target, &to).await
+    pub(super) async fn copy(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+        let account = other_account(head, "destination-account", at)?;
+        let to = destination(head, &account)?;
+        self.copy_between(head, at, at.target, &to).await
     }
 
     /// `PUT` with `X-Copy-From`: the object named there comes to the URL.
-    pub(super) async fn copy_from(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
-        if asked.length().is_some_and(|length| length > 0) {
+    pub(super) async fn copy_from(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+        if head.length().is_some_and(|length| length > 0) {
             return Err(Refusal::bad_request("Copy requests require a zero byte body"));
         }
-        let account = other_account(asked, "x-copy-from-account", at)?;
-        let path = metadata::header(&asked.headers, "x-copy-from")?.unwrap_or_default();
+        let account = other_account(head, "x-copy-from-account", at)?;
+        let path = metadata::header(&head.headers, "x-copy-from")?.unwrap_or_default();
         let path = path.split('?').next().unwrap_or_default();
         let from = complete(Target::read_within(&account, path)?, "X-Copy-From")?;
-        self.copy_between(asked, at, &from, at.target).await
+        self.copy_between(head, at, &from, at.target).await
     }
 
     async fn copy_between(
         &self,
-        asked: &Asked,
+        head: &RequestHead,
         at: &At<'_, D>,
         from: &Target,
         to: &Target,
     ) -> Outcome<Response<Body>> {
-        self.check(asked, at.visitor, &from.account, from.container.as_deref(), Right::Read)?;
-        self.check(asked, at.visitor, &to.account, to.container.as_deref(), Right::Write)?;
+        self.check(at.claim, &from.account, from.container.as_deref(), Action::Read)?;
+        self.check(at.claim, &to.account, to.container.as_deref(), Action::Write)?;
         to.check_lengths()?;
         let source_account = self.account_of(from).ok_or_else(Refusal::not_found)?;
         let account = self.account_of(to).ok_or_else(Refusal::not_found)?;
-        let source = At { account: &source_account, target: from, visitor: at.visitor };
-        let target = At { account: &account, target: to, visitor: at.visitor };
+        let source = At { account: &source_account, target: from, claim: at.claim };
+        let target = At { account: &account, target: to, claim: at.claim };
         let object = source_account.object(source.container(), source.object())?;
-        let conditions = conditions::of_put(&asked.headers)?;
-        let details = copied_details(asked, &object)?;
-        self.check_manifest(asked, at.visitor, account.name(), &details)?;
+        let conditions = conditions::of_put(&head.headers)?;
+        let details = copied_details(head, &object)?;
+        self.check_manifest(at.claim, account.name(), &details)?;
         account.check_put(target.container(), target.object(), &conditions)?;
         let as_manifest = details.manifest.is_some();
         let content = match as_manifest {
             true => Content::plain(&object),
-            false => self.content(asked, &source, &object).await?,
+            false => self.content(&source, &object).await?,
         };
         account.check_room(target.container(), target.object(), Some(content.bytes()))?;
         let written = self.copy_content(content).await?;
@@ -75,7 +75,7 @@ impl<D: Device> Swift<D> {
         );
         put_header(headers, "x-copied-from-account", &format!("{PREFIX}{}", from.account));
         put_header(headers, "x-copied-from-last-modified", &http_date(object.modified));
-        metadata::show(headers, Kind::Object, &copy.details.metadata, |_| false);
+        metadata::show(headers, ResourceKind::Object, &copy.details.metadata, |_| false);
         Ok(answer)
     }
 
@@ -91,10 +91,10 @@ impl<D: Device> Swift<D> {
 }
 
 /// The details of the copy: those of the source, overridden by those of the request.
-fn copied_details(asked: &Asked, source: &Object) -> Outcome<Details> {
-    let given = details(asked)?;
-    let keeps_manifest = asked.query.get("multipart-manifest") == Some("get") && manifest::is_large(source);
-    if asked.says("x-fresh-metadata") {
+fn copied_details(head: &RequestHead, source: &Object) -> Outcome<Details> {
+    let given = details(head)?;
+    let keeps_manifest = head.query.get("multipart-manifest") == Some("get") && manifest::is_large(source);
+    if head.says("x-fresh-metadata") {
         let manifest = given.manifest.or_else(|| kept_manifest(source, keeps_manifest));
         let content_type = given.content_type.or_else(|| source.details.content_type.clone());
         return Ok(Details { manifest, content_type, ..given });
@@ -127,8 +127,8 @@ fn kept_manifest(source: &Object, keeps: bool) -> Option<Manifest> {
 }
 
 /// The account that a header names, or else the URL's.
-fn other_account<D: Device>(asked: &Asked, header: &str, at: &At<'_, D>) -> Outcome<String> {
-    match asked.header(header) {
+fn other_account<D: Device>(head: &RequestHead, header: &str, at: &At<'_, D>) -> Outcome<String> {
+    match head.header(header) {
         None => Ok(at.target.account.clone()),
         Some(name) => {
             let name = decode(name)?;
@@ -140,8 +140,8 @@ fn other_account<D: Device>(asked: &Asked, header: &str, at: &At<'_, D>) -> Outc
     }
 }
 
-fn destination(asked: &Asked, account: &str) -> Outcome<Target> {
-    let path = metadata::header(&asked.headers, "destination")?;
+fn destination(head: &RequestHead, account: &str) -> Outcome<Target> {
+    let path = metadata::header(&head.headers, "destination")?;
     let path = path.ok_or_else(|| {
         Refusal::new(StatusCode::PRECONDITION_FAILED, "Destination header required: container/object")
     })?;

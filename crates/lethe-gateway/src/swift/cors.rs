@@ -2,9 +2,9 @@
 
 use super::Swift;
 use super::answer::empty;
-use super::asked::Asked;
 use super::metadata::put;
 use super::refusal::{Outcome, Refusal};
+use super::request_head::RequestHead;
 use super::target::{Target, decode};
 use crate::device::Device;
 use axum::body::Body;
@@ -34,7 +34,7 @@ impl Origin {
         headers.get(ORIGIN)?.to_str().ok().map(|origin| Origin(origin.to_owned()))
     }
 
-    /// Whether the container's list has it.
+    /// Tells whether the container's list has it.
     fn is_allowed(&self, metadata: &BTreeMap<String, String>) -> Option<bool> {
         let list = metadata.get("access-control-allow-origin")?;
         let mut all = false;
@@ -57,14 +57,14 @@ impl<D: Device> Swift<D> {
 
     /// `OPTIONS`: the question of a browser before it lets a page ask. It tells only the settings that the container's
     /// owner made for everybody to see.
-    pub(super) fn preflight(&self, asked: &Asked, target: &Target) -> Outcome<Response<Body>> {
+    pub(super) fn preflight(&self, head: &RequestHead, target: &Target) -> Outcome<Response<Body>> {
         let mut answer = empty(StatusCode::OK);
         put(answer.headers_mut(), ALLOW.as_str(), METHODS);
-        let Some(origin) = Origin::of(&asked.headers) else { return Ok(answer) };
+        let Some(origin) = Origin::of(&head.headers) else { return Ok(answer) };
         let denied = || Refusal::unauthorized("The container lets no pages of this site in.");
         let metadata = self.container_metadata(target).ok_or_else(denied)?;
         let any = origin.is_allowed(&metadata).ok_or_else(denied)?;
-        let method = asked.header("access-control-request-method").ok_or_else(denied)?;
+        let method = head.header("access-control-request-method").ok_or_else(denied)?;
         if !METHODS.split(", ").any(|known| known == method) {
             return Err(denied());
         }
@@ -74,7 +74,7 @@ impl<D: Device> Swift<D> {
         if let Some(seconds) = metadata.get("access-control-max-age") {
             put(headers, "access-control-max-age", seconds);
         }
-        let asked_for = asked.header("access-control-request-headers").unwrap_or_default();
+        let asked_for = head.header("access-control-request-headers").unwrap_or_default();
         let named = metadata.get("access-control-allow-headers").map(String::as_str).unwrap_or_default();
         let names: Vec<&str> = [asked_for, named]
             .into_iter()

@@ -3,6 +3,11 @@
 use crate::catalogue::Moment;
 use std::time::SystemTime;
 use time::OffsetDateTime;
+use time::format_description::BorrowedFormatItem;
+use time::macros::format_description;
+
+const ISO: &[BorrowedFormatItem<'_>] =
+    format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]000");
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT`, rounded up as Swift does, so that nothing is newer than it says.
 pub(super) fn http_date(moment: Moment) -> String {
@@ -22,17 +27,7 @@ pub(super) fn timestamp(moment: Moment) -> String {
 
 /// `2014-01-14T19:25:43.653000`, as listings have it.
 pub(super) fn iso(moment: Moment) -> String {
-    let time = OffsetDateTime::from(SystemTime::from(moment));
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}000",
-        time.year(),
-        u8::from(time.month()),
-        time.day(),
-        time.hour(),
-        time.minute(),
-        time.second(),
-        time.millisecond()
-    )
+    OffsetDateTime::from(SystemTime::from(moment)).format(ISO).unwrap_or_default()
 }
 
 /// `2014-01-14T19:25:43.653000Z`, as Keystone has it.

@@ -1,10 +1,10 @@
 //! The description of an object: from the headers of a request, and into those of an answer.
 
-use super::asked::Asked;
 use super::dates::{http_date, read_http_date, timestamp};
-use super::metadata::{self, Kind, put};
+use super::metadata::{self, ResourceKind, put};
 use super::refusal::{Outcome, Refusal};
-use super::rights::Visitor;
+use super::request_head::RequestHead;
+use super::rights::Claim;
 use super::target::decode;
 use super::temp_url;
 use crate::catalogue::{Details, Manifest, Moment, Object};
@@ -31,12 +31,12 @@ pub(super) fn guess_type(name: &str) -> String {
 ///
 /// # Errors
 /// A header makes no sense, or there is too much metadata.
-pub(super) fn details(asked: &Asked) -> Outcome<Details> {
-    let headers = &asked.headers;
+pub(super) fn details(head: &RequestHead) -> Outcome<Details> {
+    let headers = &head.headers;
     let text = |name: &str| -> Outcome<Option<String>> {
         Ok(metadata::header(headers, name)?.filter(|text| !text.is_empty()))
     };
-    let changes = metadata::changes(headers, Kind::Object)?;
+    let changes = metadata::changes(headers, ResourceKind::Object)?;
     let metadata = changes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     Ok(Details {
         content_type: text("content-type")?,
@@ -44,18 +44,18 @@ pub(super) fn details(asked: &Asked) -> Outcome<Details> {
         content_disposition: text("content-disposition")?,
         content_encoding: text("content-encoding")?,
         content_language: text("content-language")?,
-        expires: asked.header("expires").and_then(read_http_date),
+        expires: head.header("expires").and_then(read_http_date),
         metadata,
-        delete_at: delete_at(asked)?,
+        delete_at: delete_at(head)?,
         manifest: dynamic_manifest(headers)?,
         ..Details::default()
     })
 }
 
 /// The moment at which an object is to go by itself.
-pub(super) fn delete_at(asked: &Asked) -> Outcome<Option<Moment>> {
+pub(super) fn delete_at(head: &RequestHead) -> Outcome<Option<Moment>> {
     let number = |name: &str| -> Outcome<Option<u64>> {
-        let Some(text) = asked.header(name).map(str::trim).filter(|text| !text.is_empty()) else {
+        let Some(text) = head.header(name).map(str::trim).filter(|text| !text.is_empty()) else {
             return Ok(None);
         };
         let number = text.parse().map_err(|_| match text.parse::<i64>() {
@@ -64,7 +64,7 @@ pub(super) fn delete_at(asked: &Asked) -> Outcome<Option<Moment>> {
         })?;
         Ok(Some(number))
     };
-    let now = asked.now.seconds();
+    let now = head.now.seconds();
     let at = match (number("x-delete-after")?, number("x-delete-at")?) {
         (Some(after), _) => now.checked_add(after),
         (None, Some(at)) => Some(at),
@@ -97,8 +97,8 @@ pub(super) fn describe(
     headers: &mut HeaderMap,
     object: &Object,
     etag: &str,
-    asked: &Asked,
-    visitor: &Visitor,
+    head: &RequestHead,
+    claim: &Claim,
 ) {
     let details = &object.details;
     for (name, value) in [
@@ -129,18 +129,20 @@ pub(super) fn describe(
         Some(Manifest::Static { .. }) => put(headers, "x-static-large-object", "True"),
         None => {}
     }
-    match visitor.link() {
+    match claim.temp_url() {
         // A link shows only the metadata that the owner has marked as public.
         Some(link) => {
-            metadata::show(headers, Kind::Object, &details.metadata, |name| !name.starts_with("public-"));
-            let named = asked.query.has("inline") || asked.query.has("filename");
+            metadata::show(headers, ResourceKind::Object, &details.metadata, |name| {
+                !name.starts_with("public-")
+            });
+            let named = head.query.has("inline") || head.query.has("filename");
             if named || details.content_disposition.is_none() {
-                let object = asked.path.as_str();
-                put(headers, CONTENT_DISPOSITION.as_str(), &temp_url::disposition(&asked.query, object));
+                let object = head.path.as_str();
+                put(headers, CONTENT_DISPOSITION.as_str(), &temp_url::disposition(&head.query, object));
             }
             put(headers, EXPIRES.as_str(), &http_date(link.grant.expires));
         }
-        None => metadata::show(headers, Kind::Object, &details.metadata, |_| false),
+        None => metadata::show(headers, ResourceKind::Object, &details.metadata, |_| false),
     }
 }
 

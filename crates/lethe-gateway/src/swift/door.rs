@@ -1,10 +1,10 @@
 //! Swift as a door.
 
 use super::Swift;
-use super::asked::Asked;
 use super::cors;
 use super::metadata::put;
 use super::refusal::{Outcome, Refusal};
+use super::request_head::RequestHead;
 use crate::auth::identity::{Tokens, Users};
 use crate::catalogue::Moment;
 use crate::device::Device;
@@ -23,7 +23,7 @@ pub enum Address {
     Named(String),
     /// The `Host` of each request.
     OfHost {
-        /// Whether clients speak TLS.
+        /// True if clients speak TLS.
         tls: bool,
     },
 }
@@ -44,8 +44,8 @@ impl<D: Device> SwiftDoor<D> {
         let (method, now) = (parts.method.clone(), self.swift.gateway.inner.now());
         let origin = cors::Origin::of(&parts.headers);
         let path = parts.uri.path().to_owned();
-        let mut answer = match Asked::read(parts, &self.swift.address, visit.peer, now) {
-            Ok(asked) => self.answer_asked(&asked, Body::new(body), visit).await,
+        let mut answer = match RequestHead::read(parts, &self.swift.address, visit.peer, now) {
+            Ok(head) => self.answer_head(&head, Body::new(body), visit).await,
             Err(refusal) => Err(refusal),
         }
         .unwrap_or_else(|refusal| refusal.into_response(&method));
@@ -56,15 +56,15 @@ impl<D: Device> SwiftDoor<D> {
         answer
     }
 
-    async fn answer_asked(&self, asked: &Asked, body: Body, visit: &Visit) -> Outcome<Response<Body>> {
-        let mut answer = self.swift.route(asked, body, &visit.verb).await?;
-        complete(asked, &mut answer);
+    async fn answer_head(&self, head: &RequestHead, body: Body, visit: &Visit) -> Outcome<Response<Body>> {
+        let mut answer = self.swift.route(head, body, &visit.verb).await?;
+        complete(head, &mut answer);
         Ok(answer)
     }
 }
 
 /// Fills in what every answer has.
-fn complete(asked: &Asked, answer: &mut Response<Body>) {
+fn complete(head: &RequestHead, answer: &mut Response<Body>) {
     use http_body::Body as _;
     let has_no_length =
         answer.status() == StatusCode::NO_CONTENT || answer.status() == StatusCode::NOT_MODIFIED;
@@ -79,7 +79,7 @@ fn complete(asked: &Asked, answer: &mut Response<Body>) {
     {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    if asked.is_head() {
+    if head.is_head() {
         *answer.body_mut() = Body::empty();
     }
 }

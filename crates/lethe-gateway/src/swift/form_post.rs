@@ -1,9 +1,9 @@
 //! Uploads by a browser's form, which the owner has signed with a key for temporary URLs.
 
 use super::answer::empty;
-use super::asked::Asked;
 use super::describe::guess_type;
 use super::refusal::{Outcome, Refusal};
+use super::request_head::RequestHead;
 use super::signature::Signature;
 use super::target::{Target, path_of};
 use super::temp_url::KEYS;
@@ -32,7 +32,7 @@ fn too_slow() -> Refusal {
     Refusal::new(StatusCode::REQUEST_TIMEOUT, "FormPost: the fields took too long to come")
 }
 
-/// Whether a request is a form.
+/// Tells whether a request is a form.
 pub(super) fn is_one(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data")
@@ -49,11 +49,11 @@ struct Form {
 impl<D: Device> Swift<D> {
     pub(super) async fn form_post(
         &self,
-        asked: &Asked,
+        head: &RequestHead,
         at: &At<'_, D>,
         body: Body,
     ) -> Outcome<Response<Body>> {
-        let kind = asked.header("content-type").unwrap_or_default();
+        let kind = head.header("content-type").unwrap_or_default();
         let boundary = multer::parse_boundary(kind)
             .map_err(|_| Refusal::bad_request("FormPost: invalid starting boundary"))?;
         let allowance = Allowance::new();
@@ -82,7 +82,7 @@ impl<D: Device> Swift<D> {
                 continue;
             }
             if form.is_none() {
-                form = Some(self.check_form(asked, at, &fields)?);
+                form = Some(self.check_form(head, at, &fields)?);
             }
             let Some(form) = &form else { continue };
             // A file field that was left empty.
@@ -95,12 +95,12 @@ impl<D: Device> Swift<D> {
                 return Err(Refusal::bad_request("max_file_count exceeded"));
             }
             allowance.lift();
-            self.keep_file(asked, at, form, &name, part).await?;
+            self.keep_file(head, at, form, &name, part).await?;
         }
         // A form without files is checked all the same: it must not tell a stranger anything else.
         let form = match form {
             Some(form) => form,
-            None => self.check_form(asked, at, &fields)?,
+            None => self.check_form(head, at, &fields)?,
         };
         if files == 0 {
             return Ok(answer(&form.redirect, StatusCode::BAD_REQUEST, "no files to process"));
@@ -108,7 +108,12 @@ impl<D: Device> Swift<D> {
         Ok(answer(&form.redirect, StatusCode::CREATED, ""))
     }
 
-    fn check_form(&self, asked: &Asked, at: &At<'_, D>, fields: &BTreeMap<String, String>) -> Outcome<Form> {
+    fn check_form(
+        &self,
+        head: &RequestHead,
+        at: &At<'_, D>,
+        fields: &BTreeMap<String, String>,
+    ) -> Outcome<Form> {
         let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
         let number = |name: &str| {
             let text = field(name);
@@ -116,14 +121,14 @@ impl<D: Device> Swift<D> {
         };
         let (expires, most_bytes, most_files) =
             (number("expires")?, number("max_file_size")?, number("max_file_count")?);
-        if expires <= asked.now.seconds() {
+        if expires <= head.now.seconds() {
             return Err(Refusal::unauthorized("FormPost: Form Expired"));
         }
         let invalid = || Refusal::unauthorized("FormPost: Invalid Signature");
         let path = path_of(at.account.name(), at.container(), at.object());
         let path = if at.target.object.is_none() { path.trim_end_matches('/').to_owned() } else { path };
         // The path was signed as the form's address has it.
-        let asked_path = asked.path.as_str();
+        let asked_path = head.path.as_str();
         let signed = |path: &str| {
             let [redirect, size, count, until] =
                 ["redirect", "max_file_size", "max_file_count", "expires"].map(field);
@@ -148,9 +153,9 @@ impl<D: Device> Swift<D> {
         let delete_at = match (field("x_delete_after"), field("x_delete_at")) {
             ("", "") => None,
             ("", _) => Some(number("x_delete_at")?),
-            _ => Some(asked.now.seconds().saturating_add(number("x_delete_after")?)),
+            _ => Some(head.now.seconds().saturating_add(number("x_delete_after")?)),
         };
-        if delete_at.is_some_and(|at| at <= asked.now.seconds()) {
+        if delete_at.is_some_and(|at| at <= head.now.seconds()) {
             return Err(Refusal::bad_request("FormPost: x_delete_at is in the past"));
         }
         Ok(Form {
@@ -163,7 +168,7 @@ impl<D: Device> Swift<D> {
 
     async fn keep_file(
         &self,
-        _: &Asked,
+        _: &RequestHead,
         at: &At<'_, D>,
         form: &Form,
         name: &str,

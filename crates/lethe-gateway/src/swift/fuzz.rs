@@ -19,7 +19,7 @@ fn fuzz_swift_paths_and_queries() {
         let _ = Target::read_within("a", &text);
         if let Ok(query) = Query::parse(Some(&text)) {
             let _ = listing::wanted(&query);
-            let _ = listing::Form::asked(&query, &HeaderMap::new());
+            let _ = listing::ListingForm::of(&query, &HeaderMap::new());
         }
     });
 }
@@ -40,13 +40,13 @@ fn fuzz_swift_headers() {
         let Ok(value) = HeaderValue::from_bytes(bytes) else { return };
         let headers: HeaderMap =
             NAMES.iter().map(|name| (HeaderName::from_static(name), value.clone())).collect();
-        if let range::Wanted::Ranges(ranges) = range::wanted(&headers, *size) {
+        if let range::WantedRanges::Ranges(ranges) = range::wanted(&headers, *size) {
             assert!(!ranges.is_empty());
             assert!(ranges.iter().all(|range| range.start < range.end && range.end <= *size), "{ranges:?}");
         }
         let _ = conditions::check(&headers, "etag", Moment(*size));
         let _ = conditions::of_put(&headers);
-        let _ = metadata::changes(&headers, metadata::Kind::Object);
+        let _ = metadata::changes(&headers, metadata::ResourceKind::Object);
     });
 }
 

@@ -13,22 +13,22 @@ pub(super) const MOST_ENTRIES: usize = 10_000;
 
 /// The form in which a listing is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ListingForm {
     Plain,
     Json,
     Xml,
 }
 
-impl Form {
-    /// The form that is asked for by parameter, or else by the `Accept` header.
+impl ListingForm {
+    /// The form that a request names by parameter, or else by the `Accept` header.
     ///
     /// # Errors
     /// 406 if none of the three is wanted.
-    pub(super) fn asked(query: &Query, headers: &HeaderMap) -> Outcome<Form> {
+    pub(super) fn of(query: &Query, headers: &HeaderMap) -> Outcome<ListingForm> {
         match query.get("format") {
-            Some("json") => return Ok(Form::Json),
-            Some("xml") => return Ok(Form::Xml),
-            Some(_) => return Ok(Form::Plain),
+            Some("json") => return Ok(ListingForm::Json),
+            Some("xml") => return Ok(ListingForm::Xml),
+            Some(_) => return Ok(ListingForm::Plain),
             None => {}
         }
         let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -37,9 +37,9 @@ impl Form {
             accept.split(',').filter_map(|item| item.split(';').next()).map(str::trim).collect();
         for kind in &kinds {
             match *kind {
-                "text/plain" | "text/*" | "*/*" | "" => return Ok(Form::Plain),
-                "application/json" | "application/*" => return Ok(Form::Json),
-                "application/xml" | "text/xml" => return Ok(Form::Xml),
+                "text/plain" | "text/*" | "*/*" | "" => return Ok(ListingForm::Plain),
+                "application/json" | "application/*" => return Ok(ListingForm::Json),
+                "application/xml" | "text/xml" => return Ok(ListingForm::Xml),
                 _ => {}
             }
         }
@@ -51,16 +51,16 @@ impl Form {
 
     pub(super) fn content_type(self) -> &'static str {
         match self {
-            Form::Plain => "text/plain; charset=utf-8",
-            Form::Json => "application/json; charset=utf-8",
-            Form::Xml => "application/xml; charset=utf-8",
+            ListingForm::Plain => "text/plain; charset=utf-8",
+            ListingForm::Json => "application/json; charset=utf-8",
+            ListingForm::Xml => "application/xml; charset=utf-8",
         }
     }
 }
 
 /// The wanted names of a listing.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct WantedListing {
     pub(super) request: ListRequest,
     /// With `path`, groups are left out, and so is the path itself.
     pub(super) path: Option<String>,
@@ -70,7 +70,7 @@ pub(super) struct Wanted {
 ///
 /// # Errors
 /// 412 for a limit that is malformed or too large.
-pub(super) fn wanted(query: &Query) -> Outcome<Wanted> {
+pub(super) fn wanted(query: &Query) -> Outcome<WantedListing> {
     let limit = match query.get("limit").filter(|limit| !limit.is_empty()) {
         None => MOST_ENTRIES,
         Some(limit) => limit.parse().ok().filter(|limit| *limit <= MOST_ENTRIES).ok_or_else(|| {
@@ -97,7 +97,7 @@ pub(super) fn wanted(query: &Query) -> Outcome<Wanted> {
         request.prefix.clone_from(path);
         request.delimiter = "/".into();
     }
-    Ok(Wanted { request, path })
+    Ok(WantedListing { request, path })
 }
 
 /// A line of a listing.
@@ -133,7 +133,7 @@ impl Entry {
 
 /// The holder of the listed entries, for XML.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Holder<'a> {
+pub(super) struct ListingHead<'a> {
     /// `account` or `container`.
     pub(super) element: &'static str,
     /// The element of an entry.
@@ -142,11 +142,11 @@ pub(super) struct Holder<'a> {
 }
 
 /// Writes a listing. Entries are in their order already.
-pub(super) fn write(form: Form, holder: Holder<'_>, entries: &[Entry]) -> String {
+pub(super) fn write(form: ListingForm, holder: ListingHead<'_>, entries: &[Entry]) -> String {
     match form {
-        Form::Plain => entries.iter().map(|entry| format!("{}\n", entry.name())).collect(),
-        Form::Json => Value::Array(entries.iter().map(json).collect()).to_string(),
-        Form::Xml => xml(holder, entries),
+        ListingForm::Plain => entries.iter().map(|entry| format!("{}\n", entry.name())).collect(),
+        ListingForm::Json => Value::Array(entries.iter().map(json).collect()).to_string(),
+        ListingForm::Xml => xml(holder, entries),
     }
 }
 
@@ -162,8 +162,8 @@ fn json(entry: &Entry) -> Value {
     Value::Object(facts)
 }
 
-fn xml(holder: Holder<'_>, entries: &[Entry]) -> String {
-    let Holder { element, item, name } = holder;
+fn xml(holder: ListingHead<'_>, entries: &[Entry]) -> String {
+    let ListingHead { element, item, name } = holder;
     let mut text =
         format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<{element} name=\"{}\">", escape(name));
     for entry in entries {
@@ -214,15 +214,18 @@ mod tests {
     #[test]
     fn the_three_forms_say_the_same() {
         let entries = [item("a&b", 5), Entry::Group("c/<\"".into())];
-        let holder = Holder { element: "container", item: "object", name: "x'y" };
-        assert_eq!(write(Form::Plain, holder, &entries), "a&b\nc/<\"\n");
-        assert_eq!(write(Form::Json, holder, &entries), r#"[{"bytes":5,"name":"a&b"},{"subdir":"c/<\""}]"#);
+        let holder = ListingHead { element: "container", item: "object", name: "x'y" };
+        assert_eq!(write(ListingForm::Plain, holder, &entries), "a&b\nc/<\"\n");
         assert_eq!(
-            write(Form::Xml, holder, &entries),
+            write(ListingForm::Json, holder, &entries),
+            r#"[{"bytes":5,"name":"a&b"},{"subdir":"c/<\""}]"#
+        );
+        assert_eq!(
+            write(ListingForm::Xml, holder, &entries),
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<container name=\"x&apos;y\"><object><name>a&amp;b</name>\
              <bytes>5</bytes></object><subdir name=\"c/&lt;&quot;\"><name>c/&lt;&quot;</name></subdir></container>"
         );
-        assert_eq!(write(Form::Json, holder, &[]), "[]");
+        assert_eq!(write(ListingForm::Json, holder, &[]), "[]");
     }
 
     #[test]
@@ -230,14 +233,14 @@ mod tests {
         let form = |text: &str, accept: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, HeaderValue::try_from(accept).unwrap());
-            Form::asked(&query(text), &headers).ok()
+            ListingForm::of(&query(text), &headers).ok()
         };
-        assert_eq!(form("format=json", "application/xml"), Some(Form::Json));
-        assert_eq!(form("", "application/xml;q=0.9, text/plain"), Some(Form::Xml));
-        assert_eq!(form("", "application/json"), Some(Form::Json));
-        assert_eq!(form("", "image/png, */*"), Some(Form::Plain));
+        assert_eq!(form("format=json", "application/xml"), Some(ListingForm::Json));
+        assert_eq!(form("", "application/xml;q=0.9, text/plain"), Some(ListingForm::Xml));
+        assert_eq!(form("", "application/json"), Some(ListingForm::Json));
+        assert_eq!(form("", "image/png, */*"), Some(ListingForm::Plain));
         assert_eq!(form("", "image/png"), None);
-        assert_eq!(Form::asked(&query(""), &HeaderMap::new()).ok(), Some(Form::Plain));
+        assert_eq!(ListingForm::of(&query(""), &HeaderMap::new()).ok(), Some(ListingForm::Plain));
     }
 
     #[test]

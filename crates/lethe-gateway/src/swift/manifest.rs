@@ -2,12 +2,12 @@
 
 use crate::catalogue::{Manifest, Object};
 
-/// Whether it is a static large object.
+/// Tells whether it is a static large object.
 pub(super) fn is_static(object: &Object) -> bool {
     matches!(object.details.manifest, Some(Manifest::Static { .. }))
 }
 
-/// Whether it stands for others.
+/// Tells whether it stands for others.
 pub(super) fn is_large(object: &Object) -> bool {
     object.details.manifest.is_some()
 }

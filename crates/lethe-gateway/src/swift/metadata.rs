@@ -14,22 +14,22 @@ pub(super) const MOST_ITEMS: usize = 90;
 pub(super) const MOST_BYTES: usize = 4096;
 
 /// The changes of metadata of a request: a name and its value, or `None` to remove it.
-pub(super) type Changes = BTreeMap<String, Option<String>>;
+pub(super) type MetadataChanges = BTreeMap<String, Option<String>>;
 
 /// The kind of owner of metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ResourceKind {
     Account,
     Container,
     Object,
 }
 
-impl Kind {
+impl ResourceKind {
     fn prefixes(self) -> (&'static str, &'static str) {
         match self {
-            Kind::Account => ("x-account-meta-", "x-remove-account-meta-"),
-            Kind::Container => ("x-container-meta-", "x-remove-container-meta-"),
-            Kind::Object => ("x-object-meta-", "x-remove-object-meta-"),
+            ResourceKind::Account => ("x-account-meta-", "x-remove-account-meta-"),
+            ResourceKind::Container => ("x-container-meta-", "x-remove-container-meta-"),
+            ResourceKind::Object => ("x-object-meta-", "x-remove-object-meta-"),
         }
     }
 }
@@ -51,16 +51,16 @@ pub(super) fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, 
 ///
 /// # Errors
 /// A name or a value is too long, or there are too many.
-pub(super) fn changes(headers: &HeaderMap, kind: Kind) -> Result<Changes, Error> {
+pub(super) fn changes(headers: &HeaderMap, kind: ResourceKind) -> Result<MetadataChanges, Error> {
     let (set, remove) = kind.prefixes();
-    let mut changes = Changes::new();
+    let mut changes = MetadataChanges::new();
     for (header, value) in headers {
         let header = header.as_str().replace('_', "-");
         if let Some(name) = header.strip_prefix(remove) {
             changes.entry(name.to_owned()).or_insert(None);
         } else if let Some(name) = header.strip_prefix(set) {
             let value = text(value)?;
-            let is_removal = value.is_empty() && kind != Kind::Object;
+            let is_removal = value.is_empty() && kind != ResourceKind::Object;
             changes.insert(name.to_owned(), (!is_removal).then_some(value));
         }
     }
@@ -72,7 +72,7 @@ pub(super) fn changes(headers: &HeaderMap, kind: Kind) -> Result<Changes, Error>
 ///
 /// # Errors
 /// There would be too much metadata.
-pub(super) fn apply(metadata: &mut BTreeMap<String, String>, changes: Changes) -> Result<(), Error> {
+pub(super) fn apply(metadata: &mut BTreeMap<String, String>, changes: MetadataChanges) -> Result<(), Error> {
     for (name, value) in changes {
         match value {
             Some(value) => metadata.insert(name, value),
@@ -114,7 +114,7 @@ pub(super) fn check<'a>(metadata: impl Iterator<Item = (&'a String, &'a String)>
 /// Puts metadata into the headers of an answer, but for names that `hidden` holds for.
 pub(super) fn show(
     answer: &mut HeaderMap,
-    kind: Kind,
+    kind: ResourceKind,
     metadata: &BTreeMap<String, String>,
     hidden: impl Fn(&str) -> bool,
 ) {
@@ -153,9 +153,9 @@ mod tests {
         ]);
         let mut metadata: BTreeMap<String, String> =
             ["c", "d", "e"].map(|name| (name.to_owned(), "old".to_owned())).into();
-        apply(&mut metadata, changes(&given, Kind::Container).unwrap()).unwrap();
+        apply(&mut metadata, changes(&given, ResourceKind::Container).unwrap()).unwrap();
         assert_eq!(metadata, [("a-b", "1"), ("e", "old")].map(|(n, v)| (n.to_owned(), v.to_owned())).into());
-        let object = changes(&given, Kind::Object).unwrap();
+        let object = changes(&given, ResourceKind::Object).unwrap();
         assert_eq!(object["e"], Some(String::new()));
         assert_eq!(object["f"], Some("\u{e9}".to_owned()));
     }
@@ -163,9 +163,9 @@ mod tests {
     #[test]
     fn what_is_set_wins_over_what_is_removed_in_one_request() {
         let given = headers(&[("x-remove-account-meta-a", "x"), ("x-account-meta-a", "1")]);
-        assert_eq!(changes(&given, Kind::Account).unwrap()["a"], Some("1".into()));
+        assert_eq!(changes(&given, ResourceKind::Account).unwrap()["a"], Some("1".into()));
         let given = headers(&[("x-account-meta-a", "1"), ("x-remove-account-meta-a", "x")]);
-        assert_eq!(changes(&given, Kind::Account).unwrap()["a"], Some("1".into()));
+        assert_eq!(changes(&given, ResourceKind::Account).unwrap()["a"], Some("1".into()));
     }
 
     #[test]

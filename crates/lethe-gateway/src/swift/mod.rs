@@ -5,7 +5,6 @@
 
 mod account;
 mod answer;
-mod asked;
 mod auth;
 mod bulk;
 mod byteranges;
@@ -31,6 +30,7 @@ mod query;
 mod range;
 mod read;
 mod refusal;
+mod request_head;
 mod rights;
 mod route;
 mod signature;
@@ -68,7 +68,7 @@ impl<D: Device> Swift<D> {
 struct At<'a, D> {
     account: &'a Account<D>,
     target: &'a Target,
-    visitor: &'a rights::Visitor,
+    claim: &'a rights::Claim,
 }
 
 impl<D> At<'_, D> {
@@ -82,8 +82,8 @@ impl<D> At<'_, D> {
         self.target.object.as_deref().unwrap_or_default()
     }
 
-    /// Whether everything of the account may be shown.
+    /// Tells whether everything of the account may be shown.
     fn is_owner(&self) -> bool {
-        self.visitor.owns(&self.target.account)
+        self.claim.owns(&self.target.account)
     }
 }

@@ -1,11 +1,11 @@
 //! The verbs of objects: which there are, and those that touch no block.
 
 use super::answer::empty;
-use super::asked::Asked;
 use super::describe::details;
 use super::refusal::{Outcome, Refusal};
-use super::rights::Right;
+use super::request_head::RequestHead;
 use super::{At, Swift, form_post, manifest};
+use crate::auth::rights::Action;
 use crate::catalogue::{Details, Manifest};
 use crate::device::Device;
 use crate::error::Error;
@@ -17,56 +17,56 @@ use http::{Response, StatusCode};
 impl<D: Device> Swift<D> {
     pub(super) async fn on_object(
         &self,
-        asked: &Asked,
+        head: &RequestHead,
         at: &At<'_, D>,
         body: Body,
         verb: &Verb,
     ) -> Outcome<Response<Body>> {
-        if at.visitor.link().is_some() {
-            refuse_detours(asked)?;
+        if at.claim.temp_url().is_some() {
+            refuse_detours(head)?;
         }
-        match asked.method.as_str() {
+        match head.method.as_str() {
             "GET" => {
                 verb.name("GetObject");
-                self.read(asked, at).await
+                self.read(head, at).await
             }
             "HEAD" => {
                 verb.name("HeadObject");
-                self.read(asked, at).await
+                self.read(head, at).await
             }
             "PUT" => {
                 verb.name("PutObject");
-                self.put(asked, at, body).await
+                self.put(head, at, body).await
             }
             "COPY" => {
                 verb.name("CopyObject");
-                self.copy(asked, at).await
+                self.copy(head, at).await
             }
-            "POST" if form_post::is_one(&asked.headers) => {
+            "POST" if form_post::is_one(&head.headers) => {
                 verb.name("FormPost");
-                self.form_post(asked, at, body).await
+                self.form_post(head, at, body).await
             }
             "POST" => {
                 verb.name("ChangeObject");
-                self.change(asked, at).await
+                self.change(head, at).await
             }
             "DELETE" => {
                 verb.name("DeleteObject");
-                self.delete(asked, at).await
+                self.delete(head, at).await
             }
             _ => Err(Refusal::no_such_method()),
         }
     }
 
-    fn check_write(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<()> {
-        self.check(asked, at.visitor, &at.target.account, Some(at.container()), Right::Write)
+    fn check_write(&self, at: &At<'_, D>) -> Outcome<()> {
+        self.check(at.claim, &at.target.account, Some(at.container()), Action::Write)
     }
 
     /// `POST`: replaces the details of an object, but for its type if none is given.
-    async fn change(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
-        self.check_write(asked, at)?;
-        let new = details(asked)?;
-        self.check_manifest(asked, at.visitor, at.account.name(), &new)?;
+    async fn change(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+        self.check_write(at)?;
+        let new = details(head)?;
+        self.check_manifest(at.claim, at.account.name(), &new)?;
         let change = move |old: &mut Details| {
             let is_static = matches!(old.manifest, Some(Manifest::Static { .. }));
             *old = Details {
@@ -82,12 +82,12 @@ impl<D: Device> Swift<D> {
         Ok(empty(StatusCode::ACCEPTED))
     }
 
-    async fn delete(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
-        self.check_write(asked, at)?;
-        if asked.query.get("multipart-manifest") == Some("delete") {
+    async fn delete(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+        self.check_write(at)?;
+        if head.query.get("multipart-manifest") == Some("delete") {
             let object = at.account.object(at.container(), at.object())?;
             if manifest::is_static(&object) {
-                return self.delete_large(asked, at, &object).await;
+                return self.delete_large(head, at, &object).await;
             }
         }
         let key = (at.object().to_owned(), WriteConditions::default());
@@ -102,10 +102,10 @@ impl<D: Device> Swift<D> {
 
 /// A temporary URL is for the object that it names: it must not become a way to other objects of the account, which
 /// a manifest, a copy or the delete of a large object would reach.
-fn refuse_detours(asked: &Asked) -> Outcome<()> {
+fn refuse_detours(head: &RequestHead) -> Outcome<()> {
     let reaches_out =
-        ["x-object-manifest", "x-copy-from"].iter().any(|name| asked.headers.contains_key(*name));
-    if reaches_out || asked.query.has("multipart-manifest") {
+        ["x-object-manifest", "x-copy-from"].iter().any(|name| head.headers.contains_key(*name));
+    if reaches_out || head.query.has("multipart-manifest") {
         return Err(Refusal::bad_request(
             "A temporary URL is good for one object: it can neither copy nor name others.",
         ));

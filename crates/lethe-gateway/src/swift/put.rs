@@ -1,52 +1,57 @@
 //! Putting an object.
 
 use super::answer::empty;
-use super::asked::Asked;
 use super::conditions;
 use super::dates::http_date;
 use super::describe::{details, guess_type};
 use super::manifest;
 use super::metadata::put as put_header;
 use super::refusal::{Outcome, Refusal};
-use super::rights::Right;
+use super::request_head::RequestHead;
 use super::{At, Swift};
+use crate::auth::rights::Action;
 use crate::catalogue::Object;
 use crate::device::Device;
 use crate::error::Error;
 use crate::objects::account::Account;
-use crate::objects::checksums::hex;
 use crate::objects::writer::Written;
 use axum::body::Body;
+use base16ct::lower::encode_string as hex;
 use futures::StreamExt;
 use http::header::{ETAG, LAST_MODIFIED};
 use http::{Response, StatusCode};
 
 impl<D: Device> Swift<D> {
-    pub(super) async fn put(&self, asked: &Asked, at: &At<'_, D>, body: Body) -> Outcome<Response<Body>> {
-        self.check(asked, at.visitor, &at.target.account, Some(at.container()), Right::Write)?;
+    pub(super) async fn put(
+        &self,
+        head: &RequestHead,
+        at: &At<'_, D>,
+        body: Body,
+    ) -> Outcome<Response<Body>> {
+        self.check(at.claim, &at.target.account, Some(at.container()), Action::Write)?;
         at.target.check_lengths()?;
-        if asked.headers.contains_key("x-copy-from") {
-            return self.copy_from(asked, at).await;
+        if head.headers.contains_key("x-copy-from") {
+            return self.copy_from(head, at).await;
         }
-        if asked.query.get("multipart-manifest") == Some("put") {
-            return self.put_large(asked, at, body).await;
+        if head.query.get("multipart-manifest") == Some("put") {
+            return self.put_large(head, at, body).await;
         }
-        let length = asked.length();
-        if length.is_none() && !asked.is_chunked() {
+        let length = head.length();
+        if length.is_none() && !head.is_chunked() {
             return Err(Refusal::new(
                 StatusCode::LENGTH_REQUIRED,
                 "The length of the body must be announced.",
             ));
         }
         // A put that is refused for its head moves no block.
-        let conditions = conditions::of_put(&asked.headers)?;
-        let mut details = details(asked)?;
+        let conditions = conditions::of_put(&head.headers)?;
+        let mut details = details(head)?;
         details.content_type.get_or_insert_with(|| guess_type(at.object()));
-        self.check_manifest(asked, at.visitor, at.account.name(), &details)?;
+        self.check_manifest(at.claim, at.account.name(), &details)?;
         at.account.check_put(at.container(), at.object(), &conditions)?;
         at.account.check_room(at.container(), at.object(), length)?;
         let written = receive(at.account, body, length).await?;
-        if let Some(etag) = asked.header("etag")
+        if let Some(etag) = head.header("etag")
             && !conditions::bare(etag).eq_ignore_ascii_case(&hex(written.md5()))
         {
             return Err(Error::BadDigest("ETag").into());

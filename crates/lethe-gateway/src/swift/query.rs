@@ -34,12 +34,12 @@ impl Query {
         self.0.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether there is such a parameter at all.
+    /// Tells whether there is such a parameter at all.
     pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Whether there is one that says yes.
+    /// Tells whether there is one that says yes.
     pub(super) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(is_true)
     }

@@ -1,19 +1,20 @@
 //! Getting an object, or the facts about it.
 
 use super::answer::empty;
-use super::asked::Asked;
 use super::byteranges::Frame;
 use super::conditions::{self, Verdict};
 use super::content::{self, Content, Waiting};
 use super::describe::{content_type, describe};
 use super::manifest;
 use super::metadata::put;
-use super::range::{self, Wanted};
+use super::range::{self, WantedRanges};
 use super::refusal::{Outcome, unsatisfiable};
+use super::request_head::RequestHead;
 use super::{At, Swift};
 use crate::device::Device;
 use crate::error::Error;
 use axum::body::Body;
+use base16ct::lower::encode_string as hex;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, Stream, StreamExt};
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE};
@@ -22,42 +23,42 @@ use std::ops::Range;
 
 impl<D: Device> Swift<D> {
     /// `GET` and `HEAD` of an object.
-    pub(super) async fn read(&self, asked: &Asked, at: &At<'_, D>) -> Outcome<Response<Body>> {
-        self.check_read(asked, at.visitor, &at.target.account, at.container(), at.object())?;
+    pub(super) async fn read(&self, head: &RequestHead, at: &At<'_, D>) -> Outcome<Response<Body>> {
+        self.check_read(at.claim, &at.target.account, at.container(), at.object())?;
         let object = at.account.object(at.container(), at.object())?;
-        if asked.query.get("multipart-manifest") == Some("get") {
+        if head.query.get("multipart-manifest") == Some("get") {
             if manifest::is_static(&object) {
-                return self.show_manifest(asked, at, &object).await;
+                return self.show_manifest(head, at, &object).await;
             }
             let content = Content::plain(&object);
-            return self.answer(asked, at, &object, content).await;
+            return self.answer(head, at, &object, content).await;
         }
         // The facts about a static large object stand in the catalogue: looking at it reads nothing.
-        if asked.is_head()
+        if head.is_head()
             && let Some((bytes, etag)) = manifest::known_size(&object)
         {
-            return Ok(head(asked, at, &object, bytes, &etag));
+            return Ok(answer_head(head, at, &object, bytes, &etag));
         }
-        let content = self.content(asked, at, &object).await?;
-        self.answer(asked, at, &object, content).await
+        let content = self.content(at, &object).await?;
+        self.answer(head, at, &object, content).await
     }
 
     async fn answer(
         &self,
-        asked: &Asked,
+        head: &RequestHead,
         at: &At<'_, D>,
         object: &crate::catalogue::Object,
         content: Content,
     ) -> Outcome<Response<Body>> {
         let bytes = content.bytes();
-        let mut answer = head(asked, at, object, bytes, &content.etag);
-        if asked.is_head() || answer.status() != StatusCode::OK {
+        let mut answer = answer_head(head, at, object, bytes, &content.etag);
+        if head.is_head() || answer.status() != StatusCode::OK {
             return Ok(answer);
         }
-        let body = match range::wanted(&asked.headers, bytes) {
-            Wanted::Nothing => return Err(unsatisfiable(bytes)),
-            Wanted::All => content::read(&self.gateway, content.pieces, Waiting::AfterTheFirst),
-            Wanted::Ranges(ranges) => {
+        let body = match range::wanted(&head.headers, bytes) {
+            WantedRanges::Nothing => return Err(unsatisfiable(bytes)),
+            WantedRanges::All => content::read(&self.gateway, content.pieces, Waiting::AfterTheFirst),
+            WantedRanges::Ranges(ranges) => {
                 *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
                 match ranges.as_slice() {
                     [range] => {
@@ -105,19 +106,19 @@ impl<D: Device> Swift<D> {
 }
 
 /// The head of an answer, with the whole length, or with 304 or 412 if a condition says so.
-fn head<D>(
-    asked: &Asked,
+fn answer_head<D>(
+    head: &RequestHead,
     at: &At<'_, D>,
     object: &crate::catalogue::Object,
     bytes: u64,
     etag: &str,
 ) -> Response<Body> {
-    let verdict = conditions::check(&asked.headers, conditions::bare(etag), object.modified);
+    let verdict = conditions::check(&head.headers, conditions::bare(etag), object.modified);
     if let Verdict::Failed(condition) = verdict {
-        return conditions::failed(condition).into_response(&asked.method);
+        return conditions::failed(condition).into_response(&head.method);
     }
     let mut answer = empty(StatusCode::OK);
-    describe(answer.headers_mut(), object, etag, asked, at.visitor);
+    describe(answer.headers_mut(), object, etag, head, at.claim);
     if let Verdict::NotModified = verdict {
         *answer.status_mut() = StatusCode::NOT_MODIFIED;
         return answer;
@@ -143,5 +144,5 @@ fn boundary() -> Outcome<String> {
     getrandom::fill(&mut random).map_err(|_| {
         super::refusal::Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "The system gave no random numbers.")
     })?;
-    Ok(crate::objects::checksums::hex(&random))
+    Ok(hex(&random))
 }

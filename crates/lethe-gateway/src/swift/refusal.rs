@@ -1,8 +1,9 @@
-//! Why a request is not done: a status and a sentence.
+//! The refusal of a request: a status and a sentence.
 
 use super::range::MOST_RANGES;
 use crate::device::DeviceError;
 use crate::error::Error;
+use crate::http::body_timeout::BodyError;
 use axum::body::Body;
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
@@ -38,7 +39,7 @@ impl Refusal {
             .with(WWW_AUTHENTICATE, HeaderValue::from_static("Swift realm=\"lethe\""))
     }
 
-    /// Somebody has asked who may not.
+    /// The request of a principal that may not.
     pub(super) fn forbidden(text: impl Into<Cow<'static, str>>) -> Self {
         Refusal::new(StatusCode::FORBIDDEN, text)
     }
@@ -105,9 +106,7 @@ impl From<Error> for Refusal {
             Error::NotModified => StatusCode::NOT_MODIFIED,
             Error::RangeNotSatisfiable { bytes } => return unsatisfiable(bytes),
             Error::BadDigest(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Error::Body(source) if source.to_string().contains(crate::http::body_timeout::TOO_LATE) => {
-                StatusCode::REQUEST_TIMEOUT
-            }
+            Error::Body(source) if BodyError::is_too_late(&*source) => StatusCode::REQUEST_TIMEOUT,
             Error::Full { .. } | Error::Device(DeviceError::Full | DeviceError::RowsFull) => {
                 StatusCode::INSUFFICIENT_STORAGE
             }

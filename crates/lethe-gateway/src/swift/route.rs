@@ -1,9 +1,9 @@
 //! From the path and the method of a request to its verb.
 
 use super::answer::{empty, text, with_json};
-use super::asked::Asked;
 use super::auth::{discovery, v1, v2, v3};
 use super::refusal::{Outcome, Refusal};
+use super::request_head::RequestHead;
 use super::target::Target;
 use super::whole::whole;
 use super::{Swift, bulk, info};
@@ -17,10 +17,10 @@ use serde_json::json;
 const MOST_LOGIN_BYTES: usize = 64 << 10;
 
 impl<D: Device> Swift<D> {
-    /// Does what is asked, and names it for the log.
-    pub(super) async fn route(&self, asked: &Asked, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
-        let path = asked.path.trim_end_matches('/');
-        let looks = matches!(asked.method, Method::GET | Method::HEAD);
+    /// Carries out the action of a request, and names it for the log.
+    pub(super) async fn route(&self, head: &RequestHead, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
+        let path = head.path.trim_end_matches('/');
+        let looks = matches!(head.method, Method::GET | Method::HEAD);
         match path {
             "/info" if looks => {
                 verb.name("Info");
@@ -36,38 +36,38 @@ impl<D: Device> Swift<D> {
             }
             "/auth/v1.0" | "/auth/v1" | "/v1.0" | "/auth" if looks => {
                 verb.name("LogInV1");
-                v1::log_in(self, asked).await
+                v1::log_in(self, head).await
             }
             "" if looks => {
                 verb.name("Versions");
                 let versions =
-                    json!({"versions": {"values": [discovery::v3(&asked.base), discovery::v2(&asked.base)]}});
+                    json!({"versions": {"values": [discovery::v3(&head.base), discovery::v2(&head.base)]}});
                 Ok(with_json(StatusCode::MULTIPLE_CHOICES, &versions))
             }
             "/v2.0" if looks => {
                 verb.name("Versions");
-                Ok(with_json(StatusCode::OK, &json!({"version": discovery::v2(&asked.base)})))
+                Ok(with_json(StatusCode::OK, &json!({"version": discovery::v2(&head.base)})))
             }
             "/v3" if looks => {
                 verb.name("Versions");
-                Ok(with_json(StatusCode::OK, &json!({"version": discovery::v3(&asked.base)})))
+                Ok(with_json(StatusCode::OK, &json!({"version": discovery::v3(&head.base)})))
             }
-            "/v2.0/tokens" if asked.method == Method::POST => {
+            "/v2.0/tokens" if head.method == Method::POST => {
                 verb.name("LogInV2");
                 let body = whole(body, MOST_LOGIN_BYTES).await?;
-                Ok(with_json(StatusCode::OK, &v2::log_in(self, asked, &body).await?))
+                Ok(with_json(StatusCode::OK, &v2::log_in(self, head, &body).await?))
             }
-            "/v3/auth/tokens" => self.route_v3(asked, body, verb).await,
-            _ => self.route_storage(asked, body, verb).await,
+            "/v3/auth/tokens" => self.route_v3(head, body, verb).await,
+            _ => self.route_storage(head, body, verb).await,
         }
     }
 
-    async fn route_v3(&self, asked: &Asked, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
-        match asked.method.as_str() {
-            "POST" => {
+    async fn route_v3(&self, head: &RequestHead, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
+        match head.method {
+            Method::POST => {
                 verb.name("LogInV3");
                 let body = whole(body, MOST_LOGIN_BYTES).await?;
-                let (token, described) = v3::log_in(self, asked, &body).await?;
+                let (token, described) = v3::log_in(self, head, &body).await?;
                 let mut answer = with_json(StatusCode::CREATED, &described);
                 if let Ok(mut value) = HeaderValue::try_from(token.as_str()) {
                     value.set_sensitive(true);
@@ -76,54 +76,55 @@ impl<D: Device> Swift<D> {
                 answer.headers_mut().insert("vary", HeaderValue::from_static("X-Auth-Token"));
                 Ok(answer)
             }
-            "GET" | "HEAD" => {
+            Method::GET | Method::HEAD => {
                 verb.name("ShowToken");
-                let mut answer = with_json(StatusCode::OK, &v3::show(self, asked)?);
-                if let Some(subject) = asked.headers.get("x-subject-token") {
+                let mut answer = with_json(StatusCode::OK, &v3::show(self, head)?);
+                if let Some(subject) = head.headers.get("x-subject-token") {
                     answer.headers_mut().insert("x-subject-token", subject.clone());
                 }
                 Ok(answer)
             }
-            "DELETE" => {
+            Method::DELETE => {
                 verb.name("RevokeToken");
-                v3::revoke(self, asked)?;
+                v3::revoke(self, head)?;
                 Ok(empty(StatusCode::NO_CONTENT))
             }
             _ => Err(Refusal::no_such_method()),
         }
     }
 
-    async fn route_storage(&self, asked: &Asked, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
-        let Some(target) = Target::read(&asked.path) else {
+    async fn route_storage(&self, head: &RequestHead, body: Body, verb: &Verb) -> Outcome<Response<Body>> {
+        let Some(target) = Target::read(&head.path) else {
             // A path of the storage kind says no more than that its caller must be known first.
-            return Err(if asked.path.starts_with("/v1/") && asked.token().is_none() {
+            return Err(if head.path.starts_with("/v1/") && head.token().is_none() {
                 Refusal::unauthorized("This server could not verify that you are authorized.")
             } else {
                 Refusal::not_found()
             });
         };
-        let method = asked.method.as_str();
-        if method == "OPTIONS" {
+        if head.method == Method::OPTIONS {
             verb.name("Preflight");
-            return self.preflight(asked, &target);
+            return self.preflight(head, &target);
         }
-        let visitor = self.visitor(asked, &target)?;
+        let claim = self.claim(head, &target)?;
         // Malformed names are of no account.
-        let account = self.account_of(&target).ok_or_else(|| visitor.turned_away())?;
-        let at = super::At { account: &account, target: &target, visitor: &visitor };
-        if target.container.is_none() && asked.query.has("bulk-delete") && matches!(method, "DELETE" | "POST")
+        let account = self.account_of(&target).ok_or_else(|| claim.turned_away())?;
+        let at = super::At { account: &account, target: &target, claim: &claim };
+        if target.container.is_none()
+            && head.query.has("bulk-delete")
+            && matches!(head.method, Method::DELETE | Method::POST)
         {
             verb.name("BulkDelete");
-            return bulk::delete(self, asked, &at, body).await;
+            return bulk::delete(self, head, &at, body).await;
         }
-        if asked.query.has("extract-archive") && method == "PUT" {
+        if head.query.has("extract-archive") && head.method == Method::PUT {
             verb.name("ExtractArchive");
-            return bulk::extract(self, asked, &at, body).await;
+            return bulk::extract(self, head, &at, body).await;
         }
         match (&target.container, &target.object) {
-            (None, _) => self.on_account(asked, &at, verb).await,
-            (Some(_), None) => self.on_container(asked, &at, body, verb).await,
-            (Some(_), Some(_)) => self.on_object(asked, &at, body, verb).await,
+            (None, _) => self.on_account(head, &at, verb).await,
+            (Some(_), None) => self.on_container(head, &at, body, verb).await,
+            (Some(_), Some(_)) => self.on_object(head, &at, body, verb).await,
         }
     }
 }

@@ -49,12 +49,10 @@ impl Signature {
             128 => Digest::Sha512,
             _ => return None,
         };
-        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        let bytes = text.as_bytes().chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?));
-        Some(Signature { digest, bytes: bytes.collect::<Option<_>>()? })
+        Some(Signature { digest, bytes: base16ct::mixed::decode_vec(text).ok()? })
     }
 
-    /// Whether this was signed with this key. Compares in constant time.
+    /// Tells whether this was signed with this key. Compares in constant time.
     pub(super) fn fits(&self, key: &str, signed: &str) -> bool {
         match self.digest {
             Digest::Sha1 => verify::<Hmac<Sha1>>(key, signed, &self.bytes),

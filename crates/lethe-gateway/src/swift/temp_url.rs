@@ -13,14 +13,14 @@ use std::net::IpAddr;
 /// The names of the keys among metadata.
 pub(super) const KEYS: [&str; 2] = ["temp-url-key", "temp-url-key-2"];
 
-/// Whether a request means to use a temporary URL.
+/// Tells whether a request means to use a temporary URL.
 pub(super) fn is_one(query: &Query) -> bool {
     query.has("temp_url_sig") || query.has("temp_url_expires")
 }
 
 /// The grant of a good temporary URL besides the request itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Grant {
+pub(super) struct TempUrlGrant {
     /// The moment from which on it is worth nothing.
     pub(super) expires: Moment,
     /// The key was the container's own: it reaches nothing outside of it.
@@ -28,7 +28,7 @@ pub(super) struct Grant {
 }
 
 /// A request that comes with a temporary URL.
-pub(super) struct Visit<'a> {
+pub(super) struct TempUrlRequest<'a> {
     pub(super) method: &'a Method,
     pub(super) query: &'a Query,
     pub(super) target: &'a Target,
@@ -40,11 +40,11 @@ pub(super) struct Visit<'a> {
 ///
 /// The metadata are those of account and container; `None` if there is no such container.
 pub(super) fn check(
-    visit: &Visit<'_>,
+    request: &TempUrlRequest<'_>,
     account: &BTreeMap<String, String>,
     container: Option<&BTreeMap<String, String>>,
-) -> Option<Grant> {
-    let Visit { method, query, target, peer, now } = *visit;
+) -> Option<TempUrlGrant> {
+    let TempUrlRequest { method, query, target, peer, now } = *request;
     let (holder, object) = (target.container.as_deref()?, target.object.as_deref()?);
     let signature = Signature::parse(query.get("temp_url_sig")?)?;
     let expires = query.get("temp_url_expires")?;
@@ -90,7 +90,7 @@ pub(super) fn check(
     for (key, of_container) in known {
         for method in methods {
             if signature.fits(&key, &signed(method)) {
-                found = Some(Grant { expires: Moment(seconds.saturating_mul(1000)), of_container });
+                found = Some(TempUrlGrant { expires: Moment(seconds.saturating_mul(1000)), of_container });
             }
         }
     }
@@ -127,6 +127,7 @@ fn file_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base16ct::lower::encode_string as hex;
     use hmac::{Hmac, KeyInit, Mac};
     use sha2::Sha256;
 
@@ -134,7 +135,7 @@ mod tests {
 
     fn sign(key: &str, text: &str) -> String {
         let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key.as_bytes()).unwrap();
-        crate::objects::checksums::hex(&mac.chain_update(text.as_bytes()).finalize().into_bytes())
+        hex(&mac.chain_update(text.as_bytes()).finalize().into_bytes())
     }
 
     fn keys(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -147,9 +148,9 @@ mod tests {
         let target = Target::read(path).unwrap();
         let query = Query::parse(Some(query)).unwrap();
         let peer = peer.map(|peer| peer.parse().unwrap());
-        let visit = Visit { method, query: &query, target: &target, peer, now: NOW };
+        let request = TempUrlRequest { method, query: &query, target: &target, peer, now: NOW };
         let held = (target.container.as_deref() == Some("c")).then_some(&container);
-        check(&visit, &account, held).map(|grant| grant.of_container)
+        check(&request, &account, held).map(|grant| grant.of_container)
     }
 
     fn granted(method: &Method, path: &str, query: &str) -> Option<bool> {

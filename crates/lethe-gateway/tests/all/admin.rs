@@ -1,6 +1,6 @@
 //! The administrative listener over loopback.
 
-use lethe_gateway::http::admin::{Figure, Kind, router, serve};
+use lethe_gateway::http::admin::{Figure, FigureKind, router, serve};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -27,8 +27,8 @@ async fn health_and_figures_are_those_of_the_closures_and_nothing_else() {
             value,
         };
         vec![
-            figure("lethe_store_read_bytes", Kind::Counter, 65536.0),
-            figure("lethe_store_objects", Kind::Gauge, 3.0),
+            figure("lethe_store_read_bytes", FigureKind::Counter, 65536.0),
+            figure("lethe_store_objects", FigureKind::Gauge, 3.0),
         ]
     };
     let routes = router(move || seen.load(Ordering::Relaxed), figures);

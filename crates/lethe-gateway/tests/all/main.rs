@@ -12,6 +12,7 @@ mod http;
 mod logs;
 mod packing;
 mod page;
+mod running;
 mod s3;
 mod swift;
 mod upgrade;

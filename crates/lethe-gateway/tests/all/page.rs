@@ -1,7 +1,9 @@
 //! The live page over loopback: the callers that get in, and the messages to the page.
 
 use axum::Router;
-use lethe_gateway::page::{Asked, Costs, Demonstration, Figures, Guard, Page, PricesOf, Seen, Told, router};
+use lethe_gateway::page::{
+    Costs, Demonstration, Figures, Guard, Page, PricesOf, RequestCounters, Seen, Told, router,
+};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,11 +21,11 @@ struct Served {
 async fn serve(demonstration: bool) -> Served {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let address = listener.local_addr().expect("bound");
-    let (asked, oblivious) = (Asked::new(64), Arc::new(AtomicBool::new(true)));
+    let (counters, oblivious) = (RequestCounters::new(64), Arc::new(AtomicBool::new(true)));
     let (shown, switched) = (Arc::clone(&oblivious), Arc::clone(&oblivious));
     let tell = move || Told {
         moment: 5,
-        asked: asked.cells(),
+        asked: counters.cells(),
         seen: Seen::default(),
         figures: Figures { accesses: 42, ..Figures::default() },
         without: Costs::default(),

@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// The most bytes of a name.
 pub const MOST_NAME_BYTES: usize = 64;
 
-/// Why a text is no name. The text itself is not in it: it may be a password in the wrong place.
+/// The reason why a text is no name. The text itself is not in it: it may be a password in the wrong place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Too long, or nothing at all.

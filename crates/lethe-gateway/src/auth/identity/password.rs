@@ -13,7 +13,7 @@ const LANES: u32 = 1;
 const MOST_MEMORY_KIB: u32 = 256 * 1024;
 const MOST_PASSES: u32 = 16;
 
-/// Why a hash cannot be made or used.
+/// The reason why a hash cannot be made or used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordError {
     /// It is no PHC string of Argon2id.
@@ -87,7 +87,7 @@ impl PasswordHash {
         &self.0
     }
 
-    /// Whether this is the password. Takes as long whether it is or not; compares in constant time.
+    /// Tells whether this is the password. Takes as long whether it is or not; compares in constant time.
     pub(super) fn fits(&self, password: &[u8]) -> bool {
         // The costs are those of the hash; `FromStr` has bounded them.
         password_hash::PasswordHash::new(&self.0)

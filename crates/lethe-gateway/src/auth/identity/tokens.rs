@@ -1,7 +1,8 @@
 //! Tokens, each of which stands for a login until it expires.
 
-use super::{AccountName, Caller, PasswordHash, Proven, UserName, Users};
+use super::{AccountName, Identity, PasswordHash, Proven, UserName, Users};
 use crate::catalogue::Moment;
+use base16ct::lower::encode_string as hex;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, VecDeque};
@@ -35,7 +36,7 @@ impl fmt::Debug for Token {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issued {
     /// The user that logged in.
-    pub caller: Caller,
+    pub identity: Identity,
     /// The moment of the login.
     pub issued: Moment,
     /// The moment from which on the token is worth nothing.
@@ -47,25 +48,25 @@ pub struct Issued {
 pub struct Tokens {
     lifetime: Duration,
     most: usize,
-    held: Mutex<Held>,
+    held: Mutex<LiveTokens>,
 }
 
 #[derive(Default)]
-struct Held {
+struct LiveTokens {
     /// By the first half of the hash.
-    entries: HashMap<Half, Entry>,
+    entries: HashMap<Half, LiveToken>,
     /// Those of a user, the oldest first: they expire in this order.
-    order: HashMap<Holder, VecDeque<Half>>,
+    order: HashMap<UserKey, VecDeque<Half>>,
 }
 
 type Half = [u8; 16];
-type Holder = (AccountName, UserName);
+type UserKey = (AccountName, UserName);
 
-fn holder(caller: &Caller) -> Holder {
-    (caller.account.clone(), caller.user.clone())
+fn holder(identity: &Identity) -> UserKey {
+    (identity.account.clone(), identity.user.clone())
 }
 
-struct Entry {
+struct LiveToken {
     rest: Half,
     issued: Issued,
     /// The password at the time of the login: a token does not outlive it.
@@ -100,7 +101,7 @@ impl Tokens {
     /// Exchanges a token for another, which ends when the first one does. `None` if the first one is worth nothing.
     pub fn exchange(&self, users: &Users, token: &str, now: Moment) -> Option<(Token, Issued)> {
         let (issued, password) = self.find(users, token, now)?;
-        self.issue_until(users, &Proven { caller: issued.caller, password }, now, issued.expires)
+        self.issue_until(users, &Proven { identity: issued.identity, password }, now, issued.expires)
     }
 
     fn issue_until(
@@ -110,19 +111,19 @@ impl Tokens {
         now: Moment,
         expires: Moment,
     ) -> Option<(Token, Issued)> {
-        let Proven { caller, password } = proven;
-        if users.user(&caller.account, &caller.user)?.password != *password {
+        let Proven { identity, password } = proven;
+        if users.user(&identity.account, &identity.user)?.password != *password {
             return None;
         }
         let mut random = Zeroizing::new([0u8; 32]);
         getrandom::fill(&mut *random).ok()?;
-        let token = Token(Zeroizing::new(crate::objects::checksums::hex(&*random)));
+        let token = Token(Zeroizing::new(hex(&*random)));
         let (half, rest) = halves(token.as_str());
-        let issued = Issued { caller: caller.clone(), issued: now, expires };
+        let issued = Issued { identity: identity.clone(), issued: now, expires };
         let mut held = self.held.lock();
-        held.make_room(&holder(caller), self.most, now);
-        held.entries.insert(half, Entry { rest, issued: issued.clone(), password: password.clone() });
-        held.order.entry(holder(caller)).or_default().push_back(half);
+        held.make_room(&holder(identity), self.most, now);
+        held.entries.insert(half, LiveToken { rest, issued: issued.clone(), password: password.clone() });
+        held.order.entry(holder(identity)).or_default().push_back(half);
         Some((token, issued))
     }
 
@@ -143,11 +144,11 @@ impl Tokens {
             }
             (entry.issued.clone(), entry.password.clone())
         };
-        let user = users.user(&issued.caller.account, &issued.caller.user)?;
+        let user = users.user(&issued.identity.account, &issued.identity.user)?;
         if user.password != password {
             return None;
         }
-        issued.caller = user.caller;
+        issued.identity = user.identity;
         Some((issued, password))
     }
 
@@ -156,16 +157,16 @@ impl Tokens {
         let (half, _) = halves(token);
         let mut held = self.held.lock();
         if let Some(entry) = held.entries.remove(&half)
-            && let Some(order) = held.order.get_mut(&holder(&entry.issued.caller))
+            && let Some(order) = held.order.get_mut(&holder(&entry.issued.identity))
         {
             order.retain(|&other| other != half);
         }
     }
 }
 
-impl Held {
+impl LiveTokens {
     /// Drops the expired tokens of a user, and the oldest of the others until one more fits.
-    fn make_room(&mut self, holder: &Holder, most: usize, now: Moment) {
+    fn make_room(&mut self, holder: &UserKey, most: usize, now: Moment) {
         let Some(order) = self.order.get_mut(holder) else { return };
         order.retain(|half| {
             let is_good = self.entries.get(half).is_some_and(|entry| entry.issued.expires > now);
@@ -202,9 +203,10 @@ mod tests {
     }
 
     fn user(account: &str, password: &str) -> User {
-        let caller = Caller { account: account.parse().unwrap(), user: UserName::first(), role: Role::Owner };
+        let identity =
+            Identity { account: account.parse().unwrap(), user: UserName::first(), role: Role::Owner };
         let keys = vec![AccessKey::new(account, "s")];
-        User { caller, password: Some(PasswordHash::of(password.as_bytes()).unwrap()), keys }
+        User { identity, password: Some(PasswordHash::of(password.as_bytes()).unwrap()), keys }
     }
 
     fn tokens() -> Tokens {
@@ -219,8 +221,8 @@ mod tests {
         let (first, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
         let (second, issued) = tokens.issue(&users, &Proven::of(&bob), NOW).unwrap();
         assert_eq!(issued.expires, later(100));
-        assert_eq!(tokens.look_up(&users, first.as_str(), later(99)).unwrap().caller, ann.caller);
-        assert_eq!(tokens.look_up(&users, second.as_str(), later(99)).unwrap().caller, bob.caller);
+        assert_eq!(tokens.look_up(&users, first.as_str(), later(99)).unwrap().identity, ann.identity);
+        assert_eq!(tokens.look_up(&users, second.as_str(), later(99)).unwrap().identity, bob.identity);
         assert_eq!(tokens.look_up(&users, first.as_str(), later(100)), None);
     }
 
@@ -258,7 +260,7 @@ mod tests {
     #[test]
     fn a_user_has_a_bounded_number_of_tokens_and_takes_none_from_others() {
         let (ann, mut bob) = (user("ann", "x"), user("ann", "y"));
-        bob.caller.user = "bob".parse().unwrap();
+        bob.identity.user = "bob".parse().unwrap();
         bob.keys.clear();
         let users = Users::new(vec![ann.clone(), bob.clone()]).unwrap();
         let tokens = tokens();
@@ -281,9 +283,9 @@ mod tests {
         let tokens = tokens();
         let (token, _) = tokens.issue(&users, &Proven::of(&ann), NOW).unwrap();
         let mut demoted = ann.clone();
-        demoted.caller.role = Role::Member;
+        demoted.identity.role = Role::Member;
         users.replace(vec![demoted]).unwrap();
-        assert_eq!(tokens.look_up(&users, token.as_str(), NOW).unwrap().caller.role, Role::Member);
+        assert_eq!(tokens.look_up(&users, token.as_str(), NOW).unwrap().identity.role, Role::Member);
         users.replace(vec![user("ann", "another")]).unwrap();
         assert_eq!(tokens.look_up(&users, token.as_str(), NOW), None);
         users.replace(vec![ann.clone()]).unwrap();
@@ -315,7 +317,7 @@ mod tests {
         let held = tokens.held.lock();
         let kept: Vec<u8> =
             held.entries.iter().flat_map(|(half, entry)| [*half, entry.rest].concat()).collect();
-        assert_eq!(crate::objects::checksums::hex(&kept).len(), 64);
-        assert_ne!(crate::objects::checksums::hex(&kept), token.as_str());
+        assert_eq!(hex(&kept).len(), 64);
+        assert_ne!(hex(&kept), token.as_str());
     }
 }

@@ -1,6 +1,6 @@
 //! All users, and the two ways to prove to be one of them: a key that signs requests, and a password.
 
-use super::{AccountName, Caller, PasswordError, PasswordHash, Role, UserName};
+use super::{AccessKey, AccountName, Identity, PasswordError, PasswordHash, User, UserName};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,56 +12,15 @@ use zeroize::Zeroizing;
 /// more); others wait, and are no more than there are connections.
 const MOST_LOGINS_AT_A_TIME: usize = 4;
 
-/// A pair of keys that signs S3 requests.
-#[derive(Clone, PartialEq, Eq)]
-pub struct AccessKey {
-    /// Public: stands in every request.
-    pub id: String,
-    /// Signs.
-    pub secret: Zeroizing<String>,
-}
-
-impl AccessKey {
-    /// A pair of keys.
-    pub fn new(id: impl Into<String>, secret: impl Into<String>) -> Self {
-        AccessKey { id: id.into(), secret: Zeroizing::new(secret.into()) }
-    }
-}
-
-impl std::fmt::Debug for AccessKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("AccessKey(..)")
-    }
-}
-
-/// A user and all that proves to be this user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct User {
-    /// Account, name and role.
-    pub caller: Caller,
-    /// The hash of the password, if the user may log in with one.
-    pub password: Option<PasswordHash>,
-    /// The keys that sign S3 requests in the account's name; empty if the user may not use S3.
-    pub keys: Vec<AccessKey>,
-}
-
-impl User {
-    /// The owner of the first account, with this pair of S3 keys and no password.
-    pub fn first(key: AccessKey) -> Self {
-        let caller = Caller { account: AccountName::first(), user: UserName::first(), role: Role::Owner };
-        User { caller, password: None, keys: vec![key] }
-    }
-}
-
 /// Users that contradict one another.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UsersError {
     /// Two users of one account have the same name.
     #[error("user number {second} has the account and the name of user number {first}: give each user once")]
     Twice {
-        /// Which one, from 1.
+        /// Its number, from 1.
         first: usize,
-        /// Which one, from 1.
+        /// Its number, from 1.
         second: usize,
     },
     /// Two users have the same access key.
@@ -98,7 +57,7 @@ impl Table {
         let mut by_name = HashMap::new();
         let mut keys: Vec<(AccessKey, usize)> = Vec::new();
         for (index, user) in users.iter().enumerate() {
-            let name = (user.caller.account.clone(), user.caller.user.clone());
+            let name = (user.identity.account.clone(), user.identity.user.clone());
             if let Some(first) = by_name.insert(name, index) {
                 return Err(UsersError::Twice { first: first + 1, second: index + 1 });
             }
@@ -124,7 +83,7 @@ impl Table {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proven {
     /// The user.
-    pub caller: Caller,
+    pub identity: Identity,
     pub(super) password: Option<PasswordHash>,
 }
 
@@ -132,7 +91,7 @@ pub struct Proven {
 impl Proven {
     /// Somebody has just proved to be this user.
     pub(super) fn of(user: &User) -> Self {
-        Proven { caller: user.caller.clone(), password: user.password.clone() }
+        Proven { identity: user.identity.clone(), password: user.password.clone() }
     }
 }
 
@@ -171,7 +130,7 @@ impl Users {
 
     /// The user of this access key, and the secret that its requests must be signed with. Every known key is compared,
     /// in constant time, so that the time tells at most how many there are.
-    pub fn by_access_key(&self, id: &str) -> Option<(Caller, Zeroizing<String>)> {
+    pub fn by_access_key(&self, id: &str) -> Option<(Identity, Zeroizing<String>)> {
         let table = self.table();
         let mut found = Choice::from(0);
         let mut at = 0u64;
@@ -184,7 +143,7 @@ impl Users {
             return None;
         }
         let (key, user) = table.keys.get(at as usize)?;
-        Some((table.users[*user].caller.clone(), key.secret.clone()))
+        Some((table.users[*user].identity.clone(), key.secret.clone()))
     }
 
     /// Returns the user, if the password is right. A user who is unknown or has no password costs the same time as a
@@ -198,12 +157,12 @@ impl Users {
         let table = self.table();
         let known = match (account.parse(), user.parse()) {
             (Ok(account), Ok(user)) => {
-                table.user(&account, &user).map(|user| (user.caller.clone(), user.password.clone()))
+                table.user(&account, &user).map(|user| (user.identity.clone(), user.password.clone()))
             }
             _ => None,
         };
-        let (caller, hash) = match known {
-            Some((caller, Some(hash))) => (Some(caller), hash),
+        let (identity, hash) = match known {
+            Some((identity, Some(hash))) => (Some(identity), hash),
             _ => (None, table.decoy.clone()),
         };
         let turn = Arc::clone(&self.logins).acquire_owned().await.ok()?;
@@ -211,16 +170,16 @@ impl Users {
             let _turn = turn;
             hash.fits(&password).then_some(hash)
         });
-        match (caller, fits.await) {
-            (Some(caller), Ok(Some(hash))) => Some(Proven { caller, password: Some(hash) }),
+        match (identity, fits.await) {
+            (Some(identity), Ok(Some(hash))) => Some(Proven { identity, password: Some(hash) }),
             _ => None,
         }
     }
 
-    /// The user with this [id](Caller::id).
-    pub fn by_id(&self, id: &str) -> Option<Caller> {
+    /// The user with this [id](Identity::id).
+    pub fn by_id(&self, id: &str) -> Option<Identity> {
         let table = self.table();
-        table.users.iter().map(|user| &user.caller).find(|caller| caller.id() == id).cloned()
+        table.users.iter().map(|user| &user.identity).find(|identity| identity.id() == id).cloned()
     }
 
     /// Account and name of a user who may have given the account apart (`account`), with the name (`account:user`), or
@@ -233,16 +192,16 @@ impl Users {
             return (account.to_owned(), name.to_owned());
         }
         let table = self.table();
-        let mut so_called = table.users.iter().filter(|user| user.caller.user.as_str() == name);
+        let mut so_called = table.users.iter().filter(|user| user.identity.user.as_str() == name);
         match (so_called.next(), so_called.next()) {
-            (Some(user), None) => (user.caller.account.as_str().to_owned(), name.to_owned()),
+            (Some(user), None) => (user.identity.account.as_str().to_owned(), name.to_owned()),
             _ => (String::new(), String::new()),
         }
     }
 
-    /// Whether there are users of an account of this name.
+    /// Tells whether there are users of an account of this name.
     pub fn has_account(&self, name: &str) -> bool {
-        self.table().users.iter().any(|user| user.caller.account.as_str() == name)
+        self.table().users.iter().any(|user| user.identity.account.as_str() == name)
     }
 
     /// The user of this name as it is now.
@@ -253,11 +212,12 @@ impl Users {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Role;
     use super::*;
 
     fn user(account: &str, name: &str, key: &str, password: Option<&str>) -> User {
         User {
-            caller: Caller {
+            identity: Identity {
                 account: account.parse().unwrap(),
                 user: name.parse().unwrap(),
                 role: Role::Owner,
@@ -277,8 +237,8 @@ mod tests {
             vec![user("a", "one", "k1", None), user("a", "two", "k2", None), user("b", "one", "k3", None)];
         let known = Users::new(users.clone()).unwrap();
         for user in users {
-            let (caller, secret) = known.by_access_key(&user.keys[0].id).expect("known");
-            assert_eq!((caller, secret), (user.caller, user.keys[0].secret.clone()));
+            let (identity, secret) = known.by_access_key(&user.keys[0].id).expect("known");
+            assert_eq!((identity, secret), (user.identity, user.keys[0].secret.clone()));
         }
         for id in ["", "k", "k4", "K1", "k11"] {
             assert!(known.by_access_key(id).is_none(), "{id}");
@@ -331,7 +291,7 @@ mod tests {
             vec![user("a", "one", "k1", None), user("b", "one", "k2", None), user("a", "two", "k3", None)];
         let known = Users::new(users.clone()).unwrap();
         for user in &users {
-            assert_eq!(known.by_id(&user.caller.id()).as_ref(), Some(&user.caller));
+            assert_eq!(known.by_id(&user.identity.id()).as_ref(), Some(&user.identity));
         }
         assert_eq!(known.by_id("a"), None);
         let full = |account, name| known.full_name(account, name);

@@ -1,9 +1,9 @@
 //! Access lists of containers, as Swift writes them: `account:user,.r:*,.rlistings`.
 
-use crate::auth::identity::Caller;
+use crate::auth::identity::Identity;
 use std::fmt;
 
-/// A list of who may read or write a container.
+/// A list of the principals that may read or write a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acl {
     referrers: Vec<Referrer>,
@@ -11,7 +11,7 @@ pub(crate) struct Acl {
     groups: Vec<String>,
 }
 
-/// Pages whose links every caller may follow.
+/// Pages whose links every principal may follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Referrer {
     denied: bool,
@@ -19,7 +19,7 @@ struct Referrer {
     host: String,
 }
 
-/// Why a text is no access list. It names no part of it.
+/// The reason why a text is no access list. It names no part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AclError {
     #[error("item {0} of the access list begins with a dot and is neither .r:HOST nor .rlistings")]
@@ -79,10 +79,10 @@ impl Acl {
         Ok(acl)
     }
 
-    /// Whether the list names this user.
-    pub(crate) fn admits(&self, caller: &Caller) -> bool {
-        let id = caller.id();
-        let (account, user) = (caller.account.as_str(), caller.user.as_str());
+    /// Tells whether the list names this user.
+    pub(crate) fn admits(&self, identity: &Identity) -> bool {
+        let id = identity.id();
+        let (account, user) = (identity.account.as_str(), identity.user.as_str());
         self.groups.iter().any(|group| match group.split_once(':') {
             Some((group, name)) => {
                 (group == "*" || group == account) && (name == "*" || name == user || name == id)
@@ -91,7 +91,7 @@ impl Acl {
         })
     }
 
-    /// Whether a request that comes from this page may read objects.
+    /// Tells whether a request that comes from this page may read objects.
     pub(crate) fn admits_referrer(&self, referrer: Option<&str>) -> bool {
         let host = referrer.and_then(host_of).unwrap_or_default();
         // The last item that fits decides.
@@ -102,7 +102,7 @@ impl Acl {
         self.referrers.iter().rev().find(fits).is_some_and(|item| !item.denied)
     }
 
-    /// Whether all who may read may also list.
+    /// Tells whether all who may read may also list.
     pub(crate) fn admits_listings(&self) -> bool {
         self.listings
     }
@@ -131,8 +131,8 @@ mod tests {
     use super::*;
     use crate::auth::identity::Role;
 
-    fn caller(account: &str, user: &str) -> Caller {
-        Caller { account: account.parse().unwrap(), user: user.parse().unwrap(), role: Role::Member }
+    fn identity(account: &str, user: &str) -> Identity {
+        Identity { account: account.parse().unwrap(), user: user.parse().unwrap(), role: Role::Member }
     }
 
     fn reading(text: &str) -> Acl {
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_user_is_named_by_account_and_name_or_id_and_by_stars() {
-        let ann = caller("a", "ann");
+        let ann = identity("a", "ann");
         for list in ["a:ann", "a", "a:*", "*:ann", "*:*", "b:bob, a:ann", &format!("a:{}", ann.id())] {
             assert!(reading(list).admits(&ann), "{list}");
         }

@@ -1,6 +1,6 @@
-//! The rights of callers: one answer for every face.
+//! The rights of principals: one answer for every face.
 //!
-//! An owner may do everything in the account. Any other caller may do what a list lets him, by every door: the access
+//! An owner may do everything in the account. Any other principal may do what a list lets it, by every door: the access
 //! lists of a container as Swift writes them, and the grants of a container and of an object in it as S3 has them,
 //! these only where the container lets grants count.
 
@@ -8,17 +8,17 @@ mod lists;
 
 pub(crate) use lists::{Acl, For};
 
-use crate::auth::identity::{Caller, Role};
+use crate::auth::principal::Principal;
 use crate::catalogue::{ContainerSettings, Details, Grant, Grantee, Ownership, Permission};
 
-/// The wish of a caller.
+/// The action of a request, as far as rights tell actions apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum Action {
     /// See that a container is there, and list its contents.
     List,
     /// Read an object and what is said about it.
     Read,
-    /// Put objects into a container and delete them.
+    /// Put, change and delete the objects of a container.
     Write,
     /// See the principals that the owner lets in.
     ReadGrants,
@@ -28,94 +28,83 @@ pub(crate) enum Wish {
     Own,
 }
 
-/// The principal that asks, and the page that led it here.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Asker<'a> {
-    /// The caller; `None` if the asker is not known.
-    pub(crate) caller: Option<&'a Caller>,
-    /// The page that led here, as the client says.
-    pub(crate) referrer: Option<&'a str>,
-}
-
-/// Whether an account is all the caller's.
-pub(crate) fn owns(caller: Option<&Caller>, account: &str) -> bool {
-    caller.is_some_and(|caller| match caller.role {
-        Role::Member => false,
-        Role::Owner => caller.account.as_str() == account,
-        Role::Admin => true,
-    })
-}
-
-/// Whether somebody may do this to a container of an account, or to every object in it.
-pub(crate) fn may(asker: Asker<'_>, account: &str, settings: &ContainerSettings, wish: Wish) -> bool {
-    let permission = match wish {
-        Wish::List => Some(Permission::Read),
-        Wish::Write => Some(Permission::Write),
-        Wish::ReadGrants => Some(Permission::ReadGrants),
-        Wish::WriteGrants => Some(Permission::WriteGrants),
+/// Tells whether a principal may do this to a container of an account, or to every object in it.
+pub(crate) fn may(
+    principal: &Principal,
+    account: &str,
+    settings: &ContainerSettings,
+    action: Action,
+) -> bool {
+    let permission = match action {
+        Action::List => Some(Permission::Read),
+        Action::Write => Some(Permission::Write),
+        Action::ReadGrants => Some(Permission::ReadGrants),
+        Action::WriteGrants => Some(Permission::WriteGrants),
         // By S3's lists, a right to see the names is not yet a right to see what they stand for.
-        Wish::Read | Wish::Own => None,
+        Action::Read | Action::Own => None,
     };
-    owns(asker.caller, account)
-        || is_listed(asker, settings, wish)
-        || permission.is_some_and(|wanted| grants(settings, &settings.grants, asker.caller, wanted))
+    principal.owns(account)
+        || is_listed(principal, settings, action)
+        || permission.is_some_and(|wanted| grants(settings, &settings.grants, principal, wanted))
 }
 
-/// Whether somebody may do this to an object in a container of an account; `None` if there is no such object.
+/// Tells whether a principal may do this to an object in a container of an account; `None` if there is no such object.
 pub(crate) fn may_with(
-    asker: Asker<'_>,
+    principal: &Principal,
     account: &str,
     settings: &ContainerSettings,
     object: Option<&Details>,
-    wish: Wish,
+    action: Action,
 ) -> bool {
-    let permission = match wish {
-        Wish::List | Wish::Write | Wish::Own => return may(asker, account, settings, wish),
-        Wish::Read if may(asker, account, settings, wish) => return true,
-        Wish::Read => Permission::Read,
-        Wish::ReadGrants => Permission::ReadGrants,
-        Wish::WriteGrants => Permission::WriteGrants,
+    let permission = match action {
+        Action::List | Action::Write | Action::Own => return may(principal, account, settings, action),
+        Action::Read if may(principal, account, settings, action) => return true,
+        Action::Read => Permission::Read,
+        Action::ReadGrants => Permission::ReadGrants,
+        Action::WriteGrants => Permission::WriteGrants,
     };
-    owns(asker.caller, account)
+    principal.owns(account)
         || match object {
-            Some(object) => grants(settings, &object.grants, asker.caller, permission),
-            // A missing object is known as missing to the callers that may list.
-            None => may(asker, account, settings, Wish::List),
+            Some(object) => grants(settings, &object.grants, principal, permission),
+            // A missing object is known as missing to the principals that may list.
+            None => may(principal, account, settings, Action::List),
         }
 }
 
-/// Whether a container lets somebody do anything at all: only then its name is no secret.
-pub(crate) fn is_known_to(asker: Asker<'_>, account: &str, settings: &ContainerSettings) -> bool {
-    [Wish::List, Wish::Read, Wish::Write, Wish::ReadGrants, Wish::WriteGrants]
+/// Tells whether a container lets a principal do anything at all: only then its name is no secret.
+pub(crate) fn is_known_to(principal: &Principal, account: &str, settings: &ContainerSettings) -> bool {
+    [Action::List, Action::Read, Action::Write, Action::ReadGrants, Action::WriteGrants]
         .into_iter()
-        .any(|wish| may(asker, account, settings, wish))
+        .any(|action| may(principal, account, settings, action))
 }
 
-/// Whether a list of the container, as Swift writes it, lets somebody in.
-fn is_listed(asker: Asker<'_>, settings: &ContainerSettings, wish: Wish) -> bool {
-    let (text, purpose) = match wish {
-        Wish::List | Wish::Read => (&settings.read_acl, For::Reading),
-        Wish::Write => (&settings.write_acl, For::Writing),
-        Wish::ReadGrants | Wish::WriteGrants | Wish::Own => return false,
+/// Tells whether a list of the container, as Swift writes it, lets a principal in.
+fn is_listed(principal: &Principal, settings: &ContainerSettings, action: Action) -> bool {
+    let (text, purpose) = match action {
+        Action::List | Action::Read => (&settings.read_acl, For::Reading),
+        Action::Write => (&settings.write_acl, For::Writing),
+        Action::ReadGrants | Action::WriteGrants | Action::Own => return false,
     };
     // A list that cannot be read grants nothing.
     let list = Acl::parse(text, purpose).unwrap_or_default();
-    let by_page = || match wish {
-        Wish::Read => list.admits_referrer(asker.referrer),
-        Wish::List => list.admits_referrer(asker.referrer) && list.admits_listings(),
+    let by_page = || match action {
+        Action::Read => list.admits_referrer(principal.referrer()),
+        Action::List => list.admits_referrer(principal.referrer()) && list.admits_listings(),
         _ => false,
     };
-    asker.caller.is_some_and(|caller| list.admits(caller)) || by_page()
+    principal.identity().is_some_and(|identity| list.admits(identity)) || by_page()
 }
 
-fn grants(settings: &ContainerSettings, list: &[Grant], caller: Option<&Caller>, wanted: Permission) -> bool {
+fn grants(settings: &ContainerSettings, list: &[Grant], principal: &Principal, wanted: Permission) -> bool {
     settings.ownership == Some(Ownership::Preferred)
         && list.iter().any(|grant| {
             let fits = grant.permission == wanted || grant.permission == Permission::FullControl;
             fits && match &grant.grantee {
                 Grantee::Everybody => true,
-                Grantee::Authenticated => caller.is_some(),
-                Grantee::Account(name) => caller.is_some_and(|caller| caller.account.as_str() == *name),
+                Grantee::Authenticated => !principal.is_anonymous(),
+                Grantee::Account(name) => {
+                    principal.identity().is_some_and(|identity| identity.account.as_str() == *name)
+                }
             }
         })
 }

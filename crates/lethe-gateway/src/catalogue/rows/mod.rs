@@ -21,7 +21,8 @@ mod format_1;
 mod key;
 
 use crate::catalogue::{
-    Catalogue, Change, Container, FragmentChanges, ORDERS, Object, ObjectName, Part, Place, Segment, Upload,
+    Catalogue, Change, Container, FragmentChanges, ORDERS, Object, ObjectName, Part, Segment, SegmentPlace,
+    Upload,
 };
 use crate::device::{Row, RowChange};
 use crate::error::OpenError;
@@ -355,13 +356,13 @@ impl Loader<'_> {
             if fragment.bytes() != row.bytes || !row.runs.is_empty() {
                 return Err("names bytes that are not its own");
             }
-            return Ok(Arc::new(Segment { bytes: row.bytes, place: Place::Fragment(fragment) }));
+            return Ok(Arc::new(Segment { bytes: row.bytes, place: SegmentPlace::Fragment(fragment) }));
         }
         let lease = self.allocator.claim(row.runs).ok_or(TAKEN)?;
         if lease.len() < row.bytes.div_ceil(self.block_bytes) {
             return Err("has more bytes than its blocks hold");
         }
-        Ok(Arc::new(Segment { bytes: row.bytes, place: Place::Blocks(vec![Arc::new(lease)]) }))
+        Ok(Arc::new(Segment { bytes: row.bytes, place: SegmentPlace::Blocks(vec![Arc::new(lease)]) }))
     }
 
     fn fragment(&mut self, id: FragmentId, row: FragmentRow) -> Result<Arc<Fragment>, &'static str> {
@@ -427,7 +428,7 @@ mod tests {
         #[test]
         fn a_flipped_byte_never_gives_a_block_two_holders(place in any::<prop::sample::Index>(), flip in 1u8..) {
             let allocator = Allocator::new(50);
-            let segment = |n, bytes| Arc::new(Segment { bytes, place: Place::Blocks(vec![Arc::new(allocator.allocate(n).expect("free"))]) });
+            let segment = |n, bytes| Arc::new(Segment { bytes, place: SegmentPlace::Blocks(vec![Arc::new(allocator.allocate(n).expect("free"))]) });
             let object = |n| Arc::new(Object {
                 details: Details { delete_at: Some(Moment(9)), ..Details::default() },
                 etag: "0".repeat(32),

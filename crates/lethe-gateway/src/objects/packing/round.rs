@@ -109,7 +109,7 @@ impl<D: Device> Inner<D> {
         .await
     }
 
-    /// Whether emptying packs could make room for so many blocks.
+    /// Tells whether emptying packs could make room for so many blocks.
     pub(crate) fn can_reclaim(&self, blocks: u64) -> bool {
         let packed = self.catalogue.read().shelf.usage();
         let needed = packed.live_bytes.div_ceil(self.device.block_bytes() as u64);

@@ -13,7 +13,7 @@ pub struct Listed {
     pub key: String,
     /// The version, which may be a delete marker.
     pub object: Arc<Object>,
-    /// Whether it is the newest of its key.
+    /// True if it is the newest of its key.
     pub is_latest: bool,
 }
 

@@ -24,7 +24,7 @@ pub struct Removal {
     pub version: Option<VersionId>,
     /// Conditions on it.
     pub conditions: WriteConditions,
-    /// Whether a delete marker is put where the key stands for nothing, too.
+    /// True if a delete marker is put where the key stands for nothing, too.
     pub marks_absent: bool,
 }
 
@@ -55,8 +55,8 @@ impl<D: Device> Account<D> {
     /// [`Error::DeleteMarker`] if it is one, or if the newest is one.
     pub fn version(&self, container: &str, key: &str, id: Option<VersionId>) -> Result<Arc<Object>, Error> {
         let inner = &self.gateway.inner;
-        if let Some(asked) = &inner.options.asked {
-            asked.name(&self.name, container, key, false);
+        if let Some(counters) = &inner.options.counters {
+            counters.name(&self.name, container, key, false);
         }
         let catalogue = inner.catalogue.read();
         find(&Draft::new(&catalogue, self.at(container, key))?, id, inner.now())

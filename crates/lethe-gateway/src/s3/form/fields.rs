@@ -2,6 +2,7 @@
 
 use super::malformed;
 use crate::http::allowance::Allowance;
+use crate::http::body_timeout::BodyError;
 use bytes::Bytes;
 use futures::Stream;
 use multer::{Field, Multipart};
@@ -114,8 +115,7 @@ fn too_long() -> S3Error {
 
 /// Fields that are no form, or that came too slowly.
 fn broken(error: multer::Error) -> S3Error {
-    let below = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-    if below.contains(crate::http::body_timeout::TOO_LATE) {
+    if BodyError::is_too_late(&error) {
         return s3_error!(RequestTimeout, "No byte of the body came within the time allowed.");
     }
     malformed()

@@ -8,7 +8,7 @@ mod fields;
 mod policy;
 mod signature;
 
-use super::requester::Requester;
+use super::principal::signed_by;
 use super::sentences::MALFORMED_POST;
 use crate::auth::identity::Users;
 use crate::catalogue::Moment;
@@ -34,16 +34,11 @@ use std::sync::Arc;
 #[derive(Clone, Copy)]
 pub(super) struct LengthUnknown;
 
-/// The error for a body that is longer than its policy allows; s3s hands on no more than its text.
-pub(super) const TOO_LARGE: &str = "the file of the form is larger than its policy allows";
-/// The error for a body that is shorter than its policy allows.
-pub(super) const TOO_SMALL: &str = "the file of the form is smaller than its policy allows";
-
 const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
-/// Whether a request is a form.
+/// Tells whether a request is a form.
 pub(super) fn is_form(method: &Method, headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes()).to_ascii_lowercase();
     *method == Method::POST && kind.starts_with(b"multipart/form-data")
@@ -66,12 +61,12 @@ pub(super) async fn answer(
     let boundary = boundary.and_then(|kind| multer::parse_boundary(kind).ok()).ok_or_else(malformed)?;
     let (fields, file) = fields::read(pieces(body), boundary).await?;
     let key = fields.key()?;
-    let (requester, allowed) = match signature::signed(&fields, users, &parts.headers, now)? {
-        None => (Requester::new(users, None, &parts.headers)?, 0..=u64::MAX),
-        Some(requester) => {
+    let (principal, allowed) = match signature::signed(&fields, users, &parts.headers, now)? {
+        None => (signed_by(users, None, &parts.headers)?, 0..=u64::MAX),
+        Some(principal) => {
             let policy = Policy::read(fields.get("policy").unwrap_or_default(), now)?;
             policy.check(&fields, &bucket)?;
-            (requester, policy.bytes())
+            (principal, policy.bytes())
         }
     };
     let ending = Ending::new(&fields)?;
@@ -81,7 +76,7 @@ pub(super) async fn answer(
     *put.uri_mut() = target.parse().map_err(|_| s3_error!(InvalidURI))?;
     *put.headers_mut() = headers(&fields)?;
     *put.extensions_mut() = parts.extensions;
-    put.extensions_mut().insert(requester);
+    put.extensions_mut().insert(principal);
     put.extensions_mut().insert(LengthUnknown);
     let answer = puts.call(put).await.map_err(|_| s3_error!(InternalError))?;
     if !answer.status().is_success() {
@@ -127,16 +122,16 @@ fn pieces(
     })
 }
 
-/// Why a file is not taken.
+/// The reason why a file is not taken.
 #[derive(Debug, thiserror::Error)]
-enum FileError {
-    #[error("{TOO_LARGE}")]
+pub(super) enum FileError {
+    #[error("the file of the form is larger than its policy allows")]
     TooLarge,
-    #[error("{TOO_SMALL}")]
+    #[error("the file of the form is smaller than its policy allows")]
     TooSmall,
     // multer does not show the errors from below it.
     #[error("{}", std::error::Error::source(.0).map_or_else(|| .0.to_string(), ToString::to_string))]
-    Form(multer::Error),
+    Form(#[source] multer::Error),
 }
 
 /// The file, which fails as soon as it is too large, and at its end if it is too small.

@@ -2,10 +2,11 @@
 
 use super::fields::Fields;
 use crate::auth::identity::Users;
+use crate::auth::principal::Principal;
 use crate::catalogue::Moment;
-use crate::objects::checksums::hex;
-use crate::s3::requester::Requester;
+use crate::s3::principal::signed_by;
 use crate::s3::version_2;
+use base16ct::lower::encode_string as hex;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::HeaderMap;
 use s3s::auth::{Credentials, SecretKey};
@@ -25,7 +26,7 @@ const DATE: &[BorrowedFormatItem<'_>] = format_description!("[year][month][day]T
 /// The most milliseconds that a form may be dated ahead of the clock here.
 const MOST_AHEAD: u64 = 15 * 60 * 1000;
 
-/// The signer of a form; `None` if it has none of the fields of a signature.
+/// The principal that signed a form; `None` if it has none of the fields of a signature.
 ///
 /// # Errors
 /// Those that S3 has for a signature that is not right.
@@ -34,7 +35,7 @@ pub(super) fn signed(
     users: &Arc<Users>,
     headers: &HeaderMap,
     now: Moment,
-) -> S3Result<Option<Requester>> {
+) -> S3Result<Option<Principal>> {
     let field = |name: &str| {
         fields.get(name).ok_or_else(|| {
             let message = format!("Bucket POST must contain a field named '{name}'.  If it is specified, please check the order of the fields.");
@@ -88,7 +89,7 @@ pub(super) fn signed(
     }
     let credentials =
         Credentials { access_key: access_key.to_owned(), secret_key: SecretKey::from(secret.as_str()) };
-    Requester::new(users, Some(&credentials), headers).map(Some)
+    signed_by(users, Some(&credentials), headers).map(Some)
 }
 
 fn bad_credential() -> S3Error {

@@ -2,7 +2,7 @@
 
 use super::super::target::PREFIX;
 use crate::auth::identity::AccountName;
-use crate::objects::checksums::hex;
+use base16ct::lower::encode_string as hex;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 

@@ -1,4 +1,4 @@
-//! Which versions of logging in there are, for clients that ask first.
+//! The versions of logging in, for clients that ask first.
 
 use super::catalogue::Base;
 use serde_json::{Value, json};

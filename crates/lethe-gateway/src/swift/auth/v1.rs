@@ -1,28 +1,31 @@
 //! Version 1, as TempAuth has it: names and password in headers, the token in headers.
 
 use super::super::Swift;
-use super::super::asked::Asked;
 use super::super::metadata::put;
 use super::super::refusal::Outcome;
+use super::super::request_head::RequestHead;
 use super::{Login, refused};
 use crate::device::Device;
 use axum::body::Body;
 use http::{HeaderMap, Response};
 use zeroize::Zeroizing;
 
-pub(in super::super) async fn log_in<D: Device>(swift: &Swift<D>, asked: &Asked) -> Outcome<Response<Body>> {
-    let login = login(&asked.headers).ok_or_else(refused)?;
-    let (token, issued) = swift.log_in(login, asked.now).await?;
+pub(in super::super) async fn log_in<D: Device>(
+    swift: &Swift<D>,
+    head: &RequestHead,
+) -> Outcome<Response<Body>> {
+    let login = login(&head.headers).ok_or_else(refused)?;
+    let (token, issued) = swift.log_in(login, head.now).await?;
     let mut answer = Response::new(Body::empty());
     let headers = answer.headers_mut();
-    put(headers, "x-storage-url", &asked.base.storage(&issued.caller.account));
+    put(headers, "x-storage-url", &head.base.storage(&issued.identity.account));
     for name in ["x-auth-token", "x-storage-token"] {
         put(headers, name, token.as_str());
         if let Some(value) = headers.get_mut(name) {
             value.set_sensitive(true);
         }
     }
-    let seconds = issued.expires.seconds().saturating_sub(asked.now.seconds());
+    let seconds = issued.expires.seconds().saturating_sub(head.now.seconds());
     put(headers, "x-auth-token-expires", &seconds.to_string());
     Ok(answer)
 }

@@ -1,9 +1,9 @@
 //! Version 2 of Keystone: a tenant, a name and a password, or an old token.
 
 use super::super::Swift;
-use super::super::asked::Asked;
 use super::super::dates::iso_utc;
 use super::super::refusal::{Outcome, Refusal};
+use super::super::request_head::RequestHead;
 use super::{Login, catalogue, refused};
 use crate::auth::identity::{Issued, Token};
 use crate::catalogue::Moment;
@@ -39,7 +39,7 @@ struct OldToken {
 
 pub(in super::super) async fn log_in<D: Device>(
     swift: &Swift<D>,
-    asked: &Asked,
+    head: &RequestHead,
     body: &[u8],
 ) -> Outcome<Value> {
     let request: Request = serde_json::from_slice(body)
@@ -50,23 +50,23 @@ pub(in super::super) async fn log_in<D: Device>(
         (Some(Credentials { username, password }), _) => {
             let (account, user) = swift.users.full_name(tenant.as_deref(), &username);
             let password = Zeroizing::new(password.as_bytes().to_vec());
-            swift.log_in(Login { account, user, password }, asked.now).await?
+            swift.log_in(Login { account, user, password }, head.now).await?
         }
         (None, Some(OldToken { id })) => {
-            let known = swift.tokens.look_up(&swift.users, &id, asked.now).ok_or_else(refused)?;
-            if tenant.is_some_and(|tenant| tenant != known.caller.account.as_str()) {
+            let known = swift.tokens.look_up(&swift.users, &id, head.now).ok_or_else(refused)?;
+            if tenant.is_some_and(|tenant| tenant != known.identity.account.as_str()) {
                 return Err(refused());
             }
-            swift.exchange(&id, asked.now)?
+            swift.exchange(&id, head.now)?
         }
         (None, None) => return Err(Refusal::bad_request("The login holds neither a password nor a token.")),
     };
-    Ok(answer(asked, &token, &issued))
+    Ok(answer(head, &token, &issued))
 }
 
-fn answer(asked: &Asked, token: &Token, issued: &Issued) -> Value {
-    let Issued { caller, issued: since, expires } = issued;
-    let (account, user, role) = (caller.account.as_str(), caller.user.as_str(), caller.role.name());
+fn answer(head: &RequestHead, token: &Token, issued: &Issued) -> Value {
+    let Issued { identity, issued: since, expires } = issued;
+    let (account, user, role) = (identity.account.as_str(), identity.user.as_str(), identity.role.name());
     json!({"access": {
         "token": {
             "id": token.as_str(),
@@ -75,13 +75,13 @@ fn answer(asked: &Asked, token: &Token, issued: &Issued) -> Value {
             "tenant": {"id": account, "name": account, "enabled": true, "description": ""},
         },
         "user": {
-            "id": caller.id(),
+            "id": identity.id(),
             "name": user,
             "username": user,
             "roles": [{"id": catalogue::id(&["role", role]), "name": role}],
             "roles_links": [],
         },
-        "serviceCatalog": asked.base.v2(&caller.account),
+        "serviceCatalog": head.base.v2(&identity.account),
         "metadata": {"is_admin": 0, "roles": [catalogue::id(&["role", role])]},
     }})
 }

@@ -1,12 +1,12 @@
 //! Version 3 of Keystone: passwords and tokens, scoped to a project, with a service catalogue.
 //!
 //! An account is a project, of the one domain that there is (`default`). A user has a name within the account and an id
-//! of its own ([`Caller::id`](crate::auth::identity::Caller::id)).
+//! of its own ([`Identity::id`](crate::auth::identity::Identity::id)).
 
 use super::super::Swift;
-use super::super::asked::Asked;
 use super::super::dates::iso_utc;
 use super::super::refusal::{Outcome, Refusal};
+use super::super::request_head::RequestHead;
 use super::{Login, catalogue, refused};
 use crate::auth::identity::{Issued, Role, Token};
 use crate::device::Device;
@@ -21,12 +21,12 @@ struct Request {
 
 #[derive(Deserialize)]
 struct Auth {
-    identity: Identity,
+    identity: IdentitySection,
     scope: Option<Scope>,
 }
 
 #[derive(Deserialize)]
-struct Identity {
+struct IdentitySection {
     methods: Vec<String>,
     password: Option<Password>,
     token: Option<OldToken>,
@@ -34,11 +34,11 @@ struct Identity {
 
 #[derive(Deserialize)]
 struct Password {
-    user: User,
+    user: UserSection,
 }
 
 #[derive(Deserialize)]
-struct User {
+struct UserSection {
     id: Option<String>,
     name: Option<String>,
     domain: Option<Domain>,
@@ -84,7 +84,7 @@ impl Domain {
 }
 
 /// The scope that is asked for beside a token.
-enum Wanted {
+enum WantedScope {
     /// Nothing is said: the user's own project.
     Own,
     /// No project at all.
@@ -92,16 +92,16 @@ enum Wanted {
     Project(String),
 }
 
-fn wanted(scope: Option<Scope>) -> Outcome<Wanted> {
+fn wanted(scope: Option<Scope>) -> Outcome<WantedScope> {
     match scope {
-        None => Ok(Wanted::Own),
-        Some(Scope::Word(word)) if word == "unscoped" => Ok(Wanted::Unscoped),
+        None => Ok(WantedScope::Own),
+        Some(Scope::Word(word)) if word == "unscoped" => Ok(WantedScope::Unscoped),
         Some(Scope::Of(ScopeOf { project: Some(Project { id, name, domain }) })) => {
             if !domain.is_none_or(|domain| domain.is_known()) {
                 return Err(refused());
             }
             id.or(name)
-                .map(Wanted::Project)
+                .map(WantedScope::Project)
                 .ok_or_else(|| Refusal::bad_request("The scope names no project."))
         }
         // Of a domain, of the system: no user has a role there.
@@ -112,7 +112,7 @@ fn wanted(scope: Option<Scope>) -> Outcome<Wanted> {
 /// Logs in; the token is for a header of the answer.
 pub(in super::super) async fn log_in<D: Device>(
     swift: &Swift<D>,
-    asked: &Asked,
+    head: &RequestHead,
     body: &[u8],
 ) -> Outcome<(Token, Value)> {
     let request: Request = serde_json::from_slice(body)
@@ -123,35 +123,35 @@ pub(in super::super) async fn log_in<D: Device>(
     let (method, (token, issued)) = match (identity.password, identity.token) {
         (Some(Password { user }), _) if is("password") => {
             let project = match &wanted {
-                Wanted::Project(project) => Some(project.as_str()),
-                Wanted::Own | Wanted::Unscoped => None,
+                WantedScope::Project(project) => Some(project.as_str()),
+                WantedScope::Own | WantedScope::Unscoped => None,
             };
             let login = login(swift, user, project);
-            ("password", swift.log_in(login, asked.now).await?)
+            ("password", swift.log_in(login, head.now).await?)
         }
         (_, Some(OldToken { id })) if is("token") => {
-            let known = swift.tokens.look_up(&swift.users, &id, asked.now).ok_or_else(refused)?;
-            if let Wanted::Project(project) = &wanted
-                && project != known.caller.account.as_str()
+            let known = swift.tokens.look_up(&swift.users, &id, head.now).ok_or_else(refused)?;
+            if let WantedScope::Project(project) = &wanted
+                && project != known.identity.account.as_str()
             {
                 return Err(refused());
             }
-            ("token", swift.exchange(&id, asked.now)?)
+            ("token", swift.exchange(&id, head.now)?)
         }
         _ => return Err(Refusal::bad_request("Log in by the method `password` or `token`.")),
     };
-    let scoped = !matches!(wanted, Wanted::Unscoped);
-    Ok((token, describe(asked, &issued, &[method], scoped)))
+    let scoped = !matches!(wanted, WantedScope::Unscoped);
+    Ok((token, describe(head, &issued, &[method], scoped)))
 }
 
 /// A malformed name leads to a user who is not there, and so costs the same time.
-fn login<D: Device>(swift: &Swift<D>, user: User, project: Option<&str>) -> Login {
-    let User { id, name, domain, password } = user;
+fn login<D: Device>(swift: &Swift<D>, user: UserSection, project: Option<&str>) -> Login {
+    let UserSection { id, name, domain, password } = user;
     let domain_is_known = domain.is_none_or(|domain| domain.is_known());
     let (account, user) = match (id, name) {
         (Some(id), _) => match swift.users.by_id(&id) {
-            Some(caller) if project.is_none_or(|project| project == caller.account.as_str()) => {
-                (caller.account.as_str().to_owned(), caller.user.as_str().to_owned())
+            Some(identity) if project.is_none_or(|project| project == identity.account.as_str()) => {
+                (identity.account.as_str().to_owned(), identity.user.as_str().to_owned())
             }
             _ => (String::new(), String::new()),
         },
@@ -161,14 +161,14 @@ fn login<D: Device>(swift: &Swift<D>, user: User, project: Option<&str>) -> Logi
     Login { account, user, password: Zeroizing::new(password.as_bytes().to_vec()) }
 }
 
-fn describe(asked: &Asked, issued: &Issued, methods: &[&str], scoped: bool) -> Value {
-    let Issued { caller, issued: since, expires } = issued;
-    let (account, user, role) = (caller.account.as_str(), caller.user.as_str(), caller.role.name());
+fn describe(head: &RequestHead, issued: &Issued, methods: &[&str], scoped: bool) -> Value {
+    let Issued { identity, issued: since, expires } = issued;
+    let (account, user, role) = (identity.account.as_str(), identity.user.as_str(), identity.role.name());
     let domain = json!({"id": "default", "name": "Default"});
     let mut token = json!({
         "methods": methods,
-        "user": {"id": caller.id(), "name": user, "domain": domain, "password_expires_at": null},
-        "audit_ids": [catalogue::id(&[&caller.id(), &since.0.to_string()])],
+        "user": {"id": identity.id(), "name": user, "domain": domain, "password_expires_at": null},
+        "audit_ids": [catalogue::id(&[&identity.id(), &since.0.to_string()])],
         "issued_at": iso_utc(*since),
         "expires_at": iso_utc(*expires),
     });
@@ -176,36 +176,36 @@ fn describe(asked: &Asked, issued: &Issued, methods: &[&str], scoped: bool) -> V
         fields.insert("project".into(), json!({"id": account, "name": account, "domain": domain}));
         fields.insert("is_domain".into(), false.into());
         fields.insert("roles".into(), json!([{"id": catalogue::id(&["role", role]), "name": role}]));
-        if !asked.query.has("nocatalog") {
-            fields.insert("catalog".into(), asked.base.v3(&caller.account));
+        if !head.query.has("nocatalog") {
+            fields.insert("catalog".into(), head.base.v3(&identity.account));
         }
     }
     json!({"token": token})
 }
 
 /// The facts that a token stands for, for its own user and for an admin.
-pub(in super::super) fn show<D: Device>(swift: &Swift<D>, asked: &Asked) -> Outcome<Value> {
-    let subject = subject(swift, asked)?;
-    Ok(describe(asked, &subject, &["password"], true))
+pub(in super::super) fn show<D: Device>(swift: &Swift<D>, head: &RequestHead) -> Outcome<Value> {
+    let subject = subject(swift, head)?;
+    Ok(describe(head, &subject, &["password"], true))
 }
 
 /// Ends a token.
-pub(in super::super) fn revoke<D: Device>(swift: &Swift<D>, asked: &Asked) -> Outcome<()> {
-    subject(swift, asked)?;
-    if let Some(token) = asked.subject_token() {
+pub(in super::super) fn revoke<D: Device>(swift: &Swift<D>, head: &RequestHead) -> Outcome<()> {
+    subject(swift, head)?;
+    if let Some(token) = head.subject_token() {
         swift.tokens.revoke(token);
     }
     Ok(())
 }
 
-fn subject<D: Device>(swift: &Swift<D>, asked: &Asked) -> Outcome<Issued> {
-    let look_up = |token: Option<&str>| swift.tokens.look_up(&swift.users, token?, asked.now);
-    let caller = look_up(asked.token()).ok_or_else(refused)?.caller;
-    let subject = look_up(asked.subject_token()).ok_or_else(Refusal::not_found)?;
-    if subject.caller == caller || caller.role == Role::Admin {
+fn subject<D: Device>(swift: &Swift<D>, head: &RequestHead) -> Outcome<Issued> {
+    let look_up = |token: Option<&str>| swift.tokens.look_up(&swift.users, token?, head.now);
+    let identity = look_up(head.token()).ok_or_else(refused)?.identity;
+    let subject = look_up(head.subject_token()).ok_or_else(Refusal::not_found)?;
+    if subject.identity == identity || identity.role == Role::Admin {
         Ok(subject)
     } else {
-        // As for a token that is worth nothing: its user is not the asker's business.
+        // As for a token that is worth nothing: its user is not the principal's business.
         Err(Refusal::not_found())
     }
 }

@@ -4,10 +4,10 @@ use super::bound::{Bound, MOST_DEPTH, MOST_PIECES};
 use super::conflict;
 use crate::catalogue::Object;
 use crate::device::Device;
-use crate::swift::asked::Asked;
 use crate::swift::describe::encoded;
 use crate::swift::manifest::is_static;
 use crate::swift::refusal::Outcome;
+use crate::swift::request_head::RequestHead;
 use crate::swift::{At, Swift, bulk};
 use axum::body::Body;
 use futures::FutureExt;
@@ -19,7 +19,7 @@ impl<D: Device> Swift<D> {
     /// `multipart-manifest=delete`: the list goes, and all that it lists.
     pub(in crate::swift) async fn delete_large(
         &self,
-        asked: &Asked,
+        head: &RequestHead,
         at: &At<'_, D>,
         object: &Arc<Object>,
     ) -> Outcome<Response<Body>> {
@@ -27,7 +27,7 @@ impl<D: Device> Swift<D> {
         self.segments(object, at, MOST_DEPTH, &mut Bound::of(MOST_PIECES), &mut paths).await?;
         paths.push(format!("/{}/{}", at.container(), at.object()));
         let targets = paths.iter().map(|path| encoded(path)).collect();
-        bulk::delete_all(self, asked, at, targets).await
+        bulk::delete_all(self, head, at, targets).await
     }
 
     fn segments<'a>(

@@ -1,29 +1,22 @@
 //! Dynamic large objects: a container, and a prefix of keys.
 
 use super::bound::{Bound, MOST_DYNAMIC_PIECES};
+use crate::auth::rights::Action;
 use crate::device::Device;
 use crate::error::Error;
-use crate::objects::checksums::hex;
 use crate::objects::listing::ListRequest;
-use crate::swift::asked::Asked;
 use crate::swift::content::{Content, Piece};
 use crate::swift::listing::MOST_ENTRIES;
 use crate::swift::refusal::Outcome;
-use crate::swift::rights::Right;
 use crate::swift::{At, Swift};
+use base16ct::lower::encode_string as hex;
 use md5::{Digest as _, Md5};
 
 impl<D: Device> Swift<D> {
     /// The content that is there now.
-    pub(super) async fn dynamic(
-        &self,
-        asked: &Asked,
-        at: &At<'_, D>,
-        container: &str,
-        prefix: &str,
-    ) -> Outcome<Content> {
+    pub(super) async fn dynamic(&self, at: &At<'_, D>, container: &str, prefix: &str) -> Outcome<Content> {
         let mut bound = Bound::of(MOST_DYNAMIC_PIECES);
-        self.check(asked, at.visitor, at.account.name(), Some(container), Right::Read)?;
+        self.check(at.claim, at.account.name(), Some(container), Action::Read)?;
         let mut request =
             ListRequest { prefix: prefix.to_owned(), limit: MOST_ENTRIES, ..ListRequest::default() };
         let (mut pieces, mut tags) = (Vec::new(), Md5::new());

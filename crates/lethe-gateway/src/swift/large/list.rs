@@ -1,6 +1,6 @@
 //! The list of a static large object: as the client gives it, and as it is kept.
 
-use crate::objects::checksums::hex;
+use base16ct::lower::encode_string as hex;
 use md5::{Digest as _, Md5};
 use serde::de::{self, IgnoredAny, SeqAccess};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -16,7 +16,7 @@ pub(in crate::swift) const MOST_LIST_BYTES: usize = 8 << 20;
 /// A segment as the client lists it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Listed {
+pub(super) struct ListedSegment {
     pub(super) path: String,
     #[serde(default)]
     pub(super) etag: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Listed {
 }
 
 /// The segments of a list, one more than it may have at most: a longer one is read to its end and not kept.
-pub(super) struct FirstSegments(pub(super) Vec<Listed>);
+pub(super) struct FirstSegments(pub(super) Vec<ListedSegment>);
 
 impl<'de> Deserialize<'de> for FirstSegments {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

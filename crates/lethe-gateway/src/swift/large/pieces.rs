@@ -3,13 +3,13 @@
 use super::bound::Bound;
 use super::conflict;
 use super::list::{Kept, MOST_LIST_BYTES, range_of, raw};
+use crate::auth::rights::Action;
 use crate::catalogue::Object;
 use crate::device::Device;
-use crate::swift::asked::Asked;
 use crate::swift::content::{Piece, cut};
 use crate::swift::manifest::{is_static, size_and_etag};
 use crate::swift::refusal::Outcome;
-use crate::swift::rights::Right;
+use crate::swift::request_head::RequestHead;
 use crate::swift::{At, Swift, answer, describe};
 use axum::body::Body;
 use bytes::Bytes;
@@ -24,7 +24,6 @@ impl<D: Device> Swift<D> {
     /// The pieces of a static large object.
     pub(super) fn pieces<'a>(
         &'a self,
-        asked: &'a Asked,
         at: &'a At<'a, D>,
         object: &'a Arc<Object>,
         depth: usize,
@@ -38,9 +37,9 @@ impl<D: Device> Swift<D> {
             let kept = self.kept(object).await?;
             bound.spend(kept.len())?;
             for kept in kept {
-                let segment = self.segment(asked, at, &kept)?;
+                let segment = self.segment(at, &kept)?;
                 let inner = if kept.sub_slo {
-                    self.pieces(asked, at, &segment, depth - 1, bound).await?
+                    self.pieces(at, &segment, depth - 1, bound).await?
                 } else {
                     vec![Piece::whole(&segment)]
                 };
@@ -55,10 +54,10 @@ impl<D: Device> Swift<D> {
     }
 
     /// A segment, if it is still as it was.
-    fn segment(&self, asked: &Asked, at: &At<'_, D>, kept: &Kept) -> Outcome<Arc<Object>> {
+    fn segment(&self, at: &At<'_, D>, kept: &Kept) -> Outcome<Arc<Object>> {
         let changed = || conflict("A segment of the large object is gone, or is not what it was.");
         let (container, key) = kept.name.trim_start_matches('/').split_once('/').ok_or_else(changed)?;
-        self.check(asked, at.visitor, at.account.name(), Some(container), Right::Read)?;
+        self.check(at.claim, at.account.name(), Some(container), Action::Read)?;
         let segment = at.account.object(container, key).map_err(|_| changed())?;
         let (bytes, etag) = size_and_etag(&segment);
         if (bytes, etag.as_str()) != (kept.bytes, kept.hash.as_str()) || is_static(&segment) != kept.sub_slo {
@@ -90,12 +89,12 @@ impl<D: Device> Swift<D> {
     /// `multipart-manifest=get` of a static large object: its list.
     pub(in crate::swift) async fn show_manifest(
         &self,
-        asked: &Asked,
+        head: &RequestHead,
         at: &At<'_, D>,
         object: &Arc<Object>,
     ) -> Outcome<Response<Body>> {
         let text = self.own_bytes(object).await?;
-        let text = match asked.query.get("format") {
+        let text = match head.query.get("format") {
             Some("raw") => {
                 let kept: Vec<Kept> = serde_json::from_slice(&text)
                     .map_err(|_| conflict("The list of segments cannot be read."))?;
@@ -104,7 +103,7 @@ impl<D: Device> Swift<D> {
             _ => text,
         };
         let mut answer = answer::empty(StatusCode::OK);
-        describe::describe(answer.headers_mut(), object, &object.etag, asked, at.visitor);
+        describe::describe(answer.headers_mut(), object, &object.etag, head, at.claim);
         let kind = HeaderValue::from_static("application/json; charset=utf-8");
         answer.headers_mut().insert(CONTENT_TYPE, kind);
         *answer.body_mut() = Body::from(text);

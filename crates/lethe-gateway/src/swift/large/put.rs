@@ -1,17 +1,17 @@
 //! `multipart-manifest=put`: a list becomes a static large object.
 
-use super::list::{FirstSegments, Kept, Listed, MOST_LIST_BYTES, MOST_SEGMENTS, range_of, sum};
+use super::list::{FirstSegments, Kept, ListedSegment, MOST_LIST_BYTES, MOST_SEGMENTS, range_of, sum};
+use crate::auth::rights::Action;
 use crate::catalogue::Manifest;
 use crate::device::Device;
 use crate::error::Error;
-use crate::swift::asked::Asked;
 use crate::swift::conditions;
 use crate::swift::dates::iso;
 use crate::swift::describe::{content_type, details, encoded, guess_type};
 use crate::swift::manifest::{is_static, size_and_etag};
 use crate::swift::put::{created, receive};
 use crate::swift::refusal::{Outcome, Refusal};
-use crate::swift::rights::Right;
+use crate::swift::request_head::RequestHead;
 use crate::swift::target::Target;
 use crate::swift::whole::whole_in;
 use crate::swift::{At, Swift};
@@ -22,12 +22,12 @@ impl<D: Device> Swift<D> {
     /// `multipart-manifest=put`: the body is a list of segments.
     pub(in crate::swift) async fn put_large(
         &self,
-        asked: &Asked,
+        head: &RequestHead,
         at: &At<'_, D>,
         body: Body,
     ) -> Outcome<Response<Body>> {
-        let conditions = conditions::of_put(&asked.headers)?;
-        let mut details = details(asked)?;
+        let conditions = conditions::of_put(&head.headers)?;
+        let mut details = details(head)?;
         details.content_type.get_or_insert_with(|| guess_type(at.object()));
         at.account.check_put(at.container(), at.object(), &conditions)?;
         let text = whole_in(&self.gateway, body, MOST_LIST_BYTES).await?;
@@ -47,7 +47,7 @@ impl<D: Device> Swift<D> {
         }
         let (mut kept, mut errors) = (Vec::new(), Vec::new());
         for (index, segment) in listed.iter().enumerate() {
-            match self.check_listed(asked, at, segment) {
+            match self.check_listed(at, segment) {
                 Ok(segment) => kept.push(segment),
                 Err(reason) => errors.push(format!("segment {}, {reason}", index + 1)),
             }
@@ -56,7 +56,7 @@ impl<D: Device> Swift<D> {
             return Err(Refusal::bad_request(format!("Errors:\n{}\n", errors.join("\n"))));
         }
         let (bytes, etag) = sum(&kept);
-        if let Some(given) = asked.header("etag")
+        if let Some(given) = head.header("etag")
             && !conditions::bare(given).eq_ignore_ascii_case(&etag)
         {
             return Err(Error::BadDigest("ETag").into());
@@ -71,13 +71,13 @@ impl<D: Device> Swift<D> {
         Ok(created(&object))
     }
 
-    fn check_listed(&self, asked: &Asked, at: &At<'_, D>, listed: &Listed) -> Result<Kept, String> {
+    fn check_listed(&self, at: &At<'_, D>, listed: &ListedSegment) -> Result<Kept, String> {
         let target = Target::read_within(at.account.name(), &encoded(&listed.path));
         let target = target.map_err(|refusal| refusal.text().to_owned())?;
         let (Some(container), Some(key)) = (&target.container, &target.object) else {
             return Err("Invalid path: write /container/object".into());
         };
-        let readable = self.check(asked, at.visitor, at.account.name(), Some(container), Right::Read);
+        let readable = self.check(at.claim, at.account.name(), Some(container), Action::Read);
         readable.map_err(|refusal| refusal.status().to_string())?;
         let segment = at.account.object(container, key).map_err(|_| "404 Not Found".to_owned())?;
         if matches!(segment.details.manifest, Some(Manifest::Dynamic { .. })) {

@@ -1,6 +1,5 @@
 //! The server under too many clients, slow ones and ones that go away; its end; and TLS.
 
-mod running;
 mod shedding;
 mod shutdown;
 mod tls;

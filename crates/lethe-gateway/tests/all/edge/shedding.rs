@@ -1,6 +1,6 @@
 //! Work beyond the server's limits is refused at once, and refused or cut off work leaves nothing.
 
-use super::running::{BATCH, BLOCK, answer_head, body, start, start_with, within};
+use crate::running::{BATCH, BLOCK, answer_head, body, start, start_with, within};
 use http::Method;
 use lethe_gateway::http::server;
 use lethe_gateway::{Admission, Options};

@@ -1,6 +1,6 @@
 //! The end of the server: begun work is finished, and a client that only holds a connection does not delay it.
 
-use super::running::{Running, answer_head, body, start, within};
+use crate::running::{Running, answer_head, body, start, within};
 use http::Method;
 use lethe_gateway::http::server::{self, Limits};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! TLS: a real client, a certificate that is renewed while the server runs, and pairs that cannot be served with.
 
-use super::running::{Running, body, start, within};
+use crate::running::{Running, body, start, within};
 use lethe_gateway::http::server::{self, Limits};
 use lethe_gateway::{Tls, TlsError};
 use object_store::aws::AmazonS3;

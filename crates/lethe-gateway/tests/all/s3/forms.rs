@@ -2,11 +2,10 @@
 
 use super::server::{Answer, Server, at, keys, now};
 use super::signer::Signer;
+use crate::running::post_beginning;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use time::OffsetDateTime;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 const BOUNDARY: &str = "----boundary";
 
@@ -316,28 +315,13 @@ async fn what_is_no_form_is_refused() {
     server.stop().await;
 }
 
-/// Sends the beginning of a body that is announced as much longer, and returns what comes back meanwhile.
-async fn begin(server: &Server, body: &[u8]) -> String {
-    let mut stream = TcpStream::connect(server.host()).await.expect("connected");
-    let head = format!(
-        "POST /bucket HTTP/1.1\r\nhost: {}\r\ncontent-type: multipart/form-data; boundary=B\r\ncontent-length: {}\r\n\r\n",
-        server.host(),
-        1u64 << 32
-    );
-    stream.write_all(head.as_bytes()).await.expect("sent");
-    // The answer may come, and the connection end, before all of it was sent.
-    let _ = stream.write_all(body).await;
-    let mut answer = vec![0; 1024];
-    let bytes = stream.read(&mut answer).await.unwrap_or(0);
-    String::from_utf8_lossy(&answer[..bytes]).into_owned()
-}
-
 #[tokio::test]
 async fn a_form_whose_head_never_ends_is_refused_and_not_kept_in_memory() {
     let server = Server::start().await;
     for head in ["", "--B\r\ncontent-disposition: "] {
         let body = [head.as_bytes(), &vec![b'x'; 3 << 20]].concat();
-        let answer = begin(&server, &body).await;
+        let answer =
+            post_beginning(&server.host(), "/bucket", "multipart/form-data; boundary=B", &body).await;
         assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
     }
     server.stop().await;

@@ -8,13 +8,7 @@ const OVER: &str = "400 EntityTooLarge";
 async fn bucket_of(server: &Server, bytes: u64, objects: u64) {
     let made = server.send(keys::OWNER, "PUT", "/bucket", &[], b"").await;
     assert_eq!(made.verdict(), "200");
-    let account = server.account("lethe");
-    let set = account.update_container("bucket", move |settings| {
-        settings.metadata.insert("quota-bytes".into(), bytes.to_string());
-        settings.metadata.insert("quota-count".into(), objects.to_string());
-        Ok(())
-    });
-    set.await.expect("set");
+    server.limit(bytes, objects).await;
 }
 
 async fn begin(server: &Server, key: &str) -> Result<String, String> {

@@ -1,8 +1,9 @@
 //! A gateway in memory with several users, and requests to it as they go over the wire.
 
 use super::signer::Signer;
-use lethe_gateway::auth::identity::{AccessKey, Caller, Role, User, Users};
-use lethe_gateway::http::server::{Options as ServerOptions, serve};
+use lethe_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
+use lethe_gateway::http::loopback::Loopback;
+use lethe_gateway::http::server;
 use lethe_gateway::s3::S3Door;
 use lethe_gateway::testing::MemoryDevice;
 use lethe_gateway::{Account, Gateway, Options};
@@ -10,9 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use time::OffsetDateTime;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::net::TcpStream;
 
 pub(crate) const BLOCK: usize = 4096;
 
@@ -30,8 +29,7 @@ pub(crate) struct Server {
     address: SocketAddr,
     pub(crate) device: Arc<MemoryDevice>,
     pub(crate) gateway: Gateway<Arc<MemoryDevice>>,
-    end: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
+    serving: Loopback,
 }
 
 /// The answer that came back.
@@ -108,7 +106,7 @@ pub(crate) fn at(moment: OffsetDateTime) -> String {
 fn user(account: &str, name: &str, role: Role, key: &str) -> User {
     let (account, user) = (account.parse().expect("a name"), name.parse().expect("a name"));
     let key = AccessKey::new(key, format!("{key}-secret"));
-    User { caller: Caller { account, user, role }, password: None, keys: vec![key] }
+    User { identity: Identity { account, user, role }, password: None, keys: vec![key] }
 }
 
 impl Server {
@@ -125,27 +123,18 @@ impl Server {
 
     async fn start_over(device: Arc<MemoryDevice>) -> Self {
         let gateway = Gateway::open(Arc::clone(&device), Options::default()).await.expect("opened");
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
-        let address = listener.local_addr().expect("bound");
-        let (end, ended) = oneshot::channel();
         let users = vec![
             user("lethe", "owner", Role::Owner, keys::OWNER),
             user("lethe", "member", Role::Member, keys::MEMBER),
             user("elsewhere", "owner", Role::Owner, keys::STRANGER),
         ];
         let door = S3Door::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
-        let serving = tokio::spawn(async move {
-            let ended = async {
-                let _ = ended.await;
-            };
-            serve(listener, door, ServerOptions::default(), ended).await;
-        });
-        Server { address, device, gateway, end, serving }
+        let serving = Loopback::serve(door, server::Options::default()).await.expect("bound");
+        Server { address: serving.address(), device, gateway, serving }
     }
 
     pub(crate) async fn stop(self) {
-        self.end.send(()).expect("it still runs");
-        self.serving.await.expect("a gentle end");
+        self.serving.stop().await;
     }
 
     pub(crate) fn host(&self) -> String {
@@ -154,6 +143,17 @@ impl Server {
 
     pub(crate) fn account(&self, name: &str) -> Account<Arc<MemoryDevice>> {
         self.gateway.account(name)
+    }
+
+    /// Gives the bucket `bucket` of the first account these quotas.
+    pub(crate) async fn limit(&self, bytes: u64, objects: u64) {
+        let account = self.account("lethe");
+        let set = account.update_container("bucket", move |settings| {
+            settings.metadata.insert("quota-bytes".into(), bytes.to_string());
+            settings.metadata.insert("quota-count".into(), objects.to_string());
+            Ok(())
+        });
+        set.await.expect("set");
     }
 
     /// Sends these bytes as they are, and leaves the answer in the connection.

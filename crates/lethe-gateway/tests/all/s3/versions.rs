@@ -122,21 +122,11 @@ async fn who_may_write_puts_a_delete_marker_and_removes_no_version() {
     server.stop().await;
 }
 
-async fn limit(server: &Server, bytes: u64, objects: u64) {
-    let account = server.account("lethe");
-    let set = account.update_container("bucket", move |settings| {
-        settings.metadata.insert("quota-bytes".into(), bytes.to_string());
-        settings.metadata.insert("quota-count".into(), objects.to_string());
-        Ok(())
-    });
-    set.await.expect("set");
-}
-
 #[tokio::test]
 async fn quotas_count_old_versions() {
     let server = Server::start().await;
     versioned(&server).await;
-    limit(&server, 10, 3).await;
+    server.limit(10, 3).await;
     let over = "400 EntityTooLarge";
     let first = put(&server, "/bucket/key", &[], "12345").await;
     put(&server, "/bucket/key", &[], "12345").await;
@@ -151,7 +141,7 @@ async fn quotas_count_old_versions() {
     assert_eq!(ask(&server, "PUT", "/bucket/other", &[], "12345").await.verdict(), "200");
     // Without numbers, a put replaces the version that has none.
     set(&server, "Suspended").await;
-    limit(&server, 15, 4).await;
+    server.limit(15, 4).await;
     assert_eq!(ask(&server, "PUT", "/bucket/third", &[], "12345").await.verdict(), "200");
     assert_eq!(ask(&server, "PUT", "/bucket/third", &[], "54321").await.verdict(), "200");
     assert_eq!(ask(&server, "PUT", "/bucket/fourth", &[], "").await.verdict(), over);

@@ -4,6 +4,7 @@ use super::desk::{BLOCK, Client, bytes, start_with};
 use lethe_gateway::Padding;
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "the rows of the table in its order")]
 async fn every_verb_takes_the_accesses_that_the_table_says() {
     for padding in [Padding::None, Padding::PowersOfTwo] {
         let running = start_with(padding.clone(), 2000).await;

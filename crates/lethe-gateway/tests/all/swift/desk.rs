@@ -1,8 +1,9 @@
 //! A running Swift door with users, and raw requests to it.
 
-use lethe_gateway::auth::identity::{Caller, PasswordHash, Role, User, Users};
+use lethe_gateway::auth::identity::{Identity, PasswordHash, Role, User, Users};
 use lethe_gateway::catalogue::{Clock, Moment};
-use lethe_gateway::http::server::{self, serve};
+use lethe_gateway::http::loopback::Loopback;
+use lethe_gateway::http::server;
 use lethe_gateway::swift::{Address, SwiftDoor};
 use lethe_gateway::testing::MemoryDevice;
 use lethe_gateway::{Gateway, Options, Padding};
@@ -10,9 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio::net::TcpStream;
 
 pub(crate) const BLOCK: usize = 32;
 pub(crate) const BATCH: usize = 4;
@@ -32,8 +31,7 @@ pub(crate) struct Running {
     pub(crate) gateway: Gateway<Arc<MemoryDevice>>,
     pub(crate) users: Arc<Users>,
     time: Arc<AtomicU64>,
-    end: oneshot::Sender<()>,
-    server: JoinHandle<()>,
+    server: Loopback,
 }
 
 /// An answer, as it came.
@@ -63,7 +61,7 @@ impl Answer {
 pub(crate) fn user(account: &str, name: &str, role: Role, password: &str) -> User {
     let (account, user) = (account.parse().expect("a name"), name.parse().expect("a name"));
     let password = Some(PasswordHash::of(password.as_bytes()).expect("a hash"));
-    User { caller: Caller { account, user, role }, password, keys: vec![] }
+    User { identity: Identity { account, user, role }, password, keys: vec![] }
 }
 
 pub(crate) async fn start() -> Running {
@@ -81,24 +79,15 @@ pub(crate) async fn start_with(padding: Padding, blocks: u64) -> Running {
     let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
     let users = USERS.map(|(account, name, role, password)| user(account, name, role, password));
     let users = Arc::new(Users::new(users.to_vec()).expect("users"));
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
-    let address = listener.local_addr().expect("bound");
-    let (end, ended) = oneshot::channel::<()>();
     let door = SwiftDoor::new(gateway.clone(), Arc::clone(&users), Address::OfHost { tls: false });
-    let server = tokio::spawn(async move {
-        let ended = async {
-            let _ = ended.await;
-        };
-        serve(listener, door, server::Options::default(), ended).await;
-    });
+    let server = Loopback::serve(door, server::Options::default()).await.expect("bound");
     device.take_log();
-    Running { address, device, gateway, users, time, end, server }
+    Running { address: server.address(), device, gateway, users, time, server }
 }
 
 impl Running {
     pub(crate) async fn stop(self) {
-        let _ = self.end.send(());
-        self.server.await.expect("a gentle end");
+        self.server.stop().await;
         self.gateway.settle().await;
     }
 

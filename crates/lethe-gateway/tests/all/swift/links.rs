@@ -1,10 +1,9 @@
 //! Temporary URLs and forms, as a client uses them that has nothing else.
 
 use super::desk::{Client, Running, start};
+use crate::running::post_beginning;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 const PATH: &str = "/v1/AUTH_one/c/dir/o";
 
@@ -152,22 +151,6 @@ async fn a_signed_form_uploads_what_it_allows() {
     running.stop().await;
 }
 
-/// Sends the beginning of a body that is announced as much longer, and returns what comes back meanwhile.
-async fn begin(running: &Running, kind: &str, body: &[u8]) -> String {
-    let mut stream = TcpStream::connect(running.address).await.expect("connected");
-    let head = format!(
-        "POST /v1/AUTH_one/c HTTP/1.1\r\nhost: {}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
-        running.address,
-        1u64 << 32
-    );
-    stream.write_all(head.as_bytes()).await.expect("sent");
-    // The answer may come, and the connection end, before all of it was sent.
-    let _ = stream.write_all(body).await;
-    let mut answer = vec![0; 1024];
-    let bytes = stream.read(&mut answer).await.unwrap_or(0);
-    String::from_utf8_lossy(&answer[..bytes]).into_owned()
-}
-
 #[tokio::test]
 async fn a_form_whose_head_never_ends_is_refused_and_not_kept_in_memory() {
     let running = start().await;
@@ -175,7 +158,13 @@ async fn a_form_whose_head_never_ends_is_refused_and_not_kept_in_memory() {
     owner.put("/v1/AUTH_one/c", b"").await;
     for head in ["", "--B\r\ncontent-disposition: "] {
         let body = [head.as_bytes(), &vec![b'x'; 3 << 20]].concat();
-        let answer = begin(&running, "multipart/form-data; boundary=B", &body).await;
+        let answer = post_beginning(
+            &running.address.to_string(),
+            "/v1/AUTH_one/c",
+            "multipart/form-data; boundary=B",
+            &body,
+        )
+        .await;
         assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
     }
     running.stop().await;

@@ -1,9 +1,10 @@
 //! A server on loopback over a device in memory, and clients of it.
 
 use bytes::Bytes;
-use lethe_gateway::auth::identity::{AccessKey, User, Users};
+use lethe_gateway::auth::identity::{AccessKey, Identity, Role, User, Users};
 use lethe_gateway::catalogue::{ContainerSettings, Details};
-use lethe_gateway::http::server::{self, serve};
+use lethe_gateway::http::loopback::Loopback;
+use lethe_gateway::http::server;
 use lethe_gateway::objects::conditions::WriteConditions;
 use lethe_gateway::s3::S3Door;
 use lethe_gateway::testing::MemoryDevice;
@@ -15,12 +16,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::oneshot;
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 pub(crate) const BLOCK: usize = 4096;
-const BLOCKS: u64 = 8192;
+pub(crate) const BLOCKS: u64 = 8192;
 pub(crate) const BATCH: usize = 8;
 
 /// Nothing here takes so long; a promise that is broken by never ending is seen after it.
@@ -28,10 +28,16 @@ pub(crate) const EVER: Duration = Duration::from_secs(300);
 
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
+    pub(crate) device: Arc<MemoryDevice>,
     pub(crate) gateway: Gateway<Arc<MemoryDevice>>,
-    end: oneshot::Sender<()>,
-    server: JoinHandle<()>,
+    server: Loopback,
     scheme: &'static str,
+}
+
+fn user(account: &str, name: &str, role: Role, key: &str) -> User {
+    let (account, user) = (account.parse().expect("a name"), name.parse().expect("a name"));
+    let keys = vec![AccessKey::new(key, "secret")];
+    User { identity: Identity { account, user, role }, password: None, keys }
 }
 
 pub(crate) async fn start(serving: server::Options) -> Running {
@@ -40,22 +46,18 @@ pub(crate) async fn start(serving: server::Options) -> Running {
 
 pub(crate) async fn start_with(options: Options, serving: server::Options) -> Running {
     let device = Arc::new(MemoryDevice::new(BLOCK, BLOCKS, BATCH));
-    let gateway = Gateway::open(device, options).await.expect("opened");
+    let gateway = Gateway::open(Arc::clone(&device), options).await.expect("opened");
     let account = gateway.account(FIRST_ACCOUNT);
     account.create_container("bucket", ContainerSettings::default()).await.expect("made");
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
-    let address = listener.local_addr().expect("bound");
-    let (end, ended) = oneshot::channel();
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
-    let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]).expect("a user");
-    let door = S3Door::new(gateway.clone(), Arc::new(users));
-    let server = tokio::spawn(async move {
-        let ended = async {
-            let _ = ended.await;
-        };
-        serve(listener, door, serving, ended).await;
-    });
-    Running { address, gateway, end, server, scheme }
+    let users = vec![
+        User::first(AccessKey::new("access", "secret")),
+        user("other", "someone", Role::Owner, "other-access"),
+        user("lethe", "member", Role::Member, "member-access"),
+    ];
+    let door = S3Door::new(gateway.clone(), Arc::new(Users::new(users).expect("three users")));
+    let server = Loopback::serve(door, serving).await.expect("bound");
+    Running { address: server.address(), device, gateway, server, scheme }
 }
 
 impl Running {
@@ -100,6 +102,26 @@ impl Running {
         stream
     }
 
+    /// Sends a raw request; returns the answer's status and all of its bytes.
+    pub(crate) async fn raw(&self, head: &str, body: &[u8]) -> (u16, String) {
+        let mut stream =
+            self.send(&format!("{head}host: {}\r\nconnection: close\r\n\r\n", self.address)).await;
+        stream.write_all(body).await.expect("sent");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.expect("an answer");
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        (status, answer)
+    }
+
+    /// Sends a raw request whose signature is in the URL, with headers that are not signed.
+    pub(crate) async fn signed(&self, method: http::Method, key: &str, headers: &str) -> (u16, String) {
+        let path = Path::from(key);
+        let url = self.client().signed_url(method.clone(), &path, EVER).await.expect("signed");
+        let target = format!("{}?{}", url.path(), url.query().expect("signed"));
+        self.raw(&format!("{method} {target} HTTP/1.1\r\n{headers}"), b"").await
+    }
+
     /// Waits until no transfer holds memory and no block is set aside beside what objects hold.
     pub(crate) async fn until_at_rest(&self, free_blocks: u64) {
         let memory = Options::default().memory;
@@ -115,8 +137,7 @@ impl Running {
 
     /// Tells the server to end; the handle is ready when it has.
     pub(crate) fn end(self) -> JoinHandle<()> {
-        self.end.send(()).expect("it still runs");
-        self.server
+        self.server.end()
     }
 
     pub(crate) async fn stop(self) {
@@ -124,6 +145,21 @@ impl Running {
         within(self.end()).await.expect("a gentle end");
         within(gateway.settle()).await;
     }
+}
+
+/// Posts the beginning of a body that is announced as much longer, and returns what comes back meanwhile.
+pub(crate) async fn post_beginning(address: &str, target: &str, kind: &str, body: &[u8]) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("connected");
+    let head = format!(
+        "POST {target} HTTP/1.1\r\nhost: {address}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
+        1u64 << 32
+    );
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    // The answer may come, and the connection end, before all of it was sent.
+    let _ = stream.write_all(body).await;
+    let mut answer = vec![0; 1024];
+    let bytes = stream.read(&mut answer).await.unwrap_or(0);
+    String::from_utf8_lossy(&answer[..bytes]).into_owned()
 }
 
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {

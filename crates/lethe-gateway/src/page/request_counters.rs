@@ -18,7 +18,7 @@ const TIMES: usize = 1024;
 
 /// The requests, in counters that only grow. They are as secret as the pattern: for the owner's page alone.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct RequestCounters {
     counters: Arc<Counters>,
 }
 
@@ -47,18 +47,18 @@ impl Cell {
 
 /// The counters of blocks and of names at one moment.
 #[derive(Clone, Debug, Serialize)]
-pub struct AskedCells {
+pub struct RequestCells {
     /// Blocks, from the first to the last.
     pub blocks: Row,
     /// Names of objects, spread over the cells by their hash: a repeated request lights up the same cell.
     pub names: Row,
 }
 
-impl Asked {
+impl RequestCounters {
     /// Counters of a device of so many blocks.
     pub fn new(blocks: u64) -> Self {
         let cells = || std::array::from_fn(|_| Cell::default());
-        Asked {
+        RequestCounters {
             counters: Arc::new(Counters {
                 blocks: blocks.max(1),
                 block_cells: cells(),
@@ -96,13 +96,13 @@ impl Asked {
     }
 
     /// The counters now.
-    pub fn cells(&self) -> AskedCells {
+    pub fn cells(&self) -> RequestCells {
         let row = |cells: &[Cell; CELLS], buckets| Row {
             buckets,
             reads: cells.iter().map(|cell| cell.reads.load(Ordering::Relaxed)).collect(),
             writes: cells.iter().map(|cell| cell.writes.load(Ordering::Relaxed)).collect(),
         };
-        AskedCells {
+        RequestCells {
             blocks: row(&self.counters.block_cells, self.counters.blocks),
             names: row(&self.counters.name_cells, 0),
         }
@@ -132,19 +132,19 @@ impl Asked {
 #[derive(Clone, Debug)]
 pub struct Watched<D> {
     inner: D,
-    asked: Asked,
+    counters: RequestCounters,
 }
 
 impl<D: Device> Watched<D> {
     /// Counts the requests to `inner`.
     pub fn new(inner: D) -> Self {
-        let asked = Asked::new(inner.blocks());
-        Watched { inner, asked }
+        let counters = RequestCounters::new(inner.blocks());
+        Watched { inner, counters }
     }
 
     /// The counters.
-    pub fn asked(&self) -> Asked {
-        self.asked.clone()
+    pub fn counters(&self) -> RequestCounters {
+        self.counters.clone()
     }
 }
 
@@ -166,18 +166,18 @@ impl<D: Device> Device for Watched<D> {
     }
 
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
-        blocks.iter().for_each(|&block| self.asked.block(block, false));
+        blocks.iter().for_each(|&block| self.counters.block(block, false));
         let begun = Instant::now();
         let answer = self.inner.read(flow, blocks).await;
-        self.asked.time(begun.elapsed());
+        self.counters.time(begun.elapsed());
         answer
     }
 
     async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
-        writes.iter().for_each(|(block, _)| self.asked.block(*block, true));
+        writes.iter().for_each(|(block, _)| self.counters.block(*block, true));
         let begun = Instant::now();
         let answer = self.inner.write(flow, writes).await;
-        self.asked.time(begun.elapsed());
+        self.counters.time(begun.elapsed());
         answer
     }
 
@@ -200,27 +200,27 @@ mod tests {
         let device = Watched::new(MemoryDevice::new(16, 640, 8));
         device.read(Flow(0), vec![0, 9, 639]).await.expect("read");
         device.write(Flow(0), vec![(10, Bytes::from(vec![0; 16]))]).await.expect("written");
-        let cells = device.asked().cells().blocks;
+        let cells = device.counters().cells().blocks;
         assert_eq!((cells.reads[0], cells.reads[63], cells.writes[1]), (2, 1, 1));
-        assert_eq!(device.asked().blocks(), (3, 1));
+        assert_eq!(device.counters().blocks(), (3, 1));
     }
 
     #[test]
     fn a_name_has_one_cell_for_ever() {
-        let asked = Asked::new(1);
-        (0..5).for_each(|_| asked.name("account", "container", "key", false));
-        let names = asked.cells().names;
+        let counters = RequestCounters::new(1);
+        (0..5).for_each(|_| counters.name("account", "container", "key", false));
+        let names = counters.cells().names;
         assert!(names.reads.contains(&5) && names.reads.iter().sum::<u64>() == 5);
     }
 
     #[test]
     fn latency_is_that_of_the_last_batches() {
-        let asked = Asked::new(1);
-        assert_eq!(asked.latency(0.5), None);
-        (1..=2000).for_each(|at| asked.time(Duration::from_millis(at)));
-        assert_eq!(asked.latency(0.0), Some(977.0));
-        assert_eq!(asked.latency(1.0), Some(2000.0));
-        asked.forget_times();
-        assert_eq!(asked.latency(0.5), None);
+        let counters = RequestCounters::new(1);
+        assert_eq!(counters.latency(0.5), None);
+        (1..=2000).for_each(|at| counters.time(Duration::from_millis(at)));
+        assert_eq!(counters.latency(0.0), Some(977.0));
+        assert_eq!(counters.latency(1.0), Some(2000.0));
+        counters.forget_times();
+        assert_eq!(counters.latency(0.5), None);
     }
 }

@@ -11,7 +11,7 @@ use http::{HeaderMap, Method};
 use std::net::IpAddr;
 
 /// The head of a request.
-pub(super) struct Asked {
+pub(super) struct RequestHead {
     pub(super) method: Method,
     /// Decoded.
     pub(super) path: String,
@@ -24,12 +24,17 @@ pub(super) struct Asked {
     pub(super) peer: Option<IpAddr>,
 }
 
-impl Asked {
+impl RequestHead {
     /// Reads the head of a request that came to this address.
     ///
     /// # Errors
     /// 412 for a path or a parameter that is no text.
-    pub(super) fn read(parts: Parts, address: &Address, peer: Option<IpAddr>, now: Moment) -> Outcome<Asked> {
+    pub(super) fn read(
+        parts: Parts,
+        address: &Address,
+        peer: Option<IpAddr>,
+        now: Moment,
+    ) -> Outcome<RequestHead> {
         let Parts { method, uri, headers, .. } = parts;
         let base = match address {
             Address::Named(url) => url.trim_end_matches('/').to_owned(),
@@ -39,7 +44,7 @@ impl Asked {
                 format!("{scheme}://{}", host.or(uri.host()).unwrap_or("localhost"))
             }
         };
-        Ok(Asked {
+        Ok(RequestHead {
             path: decode(uri.path())?,
             query: Query::parse(uri.query())?,
             method,
@@ -55,7 +60,7 @@ impl Asked {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Whether a header says yes.
+    /// Tells whether a header says yes.
     pub(super) fn says(&self, name: &str) -> bool {
         self.header(name).is_some_and(super::query::is_true)
     }

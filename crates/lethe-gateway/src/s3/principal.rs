@@ -1,0 +1,114 @@
+//! The principal of an S3 request, and the account of the bucket that it means.
+
+use super::values;
+use crate::auth::identity::{Role, Users};
+use crate::auth::principal::Principal;
+use crate::auth::rights::{self, Action};
+use crate::catalogue::VersionId;
+use crate::device::Device;
+use crate::objects::account::{Account, FIRST_ACCOUNT};
+use crate::objects::gateway::Gateway;
+use http::{Extensions, HeaderMap};
+use s3s::auth::Credentials;
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
+use subtle::ConstantTimeEq;
+
+/// The answer to a request without a signature.
+pub(super) const UNSIGNED: &str =
+    "The request is not signed; sign it (version 4) with a pair of keys that this gateway knows.";
+
+/// The user with these credentials, whose signature was found right; an anonymous principal without them.
+///
+/// # Errors
+/// The keys are no longer known.
+pub(super) fn signed_by(
+    users: &Users,
+    credentials: Option<&Credentials>,
+    headers: &HeaderMap,
+) -> S3Result<Principal> {
+    let identity = match credentials {
+        None => None,
+        Some(credentials) => {
+            let signed_with = credentials.secret_key.expose();
+            // The users may have been replaced since the signature was looked at.
+            let found = users
+                .by_access_key(&credentials.access_key)
+                .filter(|(_, secret)| bool::from(secret.as_bytes().ct_eq(signed_with.as_bytes())));
+            Some(found.ok_or_else(|| s3_error!(InvalidAccessKeyId))?.0)
+        }
+    };
+    Ok(Principal::new(identity, headers))
+}
+
+/// The principal of a request, which the verbs find in its extensions.
+///
+/// # Errors
+/// `AccessDenied` if the request was not looked at: then it was not let in either.
+pub(super) fn principal(extensions: &Extensions) -> S3Result<&Principal> {
+    extensions.get().ok_or_else(|| s3_error!(AccessDenied))
+}
+
+/// The principals of S3: the accounts that they mean, and the words in which they are refused.
+impl Principal {
+    /// The principal that begins something in an account, unless it is the account itself: another account, a member by
+    /// account and user, or an anonymous one.
+    pub(super) fn initiator(&self, account: &str) -> Option<String> {
+        let Some(identity) = self.identity() else { return Some(values::ANONYMOUS.into()) };
+        let name = match identity.role {
+            Role::Member => format!("{}/{}", identity.account.as_str(), identity.user.as_str()),
+            Role::Owner | Role::Admin => identity.account.as_str().to_owned(),
+        };
+        (name != account).then_some(name)
+    }
+
+    /// The account whose bucket is meant: the principal's own, or the first one, where others may be let in.
+    ///
+    /// # Errors
+    /// `AccessDenied`. A bucket that lets the principal do nothing at all is to it as if it were not there.
+    pub(super) fn admit<D: Device>(
+        &self,
+        gateway: &Gateway<D>,
+        action: Action,
+        bucket: &str,
+        object: Option<(&str, Option<VersionId>)>,
+    ) -> S3Result<Account<D>> {
+        let own = self.identity().map(|identity| gateway.account(identity.account.as_str()));
+        let first = gateway.account(FIRST_ACCOUNT);
+        for account in own.iter().chain([&first]) {
+            let Ok(view) = account.container(bucket) else { continue };
+            let may = match object {
+                None => rights::may(self, account.name(), &view.settings, action),
+                Some((key, version)) => {
+                    // A version has a list of its own.
+                    let object = account.version(bucket, key, version).ok();
+                    let details = object.as_ref().map(|object| &object.details);
+                    rights::may_with(self, account.name(), &view.settings, details, action)
+                }
+            };
+            if may {
+                return Ok(account.clone());
+            }
+            let is_own = own.as_ref().is_some_and(|own| own.name() == account.name());
+            if is_own || rights::is_known_to(self, account.name(), &view.settings) {
+                return Err(self.denied());
+            }
+        }
+        self.own(gateway)
+    }
+
+    /// The principal's own account.
+    ///
+    /// # Errors
+    /// `AccessDenied` if the principal does not own it.
+    pub(super) fn own<D: Device>(&self, gateway: &Gateway<D>) -> S3Result<Account<D>> {
+        let own = self.identity().map(|identity| gateway.account(identity.account.as_str()));
+        own.filter(|own| self.owns(own.name())).ok_or_else(|| self.denied())
+    }
+
+    pub(super) fn denied(&self) -> S3Error {
+        if self.is_anonymous() {
+            return S3Error::with_message(S3ErrorCode::AccessDenied, UNSIGNED);
+        }
+        s3_error!(AccessDenied)
+    }
+}
