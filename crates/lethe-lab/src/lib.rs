@@ -2,3 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+#[cfg(target_os = "linux")]
+pub mod paging;
+pub mod svg;

@@ -88,14 +88,18 @@ impl Device for VaultDevice {
         Ok(answers.map_err(failure)?.into_iter().flatten().collect())
     }
     async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
-        let calls = writes.into_iter().map(|(block, bytes)| Call::Write(BlockId(block), bytes.into()));
+        let calls = writes.into_iter().map(|(block, bytes)| Call::Write(BlockId(block), bytes));
         self.0.access_in(lethe_vault::Flow(flow.0), calls.collect()).await.map(drop).map_err(failure)
     }
     async fn load_rows(&self) -> Result<Vec<Row>, DeviceError> {
-        self.0.load_rows().await.map_err(failure)
+        let rows = self.0.load_rows().await.map_err(failure)?;
+        Ok(rows.into_iter().map(|row| (row.key.into(), row.value.into())).collect())
     }
     async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
-        self.0.commit_rows(changes).await.map_err(failure)
+        let changes = changes
+            .into_iter()
+            .map(|(key, value)| lethe_vault::RowChange { key: key.into(), value: value.map(Bytes::from) });
+        self.0.commit_rows(changes.collect()).await.map_err(failure)
     }
 }
 

@@ -14,7 +14,7 @@ use lethe_vault::{Call, Vault};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How the bench is run.
+/// The settings of the bench.
 #[derive(Clone, Debug)]
 pub struct FilesOptions {
     /// The vault.
@@ -164,7 +164,7 @@ impl Window {
     }
 }
 
-/// How much the last window differs from the one before, as a share.
+/// The difference of the last window from the one before, as a share.
 fn drift(windows: &[Window], options: &FilesOptions) -> Option<f64> {
     let [.., before, last] = windows else { return None };
     Some(last.bytes_per_byte(options) / before.bytes_per_byte(options) - 1.0)

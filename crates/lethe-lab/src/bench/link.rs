@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How the bench is run.
+/// The settings of the bench.
 #[derive(Clone, Debug)]
 pub struct LinkOptions {
     /// The vault.
@@ -25,9 +25,9 @@ pub struct LinkOptions {
     pub speed: LinkSpeed,
     /// Clients of the throughput figure, each with one access at a time.
     pub clients: usize,
-    /// How often throughput and latency are measured, in turns.
+    /// The number of times that throughput and latency are measured, in turns.
     pub repetitions: usize,
-    /// How long the clients are measured each time.
+    /// The time that the clients are measured each time.
     pub time: Duration,
     /// Reads of the lone client each time, one right after the other.
     pub reads: usize,

@@ -27,7 +27,7 @@ pub use report::{Bound, Grid, Report, Row, TrustedMemory};
 pub use sample::Sample;
 pub use service::VaultOptions;
 
-/// Why a bench could not be run.
+/// The reason why a bench could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// The options make no sense.

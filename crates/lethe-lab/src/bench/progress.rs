@@ -1,4 +1,4 @@
-//! How far a bench is.
+//! The progress of a bench.
 
 /// A listener that is told how far a bench is. Calls are rare: they take no time from the measurement.
 pub trait Progress {

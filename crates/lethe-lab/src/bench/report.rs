@@ -17,7 +17,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Whether a figure reaches it.
+    /// Tells whether a figure reaches it.
     pub fn is_met(self, figure: f64) -> bool {
         match self {
             Bound::AtLeast(least) => figure >= least,
@@ -57,7 +57,7 @@ pub struct Row {
     pub sample: Sample,
     /// The bound that the median is asked to reach, if there is one.
     pub bound: Option<Bound>,
-    /// Whether the median reaches it.
+    /// Tells whether the median reaches it.
     pub met: Option<bool>,
     /// The memory on the trusted side; nothing for a baseline without one.
     pub trusted: Option<TrustedMemory>,
@@ -145,7 +145,7 @@ impl Report {
         self.rows.push(Row { figure: figure.into(), unit, sample, bound, met, trusted });
     }
 
-    /// Whether every figure reaches what is asked of it.
+    /// Tells whether every figure reaches what is asked of it.
     pub fn is_met(&self) -> bool {
         self.rows.iter().all(|row| row.met != Some(false))
     }

@@ -11,7 +11,7 @@ pub struct Sample {
     pub least: f64,
     /// The highest.
     pub most: f64,
-    /// How many there were.
+    /// The number of them.
     pub repetitions: usize,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Cell {
 pub(super) struct Measured {
     /// Megabits of objects a second.
     pub(super) megabits: f64,
-    /// How long each request took.
+    /// The time that each request took.
     pub(super) seconds: Vec<f64>,
     /// Evictions owed when the last request was answered.
     pub(super) owed: u64,

@@ -7,13 +7,14 @@
 mod cell;
 mod plain;
 
-use super::report::{Bound, Grid, Report, bytes};
+use super::report::{Bound, Grid, Report, TrustedMemory, bytes};
 use super::sample::Sample;
 use super::service::{Place, Uniform, VaultOptions, fill};
 use super::{BenchError, Progress};
 use cell::{Cell, Measured, Verb};
 use lethe_gateway::auth::identity::{AccessKey, User, Users};
 use lethe_gateway::catalogue::ContainerSettings;
+use lethe_gateway::http::loopback::Loopback;
 use lethe_gateway::http::server;
 use lethe_gateway::s3::S3Door;
 use lethe_gateway::{Device, FIRST_ACCOUNT, Gateway, Options};
@@ -22,14 +23,10 @@ use lethe_vault::Vault;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ClientOptions, RetryConfig};
 use plain::PlainDevice;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
-/// How the bench is run.
+/// The settings of the bench.
 #[derive(Clone, Debug)]
 pub struct GatewayOptions {
     /// The vault. It is written to wholly before anything is measured.
@@ -40,7 +37,7 @@ pub struct GatewayOptions {
     pub sizes: Vec<usize>,
     /// Clients at a time, each with one request after the other.
     pub clients: Vec<usize>,
-    /// How long clients begin requests, for each figure.
+    /// The time in which clients begin requests, for each figure.
     pub time: Duration,
     /// The fewest requests of a figure, all clients together; each client has at least one.
     pub requests: usize,
@@ -117,38 +114,28 @@ pub fn run<D: Device>(
 }
 
 /// A gateway that serves S3 on loopback.
-struct Serving {
-    address: SocketAddr,
-    end: oneshot::Sender<()>,
-    server: JoinHandle<()>,
+struct Serving<D> {
+    gateway: Gateway<D>,
+    server: Loopback,
 }
 
-impl Serving {
-    async fn start<D: Device>(device: D) -> Result<Self, BenchError> {
+impl<D: Device> Serving<D> {
+    async fn start(device: D) -> Result<Self, BenchError> {
         let gateway = Gateway::open(device, Options::default()).await.map_err(BenchError::failed)?;
         let account = gateway.account(FIRST_ACCOUNT);
         let made = account.create_container(BUCKET, ContainerSettings::default()).await;
         made.map_err(BenchError::failed)?;
-        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(BenchError::failed)?;
-        let address = listener.local_addr().map_err(BenchError::failed)?;
         let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]);
         let users = users.map_err(BenchError::failed)?;
-        let (end, ended) = oneshot::channel();
-        let server = tokio::spawn(async move {
-            let door = S3Door::new(gateway.clone(), Arc::new(users));
-            let ended = async {
-                let _ = ended.await;
-            };
-            server::serve(listener, door, server::Options::default(), ended).await;
-            gateway.settle().await;
-        });
-        Ok(Serving { address, end, server })
+        let door = S3Door::new(gateway.clone(), Arc::new(users));
+        let server = Loopback::serve(door, server::Options::default()).await.map_err(BenchError::failed)?;
+        Ok(Serving { gateway, server })
     }
 
     fn client(&self) -> Result<AmazonS3, BenchError> {
         lethe_store::encrypt_with_ring();
         AmazonS3Builder::new()
-            .with_endpoint(format!("http://{}", self.address))
+            .with_endpoint(format!("http://{}", self.server.address()))
             .with_allow_http(true)
             .with_bucket_name(BUCKET)
             .with_access_key_id("access")
@@ -160,8 +147,8 @@ impl Serving {
     }
 
     async fn stop(self) {
-        let _ = self.end.send(());
-        let _ = self.server.await;
+        let _ = self.server.end().await;
+        self.gateway.settle().await;
     }
 }
 
@@ -249,9 +236,26 @@ fn report(
             options.requests
         ),
     );
-    let status = vault.status();
-    report.set("emergency evictions", status.emergencies);
-    let trusted = Some(place.trusted(&status));
+    report.set("emergency evictions", vault.status().emergencies);
+    hold(&mut report, options, place.trusted(&vault.status()), found);
+    report.grid = Some(grid(found));
+    report.notes.push(
+        "owed: scheduled evictions that were not done when the last request of the figure was answered; the next figure \
+         begins when they are"
+            .into(),
+    );
+    report
+}
+
+/// The figures that something is asked of: the largest object for the fewest clients, and 64 KiB for the most.
+fn hold(
+    report: &mut Report,
+    options: &GatewayOptions,
+    trusted: TrustedMemory,
+    found: &[(Cell, Measured, Measured)],
+) {
+    let LinkSpeed { up, down, .. } = options.speed;
+    let trusted = Some(trusted);
     let largest = options.sizes.iter().max().copied().unwrap_or(0);
     let fewest = options.clients.iter().min().copied().unwrap_or(0);
     let most = options.clients.iter().max().copied().unwrap_or(0);
@@ -270,6 +274,10 @@ fn report(
             report.row(figure, "×", share, options.asked_share.map(Bound::AtLeast), trusted);
         }
     }
+}
+
+/// Every figure, a row for each cell.
+fn grid(found: &[(Cell, Measured, Measured)]) -> Grid {
     let mut grid = Grid::new(&[
         "",
         "vault Mbit/s",
@@ -296,11 +304,5 @@ fn report(
         ];
         grid.row(cell.name(), &figures);
     }
-    report.grid = Some(grid);
-    report.notes.push(
-        "owed: scheduled evictions that were not done when the last request of the figure was answered; the next figure \
-         begins when they are"
-            .into(),
-    );
-    report
+    grid
 }

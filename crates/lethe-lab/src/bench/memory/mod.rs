@@ -33,7 +33,7 @@ pub enum MemoryScheme {
     Circuit,
 }
 
-/// How the bench is run.
+/// The settings of the bench.
 #[derive(Clone, Debug)]
 pub struct MemoryOptions {
     /// N: blocks, all of them written before anything is measured.
@@ -50,9 +50,9 @@ pub struct MemoryOptions {
     pub trusted_share: u64,
     /// Accesses between filling and measuring.
     pub warm_up: u64,
-    /// How often each of the things that are compared is measured.
+    /// The number of times that each of the things compared is measured.
     pub repetitions: usize,
-    /// How long each repetition lasts.
+    /// The time that each repetition lasts.
     pub slice: Duration,
     /// The bound on the accesses a second.
     pub asked: Option<f64>,

@@ -40,7 +40,7 @@ pub struct VaultOptions {
     pub checkpoint_every: Option<u64>,
     /// The cipher that seals the slots.
     pub cipher: Cipher,
-    /// Where a temporary folder is made for the vault and the baseline; where the system has them if nothing is said.
+    /// The place of a temporary folder for the vault and the baseline; the system's place if nothing is said.
     pub folder: Option<PathBuf>,
 }
 
@@ -195,7 +195,7 @@ pub(super) async fn fill(vault: &Vault, filled: u64, progress: &dyn Progress) ->
     let batch = vault.max_batch() as u64;
     for first in (0..filled).step_by(batch as usize) {
         let blocks = first..filled.min(first + batch);
-        let write = |block| Call::Write(BlockId(block), vec![block as u8; vault.block_bytes()]);
+        let write = |block| Call::Write(BlockId(block), vec![block as u8; vault.block_bytes()].into());
         vault.access(blocks.map(write).collect()).await.map_err(BenchError::failed)?;
         progress.at("filling", (first + batch).min(filled), filled);
     }
@@ -222,7 +222,7 @@ impl Uniform {
         let block = self.block();
         match self.random.next_u32() % 2 {
             0 => Call::Read(block),
-            _ => Call::Write(block, vec![self.random.next_u32() as u8; self.block_bytes]),
+            _ => Call::Write(block, vec![self.random.next_u32() as u8; self.block_bytes].into()),
         }
     }
 
