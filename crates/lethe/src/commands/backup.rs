@@ -1,6 +1,7 @@
 //! `lethe backup`
 
-use crate::config::{Config, KeyConfig, Settings, StoreConfig};
+use super::vault_flags::Found;
+use crate::config::{Config, Settings};
 use crate::report::left::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
@@ -20,14 +21,12 @@ Examples:
 )]
 pub(super) struct Arguments {
     #[command(flatten)]
-    store: StoreConfig,
-    #[command(flatten)]
-    key: KeyConfig,
+    found: Found,
 }
 
 impl Arguments {
     pub(super) fn over(self, config: Config) -> Config {
-        config.overlaid(Config { store: self.store, key: self.key, ..Config::default() })
+        self.found.over(config)
     }
 }
 

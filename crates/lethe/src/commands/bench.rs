@@ -30,13 +30,13 @@ Examples:
   lethe bench gateway --sizes 16MiB --clients 1"
 )]
 pub(super) struct Arguments {
-    /// Which benches; all of them but `gateway` if none is named
+    /// The benches to run; all of them but `gateway` if none is named
     #[arg(value_enum)]
     benches: Vec<Bench>,
     /// Seal with AEGIS-128L instead of AES-256-GCM (memory benches)
     #[arg(long)]
     aegis: bool,
-    /// Which ORAM the memory benches measure, whatever is asked of the usual one
+    /// The ORAM that the memory benches measure, whatever is asked of the usual one
     #[arg(long, value_enum)]
     scheme: Option<Scheme>,
     /// Sizes of objects, such as 64KiB,16MiB (gateway bench) [default: 4KiB,64KiB,1MiB,16MiB]
@@ -91,9 +91,7 @@ struct Shown(ProgressBar);
 
 impl Progress for Shown {
     fn at(&self, what: &str, done: u64, all: u64) {
-        self.0.set_message(what.to_owned());
-        self.0.set_length(all);
-        self.0.set_position(done);
+        progress::at(&self.0, what, done, all);
     }
 
     fn found(&self, figure: &str) {

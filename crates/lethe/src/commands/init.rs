@@ -1,8 +1,7 @@
 //! `lethe init`
 
-use crate::config::{
-    Config, KeyConfig, KeySettings, PaceAlone, PricesConfig, Settings, StoreConfig, VaultConfig,
-};
+use super::vault_flags::Shaped;
+use crate::config::{Config, KeySettings, PaceAlone, PricesConfig, Settings};
 use crate::report::left::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
@@ -20,11 +19,7 @@ use lethe_vault::Status;
   lethe init --capacity 1GiB --block-size 16KiB --scheme path --passphrase")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    vault: VaultConfig,
-    #[command(flatten)]
-    store: StoreConfig,
-    #[command(flatten)]
-    key: KeyConfig,
+    shaped: Shaped,
     #[command(flatten)]
     pace: PaceAlone,
     #[command(flatten)]
@@ -33,8 +28,8 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn over(self, config: Config) -> Config {
-        let Arguments { vault, store, key, pace, prices } = self;
-        config.overlaid(Config { vault, store, key, serve: pace.serve(), prices, ..Config::default() })
+        let Arguments { shaped, pace, prices } = self;
+        shaped.over(config).overlaid(Config { serve: pace.serve(), prices, ..Config::default() })
     }
 }
 

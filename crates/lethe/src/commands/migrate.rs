@@ -1,10 +1,8 @@
 //! `lethe migrate`
 
+use super::vault_flags::Shaped;
 use crate::config::size::Size;
-use crate::config::{
-    Config, KeyConfig, KeySettings, Settings, SettingsError, StoreConfig, StoreOptions, StoreSettings,
-    VaultConfig,
-};
+use crate::config::{Config, KeySettings, Settings, SettingsError, StoreOptions, StoreSettings, VaultConfig};
 use crate::migration::flags::SuccessorFlags;
 use crate::migration::note::{Note, Whereabouts, refuse_same_store};
 use crate::migration::shape::successor_parameters;
@@ -14,6 +12,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::{Interrupted, Interrupts};
 use crate::runtime::output::say;
 use crate::runtime::progress;
+use crate::runtime::remove_folder::remove_folder;
 use crate::vault::home::Home;
 use crate::vault::made::Made;
 use crate::vault::opened::{Left, OF_SUCCESSOR, take_over};
@@ -22,7 +21,6 @@ use anyhow::{Context, Result};
 use clap::Args;
 use lethe_store::Usage;
 use lethe_vault::{Copied, Stage, Succession, Vault, VaultParameters, raw_header, read_header, stage};
-use std::path::Path;
 
 /// The environment variable of the successor's passphrase.
 const NEW_PASSPHRASE: &str = "LETHE_NEW_PASSPHRASE";
@@ -50,11 +48,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     successor: SuccessorFlags,
     #[command(flatten)]
-    vault: VaultConfig,
-    #[command(flatten)]
-    store: StoreConfig,
-    #[command(flatten)]
-    key: KeyConfig,
+    shaped: Shaped,
 }
 
 /// The task of the command, beside the settings of the vault as it is.
@@ -68,14 +62,14 @@ pub(super) struct Wanted {
 impl Arguments {
     /// The configuration of the vault as it is, and what is wanted of its successor.
     pub(super) fn over(self, config: Config) -> (Config, Wanted) {
-        let Arguments { prepare, cancel, successor, vault, store, key } = self;
-        let config = config.overlaid(Config { store, key, ..Config::default() });
-        (config, Wanted { prepare, cancel, successor, shape: vault })
+        let Arguments { prepare, cancel, successor, shaped } = self;
+        let Shaped { vault, found } = shaped;
+        (found.over(config), Wanted { prepare, cancel, successor, shape: vault })
     }
 }
 
 impl Wanted {
-    /// Whether nothing is said of what the successor is to be.
+    /// Tells whether nothing is said of what the successor is to be.
     fn is_silent(&self) -> bool {
         self.successor.is_empty() && self.shape == VaultConfig::default()
     }
@@ -128,7 +122,7 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
         return Err(SettingsError::Successor(why.into()).into());
     }
     // Removes the rest of an attempt that was cut off before there was a note of it.
-    clear(&new.data.trusted())?;
+    remove_folder(&new.data.trusted())?;
     let note = Note { from: Whereabouts::of(settings)?, to: Whereabouts::of(&new)? };
     let mut made = Made::new();
     if let Some(folder) = &folder {
@@ -172,7 +166,7 @@ fn to_copy(parameters: &VaultParameters, old: &VaultParameters) -> String {
     format!("about {} requests and {}", usage.requests(), Size(usage.bytes_up + usage.bytes_down))
 }
 
-/// Where the successor's store is, and the folder that must be made for it first.
+/// The place of the successor's store, and the folder that must be made for it first.
 fn successor_store(
     settings: &Settings,
     asked: &SuccessorFlags,
@@ -207,7 +201,7 @@ fn successor_store(
     Ok((StoreSettings { url, endpoint: None, options: StoreOptions::default() }, Some(folder)))
 }
 
-/// Where the successor's key comes from.
+/// The source of the successor's key.
 fn successor_key(settings: &Settings, asked: &SuccessorFlags) -> KeySettings {
     match (&asked.new_key_file, &asked.new_key_env, asked.new_passphrase) {
         (Some(file), _, _) => KeySettings::File(file.clone()),
@@ -301,19 +295,10 @@ fn cancel(settings: &Settings, wanted: &Wanted, note: &Note) -> Result<Exit> {
     let (held, held_too) = (Home::new(&old).disk()?, Home::new(&new).disk());
     Note::forget(&settings.data)?;
     drop((held, held_too));
-    clear(&new.data.trusted())?;
+    remove_folder(&new.data.trusted())?;
     say!(
         "The successor is given up, and the vault is as it was. Nothing needs what is below {} any more, and it may be emptied.",
         Home::new(&new).store_name()
     );
     Ok(Exit::Success)
-}
-
-fn clear(folder: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("removing {}", folder.display()))
-        }
-        _ => Ok(()),
-    }
 }

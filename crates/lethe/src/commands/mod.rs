@@ -13,6 +13,7 @@ mod serve;
 mod status;
 mod upgrade;
 mod user;
+mod vault_flags;
 
 use crate::config::{Config, Settings};
 use crate::demonstration::Stage;
@@ -43,7 +44,7 @@ enum Command {
     Init(init::Arguments),
     /// Serve a vault over S3, making it if there is none
     Serve(Box<serve::Arguments>),
-    /// What a vault holds, moves and costs
+    /// Shows what a vault holds, moves and costs
     Status(status::Arguments),
     /// Read and verify a whole vault
     Check(check::Arguments),

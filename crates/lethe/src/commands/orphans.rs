@@ -1,7 +1,8 @@
 //! `lethe orphans`
 
+use super::vault_flags::Found;
 use crate::config::size::Size;
-use crate::config::{Config, KeyConfig, PricesConfig, Settings, StoreConfig, VaultConfig};
+use crate::config::{Config, PricesConfig, Settings, VaultConfig};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{say, write};
 use crate::vault::home::{Home, Opening};
@@ -29,9 +30,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     remove: bool,
     #[command(flatten)]
-    store: StoreConfig,
-    #[command(flatten)]
-    key: KeyConfig,
+    found: Found,
     #[command(flatten)]
     prices: PricesConfig,
 }
@@ -42,8 +41,8 @@ impl Arguments {
     }
 
     pub(super) fn over(self, config: Config) -> Config {
-        let Arguments { store, key, prices, .. } = self;
-        config.overlaid(Config { store, key, prices, ..Config::default() })
+        let Arguments { found, prices, .. } = self;
+        found.over(config).overlaid(Config { prices, ..Config::default() })
     }
 }
 

@@ -5,14 +5,14 @@ use crate::report::left::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{complain, say};
 use crate::runtime::progress;
+use crate::runtime::remove_folder::remove_folder;
 use crate::vault::home::Home;
 use crate::vault::made::Made;
 use crate::vault::parameters::summary;
 use anyhow::{Context, Result};
 use clap::Args;
 use lethe_store::{Objects, OpenOptions, Usage};
-use lethe_vault::{Receipt, Restore, Status, VaultHeader, raw_header_of_store, restore};
-use std::path::Path;
+use lethe_vault::{CheckpointFigures, Receipt, Restore, Status, VaultHeader, raw_header_of_store, restore};
 
 #[derive(Args)]
 #[command(
@@ -68,7 +68,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     let restored = async {
         let disk = home.new_disk(&mut made)?;
         let folder = settings.data.root().join("restoring");
-        clear(&folder)?;
+        remove_folder(&folder)?;
         let options = OpenOptions { create: true, ..OpenOptions::default() };
         let copy = Objects::open(&folder.display().to_string(), &options).await?.with_layout(layout.clone());
         let (store, meter, _) = home.wrapped(&objects, layout);
@@ -83,7 +83,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         let options = Restore { copy, expect, takeover, progress: Box::new(progress) };
         let restored = restore(home.setup(disk, store, master)?, options).await;
         bar.finish_and_clear();
-        clear(&folder)?;
+        remove_folder(&folder)?;
         anyhow::Ok((restored?, meter.usage()))
     };
     let (receipt, usage) = match restored.await {
@@ -105,18 +105,9 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         epoch: receipt.epoch,
         // Every block was written once.
         accesses: if parameters.pad_batches { written.next_multiple_of(batch) } else { written },
-        receipt: Some(receipt.to_string()),
+        checkpoints: CheckpointFigures { receipt: Some(receipt.to_string()), ..CheckpointFigures::default() },
         ..Status::default()
     };
     Report::now(&summary, &status, &usage, &Usage::default(), None).leave(&settings.data)?;
     Ok(Exit::Success)
-}
-
-fn clear(folder: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("removing {}", folder.display()))
-        }
-        _ => Ok(()),
-    }
 }

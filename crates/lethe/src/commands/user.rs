@@ -8,7 +8,7 @@ use crate::users::{MOST_PASSWORD_BYTES, UserError};
 use crate::vault::home::Home;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use lethe_gateway::auth::identity::{AccessKey, AccountName, Caller, Role, User, UserName};
+use lethe_gateway::auth::identity::{AccessKey, AccountName, Identity, Role, User, UserName};
 use std::fmt;
 use std::io::Read;
 use std::str::FromStr;
@@ -66,7 +66,7 @@ struct Add {
     /// Account and name
     #[arg(value_name = "ACCOUNT:USER")]
     user: FullName,
-    /// What the user may do
+    /// The rights of the user
     #[arg(long, value_enum, default_value_t = RoleChoice::Owner)]
     role: RoleChoice,
     /// Make a pair of S3 keys
@@ -82,7 +82,7 @@ struct Add {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum RoleChoice {
-    /// What the access lists of containers grant, and nothing else
+    /// The rights that the access lists of containers grant, and nothing else
     Member,
     /// Everything in the account but its quota
     Owner,
@@ -109,7 +109,7 @@ struct FullName {
 
 impl FullName {
     fn is(&self, user: &User) -> bool {
-        user.caller.account == self.account && user.caller.user == self.user
+        user.identity.account == self.account && user.identity.user == self.user
     }
 }
 
@@ -180,8 +180,8 @@ fn add(file: &UsersFile, add: Add) -> Result<(), UserError> {
     let hash = password.as_ref().map(|(password, _)| hash(password)).transpose()?;
     let key = if add.s3_keys { Some(new_key()?) } else { None };
     let name = add.user;
-    let caller = Caller { account: name.account.clone(), user: name.user.clone(), role: add.role.role() };
-    let user = User { caller, password: hash, keys: key.iter().cloned().collect() };
+    let identity = Identity { account: name.account.clone(), user: name.user.clone(), role: add.role.role() };
+    let user = User { identity, password: hash, keys: key.iter().cloned().collect() };
     file.change(|users| {
         if users.iter().any(|user| name.is(user)) {
             return Err(UserError::There(name.to_string()));
@@ -201,7 +201,7 @@ fn add(file: &UsersFile, add: Add) -> Result<(), UserError> {
 
 fn list(file: &UsersFile) -> Result<(), UserError> {
     for user in file.load()?.unwrap_or_default() {
-        let Caller { account, user: name, role } = &user.caller;
+        let Identity { account, user: name, role } = &user.identity;
         let password = if user.password.is_some() { "password" } else { "no password" };
         let keys: Vec<&str> = user.keys.iter().map(|key| &*key.id).collect();
         let keys =

@@ -67,7 +67,7 @@ pub enum Padding {
 pub enum LogFormat {
     /// For people
     Text,
-    /// One JSON object a line
+    /// A JSON object for each line
     Json,
 }
 

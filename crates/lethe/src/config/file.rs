@@ -28,19 +28,19 @@ pub struct Config {
     /// The untrusted side.
     #[arg(skip)]
     pub store: StoreConfig,
-    /// Where the master key comes from.
+    /// The source of the master key.
     #[arg(skip)]
     pub key: KeyConfig,
     /// The gateway.
     #[arg(skip)]
     pub serve: ServeConfig,
-    /// What the provider charges.
+    /// The prices of the provider.
     #[arg(skip)]
     pub prices: PricesConfig,
     /// The log.
     #[command(flatten)]
     pub log: LogConfig,
-    /// Which of these values come from the file.
+    /// The values among these that come from the file.
     #[arg(skip)]
     #[serde(skip)]
     pub origins: Origins,

@@ -34,12 +34,12 @@ impl DataFolder {
         &self.root
     }
 
-    /// Where the trusted state lives.
+    /// The folder of the trusted state.
     pub fn trusted(&self) -> PathBuf {
         self.trusted.clone()
     }
 
-    /// Where the untrusted side lives when no other store was named.
+    /// The folder of the untrusted side when no other store was named.
     pub fn untrusted(&self) -> PathBuf {
         self.root.join("untrusted")
     }

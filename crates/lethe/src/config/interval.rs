@@ -10,7 +10,7 @@ use std::time::Duration;
 #[serde(try_from = "String")]
 pub struct Interval(pub Duration);
 
-/// Why a text is no length of time.
+/// The reason why a text is no length of time.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no length of time: write a number and a unit, such as 50ms or 2s")]
 pub struct IntervalError(String);

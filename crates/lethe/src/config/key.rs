@@ -1,4 +1,4 @@
-//! Where the master key comes from: by a file's `[key]`, or by one of three flags.
+//! The source of the master key: a file's `[key]`, or one of three flags.
 
 use super::choices::KeySource;
 use super::declare::{Name, Options};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub const KEY_FILE: Name = Name { flag: "--key-file", key: "key.file" };
 /// The environment variable of the key.
 pub const KEY_ENV: Name = Name { flag: "--key-env", key: "key.variable" };
-/// Which kind of key.
+/// The kind of key.
 pub const KEY_SOURCE: Name = Name { flag: "--passphrase", key: "key.source" };
 
 /// `[key]`: the source of the master key. A flag names the kind of source together with its value.
@@ -19,7 +19,7 @@ pub const KEY_SOURCE: Name = Name { flag: "--passphrase", key: "key.source" };
 #[group(multiple = false)]
 #[serde(deny_unknown_fields, default)]
 pub struct KeyConfig {
-    /// Which kind of source
+    /// The kind of source
     #[arg(skip)]
     pub source: Option<KeySource>,
     /// The key's file [default: DATA/master.key]

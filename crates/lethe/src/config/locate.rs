@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
-/// Why a configuration file was refused.
+/// The reason why a configuration file was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file is not there, or this user may not read it.

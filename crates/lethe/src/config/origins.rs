@@ -1,10 +1,10 @@
-//! Where a value came from, so that an error can name the flag or the key and its file.
+//! The origin of a value, so that an error can name the flag or the key and its file.
 
 use super::declare::Name;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Which values stand in the configuration's file, and in which file that is; all others came from a flag, or would.
+/// The values that stand in the configuration's file, and that file; all others came from a flag, or would.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     file: PathBuf,

@@ -39,7 +39,7 @@ pub struct Settings {
     pub scheme: SchemeSettings,
     /// The untrusted side.
     pub store: StoreSettings,
-    /// Where the master key comes from.
+    /// The source of the master key.
     pub key: KeySettings,
     /// The gateway.
     pub serve: ServeSettings,
@@ -47,9 +47,9 @@ pub struct Settings {
     pub prices: Option<PathBuf>,
     /// The filter of the log.
     pub log_level: String,
-    /// How a line of the log looks.
+    /// The format of a line of the log.
     pub log_format: LogFormat,
-    /// Where each value came from, for errors.
+    /// The origin of each value, for errors.
     pub origins: Origins,
 }
 
@@ -68,7 +68,7 @@ pub struct SchemeSettings {
     pub max_batch: Option<u32>,
     /// Trusted memory for the top of the tree.
     pub tree_top: Option<Size>,
-    /// Whether every batch is filled up with dummies, so that its length does not show.
+    /// Tells whether every batch is filled up with dummies, so that its length does not show.
     pub pad_batches: bool,
     /// The cipher that seals the slots.
     pub cipher: Cipher,
@@ -77,7 +77,7 @@ pub struct SchemeSettings {
 /// The untrusted side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSettings {
-    /// Where; the folder of [`DataFolder::untrusted`] if nothing was said.
+    /// The store's place; the folder of [`DataFolder::untrusted`] if nothing was said.
     pub url: Option<String>,
     /// The address of a server that speaks the provider's protocol.
     pub endpoint: Option<String>,
@@ -85,7 +85,7 @@ pub struct StoreSettings {
     pub options: StoreOptions,
 }
 
-/// Where the master key comes from.
+/// The source of the master key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySettings {
     /// A file.
@@ -99,17 +99,17 @@ pub enum KeySettings {
 /// The gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeSettings {
-    /// Where clients connect.
+    /// The address for clients.
     pub listen: SocketAddr,
-    /// Where health and metrics are asked for.
+    /// The address for health and metrics.
     pub admin: SocketAddr,
-    /// Where clients of Swift connect; nowhere if nothing.
+    /// The address for clients of Swift, if there is one.
     pub swift: Option<SocketAddr>,
     /// The address that the Swift server's catalogues name, if it is not that of each request's `Host`.
     pub swift_url: Option<String>,
     /// The rule by which the sizes of objects are padded.
     pub padding: Padding,
-    /// How often a batch is sent, whether or not a client asks; `None` sends a batch when a client asks.
+    /// The time between two batches, whether or not a client asks; `None` sends a batch when a client asks.
     pub pace: Option<Pace>,
     /// The certificate that clients are served with, and its key.
     pub tls: Option<TlsSettings>,

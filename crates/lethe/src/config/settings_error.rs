@@ -15,7 +15,7 @@ pub enum SettingsError {
         name: String,
         /// The place where it was looked for.
         path: String,
-        /// Whether it was named.
+        /// Tells whether it was named.
         named: bool,
     },
     /// A size outside of its range.

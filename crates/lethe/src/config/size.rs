@@ -19,7 +19,7 @@ impl Serialize for Size {
     }
 }
 
-/// Why a text is no size.
+/// The reason why a text is no size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// Not a number with a known unit.

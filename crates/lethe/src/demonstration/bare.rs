@@ -29,7 +29,7 @@ pub struct BareStore<S = Objects> {
     master: MasterKey,
     cipher: Cipher,
     block_bytes: usize,
-    /// How often each block was written. Held while its slot is read or written.
+    /// The number of times that each block was written. Held while its slot is read or written.
     versions: Vec<Mutex<u64>>,
 }
 

@@ -6,13 +6,11 @@
 //! the pattern; the store is there to show that.
 
 mod bare;
-mod device;
 mod pattern;
 mod stage;
 mod switch;
 
 pub use bare::BareStore;
-pub use device::Switched;
 pub use pattern::{CONTAINER, OBJECTS, Pattern, object_name, put_objects, read_on};
 pub use stage::Stage;
 pub use switch::{Baseline, Oblivious, Shown, Switch};

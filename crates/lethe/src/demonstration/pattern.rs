@@ -13,11 +13,11 @@ use tokio::time::{MissedTickBehavior, interval};
 
 /// The container of the objects.
 pub const CONTAINER: &str = "demonstration";
-/// How many there are. Together they fill three quarters of the vault.
+/// The number of them. Together they fill three quarters of the vault.
 pub const OBJECTS: u64 = 48;
 /// Blocks of an object.
 const OBJECT_BLOCKS: u64 = 16;
-/// How often one is read: two for each column of the page's heat map.
+/// The number of reads of each: two for each column of the page's heat map.
 const EVERY: Duration = Duration::from_millis(250);
 /// Reads of one object after each sweep over all.
 const HOT: u64 = 32;

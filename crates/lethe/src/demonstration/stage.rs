@@ -1,4 +1,4 @@
-//! Where a demonstration takes place: a temporary folder, and a small vault whose shape is fixed.
+//! The stage of a demonstration: a temporary folder, and a small vault whose shape is fixed.
 
 use super::Pattern;
 use crate::config::names::{
@@ -47,7 +47,7 @@ impl Stage {
         Ok((Stage { folder, pattern }, config))
     }
 
-    /// Where the bare store lies, beside the vault's.
+    /// The folder of the bare store, beside the vault's.
     pub fn bare_folder(&self) -> PathBuf {
         self.folder.path().join("bare")
     }
@@ -62,7 +62,7 @@ impl Stage {
     }
 }
 
-/// Where a key would come from, if something says so.
+/// The source of a key, if something names one.
 fn key_of(config: &Config) -> Option<String> {
     let key = &config.key;
     let all = [

@@ -1,13 +1,13 @@
 //! The switch of a demonstration: whether the ORAM is on, and which figures belong to how it stands.
 
 use crate::report::page::Provider;
-use lethe_gateway::page::{Asked, Demonstration};
+use lethe_gateway::page::{Demonstration, RequestCounters};
 use lethe_store::Usage;
 use lethe_vault::Vault;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Whether the ORAM is on, for those who read.
+/// Tells whether the ORAM is on, for those who read.
 #[derive(Clone, Debug)]
 pub struct Oblivious(Arc<AtomicBool>);
 
@@ -17,7 +17,7 @@ impl Oblivious {
         Oblivious(Arc::new(AtomicBool::new(true)))
     }
 
-    /// Whether it is.
+    /// Tells whether it is.
     pub fn is_on(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
@@ -30,7 +30,7 @@ pub struct Switch {
     vault: Vault,
     vault_provider: Provider,
     bare_provider: Provider,
-    asked: Asked,
+    counters: RequestCounters,
     turned: Arc<Mutex<Turned>>,
 }
 
@@ -59,7 +59,7 @@ pub struct Shown {
     pub provider: Provider,
     /// The moment that its figures count from.
     pub since: Baseline,
-    /// How the switch stands.
+    /// The position of the switch.
     pub stands: Demonstration,
 }
 
@@ -70,10 +70,10 @@ impl Switch {
         vault: Vault,
         vault_provider: Provider,
         bare_provider: Provider,
-        asked: Asked,
+        counters: RequestCounters,
     ) -> Self {
         let switch =
-            Switch { oblivious, vault, vault_provider, bare_provider, asked, turned: Arc::default() };
+            Switch { oblivious, vault, vault_provider, bare_provider, counters, turned: Arc::default() };
         switch.count_anew();
         switch
     }
@@ -107,8 +107,8 @@ impl Switch {
     }
 
     fn begin(&self, turned: &mut Turned) {
-        let (read, written) = self.asked.blocks();
-        self.asked.forget_times();
+        let (read, written) = self.counters.blocks();
+        self.counters.forget_times();
         let (usage, accesses) = (self.provider().meter.usage(), self.vault.status().accesses);
         let since = Baseline { usage, accesses, read, written };
         *turned = Turned { times: turned.times + 1, since };

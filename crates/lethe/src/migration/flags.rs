@@ -1,10 +1,10 @@
-//! Where a vault's successor is to be, and its key.
+//! The place for a vault's successor, and its key.
 
 use crate::config::key_and_value;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Where a vault's successor is to be, and its key.
+/// The place for a vault's successor, and its key.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Successor")]
 pub struct SuccessorFlags {
@@ -14,7 +14,7 @@ pub struct SuccessorFlags {
     /// A server that speaks its provider's protocol
     #[arg(long, value_name = "URL", requires = "to")]
     pub to_endpoint: Option<String>,
-    /// What else its provider's client takes (may be given several times)
+    /// Another option that its provider's client takes (may be given several times)
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_and_value, requires = "to")]
     pub to_option: Vec<(String, String)>,
     /// The file of its key, made if it is not there [default: the vault's own key]
@@ -29,12 +29,12 @@ pub struct SuccessorFlags {
 }
 
 impl SuccessorFlags {
-    /// Whether nothing is asked for.
+    /// Tells whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         self.to.is_none() && self.to_endpoint.is_none() && self.to_option.is_empty() && !self.has_key()
     }
 
-    /// Whether it is to have a key of its own.
+    /// Tells whether it is to have a key of its own.
     pub fn has_key(&self) -> bool {
         self.new_key_file.is_some() || self.new_key_env.is_some() || self.new_passphrase
     }

@@ -1,4 +1,4 @@
-//! Where a vault and its successor are, noted in the trusted folder so that every start finds both.
+//! The places of a vault and its successor, noted in the trusted folder so that every start finds both.
 //!
 //! `successor/note.toml` stands there from the moment that the successor is made, and is the sign that there is one. It
 //! may hold credentials of the successor's provider: it is for its owner alone. `moved.toml` stays when the successor
@@ -6,12 +6,13 @@
 
 use crate::config::folders::DataFolder;
 use crate::config::{KeySettings, Settings, SettingsError, StoreOptions, StoreSettings};
+use crate::runtime::replace::replace_durably;
 use crate::vault::home::Home;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A vault and its successor.
@@ -90,7 +91,7 @@ impl Whereabouts {
         Settings { store, key, ..settings.clone() }
     }
 
-    /// Whether these settings name the same store.
+    /// Tells whether these settings name the same store.
     pub fn is_named_by(&self, settings: &Settings) -> bool {
         Location::of(&self.over(settings)) == Location::of(settings)
     }
@@ -121,7 +122,7 @@ impl Location {
         Location { endpoint: endpoint.map(|url| url.trim_end_matches('/').to_owned()), words }
     }
 
-    /// Whether one lies in the other, or is it.
+    /// Tells whether one lies in the other, or is it.
     fn touches(&self, other: &Location) -> bool {
         let common = self.words.len().min(other.words.len());
         self.endpoint == other.endpoint && self.words[..common] == other.words[..common]
@@ -221,7 +222,7 @@ impl Note {
         )))
     }
 
-    /// Whether `settings` name the successor's store.
+    /// Tells whether `settings` name the successor's store.
     pub fn is_for_new(&self, settings: &Settings) -> bool {
         self.to.is_named_by(settings)
     }
@@ -243,21 +244,14 @@ fn read(file: &Path) -> Result<Option<Note>> {
     note.map(Some).with_context(|| format!("{} is not as `lethe migrate` has written it", file.display()))
 }
 
-/// Whether a file is not there, nor can be: the function that needs its folder reports a wrong folder.
+/// Tells whether a file is not there, nor can be: the function that needs its folder reports a wrong folder.
 pub(super) fn is_not_there(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// Writes the note in one step, for its owner alone, and durable.
 fn write(file: &Path, note: &Note) -> Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    let work = || -> Result<()> {
-        let mut new = tempfile::NamedTempFile::new_in(folder)?;
-        new.write_all(toml::to_string(note)?.as_bytes())?;
-        new.as_file().sync_all()?;
-        new.persist(file)?;
-        sync_folder_of(file)
-    };
+    let work = || -> Result<()> { Ok(replace_durably(file, toml::to_string(note)?.as_bytes())?) };
     work().with_context(|| format!("writing {}", file.display()))
 }
 

@@ -6,6 +6,7 @@
 
 use super::note::{Note, is_not_there, sync_folder_of};
 use crate::config::folders::DataFolder;
+use crate::runtime::replace::replace_durably;
 use crate::vault::home::DATABASE;
 use anyhow::{Context, Result, bail};
 use lethe_seal::versions::VaultId;
@@ -23,15 +24,7 @@ const LETTERS: usize = 16;
 /// The trusted folder cannot be written.
 pub fn begin(data: &DataFolder, old: VaultId) -> Result<()> {
     let mark = data.of_successor().trusted().join(MARK);
-    let write = || -> std::io::Result<()> {
-        let mut new = tempfile::NamedTempFile::new_in(data.of_successor().trusted())?;
-        std::io::Write::write_all(&mut new, old.to_string().as_bytes())?;
-        new.as_file().sync_all()?;
-        new.persist(&mark)?;
-        Ok(())
-    };
-    write().with_context(|| format!("writing {}", mark.display()))?;
-    sync_folder_of(&mark)
+    replace_durably(&mark, old.to_string().as_bytes()).with_context(|| format!("writing {}", mark.display()))
 }
 
 /// Carries the switch out if it was begun. Returns where the old vault's trusted disk is now.
@@ -78,7 +71,7 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     Ok(Some(predecessor))
 }
 
-/// Whether the switch has begun: the successor cannot be taken back any more.
+/// Tells whether the switch has begun: the successor cannot be taken back any more.
 pub fn has_begun(data: &DataFolder) -> bool {
     data.of_successor().trusted().join(MARK).exists()
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 /// A vault in the figures that its owner wants to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VaultSummary {
-    /// Whether it was made just now.
+    /// Tells whether it was made just now.
     pub fresh: bool,
     /// The scheme's name, as its paper calls it.
     pub scheme: String,
@@ -90,7 +90,7 @@ impl VaultSummary {
 /// The addresses that a gateway listens on.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses<'a> {
-    /// Whether clients must speak TLS.
+    /// Tells whether clients must speak TLS.
     pub tls: bool,
     /// The address for clients of S3.
     pub s3: SocketAddr,
@@ -178,7 +178,7 @@ what is read of them, and has a switch that turns the ORAM off.
     )
 }
 
-/// Where the owner's page is; a log is told the file that holds the link.
+/// The address of the owner's page; a log is told the file that holds the link.
 pub fn page(link: &str, reader: Reader<'_>) -> String {
     match reader {
         Reader::Terminal => {
@@ -188,7 +188,7 @@ pub fn page(link: &str, reader: Reader<'_>) -> String {
     }
 }
 
-/// How to use S3, with the keys of the first user who has some.
+/// The lines on how to use S3, with the keys of the first user who has some.
 fn s3(endpoint: &str, users: &[User], reader: Reader<'_>) -> String {
     let Some(key) = users.iter().find_map(|user| user.keys.first()) else {
         return "No user has S3 keys: `lethe user keys ACCOUNT:USER` makes some.\n".to_owned();
@@ -211,7 +211,7 @@ With these set, try:
     )
 }
 
-/// How to use Swift, as the user whose keys are shown; as the first one with a password if no user has keys.
+/// The lines on how to use Swift, as the user whose keys are shown; as the first with a password if no user has keys.
 fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>, reader: Reader<'_>) -> String {
     let Some(url) = at.swift_url() else { return String::new() };
     // Beside the keys of one user, the name of another would lead to another account.
@@ -220,7 +220,7 @@ fn swift(at: &Addresses<'_>, users: &[User], password: Option<&str>, reader: Rea
         return "\nNo user has a password for Swift: `lethe user password ACCOUNT:USER` makes one.\n"
             .to_owned();
     };
-    let name = format!("{}:{}", user.caller.account.as_str(), user.caller.user.as_str());
+    let name = format!("{}:{}", user.identity.account.as_str(), user.identity.user.as_str());
     if user.password.is_none() {
         return format!("\n{name} has no password for Swift: `lethe user password {name}` makes one.\n");
     }
@@ -250,7 +250,7 @@ With these set, try:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lethe_gateway::auth::identity::{AccessKey, AccountName, Caller, Role};
+    use lethe_gateway::auth::identity::{AccessKey, AccountName, Identity, Role};
 
     fn summary() -> VaultSummary {
         VaultSummary {
@@ -354,7 +354,11 @@ mod tests {
     fn both_doors_are_shown_to_one_user() {
         let hash = crate::users::file::hash("open sesame").unwrap();
         let user = |name: &str, key: Option<&str>, has_password: bool| User {
-            caller: Caller { account: AccountName::first(), user: name.parse().unwrap(), role: Role::Owner },
+            identity: Identity {
+                account: AccountName::first(),
+                user: name.parse().unwrap(),
+                role: Role::Owner,
+            },
             keys: key.map(|id| AccessKey::new(id, "hush")).into_iter().collect(),
             password: has_password.then(|| hash.clone()),
         };

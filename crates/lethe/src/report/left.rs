@@ -4,17 +4,18 @@
 use crate::config::folders::DataFolder;
 use crate::config::size::Size;
 use crate::report::banner::VaultSummary;
+use crate::runtime::replace::replace;
 use anyhow::{Context, Result};
 use lethe_store::{Prices, Usage};
 use lethe_vault::{PaceFigures, Status};
 use serde::{Deserialize, Serialize};
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The figures of one moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
+    // Wide: each field is a key of the JSON that `status` and `left` print.
     /// Seconds since 1970.
     taken_at: u64,
     epoch: u32,
@@ -31,10 +32,10 @@ pub struct Report {
     /// The warnings that ask for an action, a sentence each.
     #[serde(default)]
     warnings: Vec<String>,
-    /// How the pace was kept since the last opening.
+    /// The way the pace was kept since the last opening.
     #[serde(default)]
     pace: Option<Turns>,
-    /// How far its successor is, if it has one.
+    /// The progress of its successor, if it has one.
     #[serde(default)]
     successor: Option<SuccessorFigures>,
     objects: Option<Objects>,
@@ -53,7 +54,7 @@ pub fn asked(usage: &Usage) -> String {
     )
 }
 
-/// How far a vault's successor is.
+/// The progress of a vault's successor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuccessorFigures {
     /// The place of its store.
@@ -78,7 +79,7 @@ impl SuccessorFigures {
     }
 }
 
-/// How a pace was kept.
+/// The way a pace was kept.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Turns {
     turns: u64,
@@ -165,13 +166,13 @@ impl Report {
             accesses: status.accesses,
             emergencies: status.emergencies,
             trusted_bytes: status.trusted_bytes,
-            stash_blocks: status.stash_blocks,
-            stash_peak: status.stash_peak,
+            stash_blocks: status.stash.blocks,
+            stash_peak: status.stash.peak,
             old_versions: status.old_versions,
-            rows_used: status.rows_used,
-            rows_reserved: status.rows_reserved,
-            since_shipped: status.accesses_since_checkpoint,
-            receipt: status.receipt.clone(),
+            rows_used: status.rows.used,
+            rows_reserved: status.rows.reserved,
+            since_shipped: status.checkpoints.accesses_since,
+            receipt: status.checkpoints.receipt.clone(),
             warnings: Vec::new(),
             pace: status.pace.as_ref().map(Turns::of),
             successor: None,
@@ -220,9 +221,9 @@ impl Report {
         report.taken_at = seconds_now();
         report.epoch = status.epoch;
         report.accesses = status.accesses;
-        report.since_shipped = status.accesses_since_checkpoint;
+        report.since_shipped = status.checkpoints.accesses_since;
         report.old_versions = status.old_versions;
-        report.receipt = status.receipt.clone();
+        report.receipt = status.checkpoints.receipt.clone();
         report.leave(data)
     }
 
@@ -231,13 +232,9 @@ impl Report {
     /// # Errors
     /// The trusted folder cannot be written.
     pub fn leave(&self, data: &DataFolder) -> Result<()> {
-        let write = || -> std::io::Result<()> {
-            let mut file = tempfile::NamedTempFile::new_in(data.trusted())?;
-            file.write_all(&serde_json::to_vec_pretty(self)?)?;
-            file.persist(Self::file(data))?;
-            Ok(())
-        };
-        write().context("leaving the status in the trusted folder")
+        let text = serde_json::to_vec_pretty(self);
+        let left = text.map_err(Into::into).and_then(|text| replace(&Self::file(data), &text));
+        left.context("leaving the status in the trusted folder")
     }
 
     /// The requests, bytes and stored bytes since the vault was made.

@@ -2,20 +2,20 @@
 
 use crate::config::folders::DataFolder;
 use crate::demonstration::{Baseline, Switch};
+use crate::runtime::replace::replace;
 use anyhow::{Context, Result};
 use lethe_gateway::catalogue::Moment;
-use lethe_gateway::page::{Asked, Costs, Figures, PricesOf, Row, Seen, Told};
+use lethe_gateway::page::{Costs, Figures, PricesOf, RequestCounters, Row, Seen, Told};
 use lethe_store::{MeterReader, PriceTable, Prices, TouchedRow, Touches, Usage};
 use lethe_vault::Vault;
-use std::io::Write;
 use std::path::PathBuf;
 
 /// The requests to a store, as its provider sees them.
 #[derive(Clone)]
 pub struct Provider {
-    /// How often, and how much.
+    /// The counts and the amounts.
     pub meter: MeterReader,
-    /// Where.
+    /// The places.
     pub touches: Touches,
 }
 
@@ -50,7 +50,7 @@ pub struct Sources {
     /// The requests to its store.
     pub provider: Provider,
     /// The requests of the applications.
-    pub asked: Asked,
+    pub counters: RequestCounters,
     /// The provider's prices.
     pub prices: Shown,
     /// The switch of a demonstration: its view stands in the place of the vault's store.
@@ -65,7 +65,7 @@ impl Sources {
         let provider = shown.as_ref().map_or(&self.provider, |shown| &shown.provider);
         let (status, usage) = (self.vault.status(), provider.meter.usage().since(&since.usage));
         let block_bytes = self.vault.block_bytes() as u64;
-        let (read, written) = self.asked.blocks();
+        let (read, written) = self.counters.blocks();
         let (read, written) = (read - since.read, written - since.written);
         let dollars = |usage: &Usage| self.prices.prices.bill(usage).spent();
         let bare = Usage {
@@ -77,7 +77,7 @@ impl Sources {
         };
         Told {
             moment: Moment::now().0,
-            asked: self.asked.cells(),
+            asked: self.counters.cells(),
             seen: Seen {
                 whole: row(provider.touches.whole()),
                 levels: provider.touches.levels().into_iter().map(row).collect(),
@@ -89,11 +89,11 @@ impl Sources {
                 bytes_up: usage.bytes_up,
                 bytes_down: usage.bytes_down,
                 stored_bytes: usage.stored_bytes,
-                stash: status.stash_blocks,
-                stash_peak: status.stash_peak,
+                stash: status.stash.blocks,
+                stash_peak: status.stash.peak,
                 trusted_bytes: status.trusted_bytes,
-                latency_p50: self.asked.latency(0.5),
-                latency_p99: self.asked.latency(0.99),
+                latency_p50: self.counters.latency(0.5),
+                latency_p99: self.counters.latency(0.99),
                 dollars: dollars(&usage),
             },
             without: Costs {
@@ -117,13 +117,7 @@ fn row(touched: TouchedRow) -> Row {
 /// The trusted folder cannot be written.
 pub fn leave_link(data: &DataFolder, link: &str) -> Result<PathBuf> {
     let path = data.trusted().join("page-link");
-    let write = || -> std::io::Result<()> {
-        // Readable by its owner alone from the first moment.
-        let mut file = tempfile::NamedTempFile::new_in(data.trusted())?;
-        writeln!(file, "{link}")?;
-        file.persist(&path)?;
-        Ok(())
-    };
-    write().context("leaving the page's link in the trusted folder")?;
+    replace(&path, format!("{link}\n").as_bytes())
+        .context("leaving the page's link in the trusted folder")?;
     Ok(path)
 }

@@ -1,7 +1,7 @@
 //! The public metrics: figures that the provider sees anyway, and nothing else.
 
 use crate::report::left::SuccessorFigures;
-use lethe_gateway::http::admin::{Figure, Kind};
+use lethe_gateway::http::admin::{Figure, FigureKind};
 use lethe_store::{Prices, Usage};
 use lethe_vault::Status;
 
@@ -18,7 +18,7 @@ pub fn figures(
         kind,
         value,
     };
-    let counted = |name, help, value: u64| figure(name, help, Kind::Counter, value as f64);
+    let counted = |name, help, value: u64| figure(name, help, FigureKind::Counter, value as f64);
     let mut figures = vec![
         counted("accesses", "Accesses since the vault was made, dummies included", status.accesses),
         counted("emergency_evictions", "Evictions outside of the public schedule", status.emergencies),
@@ -32,14 +32,14 @@ pub fn figures(
         figure(
             "evictions_owed",
             "Evictions that the schedule owes",
-            Kind::Gauge,
+            FigureKind::Gauge,
             status.evictions_owed as f64,
         ),
-        figure("epoch", "Openings of the vault so far", Kind::Gauge, f64::from(status.epoch)),
-        figure("old_versions", "Replaced buckets still kept", Kind::Gauge, status.old_versions as f64),
+        figure("epoch", "Openings of the vault so far", FigureKind::Gauge, f64::from(status.epoch)),
+        figure("old_versions", "Replaced buckets still kept", FigureKind::Gauge, status.old_versions as f64),
     ];
     if let Some(SuccessorFigures { blocks, of, usage, .. }) = successor {
-        let gauge = |name, help, value: u64| figure(name, help, Kind::Gauge, value as f64);
+        let gauge = |name, help, value: u64| figure(name, help, FigureKind::Gauge, value as f64);
         figures.extend([
             gauge("successor_blocks", "Blocks that the successor has", *blocks),
             gauge("successor_blocks_in_all", "Blocks that the successor is to have", *of),
@@ -57,7 +57,7 @@ pub fn figures(
         figures.push(figure(
             "spent_dollars",
             "Dollars for requests and traffic so far",
-            Kind::Counter,
+            FigureKind::Counter,
             spent,
         ));
     }

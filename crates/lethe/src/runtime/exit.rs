@@ -12,7 +12,7 @@ use lethe_store::{OpenError, PriceError};
 use lethe_vault::VaultError;
 use std::process::ExitCode;
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Done.
@@ -48,7 +48,18 @@ impl Exit {
     }
 }
 
-fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
+type Cause = dyn std::error::Error + 'static;
+
+/// The code of a cause, if it is an error that has one.
+fn known(cause: &Cause) -> Option<Exit> {
+    of_what_was_given(cause)
+        .or_else(|| of_the_vault(cause))
+        .or_else(|| of_files(cause))
+        .or_else(|| of_the_store(cause))
+}
+
+/// Flags, keys of the configuration, and signals.
+fn of_what_was_given(cause: &Cause) -> Option<Exit> {
     if cause.is::<ConfigError>()
         || cause.is::<SettingsError>()
         || cause.is::<PriceError>()
@@ -65,12 +76,15 @@ fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
             LoggingError::Twice => Exit::Failure,
         });
     }
-    if let Some(error) = cause.downcast_ref::<ListenError>() {
-        return Some(match error {
-            ListenError::Taken { .. } => Exit::Failure,
-            ListenError::Impossible { .. } => Exit::Usage,
-        });
-    }
+    let error = cause.downcast_ref::<ListenError>()?;
+    Some(match error {
+        ListenError::Taken { .. } => Exit::Failure,
+        ListenError::Impossible { .. } => Exit::Usage,
+    })
+}
+
+/// The vault, and the device that the gateway has of it.
+fn of_the_vault(cause: &Cause) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<VaultError>() {
         return Some(match error {
             tampering if tampering.is_tampering() => Exit::Tampering,
@@ -86,6 +100,32 @@ fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
             _ => Exit::Failure,
         });
     }
+    let lethe_gateway::OpenError::Device(error) = cause.downcast_ref()? else { return None };
+    Some(match error {
+        DeviceError::Tampered(_) => Exit::Tampering,
+        DeviceError::Unavailable(_) | DeviceError::DiskFull => Exit::StoreUnavailable,
+        DeviceError::Full | DeviceError::RowsFull | DeviceError::Closed => Exit::Failure,
+    })
+}
+
+/// Files of keys and of users.
+fn of_files(cause: &Cause) -> Option<Exit> {
+    if let Some(error) = cause.downcast_ref::<KeyFileError>() {
+        return Some(match error {
+            KeyFileError::Io { doing: "create", .. } => Exit::Failure,
+            // The file that was named as the key holds no key, or is not there.
+            _ => Exit::Usage,
+        });
+    }
+    let error = cause.downcast_ref::<UserError>()?;
+    Some(match error {
+        UserError::File(_) => Exit::Failure,
+        _ => Exit::Usage,
+    })
+}
+
+/// The untrusted store.
+fn of_the_store(cause: &Cause) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<OpenError>() {
         return Some(match error {
             OpenError::BadLocation { .. }
@@ -99,26 +139,6 @@ fn known(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
             | OpenError::NoBucket { .. }
             | OpenError::Denied { .. }
             | OpenError::Unreachable { .. } => Exit::StoreUnavailable,
-        });
-    }
-    if let Some(error) = cause.downcast_ref::<KeyFileError>() {
-        return Some(match error {
-            KeyFileError::Io { doing: "create", .. } => Exit::Failure,
-            // The file that was named as the key holds no key, or is not there.
-            _ => Exit::Usage,
-        });
-    }
-    if let Some(error) = cause.downcast_ref::<UserError>() {
-        return Some(match error {
-            UserError::File(_) => Exit::Failure,
-            _ => Exit::Usage,
-        });
-    }
-    if let Some(lethe_gateway::OpenError::Device(error)) = cause.downcast_ref() {
-        return Some(match error {
-            DeviceError::Tampered(_) => Exit::Tampering,
-            DeviceError::Unavailable(_) | DeviceError::DiskFull => Exit::StoreUnavailable,
-            DeviceError::Full | DeviceError::RowsFull | DeviceError::Closed => Exit::Failure,
         });
     }
     match cause.downcast_ref::<UntrustedError>()? {
@@ -169,10 +189,10 @@ mod tests {
             (VaultError::WrongKey, Exit::Failure),
             (VaultError::OtherVault, Exit::Failure),
             (VaultError::DiskFull, Exit::Failure),
-            (VaultError::Damaged(String::new()), Exit::Failure),
+            (VaultError::Damaged("".into()), Exit::Failure),
             (VaultError::RestoreUnfinished, Exit::Failure),
             (VaultError::NotAReceipt(String::new()), Exit::Usage),
-            (VaultError::Tampered(String::new()), Exit::Tampering),
+            (VaultError::Tampered("".into()), Exit::Tampering),
             (VaultError::HeaderVanished, Exit::Tampering),
             (VaultError::Receipt(String::new()), Exit::Tampering),
             (VaultError::Locked, Exit::Locked),
@@ -180,8 +200,8 @@ mod tests {
             (VaultError::TakeoverNeeded(1), Exit::Locked),
             (VaultError::StaleTrustedState(String::new()), Exit::Locked),
             (VaultError::StoreEmpty, Exit::StoreUnavailable),
-            (VaultError::Unavailable(String::new()), Exit::StoreUnavailable),
-            (VaultError::Refused(String::new()), Exit::StoreUnavailable),
+            (VaultError::Unavailable("".into()), Exit::StoreUnavailable),
+            (VaultError::Refused("".into()), Exit::StoreUnavailable),
         ] {
             assert_eq!(Exit::of(&error.clone().into()), exit, "{error}");
         }

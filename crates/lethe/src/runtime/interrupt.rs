@@ -21,7 +21,8 @@ pub struct Interrupts {
     terminate: Signal,
     /// The end of the terminal, unless the process was started to live on, as with `nohup`.
     hang_up: Option<Signal>,
-    /// Whether one came that has not been answered yet. The streams above would lose one that comes while they are made.
+    /// Tells whether one came that has not been answered yet. The streams above would lose one that comes while they are
+    /// made.
     came: Arc<AtomicBool>,
     flags: Vec<signal_hook::SigId>,
 }
@@ -34,7 +35,7 @@ impl Drop for Interrupts {
     }
 }
 
-/// Whether the process was started with a signal ignored; so too where that cannot be told.
+/// Tells whether the process was started with a signal ignored; so too where that cannot be told.
 pub fn is_ignored(kind: SignalKind) -> bool {
     let ignored = || {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;

@@ -3,10 +3,12 @@
 use crate::config::names::LOG;
 use crate::config::{LogFormat, Origins, Settings};
 use std::io::IsTerminal;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry};
 
-/// Why the log cannot be set up.
+/// The reason why the log cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
     /// The filter has no meaning.
@@ -29,24 +31,24 @@ pub enum LoggingError {
 /// # Errors
 /// The level has no meaning, or there is a log already.
 pub fn start(settings: &Settings) -> Result<(), LoggingError> {
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter(&settings.log_level, &settings.origins)?)
+    let filter = filter(&settings.log_level, &settings.origins)?;
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         // A line that cannot be written, on a full disk or into a pipe without a reader, must end no request.
         .log_internal_errors(false);
-    let started = match settings.log_format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().try_init(),
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = match settings.log_format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().boxed(),
     };
-    started.map_err(|_| LoggingError::Twice)
+    tracing_subscriber::registry().with(lines.with_filter(filter)).try_init().map_err(|_| LoggingError::Twice)
 }
 
-fn filter(level: &str, origins: &Origins) -> Result<EnvFilter, LoggingError> {
+fn filter(level: &str, origins: &Origins) -> Result<Targets, LoggingError> {
     let wrong = || LoggingError::Level { name: origins.name(LOG), level: level.to_owned() };
     if level.contains(['=', ',']) {
-        return EnvFilter::try_new(level).map_err(|_| wrong());
+        return level.parse().map_err(|_| wrong());
     }
     // A lone word that is no level would be taken as the name of a module, and silence everything else.
     let ours: LevelFilter = level.parse().map_err(|_| wrong())?;
@@ -55,7 +57,7 @@ fn filter(level: &str, origins: &Origins) -> Result<EnvFilter, LoggingError> {
     }
     // Below a warning, what libraries say is about their connections and not about the vault.
     let theirs = ours.min(LevelFilter::WARN);
-    EnvFilter::try_new(format!("{theirs},lethe={ours}")).map_err(|_| wrong())
+    Ok(Targets::new().with_default(theirs).with_target("lethe", ours))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! How a command runs: signals, addresses, the log, output and exit codes.
+//! The running of a command: signals, addresses, the log, output and exit codes.
 
 pub mod allocator;
 pub mod exit;
@@ -7,4 +7,6 @@ pub mod listen;
 pub mod logging;
 pub mod output;
 pub mod progress;
+pub mod remove_folder;
+pub mod replace;
 pub mod tls_watch;

@@ -22,7 +22,7 @@ pub fn write(text: Arguments<'_>) {
     }
 }
 
-/// Why the answer was not written. A reader that has read enough and gone is no reason.
+/// The reason why the answer was not written. A reader that has read enough and gone is no reason.
 pub fn lost() -> Option<&'static std::io::Error> {
     LOST.get().filter(|error| error.kind() != ErrorKind::BrokenPipe)
 }

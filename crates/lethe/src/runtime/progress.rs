@@ -17,6 +17,13 @@ pub fn steps(what: &'static str, total: u64) -> ProgressBar {
     bar(ProgressBar::new(total), what, "{msg} [{bar:32}] {human_pos} of {human_len}, {eta} left")
 }
 
+/// Moves a bar to `done` of `all` steps of `what`.
+pub fn at(bar: &ProgressBar, what: &str, done: u64, all: u64) {
+    bar.set_message(what.to_owned());
+    bar.set_length(all);
+    bar.set_position(done);
+}
+
 /// A sign of life for work of unknown length.
 pub fn spinner(what: &'static str) -> ProgressBar {
     let spinner = bar(ProgressBar::new_spinner(), what, "{spinner} {msg}, {elapsed}");

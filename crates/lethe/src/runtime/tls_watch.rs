@@ -5,7 +5,7 @@ use lethe_gateway::Tls;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// How often the files are looked at. They are asked for their times and sizes only.
+/// The time between two looks at the files. They are asked for their times and sizes only.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// Looks at both files again and again, and serves with what they hold when one has changed. Never ends.

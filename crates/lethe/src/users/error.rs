@@ -1,11 +1,11 @@
-//! Why users cannot be changed.
+//! The reason why users cannot be changed.
 
 use crate::users::file::UsersFileError;
 
 /// The most bytes of a password: more than any has, and less than would hurt.
 pub(crate) const MOST_PASSWORD_BYTES: u64 = 4096;
 
-/// Why a user cannot be added or changed.
+/// The reason why a user cannot be added or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum UserError {
     /// There is a user of this name.

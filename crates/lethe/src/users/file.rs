@@ -14,20 +14,22 @@
 //!
 //! A file from before there were users holds one pair of keys at its top; it is the owner of the account `lethe`.
 
-use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
+use crate::runtime::replace::{make_durably, replace_durably};
+use base64ct::{Base64UrlUnpadded, Encoding as _};
+use data_encoding::BASE32_NOPAD;
 use lethe_gateway::auth::identity::{
-    AccessKey, AccountName, Caller, NameError, PasswordError, PasswordHash, Role, User, UserName, Users,
+    AccessKey, AccountName, Identity, NameError, PasswordError, PasswordHash, Role, User, UserName, Users,
     UsersError,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use zeroize::{Zeroize, Zeroizing};
 
-/// Why there are no users.
+/// The reason why there are no users.
 #[derive(Debug, thiserror::Error)]
 pub enum UsersFileError {
     /// The file cannot be read or written.
@@ -168,9 +170,9 @@ impl UserForm {
             secret_access_key: key.secret.to_string(),
         };
         UserForm {
-            account: user.caller.account.as_str().to_owned(),
-            user: user.caller.user.as_str().to_owned(),
-            role: RoleForm::of(user.caller.role),
+            account: user.identity.account.as_str().to_owned(),
+            user: user.identity.user.as_str().to_owned(),
+            role: RoleForm::of(user.identity.role),
             password: user.password.as_ref().map(|hash| hash.as_str().to_owned()),
             keys: user.keys.iter().map(key).collect(),
         }
@@ -182,7 +184,7 @@ impl UserForm {
         let password = self.password.as_deref().map(str::parse).transpose()?;
         let key = |key: &KeyForm| AccessKey::new(&key.access_key_id, &key.secret_access_key);
         let keys = self.keys.iter().map(key).collect();
-        Ok(User { caller: Caller { account, user, role: self.role.role() }, password, keys })
+        Ok(User { identity: Identity { account, user, role: self.role.role() }, password, keys })
     }
 }
 
@@ -257,7 +259,7 @@ impl UsersFile {
     pub fn make_first(&self) -> Result<(Vec<User>, Zeroizing<String>), UsersFileError> {
         let password = new_password()?;
         let users = vec![User { password: Some(hash(&password)?), ..User::first(new_key()?) }];
-        self.write(&users, |new, file| new.persist_noclobber(file).map(drop))?;
+        self.write(&users, make_durably)?;
         Ok((users, password))
     }
 
@@ -280,7 +282,7 @@ impl UsersFile {
         let outcome = edit(&mut users)?;
         Users::new(users.clone())
             .map_err(|error| UsersFileError::Together { file: self.path.clone(), error })?;
-        self.write(&users, |new, file| new.persist(file).map(drop))?;
+        self.write(&users, replace_durably)?;
         drop(held);
         Ok(outcome)
     }
@@ -289,18 +291,13 @@ impl UsersFile {
     fn write(
         &self,
         users: &[User],
-        persist: impl FnOnce(tempfile::NamedTempFile, &Path) -> Result<(), tempfile::PersistError>,
+        put: impl FnOnce(&Path, &[u8]) -> io::Result<()>,
     ) -> Result<(), UsersFileError> {
         let users = users.iter().map(UserForm::of).collect();
         let form = FileForm { access_key_id: None, secret_access_key: None, users };
         let write = || {
-            let folder = self.path.parent().unwrap_or(Path::new("."));
             let text = Zeroizing::new(toml::to_string(&form).map_err(io::Error::other)?);
-            let mut new = tempfile::NamedTempFile::new_in(folder)?;
-            new.write_all(text.as_bytes())?;
-            new.as_file().sync_all()?;
-            persist(new, &self.path)?;
-            File::open(folder)?.sync_all()
+            put(&self.path, text.as_bytes())
         };
         write().map_err(self.failed("written"))
     }
@@ -350,7 +347,7 @@ pub fn hash(password: &str) -> Result<PasswordHash, UsersFileError> {
 fn secret<const BYTES: usize>() -> Result<Zeroizing<String>, UsersFileError> {
     let mut bytes = Zeroizing::new([0; BYTES]);
     random(&mut *bytes)?;
-    Ok(Zeroizing::new(BASE64URL_NOPAD.encode(&*bytes)))
+    Ok(Zeroizing::new(Base64UrlUnpadded::encode_string(&*bytes)))
 }
 
 fn random(bytes: &mut [u8]) -> Result<(), UsersFileError> {
@@ -446,8 +443,9 @@ mod tests {
     fn what_is_changed_is_what_is_read_and_a_refusal_changes_nothing() {
         let folder = folder();
         folder.file.make_first().unwrap();
-        let caller = Caller { account: "b".parse().unwrap(), user: "u".parse().unwrap(), role: Role::Member };
-        let user = User { caller, password: Some(hash("x").unwrap()), keys: vec![] };
+        let identity =
+            Identity { account: "b".parse().unwrap(), user: "u".parse().unwrap(), role: Role::Member };
+        let user = User { identity, password: Some(hash("x").unwrap()), keys: vec![] };
         let stamp = folder.file.stamp();
         folder.add(&user).unwrap();
         assert_ne!(folder.file.stamp(), stamp);

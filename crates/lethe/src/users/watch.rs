@@ -5,7 +5,7 @@ use lethe_gateway::auth::identity::Users;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the file is looked at. It is asked for its time and size only.
+/// The time between two looks at the file. It is asked for its time and size only.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Looks at the file again and again, and replaces the users when it has changed. Never ends.
@@ -67,7 +67,7 @@ mod tests {
         watched.look();
         assert!(knows(&first[0]));
         let mut second = User::first(new_key().unwrap());
-        second.caller.user = "second".parse().unwrap();
+        second.identity.user = "second".parse().unwrap();
         let added = file.change(|users| {
             users.push(second.clone());
             Ok::<_, UsersFileError>(())

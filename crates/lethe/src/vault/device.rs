@@ -31,7 +31,7 @@ impl VaultDevice {
         }
     }
 
-    /// Why it has stopped, if it has.
+    /// The reason why it has stopped, if it has.
     pub fn failure(&self) -> Option<anyhow::Error> {
         match self {
             VaultDevice::Alone(vault) => vault.failure().map(Into::into),
@@ -90,16 +90,20 @@ impl Device for VaultDevice {
     }
 
     async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
-        let calls = writes.into_iter().map(|(block, payload)| Call::Write(BlockId(block), payload.into()));
+        let calls = writes.into_iter().map(|(block, payload)| Call::Write(BlockId(block), payload));
         self.access(flow, calls.collect()).await.map(drop)
     }
 
     async fn load_rows(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, DeviceError> {
-        self.vault().load_rows().await.map_err(failure)
+        let rows = self.vault().load_rows().await.map_err(failure)?;
+        Ok(rows.into_iter().map(|row| (row.key.into(), row.value.into())).collect())
     }
 
     async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
-        self.vault().commit_rows(changes).await.map_err(failure)
+        let changes = changes
+            .into_iter()
+            .map(|(key, value)| lethe_vault::RowChange { key: key.into(), value: value.map(Bytes::from) });
+        self.vault().commit_rows(changes.collect()).await.map_err(failure)
     }
 }
 
@@ -108,7 +112,7 @@ fn failure(error: VaultError) -> DeviceError {
         VaultError::RowsFull { .. } => DeviceError::RowsFull,
         VaultError::Closed => DeviceError::Closed,
         VaultError::DiskFull => DeviceError::DiskFull,
-        VaultError::Tampered(what) => DeviceError::Tampered(what),
+        VaultError::Tampered(what) => DeviceError::Tampered(what.to_string()),
         tampering if tampering.is_tampering() => DeviceError::Tampered(tampering.to_string()),
         other => DeviceError::Unavailable(other.to_string()),
     }

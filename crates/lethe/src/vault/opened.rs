@@ -12,9 +12,11 @@ use crate::vault::parameters::refuse_contradictions;
 use anyhow::{Context, Result};
 use lethe_store::{MeterReader, Touches, Versioning};
 use lethe_vault::{
-    Copied, Copier, Stage, Succession, Vault, VaultParameters, cut_over, read_header, rows_at_rest, stage,
+    Copied, Copier, Row, Stage, Succession, Vault, VaultParameters, cut_over, read_header, rows_at_rest,
+    stage,
 };
 use std::path::PathBuf;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// The name under which errors of a successor are told.
@@ -26,15 +28,15 @@ pub struct Opened {
     pub settings: Settings,
     /// The vault's parameters.
     pub parameters: VaultParameters,
-    /// Whether it was made just now.
+    /// Tells whether it was made just now.
     pub fresh: bool,
     /// The vault, for the gateway.
     pub device: VaultDevice,
     /// The requests to its store.
     pub meter: MeterReader,
-    /// Where its store is touched.
+    /// The touches of its store.
     pub touches: Touches,
-    /// Whether the provider's bucket keeps every rewrite.
+    /// Tells whether the provider's bucket keeps every rewrite.
     pub versioning: Versioning,
     /// Ctrl-C, listened for.
     pub interrupts: Interrupts,
@@ -66,6 +68,9 @@ pub struct Left {
     pub line: String,
 }
 
+/// Tells the figures of a successor, at any moment.
+pub type TellSuccessor = Arc<dyn Fn() -> SuccessorFigures + Send + Sync>;
+
 impl Following {
     /// The message of the start.
     pub fn render(&self) -> String {
@@ -78,13 +83,13 @@ impl Following {
     }
 
     /// Tells the figures of any later moment.
-    pub fn figures(&self) -> impl Fn() -> SuccessorFigures + Clone + Send + Sync + 'static {
+    pub fn figures(&self) -> TellSuccessor {
         let (progress, meter, store) =
             (self.copier.succession().clone(), self.meter.clone(), self.store.clone());
-        move || {
+        Arc::new(move || {
             let (Copied { blocks, of }, usage) = (progress.copied(), meter.usage());
             SuccessorFigures { store: store.clone(), blocks, of, usage }
-        }
+        })
     }
 
     /// Fills the successor until it has all blocks, or is told to stop.
@@ -223,7 +228,7 @@ async fn open_both(settings: &Settings, asked: &VaultConfig, note: &Note) -> Res
 pub async fn take_over(
     settings: &Settings,
     old: &lethe_vault::VaultHeader,
-    rows: Vec<(Vec<u8>, Vec<u8>)>,
+    rows: Vec<Row>,
     new: &Vault,
 ) -> Result<()> {
     cut_over(old, rows, new).await.context(OF_SUCCESSOR)?;

@@ -1,4 +1,4 @@
-//! How much trusted memory a vault takes: as a rule, and at most.
+//! The trusted memory that a vault takes: as a rule, and at most.
 
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
@@ -121,7 +121,7 @@ mod tests {
             let mut most = 0;
             for round in 0..2u64 {
                 for batch in 0..16u64 {
-                    let write = |n| Call::Write(BlockId(16 * batch + n), vec![round as u8; 4096]);
+                    let write = |n| Call::Write(BlockId(16 * batch + n), vec![round as u8; 4096].into());
                     vault.access((0..16).map(write).collect()).await.unwrap();
                     most = most.max(vault.status().trusted_bytes);
                 }

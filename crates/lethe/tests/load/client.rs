@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How many there are.
+/// The number of them.
 pub(crate) const VERBS: usize = 9;
 /// Objects of a client, at most.
 const KEYS: u64 = 6;

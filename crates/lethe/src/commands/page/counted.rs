@@ -3,12 +3,32 @@
 use std::io::{Read, Seek};
 use std::time::Duration;
 
-/// The counters, in the order in which the preloaded library writes them.
+/// The counts of a program and its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) faults: u64,
     pub(super) evictions: u64,
     pub(super) soft_faults: u64,
+    pub(super) times: Times,
+    pub(super) trusted_bytes: u64,
+    pub(super) heap_bytes: u64,
+    /// Threads that shared the work of a fault.
+    pub(super) threads: u64,
+    /// The most that the region held at a time.
+    pub(super) paged_bytes: u64,
+    /// Private memory elsewhere that the program wrote to, when it ended; 0 where that is not known.
+    pub(super) unpaged_bytes: u64,
+    /// Programs that it started.
+    pub(super) children: u64,
+    /// Children by `fork`, which were paged too, and theirs.
+    pub(super) forks: Forks,
+    /// The first of the programs that it started, or the one that it made way for.
+    pub(super) name: String,
+}
+
+/// The times of the faults that count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
     /// The time from the first moment that counts to the last.
     pub(super) elapsed: Duration,
     /// Time in faults.
@@ -27,27 +47,20 @@ pub(super) struct Counted {
     pub(super) copying: Duration,
     /// Time in both in the second process, if that was metered.
     pub(super) beside: Duration,
-    pub(super) trusted_bytes: u64,
-    pub(super) heap_bytes: u64,
-    /// Threads that shared the work of a fault.
-    pub(super) threads: u64,
-    /// The most that the region held at a time.
-    pub(super) paged_bytes: u64,
-    /// Private memory elsewhere that the program wrote to, when it ended; 0 where that is not known.
-    pub(super) unpaged_bytes: u64,
-    /// Programs that it started.
-    pub(super) children: u64,
-    /// Children by `fork`, which were paged too, and theirs.
-    pub(super) forks: u64,
-    /// Faults of those that have ended.
-    pub(super) faults_of_forks: u64,
-    /// Their evictions.
-    pub(super) evictions_of_forks: u64,
-    /// The first of them, or the one that it made way for.
-    pub(super) name: String,
 }
 
-/// How the program ended, as the preloaded library has seen it.
+/// The counts of children by `fork`, and of theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Forks {
+    /// The number of them.
+    pub(super) count: u64,
+    /// Faults of those that have ended.
+    pub(super) faults: u64,
+    /// Their evictions.
+    pub(super) evictions: u64,
+}
+
+/// The end of the program, as the preloaded library has seen it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// Properly, or after as many faults as were asked for.
@@ -97,37 +110,35 @@ const FIGURES: usize = 21;
 const NAME_BYTES: usize = 64;
 
 impl Counted {
+    /// The counts, in the order in which the preloaded library writes them.
     fn of(mut figures: impl Iterator<Item = u64>) -> Self {
         let mut next = || figures.next().unwrap_or(0);
         Counted {
             faults: next(),
             evictions: next(),
             soft_faults: next(),
-            elapsed: Duration::from_nanos(next()),
-            total: Duration::from_nanos(next()),
-            frames: Duration::from_nanos(next()),
-            write: Duration::from_nanos(next()),
-            read: Duration::from_nanos(next()),
-            idle: Duration::from_nanos(next()),
-            crypto: Duration::from_nanos(next()),
-            copying: Duration::from_nanos(next()),
-            beside: Duration::from_nanos(next()),
+            times: Times::of([(); 9].map(|()| Duration::from_nanos(next()))),
             trusted_bytes: next(),
             heap_bytes: next(),
             threads: next(),
             paged_bytes: next(),
             unpaged_bytes: next(),
             children: next(),
-            forks: next(),
-            faults_of_forks: next(),
-            evictions_of_forks: next(),
+            forks: Forks { count: next(), faults: next(), evictions: next() },
             name: String::new(),
         }
     }
 
     /// Microseconds of one fault.
     pub(super) fn fault_micros(&self) -> f64 {
-        self.total.as_secs_f64() * 1e6 / self.faults.max(1) as f64
+        self.times.total.as_secs_f64() * 1e6 / self.faults.max(1) as f64
+    }
+}
+
+impl Times {
+    fn of(times: [Duration; 9]) -> Self {
+        let [elapsed, total, frames, write, read, idle, crypto, copying, beside] = times;
+        Times { elapsed, total, frames, write, read, idle, crypto, copying, beside }
     }
 }
 
@@ -148,7 +159,7 @@ mod tests {
     fn counters_are_read_in_the_order_in_which_they_are_written() {
         let Left::Figures(counted, How::MadeWay) = left(b'x', "cc1") else { panic!("figures") };
         assert_eq!((counted.faults, counted.evictions, counted.threads), (1000, 2000, 15_000));
-        assert_eq!((counted.total, counted.children), (Duration::from_micros(5), 18_000));
+        assert_eq!((counted.times.total, counted.children), (Duration::from_micros(5), 18_000));
         assert_eq!(counted.name, "cc1");
     }
 

@@ -1,4 +1,4 @@
-//! Whether a library can be preloaded into a program: found out before the program runs, which would run unpaged.
+//! Tells whether a library can be preloaded into a program: found out before the program runs, which would run unpaged.
 
 use anyhow::{Result, bail};
 use object::elf::{FileHeader32, FileHeader64, PT_INTERP};
@@ -74,7 +74,7 @@ struct Processor {
 
 struct Binary {
     processor: Processor,
-    /// Whether it has a loader, which would preload the library.
+    /// Tells whether it has a loader, which would preload the library.
     is_dynamic: bool,
 }
 

@@ -56,7 +56,7 @@ fn look(named: Option<&Path>) -> Result<PathBuf> {
     )
 }
 
-/// Whether it exports the symbol by which it is known.
+/// Tells whether it exports the symbol by which it is known.
 fn is_ours(library: &Path) -> bool {
     let Ok(bytes) = std::fs::read(library) else { return false };
     object::File::parse(&*bytes)

@@ -22,7 +22,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-/// What a program is paged with: the flags of every command that pages one.
+/// The settings that a program is paged with: the flags of every command that pages one.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Paging {
     /// The most pages of 4 KiB that are resident
@@ -44,7 +44,7 @@ pub(super) struct Paging {
     /// Keep so many of the resident pages out of sight: one that is touched again stays (costs a trap each)
     #[arg(long, value_name = "PAGES", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) second_chance: Option<u64>,
-    /// Who carries pages beside the program (eager and parallel schemes) [default: a process, if there are two processors]
+    /// The carrier of pages beside the program (eager, parallel schemes) [default: a process, if there are two processors]
     #[arg(long, value_enum, value_name = "WHO")]
     pub(super) beside: Option<Beside>,
     /// Threads that seal side by side (parallel schemes, with --beside threads) [default: the machine's processors]
@@ -161,7 +161,7 @@ pub(super) struct Paged {
     counted: File,
 }
 
-/// How it ended.
+/// The way it ended.
 pub(super) struct Ended {
     pub(super) status: ExitStatus,
     /// The time from its start to its end.

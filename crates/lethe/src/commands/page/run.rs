@@ -7,7 +7,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
 use anyhow::Result;
 use clap::Args;
-use lethe_pager::options::PAGE_BYTES;
+use lethe_pager::page::PAGE_BYTES;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     std::process::exit(exit_code(ended.status))
 }
 
-/// How much of the program's memory was paged.
+/// The share of the program's memory that was paged.
 fn tell_share(counted: &Counted) {
     let Counted { paged_bytes: paged, unpaged_bytes: unpaged, children, forks, name, .. } = counted;
     if *unpaged > 0 {
@@ -69,12 +69,13 @@ fn tell_share(counted: &Counted) {
              malloc and plain anonymous mappings"
         );
     }
-    if *forks > 0 {
+    if forks.count > 0 {
         complain!(
-            "  {forks} {} by fork, paged too: {} faults, {} evictions in those that have ended",
-            if *forks == 1 { "child" } else { "children" },
-            counted.faults_of_forks,
-            counted.evictions_of_forks
+            "  {} {} by fork, paged too: {} faults, {} evictions in those that have ended",
+            forks.count,
+            if forks.count == 1 { "child" } else { "children" },
+            forks.faults,
+            forks.evictions
         );
     }
     if *children > 0 {
@@ -123,15 +124,15 @@ fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<D
         counted.faults,
         counted.evictions,
         counted.fault_micros(),
-        micros(counted.frames, counted.faults),
-        micros(counted.write, counted.faults),
-        micros(counted.read, counted.faults)
+        micros(counted.times.frames, counted.faults),
+        micros(counted.times.write, counted.faults),
+        micros(counted.times.read, counted.faults)
     );
     if counted.soft_faults > 0 {
         complain!("  {} touches found their page in its second chance", counted.soft_faults);
     }
-    if !counted.idle.is_zero() {
-        complain!("  {:.3} s of work between the faults", counted.idle.as_secs_f64());
+    if !counted.times.idle.is_zero() {
+        complain!("  {:.3} s of work between the faults", counted.times.idle.as_secs_f64());
     }
     let seconds = paged.as_secs_f64();
     match unpaged {
@@ -142,7 +143,7 @@ fn report(paging: &Paging, counted: &Counted, paged: Duration, unpaged: Option<D
         ),
         None => complain!(
             "  {seconds:.3} s, {:.0} % of it in faults; --compare measures the program unpaged too",
-            100.0 * counted.total.as_secs_f64() / seconds
+            100.0 * counted.times.total.as_secs_f64() / seconds
         ),
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// How long it may take to end. Its answers are there at once: a client that still holds a connection only holds it.
+/// The time it may take to end. Its answers are there at once: a client that still holds a connection only holds it.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The administrative server.
@@ -49,7 +49,7 @@ impl Administration {
     }
 }
 
-/// Whether the owner's page is served. Its secrets go over plain HTTP: not beyond this machine.
+/// Tells whether the owner's page is served. Its secrets go over plain HTTP: not beyond this machine.
 pub(super) fn shows_page(settings: &Settings) -> bool {
     settings.serve.admin.ip().is_loopback()
 }

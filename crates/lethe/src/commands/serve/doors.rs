@@ -1,12 +1,13 @@
 //! The doors that clients come through.
 
+use super::ServedGateway;
 use crate::config::Settings;
 use anyhow::{Context, Result};
 use lethe_gateway::auth::identity::Users;
 use lethe_gateway::http::server::{Limits, Options, serve};
 use lethe_gateway::s3::S3Door;
 use lethe_gateway::swift::{Address, SwiftDoor};
-use lethe_gateway::{Admission, Device, Gateway, Tls};
+use lethe_gateway::{Admission, Tls};
 use std::net::TcpListener;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -23,11 +24,11 @@ impl Doors {
     ///
     /// # Errors
     /// What the system says of a listener.
-    pub(super) fn open<D: Device>(
+    pub(super) fn open(
         settings: &Settings,
         s3: TcpListener,
         swift: Option<TcpListener>,
-        gateway: &Gateway<D>,
+        gateway: &ServedGateway,
         users: &Arc<Users>,
         tls: Option<Tls>,
         stop: &CancellationToken,

@@ -1,38 +1,39 @@
 //! The figures of `lethe status`, left in the trusted folder again and again, and the warnings among them.
 
+use super::ServedGateway;
 use crate::config::Settings;
 use crate::report::banner::VaultSummary;
-use crate::report::left::{Objects, Report, SuccessorFigures};
+use crate::report::left::{Objects, Report};
 use crate::report::warnings::{Figures, Watch, free_bytes};
+use crate::vault::opened::TellSuccessor;
 use anyhow::Result;
-use lethe_gateway::{Device, Gateway};
 use lethe_store::{MeterReader, Usage};
 use lethe_vault::Vault;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// How often they are left.
+/// The time from one to the next.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// The sources of the figures.
-pub(super) struct Status<D, S> {
+pub(super) struct Status {
     pub(super) settings: Settings,
     pub(super) summary: VaultSummary,
     pub(super) vault: Vault,
-    pub(super) gateway: Gateway<D>,
+    pub(super) gateway: ServedGateway,
     pub(super) meter: MeterReader,
     /// The requests to the store before this start.
     pub(super) earlier: Usage,
     pub(super) watch: Mutex<Watch>,
     /// Tells the figures of a successor, if there is one.
-    pub(super) successor: Option<S>,
+    pub(super) successor: Option<TellSuccessor>,
 }
 
-impl<D: Device, S: Fn() -> SuccessorFigures> Status<D, S> {
+impl Status {
     /// The present warnings, in sentences.
     pub(super) fn warnings(&self) -> Vec<String> {
         let free_bytes = free_bytes(&self.settings.data.trusted());
-        let figures = Figures { free_bytes, stash_blocks: self.vault.status().stash_at_rest };
+        let figures = Figures { free_bytes, stash_blocks: self.vault.status().stash.at_rest };
         self.watch.lock().expect("nobody panics with it").look(&figures)
     }
 
@@ -59,7 +60,7 @@ impl<D: Device, S: Fn() -> SuccessorFigures> Status<D, S> {
     }
 }
 
-fn objects<D: Device>(gateway: &Gateway<D>) -> Objects {
+fn objects(gateway: &ServedGateway) -> Objects {
     let usage = gateway.usage();
     Objects {
         buckets: usage.containers,

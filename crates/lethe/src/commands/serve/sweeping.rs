@@ -1,15 +1,16 @@
 //! Objects whose time is over give their rows and blocks back, by their own date or by a rule of their S3 bucket.
 
-use lethe_gateway::{Device, Gateway, Lifecycle};
+use super::ServedGateway;
+use lethe_gateway::Lifecycle;
 use std::time::Duration;
 
-/// How often they are swept away. Those with a date of their own are gone for readers before that.
+/// The time between two sweeps. Those with a date of their own are gone for readers before that.
 const EVERY: Duration = Duration::from_secs(10);
-/// How many of them go in one commit.
+/// The most of them that go in one commit.
 const AT_A_TIME: usize = 500;
 
 /// Sweeps again and again. Makes no access.
-pub(super) async fn sweep<D: Device>(gateway: Gateway<D>) {
+pub(super) async fn sweep(gateway: ServedGateway) {
     let mut lifecycle = Lifecycle::default();
     loop {
         tokio::time::sleep(EVERY).await;

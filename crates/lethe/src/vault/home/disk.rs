@@ -18,7 +18,7 @@ impl Home<'_> {
         self.settings.data.trusted().join(DATABASE)
     }
 
-    /// Whether there is a vault, as far as this machine knows.
+    /// Tells whether there is a vault, as far as this machine knows.
     ///
     /// # Errors
     /// The trusted disk cannot be read, or is in use.

@@ -54,8 +54,8 @@ impl Home<'_> {
         key.context(name)
     }
 
-    /// Whether the key of a new vault here would be that of the vault with this stored header; a passphrase never is, for
-    /// a vault has a salt of its own.
+    /// Tells whether the key of a new vault here would be that of the vault with this stored header; a passphrase never
+    /// is, for a vault has a salt of its own.
     ///
     /// # Errors
     /// The key is not where it should be, or is none.

@@ -1,4 +1,4 @@
-//! Where a vault is and how to get at it: trusted disk, key and store.
+//! The home of a vault, and the way to it: trusted disk, key and store.
 
 mod disk;
 mod find;

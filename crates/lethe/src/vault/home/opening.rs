@@ -3,7 +3,7 @@
 use super::Store;
 use anyhow::Result;
 use lethe_store::{MeterReader, Objects, Touches};
-use lethe_vault::{Pace, Setup, Vault, VaultHeader, rows_at_rest};
+use lethe_vault::{Pace, Row, Setup, Vault, VaultHeader, rows_at_rest};
 
 /// A vault that is made or found, and not open yet.
 pub struct Opening {
@@ -35,7 +35,7 @@ impl Opening {
     ///
     /// # Errors
     /// Those of its disk.
-    pub fn rows(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    pub fn rows(&self) -> Result<Vec<Row>> {
         Ok(rows_at_rest(&self.setup.disk, &self.setup.master)?)
     }
 
@@ -45,7 +45,7 @@ impl Opening {
         self
     }
 
-    /// Where its store is touched: for the owner's page.
+    /// The touches of its store: for the owner's page.
     pub fn touches(&self) -> Touches {
         self.touches.clone()
     }

@@ -15,7 +15,7 @@ use rand_core::{OsRng, RngCore, TryRngCore};
 pub type Store = Retry<Meter<Touched<Objects>>>;
 
 impl Home<'_> {
-    /// How the store is named to people.
+    /// The name of the store for people.
     pub fn store_name(&self) -> String {
         let folder = || self.settings.data.untrusted().display().to_string();
         self.settings.store.url.clone().unwrap_or_else(folder)
@@ -59,8 +59,8 @@ impl Home<'_> {
         })
     }
 
-    /// Whether the address that did not answer as it should came from the environment, and what to do then: the lines
-    /// that `serve` prints for its clients set one.
+    /// Tells whether the address that did not answer as it should came from the environment, and what to do then: the
+    /// lines that `serve` prints for its clients set one.
     fn endpoint_of_the_environment(&self, error: &OpenError) -> Option<String> {
         let store = &self.settings.store;
         let may_be_why = matches!(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a command may take before it counts as hung.
+/// The time that a command may take before it counts as hung.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A folder in which commands run.
@@ -13,7 +13,7 @@ pub(crate) struct Desk {
     folder: tempfile::TempDir,
 }
 
-/// How a command ended.
+/// The end of a command.
 pub(crate) struct Ended {
     /// Its exit code.
     pub(crate) code: i32,

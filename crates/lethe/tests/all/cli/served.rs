@@ -161,7 +161,7 @@ impl Cells {
         Cells { reads: cells("reads"), writes: cells("writes") }
     }
 
-    /// How much they have grown.
+    /// The bytes that they have grown by.
     pub(crate) fn since(&self, earlier: &Cells) -> Cells {
         let grown =
             |now: &[u64], before: &[u64]| now.iter().zip(before).map(|(now, before)| now - before).collect();

@@ -116,7 +116,7 @@ fn public_shape(trace: &[Timed]) -> Vec<(Duration, Shape)> {
     shape(&ring_parameters(), trace).into_iter().filter(|(_, shape)| is_seen(shape)).collect()
 }
 
-/// How many accesses were begun together, each time, and every request but for reads, in order.
+/// The number of accesses begun together, each time, and every request but for reads, in order.
 ///
 /// A read leaves out buckets that are in flight, and there is none if all of its path is. Which leaves those are is for
 /// statistics.
@@ -133,7 +133,7 @@ fn calls(trace: &[Timed]) -> (Vec<u64>, Vec<Request>) {
     (begun, requests)
 }
 
-/// How often each leaf's bucket is read.
+/// The number of reads of each leaf's bucket.
 fn leaves(trace: &[Timed]) -> Vec<u64> {
     let tree = ring_parameters().geometry();
     let first = (1 << ring_parameters().leaf_level.0) - 1;

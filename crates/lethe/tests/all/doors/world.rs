@@ -3,13 +3,14 @@
 use super::client::{ACCESS_KEY, Client, PASSWORD, SECRET};
 use super::flawed::MaybeFlawed;
 use super::support::chance::Chance;
-use super::support::fragile_disk::{Crash, FragileDisk};
+use super::support::fragile_disk::FragileDisk;
 use super::support::recorder::Recorder;
 use super::support::{header, setup};
 use lethe::vault::device::VaultDevice;
-use lethe_core::schemes::ring::{RingBucket, RingParameters};
+use lethe_core::schemes::ring::RingParameters;
+use lethe_core::testing::small_ring;
 use lethe_core::words::{BlockId, Level};
-use lethe_gateway::auth::identity::{AccessKey, Caller, PasswordHash, Role, User, Users};
+use lethe_gateway::auth::identity::{AccessKey, Identity, PasswordHash, Role, User, Users};
 use lethe_gateway::http::server::{self, serve};
 use lethe_gateway::s3::S3Door;
 use lethe_gateway::swift::{Address, SwiftDoor};
@@ -35,12 +36,8 @@ pub fn ring_parameters() -> RingParameters {
         block_bytes: BLOCK as u32,
         leaf_level: Level(6),
         top: Level(0),
-        eviction_rate: 3,
-        reads: 80,
-        inner: RingBucket { blocks: 4, slots: 84 },
-        leaf: RingBucket { blocks: 10, slots: 90 },
         max_batch: MAX_BATCH as u32,
-        stash_bound: 64,
+        ..small_ring(80)
     }
 }
 
@@ -55,7 +52,7 @@ fn parameters() -> VaultParameters {
     }
 }
 
-/// How a vault is served.
+/// The settings that a vault is served with.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Manner {
     /// The time from a request of the store to its answer.
@@ -97,7 +94,7 @@ impl World {
         let opened = Vault::start(setup(&mounted, memory.clone(), chance.seed())).await;
         let (vault, running) = opened.expect("it is opened");
         let filling = async {
-            let blocks = (0..CAPACITY).map(|block| Call::Write(BlockId(block), vec![0; BLOCK]));
+            let blocks = (0..CAPACITY).map(|block| Call::Write(BlockId(block), vec![0; BLOCK].into()));
             vault.access(blocks.collect()).await.expect("it is filled");
             vault.close().await.expect("it is closed");
         };
@@ -170,10 +167,7 @@ impl World {
     }
 
     fn die(&mut self) {
-        self.disk.unplug();
-        self.recorder.is_gone();
-        let how = self.chance.one_of(&[Crash::Kill, Crash::PowerLoss]);
-        self.disk.crash(how, &mut self.chance);
+        self.recorder.dies(&self.disk, &mut self.chance);
     }
 }
 
@@ -200,6 +194,6 @@ fn users() -> Arc<Users> {
     let (account, user) = (FIRST_ACCOUNT.parse().expect("a name"), "owner".parse().expect("a name"));
     let password = Some(PasswordHash::of(PASSWORD.as_bytes()).expect("a hash"));
     let keys = vec![AccessKey::new(ACCESS_KEY, SECRET)];
-    let owner = User { caller: Caller { account, user, role: Role::Owner }, password, keys };
+    let owner = User { identity: Identity { account, user, role: Role::Owner }, password, keys };
     Arc::new(Users::new(vec![owner]).expect("users"))
 }

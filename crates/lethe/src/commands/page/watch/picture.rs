@@ -2,6 +2,7 @@
 //! highest that changed are left out.
 
 use super::seen::Watched;
+use lethe_lab::svg::{Drawing, escaped};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -24,30 +25,21 @@ pub(super) fn draw(title: &str, watched: &Watched) -> String {
     };
     let (main, holding) = watched.geometry.areas.unwrap_or((watched.geometry.slots, 0));
     let title = escaped(title);
-    let mut drawn = String::new();
-    let mut line = |text: &str| {
-        // Writing to a string cannot fail.
-        let _ = writeln!(drawn, "{text}");
-    };
-    line(&format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"13\" \
-         role=\"img\" aria-label=\"Slots of untrusted memory that changed at each fault: {title}\">",
-        LEFT + WIDTH + 10,
-        TOP + HEIGHT + 50
-    ));
-    line(
-        "<style>text{fill:#768390}.title{font-size:16px;font-weight:bold}.frame{fill:none;stroke:#768390}\
-         .main{fill:#2f81f7}.holding{fill:#d97706}</style>",
+    let mut drawn = Drawing::new(
+        [LEFT + WIDTH + 10, TOP + HEIGHT + 50],
+        &format!("Slots of untrusted memory that changed at each fault: {title}"),
+        ".frame{fill:none;stroke:#768390}.main{fill:#2f81f7}.holding{fill:#d97706}",
     );
-    line(&format!("<text class=\"title\" x=\"{LEFT}\" y=\"22\">{title}</text>"));
-    line(&format!("<rect class=\"frame\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>"));
-    line(&format!("<path class=\"main\" d=\"{}\"/>", grid.path(&grid.cells(watched, 0, main))));
-    line(&format!(
+    drawn.title(LEFT, &title);
+    let mut line = |text: String| drawn.line(text);
+    line(format!("<rect class=\"frame\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>"));
+    line(format!("<path class=\"main\" d=\"{}\"/>", grid.path(&grid.cells(watched, 0, main))));
+    line(format!(
         "<path class=\"holding\" d=\"{}\"/>",
         grid.path(&grid.cells(watched, main, main + holding))
     ));
     let below = TOP + HEIGHT + 20;
-    line(&format!(
+    line(format!(
         "<text x=\"{LEFT}\" y=\"{below}\">{} faults, in the order of time</text>",
         watched.faults()
     ));
@@ -56,15 +48,14 @@ pub(super) fn draw(title: &str, watched: &Watched) -> String {
     } else {
         "slots that changed"
     };
-    line(&format!("<text x=\"{LEFT}\" y=\"{}\">{legend}</text>", below + 20));
+    line(format!("<text x=\"{LEFT}\" y=\"{}\">{legend}</text>", below + 20));
     let (side, middle) = (LEFT - 8, TOP + HEIGHT / 2);
-    line(&format!(
+    line(format!(
         "<text x=\"{side}\" y=\"{middle}\" text-anchor=\"middle\" transform=\"rotate(-90 {side} {middle})\">{slots} of {} \
          slots</text>",
         watched.geometry.slots
     ));
-    line("</svg>");
-    drawn
+    drawn.finished()
 }
 
 /// The cells that faults and slots fall into.
@@ -107,10 +98,6 @@ impl Grid {
         }
         path
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -44,13 +44,13 @@ fn plain(watched: &Watched) -> String {
     )
 }
 
-/// Whether slots of a write may still change after the fault of that write.
+/// Tells whether slots of a write may still change after the fault of that write.
 fn is_eager(scheme: Scheme) -> bool {
     matches!(scheme, Scheme::Eager | Scheme::EagerParallel)
 }
 
-/// Whether the changed slots are those of the schedule, fault by fault. An eager scheme may be behind by as much as its
-/// last write; its order is the same.
+/// Tells whether the changed slots are those of the schedule, fault by fault. An eager scheme may be behind by as much
+/// as its last write; its order is the same.
 fn follow(schedule: WriteSchedule, eager: bool, sights: &[Sight]) -> Result<(), String> {
     // Slots that were not seen to change yet, in their order.
     let mut due: Vec<u64> = Vec::new();

@@ -1,7 +1,7 @@
-//! A vault and a bare store behind one device: written to both, read from the one that is switched on.
+//! The device that is served: a vault, and in a demonstration a bare store beside it. Blocks are written to both, and
+//! read from the one that is switched on.
 
-use super::BareStore;
-use super::switch::Oblivious;
+use crate::demonstration::{BareStore, Oblivious};
 use crate::vault::device::VaultDevice;
 use bytes::Bytes;
 use lethe_gateway::device::{Row, RowChange};
@@ -9,21 +9,26 @@ use lethe_gateway::{Device, DeviceError, Flow};
 use std::sync::Arc;
 
 /// See the module. Rows are the vault's alone: they show in neither store.
+///
+/// It is one type, with a demonstration and without: everything above a device is compiled for each type of it.
 #[derive(Clone)]
-pub struct Switched {
+pub(super) struct ServedDevice {
     vault: VaultDevice,
-    bare: Arc<BareStore>,
-    oblivious: Oblivious,
+    bare: Option<(Arc<BareStore>, Oblivious)>,
 }
 
-impl Switched {
+impl ServedDevice {
+    pub(super) fn new(vault: VaultDevice) -> Self {
+        ServedDevice { vault, bare: None }
+    }
+
     /// Both must be empty, and of one shape.
-    pub fn new(vault: VaultDevice, bare: BareStore, oblivious: Oblivious) -> Self {
-        Switched { vault, bare: Arc::new(bare), oblivious }
+    pub(super) fn beside(vault: VaultDevice, bare: BareStore, oblivious: Oblivious) -> Self {
+        ServedDevice { vault, bare: Some((Arc::new(bare), oblivious)) }
     }
 }
 
-impl Device for Switched {
+impl Device for ServedDevice {
     fn block_bytes(&self) -> usize {
         self.vault.block_bytes()
     }
@@ -41,16 +46,16 @@ impl Device for Switched {
     }
 
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
-        if self.oblivious.is_on() {
-            self.vault.read(flow, blocks).await
-        } else {
-            self.bare.read(blocks).await
+        match &self.bare {
+            Some((bare, oblivious)) if !oblivious.is_on() => bare.read(blocks).await,
+            _ => self.vault.read(flow, blocks).await,
         }
     }
 
     async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
+        let Some((bare, _)) = &self.bare else { return self.vault.write(flow, writes).await };
         // Both to their end: after an error nothing may be replaced later on.
-        let (vault, bare) = tokio::join!(self.vault.write(flow, writes.clone()), self.bare.write(writes));
+        let (vault, bare) = tokio::join!(self.vault.write(flow, writes.clone()), bare.write(writes));
         vault.and(bare)
     }
 
