@@ -59,7 +59,7 @@ impl Toolchain {
     }
 }
 
-/// Where rustup's cargo says that rustup's libraries are, which the distribution's compiler must not find.
+/// The folder of rustup's libraries, as its cargo names it, which the distribution's compiler must not find.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
 fn pinned_has(target: &str) -> bool {

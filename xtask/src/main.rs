@@ -1,6 +1,7 @@
 //! The chores of the repository: `cargo xtask test` runs every check there is, and sets up what they need.
 
 mod freestanding;
+mod house;
 mod missing;
 mod setup;
 mod steps;
@@ -9,7 +10,7 @@ mod tool;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use missing::Consent;
-use steps::Step;
+use steps::{Effort, Step};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The chores of the repository")]
@@ -25,6 +26,7 @@ enum Chore {
         cargo xtask test\n  \
         cargo xtask test --only clippy --only unit\n  \
         cargo xtask test --yes\n  \
+        cargo xtask test --thorough\n  \
         cargo xtask test --skip clients\n  \
         cargo xtask test --only fuzz --fuzz-seconds 600")]
     Test(TestArgs),
@@ -47,11 +49,21 @@ struct TestArgs {
     /// Print the steps in their order, and run nothing
     #[arg(long)]
     list: bool,
-    /// Seconds that each fuzz target runs
-    #[arg(long, default_value_t = 5, value_name = "SECONDS")]
-    fuzz_seconds: u64,
+    /// Seconds that each fuzz target runs [default: 5, or 60 with --thorough]
+    #[arg(long, value_name = "SECONDS")]
+    fuzz_seconds: Option<u64>,
+    /// Draw ten times as much at random: seeds of simulations, cases of properties, faults under stress
+    #[arg(long)]
+    thorough: bool,
     #[command(flatten)]
     setup: SetupArgs,
+}
+
+impl TestArgs {
+    fn effort(&self) -> Effort {
+        let effort = if self.thorough { Effort::THOROUGH } else { Effort::USUAL };
+        Effort { fuzz_seconds: self.fuzz_seconds.unwrap_or(effort.fuzz_seconds), ..effort }
+    }
 }
 
 #[derive(Args)]
@@ -91,7 +103,7 @@ fn main() -> Result<()> {
                 .filter(|step| !args.skip.contains(step))
                 .collect();
             missing::provide(&chosen, args.setup.consent())?;
-            steps::run_all(&chosen, args.fuzz_seconds)
+            steps::run_all(&chosen, args.effort())
         }
         Chore::Setup(args) => {
             missing::provide(&Step::ALL, args.consent())?;

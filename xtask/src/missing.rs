@@ -32,7 +32,7 @@ struct Missing {
     remedy: String,
 }
 
-/// Whether packages may be installed.
+/// Tells whether packages may be installed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
     /// Without a question.
@@ -205,7 +205,7 @@ fn rclone_is_missing() -> Option<Missing> {
     (!there).then(|| Missing {
         what: "rclone is missing, and this is no Debian or Ubuntu, where it would be fetched".into(),
         steps: &[Step::Clients],
-        packages: &["rclone"],
+        packages: &[],
         remedy: "install rclone 1.60 or newer so that it is found on PATH".into(),
     })
 }

@@ -1,11 +1,13 @@
 //! The steps of `cargo xtask test`, in the order in which they find a fault soonest.
 
 use crate::freestanding::{self, Toolchain};
+use crate::house;
 use crate::setup;
 use crate::tool::{cargo, command, output, run};
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A step.
@@ -13,6 +15,8 @@ use std::time::{Duration, Instant};
 pub enum Step {
     /// Formatting
     Fmt,
+    /// Lengths of files, widths of structs, prose of comments
+    House,
     /// Lints
     Clippy,
     /// Licences, sources and duplicates of the dependencies
@@ -37,10 +41,30 @@ pub enum Step {
     Pager,
 }
 
+/// The share of all that could be drawn at random that is drawn.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    /// Seconds that each fuzz target runs.
+    pub fuzz_seconds: u64,
+    /// Variables that the tests take their numbers from; without them, they have their own.
+    pub numbers: &'static [(&'static str, &'static str)],
+}
+
+impl Effort {
+    /// The effort of every change.
+    pub const USUAL: Effort = Effort { fuzz_seconds: 5, numbers: &[] };
+    /// The effort of a night: ten times the seeds, cases and faults.
+    pub const THOROUGH: Effort = Effort {
+        fuzz_seconds: 60,
+        numbers: &[("LETHE_SIM_SEEDS", "20000"), ("LETHE_STRESS_FAULTS", "1500"), ("PROPTEST_CASES", "2560")],
+    };
+}
+
 impl Step {
     /// The steps, all of them, in order.
-    pub const ALL: [Step; 12] = [
+    pub const ALL: [Step; 13] = [
         Step::Fmt,
+        Step::House,
         Step::Clippy,
         Step::Deny,
         Step::Unit,
@@ -58,6 +82,7 @@ impl Step {
     pub fn name(self) -> &'static str {
         match self {
             Step::Fmt => "fmt",
+            Step::House => "house",
             Step::Clippy => "clippy",
             Step::Deny => "deny",
             Step::Unit => "unit",
@@ -76,6 +101,7 @@ impl Step {
     pub fn promise(self) -> &'static str {
         match self {
             Step::Fmt => "the source is formatted",
+            Step::House => "files and structs are short, and comments begin with a verb or a noun",
             Step::Clippy => "no lint warns, in any target",
             Step::Deny => "the dependencies' licences and sources are allowed",
             Step::Unit => "unit and integration tests pass, fuzz targets apart",
@@ -98,19 +124,23 @@ impl Step {
         }
     }
 
-    fn run(self, fuzz_seconds: u64) -> Result<()> {
+    fn run(self, effort: Effort) -> Result<()> {
         match self {
             Step::Fmt => run(cargo().args(["fmt", "--all", "--check"])),
+            Step::House => house::check(),
             Step::Clippy => {
                 run(cargo().args(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
             }
             Step::Deny => deny(),
             // Fuzz targets have a step of their own, with more time; all their names begin with `fuzz_`.
-            Step::Unit => run(cargo().args(TESTS).args(["--no-fail-fast", "--", "--skip", "fuzz_"])),
+            Step::Unit => run(cargo()
+                .args(TESTS)
+                .args(["--no-fail-fast", "--", "--skip", "fuzz_"])
+                .envs(effort.numbers.iter().copied())),
             Step::Docs => docs(),
             Step::Examples => examples(),
             Step::NoStd => no_std(),
-            Step::Fuzz => fuzz(fuzz_seconds),
+            Step::Fuzz => fuzz(effort.fuzz_seconds),
             Step::Clients => clients(),
             Step::Compatibility => compatibility(),
             Step::Tempest => tempest(),
@@ -123,12 +153,12 @@ impl Step {
 const TESTS: [&str; 5] = ["test", "--workspace", "--lib", "--bins", "--tests"];
 
 /// Runs the steps in order until one fails, and says how long each took.
-pub fn run_all(steps: &[Step], fuzz_seconds: u64) -> Result<()> {
+pub fn run_all(steps: &[Step], effort: Effort) -> Result<()> {
     let mut times: Vec<(Step, Duration)> = Vec::new();
     for (number, &step) in steps.iter().enumerate() {
         println!("\n==> {} ({} of {}): {}", step.name(), number + 1, steps.len(), step.promise());
         let start = Instant::now();
-        let outcome = step.run(fuzz_seconds);
+        let outcome = step.run(effort);
         times.push((step, start.elapsed()));
         if let Err(error) = outcome {
             summary(&times);
@@ -222,13 +252,17 @@ fn fuzz(seconds: u64) -> Result<()> {
         .env("BOLERO_RANDOM_TEST_TIME_MS", (seconds * 1000).to_string()))
 }
 
-fn pager() -> Result<()> {
+/// pytest over one folder's tests, whose files run in three processes.
+fn pytest(tests: &str) -> Result<Command> {
     setup::python()?;
-    let built = build()?;
-    run(command(setup::in_python("python"))
-        .args(["-m", "pytest", "--numprocesses", "3", "--dist", "loadfile", "tests/pager"])
-        .env("LETHE_BIN", built.join("lethe"))
-        .env("LETHE_PROGRAMS_BIN", built.join("lethe-programs")))
+    let mut pytest = command(setup::in_python("python"));
+    pytest.args(["-m", "pytest", "--numprocesses", "3", "--dist", "loadfile", tests]);
+    pytest.env("LETHE_BIN", build()?.join("lethe"));
+    Ok(pytest)
+}
+
+fn pager() -> Result<()> {
+    run(pytest("tests/pager")?.env("LETHE_PROGRAMS_BIN", build()?.join("lethe-programs")))
 }
 
 fn compatibility() -> Result<()> {
@@ -248,14 +282,11 @@ fn tempest() -> Result<()> {
 }
 
 fn clients() -> Result<()> {
-    setup::python()?;
     setup::versitygw()?;
     setup::rclone()?;
     let fetched = std::env::current_dir()?.join(setup::fetched_rclone());
     let rclone = if fetched.exists() { fetched } else { "rclone".into() };
-    run(command(setup::in_python("python"))
-        .args(["-m", "pytest", "--numprocesses", "3", "--dist", "loadfile", "tests/clients"])
-        .env("LETHE_BIN", build()?.join("lethe"))
+    run(pytest("tests/clients")?
         .env("LETHE_TEST_VERSITYGW", setup::versitygw_path()?)
         .env("LETHE_TEST_RCLONE", rclone))
 }
