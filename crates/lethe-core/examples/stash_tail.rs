@@ -3,7 +3,7 @@
 //! that of a Gaussian, that of an exponential, and the exact law of the blocks that wait for their turn. The meaning of
 //! the figures is in `docs/how-it-works/stash.md`.
 //!
-//!     cargo run --release -p lethe-core --example stash_tail -- [capacity] [trusted blocks] [accesses] [batch] [seed] [scan|random|dummies]
+//!     cargo run --release -p lethe-core --example stash_tail -- [capacity] [trusted blocks] [accesses] [batch] [seed] [scan|random|dummies|PARTS]
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 
@@ -47,7 +47,7 @@ fn main() {
         None | Some("scan") => Reads::Scan,
         Some("random") => Reads::Random,
         Some("dummies") => Reads::ScanAndDummies,
-        Some(other) => panic!("{other} is neither scan, random nor dummies"),
+        Some(parts) => Reads::HotPart(parts.parse().expect("scan, random, dummies or a number of parts")),
     };
     let tree = parameters.geometry();
     println!("{parameters:?}");

@@ -7,7 +7,7 @@ use crate::block_header::HEADER_BYTES;
 use crate::oram::{Access, Oram, OramError};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::position_map::{Lookup, PositionMap};
-use crate::schemes::ring::{RingOram, RingParameters};
+use crate::schemes::ring::{RingOram, RingParameters, StashLaw};
 use crate::store::Store;
 use crate::tree::eviction_schedule::reverse_lexicographic;
 use crate::tree::geometry::Geometry;
@@ -31,6 +31,9 @@ pub enum Reads {
     Random,
     /// A scan and dummies in turn: an access that brings no block in may still read one in place of a dummy.
     ScanAndDummies,
+    /// A scan of the first of so many parts of a full vault, over and over: the rest of the blocks lies in the leaves,
+    /// and the hot ones crowd the levels above.
+    HotPart(u64),
 }
 
 /// The results of a simulation, after it had come to its steady state.
@@ -100,6 +103,18 @@ impl WaitingLaw {
         }
         sums
     }
+}
+
+/// The greatest log2 of the ratio of the measured tail of the excess to the computed bound on it; below 0 where nothing
+/// was seen more often than computed.
+pub fn excess_over_bound(parameters: &RingParameters, excess: &BTreeMap<i64, u64>) -> f64 {
+    let law = StashLaw::of(parameters);
+    let (samples, mut above) = (excess.values().sum::<u64>(), 0);
+    let ratios = excess.iter().rev().take_while(|(value, _)| **value > 0).map(|(value, times)| {
+        above += times;
+        libm::log2(above as f64 / samples as f64) - law.log2_excess_tail(*value as f64)
+    });
+    ratios.fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// The most blocks that wait for their turn on average, at any time, whatever is asked.
@@ -180,12 +195,16 @@ pub fn simulate(parameters: &RingParameters, reads: Reads, accesses: u64, seed: 
     let mut evicts_path = false;
     let mut waiting = Waiting::new(parameters);
     let batch = u64::from(parameters.max_batch);
-    let (warm, every) = (4 * capacity / batch, 1 + 1024 / batch);
+    let waiting_blocks = u64::from(parameters.eviction_rate) << parameters.top.0;
+    let (warm, every) = (4 * capacity / batch, 1 + waiting_blocks / 2048);
     for nth in 0..warm + accesses / batch {
         let mut block = |at: u64| match reads {
             Reads::Scan => Some(at % capacity),
             Reads::Random => Some(draw_below(&mut choose, capacity as usize) as u64),
             Reads::ScanAndDummies => at.is_multiple_of(2).then_some(at / 2 % capacity),
+            // Scanned as a whole first, so that every block is in the tree.
+            Reads::HotPart(_) if at < 2 * capacity => Some(at % capacity),
+            Reads::HotPart(parts) => Some(at % (capacity / parts).max(1)),
         };
         let batch = nth * batch..(nth + 1) * batch;
         let blocks: Vec<Option<BlockId>> = batch.map(|at| block(at).map(BlockId)).collect();

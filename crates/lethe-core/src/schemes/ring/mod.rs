@@ -38,11 +38,14 @@
 //! scheme torn; it then answers [`OramError::Torn`] only.
 
 mod parameters;
+mod planner;
 mod snapshot;
+mod stash_law;
 mod state;
 
 pub use parameters::{RingBucket, RingParameters, RingParametersError};
 pub use snapshot::{RingSnapshot, RingSnapshotError};
+pub(crate) use stash_law::StashLaw;
 
 use crate::admission;
 use crate::block_header::HEADER_BYTES;
@@ -174,6 +177,13 @@ where
             draw::leaf_of_64_bits(&mut state.random, &self.tree)
         });
         lookups
+    }
+
+    /// Refuses a leaf that the tree does not have: a recursive map reads its leaves from a store.
+    fn check_positions(&self, lookups: &[Lookup]) -> Result<(), OramError<S::Error>> {
+        let is_known = |lookup: &Lookup| lookup.old.is_none_or(|leaf| leaf.0 < self.tree.leaves());
+        let all_known = lookups.iter().all(is_known);
+        all_known.then_some(()).ok_or(OramError::Contradiction("a position lies beyond the tree"))
     }
 
     /// Does Algorithm 2 for each access of the batch, all reads in one round trip. Then waits for the round of an
@@ -379,13 +389,15 @@ where
         let _turn = self.access_turns.take().await;
         self.condition.check()?;
         let resident = self.state.borrow().resident();
-        admission::check_room(resident, batch.len(), self.parameters.stash_bound as usize)?;
+        let more = batch.len() * self.parameters.most_blocks_per_access() as usize;
+        admission::check_room(resident, more, self.parameters.most_stash_blocks() as usize)?;
         if self.must_idle() {
             return Err(OramError::Owed);
         }
         let unfinished = self.condition.begin();
         let mut lookups = self.look_up(batch);
         self.positions.remap(&mut lookups).await?;
+        self.check_positions(&lookups)?;
         self.read_paths(&lookups).await?;
         self.serve(batch, &lookups)?;
         unfinished.finished();

@@ -1,5 +1,6 @@
-//! Ring ORAM's parameters: their ranges, the paper's analysis of them, and a planner that picks the cheapest.
+//! Ring ORAM's parameters: their ranges, the paper's analysis of them, and what follows from them.
 
+use super::stash_law::StashLaw;
 use crate::block_header::HEADER_BYTES;
 use crate::bucket_metadata::MAX_BLOCKS;
 use crate::layout::Layout;
@@ -43,7 +44,8 @@ pub struct RingParameters {
     pub leaf: RingBucket,
     /// The most accesses of one batch.
     pub max_batch: u32,
-    /// The hard bound of the stash in blocks, tree top included; blocks of an eviction in flight are not counted.
+    /// The blocks, tree top included, that the stash and a largest batch must not exceed before the batch is served;
+    /// blocks of an eviction in flight are not counted. At least A for each two subtrees, A and a largest batch.
     pub stash_bound: u32,
 }
 
@@ -120,130 +122,43 @@ pub enum RingParametersError {
     },
 }
 
-/// The A of a vault too small for any other.
-const LEAST_RATE: u32 = 4;
-
 /// The largest batch that is accepted.
-const MAX_BATCH: u32 = 1024;
-
-/// Standard deviations between the expected filling of the trusted side and its bound. A Gaussian tail beyond 10.3
-/// of them is below 2^-80; the simulation of the tail (`docs/how-it-works/stash.md`) measures how far that holds.
-const DEVIATIONS: f64 = 10.5;
+pub(super) const MAX_BATCH: u32 = 1024;
 
 impl RingParameters {
-    /// The cheapest parameters, in slots moved for each access, that keep at most `trusted_blocks` on the trusted side.
-    ///
-    /// A small vault gets a larger trusted side than asked for where nothing smaller would work.
-    pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
-        // Beyond the range nothing is planned; `validate` says so.
-        if capacity > MAX_BLOCKS || max_batch > MAX_BATCH {
-            let batch = max_batch.min(MAX_BATCH);
-            let nearest = Self::for_capacity(capacity.min(MAX_BLOCKS), block_bytes, trusted_blocks, batch);
-            return RingParameters { capacity, max_batch, ..nearest };
+    /// The least stash bound that is accepted: A/2 blocks wait for each subtree on average, one eviction more may be
+    /// owed, and a batch arrives. The planner makes room for a tail beyond it.
+    pub(super) fn least_stash_bound(&self) -> u64 {
+        let waiting = libm::exp2(self.top.0.into()) * f64::from(self.eviction_rate) / 2.0;
+        libm::ceil(waiting) as u64 + u64::from(self.eviction_rate) + u64::from(self.max_batch)
+    }
+
+    /// The log2 of a bound on the probability that the next batch makes an emergency eviction necessary, at the worst
+    /// time of the schedule of a full vault, whatever is asked. Computed from the parameters (`stash_law.rs` has the
+    /// law and its assumptions); negative infinity where no more blocks exist than there is room for.
+    pub fn emergency_log2(&self) -> f64 {
+        let room = self.stash_bound.saturating_sub(self.max_batch);
+        if u64::from(room) >= self.capacity {
+            return f64::NEG_INFINITY;
         }
-        let with_rate = |rate| Self::for_rate(capacity, block_bytes, trusted_blocks, max_batch, rate);
-        let planned = (LEAST_RATE..=64).filter_map(with_rate);
-        planned.min_by(|one, other| one.cost().total_cmp(&other.cost())).unwrap_or_else(|| {
-            Self::with_top(capacity, block_bytes, trusted_blocks, max_batch, LEAST_RATE, 0)
-        })
+        StashLaw::of(self).log2_tail(f64::from(room) + 1.0)
     }
 
-    /// The cheapest parameters with this A: one eviction moves less when A is small, which suits memory, where a
-    /// round trip costs nothing and a cache holds little. `None` if the trusted side would need more than
-    /// `trusted_blocks`.
-    pub fn for_rate(
-        capacity: u64,
-        block_bytes: u32,
-        trusted_blocks: u64,
-        max_batch: u32,
-        rate: u32,
-    ) -> Option<Self> {
-        // A finer tree holds less than a bucket's worth in each leaf, however much may be trusted.
-        let finest = leaf_level_for(capacity, 24.0);
-        let top = (0..=finest).rev().find(|top| needed_stash(rate, *top, max_batch) <= trusted_blocks)?;
-        Some(Self::with_top(capacity, block_bytes, trusted_blocks, max_batch, rate, top))
+    /// The most blocks that are ever in the stash, those of an eviction in flight apart: the stash bound, and what the
+    /// last batch may bring from compacted buckets beside the blocks that it asked for.
+    pub fn most_stash_blocks(&self) -> u64 {
+        u64::from(self.stash_bound) + u64::from(self.max_batch) * u64::from(self.compacted_levels())
     }
 
-    /// The cheapest parameters with this A and this top.
-    fn with_top(
-        capacity: u64,
-        block_bytes: u32,
-        trusted_blocks: u64,
-        max_batch: u32,
-        rate: u32,
-        top: u32,
-    ) -> Self {
-        let finest = leaf_level_for(capacity, 24.0).max(top);
-        let planned = (top..=finest).map(|leaf_level| {
-            Self::with(capacity, block_bytes, rate, top, leaf_level, max_batch, trusted_blocks)
-        });
-        planned.min_by(|one, other| one.cost().total_cmp(&other.cost())).expect("there are candidates")
+    /// The most blocks that an access brings into the stash: its own, and one from each compacted bucket.
+    pub(super) fn most_blocks_per_access(&self) -> u32 {
+        1 + self.compacted_levels()
     }
 
-    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload; beyond that a
-    /// cheaper access is not worth it.
-    fn cost(&self) -> f64 {
-        let expansion = self.geometry().layout().slots() as f64 / self.capacity.max(64) as f64;
-        self.slots_per_access() + 20.0 * (expansion - 3.0).max(0.0)
-    }
-
-    fn with(
-        capacity: u64,
-        block_bytes: u32,
-        rate: u32,
-        top: u32,
-        leaf_level: u32,
-        max_batch: u32,
-        trusted_blocks: u64,
-    ) -> Self {
-        let blocks = least_blocks(rate);
-        // Reads between two evictions are Poisson with mean A; a bucket that gets 1.3 deviations more is reshuffled.
-        let reads = rate + libm::ceil(1.3 * libm::sqrt(rate.into())) as u32 + max_batch;
-        let leaf_blocks = least_leaf_blocks(capacity, leaf_level, rate);
-        let dummies = reads - max_batch;
-        let share = (capacity as f64 / f64::from(1u32 << leaf_level)) as u32;
-        RingParameters {
-            capacity,
-            block_bytes,
-            leaf_level: Level(leaf_level),
-            top: Level(top),
-            eviction_rate: rate,
-            reads,
-            inner: RingBucket { blocks, slots: blocks.max(reads).max(dummies + rate / 2) },
-            leaf: RingBucket {
-                blocks: leaf_blocks,
-                slots: (share + dummies).max(leaf_blocks).max(reads).min(leaf_blocks + reads),
-            },
-            max_batch,
-            stash_bound: needed_stash(rate, top, max_batch)
-                .max(trusted_blocks.min(capacity))
-                .min(u32::MAX.into()) as u32,
-        }
-    }
-
-    /// These parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from them
-    /// are chosen anew. [`validate`](Self::validate) says whether they work.
-    pub fn adjusted(&self, z: Option<u32>, s: Option<u32>, a: Option<u32>) -> Self {
-        let rate = a.unwrap_or(self.eviction_rate);
-        let bound = u64::from(self.stash_bound);
-        let mut adjusted = Self::with(
-            self.capacity,
-            self.block_bytes,
-            rate,
-            self.top.0,
-            self.leaf_level.0,
-            self.max_batch,
-            bound,
-        );
-        if let Some(blocks) = z {
-            adjusted.inner.blocks = blocks;
-        }
-        if let Some(dummies) = s {
-            adjusted.reads = dummies.saturating_add(self.max_batch);
-            adjusted.leaf.slots = adjusted.leaf.blocks.saturating_add(adjusted.reads);
-        }
-        adjusted.inner.slots = adjusted.inner.blocks.saturating_add(adjusted.reads);
-        adjusted
+    /// The untrusted levels whose buckets have fewer than Z + S slots.
+    fn compacted_levels(&self) -> u32 {
+        let is_compacted = |bucket: RingBucket| bucket.slots < bucket.blocks.saturating_add(self.reads);
+        u32::from(is_compacted(self.leaf)) + if is_compacted(self.inner) { self.inner_levels() } else { 0 }
     }
 
     /// Slots written for each access, expected: evictions and early reshuffles.
@@ -287,7 +202,7 @@ impl RingParameters {
                 return Err(RingParametersError::Slots { blocks, reads: self.reads, slots });
             }
         }
-        let needed = needed_stash(rate, self.top.0, self.max_batch);
+        let needed = self.least_stash_bound();
         if u64::from(self.stash_bound) < needed {
             return Err(RingParametersError::Stash { bound: self.stash_bound, needed: needed as u32 });
         }
@@ -353,29 +268,26 @@ fn is_bounded(blocks: u32, rate: u32) -> bool {
 }
 
 /// The least Z that the paper's analysis allows for an A.
-fn least_blocks(rate: u32) -> u32 {
-    (1..).find(|blocks| is_bounded(*blocks, rate)).expect("a Z above A always passes")
+pub(super) fn least_blocks(rate: u32) -> u32 {
+    // It is above A/2 and, for every A, at most A + 4; from there on every Z is allowed.
+    let (mut low, mut high) = (rate / 2, rate.saturating_add(4));
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        if is_bounded(middle, rate) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
 }
 
 /// The least Z of a leaf bucket: the leaf's share of a full vault and three deviations of it. The blocks that exceed it
 /// wait in the levels above, whose Z has its own slack.
-fn least_leaf_blocks(capacity: u64, leaf_level: u32, rate: u32) -> u32 {
+pub(super) fn least_leaf_blocks(capacity: u64, leaf_level: u32, rate: u32) -> u32 {
     let share = capacity as f64 / libm::exp2(leaf_level.into());
-    let spread = libm::ceil(share + 3.0 * libm::sqrt(share)) as u32;
-    spread.max(least_blocks(rate)).min(capacity.max(u64::from(least_blocks(rate))) as u32)
-}
-
-/// The stash that is needed above level `top`: each of its subtrees waits for its turn with A/2 blocks on average,
-/// one eviction more may be owed, and a batch arrives.
-fn needed_stash(rate: u32, top: u32, max_batch: u32) -> u64 {
-    let waiting = libm::exp2(top.into()) * f64::from(rate) / 2.0;
-    libm::ceil(waiting + DEVIATIONS * libm::sqrt(waiting.max(f64::from(rate)))) as u64
-        + u64::from(rate)
-        + u64::from(max_batch)
-}
-
-fn leaf_level_for(capacity: u64, share: f64) -> u32 {
-    libm::ceil(libm::log2((capacity as f64 / share).max(1.0))) as u32
+    let (spread, least) = (libm::ceil(share + 3.0 * libm::sqrt(share)) as u32, least_blocks(rate));
+    spread.max(least).min(capacity.max(u64::from(least)) as u32)
 }
 
 /// P(X > bound) for a Poisson X.
@@ -398,18 +310,6 @@ mod tests {
         for (blocks, rate) in [(4, 3), (8, 8), (16, 20), (32, 46)] {
             assert!(analysis(blocks, rate) > 0.0, "Z {blocks}, A {rate}");
             assert!(analysis(blocks, rate + 1) <= 0.0, "Z {blocks}, A {}", rate + 1);
-        }
-    }
-
-    #[test]
-    fn planned_parameters_are_valid_at_every_size() {
-        for capacity in [1, 2, 63, 64, 1000, 4096, 16_384, 100_000, 1 << 20, 1 << 28] {
-            for divisor in [4, 8, 32, 1000] {
-                for batch in [1, 16, 64] {
-                    let parameters = RingParameters::for_capacity(capacity, 64, capacity / divisor, batch);
-                    assert_eq!(parameters.validate(), Ok(()), "{parameters:?}");
-                }
-            }
         }
     }
 
