@@ -122,8 +122,7 @@ fn cheapest(wishes: &Wishes, rates: RangeInclusive<u32>) -> Option<RingParameter
             with_levels(wishes, choice, Level(*top), Level(*top)).least_stash_bound() <= wishes.trusted_blocks
         };
         for top in (0..=finest(wishes.capacity)).rev().filter(fits) {
-            let planned = with_top(wishes, choice, top);
-            let cost = planned.cost();
+            let (cost, planned) = with_top(wishes, choice, top);
             if best.as_ref().is_some_and(|(least, _)| cost >= *least) {
                 break;
             }
@@ -136,12 +135,13 @@ fn cheapest(wishes: &Wishes, rates: RangeInclusive<u32>) -> Option<RingParameter
     best.map(|(_, planned)| with_stash_bound(planned, wishes))
 }
 
-/// The cheapest parameters with this choice and this trusted top.
-fn with_top(wishes: &Wishes, choice: Choice, top: u32) -> RingParameters {
-    let planned = (top..=finest(wishes.capacity).max(top))
-        .map(|leaf_level| with_levels(wishes, choice, Level(top), Level(leaf_level)));
-    let cheapest = planned.min_by(|one, other| one.cost().total_cmp(&other.cost()));
-    with_stash_bound(cheapest.expect("there are candidates"), wishes)
+/// The cheapest parameters with this choice and this trusted top, and their cost.
+fn with_top(wishes: &Wishes, choice: Choice, top: u32) -> (f64, RingParameters) {
+    let planned = (top..=finest(wishes.capacity).max(top)).map(|leaf_level| {
+        let planned = with_levels(wishes, choice, Level(top), Level(leaf_level));
+        (planned.cost(), planned)
+    });
+    planned.min_by(|one, other| one.0.total_cmp(&other.0)).expect("there are candidates")
 }
 
 /// The parameters with this choice and these levels, and the least stash bound that is accepted.

@@ -46,8 +46,8 @@ impl StashLaw {
         let rate = f64::from(parameters.eviction_rate);
         let inner_levels = parameters.leaf_level.0 - parameters.top.0;
         let share = parameters.capacity as f64 / libm::exp2(parameters.leaf_level.0.into());
-        let reads = poisson(rate);
-        let law = |bucket, load, is_near| compaction(parameters, bucket, &reads, &poisson(load), is_near);
+        let reads = Poisson::of(rate);
+        let law = |bucket, load, is_near| compaction(parameters, bucket, &reads, &Poisson::of(load), is_near);
         // Near the root, a whole batch may read one bucket before it is reshuffled; elsewhere two reads more are rare.
         let is_near = |level: u32| libm::exp2(level.into()) < 2.0 * f64::from(parameters.max_batch);
         let [far, near] = [false, true].map(|near| law(parameters.inner, rate / 2.0, near));
@@ -118,19 +118,21 @@ impl StashLaw {
     /// have run out gives c blocks in a row, of which those count that were read while blocks wait. The clusters of a
     /// level are taken as a Poisson number.
     fn compaction(&self, theta: f64) -> f64 {
+        let growth = libm::exp(theta);
         let level = |(level, law): (usize, &Vec<f64>)| {
             let buckets = self.subtrees * libm::exp2(level as f64);
             // Reads of a bucket while a block waits, and that time as a part of the bucket's turn.
             let reads = self.waiting_mean() / buckets;
             let window = reads / self.rate;
-            let (mut counted, mut at_least, mut p_reads) = (0.0, 1.0, libm::exp(-reads));
-            let mut sum = 0.0;
+            let (mut at_least, mut p_reads) = (1.0, libm::exp(-reads));
+            let (mut sum, mut more, mut expected) = (0.0, growth - 1.0, 0.0);
             for (p, blocks) in law.iter().zip(1..).map(|(p, blocks)| (p, f64::from(blocks))) {
-                // The expectation of e^(θ min(blocks, reads)) - 1, one block more.
-                at_least -= p_reads;
+                // The expectation of e^(θ min(blocks, reads)) - 1, from that of one block less.
+                at_least = f64::max(at_least - p_reads, 0.0);
+                expected += at_least * more;
+                sum += p * f64::max(window, blocks / self.rate) * expected;
                 p_reads *= reads / blocks;
-                counted += f64::max(at_least, 0.0) * libm::exp(theta * (blocks - 1.0)) * libm::expm1(theta);
-                sum += p * f64::max(window, blocks / self.rate) * counted;
+                more *= growth;
             }
             buckets * sum
         };
@@ -143,8 +145,8 @@ impl StashLaw {
 fn compaction(
     parameters: &RingParameters,
     bucket: RingBucket,
-    reads: &[(u32, f64)],
-    blocks: &[(u32, f64)],
+    reads: &Poisson,
+    blocks: &Poisson,
     is_near: bool,
 ) -> Vec<f64> {
     let overshoot = if is_near { parameters.max_batch } else { parameters.max_batch.min(2) };
@@ -154,13 +156,14 @@ fn compaction(
     if most == 0 {
         return law;
     }
-    for (count, p) in blocks {
-        let dummies = bucket.slots - bucket.blocks.min(*count);
-        for (reads, q) in reads.iter().filter(|(reads, _)| *reads > dummies) {
-            let given = (*reads).min(most_reads).saturating_sub(dummies) as usize;
-            if given > 0 {
-                law[given - 1] += p * q;
-            }
+    let all_reads = reads.from(most_reads);
+    for (held, p) in blocks.values() {
+        let dummies = bucket.slots - bucket.blocks.min(held);
+        for given in 1..most_reads.saturating_sub(dummies) {
+            law[given as usize - 1] += p * reads.at(dummies + given);
+        }
+        if dummies < most_reads {
+            law[(most_reads - dummies) as usize - 1] += p * all_reads;
         }
     }
     law
@@ -172,18 +175,42 @@ fn mean(law: &[f64]) -> f64 {
 }
 
 /// The law of a Poisson variable, but for values of a probability below 1e-9.
-fn poisson(mean: f64) -> Vec<(u32, f64)> {
-    let spread = 7.0 * libm::sqrt(mean) + 12.0;
-    let (first, last) = (libm::floor((mean - spread).max(0.0)) as u32, libm::ceil(mean + spread) as u32);
-    let log_first = f64::from(first) * libm::log(mean) - mean - libm::lgamma(f64::from(first) + 1.0);
-    let mut p = libm::exp(log_first);
-    (first..=last)
-        .map(|value| {
-            let this = (value, p);
-            p *= mean / f64::from(value + 1);
+struct Poisson {
+    first: u32,
+    probabilities: Vec<f64>,
+}
+
+impl Poisson {
+    fn of(mean: f64) -> Self {
+        let spread = 7.0 * libm::sqrt(mean) + 12.0;
+        let (first, last) = (libm::floor((mean - spread).max(0.0)) as u32, libm::ceil(mean + spread) as u32);
+        let start = f64::from(first);
+        let mut p = libm::exp(start * libm::log(mean) - mean - libm::lgamma(start + 1.0));
+        let probability = |value: u32| {
+            let this = p;
+            p *= mean / (f64::from(value) + 1.0);
             this
-        })
-        .collect()
+        };
+        Poisson { first, probabilities: (first..=last).map(probability).collect() }
+    }
+
+    fn values(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
+        (self.first..).zip(self.probabilities.iter().copied())
+    }
+
+    /// The probability of this value.
+    fn at(&self, value: u32) -> f64 {
+        value
+            .checked_sub(self.first)
+            .and_then(|at| self.probabilities.get(at as usize))
+            .copied()
+            .unwrap_or(0.0)
+    }
+
+    /// The probability of this value or more.
+    fn from(&self, value: u32) -> f64 {
+        self.probabilities.iter().skip(value.saturating_sub(self.first) as usize).sum()
+    }
 }
 
 /// The least value of a function of θ that falls, then rises, and is infinite from somewhere on. Any θ gives a bound;

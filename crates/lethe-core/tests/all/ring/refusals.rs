@@ -167,7 +167,7 @@ fn a_full_stash_refuses_before_anything_has_changed() {
     let mut full = [const { Access::Dummy }; 4];
     match finish_now(ring.access(&mut full)) {
         Err(OramError::StashFull { held: found, most }) => {
-            assert_eq!((found, most), (held, parameters.stash_bound as usize));
+            assert_eq!((found, most as u64), (held, parameters.most_stash_blocks()));
         }
         other => panic!("{other:?}"),
     }
@@ -178,12 +178,15 @@ fn a_full_stash_refuses_before_anything_has_changed() {
 
 #[test]
 fn what_the_schedule_will_empty_calls_for_no_emergency() {
-    let parameters = RingParameters::for_capacity(64, 3, 1, 64);
+    let parameters = RingParameters {
+        stash_bound: 110,
+        ..RingParameters::for_rate(128, 3, 256, 64, 4).expect("all blocks have room")
+    };
     let room = parameters.stash_bound - parameters.max_batch;
     assert!(room + 1 >= 3 * parameters.eviction_rate, "several evictions are due after the batch");
     let store = store_for(&parameters);
     let ring = flat_ring(&parameters, &store, 1);
-    let mut model = ArrayModel::new(64, 3);
+    let mut model = ArrayModel::new(128, 3);
     let batch: Vec<Operation> =
         (0..u64::from(room) + 1).map(|nth| Operation::Write(BlockId(nth), 5)).collect();
     finish_now(model.batch(&ring, &batch));
