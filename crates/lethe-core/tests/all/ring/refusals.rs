@@ -3,10 +3,13 @@
 use super::setup::*;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::position_map::{Lookup, PositionMap};
 use lethe_core::resumable::Resumable;
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
-use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, finish_now, settle, small_ring};
-use lethe_core::words::{BlockId, Bucket, Level, Slot};
+use lethe_core::testing::{
+    ArrayModel, Executor, Operation, TraceStore, TraceStoreError, finish_now, settle, small_ring,
+};
+use lethe_core::words::{BlockId, Bucket, Leaf, Level, Slot};
 use proptest::prelude::*;
 use rand_chacha::rand_core::RngCore;
 use std::cell::RefCell;
@@ -317,4 +320,30 @@ fn a_store_operation_that_never_ends_holds_up_only_what_needs_it() {
     executor.run();
     assert_eq!(executor.unfinished(), 0);
     assert_nothing_lost(&ring, &mut model);
+}
+
+/// A position map that has every block on a leaf that the tree does not have.
+struct BeyondTheTree;
+
+impl PositionMap for BeyondTheTree {
+    type Error = TraceStoreError;
+
+    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<TraceStoreError>> {
+        lookups.iter_mut().for_each(|lookup| lookup.old = Some(Leaf(1 << 40)));
+        Ok(())
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        0
+    }
+}
+
+#[test]
+fn a_leaf_beyond_the_tree_is_refused_and_not_looked_for() {
+    let parameters = parameters();
+    let store = store_for(&parameters);
+    let ring = RingOram::new(parameters, &store, BeyondTheTree, rng(1)).expect("valid parameters");
+    let refused = finish_now(ring.access(&mut [Access::Read(BlockId(0), &mut [0; 3])]));
+    assert!(matches!(refused, Err(OramError::Contradiction(_))), "{refused:?}");
+    assert_eq!(store.take_trace(), []);
 }

@@ -1,10 +1,14 @@
 //! The filling of the stash, against the room that planned parameters leave. `docs/how-it-works/stash.md` has the law,
 //! `examples/stash_sweep.rs` the long comparison.
 
-use lethe_core::schemes::ring::{RingParameters, RingParametersError};
+use super::setup::*;
+use lethe_core::oram::{Access, Oram};
+use lethe_core::schemes::ring::{RingBucket, RingParameters, RingParametersError};
 use lethe_core::testing::stash_tail::{
     ExponentialFit, Reads, emergency_log2, excess_over_bound, moments, simulate, waiting_mean,
 };
+use lethe_core::testing::{finish_now, settle};
+use lethe_core::words::{BlockId, Level};
 
 /// Plans for a large part, a sixteenth and a sixty-fourth on the trusted side, and for batches of 1 and 16.
 fn plans() -> impl Iterator<Item = RingParameters> {
@@ -83,4 +87,40 @@ fn the_measured_tail_falls_faster_than_an_exponential() {
     let deeper = ExponentialFit::of(&tail.held, 50).expect("some samples");
     assert!(deeper.slope > upper.slope, "{:.3} bits a block, then {:.3}", upper.slope, deeper.slope);
     assert!(deeper.last.1 < upper.log2(deeper.last.0));
+}
+
+#[test]
+fn compacted_buckets_bring_more_than_a_block_an_access_and_the_hard_bound_counts_them() {
+    // A batch may take all slots of the root, whose last ones are blocks that nobody asked for.
+    let bucket = |blocks| RingBucket { blocks, slots: 65 };
+    let parameters = RingParameters {
+        eviction_rate: 46,
+        reads: 65,
+        inner: bucket(33),
+        leaf: bucket(49),
+        max_batch: 64,
+        stash_bound: 133,
+        ..RingParameters {
+            leaf_level: Level(5),
+            top: Level(0),
+            ..RingParameters::for_capacity(1024, 0, 128, 64)
+        }
+    };
+    let store = store_for(&parameters);
+    let ring = flat_ring(&parameters, &store, 1);
+    let mut most = 0;
+    for first in (0..200 * 64).step_by(64) {
+        let mut nothing = [[0; 0]; 64];
+        let mut batch: Vec<Access<'_>> = (first..)
+            .zip(&mut nothing)
+            .map(|(block, into)| Access::Read(BlockId(block % parameters.capacity), into))
+            .collect();
+        finish_now(settle(&ring));
+        let before = ring.stash_blocks();
+        finish_now(ring.access(&mut batch)).expect("a settled stash takes a batch");
+        most = most.max(ring.stash_blocks() - before);
+    }
+    assert!(most > 64, "{most} blocks: a block an access would be enough");
+    // Full up to the last batch, with six levels of compacted buckets beneath.
+    assert_eq!(parameters.most_stash_blocks(), u64::from(parameters.stash_bound) + 64 * 6);
 }
