@@ -69,7 +69,7 @@ fn of_ring(ring: &RingParameters) -> Held {
         resting_blocks: waiting + u64::from(ring.max_batch),
         usual_blocks: waiting + u64::from(ring.max_batch) + path,
         // Blocks read for an eviction, and those that wait until the one before is written, stand beside the bound.
-        most_blocks: u64::from(ring.stash_bound) + 2 * path,
+        most_blocks: ring.most_stash_blocks() + 2 * path,
         usual_buffers: 4 * subtrees,
         most_buffers: 4 * subtrees,
     }
