@@ -273,11 +273,11 @@ mod tests {
 
     #[test]
     fn what_contradicts_a_vault_is_named_with_both_values() {
-        let made = "[vault]\ncapacity = \"16MiB\"";
+        let made = "[vault]\ncapacity = \"256MiB\"";
         for (asked, expected) in [
             (
-                "[vault]\ncapacity = \"32MiB\"",
-                "`vault.capacity` in lethe.toml is 32 MiB and the vault has 16 MiB",
+                "[vault]\ncapacity = \"512MiB\"",
+                "`vault.capacity` in lethe.toml is 512 MiB and the vault has 256 MiB",
             ),
             ("[vault]\nscheme = \"path\"", "`vault.scheme` in lethe.toml is path and the vault has ring"),
             (
@@ -288,7 +288,7 @@ mod tests {
                 "[vault]\ncipher = \"aegis-256\"",
                 "`vault.cipher` in lethe.toml is aegis-256 and the vault has another",
             ),
-            ("[vault]\ntree_top = \"16MiB\"", "`vault.tree_top` in lethe.toml gives another tree top"),
+            ("[vault]\ntree_top = \"256MiB\"", "`vault.tree_top` in lethe.toml gives another tree top"),
         ] {
             let error = refused(made, asked).unwrap_err();
             assert!(error.contains(expected), "{error}");

@@ -142,8 +142,9 @@ fn a_migration_that_is_killed_or_interrupted_goes_on_where_it_was() {
         let store = desk.path("lethe-data/untrusted-2");
         let before = newest(&store);
         let mut child = desk.command(line).spawn().expect("it starts");
-        // In this opening of its own: enough for the first note of how far it is, and then for a batch.
-        let enough = if name == "-KILL" { 150 } else { 30 };
+        // In this opening of its own: enough for the first note of how far it is, and then for a batch. A quarter of the
+        // blocks lie before the first note, and each has about one bucket written.
+        let enough = if name == "-KILL" { 400 } else { 30 };
         while newest(&store) < (before.0 + 1, enough) {
             assert!(child.try_wait().expect("its state").is_none(), "it has ended too early");
             std::thread::yield_now();
