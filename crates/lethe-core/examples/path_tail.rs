@@ -1,75 +1,64 @@
-//! Simulates the tail of Path ORAM's stash (trusted top included) on its worst case: a full vault, read in a scan,
-//! always the block that was longest unread. Prints the parameters, the mean and the deviation of the stash after the
-//! write-backs, and how often it held more than each number of blocks.
+//! Simulates the tail of Path ORAM's stash (trusted top included) for buckets of Z blocks: full vaults with trees half
+//! full, read in a scan and at random, written back promptly and late. Prints for each shape what waits, and the
+//! probability that more waits than the planned bound makes room for, the worst of the runs.
 //!
-//!     cargo run --release -p lethe-core --example path_tail -- [capacity] [leaf level] [top] [Z] [batch] [accesses] [seed]
+//!     cargo run --release -p lethe-core --example path_tail -- [Z] [accesses] [seed]
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 
-use lethe_core::oram::{Access, Oram};
-use lethe_core::position_map::flat::{FlatPositionMap, Positions};
-use lethe_core::schemes::path::{PathOram, PathParameters};
-use lethe_core::testing::{ArrayStore, finish_now};
-use lethe_core::words::{BlockId, Bucket, Level};
-use rand_chacha::ChaCha8Rng;
-use rand_core::SeedableRng;
-use std::collections::BTreeMap;
+use lethe_core::schemes::path::{MOST_LEVELS_OF_THREE, PathParameters};
+use lethe_core::testing::path_tail::{PathTail, WriteBacks, emergency_log2, full_vault, simulate};
+use lethe_core::testing::stash_tail::{Reads, moments};
+
+/// The fewest samples that a value must have to count.
+const LEAST: u64 = 64;
+
+/// The largest vault that is simulated.
+const MOST_BLOCKS: u64 = 1 << 16;
 
 fn main() {
     let argument = |nth: usize, default: u64| -> u64 {
         std::env::args().nth(nth).map_or(default, |text| text.parse().expect("a whole number"))
     };
-    let capacity = argument(1, 4096);
-    let parameters = PathParameters {
-        capacity,
-        block_bytes: 0,
-        leaf_level: Level(argument(2, u64::from(capacity.ilog2() - 2)) as u32),
-        top: Level(argument(3, 0) as u32),
-        blocks_per_bucket: argument(4, 4) as u32,
-        max_batch: argument(5, 1) as u32,
-        stash_bound: 1 << 24,
-    };
-    let accesses = argument(6, 1_000_000);
-    let batch = u64::from(parameters.max_batch);
-    let store = ArrayStore::new(&parameters.layout());
-    let slots = u64::from(parameters.blocks_per_bucket) * ((2 << parameters.leaf_level.0) - 1);
-    println!("{parameters:?}\nslots / capacity {:.2}", slots as f64 / capacity as f64);
-    println!("places of a path {}", parameters.path_buckets() * parameters.blocks_per_bucket as usize);
-    let subtrees = 1u64 << parameters.top.0;
-    let positions = FlatPositionMap::new(Positions::new(capacity));
-    let rng = ChaCha8Rng::seed_from_u64(argument(7, 1));
-    let oram = PathOram::new(parameters, Bucket(0), store, positions, rng).expect("good parameters");
-    let mut held: BTreeMap<usize, u64> = BTreeMap::new();
-    let (warm, mut moved) = (4 * capacity, 0);
-    let mut nothing: Vec<[u8; 0]> = vec![[]; batch as usize];
-    for nth in 0..(warm + accesses) / batch {
-        let request = |(at, into)| Access::Read(BlockId((nth * batch + at as u64) % capacity), into);
-        let mut accesses: Vec<Access<'_>> =
-            nothing.iter_mut().map(|into| &mut into[..]).enumerate().map(request).collect();
-        finish_now(oram.access(&mut accesses)).expect("the access");
-        moved += oram.stash_blocks();
-        while oram.owed() > 0 {
-            finish_now(oram.idle()).expect("the write-back");
+    let (blocks, accesses, seed) = (argument(1, 4) as u32, argument(2, 2_000_000), argument(3, 1));
+    println!("Z = {blocks}, {accesses} accesses a run, seed {seed}");
+    println!("levels subtrees capacity | a subtree: mean, deviation | written back | most seen | room | emergency");
+    for levels in [1, 2, 4, 7, 10] {
+        if blocks == 3 && levels > MOST_LEVELS_OF_THREE as u32 {
+            continue;
         }
-        moved -= oram.stash_blocks();
-        if nth == warm / batch {
-            moved = 0;
-        }
-        if nth >= warm / batch {
-            *held.entry(oram.stash_blocks()).or_default() += 1;
+        for top in [0, 1, 2, 4, 6] {
+            let parameters = full_vault(blocks, levels, top);
+            if parameters.capacity > MOST_BLOCKS {
+                continue;
+            }
+            print_row(&parameters, &runs(&parameters, accesses, seed));
         }
     }
-    let samples: u64 = held.values().sum();
-    let sum = |of: &dyn Fn(f64) -> f64| -> f64 {
-        held.iter().map(|(held, times)| of(*held as f64) * *times as f64).sum::<f64>() / samples as f64
-    };
-    let mean = sum(&|held| held);
-    let deviation = sum(&|held| (held - mean) * (held - mean)).sqrt();
-    println!("stash mean {mean:.2}, {:.3} a subtree, deviation {deviation:.2}", mean / subtrees as f64);
-    println!("blocks written back by an access {:.2}", moved as f64 / (samples * batch) as f64);
-    let mut above = 0;
-    for (held, times) in held.iter().rev() {
-        above += times;
-        println!("P(stash >= {held:4}) = 2^{:.2}", (above as f64 / samples as f64).log2());
-    }
+}
+
+fn runs(parameters: &PathParameters, accesses: u64, seed: u64) -> Vec<PathTail> {
+    let run = |reads, write_backs| simulate(parameters, reads, write_backs, accesses, seed);
+    vec![
+        run(Reads::Scan, WriteBacks::Promptly),
+        run(Reads::Scan, WriteBacks::Late),
+        run(Reads::Random, WriteBacks::Promptly),
+    ]
+}
+
+fn print_row(parameters: &PathParameters, runs: &[PathTail]) {
+    let subtrees = f64::from(1 << parameters.top.0);
+    let moments: Vec<(f64, f64)> = runs.iter().map(|tail| moments(&tail.held)).collect();
+    let mean = moments.iter().map(|(mean, _)| mean / subtrees).fold(0.0, f64::max);
+    let deviation = moments.iter().map(|(_, deviation)| deviation / subtrees.sqrt()).fold(0.0, f64::max);
+    let written = runs.iter().map(|tail| tail.written_back).fold(0.0, f64::max);
+    let most = runs.iter().filter_map(|tail| tail.held.keys().max()).max().copied().unwrap_or(0);
+    let worst = runs.iter().filter_map(|tail| emergency_log2(parameters, tail, LEAST)).reduce(f64::max);
+    let emergency = worst.map_or_else(|| "never near it".into(), |log2| format!("2^{log2:.0}"));
+    println!(
+        "{:6} {subtrees:8} {:8} | {mean:.2}, {deviation:.2} | {written:.1} | {most} | {} | {emergency}",
+        parameters.path_buckets(),
+        parameters.capacity,
+        parameters.waiting_bound(),
+    );
 }

@@ -272,6 +272,13 @@ where
         }
     }
 
+    fn emergencies(&self) -> u64 {
+        match &self.0 {
+            Map::Flat(_) => 0,
+            Map::Inner(inner) => inner.oram.emergencies(),
+        }
+    }
+
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
         match &self.0 {
             Map::Flat(_) => Ok(()),

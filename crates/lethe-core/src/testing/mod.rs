@@ -6,6 +6,7 @@ pub mod array_store;
 pub mod executor;
 pub mod mutants;
 pub mod oblivious;
+pub mod path_tail;
 pub mod small_ring;
 pub mod stage;
 pub mod stash_tail;

@@ -26,20 +26,23 @@
 //! show a fresh random path. Each bucket is read once, and held buckets are left out: the coincidence of buckets
 //! follows from the paths shown. `idle` writes every held bucket back, in one operation; their number follows from the
 //! paths too. An access waits while a path in its own subtree (one of 2^top) is being written back; those paths, and
-//! the times when the store completed them, have been shown. The filling of the stash never shows, but for a refusal at
-//! its hard bound.
+//! the times when the store completed them, have been shown. The filling of the stash never shows, but for an
+//! emergency: while a largest batch might not fit below the hard bound, accesses wait, and `idle` writes back what is
+//! held, or reads a path drawn for nothing else and writes it back (a background eviction: Ren, Yu, Fletcher, van Dijk,
+//! Devadas, "Design Space Exploration and Optimization of Path Oblivious RAM in Secure Processors", ISCA 2013). The
+//! planned bound makes that rarer than 2^-80.
 //!
 //! **Costs** of a batch of n, with K = L + 1 - top buckets of Z blocks and their headers a path: on-line one position
 //! map look-up and one round trip of at most n·K slots; off-line one round trip of as many buckets.
 //!
 //! **Errors**: those of [`OramError`]. Everything before the first look-up refuses without a change: a batch that is
-//! wrong, one that must wait for a write-back, or one that could exceed the stash's bound. Any later error, and any
+//! wrong, one that must wait for a write-back, or one for which the stash lacks room. Any later error, and any
 //! future dropped half-way, leaves the scheme torn; it then answers [`OramError::Torn`] only.
 
 mod parameters;
 mod snapshot;
 
-pub use parameters::{PathParameters, PathParametersError};
+pub use parameters::{MOST_LEVELS_OF_THREE, PathParameters, PathParametersError};
 pub use snapshot::{FlatPathSnapshot, PathSnapshot, PathSnapshotError};
 
 use crate::admission;
@@ -81,6 +84,8 @@ struct State<R> {
     /// Paths that are being written back.
     in_flight: Vec<Leaf>,
     placement: Placement,
+    /// Write-backs that came early and background evictions, since it was built or brought back.
+    emergencies: u64,
     spare_reading: Reading,
     spare_writing: Writing,
 }
@@ -120,9 +125,20 @@ where
         random: R,
     ) -> Result<Self, PathParametersError> {
         parameters.validate()?;
+        Ok(Self::unchecked(parameters, first_bucket, store, positions, random))
+    }
+
+    /// The same with parameters that may be bad: the simulations show what becomes of those.
+    pub(crate) fn unchecked(
+        parameters: PathParameters,
+        first_bucket: Bucket,
+        store: S,
+        positions: P,
+        random: R,
+    ) -> Self {
         let tree = parameters.geometry(first_bucket);
         let stash = Stash::new(parameters.block_bytes as usize, parameters.leaf_level, parameters.top);
-        Ok(PathOram {
+        PathOram {
             parameters,
             tree,
             store,
@@ -136,10 +152,11 @@ where
                 held: Vec::new(),
                 in_flight: Vec::new(),
                 placement: Placement::default(),
+                emergencies: 0,
                 spare_reading: Reading::default(),
                 spare_writing: Writing::default(),
             }),
-        })
+        }
     }
 
     /// Goes on with other randomness: a state that was brought back must not draw what it drew before. The position
@@ -182,7 +199,10 @@ where
             return Ok(());
         }
         let _turn = self.turns.take().await;
-        self.admit(n)?;
+        self.condition.check()?;
+        if self.must_idle() {
+            return Err(OramError::Owed);
+        }
         let unfinished = self.condition.begin();
 
         let mut reading = self.draw(n, &block);
@@ -204,15 +224,34 @@ where
         Ok(())
     }
 
-    /// Refuses an access that must wait for a write-back, or that could exceed the hard bound of the stash, before
-    /// anything has changed.
-    fn admit(&self, n: usize) -> Result<(), OramError<S::Error>> {
-        self.condition.check()?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
+    /// Tells whether a largest batch fits below the hard bound of the stash, however full its paths are.
+    ///
+    /// An access begins only then, so a background eviction fits as well: a write-back leaves at most a block more for
+    /// each access than there were before, and a path brings fewer than a largest batch.
+    fn has_room(&self) -> bool {
+        let most = self.parameters.stash_bound as usize;
+        self.stash_blocks() + self.parameters.blocks_per_batch() as usize <= most
+    }
+
+    /// Makes room where there is too little, outside of the schedule: what is held is written back early; or else a path
+    /// is read that was drawn for nothing else, and held.
+    async fn make_room(&self) -> Result<(), OramError<S::Error>> {
+        let held = self.state.borrow().held.len();
+        if self.has_room() || held >= self.max_batch() {
+            return Ok(());
         }
-        let more = n * self.parameters.blocks_per_access() as usize;
-        admission::check_room(self.stash_blocks(), more, self.parameters.stash_bound as usize)
+        self.state.borrow_mut().emergencies += 1;
+        if held > 0 {
+            return Ok(());
+        }
+        let mut reading = mem::take(&mut self.state.borrow_mut().spare_reading);
+        reading.paths.clear();
+        reading.paths.push(draw::leaf(&mut self.state.borrow_mut().random, &self.tree));
+        self.plan_read(&mut reading);
+        self.store.read(&reading.slots, &mut reading.bytes).await?;
+        self.take_in(&reading)?;
+        self.state.borrow_mut().spare_reading = reading;
+        Ok(())
     }
 
     /// Line 2: a new leaf for every access. Every access draws a path as well, for the case that it turns out to be a
@@ -309,11 +348,10 @@ where
     }
 
     /// Lines 10 to 15 for all held paths, up to the writing itself. `None` if no path is held.
-    fn place(&self) -> Result<Option<Writing>, OramError<S::Error>> {
-        self.condition.check()?;
+    fn place(&self) -> Option<Writing> {
         let state = &mut *self.state.borrow_mut();
         if state.held.is_empty() {
-            return Ok(None);
+            return None;
         }
         let mut writing = mem::take(&mut state.spare_writing);
         mem::swap(&mut state.in_flight, &mut state.held);
@@ -346,7 +384,7 @@ where
             }
         }
         writing.bytes.truncate(at);
-        Ok(Some(writing))
+        Some(writing)
     }
 
     /// Ends a write-back: its buckets may be read again.
@@ -387,22 +425,27 @@ where
         self.update(n, block, |nth, payload| batch.borrow_mut()[nth].serve(payload)).await
     }
 
-    /// Returns 1 while paths are held, and adds the steps that the position map owes.
+    /// Returns 1 while paths are held or the stash lacks room, and adds the steps that the position map owes.
     fn owed(&self) -> u64 {
-        u64::from(!self.state.borrow().held.is_empty()) + self.positions.owed()
+        let is_due = !self.state.borrow().held.is_empty() || !self.has_room();
+        u64::from(is_due) + self.positions.owed()
     }
 
-    /// True as soon as a largest batch's worth of paths is held.
+    /// True as soon as a largest batch's worth of paths is held, and while the next batch might not fit the stash.
     fn must_idle(&self) -> bool {
-        self.state.borrow().held.len() >= self.max_batch() || self.positions.must_idle()
+        let held = self.state.borrow().held.len();
+        held >= self.max_batch() || !self.has_room() || self.positions.must_idle()
     }
 
-    /// Writes all held paths back; when no path is held, does one step of the position map's.
+    /// Writes all held paths back; when no path is held, does a background eviction if the stash lacks room, and one
+    /// step of the position map's if not.
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
         let _write_back = self.write_backs.take().await;
         let turn = self.turns.take().await;
+        self.condition.check()?;
         let unfinished = self.condition.begin();
-        let writing = self.place()?;
+        self.make_room().await?;
+        let writing = self.place();
         drop(turn);
         match writing {
             Some(writing) => {
@@ -415,8 +458,8 @@ where
         Ok(())
     }
 
-    /// Always 0: there is nothing to evict but the path that was read.
+    /// Counts the write-backs that came early and the background evictions, those of the position map too.
     fn emergencies(&self) -> u64 {
-        0
+        self.state.borrow().emergencies + self.positions.emergencies()
     }
 }

@@ -10,7 +10,8 @@ use borsh::{BorshDeserialize, BorshSerialize};
 /// The parameters of a Path ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct PathParameters {
-    /// N, blocks that the user can address: at least 1, and no more than three quarters of the tree's slots.
+    /// N, blocks that the user can address: at least 1, no more than Z · 2^L (half of the tree), and no more than three
+    /// quarters of the tree's slots (of the smallest trees, half is more).
     pub capacity: u64,
     /// Bytes of a block: 0 to 2^24 (simulators move no payload).
     pub block_bytes: u32,
@@ -18,14 +19,22 @@ pub struct PathParameters {
     pub leaf_level: Level,
     /// The first level in untrusted memory: 0 to L. The blocks that belong above it wait on the trusted side.
     pub top: Level,
-    /// Z, blocks of a bucket: 1 to 64. The paper proves bounds for 5 and measures 4.
+    /// Z, blocks of a bucket: 3 to 64, and with 3 at most [`MOST_LEVELS_OF_THREE`] levels in untrusted memory. The
+    /// paper proves bounds for 5 and measures 4.
     pub blocks_per_bucket: u32,
     /// The most accesses of one batch: 1 to 1024.
     pub max_batch: u32,
     /// The hard bound of the trusted side, in blocks: the stash, the trusted top with it, and the paths that were
-    /// read and are not yet written back. An access that could exceed it is refused before anything changes.
+    /// read and are not yet written back. While a largest batch could exceed it, a background eviction comes first.
     pub stash_bound: u32,
 }
+
+/// The fewest blocks of a bucket that keep the stash bounded. With 2, what waits doubles with each level of the tree,
+/// however empty the tree is.
+const LEAST_BLOCKS: u32 = 3;
+
+/// The most untrusted levels of a tree whose buckets hold three blocks: with each further one, more blocks wait.
+pub const MOST_LEVELS_OF_THREE: usize = 10;
 
 /// The reason why parameters of a Path ORAM are refused, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,14 +42,32 @@ pub enum PathParametersError {
     /// A value outside of its range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
+    /// No tree keeps the stash of such buckets bounded.
+    #[error(
+        "buckets of {blocks_per_bucket} blocks fill the stash without end, however large the tree is: set \
+         blocks_per_bucket to 4 or more (3 at the least, with much trusted memory)"
+    )]
+    BucketsTooSmall {
+        /// Z.
+        blocks_per_bucket: u32,
+    },
+    /// The upper buckets of so high a tree are too small.
+    #[error(
+        "buckets of 3 blocks keep the stash bounded with at most {MOST_LEVELS_OF_THREE} levels in untrusted memory, \
+         and there would be {levels}: give the tree top more trusted memory, or set blocks_per_bucket to 4 or more"
+    )]
+    TreeTooHigh {
+        /// L + 1 - top.
+        levels: usize,
+    },
     /// The tree is too full for blocks to find their way down.
     #[error(
-        "a tree of {slots} slots is too small for {capacity} blocks: raise leaf_level or blocks_per_bucket until \
-         three quarters of the slots hold the capacity"
+        "a tree for {most} blocks is too small for {capacity}: raise leaf_level or blocks_per_bucket until half of \
+         the slots hold the capacity"
     )]
     TreeTooSmall {
-        /// Z · (2^(L+1) - 1).
-        slots: u64,
+        /// Z · 2^L: half of the tree's slots.
+        most: u64,
         /// N.
         capacity: u64,
     },
@@ -58,17 +85,7 @@ pub enum PathParametersError {
 }
 
 impl PathParameters {
-    /// Good parameters: Z = 4; the smallest tree that is at most half full; the trusted top as high as fits.
-    ///
-    /// `trusted_blocks` is the number of blocks that the trusted side holds on average while a largest batch is served,
-    /// if each batch is written back before the next: the blocks above the untrusted levels, and the batch's paths. If
-    /// not even a tree without a trusted top fits, there is no trusted top.
-    ///
-    /// The hard bound is higher: it makes room for two largest batches of the fullest paths, and for a tail of waiting
-    /// blocks that is exceeded with a probability below 2^-80. That is an extrapolation of `examples/path_tail.rs`:
-    /// 1.05 to 1.1 blocks a subtree (1.4 with one untrusted level, 1.17 with two), a deviation of 1.1 times the
-    /// square root of the subtrees, and below 2^-10 each further block at least halves the probability when
-    /// there is one subtree.
+    /// Good parameters with Z = 4: see [`for_buckets_of`](Self::for_buckets_of).
     ///
     /// # Errors
     /// A capacity, a block size or a batch out of range.
@@ -78,51 +95,90 @@ impl PathParameters {
         trusted_blocks: u64,
         max_batch: u32,
     ) -> Result<Self, PathParametersError> {
-        let roomy = |level: &u32| 4 << level >= capacity && capacity <= most_blocks(4, Level(*level));
-        let leaf_level = (0..32).find(roomy).unwrap_or(31);
+        Self::for_buckets_of(4, capacity, block_bytes, trusted_blocks, max_batch)
+    }
+
+    /// Good parameters for buckets of so many blocks: the smallest tree that is at most half full; the trusted top as
+    /// high as fits.
+    ///
+    /// `trusted_blocks` is the number of blocks that the trusted side holds on average while a largest batch is served,
+    /// if each batch is written back before the next: the blocks above the untrusted levels, and the batch's paths. If
+    /// not even a tree without a trusted top fits, there is no trusted top.
+    ///
+    /// The hard bound is higher: it makes room for two largest batches of the fullest paths, and for
+    /// [`waiting_bound`](Self::waiting_bound).
+    ///
+    /// # Errors
+    /// A capacity, a block size or a batch out of range; buckets that keep no stash bounded.
+    pub fn for_buckets_of(
+        blocks_per_bucket: u32,
+        capacity: u64,
+        block_bytes: u32,
+        trusted_blocks: u64,
+        max_batch: u32,
+    ) -> Result<Self, PathParametersError> {
+        let is_roomy = |level: &u32| capacity <= most_blocks(blocks_per_bucket, Level(*level));
+        let leaf_level = (0..32).find(is_roomy).unwrap_or(31);
         let with_top = |top| {
             let mut parameters = PathParameters {
                 capacity,
                 block_bytes,
                 leaf_level: Level(leaf_level),
                 top: Level(top),
-                blocks_per_bucket: 4,
+                blocks_per_bucket,
                 max_batch,
                 stash_bound: 0,
             };
-            let batches = max_batch.saturating_mul(2 * parameters.blocks_per_access());
+            let batches = max_batch.saturating_mul(2).saturating_mul(parameters.blocks_per_access());
             parameters.stash_bound = parameters.waiting_bound().saturating_add(batches);
             parameters
         };
         let fits = |parameters: &PathParameters| {
-            let waiting = parameters.subtrees() * parameters.waiting_per_subtree();
             let paths = f64::from(max_batch) * parameters.blocks_on_path();
-            waiting + paths <= trusted_blocks as f64
+            parameters.waiting() + paths <= trusted_blocks as f64
         };
-        let best = (0..=leaf_level).rev().map(with_top).find(fits).unwrap_or(with_top(0));
+        let best = (0..=leaf_level).rev().map(with_top).find(fits).unwrap_or_else(|| with_top(0));
         best.validate()?;
         Ok(best)
     }
 
-    /// The number of blocks that wait on the trusted side, the paths held apart, but for a probability below 2^-80.
-    fn waiting_bound(&self) -> u32 {
-        let mean = self.waiting_per_subtree() * self.subtrees();
-        // Gaussian for many subtrees; for a few, geometric with ratio 1/2.
-        libm::ceil(mean + 11.5 * libm::sqrt(self.subtrees())) as u32 + 90
+    /// The number of blocks that wait on the trusted side, the paths held apart, but for a probability below 2^-80, if
+    /// the tree is at most half full. It extrapolates the measurements of `examples/path_tail.rs`, which computes the
+    /// probability for each Z: a Gaussian for many subtrees, and a tail that falls geometrically for a few.
+    pub fn waiting_bound(&self) -> u32 {
+        let (_, deviation) = self.waiting_per_subtree();
+        // Blocks in which the probability falls by 2^-80 and more, with one subtree.
+        let tail = if self.blocks_per_bucket < 4 { 130 } else { 90 };
+        libm::ceil(self.waiting() + 10.5 * deviation * libm::sqrt(self.subtrees())) as u32 + tail
     }
 
-    /// Blocks that wait for a subtree on average, with Z = 4 and a tree that is half full.
-    fn waiting_per_subtree(&self) -> f64 {
-        match self.path_buckets() {
-            1 => 1.45,
-            2 => 1.2,
-            _ => 1.15,
+    /// Blocks that wait on average, for all subtrees, the paths held apart.
+    pub fn waiting(&self) -> f64 {
+        self.waiting_per_subtree().0 * self.subtrees()
+    }
+
+    /// The mean and the deviation of the blocks that wait for a subtree, in a tree that is half full: measured, and
+    /// rounded up. A block waits until a path leads through its subtree; a subtree of one level, a lone bucket, has at
+    /// times more blocks than places; and buckets of three are a narrow way up to its root.
+    fn waiting_per_subtree(&self) -> (f64, f64) {
+        match (self.blocks_per_bucket, self.path_buckets()) {
+            (..4, 1..=4) => (1.3, 1.25),
+            (..4, 5..=6) => (1.4, 1.5),
+            (..4, 7..=8) => (1.6, 1.75),
+            (..4, _) => (1.9, 2.2),
+            (4, 1) => (1.45, 1.1),
+            (blocks, 1) => {
+                let uneven = 0.35 * libm::sqrt(blocks.into());
+                (1.0 + uneven, 0.2 + uneven)
+            }
+            (_, 2) => (1.2, 1.1),
+            _ => (1.15, 1.1),
         }
     }
 
-    /// Blocks that an access takes in on average, with Z = 4 and a tree that is half full: upper buckets hold few.
-    fn blocks_on_path(&self) -> f64 {
-        2.0 + 1.4 * self.path_buckets() as f64
+    /// Blocks that an access takes in on average, in a tree that is half full: upper buckets hold few.
+    pub fn blocks_on_path(&self) -> f64 {
+        (2.0 + 1.4 * self.path_buckets() as f64) * f64::from(self.blocks_per_bucket) / 4.0
     }
 
     fn subtrees(&self) -> f64 {
@@ -134,20 +190,27 @@ impl PathParameters {
     /// # Errors
     /// Each names the parameter and what to do.
     pub fn validate(&self) -> Result<(), PathParametersError> {
+        if (1..LEAST_BLOCKS).contains(&self.blocks_per_bucket) {
+            return Err(PathParametersError::BucketsTooSmall { blocks_per_bucket: self.blocks_per_bucket });
+        }
         let ranges = [
             ("leaf_level", u64::from(self.leaf_level.0), 0, 31),
             ("top", u64::from(self.top.0), 0, u64::from(self.leaf_level.0)),
-            ("blocks_per_bucket", u64::from(self.blocks_per_bucket), 1, 64),
+            ("blocks_per_bucket", u64::from(self.blocks_per_bucket), LEAST_BLOCKS.into(), 64),
             ("block_bytes", u64::from(self.block_bytes), 0, 1 << 24),
             ("max_batch", u64::from(self.max_batch), 1, 1024),
             ("capacity", self.capacity, 1, u64::from(u32::MAX)),
         ];
         range::check(&ranges)?;
-        if self.capacity > most_blocks(self.blocks_per_bucket, self.leaf_level) {
-            let slots = tree_slots(self.blocks_per_bucket, self.leaf_level);
-            return Err(PathParametersError::TreeTooSmall { slots, capacity: self.capacity });
+        let most = most_blocks(self.blocks_per_bucket, self.leaf_level);
+        if self.capacity > most {
+            return Err(PathParametersError::TreeTooSmall { most, capacity: self.capacity });
         }
-        let needed = self.max_batch * self.blocks_per_access();
+        let levels = self.path_buckets();
+        if self.blocks_per_bucket == 3 && levels > MOST_LEVELS_OF_THREE {
+            return Err(PathParametersError::TreeTooHigh { levels });
+        }
+        let needed = self.blocks_per_batch();
         if self.stash_bound < needed {
             return Err(PathParametersError::StashTooSmall { stash_bound: self.stash_bound, needed });
         }
@@ -177,20 +240,22 @@ impl PathParameters {
     }
 
     /// The most blocks that one access can add to the stash: a path full of them, and a new one.
-    pub(super) fn blocks_per_access(&self) -> u32 {
-        self.path_buckets() as u32 * self.blocks_per_bucket + 1
+    fn blocks_per_access(&self) -> u32 {
+        (self.path_buckets() as u32).saturating_mul(self.blocks_per_bucket).saturating_add(1)
+    }
+
+    /// The most blocks that a largest batch can add to the stash.
+    pub(super) fn blocks_per_batch(&self) -> u32 {
+        self.max_batch * self.blocks_per_access()
     }
 }
 
-/// Places for blocks in a whole tree, the trusted levels counted as if they were buckets.
-fn tree_slots(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
-    u64::from(blocks_per_bucket) * ((2 << leaf_level.0) - 1)
-}
-
-/// The most blocks that a tree is allowed: three quarters of its slots.
+/// The most blocks that a tree is allowed, its trusted levels counted as if they were buckets: half of it, or three
+/// quarters of its slots where that is less.
 fn most_blocks(blocks_per_bucket: u32, leaf_level: Level) -> u64 {
-    let slots = tree_slots(blocks_per_bucket, leaf_level);
-    slots - slots / 4
+    let blocks = u64::from(blocks_per_bucket);
+    let slots = blocks * ((2 << leaf_level.0) - 1);
+    (slots - slots / 4).min(blocks << leaf_level.0)
 }
 
 #[cfg(test)]

@@ -1,0 +1,108 @@
+//! Simulates how many blocks wait on Path ORAM's trusted side: a full vault, looked at after every write-back.
+
+use super::array_store::ArrayStore;
+use super::executor::finish_now;
+use super::oblivious::watch::draw_below;
+use super::stash_tail::{ExponentialFit, Reads};
+use crate::oram::{Access, Oram};
+use crate::position_map::flat::{FlatPositionMap, Positions};
+use crate::schemes::path::{PathOram, PathParameters};
+use crate::words::{BlockId, Bucket, Level};
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// The times of the write-backs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteBacks {
+    /// After every single access.
+    Promptly,
+    /// As late as a driver may: all but one access of a largest batch, and a largest batch.
+    Late,
+}
+
+/// The results of a simulation, after it had come to its steady state.
+#[derive(Clone, Debug, Default)]
+pub struct PathTail {
+    /// The number of times that so many blocks waited, looked at after each write-back.
+    pub held: BTreeMap<i64, u64>,
+    /// Blocks written back, for each access.
+    pub written_back: f64,
+}
+
+/// The parameters of a full vault over 2^top untrusted subtrees of so many levels: its tree is half full. They are not
+/// validated, and the bound of the stash is out of the way.
+pub fn full_vault(blocks_per_bucket: u32, levels: u32, top: u32) -> PathParameters {
+    let leaf_level = top + levels - 1;
+    let half = u64::from(blocks_per_bucket) << leaf_level;
+    let slots = u64::from(blocks_per_bucket) * ((2 << leaf_level) - 1);
+    PathParameters {
+        capacity: half.min(slots - slots / 4),
+        block_bytes: 0,
+        leaf_level: Level(leaf_level),
+        top: Level(top),
+        blocks_per_bucket,
+        max_batch: 16,
+        stash_bound: 1 << 24,
+    }
+}
+
+/// The log2 of the probability that more blocks wait than the planned bound makes room for: by a straight line through
+/// the measured tail, up to the last value that `least` samples reached. `None` if too little was measured.
+pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, least: u64) -> Option<f64> {
+    let too_many = f64::from(parameters.waiting_bound()) + 1.0;
+    Some(ExponentialFit::of(&tail.held, least)?.log2(too_many))
+}
+
+/// Runs `accesses` reads, after eight times the capacity to warm up. The parameters need not be valid.
+///
+/// # Panics
+/// If the stash comes to its bound.
+pub fn simulate(
+    parameters: &PathParameters,
+    reads: Reads,
+    write_backs: WriteBacks,
+    accesses: u64,
+    seed: u64,
+) -> PathTail {
+    let capacity = parameters.capacity;
+    let store = ArrayStore::new(&parameters.layout());
+    let positions = FlatPositionMap::new(Positions::new(capacity));
+    let random = ChaCha8Rng::seed_from_u64(seed);
+    let oram = PathOram::unchecked(parameters.clone(), Bucket(0), store, positions, random);
+    let mut choose = ChaCha8Rng::seed_from_u64(!seed);
+    let batches = match write_backs {
+        WriteBacks::Promptly => vec![1],
+        WriteBacks::Late => vec![parameters.max_batch as u64 - 1, parameters.max_batch.into()],
+    };
+    let mut nothing: Vec<[u8; 0]> = vec![[]; parameters.max_batch as usize];
+    let (mut tail, mut at, mut moved, warm) = (PathTail::default(), 0, 0, 8 * capacity);
+    while at < warm + accesses {
+        for batch in batches.iter().copied() {
+            let mut block = |nth: u64| match reads {
+                Reads::Scan => Some(nth % capacity),
+                Reads::Random => Some(draw_below(&mut choose, capacity as usize) as u64),
+                Reads::ScanAndDummies => nth.is_multiple_of(2).then_some(nth / 2 % capacity),
+            };
+            let asked = (at..at + batch).zip(&mut nothing).map(|(nth, into)| match block(nth) {
+                Some(block) => Access::Read(BlockId(block), into),
+                None => Access::Dummy,
+            });
+            finish_now(oram.access(&mut asked.collect::<Vec<_>>())).expect("the access");
+            at += batch;
+        }
+        let before = oram.stash_blocks();
+        while oram.owed() > 0 {
+            finish_now(oram.idle()).expect("the write-back");
+        }
+        if at > warm {
+            moved += before - oram.stash_blocks();
+            *tail.held.entry(oram.stash_blocks() as i64).or_default() += 1;
+        }
+    }
+    assert_eq!(oram.emergencies(), 0, "the bound is out of the way");
+    tail.written_back = moved as f64 / accesses as f64;
+    tail
+}
