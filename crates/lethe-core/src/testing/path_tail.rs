@@ -28,6 +28,8 @@ pub enum WriteBacks {
 pub struct PathTail {
     /// The number of times that so many blocks waited, looked at after each write-back.
     pub held: BTreeMap<i64, u64>,
+    /// The number of times that so many of them waited for one subtree, all subtrees together.
+    pub subtree: BTreeMap<i64, u64>,
     /// Blocks written back, for each access.
     pub written_back: f64,
 }
@@ -49,14 +51,44 @@ pub fn full_vault(blocks_per_bucket: u32, levels: u32, top: u32) -> PathParamete
     }
 }
 
-/// The log2 of the probability that more blocks wait than the planned bound makes room for: by a straight line through
-/// the measured tail, up to the last value that `least` samples reached. `None` if too little was measured.
+/// The log2 of the probability that more blocks wait than the planned bound makes room for.
+///
+/// The law of what waits for one subtree, as it was measured and, beyond the last value that `least` samples reached,
+/// along a straight line through its tail; as many of them as there are subtrees are added up as if they were
+/// independent. `None` if too little was measured.
 pub fn emergency_log2(parameters: &PathParameters, tail: &PathTail, least: u64) -> Option<f64> {
-    let too_many = f64::from(parameters.waiting_bound()) + 1.0;
-    Some(ExponentialFit::of(&tail.held, least)?.log2(too_many))
+    let most = parameters.waiting_bound() as usize + 1;
+    let n: u64 = tail.subtree.values().sum();
+    let fit = ExponentialFit::of(&tail.subtree, least)?;
+    let at_least = |value: usize| {
+        if value as f64 > fit.last.0 {
+            return libm::exp2(fit.log2(value as f64));
+        }
+        tail.subtree.range(value as i64..).map(|(_, times)| times).sum::<u64>() as f64 / n as f64
+    };
+    // The probability of each number of blocks; all that is too many stands in the last place.
+    let above = (0..=most).map(at_least);
+    let mut law: Vec<f64> =
+        above.clone().zip(above.skip(1).chain([0.0])).map(|(at, next)| at - next).collect();
+    for _ in 0..parameters.top.0 {
+        law = twice(&law);
+    }
+    law.last().map(|too_many| libm::log2(*too_many))
 }
 
-/// Runs `accesses` reads, after eight times the capacity to warm up. The parameters need not be valid.
+/// The law of the sum of two.
+fn twice(law: &[f64]) -> Vec<f64> {
+    let most = law.len() - 1;
+    let mut sums = vec![0.0; law.len()];
+    for (one, p) in law.iter().enumerate() {
+        for (other, q) in law.iter().enumerate() {
+            sums[(one + other).min(most)] += p * q;
+        }
+    }
+    sums
+}
+
+/// Runs so many reads, after eight times the capacity to warm up. The parameters need not be valid.
 ///
 /// # Panics
 /// If the stash comes to its bound.
@@ -100,6 +132,9 @@ pub fn simulate(
         if at > warm {
             moved += before - oram.stash_blocks();
             *tail.held.entry(oram.stash_blocks() as i64).or_default() += 1;
+            for waiting in oram.waiting() {
+                *tail.subtree.entry(waiting as i64).or_default() += 1;
+            }
         }
     }
     assert_eq!(oram.emergencies(), 0, "the bound is out of the way");

@@ -18,6 +18,8 @@ use lethe_vault::{Pace, SchemeParameters, VaultParameters};
 
 /// The largest batch when nothing else is said: enough that sixteen clients share every round trip.
 const DEFAULT_BATCH: u32 = 16;
+/// The blocks of a bucket of Path ORAM when nothing else is said.
+const DEFAULT_PATH_Z: u32 = 4;
 /// The share of the payload that the trusted side may hold when nothing else is said.
 const TRUSTED_SHARE: u64 = 16;
 
@@ -48,13 +50,9 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
             let refused = |error: PathParametersError| {
                 together(&[Z, TREE_TOP, MAX_BATCH], in_flags(&error.to_string()))
             };
-            let mut path =
-                PathParameters::for_capacity(capacity, block_bytes, top, batch).map_err(refused)?;
-            if let Some(z) = scheme.z {
-                path.blocks_per_bucket = z;
-                path.validate().map_err(refused)?;
-            }
-            SchemeParameters::Path(path)
+            let z = scheme.z.unwrap_or(DEFAULT_PATH_Z);
+            let path = PathParameters::for_buckets_of(z, capacity, block_bytes, top, batch);
+            SchemeParameters::Path(path.map_err(refused)?)
         }
         Scheme::Trivial => {
             let trivial = TrivialParameters { capacity, block_bytes, chunk_blocks: batch, max_batch: batch };
@@ -137,7 +135,16 @@ pub fn refuse_contradictions(
         let mut like_made = settings.clone();
         (like_made.capacity, like_made.block_size) = (Size(scheme.capacity() * block.0), block);
         (like_made.scheme.scheme, like_made.scheme.max_batch) = (kind, Some(scheme.max_batch()));
-        if tree_top(&vault_parameters(&like_made)?.scheme) != tree_top(scheme) {
+        let mut differs = tree_top(&vault_parameters(&like_made)?.scheme) != tree_top(scheme);
+        if let (true, SchemeParameters::Path(path)) = (differs, scheme) {
+            // Not asked for again, its Z still decides; earlier versions planned the tree top as if Z were 4.
+            for z in [path.blocks_per_bucket, DEFAULT_PATH_Z] {
+                like_made.scheme.z = Some(z);
+                let planned = vault_parameters(&like_made).ok();
+                differs &= planned.is_none_or(|planned| tree_top(&planned.scheme) != tree_top(scheme));
+            }
+        }
+        if differs {
             differing.push(format!("{} gives another tree top", settings.origins.name(TREE_TOP)));
         }
     }
@@ -292,6 +299,29 @@ mod tests {
         ] {
             let error = refused(made, asked).unwrap_err();
             assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_path_vault_with_its_own_bucket_size_is_not_contradicted_by_its_tree_top() {
+        let path = "[vault]\ncapacity = \"16MiB\"\nscheme = \"path\"\n";
+        for z in ["z = 3\n", "z = 4\n", "z = 16\n"] {
+            let made = format!("{path}{z}tree_top = \"2MiB\"");
+            for asked in [&made, "[vault]\ntree_top = \"2MiB\""] {
+                assert_eq!(refused(&made, asked), Ok(()), "{made}\n{asked}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_bound_of_a_path_vault_is_planned_for_the_bucket_size_in_use() {
+        let path = "[vault]\ncapacity = \"16MiB\"\nscheme = \"path\"\ntree_top = \"2MiB\"\n";
+        for z in [3, 4, 5, 8, 64] {
+            let made = vault_parameters(&settings(&format!("{path}z = {z}")).0).unwrap();
+            let SchemeParameters::Path(made) = made.scheme else { panic!("another scheme") };
+            let batches = 2 * made.max_batch * (made.path_buckets() as u32 * z + 1);
+            assert_eq!(made.blocks_per_bucket, z);
+            assert_eq!(made.stash_bound, made.waiting_bound() + batches);
         }
     }
 

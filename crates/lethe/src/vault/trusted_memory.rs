@@ -77,15 +77,15 @@ fn of_ring(ring: &RingParameters) -> Held {
 
 fn of_path(path: &PathParameters) -> Held {
     let subtrees = 1u64 << path.top.0;
-    let (batch, buckets) = (u64::from(path.max_batch), path.path_buckets() as u64);
+    let (batch, waiting) = (u64::from(path.max_batch), path.waiting() as u64);
     let bucket = u64::from(path.blocks_per_bucket) * (u64::from(path.block_bytes) + ENTRY);
     let buckets_of = |paths: u64| -> u64 {
         (path.top.0..=path.leaf_level.0).map(|level| paths.min(1 << level)).sum::<u64>() * bucket
     };
     Held {
-        // Measured (see `PathParameters::for_capacity`), and so are the blocks on a path.
-        resting_blocks: subtrees * 23 / 20,
-        usual_blocks: subtrees * 23 / 20 + batch * (2 + buckets * 7 / 5),
+        // Measured (see `PathParameters::for_buckets_of`), and so are the blocks on a path.
+        resting_blocks: waiting,
+        usual_blocks: waiting + batch * path.blocks_on_path() as u64,
         most_blocks: path.stash_bound.into(),
         usual_buffers: 2 * buckets_of(batch) + 4 * subtrees,
         // A batch's paths as they are read, and two batches' as they are written; a buffer at most doubles as it grows.

@@ -180,6 +180,13 @@ where
         self.state.borrow().stash.len()
     }
 
+    /// Blocks in the stash now, for each subtree. Secret: only the simulations look.
+    #[cfg(feature = "testing")]
+    pub(crate) fn waiting(&self) -> Vec<usize> {
+        let stash = &self.state.borrow().stash;
+        (0..1 << self.tree.top().0).map(|subtree| stash.subtree(subtree).count()).collect()
+    }
+
     /// Bytes on the trusted side: stash with the trusted top, buffers of paths, position map.
     pub fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();

@@ -148,8 +148,9 @@ impl PathParameters {
     pub fn waiting_bound(&self) -> u32 {
         let (_, deviation) = self.waiting_per_subtree();
         // Blocks in which the probability falls by 2^-80 and more, with one subtree.
-        let tail = if self.blocks_per_bucket < 4 { 130 } else { 90 };
-        libm::ceil(self.waiting() + 10.5 * deviation * libm::sqrt(self.subtrees())) as u32 + tail
+        let tail = if self.blocks_per_bucket < 4 { 160 } else { 110 };
+        let waiting = self.waiting() + 10.5 * deviation * libm::sqrt(self.subtrees());
+        (libm::ceil(waiting) as u32).saturating_add(tail)
     }
 
     /// Blocks that wait on average, for all subtrees, the paths held apart.
@@ -311,7 +312,8 @@ mod tests {
         assert_eq!(named(|p| p.block_bytes = (1 << 24) + 1), "block_bytes");
         assert_eq!(named(|p| p.max_batch = 0), "max_batch");
         assert_eq!(named(|p| p.capacity = 0), "capacity");
-        assert!(matches!(refused(|p| p.capacity = 7000), PathParametersError::TreeTooSmall { .. }));
+        assert!(matches!(refused(|p| p.blocks_per_bucket = 2), PathParametersError::BucketsTooSmall { .. }));
+        assert!(matches!(refused(|p| p.capacity = 4097), PathParametersError::TreeTooSmall { .. }));
         assert!(matches!(refused(|p| p.stash_bound = 16), PathParametersError::StashTooSmall { .. }));
     }
 }

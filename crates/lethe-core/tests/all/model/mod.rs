@@ -4,6 +4,7 @@ mod array;
 mod opam;
 mod paging;
 mod path;
+mod path_emergencies;
 mod path_trace;
 mod recursive;
 pub(crate) mod setup;

@@ -4,6 +4,7 @@ use crate::support::chance::Chance;
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::trivial::TrivialParameters;
+use lethe_core::words::Level;
 use lethe_store::{FaultRates, RetryPolicy};
 use lethe_vault::{Pace, SchemeParameters, VaultParameters};
 use std::time::Duration;
@@ -26,6 +27,12 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Tells whether the stash is planned to hold all that ever waits: no emergency eviction may come.
+    pub fn has_planned_stash(&self) -> bool {
+        let SchemeParameters::Path(path) = &self.parameters.scheme else { return true };
+        path.stash_bound >= path.waiting_bound()
+    }
+
     pub fn draw(chance: &mut Chance) -> Self {
         let capacity = chance.within(16..=128);
         let block_bytes = chance.within(16..=64) as u32;
@@ -37,10 +44,7 @@ impl Scenario {
                 chunk_blocks: chance.within(1..=32) as u32,
                 max_batch: batch,
             }),
-            1 | 2 => SchemeParameters::Path(
-                PathParameters::for_capacity(capacity, block_bytes, capacity / 4, batch)
-                    .expect("they are in range"),
-            ),
+            1 | 2 => SchemeParameters::Path(path(capacity, block_bytes, batch, chance)),
             _ => SchemeParameters::Ring(RingParameters::for_capacity(
                 capacity,
                 block_bytes,
@@ -84,4 +88,17 @@ impl Scenario {
             }),
         }
     }
+}
+
+/// A Path ORAM; now and then its stash has room for hardly more than a largest batch, so that it evicts in the
+/// background.
+fn path(capacity: u64, block_bytes: u32, batch: u32, chance: &mut Chance) -> PathParameters {
+    let planned =
+        PathParameters::for_capacity(capacity, block_bytes, capacity / 4, batch).expect("they are in range");
+    if chance.percent(50) {
+        return planned;
+    }
+    // A tree without a trusted top, in which all blocks find a place.
+    let paths = batch * (planned.blocks_per_bucket * (planned.leaf_level.0 + 1) + 1);
+    PathParameters { top: Level(0), stash_bound: paths + 1, ..planned }
 }

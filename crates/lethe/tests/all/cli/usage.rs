@@ -15,6 +15,14 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ("init --scheme trivial --max-batch 999999999", ["--max-batch is 999999999", "from 1 to 1024"]),
         ("init --tree-top 1EiB", ["--tree-top is 1 EiB", "from 0 B to 1 GiB"]),
         ("init --scheme path --z 65", ["--z is 65", "from 1 to 64"]),
+        (
+            "init --scheme path --z 2",
+            ["--z, --tree-top, --max-batch: buckets of 2 blocks", "set Z to 4 or more"],
+        ),
+        (
+            "init --scheme path --z 3 --tree-top 0B",
+            ["at most 10 levels", "give the tree top more trusted memory"],
+        ),
         ("init --scheme path --s 3", ["--s is given", "leave it out"]),
         ("init --scheme trivial --tree-top 1MiB", ["--tree-top is given", "leave it out"]),
         ("init --z 4 --a 60", ["--z, --s, --a", "raise Z or lower A"]),
