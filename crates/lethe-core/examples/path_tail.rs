@@ -1,5 +1,5 @@
 //! Simulates what waits in Path ORAM's stash (trusted top included) for buckets of Z blocks: a full vault of 16
-//! untrusted subtrees whose tree is half full, read in a scan and at random, written back promptly and late. Prints, for
+//! untrusted subtrees whose tree is half full, read in a scan, a sixteenth of it over and over, and at random, written back promptly and late. Prints, for
 //! each number of untrusted levels, the moments of what waits for a subtree, and the log2 of the probability that more
 //! waits than the planned bound makes room for, the worst of the runs.
 //!
@@ -40,6 +40,7 @@ fn runs(parameters: &PathParameters, accesses: u64, seed: u64) -> Vec<PathTail> 
     vec![
         run(Reads::Scan, WriteBacks::Promptly),
         run(Reads::Scan, WriteBacks::Late),
+        run(Reads::HotPart(16), WriteBacks::Late),
         run(Reads::Random, WriteBacks::Promptly),
     ]
 }

@@ -2,7 +2,6 @@
 
 use super::array_store::ArrayStore;
 use super::executor::finish_now;
-use super::oblivious::watch::draw_below;
 use super::stash_tail::{ExponentialFit, Reads};
 use crate::oram::{Access, Oram};
 use crate::position_map::flat::{FlatPositionMap, Positions};
@@ -113,14 +112,11 @@ pub fn simulate(
     let (mut tail, mut at, mut moved, warm) = (PathTail::default(), 0, 0, 8 * capacity);
     while at < warm + accesses {
         for batch in batches.iter().copied() {
-            let mut block = |nth: u64| match reads {
-                Reads::Scan => Some(nth % capacity),
-                Reads::Random => Some(draw_below(&mut choose, capacity as usize) as u64),
-                Reads::ScanAndDummies => nth.is_multiple_of(2).then_some(nth / 2 % capacity),
-            };
-            let asked = (at..at + batch).zip(&mut nothing).map(|(nth, into)| match block(nth) {
-                Some(block) => Access::Read(BlockId(block), into),
-                None => Access::Dummy,
+            let asked = (at..at + batch).zip(&mut nothing).map(|(nth, into)| {
+                match reads.block(nth, capacity, &mut choose) {
+                    Some(block) => Access::Read(BlockId(block), into),
+                    None => Access::Dummy,
+                }
             });
             finish_now(oram.access(&mut asked.collect::<Vec<_>>())).expect("the access");
             at += batch;

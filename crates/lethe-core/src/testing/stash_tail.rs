@@ -20,7 +20,7 @@ use core::convert::Infallible;
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
 use rand_chacha::ChaCha8Rng;
-use rand_core::SeedableRng;
+use rand_core::{RngCore, SeedableRng};
 
 /// The choice of the blocks that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,20 @@ pub enum Reads {
     /// A scan of the first of so many parts of a full vault, over and over: the rest of the blocks lies in the leaves,
     /// and the hot ones crowd the levels above.
     HotPart(u64),
+}
+
+impl Reads {
+    /// The block that the read at this place in order is for; `None` is a dummy.
+    pub(super) fn block(self, at: u64, capacity: u64, choose: &mut impl RngCore) -> Option<u64> {
+        match self {
+            Reads::Scan => Some(at % capacity),
+            Reads::Random => Some(draw_below(choose, capacity as usize) as u64),
+            Reads::ScanAndDummies => at.is_multiple_of(2).then_some(at / 2 % capacity),
+            // Scanned as a whole first, so that every block is in the tree.
+            Reads::HotPart(_) if at < 2 * capacity => Some(at % capacity),
+            Reads::HotPart(parts) => Some(at % (capacity / parts).max(1)),
+        }
+    }
 }
 
 /// The results of a simulation, after it had come to its steady state.
@@ -198,16 +212,9 @@ pub fn simulate(parameters: &RingParameters, reads: Reads, accesses: u64, seed: 
     let waiting_blocks = u64::from(parameters.eviction_rate) << parameters.top.0;
     let (warm, every) = (4 * capacity / batch, 1 + waiting_blocks / 2048);
     for nth in 0..warm + accesses / batch {
-        let mut block = |at: u64| match reads {
-            Reads::Scan => Some(at % capacity),
-            Reads::Random => Some(draw_below(&mut choose, capacity as usize) as u64),
-            Reads::ScanAndDummies => at.is_multiple_of(2).then_some(at / 2 % capacity),
-            // Scanned as a whole first, so that every block is in the tree.
-            Reads::HotPart(_) if at < 2 * capacity => Some(at % capacity),
-            Reads::HotPart(parts) => Some(at % (capacity / parts).max(1)),
-        };
         let batch = nth * batch..(nth + 1) * batch;
-        let blocks: Vec<Option<BlockId>> = batch.map(|at| block(at).map(BlockId)).collect();
+        let blocks: Vec<Option<BlockId>> =
+            batch.map(|at| reads.block(at, capacity, &mut choose).map(BlockId)).collect();
         read(&ring, &blocks, &store, &mut eviction);
         waiting.accessed(&blocks, ring.evictions() - u64::from(eviction.is_some() && evicts_path));
         // As late as the schedule allows: one eviction is begun and has not got its reads, another is owed.

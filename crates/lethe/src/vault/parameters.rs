@@ -130,25 +130,37 @@ pub fn refuse_contradictions(
             format!("{} is {asked} and the vault has {made}", settings.origins.name(name))
         })
         .collect();
-    if differing.is_empty() && asked.tree_top.is_some() {
-        // A vault keeps the level that its tree top reaches down to, not the bytes that were asked for.
-        let mut like_made = settings.clone();
-        (like_made.capacity, like_made.block_size) = (Size(scheme.capacity() * block.0), block);
-        (like_made.scheme.scheme, like_made.scheme.max_batch) = (kind, Some(scheme.max_batch()));
-        let mut differs = tree_top(&vault_parameters(&like_made)?.scheme) != tree_top(scheme);
-        if let (true, SchemeParameters::Path(path)) = (differs, scheme) {
-            // Not asked for again, its Z still decides; earlier versions planned the tree top as if Z were 4.
-            for z in [path.blocks_per_bucket, DEFAULT_PATH_Z] {
-                like_made.scheme.z = Some(z);
-                let planned = vault_parameters(&like_made).ok();
-                differs &= planned.is_none_or(|planned| tree_top(&planned.scheme) != tree_top(scheme));
-            }
-        }
-        if differs {
-            differing.push(format!("{} gives another tree top", settings.origins.name(TREE_TOP)));
-        }
+    if differing.is_empty() && asked.tree_top.is_some() && !could_be_planned(settings, scheme)? {
+        differing.push(format!("{} gives another tree top", settings.origins.name(TREE_TOP)));
     }
     if differing.is_empty() { Ok(()) } else { Err(SettingsError::OtherShape(differing.join(", "))) }
+}
+
+/// Tells whether a vault made with the tree top of these settings could have this scheme's: a vault keeps the level that
+/// its tree top reaches down to, not the bytes that were asked for.
+fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool, SettingsError> {
+    let mut like_made = settings.clone();
+    like_made.block_size = Size(made.block_bytes().into());
+    like_made.capacity = Size(made.capacity() * like_made.block_size.0);
+    (like_made.scheme.scheme, like_made.scheme.max_batch) = (scheme_of(made), Some(made.max_batch()));
+    let planned = vault_parameters(&like_made)?.scheme;
+    Ok(match (&planned, made) {
+        // Earlier versions planned as much stash as was asked for, and another level at times.
+        (SchemeParameters::Ring(planned), SchemeParameters::Ring(made)) => {
+            let asked = settings.scheme.tree_top.map(|top| top.0 / like_made.block_size.0);
+            planned.top.0.abs_diff(made.top.0) <= 1 || asked == Some(made.stash_bound.into())
+        }
+        // Not asked for again, its Z still decides; earlier versions planned the tree top as if Z were 4.
+        (SchemeParameters::Path(planned), SchemeParameters::Path(made)) => {
+            let with = |z| {
+                like_made.scheme.z = Some(z);
+                vault_parameters(&like_made)
+                    .is_ok_and(|planned| tree_top(&planned.scheme) == Some(made.top.0))
+            };
+            planned.top == made.top || [made.blocks_per_bucket, DEFAULT_PATH_Z].into_iter().any(with)
+        }
+        (planned, made) => tree_top(planned) == tree_top(made),
+    })
 }
 
 /// The scheme that these parameters are of.
@@ -300,6 +312,23 @@ mod tests {
             let error = refused(made, asked).unwrap_err();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_ring_vault_that_an_earlier_version_planned_is_not_contradicted_by_its_tree_top() {
+        let asked = "[vault]\ncapacity = \"256MiB\"\ntree_top = \"16MiB\"";
+        let (settings, asked) = settings(asked);
+        let mut made = vault_parameters(&settings).unwrap();
+        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        assert_eq!(ring.stash_bound, 256);
+        (ring.top.0, ring.stash_bound) = (ring.top.0 + 1, 200);
+        assert!(refuse_contradictions(&settings, &asked, &made).is_ok());
+        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        (ring.top.0, ring.stash_bound) = (ring.top.0 + 1, 256);
+        assert!(refuse_contradictions(&settings, &asked, &made).is_ok());
+        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        ring.stash_bound = 2000;
+        assert!(refuse_contradictions(&settings, &asked, &made).is_err());
     }
 
     #[test]
