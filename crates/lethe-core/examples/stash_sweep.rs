@@ -1,7 +1,8 @@
 //! Holds the computed bound of Ring ORAM's stash against simulations, for the parameters that are planned for many
 //! capacities, trusted shares and largest batches, under a scan, hot sets and random reads. Of each plan it prints
 //! log2 of the probability of an emergency eviction: as it is computed, and as the exact law of the blocks that wait
-//! and the measured excess give it. It fails if either is above -80, or any excess was seen more often than computed.
+//! and the measured excess, continued as a straight line, give it (no proof, and too high where samples are few). It fails
+//! if the computed one is above -80, at an emergency, or if any excess was seen more often than computed.
 //!
 //!     cargo run --release -p lethe-core --example stash_sweep -- [accesses] [largest log2 of the capacity]
 
@@ -58,8 +59,7 @@ fn main() -> ExitCode {
             println!(
                 "    {name:13} excess {mean:6.2}, deviation {deviation:5.2}: {text}; seen at most 2^{ratio:.1} times as often as computed"
             );
-            failed +=
-                u32::from(measured.is_some_and(|log2| log2 > -80.0) || ratio > 0.0 || tail.emergencies > 0);
+            failed += u32::from(ratio > 0.0 || tail.emergencies > 0);
         }
     }
     println!("{failed} failed");
