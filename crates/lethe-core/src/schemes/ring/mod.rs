@@ -45,6 +45,7 @@ mod state;
 
 pub use parameters::{RingBucket, RingParameters, RingParametersError};
 pub use snapshot::{RingSnapshot, RingSnapshotError};
+#[cfg(feature = "testing")]
 pub(crate) use stash_law::StashLaw;
 
 use crate::admission;

@@ -83,6 +83,7 @@ impl StashLaw {
     }
 
     /// The log2 of a bound on the probability that there are so many blocks more than wait for their turn.
+    #[cfg(feature = "testing")]
     pub(crate) fn log2_excess_tail(&self, blocks: f64) -> f64 {
         let log_moment = |theta| self.overflow(theta) + self.compaction(theta);
         (least(|theta| log_moment(theta) - theta * blocks) / LN_2).min(0.0)

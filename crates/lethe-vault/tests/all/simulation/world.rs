@@ -133,6 +133,7 @@ impl Run {
         let wire = Wire::new(scenario.slowest, chance.fork());
         let scheme = &scenario.parameters.scheme;
         let contents = Contents {
+            has_planned_stash: scenario.has_planned_stash(),
             registers: Registers::new(scheme.capacity(), scheme.block_bytes() as usize),
             rows: RowsModel::new(scenario.parameters.rows_bytes),
             status: Default::default(),
