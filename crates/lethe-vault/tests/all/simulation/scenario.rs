@@ -30,7 +30,8 @@ impl Scenario {
     /// Tells whether the stash is planned to hold all that ever waits: no emergency eviction may come.
     pub fn has_planned_stash(&self) -> bool {
         let SchemeParameters::Path(path) = &self.parameters.scheme else { return true };
-        path.stash_bound >= path.waiting_bound()
+        let batch = path.max_batch * (path.path_buckets() as u32 * path.blocks_per_bucket + 1);
+        path.stash_bound >= path.waiting_bound() + batch
     }
 
     pub fn draw(chance: &mut Chance) -> Self {
