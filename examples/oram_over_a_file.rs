@@ -16,9 +16,10 @@ use lethe_seal::derive::Salt;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Sealed, sealed_layout};
+use lethe_seal::slot_format::{Nonces, SlotFormat};
 use lethe_seal::versions::{TrustedVersions, VaultId};
 use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
+use rand_core::{OsRng, SeedableRng, TryRngCore};
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -28,12 +29,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut random = ChaCha20Rng::from_os_rng();
     let master = MasterKey::draw(&mut random);
 
-    // The scheme says which slots it needs; sealing makes each of them longer by its tag.
+    // The scheme says which slots it needs; sealing makes each of them longer by its salt and its tag.
     let parameters = RingParameters::for_capacity(blocks, block_bytes as u32, blocks / 8, 1);
-    let layout = sealed_layout(&parameters.geometry().layout());
+    let layout = sealed_layout(&parameters.geometry().layout(), SlotFormat::Salted);
     let versions = TrustedVersions::new(VaultId::draw(&mut random), layout.buckets());
     let file = OneFile { file: tempfile::tempfile()?, layout };
-    let sealed = Sealed::new(file, &master, Cipher::default(), versions, Workers::single())?;
+    let nonces = Nonces::Salted(Box::new(OsRng.unwrap_err()));
+    let sealed = Sealed::new(file, &master, Cipher::default(), nonces, versions, Workers::single())?;
     sealed.begin_epoch(Salt::draw(&mut random))?;
 
     let positions = FlatPositionMap::new(Positions::new(blocks));

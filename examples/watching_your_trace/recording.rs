@@ -12,6 +12,7 @@ use lethe_seal::derive::{Purpose, Salt};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Sealed, sealed_layout};
+use lethe_seal::slot_format::{Nonces, SlotFormat};
 use lethe_seal::versions::{TrustedVersions, VaultId};
 use lethe_store::{Blobs, DenseMemory, Event, Recorder, Request};
 use rand_chacha::ChaCha20Rng;
@@ -84,10 +85,11 @@ pub(crate) fn with_lethe(reads: &[u64]) -> Result<Trace, Box<dyn Error>> {
     let master = MasterKey::draw(&mut random);
     let parameters = RingParameters::for_capacity(BLOCKS, BLOCK_BYTES as u32, BLOCKS / 8, 1);
     let (tree, layout) = (parameters.geometry(), parameters.geometry().layout());
-    let recorder = Recorder::new(DenseMemory::new(sealed_layout(&layout)));
+    let recorder = Recorder::new(DenseMemory::new(sealed_layout(&layout, SlotFormat::Counted)));
     let trace = recorder.trace();
     let versions = TrustedVersions::new(VaultId::draw(&mut random), layout.buckets());
-    let sealed = Sealed::new(recorder, &master, Cipher::default(), versions, Workers::single())?;
+    let (cipher, nonces) = (Cipher::default(), Nonces::Counted);
+    let sealed = Sealed::new(recorder, &master, cipher, nonces, versions, Workers::single())?;
     sealed.begin_epoch(Salt::draw(&mut random))?;
     let oram = RingOram::new(parameters, sealed, FlatPositionMap::new(Positions::new(BLOCKS)), random)?;
 

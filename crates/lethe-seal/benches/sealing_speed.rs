@@ -4,6 +4,8 @@
 //! `cargo bench -p lethe-seal --bench sealing_speed`
 #![allow(clippy::print_stdout, reason = "it prints its figures")]
 
+use aes_gcm_siv::Aes256GcmSiv;
+use aes_gcm_siv::aead::{AeadInOut, KeyInit};
 use futures::executor::block_on;
 use lethe_core::layout::{Extent, Layout};
 use lethe_core::store::{BucketVersion, Place, Store, Untrusted, UntrustedError};
@@ -14,7 +16,9 @@ use lethe_seal::identity::{associated, nonce};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Sealed, sealed_layout};
+use lethe_seal::slot_format::{Nonces, SlotFormat};
 use lethe_seal::versions::{TrustedVersions, VaultId};
+use rand_core::{OsRng, TryRngCore};
 use std::cell::RefCell;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -50,27 +54,38 @@ fn main() {
     println!(
         "nanoseconds a slot: the cipher alone, and the whole layer over a flat array (20 buckets of 5 slots)"
     );
-    println!("{:<25} {:>6} {:>8} {:>8} {:>8}", "", "seal", "write", "open", "read");
+    println!("of format 1 (counted nonces) and format 2 (a salt in each slot)");
+    println!(
+        "{:<27} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "", "seal", "write 1", "write 2", "open", "read 1", "read 2"
+    );
     for cipher in Cipher::ALL {
-        for slot in [80, 336, 4 << 10] {
+        for slot in [80, 336, 4 << 10, 64 << 10] {
             let (seal, open) = cipher_alone(cipher, slot);
-            let (write, read) = layer(cipher, slot as u32);
+            let (write, read) = layer(cipher, SlotFormat::Counted, slot as u32);
+            let (salted_write, salted_read) = layer(cipher, SlotFormat::Salted, slot as u32);
             let alone = |speed: f64| slot as f64 / speed;
             println!(
-                "{:<18}{slot:>5} B {:>6.0} {write:>8.0} {:>8.0} {read:>8.0}",
+                "{:<18}{slot:>7} B {:>6.0} {write:>8.0} {salted_write:>8.0} {:>8.0} {read:>8.0} {salted_read:>8.0}",
                 cipher.name(),
                 alone(seal),
                 alone(open)
             );
         }
     }
+    println!("AES-256-GCM-SIV (RustCrypto), which needs no second pass of ours and still needs the salt:");
+    for slot in [80, 336, 4 << 10, 64 << 10] {
+        println!("{:<18}{slot:>7} B {:>6.0}", "", misuse_resistant(slot));
+    }
 
     println!();
     println!("GB/s of a batch of 64 slots of 64 KiB through the layer");
     for threads in [1, 2] {
-        let workers = Workers::threads(threads).expect("threads");
-        let (write, read) = large_batch(workers);
-        println!("{threads} thread(s) {write:>8.2} written {read:>8.2} read");
+        for format in [SlotFormat::Counted, SlotFormat::Salted] {
+            let workers = Workers::threads(threads).expect("threads");
+            let (write, read) = large_batch(format, workers);
+            println!("{threads} thread(s), {format:?} {write:>8.2} written {read:>8.2} read");
+        }
     }
 }
 
@@ -113,7 +128,7 @@ fn cipher_alone(cipher: Cipher, slot: usize) -> (f64, f64) {
     let seal = best(|| {
         for (at, text) in text.chunks_exact_mut(slot).enumerate() {
             let place = place(at as u64);
-            tags[at] = key.seal(&nonce(&place), &associated(&place), text);
+            tags[at] = key.seal(&nonce(&place), &associated(&place, SlotFormat::Counted), text);
         }
     });
     let sealed = text.clone();
@@ -121,12 +136,24 @@ fn cipher_alone(cipher: Cipher, slot: usize) -> (f64, f64) {
         for (at, text) in text.chunks_exact_mut(slot).enumerate() {
             text.copy_from_slice(&sealed[at * slot..][..slot]);
             let place = place(at as u64);
-            key.open(&nonce(&place), &associated(&place), text, &tags[at]).expect("it was sealed so");
+            key.open(&nonce(&place), &associated(&place, SlotFormat::Counted), text, &tags[at])
+                .expect("it was sealed so");
         }
     });
     let restore = copy(slot);
     let open = open_and_restore - bytes / (restore * 1e9);
     (bytes / seal / 1e9, bytes / open / 1e9)
+}
+
+/// Nanoseconds in which the misuse-resistant mode seals a slot.
+fn misuse_resistant(slot: usize) -> f64 {
+    let cipher = Aes256GcmSiv::new(&[7; 32].into());
+    let mut text = vec![0u8; slot];
+    let seconds = best(|| {
+        let tag = cipher.encrypt_inout_detached(&[1; 12].into(), &[2; 44], text.as_mut_slice().into());
+        black_box(tag).expect("the text is short enough");
+    });
+    seconds * 1e9
 }
 
 /// Untrusted memory as one flat array, one version a bucket.
@@ -137,8 +164,8 @@ struct Flat {
 }
 
 impl Flat {
-    fn new(plain: &Layout) -> Self {
-        let layout = sealed_layout(plain);
+    fn new(plain: &Layout, format: SlotFormat) -> Self {
+        let layout = sealed_layout(plain, format);
         let bytes = RefCell::new(vec![0; layout.bytes().0 as usize]);
         Flat { slot_bytes: layout.extents()[0].slot_bytes as usize, layout, bytes }
     }
@@ -174,10 +201,15 @@ impl Untrusted for Flat {
     }
 }
 
-fn sealed(cipher: Cipher, layout: &Layout, workers: Workers) -> Sealed<Flat> {
+fn sealed(cipher: Cipher, format: SlotFormat, layout: &Layout, workers: Workers) -> Sealed<Flat> {
     let master = MasterKey::take(&mut [9; 32]);
     let versions = TrustedVersions::new(VaultId([1; 16]), layout.buckets());
-    let sealed = Sealed::new(Flat::new(layout), &master, cipher, versions, workers).expect("the layout fits");
+    let nonces = match format {
+        SlotFormat::Counted => Nonces::Counted,
+        SlotFormat::Salted => Nonces::Salted(Box::new(OsRng.unwrap_err())),
+    };
+    let sealed = Sealed::new(Flat::new(layout, format), &master, cipher, nonces, versions, workers)
+        .expect("the layout fits");
     sealed.begin_epoch(Salt([2; 32])).expect("the first epoch");
     sealed
 }
@@ -196,15 +228,15 @@ fn whole(sealed: &Sealed<Flat>) -> (f64, f64) {
     (write, read)
 }
 
-fn layer(cipher: Cipher, slot_bytes: u32) -> (f64, f64) {
+fn layer(cipher: Cipher, format: SlotFormat, slot_bytes: u32) -> (f64, f64) {
     let layout = Layout::new(vec![Extent { buckets: 20, slots: 5, slot_bytes }]);
-    let (write, read) = whole(&sealed(cipher, &layout, Workers::single()));
+    let (write, read) = whole(&sealed(cipher, format, &layout, Workers::single()));
     (write / 100.0 * 1e9, read / 100.0 * 1e9)
 }
 
-fn large_batch(workers: Workers) -> (f64, f64) {
+fn large_batch(format: SlotFormat, workers: Workers) -> (f64, f64) {
     let layout = Layout::new(vec![Extent { buckets: 16, slots: 4, slot_bytes: 64 << 10 }]);
-    let (write, read) = whole(&sealed(Cipher::default(), &layout, workers));
+    let (write, read) = whole(&sealed(Cipher::default(), format, &layout, workers));
     let bytes = layout.bytes().0 as f64;
     (bytes / write / 1e9, bytes / read / 1e9)
 }

@@ -1,8 +1,8 @@
 //! A run of slots to be sealed or opened, each with its key.
 
-use crate::cipher::{CipherKey, TAG_BYTES};
-use crate::identity::{associated, nonce};
 use crate::parallel::{Work, Workers};
+use crate::slot_format::Fresh;
+use crate::slot_key::SlotKey;
 use crate::slot_keys::{SlotKeys, SubKey};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,6 +15,8 @@ struct Job {
     /// The index of its key in the batch's keys. Not used when the version is "never".
     key: u32,
     plain_bytes: u32,
+    /// None when the version is "never": a slot never written has no sealed bytes.
+    overhead_bytes: u32,
 }
 
 impl Job {
@@ -22,9 +24,8 @@ impl Job {
         self.plain_bytes as usize
     }
 
-    /// A slot never written has no sealed bytes.
     fn sealed_bytes(&self) -> usize {
-        if self.place.version.is_never() { 0 } else { self.plain_bytes() + TAG_BYTES }
+        if self.place.version.is_never() { 0 } else { self.plain_bytes() + self.overhead_bytes as usize }
     }
 }
 
@@ -32,7 +33,7 @@ impl Job {
 #[derive(Default)]
 pub(crate) struct Batch {
     jobs: Vec<Job>,
-    keys: Vec<Arc<CipherKey>>,
+    keys: Vec<Arc<SlotKey>>,
     last: Option<SubKey>,
     plain_bytes: usize,
     sealed_bytes: usize,
@@ -68,16 +69,17 @@ impl Batch {
                 self.last = Some(sub_key);
             }
         }
-        let job = Job { place, key: self.keys.len().saturating_sub(1) as u32, plain_bytes };
+        let key = self.keys.len().saturating_sub(1) as u32;
+        let job = Job { place, key, plain_bytes, overhead_bytes: keys.format().overhead_bytes() as u32 };
         self.plain_bytes += job.plain_bytes();
         self.sealed_bytes += job.sealed_bytes();
         self.jobs.push(job);
         true
     }
 
-    /// Seals `plain` into `sealed`; each is exactly as long as the batch says.
-    pub(crate) fn seal(&self, plain: &[u8], sealed: &mut [u8], workers: &Workers) {
-        workers.run(Seal { jobs: &self.jobs, keys: &self.keys, plain, sealed });
+    /// Seals `plain` into `sealed`; each is exactly as long as the batch says. `fresh` was drawn for this sealing.
+    pub(crate) fn seal(&self, fresh: &Fresh, plain: &[u8], sealed: &mut [u8], workers: &Workers) {
+        workers.run(Seal { jobs: &self.jobs, keys: &self.keys, fresh, plain, sealed });
     }
 
     /// Opens `sealed` in place and copies it to `plain`; or says which slot was forged first.
@@ -88,7 +90,8 @@ impl Batch {
 
 struct Seal<'a> {
     jobs: &'a [Job],
-    keys: &'a [Arc<CipherKey>],
+    keys: &'a [Arc<SlotKey>],
+    fresh: &'a Fresh,
     plain: &'a [u8],
     sealed: &'a mut [u8],
 }
@@ -106,9 +109,9 @@ impl Work for Seal<'_> {
         };
         let (plain, plain_rest) = self.plain.split_at(halves.plain_bytes);
         let (sealed, sealed_rest) = self.sealed.split_at_mut(halves.sealed_bytes);
-        let keys = self.keys;
-        let first = Seal { jobs: halves.first, keys, plain, sealed };
-        let second = Seal { jobs: halves.second, keys, plain: plain_rest, sealed: sealed_rest };
+        let Seal { keys, fresh, .. } = self;
+        let first = Seal { jobs: halves.first, keys, fresh, plain, sealed };
+        let second = Seal { jobs: halves.second, keys, fresh, plain: plain_rest, sealed: sealed_rest };
         Ok((first, second))
     }
 
@@ -116,10 +119,7 @@ impl Work for Seal<'_> {
         for job in self.jobs {
             let plain = self.plain.split_off(..job.plain_bytes()).expect("lengths were added up");
             let sealed = self.sealed.split_off_mut(..job.sealed_bytes()).expect("lengths were added up");
-            let (text, tag) = sealed.split_at_mut(job.plain_bytes());
-            text.copy_from_slice(plain);
-            let key = &self.keys[job.key as usize];
-            tag.copy_from_slice(&key.seal(&nonce(&job.place), &associated(&job.place), text));
+            self.keys[job.key as usize].seal(&job.place, self.fresh, plain, sealed);
         }
     }
 
@@ -128,7 +128,7 @@ impl Work for Seal<'_> {
 
 struct Open<'a> {
     jobs: &'a [Job],
-    keys: &'a [Arc<CipherKey>],
+    keys: &'a [Arc<SlotKey>],
     plain: &'a mut [u8],
     sealed: &'a mut [u8],
 }
@@ -160,9 +160,7 @@ impl Work for Open<'_> {
                 continue;
             }
             let sealed = self.sealed.split_off_mut(..job.sealed_bytes()).expect("lengths were added up");
-            let (text, tag) = sealed.split_last_chunk_mut::<TAG_BYTES>().expect("a sealed slot holds a tag");
-            let key = &self.keys[job.key as usize];
-            key.open(&nonce(&job.place), &associated(&job.place), text, tag).map_err(|_| job.place)?;
+            let text = self.keys[job.key as usize].open(&job.place, sealed).map_err(|_| job.place)?;
             plain.copy_from_slice(text);
         }
         Ok(())

@@ -36,6 +36,7 @@ pub mod parallel;
 pub mod passphrase;
 pub mod record;
 pub mod sealed;
+pub mod slot_format;
 pub mod slot_keys;
 pub mod versions;
 
@@ -43,3 +44,4 @@ mod aead;
 mod batch;
 mod scratch;
 mod shape;
+mod slot_key;

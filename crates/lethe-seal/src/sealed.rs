@@ -1,6 +1,6 @@
 //! Untrusted memory, sealed: a scheme reads the bytes that were written last, or gets an error that names the slot.
 
-use crate::cipher::{Cipher, TAG_BYTES};
+use crate::cipher::Cipher;
 use crate::derive::Salt;
 use crate::epoch::Epoch;
 use crate::error::SealError;
@@ -8,6 +8,7 @@ use crate::master_key::MasterKey;
 use crate::parallel::Workers;
 use crate::scratch::{Scratch, Scratches};
 use crate::shape::Shape;
+use crate::slot_format::{Nonces, SlotFormat};
 use crate::slot_keys::{SlotKeys, writes_per_key_log2};
 use crate::versions::TrustedVersions;
 use alloc::collections::BTreeSet;
@@ -18,12 +19,12 @@ use lethe_core::layout::{Extent, Layout};
 use lethe_core::store::{BucketVersion, Place, Store, Untrusted, UntrustedError};
 use lethe_core::words::{Bucket, Slot, Version};
 
-/// The layout that untrusted memory needs for a scheme's layout: each slot longer by its tag.
+/// The layout that untrusted memory needs for a scheme's layout: each slot longer by what its format adds.
 ///
 /// # Panics
 /// If a slot would be 4 GiB or longer.
-pub fn sealed_layout(layout: &Layout) -> Layout {
-    let overhead = TAG_BYTES as u32;
+pub fn sealed_layout(layout: &Layout, format: SlotFormat) -> Layout {
+    let overhead = format.overhead_bytes() as u32;
     let longer = |e: &Extent| Extent {
         slot_bytes: e.slot_bytes.checked_add(overhead).expect("a slot is shorter than 4 GiB"),
         ..*e
@@ -82,13 +83,15 @@ impl Assigned {
 ///
 /// # Nonces
 /// A version can be sealed once, and only by the opening that began its epoch: a snapshot that is brought back, or
-/// brought back twice, seals nothing until it begins an epoch with a salt of its own.
+/// brought back twice, seals nothing until it begins an epoch with a salt of its own. A process whose memory is copied
+/// while it runs needs [`Nonces::Salted`].
 pub struct Sealed<U> {
     untrusted: U,
     layout: Layout,
     shape: Shape,
     versions: RefCell<TrustedVersions>,
     keys: RefCell<SlotKeys>,
+    nonces: RefCell<Nonces>,
     opening: RefCell<Opening>,
     scratches: Scratches,
     workers: Workers,
@@ -104,7 +107,8 @@ struct Opening {
 }
 
 impl<U: Untrusted> Sealed<U> {
-    /// Makes sealed memory over `untrusted`, whose layout is a [`sealed_layout`]. `versions` is new, or a snapshot.
+    /// Makes sealed memory over `untrusted`, whose layout is a [`sealed_layout`] of the format of `nonces`. `versions`
+    /// is new, or a snapshot.
     ///
     /// # Errors
     /// [`SealError::SlotsTooSmall`], [`SealError::OtherLayout`].
@@ -112,14 +116,16 @@ impl<U: Untrusted> Sealed<U> {
         untrusted: U,
         master: &MasterKey,
         cipher: Cipher,
+        nonces: Nonces,
         versions: TrustedVersions,
         workers: Workers,
     ) -> Result<Self, SealError> {
+        let format = nonces.format();
         let sealed = untrusted.layout();
         let mut extents = Vec::with_capacity(sealed.extents().len());
         for extent in sealed.extents() {
             let slot_bytes = extent.slot_bytes;
-            let plain = slot_bytes.checked_sub(TAG_BYTES as u32);
+            let plain = slot_bytes.checked_sub(format.overhead_bytes() as u32);
             extents.push(Extent {
                 slot_bytes: plain.ok_or(SealError::SlotsTooSmall { slot_bytes })?,
                 ..*extent
@@ -129,7 +135,7 @@ impl<U: Untrusted> Sealed<U> {
             return Err(SealError::OtherLayout { found: versions.buckets(), expected: sealed.buckets() });
         }
         let run = writes_per_key_log2(sealed);
-        let keys = SlotKeys::new(master, cipher, &versions.vault, &versions.epochs, run);
+        let keys = SlotKeys::new(master, cipher, format, &versions.vault, &versions.epochs, run);
         let layout = Layout::new(extents);
         Ok(Sealed {
             shape: Shape::new(&layout),
@@ -137,6 +143,7 @@ impl<U: Untrusted> Sealed<U> {
             untrusted,
             versions: RefCell::new(versions),
             keys: RefCell::new(keys),
+            nonces: RefCell::new(nonces),
             opening: RefCell::default(),
             scratches: Scratches::default(),
             workers,
@@ -255,7 +262,8 @@ impl<U: Untrusted> Sealed<U> {
         check_length(plain.len(), scratch.batch.plain_bytes());
         let start = out.len();
         out.resize(start + scratch.batch.sealed_bytes(), 0);
-        scratch.batch.seal(plain, &mut out[start..], &self.workers);
+        let fresh = self.nonces.borrow_mut().draw();
+        scratch.batch.seal(&fresh, plain, &mut out[start..], &self.workers);
         Ok(())
     }
 
@@ -359,7 +367,8 @@ impl<U: Untrusted> Sealed<U> {
     ) -> Result<(), SealError> {
         check_length(plain.len(), scratch.batch.plain_bytes());
         let (batch, _, _, sealed) = scratch.parts();
-        batch.seal(plain, sealed, &self.workers);
+        let fresh = self.nonces.borrow_mut().draw();
+        batch.seal(&fresh, plain, sealed, &self.workers);
         self.send(buckets, sealed).await
     }
 }

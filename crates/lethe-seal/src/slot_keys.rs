@@ -9,10 +9,12 @@
 //!
 //! With 64 KiB slots and 16 of them in a bucket that is a new sub-key every 2^17 bucket writes (128 GiB).
 
-use crate::cipher::{Cipher, CipherKey};
+use crate::cipher::Cipher;
 use crate::derive::{DerivedKey, Purpose, Salt, derive, expand, extract};
 use crate::epoch::Epochs;
 use crate::master_key::MasterKey;
+use crate::slot_format::SlotFormat;
+use crate::slot_key::SlotKey;
 use crate::versions::VaultId;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -54,12 +56,13 @@ pub(crate) struct SubKey {
 
 struct Kept {
     sub_key: SubKey,
-    key: Arc<CipherKey>,
+    key: Arc<SlotKey>,
 }
 
 /// Derives sub-keys and keeps the expanded ones that were used last.
 pub(crate) struct SlotKeys {
     cipher: Cipher,
+    format: SlotFormat,
     root: DerivedKey,
     epochs: BTreeMap<u32, DerivedKey>,
     kept: Vec<Option<Kept>>,
@@ -70,6 +73,7 @@ impl SlotKeys {
     pub(crate) fn new(
         master: &MasterKey,
         cipher: Cipher,
+        format: SlotFormat,
         vault: &VaultId,
         epochs: &Epochs,
         writes_per_key_log2: u32,
@@ -79,6 +83,7 @@ impl SlotKeys {
         context[16] = cipher.number();
         let mut keys = SlotKeys {
             cipher,
+            format,
             root: derive(master, Purpose::SLOTS, &Salt([0; 32]), &context),
             epochs: BTreeMap::new(),
             kept: Vec::new(),
@@ -89,6 +94,10 @@ impl SlotKeys {
             keys.begin(epoch.number, &epoch.salt);
         }
         keys
+    }
+
+    pub(crate) fn format(&self) -> SlotFormat {
+        self.format
     }
 
     pub(crate) fn begin(&mut self, epoch: u32, salt: &Salt) {
@@ -108,7 +117,7 @@ impl SlotKeys {
     }
 
     /// The expanded key, or `None` if its epoch is unknown.
-    pub(crate) fn get(&mut self, sub_key: SubKey) -> Option<Arc<CipherKey>> {
+    pub(crate) fn get(&mut self, sub_key: SubKey) -> Option<Arc<SlotKey>> {
         // Neighbouring runs and epochs fall on different places.
         let at = (u64::from(sub_key.epoch).wrapping_mul(61).wrapping_add(sub_key.run) % KEPT as u64) as usize;
         if let Some(kept) = &self.kept[at]
@@ -120,7 +129,7 @@ impl SlotKeys {
         let epoch = sub_key.epoch.to_be_bytes();
         let run = sub_key.run.to_be_bytes();
         let bytes = expand(prk, &[b"lethe/1/slot-key/", &epoch, &run]);
-        let key = Arc::new(CipherKey::new(self.cipher, &bytes));
+        let key = Arc::new(SlotKey::new(self.format, self.cipher, &bytes));
         self.kept[at] = Some(Kept { sub_key, key: Arc::clone(&key) });
         Some(key)
     }
@@ -129,8 +138,11 @@ impl SlotKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slot_format::Fresh;
     use alloc::vec;
     use lethe_core::layout::Extent;
+    use lethe_core::store::Place;
+    use lethe_core::words::{Bucket, Slot};
 
     fn layout(slots: u32, slot_bytes: u32) -> Layout {
         let small = Extent { buckets: 1, slots: 1, slot_bytes: 16 };
@@ -155,14 +167,19 @@ mod tests {
     /// The tag of a text under the sub-key, which stands for the key.
     fn tag(keys: &mut SlotKeys, epoch: u32, counter: u64) -> [u8; 16] {
         let sub_key = keys.sub_key(Version { epoch, counter });
-        keys.get(sub_key).expect("the epoch is known").seal(&[0; 12], &[], &mut [])
+        let slot = Slot { bucket: Bucket(0), index: 0 };
+        let place = Place { slot, version: Version { epoch: 0, counter: 0 } };
+        let mut tag = [0; 16];
+        keys.get(sub_key).expect("the epoch is known").seal(&place, &Fresh([0; 32]), &[], &mut tag);
+        tag
     }
 
     #[test]
     fn keys_change_with_every_run_and_epoch_and_come_back_the_same_after_they_were_displaced() {
         let master = MasterKey::take(&mut [1; 32]);
         let vault = VaultId([2; 16]);
-        let mut keys = SlotKeys::new(&master, Cipher::default(), &vault, &Epochs::new(), 2);
+        let mut keys =
+            SlotKeys::new(&master, Cipher::default(), SlotFormat::Counted, &vault, &Epochs::new(), 2);
         // The same salt in all epochs: their numbers alone must tell the keys apart.
         (1..=20).for_each(|epoch| keys.begin(epoch, &Salt([3; 32])));
         let mut first = BTreeMap::new();
@@ -182,7 +199,14 @@ mod tests {
     #[test]
     fn the_keys_of_forgotten_epochs_are_gone() {
         let master = MasterKey::take(&mut [1; 32]);
-        let mut keys = SlotKeys::new(&master, Cipher::default(), &VaultId([2; 16]), &Epochs::new(), 2);
+        let mut keys = SlotKeys::new(
+            &master,
+            Cipher::default(),
+            SlotFormat::Counted,
+            &VaultId([2; 16]),
+            &Epochs::new(),
+            2,
+        );
         keys.begin(1, &Salt([3; 32]));
         tag(&mut keys, 1, 1);
         keys.retain(&Epochs::new());

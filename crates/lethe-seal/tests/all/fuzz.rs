@@ -1,5 +1,6 @@
 //! Fuzz targets of bytes that are read from the untrusted side: no bytes open that were not sealed, and no bytes panic.
 
+use crate::common::nonces;
 use lethe_core::layout::{Extent, Layout};
 use lethe_core::store::{BucketVersion, Place, Store, Untrusted, UntrustedError};
 use lethe_core::words::{Bucket, Slot};
@@ -12,6 +13,7 @@ use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::record::RecordOpener;
 use lethe_seal::sealed::{Sealed, sealed_layout};
+use lethe_seal::slot_format::SlotFormat;
 use lethe_seal::versions::{TrustedVersions, VaultId};
 use std::cell::RefCell;
 
@@ -49,9 +51,10 @@ impl Untrusted for Liar {
 #[test]
 fn fuzz_slot() {
     let plain = Layout::new(vec![Extent { buckets: 1, slots: 2, slot_bytes: 48 }]);
-    let liar = Liar { layout: sealed_layout(&plain), lie: RefCell::default() };
-    let versions = TrustedVersions::new(VaultId([1; 16]), 1);
-    let sealed = Sealed::new(&liar, &master(), Cipher::default(), versions, Workers::single()).unwrap();
+    let liar = Liar { layout: sealed_layout(&plain, SlotFormat::Salted), lie: RefCell::default() };
+    let (versions, nonces) = (TrustedVersions::new(VaultId([1; 16]), 1), nonces(SlotFormat::Salted, 1));
+    let sealed =
+        Sealed::new(&liar, &master(), Cipher::default(), nonces, versions, Workers::single()).unwrap();
     sealed.begin_epoch(Salt([2; 32])).unwrap();
     futures::executor::block_on(sealed.write(&[Bucket(0)], &[9; 96])).unwrap();
     // A target that panics ends the test: no code looks at what it left behind.

@@ -1,6 +1,6 @@
 //! Several reads and writes are in flight at once and do not mix.
 
-use crate::common::{Shelf, VAULT, master, slot, uneven};
+use crate::common::{Shelf, VAULT, master, nonces, slot, uneven};
 use futures::executor::block_on;
 use futures::future::{join3, poll_immediate};
 use lethe_core::layout::Layout;
@@ -10,6 +10,7 @@ use lethe_seal::cipher::Cipher;
 use lethe_seal::derive::Salt;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::Sealed;
+use lethe_seal::slot_format::SlotFormat;
 use lethe_seal::versions::TrustedVersions;
 use std::rc::Rc;
 use std::task::Poll;
@@ -50,7 +51,9 @@ impl Untrusted for Slow {
 fn slow() -> Sealed<Slow> {
     let versions = TrustedVersions::new(VAULT, uneven().buckets());
     let shelf = Slow(Shelf::new(&uneven()));
-    let sealed = Sealed::new(shelf, &master(7), Cipher::default(), versions, Workers::single()).unwrap();
+    let nonces = nonces(SlotFormat::Salted, 1);
+    let sealed =
+        Sealed::new(shelf, &master(7), Cipher::default(), nonces, versions, Workers::single()).unwrap();
     sealed.begin_epoch(Salt([1; 32])).unwrap();
     sealed
 }

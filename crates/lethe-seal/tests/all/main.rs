@@ -4,6 +4,7 @@
 
 mod blobs;
 mod common;
+mod copies;
 mod fuzz;
 mod in_flight;
 mod keys;

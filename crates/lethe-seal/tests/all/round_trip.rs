@@ -6,6 +6,7 @@ use lethe_core::store::Store;
 use lethe_core::words::Bucket;
 use lethe_seal::cipher::{Cipher, CipherKey};
 use lethe_seal::derive::Salt;
+use lethe_seal::slot_format::SlotFormat;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -45,13 +46,14 @@ proptest! {
     #[test]
     fn slots_read_as_last_written_across_reopenings(
         cipher in any_cipher(),
+        format in prop_oneof![Just(SlotFormat::Counted), Just(SlotFormat::Salted)],
         steps in proptest::collection::vec(
             (proptest::collection::vec(0..7u64, 1..5), any::<u8>(), any::<bool>()),
             1..20,
         ),
     ) {
         let layout = uneven();
-        let shelf = Shelf::new(&layout);
+        let shelf = Shelf::of(&layout, format);
         let mut sealed = fresh(&shelf, cipher);
         let mut model: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
         for (number, (buckets, byte, reopen)) in steps.into_iter().enumerate() {
@@ -156,6 +158,7 @@ fn cores_change_neither_the_bytes_nor_the_slot_that_an_error_names() {
             std::rc::Rc::clone(&shelf),
             &crate::common::master(7),
             Cipher::default(),
+            crate::common::nonces(SlotFormat::Salted, 1),
             versions,
             workers,
         )
@@ -168,7 +171,7 @@ fn cores_change_neither_the_bytes_nor_the_slot_that_an_error_names() {
 
         for bucket in [31, 12] {
             let version = sealed.version(Bucket(bucket));
-            shelf.change(crate::common::at(bucket, version), |bytes| bytes[2 * 4112] ^= 1);
+            shelf.change(crate::common::at(bucket, version), |bytes| bytes[2 * 4128] ^= 1);
         }
         let error = block_on(sealed.read(&slots, &mut read)).unwrap_err();
         assert!(error.to_string().starts_with("slot 2 of bucket 12 "), "{error}");

@@ -1,6 +1,8 @@
 //! Any change that the other side makes to sealed memory is an error that names the slot, and never an answer.
 
-use crate::common::{Down, Shelf, VAULT, all_slots, at, fresh, master, open, slot, uneven};
+use crate::common::{
+    Down, Shelf, VAULT, all_slots, at, every_kind, fresh, master, nonces, open, slot, uneven,
+};
 use futures::executor::block_on;
 use lethe_core::store::{Place, Store};
 use lethe_core::words::{Bucket, Slot};
@@ -9,14 +11,17 @@ use lethe_seal::derive::Salt;
 use lethe_seal::error::SealError;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Sealed, sealed_layout};
+use lethe_seal::slot_format::{Nonces, SlotFormat};
 use lethe_seal::versions::{TrustedVersions, VaultId};
 use std::rc::Rc;
 
 type Memory = Sealed<Rc<Shelf>>;
 
+const NEWEST: (Cipher, SlotFormat) = (Cipher::Aes256Gcm, SlotFormat::Salted);
+
 /// A vault with every bucket written once.
-fn written(cipher: Cipher) -> (Rc<Shelf>, Memory) {
-    let shelf = Shelf::new(&uneven());
+fn written((cipher, format): (Cipher, SlotFormat)) -> (Rc<Shelf>, Memory) {
+    let shelf = Shelf::of(&uneven(), format);
     let sealed = fresh(&shelf, cipher);
     write_all(&sealed, 5);
     (shelf, sealed)
@@ -48,11 +53,11 @@ fn assert_forged(sealed: &Memory, slot: Slot) {
 
 #[test]
 fn a_flipped_byte_anywhere_is_refused_and_the_other_slots_still_open() {
-    for cipher in Cipher::ALL {
-        let (shelf, sealed) = written(cipher);
+    for kind in every_kind() {
+        let (shelf, sealed) = written(kind);
         for bucket in 0..sealed.layout().buckets() {
             let extent = *sealed.layout().extent(Bucket(bucket));
-            let slot_bytes = extent.slot_bytes as usize + 16;
+            let slot_bytes = extent.slot_bytes as usize + kind.1.overhead_bytes();
             let version = at(bucket, sealed.version(Bucket(bucket)));
             for byte in 0..slot_bytes * extent.slots as usize {
                 shelf.change(version, |bytes| bytes[byte] ^= 1 << (byte % 8));
@@ -71,7 +76,7 @@ fn a_flipped_byte_anywhere_is_refused_and_the_other_slots_still_open() {
 
 #[test]
 fn of_several_forged_slots_the_first_asked_for_is_named() {
-    let (shelf, sealed) = written(Cipher::default());
+    let (shelf, sealed) = written(NEWEST);
     for bucket in [4, 1] {
         shelf.change(at(bucket, sealed.version(Bucket(bucket))), |bytes| bytes[0] ^= 1);
     }
@@ -82,9 +87,11 @@ fn of_several_forged_slots_the_first_asked_for_is_named() {
 
 #[test]
 fn slots_swapped_within_a_bucket_are_refused() {
-    for cipher in Cipher::ALL {
-        let (shelf, sealed) = written(cipher);
-        shelf.change(at(2, sealed.version(Bucket(2))), |bytes| bytes.rotate_left(17 + 16));
+    for kind in every_kind() {
+        let (shelf, sealed) = written(kind);
+        shelf.change(at(2, sealed.version(Bucket(2))), |bytes| {
+            bytes.rotate_left(17 + kind.1.overhead_bytes())
+        });
         assert_forged(&sealed, slot(2, 0));
         assert_forged(&sealed, slot(2, 1));
     }
@@ -92,8 +99,8 @@ fn slots_swapped_within_a_bucket_are_refused() {
 
 #[test]
 fn buckets_swapped_are_refused() {
-    for cipher in Cipher::ALL {
-        let (shelf, sealed) = written(cipher);
+    for kind in every_kind() {
+        let (shelf, sealed) = written(kind);
         let (a, b) = (at(2, sealed.version(Bucket(2))), at(3, sealed.version(Bucket(3))));
         let mut held = shelf.held.borrow_mut();
         let (of_a, of_b) = (held[&a].clone(), held[&b].clone());
@@ -109,8 +116,8 @@ fn buckets_swapped_are_refused() {
 
 #[test]
 fn an_older_version_played_back_is_refused() {
-    for cipher in Cipher::ALL {
-        let (shelf, sealed) = written(cipher);
+    for kind in every_kind() {
+        let (shelf, sealed) = written(kind);
         let old = shelf.held.borrow()[&at(0, sealed.version(Bucket(0)))].clone();
         write_all(&sealed, 6);
         shelf.change(at(0, sealed.version(Bucket(0))), |bytes| *bytes = old);
@@ -122,7 +129,7 @@ fn an_older_version_played_back_is_refused() {
 
 #[test]
 fn a_store_rolled_back_whole_is_refused_slot_by_slot() {
-    let (shelf, sealed) = written(Cipher::default());
+    let (shelf, sealed) = written(NEWEST);
     let old: Vec<Vec<u8>> = shelf.held.borrow().values().cloned().collect();
     write_all(&sealed, 6);
     for (bucket, old) in (0..).zip(old) {
@@ -135,8 +142,8 @@ fn a_store_rolled_back_whole_is_refused_slot_by_slot() {
 
 #[test]
 fn the_same_counter_of_another_epoch_is_refused() {
-    for cipher in Cipher::ALL {
-        let (shelf, sealed) = written(cipher);
+    for kind in every_kind() {
+        let (shelf, sealed) = written(kind);
         let before = sealed.version(Bucket(0));
         let old = shelf.held.borrow()[&at(0, before)].clone();
         sealed.begin_epoch(Salt([2; 32])).unwrap();
@@ -149,9 +156,11 @@ fn the_same_counter_of_another_epoch_is_refused() {
 }
 
 /// Another memory over the same bytes with the same versions, differing in the arguments.
-fn twin(shelf: &Rc<Shelf>, key: u8, vault: VaultId, salt: Salt, cipher: Cipher) -> Memory {
+fn twin(shelf: &Rc<Shelf>, key: u8, vault: VaultId, salt: Salt, kind: (Cipher, SlotFormat)) -> Memory {
     let versions = TrustedVersions::new(vault, uneven().buckets());
-    let twin = Sealed::new(Rc::clone(shelf), &master(key), cipher, versions, Workers::single()).unwrap();
+    let (cipher, nonces) = (kind.0, nonces(kind.1, 1));
+    let twin =
+        Sealed::new(Rc::clone(shelf), &master(key), cipher, nonces, versions, Workers::single()).unwrap();
     twin.begin_epoch(salt).unwrap();
     let buckets: Vec<Bucket> = (0..uneven().buckets()).map(Bucket).collect();
     twin.assign(&buckets).unwrap();
@@ -160,19 +169,19 @@ fn twin(shelf: &Rc<Shelf>, key: u8, vault: VaultId, salt: Salt, cipher: Cipher) 
 
 #[test]
 fn another_key_vault_salt_or_cipher_opens_nothing() {
-    for cipher in Cipher::ALL {
-        let (shelf, _) = written(cipher);
+    for kind in every_kind() {
+        let (shelf, _) = written(kind);
         let slots = all_slots(&uneven());
-        let same = twin(&shelf, 7, VAULT, Salt([1; 32]), cipher);
+        let same = twin(&shelf, 7, VAULT, Salt([1; 32]), kind);
         for &slot in &slots {
             read(&same, slot).unwrap();
         }
-        let other_cipher = Cipher::ALL.into_iter().find(|&c| c != cipher).unwrap();
+        let other_cipher = Cipher::ALL.into_iter().find(|&c| c != kind.0).unwrap();
         for other in [
-            twin(&shelf, 8, VAULT, Salt([1; 32]), cipher),
-            twin(&shelf, 7, VaultId([5; 16]), Salt([1; 32]), cipher),
-            twin(&shelf, 7, VAULT, Salt([9; 32]), cipher),
-            twin(&shelf, 7, VAULT, Salt([1; 32]), other_cipher),
+            twin(&shelf, 8, VAULT, Salt([1; 32]), kind),
+            twin(&shelf, 7, VaultId([5; 16]), Salt([1; 32]), kind),
+            twin(&shelf, 7, VAULT, Salt([9; 32]), kind),
+            twin(&shelf, 7, VAULT, Salt([1; 32]), (other_cipher, kind.1)),
         ] {
             for &slot in &slots {
                 assert_forged(&other, slot);
@@ -183,7 +192,7 @@ fn another_key_vault_salt_or_cipher_opens_nothing() {
 
 #[test]
 fn a_removed_version_is_missing_and_never_zeros() {
-    let (shelf, sealed) = written(Cipher::default());
+    let (shelf, sealed) = written(NEWEST);
     let version = sealed.version(Bucket(3));
     shelf.held.borrow_mut().remove(&at(3, version));
     let mut plain = [0; 40 + 17];
@@ -204,9 +213,9 @@ fn removed_and_never_written_are_told_apart_by_the_trusted_version() {
 
 #[test]
 fn a_truncated_version_is_refused_whether_the_store_says_so_or_pads_it() {
-    for cipher in Cipher::ALL {
+    for kind in every_kind() {
         for pads in [false, true] {
-            let (shelf, sealed) = written(cipher);
+            let (shelf, sealed) = written(kind);
             shelf.pads.set(pads);
             let version = at(4, sealed.version(Bucket(4)));
             let whole = shelf.held.borrow()[&version].clone();
@@ -231,8 +240,10 @@ fn a_truncated_version_is_refused_whether_the_store_says_so_or_pads_it() {
 fn a_stores_own_failure_is_passed_on_as_such() {
     let layout = uneven();
     let versions = TrustedVersions::new(VAULT, layout.buckets());
-    let down = Down(sealed_layout(&layout));
-    let sealed = Sealed::new(down, &master(7), Cipher::default(), versions, Workers::single()).unwrap();
+    let down = Down(sealed_layout(&layout, SlotFormat::Counted));
+    let sealed =
+        Sealed::new(down, &master(7), Cipher::default(), Nonces::Counted, versions, Workers::single())
+            .unwrap();
     sealed.begin_epoch(Salt([1; 32])).unwrap();
     let write = block_on(sealed.write(&[Bucket(0)], &[1; 120])).unwrap_err();
     let read = block_on(sealed.read(&[slot(0, 0)], &mut [0; 40])).unwrap_err();
@@ -244,7 +255,7 @@ fn a_stores_own_failure_is_passed_on_as_such() {
 
 #[test]
 fn a_version_of_a_forgotten_epoch_is_refused_before_any_request() {
-    let (shelf, sealed) = written(Cipher::default());
+    let (shelf, sealed) = written(NEWEST);
     let before = sealed.resolve(&[slot(0, 0)]);
     sealed.begin_epoch(Salt([2; 32])).unwrap();
     write_all(&sealed, 6);
@@ -257,7 +268,7 @@ fn a_version_of_a_forgotten_epoch_is_refused_before_any_request() {
 
 #[test]
 fn epochs_in_use_are_kept_when_others_are_dropped() {
-    let (shelf, sealed) = written(Cipher::default());
+    let (shelf, sealed) = written(NEWEST);
     for byte in 2..6 {
         sealed.begin_epoch(Salt([byte; 32])).unwrap();
         block_on(sealed.write(&[Bucket(0)], &[byte; 120])).unwrap();

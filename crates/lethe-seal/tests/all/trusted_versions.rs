@@ -1,6 +1,6 @@
 //! The trusted version table survives its encoding, and refuses versions that contradict themselves.
 
-use crate::common::{Down, Shelf, VAULT, fresh, master, open, uneven};
+use crate::common::{Down, Shelf, VAULT, fresh, master, nonces, open, uneven};
 use futures::executor::block_on;
 use lethe_core::layout::{Extent, Layout};
 use lethe_core::store::Store;
@@ -10,6 +10,7 @@ use lethe_seal::derive::Salt;
 use lethe_seal::error::SealError;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Sealed, sealed_layout};
+use lethe_seal::slot_format::SlotFormat;
 use lethe_seal::versions::TrustedVersions;
 use proptest::prelude::*;
 
@@ -43,16 +44,21 @@ fn the_encodings_length_tells_buckets_and_epochs_only() {
 fn the_versions_of_another_layout_are_refused() {
     let shelf = Shelf::new(&uneven());
     let versions = TrustedVersions::new(VAULT, 8);
-    let error = Sealed::new(shelf, &master(7), Cipher::default(), versions, Workers::single()).unwrap_err();
+    let nonces = nonces(SlotFormat::Salted, 1);
+    let error =
+        Sealed::new(shelf, &master(7), Cipher::default(), nonces, versions, Workers::single()).unwrap_err();
     assert!(matches!(error, SealError::OtherLayout { found: 8, expected: 7 }));
 }
 
 #[test]
-fn slots_shorter_than_a_tag_are_refused() {
-    let short = Down(Layout::new(vec![Extent { buckets: 1, slots: 1, slot_bytes: 15 }]));
-    let versions = TrustedVersions::new(VAULT, 1);
-    let error = Sealed::new(short, &master(7), Cipher::default(), versions, Workers::single()).unwrap_err();
-    assert!(matches!(error, SealError::SlotsTooSmall { slot_bytes: 15 }));
+fn slots_shorter_than_what_sealing_adds_are_refused() {
+    for (format, short) in [(SlotFormat::Counted, 15), (SlotFormat::Salted, 31)] {
+        let down = Down(Layout::new(vec![Extent { buckets: 1, slots: 1, slot_bytes: short }]));
+        let (versions, nonces) = (TrustedVersions::new(VAULT, 1), nonces(format, 1));
+        let error = Sealed::new(down, &master(7), Cipher::default(), nonces, versions, Workers::single())
+            .unwrap_err();
+        assert!(matches!(error, SealError::SlotsTooSmall { slot_bytes } if slot_bytes == short));
+    }
 }
 
 #[test]
@@ -60,7 +66,9 @@ fn the_plaintext_layout_is_the_sealed_one_without_the_tags() {
     let shelf = Shelf::new(&uneven());
     let sealed = open(&shelf, Cipher::default(), TrustedVersions::new(VAULT, 7));
     assert_eq!(*sealed.layout(), uneven());
-    assert_eq!(sealed_layout(&uneven()).bytes().0, uneven().bytes().0 + 16 * uneven().slots());
+    for (format, more) in [(SlotFormat::Counted, 16), (SlotFormat::Salted, 32)] {
+        assert_eq!(sealed_layout(&uneven(), format).bytes().0, uneven().bytes().0 + more * uneven().slots());
+    }
 }
 
 proptest! {

@@ -6,6 +6,7 @@ use lethe_core::store::Place;
 use lethe_core::words::{Bucket, Slot, Version};
 use lethe_seal::cipher::{Cipher, CipherKey, KEY_BYTES, TAG_BYTES};
 use lethe_seal::identity::{associated, nonce};
+use lethe_seal::slot_format::SlotFormat;
 use rand_core::{OsRng, TryRngCore};
 
 /// Blocks side by side: an access is one copy.
@@ -83,11 +84,13 @@ impl Subject for SealedArray {
         let (text, tag) = held.split_last_chunk_mut::<TAG_BYTES>().expect("a sealed block holds a tag");
         if write {
             text.copy_from_slice(buffer);
-            *tag = self.key.seal(&nonce(&place), &associated(&place), text);
+            *tag = self.key.seal(&nonce(&place), &associated(&place, SlotFormat::Counted), text);
             Ok(())
         } else {
             buffer.copy_from_slice(text);
-            self.key.open(&nonce(&place), &associated(&place), buffer, tag).map_err(BenchError::failed)
+            self.key
+                .open(&nonce(&place), &associated(&place, SlotFormat::Counted), buffer, tag)
+                .map_err(BenchError::failed)
         }
     }
 }

@@ -16,6 +16,8 @@ use lethe_core::schemes::circuit::CircuitParameters;
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
 use lethe_seal::cipher::Cipher;
+use lethe_seal::sealed::sealed_layout;
+use lethe_seal::slot_format::SlotFormat;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
@@ -265,7 +267,7 @@ fn processor_time() -> Duration {
 fn build(options: &MemoryOptions, report: &mut Report) -> Result<(Box<dyn Subject>, u64), BenchError> {
     let trusted_blocks = options.capacity / options.trusted_share;
     let cipher = options.cipher;
-    let stored = |layout: &lethe_core::layout::Layout| lethe_seal::sealed::sealed_layout(layout).bytes().0;
+    let stored = |layout: &lethe_core::layout::Layout| sealed_layout(layout, SlotFormat::Counted).bytes().0;
     let (oram, stored) = match options.scheme {
         MemoryScheme::Path => {
             let parameters =

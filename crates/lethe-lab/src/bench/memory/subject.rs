@@ -18,6 +18,7 @@ use lethe_seal::error::SealError;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Sealed, sealed_layout};
+use lethe_seal::slot_format::{Nonces, SlotFormat};
 use lethe_seal::versions::{TrustedVersions, VaultId};
 use lethe_store::DenseMemory;
 use rand_chacha::ChaCha20Rng;
@@ -68,8 +69,8 @@ fn sealed_memory(layout: &Layout, cipher: Cipher) -> Result<(Memory, u64), Bench
     let mut random = OsRng.unwrap_err();
     let master = MasterKey::draw(&mut random);
     let versions = TrustedVersions::new(VaultId::draw(&mut random), layout.buckets());
-    let memory = DenseMemory::new(sealed_layout(layout));
-    let sealed = Sealed::new(memory, &master, cipher, versions, Workers::single());
+    let memory = DenseMemory::new(sealed_layout(layout, SlotFormat::Counted));
+    let sealed = Sealed::new(memory, &master, cipher, Nonces::Counted, versions, Workers::single());
     let sealed = sealed.map_err(BenchError::failed)?;
     sealed.begin_epoch(Salt::draw(&mut random)).map_err(BenchError::failed)?;
     Ok((sealed, VERSION_BYTES * layout.buckets()))

@@ -9,7 +9,10 @@ use lethe_seal::derive::Salt;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Sealed, sealed_layout};
+use lethe_seal::slot_format::{Nonces, SlotFormat};
 use lethe_seal::versions::{TrustedVersions, VaultId};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,6 +20,7 @@ use std::rc::Rc;
 /// Every version of every bucket, and a record of the requests.
 pub(crate) struct Shelf {
     layout: Layout,
+    format: SlotFormat,
     pub(crate) held: RefCell<BTreeMap<BucketVersion, Vec<u8>>>,
     pub(crate) written: RefCell<Vec<(BucketVersion, Vec<u8>)>>,
     pub(crate) reads: Cell<usize>,
@@ -25,9 +29,15 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
+    /// For slots of the newest format.
     pub(crate) fn new(plain: &Layout) -> Rc<Self> {
+        Shelf::of(plain, SlotFormat::Salted)
+    }
+
+    pub(crate) fn of(plain: &Layout, format: SlotFormat) -> Rc<Self> {
         Rc::new(Shelf {
-            layout: sealed_layout(plain),
+            layout: sealed_layout(plain, format),
+            format,
             held: RefCell::default(),
             written: RefCell::default(),
             reads: Cell::new(0),
@@ -109,7 +119,23 @@ pub(crate) fn fresh(shelf: &Rc<Shelf>, cipher: Cipher) -> Sealed<Rc<Shelf>> {
 }
 
 pub(crate) fn open(shelf: &Rc<Shelf>, cipher: Cipher, versions: TrustedVersions) -> Sealed<Rc<Shelf>> {
-    Sealed::new(Rc::clone(shelf), &master(7), cipher, versions, Workers::single()).expect("the layouts fit")
+    let nonces = nonces(shelf.format, 1);
+    Sealed::new(Rc::clone(shelf), &master(7), cipher, nonces, versions, Workers::single())
+        .expect("the layouts fit")
+}
+
+/// Nonces whose fresh randomness is drawn from a seed.
+pub(crate) fn nonces(format: SlotFormat, seed: u64) -> Nonces {
+    match format {
+        SlotFormat::Counted => Nonces::Counted,
+        SlotFormat::Salted => Nonces::Salted(Box::new(ChaCha20Rng::seed_from_u64(seed))),
+    }
+}
+
+/// Every cipher with every format of slots.
+pub(crate) fn every_kind() -> impl Iterator<Item = (Cipher, SlotFormat)> {
+    let formats = [SlotFormat::Counted, SlotFormat::Salted];
+    Cipher::ALL.into_iter().flat_map(move |cipher| formats.map(|format| (cipher, format)))
 }
 
 pub(crate) fn slot(bucket: u64, index: u32) -> Slot {
