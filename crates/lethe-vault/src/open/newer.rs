@@ -9,6 +9,7 @@ use crate::claims::Claims;
 use crate::engine::record::Input;
 use crate::engine::work::Work;
 use crate::engine::work::carry_out;
+use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::store::VaultStore;
 use lethe_core::store::BucketVersion;
@@ -47,7 +48,10 @@ impl<'a, U: VaultStore> Judge<'a, U> {
     ) -> Result<Self, VaultError> {
         let AtRest { header, checkpoint, records, known, .. } = at_rest;
         let cipher = header.parameters.cipher()?;
-        let sealed = Sealed::new(store, master, cipher, checkpoint.versions.clone(), Workers::single())?;
+        // It reads, and seals nothing.
+        let nonces = Entropy::system().nonces(header.parameters.slots);
+        let sealed =
+            Sealed::new(store, master, cipher, nonces, checkpoint.versions.clone(), Workers::single())?;
         for record in records {
             if let Input::Epoch(epoch) = record.input {
                 sealed.replay_epoch(epoch)?;

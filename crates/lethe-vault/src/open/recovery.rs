@@ -53,7 +53,8 @@ async fn recover<U: VaultStore>(
     let Checkpoint { number, accesses, seed, scheme, versions, mut garbage, .. } = checkpoint;
     let scheme = scheme.restore(gate.clone(), seed);
     let scheme = scheme.ok_or_else(|| VaultError::Damaged("its checkpoint contradicts itself".into()))?;
-    let sealed = Rc::new(Sealed::new(store, &master, header.parameters.cipher()?, versions, workers)?);
+    let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
+    let sealed = Rc::new(Sealed::new(store, &master, cipher, nonces, versions, workers)?);
     let mut engine = Engine::new(sealed.clone(), scheme, gate, accesses);
     let replayed = records.len();
     let finished = match replay(&mut engine, records).await {

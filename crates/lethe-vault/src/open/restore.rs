@@ -263,7 +263,8 @@ fn versions_after<U: VaultStore>(
     base: Epoch,
 ) -> Result<TrustedVersions, VaultError> {
     let empty = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
-    let sealed = Sealed::new(store, master, header.parameters.cipher()?, empty, Workers::single())?;
+    let (cipher, nonces) = (header.parameters.cipher()?, Entropy::system().nonces(header.parameters.slots));
+    let sealed = Sealed::new(store, master, cipher, nonces, empty, Workers::single())?;
     sealed.replay_epoch(base)?;
     Ok(sealed.snapshot())
 }
@@ -296,7 +297,8 @@ impl<'a, L: Untrusted> Old<'a, L> {
         let gate = Rc::new(Gate::default());
         let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
         let scheme = scheme.restore(gate.clone(), entropy.seed()).ok_or_else(damaged)?;
-        let sealed = Sealed::new(copy, master, header.parameters.cipher()?, versions, Workers::single())?;
+        let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
+        let sealed = Sealed::new(copy, master, cipher, nonces, versions, Workers::single())?;
         sealed.begin_epoch(entropy.salt())?;
         let mut engine = Engine::new(Rc::new(sealed), scheme, gate, accesses);
         engine.go_live();

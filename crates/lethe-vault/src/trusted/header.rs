@@ -11,10 +11,12 @@ use lethe_seal::derive::{Purpose, Salt, key_check};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::passphrase::PassphraseHeader;
 use lethe_seal::sealed::sealed_layout;
+use lethe_seal::slot_format::SlotFormat;
 use lethe_seal::versions::VaultId;
 
-/// The newest format of vaults.
-pub const FORMAT: u16 = 1;
+/// The newest format of vaults. The format before it, 1, has counted slots and says nothing of them.
+pub const FORMAT: u16 = 2;
+const COUNTED: u16 = 1;
 const MAGIC: [u8; 6] = *b"LETHE\n";
 const NAME: &[u8] = b"header";
 
@@ -25,6 +27,9 @@ pub struct VaultParameters {
     pub scheme: SchemeParameters,
     /// The number of the cipher ([`Cipher::number`]).
     pub cipher: u8,
+    /// The format of slots.
+    #[borsh(skip)]
+    pub slots: SlotFormat,
     /// Accesses between two checkpoints on the trusted disk.
     pub checkpoint_every: u64,
     /// Checkpoints on the trusted disk for each that is sealed and shipped to the store.
@@ -66,6 +71,7 @@ impl VaultParameters {
         let mut parameters = VaultParameters {
             scheme,
             cipher: Cipher::default().number(),
+            slots: SlotFormat::Salted,
             checkpoint_every,
             ship_every: 1,
             rows_bytes,
@@ -87,9 +93,14 @@ impl VaultParameters {
         })
     }
 
+    /// Tells whether its slots are of an earlier format: a successor's are of the newest.
+    pub fn has_older_slots(&self) -> bool {
+        self.slots != SlotFormat::Salted
+    }
+
     /// The layout of untrusted memory, sealed.
     pub fn layout(&self) -> Layout {
-        sealed_layout(&self.scheme.layout())
+        sealed_layout(&self.scheme.layout(), self.slots)
     }
 
     /// Plaintext bytes of a shipped checkpoint: a function of the parameters alone.
@@ -144,7 +155,11 @@ impl VaultParameters {
 impl VaultHeader {
     /// The header as it is stored.
     pub fn encode(&self, master: &MasterKey, check_salt: Salt, salt: Salt) -> Vec<u8> {
-        let text = borsh::to_vec(&(self.vault, &self.parameters)).expect("memory takes every write");
+        let (format, text) = match self.parameters.slots {
+            SlotFormat::Counted => (COUNTED, borsh::to_vec(&(self.vault, &self.parameters))),
+            slots => (FORMAT, borsh::to_vec(&(self.vault, &self.parameters, slots))),
+        };
+        let text = text.expect("memory takes every write");
         let cipher = Cipher::from_number(self.parameters.cipher).unwrap_or_default();
         let outer = Outer {
             vault: self.vault,
@@ -154,7 +169,7 @@ impl VaultHeader {
             sealed: blob::seal(master, Purpose::HEADER, NAME, cipher, salt, &text),
         };
         let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&FORMAT.to_le_bytes());
+        bytes.extend_from_slice(&format.to_le_bytes());
         borsh::to_writer(&mut bytes, &outer).expect("memory takes every write");
         bytes
     }
@@ -164,13 +179,13 @@ impl VaultHeader {
     /// # Errors
     /// [`VaultError::Foreign`], [`VaultError::NewerFormat`].
     pub fn passphrase(bytes: &[u8]) -> Result<Option<PassphraseHeader>, VaultError> {
-        Ok(outer(bytes)?.passphrase)
+        Ok(outer(bytes)?.1.passphrase)
     }
 
     /// Reads which vault a stored header says that it belongs to; not to be believed before the key has authenticated
     /// it.
     pub(crate) fn vault(bytes: &[u8]) -> Option<VaultId> {
-        Some(outer(bytes).ok()?.vault)
+        Some(outer(bytes).ok()?.1.vault)
     }
 
     /// Reads a stored header. Nothing in it is believed before the key has authenticated it.
@@ -179,14 +194,21 @@ impl VaultHeader {
     /// [`VaultError::Foreign`], [`VaultError::NewerFormat`], [`VaultError::WrongKey`], [`VaultError::Tampered`],
     /// [`VaultError::Parameters`].
     pub fn decode(bytes: &[u8], master: &MasterKey) -> Result<Self, VaultError> {
-        let outer = outer(bytes)?;
+        let (format, outer) = outer(bytes)?;
         if key_check(master, &Salt(outer.check_salt)) != outer.key_check {
             return Err(VaultError::WrongKey);
         }
         let text = blob::open(master, Purpose::HEADER, NAME, &outer.sealed)
             .map_err(|error| VaultError::Tampered(Reason::of(error).about("the vault's header")))?;
-        let (vault, parameters): (VaultId, VaultParameters) =
-            borsh::from_slice(&text).map_err(|_| VaultError::Foreign)?;
+        // The format stands outside of what the key authenticates; under another one, the text has another length.
+        let decoded = if format == COUNTED {
+            borsh::from_slice(&text).map(|(vault, parameters)| (vault, parameters, SlotFormat::Counted))
+        } else {
+            borsh::from_slice(&text)
+        };
+        let (vault, parameters, slots): (VaultId, VaultParameters, SlotFormat) =
+            decoded.map_err(|_| VaultError::Foreign)?;
+        let parameters = VaultParameters { slots, ..parameters };
         if vault != outer.vault {
             return Err(VaultError::Tampered("the vault's header names two vaults".into()));
         }
@@ -195,12 +217,12 @@ impl VaultHeader {
     }
 }
 
-fn outer(bytes: &[u8]) -> Result<Outer, VaultError> {
+fn outer(bytes: &[u8]) -> Result<(u16, Outer), VaultError> {
     let rest = bytes.strip_prefix(&MAGIC).ok_or(VaultError::Foreign)?;
     let (format, rest) = rest.split_first_chunk().ok_or(VaultError::Foreign)?;
     let found = u16::from_le_bytes(*format);
-    if found != FORMAT {
+    if !(COUNTED..=FORMAT).contains(&found) {
         return Err(VaultError::NewerFormat { found, known: FORMAT });
     }
-    borsh::from_slice(rest).map_err(|_| VaultError::Foreign)
+    Ok((found, borsh::from_slice(rest).map_err(|_| VaultError::Foreign)?))
 }

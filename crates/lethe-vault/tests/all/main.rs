@@ -7,6 +7,7 @@ mod durable;
 mod fairness;
 mod pace;
 mod promises;
+mod released;
 mod restore;
 mod simulation;
 mod succession;

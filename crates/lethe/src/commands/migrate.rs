@@ -30,7 +30,7 @@ const NEW_PASSPHRASE: &str = "LETHE_NEW_PASSPHRASE";
     after_help = "A successor is a second vault that takes the place of the first: larger, under another key, at another \
 provider, or all of it. It is made, filled with every block, and takes over the names at the end. With --prepare it is \
 made only, and `lethe serve` fills it while it serves; a restart then has it take over. Interrupted, `lethe migrate` \
-without flags goes on. What is not said is as the vault has it.
+without flags goes on. What is not said is as the vault has it; one with slots of an earlier format needs no flags.
 
 Examples:
   lethe migrate --capacity 10GiB
@@ -84,10 +84,6 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     let note = Note::load(&settings.data)?;
     match note {
         None if wanted.cancel => wrong("there is no successor to give up"),
-        None if wanted.is_silent() => wrong(
-            "say what the successor is to have of its own: --capacity, --to, --new-key-file, --new-key-env or \
-             --new-passphrase (`lethe migrate --help`)",
-        ),
         Some(note) if wanted.cancel => cancel(&settings, &wanted, &note),
         Some(_) if wanted.prepare || !wanted.is_silent() => wrong(
             "there is a successor already: `lethe migrate` without flags of its own fills it, and `lethe migrate \
@@ -110,6 +106,11 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     let old = Home::new(settings);
     let (disk, master) = old.disk_and_key()?;
     let header = read_header(&disk, &master)?;
+    if wanted.is_silent() && !header.parameters.has_older_slots() {
+        let why = "say what the successor is to have of its own: --capacity, --to, --new-key-file, --new-key-env or \
+                   --new-passphrase (`lethe migrate --help`)";
+        return Err(SettingsError::Successor(why.into()).into());
+    }
     let (parameters, shaped) = successor_parameters(&wanted.shape, settings, &header.parameters)?;
     let (store, folder) = successor_store(settings, &wanted.successor)?;
     let key = successor_key(settings, &wanted.successor);

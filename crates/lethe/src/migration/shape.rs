@@ -4,7 +4,8 @@ use crate::config::names::{BLOCK_SIZE, CAPACITY};
 use crate::config::size::Size;
 use crate::config::{Config, Settings, SettingsError, VaultConfig};
 use crate::vault::parameters::{scheme_of, vault_parameters};
-use lethe_vault::VaultParameters;
+use lethe_seal::slot_format::SlotFormat;
+use lethe_vault::{SchemeParameters, VaultParameters};
 
 /// The parameters of a successor of a vault with the parameters `old`, and settings that say the same.
 ///
@@ -44,7 +45,12 @@ pub fn successor_parameters(
     };
     let shaped = Settings::resolve(Config { vault, ..Config::default() })?;
     let parameters = if *asked == VaultConfig::default() {
-        old.clone()
+        // Whatever its shape, a successor has slots of the newest format and a stash that holds what comes.
+        let scheme = match &old.scheme {
+            SchemeParameters::Ring(ring) => SchemeParameters::Ring(ring.with_stash_that_holds()),
+            other => other.clone(),
+        };
+        VaultParameters { slots: SlotFormat::Salted, scheme, ..old.clone() }
     } else {
         let planned = vault_parameters(&shaped)?;
         VaultParameters {
@@ -88,6 +94,20 @@ mod tests {
         let other = asked("[vault]\nscheme = \"ring\"", &old).unwrap();
         assert_eq!(other.scheme.capacity(), old.scheme.capacity());
         assert_ne!(other.scheme.name(), old.scheme.name());
+    }
+
+    #[test]
+    fn what_an_earlier_version_made_has_slots_and_a_stash_of_today_in_its_successor() {
+        let today = made("[vault]\ncapacity = \"256MiB\"");
+        let mut old = VaultParameters { slots: SlotFormat::Counted, ..today.clone() };
+        let SchemeParameters::Ring(ring) = &mut old.scheme else { panic!("another scheme") };
+        ring.stash_bound -= 30;
+        assert!(ring.emergency_log2() > -80.0);
+        let successor = asked("", &old).unwrap();
+        assert!(!successor.has_older_slots());
+        let SchemeParameters::Ring(ring) = &successor.scheme else { panic!("another scheme") };
+        assert!(ring.emergency_log2() <= -80.0, "{}", ring.emergency_log2());
+        assert_eq!(asked("", &today), Ok(today));
     }
 
     #[test]

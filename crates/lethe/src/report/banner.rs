@@ -34,6 +34,9 @@ pub struct VaultSummary {
     pub trusted_usual: Size,
     /// The most bytes of trusted memory: maps, and room for the stash at its hard bound and for evictions in flight.
     pub trusted: Size,
+    /// Tells whether its slots are of an earlier format.
+    #[serde(default)]
+    pub older_slots: bool,
     /// The price of storing, in US dollars a month, if a table of prices was given.
     pub dollars_per_month: Option<f64>,
     /// The pace that it is served at, if there is one.
@@ -74,6 +77,10 @@ impl VaultSummary {
         line("provider stores", format!("at most {}", self.stored));
         line("bytes moved", format!("{:.1} per byte that you read or write", self.moved_per_byte));
         line("trusted memory", format!("about {}, at most {}", self.trusted_usual, self.trusted));
+        if self.older_slots {
+            let why = "of an earlier format: copies of the running machine would share nonces";
+            line("slots", format!("{why}; `lethe migrate` makes a successor without that"));
+        }
         if let Some(dollars) = self.dollars_per_month {
             line("storage costs", format!("${dollars:.2} a month when full; requests and traffic apart"));
         }
@@ -264,6 +271,7 @@ mod tests {
             moved_per_byte: 12.345,
             trusted_usual: Size(40 << 20),
             trusted: Size(96 << 20),
+            older_slots: false,
             dollars_per_month: None,
             pace: None,
         }
@@ -282,7 +290,9 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
-        assert!(!text.contains('$'));
+        assert!(!text.contains('$') && !text.contains("slots"));
+        let older = VaultSummary { older_slots: true, ..summary() };
+        assert!(older.render().contains("`lethe migrate` makes a successor"));
         let priced = VaultSummary { dollars_per_month: Some(0.069), ..summary() };
         assert!(priced.render().contains("$0.07 a month"));
         let pace = PaceSummary {

@@ -209,6 +209,7 @@ pub fn summary(
         moved_per_byte: scheme.bytes_per_byte(),
         trusted_usual: Size(trusted.usual),
         trusted: Size(trusted.most),
+        older_slots: parameters.has_older_slots(),
         dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),
         pace: pace.map(|pace| pace_summary(parameters, pace, prices)),
     }

@@ -105,6 +105,20 @@ impl RingParameters {
         with_stash_bound(adjusted, &wishes)
     }
 
+    /// These parameters with the stash that they need, for those that an earlier version planned with less.
+    pub fn with_stash_that_holds(&self) -> Self {
+        if self.emergency_log2() <= -EMERGENCY_BITS {
+            return self.clone();
+        }
+        let wishes = Wishes {
+            capacity: self.capacity,
+            block_bytes: self.block_bytes,
+            trusted_blocks: self.stash_bound.into(),
+            max_batch: self.max_batch,
+        };
+        with_stash_bound(self.clone(), &wishes)
+    }
+
     /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload; beyond that a
     /// cheaper access is not worth it.
     fn cost(&self) -> f64 {

@@ -2,6 +2,7 @@
 
 use super::desk::{Desk, finish};
 use std::io::{BufRead, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command};
 
@@ -118,6 +119,28 @@ fn served_while_it_is_filled_a_restart_has_the_successor_take_over() {
     let said = serve_until(&desk, &flags, "Ctrl-C stops.");
     assert!(!said.contains("The successor"), "{said}");
     desk.succeed(&format!("check {flags}"));
+}
+
+#[test]
+fn a_vault_whose_slots_are_of_an_earlier_format_migrates_without_flags() {
+    let desk = Desk::new();
+    let data = desk.path("lethe-data");
+    std::fs::create_dir_all(data.join("trusted")).expect("a folder");
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/released/format-1-ring.tar.gz");
+    let tar = Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(&data).status();
+    assert!(tar.expect("tar is there").success());
+    std::fs::rename(data.join("store"), data.join("untrusted")).expect("moved");
+    std::fs::rename(data.join("vault.redb"), data.join("trusted/vault.redb")).expect("moved");
+    std::fs::write(data.join("master.key"), "07".repeat(32)).expect("written");
+    std::fs::set_permissions(data.join("master.key"), PermissionsExt::from_mode(0o600)).expect("its mode");
+
+    desk.succeed("check");
+    let said = desk.succeed("migrate");
+    let flags = flags_of(&said);
+    assert!(desk.succeed(&format!("check {flags}")).contains("all authentic"));
+    // The successor has nothing more to gain.
+    let error = desk.fail(&format!("migrate {flags}"), 2);
+    assert!(error.contains("say what the successor is to have of its own"), "{error}");
 }
 
 #[test]

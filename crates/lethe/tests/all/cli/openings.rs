@@ -76,12 +76,20 @@ fn a_header_that_is_newer_or_foreign_is_refused() {
     let header = desk.path("lethe-data/untrusted/blobs/vault");
     let ours = std::fs::read(&header).expect("the header");
     let mut newer = ours.clone();
-    newer[6] = 2;
+    newer[6] = 3;
+    // The format is not sealed: an earlier one would have slots opened that nobody sealed so.
+    let mut earlier = ours.clone();
+    earlier[6] = 1;
     let garbled = b"something else entirely".to_vec();
-    for (bytes, part) in [(newer, "use a newer lethe"), (garbled, "not one of Lethe's")] {
+    let foreign = "not one of Lethe's";
+    for (bytes, code, of_vault, part) in [
+        (newer, 1, "use a newer lethe", "use a newer lethe"),
+        (earlier, 3, "is not the one that was made", foreign),
+        (garbled, 1, foreign, foreign),
+    ] {
         std::fs::write(&header, bytes).expect("written");
-        for error in refused(&desk, 1) {
-            assert!(error.contains(part), "{error}");
+        for error in refused(&desk, code) {
+            assert!(error.contains(of_vault), "{error}");
         }
         let before = desk.contents();
         let store = desk.path("lethe-data/untrusted");

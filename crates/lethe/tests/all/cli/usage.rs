@@ -17,7 +17,7 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ("init --scheme path --z 65", ["--z is 65", "from 1 to 64"]),
         (
             "init --scheme path --z 2",
-            ["--z, --tree-top, --max-batch: buckets of 2 blocks", "set Z to 4 or more"],
+            ["--z, --tree-top, --max-batch do not fit together: buckets of 2", "set Z to 4 or more"],
         ),
         (
             "init --scheme path --z 3 --tree-top 0B",
