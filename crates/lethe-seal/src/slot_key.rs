@@ -10,9 +10,9 @@
 //! ```
 //!
 //! A copy of the process has the same sub-keys and counters. Its salts differ as soon as `fresh` does; and should its
-//! `fresh` be the same too, as soon as its plaintext differs: two texts shorter than 4 GiB have one digest with a
-//! probability below 2^-75 (GHASH and Poly1305 are universal hashes; of AEGIS's tag it is assumed), and the digest never
-//! leaves the process. With all three the same, the sealed bytes are the same, which shows that they are and nothing else.
+//! `fresh` be the same too, as soon as its plaintext differs. For two texts shorter than 4 GiB have one digest with a
+//! probability below 2^-75 (GHASH and Poly1305 are universal hashes; of AEGIS's tag it is assumed), and the digest
+//! never leaves the process. With all three the same, the sealed bytes are the same, which shows, and nothing else.
 
 use crate::cipher::{Cipher, CipherKey, Forged, TAG_BYTES};
 use crate::derive::{DerivedKey, expand};
