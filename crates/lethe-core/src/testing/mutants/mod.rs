@@ -4,13 +4,16 @@
 //! All answer rightly, so that only the trace of the store gives them away. The wrappers of stores look at plaintext,
 //! and are for stores that are ready at once.
 
+mod positions;
+mod randomness;
 mod stores;
 
+pub use positions::{NeverRemaps, ReusesLeafSometimes};
+pub use randomness::{DrawsOnce, KeptDraw, LowBits, OneDraw, Source, Uneven};
 pub use stores::{Edit, EditingStore, SkipsUnchanged};
 
 use super::trace_store::{TraceStore, TraceStoreError};
 use crate::oram::{Access, Bounds, Oram, OramError};
-use crate::position_map::{Lookup, PositionMap};
 use crate::schemes::detworam::DetWoParameters;
 use crate::schemes::trivial::TrivialParameters;
 use crate::store::Store;
@@ -20,56 +23,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::mem;
-use rand_core::RngCore;
-
-/// A position map that leaves every block where it is: its leaf is used again.
-pub struct NeverRemaps<P>(pub P);
-
-impl<P: PositionMap> PositionMap for NeverRemaps<P> {
-    type Error = P::Error;
-
-    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<P::Error>> {
-        self.0.remap(lookups).await?;
-        for lookup in lookups.iter_mut() {
-            lookup.new = lookup.old.unwrap_or(lookup.new);
-        }
-        let mut back = lookups.to_vec();
-        self.0.remap(&mut back).await
-    }
-
-    fn trusted_bytes(&self) -> usize {
-        self.0.trusted_bytes()
-    }
-}
-
-/// Randomness in the low half only: leaves, which are low bits, stay uniform, but a number drawn as a fraction is
-/// always 0. Ring ORAM then never permutes a bucket and reads its dummies in order.
-pub struct LowBits<R>(pub R);
-
-/// Randomness that is a little uneven: one draw in eight has only half of its ones.
-pub struct Uneven<R>(pub R);
-
-macro_rules! randomness {
-    ($name:ident, $random:ident => $draw:expr) => {
-        impl<R: RngCore> RngCore for $name<R> {
-            fn next_u32(&mut self) -> u32 {
-                self.next_u64() as u32
-            }
-            fn next_u64(&mut self) -> u64 {
-                let $random = &mut self.0;
-                $draw
-            }
-            fn fill_bytes(&mut self, bytes: &mut [u8]) {
-                self.0.fill_bytes(bytes);
-            }
-        }
-    };
-}
-randomness!(LowBits, random => random.next_u64() & u64::from(u32::MAX));
-randomness!(Uneven, random => {
-    let mask = if random.next_u64().is_multiple_of(8) { random.next_u64() } else { u64::MAX };
-    random.next_u64() & mask
-});
 
 /// An ORAM with a batch made shorter: a block that is asked for twice is accessed once.
 pub struct Deduplicates<O>(pub O);

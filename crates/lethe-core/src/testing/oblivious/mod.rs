@@ -19,6 +19,8 @@
 
 pub mod circuit;
 pub mod judge;
+pub mod leaves;
+pub mod limits;
 pub mod opam;
 pub mod pace;
 pub mod path;
@@ -27,15 +29,17 @@ pub mod ring;
 mod ring_tree;
 pub mod schedule;
 pub mod script;
+mod slots;
 pub mod statistics;
 pub mod trivial;
 pub mod views;
 pub mod watch;
 
-pub use judge::{ALARM_LOG2, Judgement, MOST_TESTS, Trial, judge};
+pub use judge::{Judgement, MOST_TESTS, Trial, judge};
+pub use limits::Limit;
 pub use pace::{Pace, run_script};
 pub use programs::Program;
 pub use script::{Batches, Sequence};
-pub use statistics::Finding;
+pub use statistics::{ALARM_LOG2, Finding};
 pub use views::judge_views;
 pub use watch::{Adversary, Watch};

@@ -193,13 +193,14 @@ impl FullWatch {
         (of.blocks, of.slots)
     }
 
-    /// The buckets of a path that an access reads now.
-    fn visible(&self, leaf: u64) -> Vec<u64> {
+    /// The leaves of which an access that reads now shows just these buckets: they lie below the last of them.
+    fn leaves_showing(&self, shown: &[u64]) -> Vec<u64> {
         let visible = |bucket: &u64| {
             let seen = &self.buckets[*bucket as usize];
             seen.written && !seen.in_flight
         };
-        self.tree.path(leaf).filter(visible).collect()
+        let leaves = shown.last().map_or(0..self.tree.leaves(), |last| self.tree.below(*last));
+        leaves.filter(|leaf| self.tree.path(*leaf).filter(visible).eq(shown.iter().copied())).collect()
     }
 
     fn is_being_read(&self, bucket: u64) -> bool {
@@ -229,11 +230,9 @@ impl FullWatch {
         }
         let first = self.sights.leaves.len();
         let (mut may_meet, mut must_meet) = (false, false);
-        let visible: Vec<Vec<u64>> = (0..self.tree.leaves()).map(|leaf| self.visible(leaf)).collect();
         for group in &groups {
             let shown: Vec<u64> = group.iter().map(|slot| slot.bucket.0).collect();
-            let cell: Vec<u64> =
-                (0..self.tree.leaves()).filter(|leaf| visible[*leaf as usize] == shown).collect();
+            let cell = self.leaves_showing(&shown);
             ensure(!cell.is_empty(), || format!("buckets {shown:?} are no path's visible ones"))?;
             let meets = |leaf: &u64| self.tree.path(*leaf).any(|bucket| self.is_being_read(bucket));
             may_meet |= cell.iter().any(meets);

@@ -1,9 +1,14 @@
 //! The tests of the judge. Each returns a bound on its false alarms that holds at every sample size: no asymptotics.
 
+use super::limits::{self, Limit};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::f64::consts::LN_2;
 use core::fmt;
 use statrs::distribution::{Binomial, ChiSquared, ContinuousCDF, Discrete, DiscreteCDF, Hypergeometric};
+
+/// A test alarms if a sound scheme would show so much with a probability below 2 to this.
+pub const ALARM_LOG2: f64 = -33.0;
 
 /// The outcome of one test.
 #[derive(Clone, Debug)]
@@ -14,11 +19,14 @@ pub struct Finding {
     pub figure: String,
     /// The log2 of a bound on the probability that a sound scheme shows so much or more.
     pub log2_p: f64,
+    /// The least deviation that it finds 99 times in 100; none if it has no draws to find one in, or finds all.
+    pub limit: Option<Limit>,
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "p <= 2^{:<8.2} {:<60} {}", self.log2_p, self.name, self.figure)
+        write!(f, "p <= 2^{:<8.2} {:<60} {}", self.log2_p, self.name, self.figure)?;
+        self.limit.iter().try_for_each(|limit| write!(f, "; finds {limit}"))
     }
 }
 
@@ -29,24 +37,56 @@ impl fmt::Display for Finding {
 ///
 /// The asymptotic chi-square probability stands in the figure, to be looked at only.
 pub fn uniform(name: String, counts: &[u64]) -> Finding {
-    let n: u64 = counts.iter().sum();
-    let freedom = counts.len() as f64 - 1.0;
-    let expected = n as f64 / counts.len() as f64;
-    let half: f64 = counts
-        .iter()
-        .filter(|count| **count > 0)
-        .map(|count| *count as f64)
-        .fold(0.0, |sum, seen| sum + seen * libm::log(seen / expected));
+    uniform_rows(name, core::slice::from_ref(&counts))
+}
+
+/// Several such counts, all over as many cells, whose totals depend on nothing that is counted. The bounds on moment
+/// generating functions multiply, so the degrees of freedom add up.
+pub fn uniform_rows<Row: AsRef<[u64]>>(name: String, rows: &[Row]) -> Finding {
+    let n: u64 = rows.iter().map(|row| row.as_ref().iter().sum::<u64>()).sum();
+    let freedom: f64 = rows.iter().map(|row| row.as_ref().len() as f64 - 1.0).sum();
+    let half: f64 = rows.iter().map(|row| half_ratio(row.as_ref())).sum();
     let half = half.max(0.0);
-    let bound = if half > freedom && freedom > 0.0 {
-        (freedom - half + freedom * libm::log(half / freedom)) / core::f64::consts::LN_2
-    } else {
-        0.0
-    };
+    let bound = log2_of_ratio(half, freedom);
     let asymptotic = ChiSquared::new(freedom.max(1.0)).map_or(1.0, |chi| chi.sf(2.0 * half));
     let figure =
         alloc::format!("G = {:.1}, {freedom} degrees, n = {n}, chi-square p = {asymptotic:.2e}", 2.0 * half);
-    Finding { name, figure, log2_p: bound.min(0.0) }
+    let cells = rows.first().map_or(0, |row| row.as_ref().len());
+    Finding { name, figure, log2_p: bound, limit: limits::of_uniform(n, cells, freedom) }
+}
+
+/// Half the likelihood ratio of these counts to even ones.
+fn half_ratio(counts: &[u64]) -> f64 {
+    let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
+    let seen = counts.iter().filter(|count| **count > 0).map(|count| *count as f64);
+    seen.fold(0.0, |sum, seen| sum + seen * libm::log(seen / expected))
+}
+
+/// The log2 of Agrawal's bound on the probability that half the likelihood ratio is so much or more.
+pub(super) fn log2_of_ratio(half: f64, freedom: f64) -> f64 {
+    if half > freedom && freedom > 0.0 {
+        ((freedom - half + freedom * libm::log(half / freedom)) / LN_2).min(0.0)
+    } else {
+        0.0
+    }
+}
+
+/// Trials of which each should succeed with at most such a probability, whatever came before: `seen` of `n` did, where
+/// `mean` is the sum of those probabilities. Chernoff's bound, by Hoeffding's theorem for unequal ones:
+/// `P(X >= x) <= e^(-n D(x/n, mean/n))`, D the relative entropy of two coins, at every n.
+pub fn not_too_many(name: String, n: u64, mean: f64, seen: u64) -> Finding {
+    let figure = alloc::format!("{seen} of {n}, at most {mean:.2} expected");
+    Finding { name, figure, log2_p: log2_of_many(n, mean, seen), limit: limits::of_many(n, mean) }
+}
+
+/// The log2 of Chernoff's bound on the probability of so many or more.
+pub(super) fn log2_of_many(n: u64, mean: f64, seen: u64) -> f64 {
+    let (of, seen) = (n as f64, seen as f64);
+    if seen <= mean || mean <= 0.0 {
+        return 0.0;
+    }
+    let misses = if seen < of { (of - seen) * libm::log((of - seen) / (of - mean)) } else { 0.0 };
+    -(seen * libm::log(seen / mean) + misses) / LN_2
 }
 
 /// Two samples over the same cells: for each cell, given how often it came in both together, the share of the first
@@ -62,7 +102,8 @@ pub fn homogeneous(name: String, one: &[u64], other: &[u64]) -> Finding {
         }
     }
     let log2_p = libm::log2(least * one.len() as f64).min(0.0);
-    Finding { name, figure: alloc::format!("Fisher, {} cells, n = {n} and {m}", one.len()), log2_p }
+    let figure = alloc::format!("Fisher, {} cells, n = {n} and {m}", one.len());
+    Finding { name, figure, log2_p, limit: limits::of_homogeneous(n, m, one.len()) }
 }
 
 fn law_range(n: u64, m: u64, drawn: u64) -> (u64, u64) {
@@ -96,14 +137,18 @@ pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Find
         name,
         figure: alloc::format!("sign test, {more} more and {less} less"),
         log2_p: libm::log2(p).min(0.0),
+        limit: limits::of_signs(more + less),
     }
 }
 
 /// The finding for something that must never happen: it did, or did not.
 pub fn certain(name: String, deviation: Option<String>) -> Finding {
     match deviation {
-        Some(deviation) => Finding { name, figure: deviation, log2_p: f64::NEG_INFINITY },
-        None => Finding { name, figure: String::from("as the public schedule has it"), log2_p: 0.0 },
+        Some(deviation) => Finding { name, figure: deviation, log2_p: f64::NEG_INFINITY, limit: None },
+        None => {
+            let figure = String::from("as the public schedule has it");
+            Finding { name, figure, log2_p: 0.0, limit: None }
+        }
     }
 }
 
@@ -155,6 +200,26 @@ mod tests {
             let exact: f64 = outcomes.iter().filter(|(other, _)| other <= log2_p).map(|(_, mass)| mass).sum();
             assert!(exact <= libm::exp2(*log2_p) + 1e-12, "{exact} > 2^{log2_p}");
         }
+    }
+
+    #[test]
+    fn the_bound_on_many_successes_is_never_below_their_exact_tail() {
+        let (n, p) = (40, 0.05);
+        let law = Binomial::new(p, n).expect("a law");
+        for seen in 0..=n {
+            let exact: f64 = (seen..=n).map(|seen| law.pmf(seen)).sum();
+            let bound = log2_of_many(n, p * n as f64, seen);
+            assert!(exact <= libm::exp2(bound) + 1e-12, "{exact} > 2^{bound} at {seen}");
+        }
+        assert!(not_too_many(name(), 20_000, 5.0, 400).log2_p < ALARM_LOG2);
+        assert!(not_too_many(name(), 20_000, 5.0, 12).log2_p > -10.0);
+    }
+
+    #[test]
+    fn rows_of_unequal_totals_are_judged_each_by_itself() {
+        assert_eq!(uniform_rows(name(), &[[100, 100], [7, 7]]).log2_p, 0.0);
+        assert!(uniform_rows(name(), &[[150, 50], [50, 150]]).log2_p < ALARM_LOG2);
+        assert_eq!(uniform(name(), &[200, 200]).log2_p, 0.0);
     }
 
     #[test]

@@ -92,6 +92,7 @@ fn every_pair_of_sequences_of_the_suite_gives_opam_away() {
     for pair in PAIRS {
         let run: Run<'_> = &|seed, script, pace| run(seed, script, pace);
         let subject = Subject {
+            effort: MANY_RUNS,
             capacity: parameters().capacity,
             leaves: 1 << parameters().leaf_level.0,
             max_batch: MAX_BATCH,

@@ -27,6 +27,7 @@ pub(crate) fn compacted_buckets() -> RingParameters {
 /// Runs of a Ring ORAM, and the watch over it.
 pub(crate) fn ring_subject<'a>(parameters: &'a RingParameters, run: Run<'a>) -> Subject<'a> {
     Subject {
+        effort: MANY_RUNS,
         capacity: parameters.capacity,
         leaves: 1 << parameters.leaf_level.0,
         max_batch: parameters.max_batch,
@@ -77,6 +78,7 @@ pub(crate) fn path_parameters() -> PathParameters {
 /// Runs of a Path ORAM with a flat position map, and the watch over it.
 pub(crate) fn path_subject<'a>(parameters: PathParameters, run: Run<'a>) -> Subject<'a> {
     Subject {
+        effort: MANY_RUNS,
         capacity: parameters.capacity,
         leaves: 1 << parameters.leaf_level.0,
         max_batch: parameters.max_batch,
@@ -113,6 +115,7 @@ pub(crate) fn circuit_parameters() -> CircuitParameters {
 /// Runs of a Circuit ORAM with a flat position map, and the watch over it.
 pub(crate) fn circuit_subject<'a>(parameters: CircuitParameters, run: Run<'a>) -> Subject<'a> {
     Subject {
+        effort: MANY_RUNS,
         capacity: parameters.capacity,
         leaves: 1 << parameters.leaf_level.0,
         max_batch: parameters.max_batch,
@@ -141,6 +144,7 @@ pub(crate) fn trivial_parameters() -> TrivialParameters {
 /// Runs of a Trivial ORAM, and the watch over it.
 pub(crate) fn trivial_subject<'a>(parameters: TrivialParameters, run: Run<'a>) -> Subject<'a> {
     Subject {
+        effort: MANY_RUNS,
         capacity: parameters.capacity,
         leaves: 1,
         max_batch: parameters.max_batch,

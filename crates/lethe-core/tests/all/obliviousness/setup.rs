@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) const RUNS: u64 = 64;
 /// Batches of each run, after the blocks were written.
 pub(crate) const BATCHES: usize = 60;
+/// The runs of a small tree: many, so that what differs from run to run shows.
+pub(crate) const MANY_RUNS: Effort = Effort { runs: RUNS, batches: BATCHES };
 /// The longest batch.
 pub(crate) const MAX_BATCH: u32 = 4;
 /// Batches at the beginning of a run that are always driven promptly: by then every bucket was written.
@@ -61,7 +63,15 @@ pub(crate) enum Driven {
     Overlapping,
 }
 
+/// The number of runs of each sequence, and of the batches of each after the blocks were written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effort {
+    pub(crate) runs: u64,
+    pub(crate) batches: usize,
+}
+
 pub(crate) fn trials(
+    effort: Effort,
     capacity: u64,
     most: u32,
     sequence: Sequence,
@@ -69,9 +79,9 @@ pub(crate) fn trials(
     side: u64,
     run: Run<'_>,
 ) -> Vec<Trial> {
-    (0..RUNS)
+    (0..effort.runs)
         .map(|nth| {
-            let batches = Batches { count: BATCHES, most: most as usize, seed: nth };
+            let batches = Batches { count: effort.batches, most: most as usize, seed: nth };
             let seed = side << 32 | nth;
             let operations = sequence.operations(capacity, batches, seed);
             let pace = match driven {
@@ -88,6 +98,7 @@ pub(crate) fn trials(
 
 /// A scheme to be judged.
 pub(crate) struct Subject<'a> {
+    pub(crate) effort: Effort,
     pub(crate) capacity: u64,
     pub(crate) leaves: u64,
     pub(crate) max_batch: u32,
@@ -102,7 +113,9 @@ impl Subject<'_> {
         pair: (Sequence, Sequence),
         driven: Driven,
     ) -> Judgement {
-        let trials = |sequence, side| trials(self.capacity, self.max_batch, sequence, driven, side, self.run);
+        let trials = |sequence, side| {
+            trials(self.effort, self.capacity, self.max_batch, sequence, driven, side, self.run)
+        };
         judge(self.leaves, |seed| (self.watch)(adversary, seed), &trials(pair.0, 1), &trials(pair.1, 2))
     }
 

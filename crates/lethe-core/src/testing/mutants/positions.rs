@@ -1,0 +1,62 @@
+//! Position maps that give a leaf twice.
+
+use super::super::oblivious::watch::draw_below;
+use crate::oram::OramError;
+use crate::position_map::{Lookup, PositionMap};
+use core::cell::RefCell;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+/// A position map that leaves every block where it is: its leaf is used again.
+pub struct NeverRemaps<P>(pub P);
+
+impl<P: PositionMap> PositionMap for NeverRemaps<P> {
+    type Error = P::Error;
+
+    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<P::Error>> {
+        self.0.remap(lookups).await?;
+        for lookup in lookups.iter_mut() {
+            lookup.new = lookup.old.unwrap_or(lookup.new);
+        }
+        let mut back = lookups.to_vec();
+        self.0.remap(&mut back).await
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        self.0.trusted_bytes()
+    }
+}
+
+/// A position map that now and then leaves a block where it is, so that its next access shows the same path again.
+pub struct ReusesLeafSometimes<P> {
+    map: P,
+    per_mille: usize,
+    random: RefCell<ChaCha8Rng>,
+}
+
+impl<P> ReusesLeafSometimes<P> {
+    /// A map that does so in so many of a thousand accesses, drawn from a seed.
+    pub fn new(map: P, per_mille: usize, seed: u64) -> Self {
+        let random = RefCell::new(ChaCha8Rng::seed_from_u64(!seed));
+        ReusesLeafSometimes { map, per_mille, random }
+    }
+}
+
+impl<P: PositionMap> PositionMap for ReusesLeafSometimes<P> {
+    type Error = P::Error;
+
+    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<P::Error>> {
+        self.map.remap(lookups).await?;
+        for lookup in lookups.iter_mut() {
+            if draw_below(&mut *self.random.borrow_mut(), 1000) < self.per_mille {
+                lookup.new = lookup.old.unwrap_or(lookup.new);
+            }
+        }
+        let mut back = lookups.to_vec();
+        self.map.remap(&mut back).await
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        self.map.trusted_bytes()
+    }
+}

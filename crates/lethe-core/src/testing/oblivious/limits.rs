@@ -1,0 +1,201 @@
+//! The limits of the tests: the least deviation that each finds 99 times in 100, given how many draws it has. Smaller
+//! ones it may miss.
+//!
+//! They are computed, not proven: a statistic is taken for a Gaussian about its mean. The tests below hold them against
+//! draws that deviate by just so much.
+
+use super::statistics::{ALARM_LOG2, log2_of_many, log2_of_ratio};
+use core::fmt;
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
+
+/// The share of deviations of its limit that a test finds.
+pub const FOUND: f64 = 0.99;
+/// The deviations from its mean by which a Gaussian falls short once in a hundred times.
+const SHORT: f64 = 2.326;
+
+/// A deviation that a test finds.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// The part that deviates, 0 to 1.
+    pub share: f64,
+    /// The kind of the deviation.
+    pub of: &'static str,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} % {}", 100.0 * self.share, self.of)
+    }
+}
+
+/// The least share from 0 to 1 that is found, where all greater ones are.
+fn least(is_found: impl Fn(f64) -> bool) -> Option<f64> {
+    let (mut unseen, mut found) = (0.0, 1.0);
+    if !is_found(found) {
+        return None;
+    }
+    for _ in 0..40 {
+        let share = (unseen + found) / 2.0;
+        if is_found(share) {
+            found = share;
+        } else {
+            unseen = share;
+        }
+    }
+    Some(found)
+}
+
+/// The limit for counts of n draws over so many cells: the share of the draws that fall into one cell of their row, if
+/// the others are uniform.
+pub(super) fn of_uniform(n: u64, cells: usize, freedom: f64) -> Option<Limit> {
+    let (n, even) = (n as f64, 1.0 / cells as f64);
+    let is_found = |share: f64| {
+        let (one, each) = (share + (1.0 - share) * even, (1.0 - share) * even);
+        let others = 1.0 - one;
+        let log = |mass: f64| if mass > 0.0 { libm::log(mass / even) } else { 0.0 };
+        let entropy = one * log(one) + others * log(each);
+        let spread = one * log(one) * log(one) + others * log(each) * log(each) - entropy * entropy;
+        let mean = freedom / 2.0 + n * entropy;
+        let deviation = libm::sqrt(freedom / 2.0 + n * spread.max(0.0));
+        log2_of_ratio(mean - SHORT * deviation, freedom) < ALARM_LOG2
+    };
+    let share = if n > 0.0 && freedom > 0.0 { least(is_found) } else { None };
+    share.map(|share| Limit { share, of: "of the draws in one cell" })
+}
+
+/// The limit for n trials that should succeed `mean` times at most: the share of further successes.
+pub(super) fn of_many(n: u64, mean: f64) -> Option<Limit> {
+    let alarms = |seen: u64| log2_of_many(n, mean, seen) < ALARM_LOG2;
+    if mean <= 0.0 || !alarms(n) {
+        return None;
+    }
+    let (mut quiet, mut most) = (0, n);
+    while most - quiet > 1 {
+        let seen = quiet + (most - quiet) / 2;
+        if alarms(seen) {
+            most = seen;
+        } else {
+            quiet = seen;
+        }
+    }
+    let at_random = mean / n as f64;
+    let is_found = |share: f64| {
+        let law = Binomial::new((at_random + share * (1.0 - at_random)).min(1.0), n);
+        law.is_ok_and(|law| law.sf(most - 1) >= FOUND)
+    };
+    least(is_found).map(|share| Limit { share, of: "of the trials beyond chance" })
+}
+
+/// The limit for two samples over so many even cells: the share of one sample that falls into one cell more than of
+/// the other.
+pub(super) fn of_homogeneous(n: u64, m: u64, cells: usize) -> Option<Limit> {
+    let law = Normal::standard();
+    let alarm = -law.inverse_cdf(libm::exp2(ALARM_LOG2) / (2.0 * cells as f64));
+    let even = 1.0 / cells as f64;
+    let deviation = libm::sqrt(even * (1.0 - even) * (1.0 / n as f64 + 1.0 / m as f64));
+    let share = (alarm + SHORT) * deviation;
+    (share < 1.0).then_some(Limit { share, of: "more of one sample in one cell" })
+}
+
+/// The limit for so many pairs of runs that are not ties: the share of pairs of which the same run has more, if a coin
+/// decides the others.
+pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
+    let coin = Binomial::new(0.5, pairs).ok()?;
+    let most = (pairs / 2..=pairs).find(|more| {
+        let less = pairs - more;
+        libm::log2(2.0 * coin.cdf(less)) < ALARM_LOG2
+    })?;
+    let is_found = |share: f64| {
+        let law = Binomial::new((0.5 + share / 2.0).min(1.0), pairs);
+        law.is_ok_and(|law| law.sf(most - 1) >= FOUND)
+    };
+    least(is_found).map(|share| Limit { share, of: "of the pairs of runs" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::statistics::{fair_signs, homogeneous, not_too_many, tally, uniform};
+    use super::super::watch::draw_below;
+    use super::*;
+    use alloc::string::String;
+    use rand_chacha::ChaCha8Rng;
+    use rand_core::SeedableRng;
+
+    const EXPERIMENTS: usize = 200;
+
+    /// Counts in how many experiments of [`EXPERIMENTS`] a test alarms.
+    fn alarms(mut log2_p: impl FnMut() -> f64) -> usize {
+        (0..EXPERIMENTS).filter(|_| log2_p() < ALARM_LOG2).count()
+    }
+
+    /// Draws 1 with this probability and 0 otherwise.
+    fn coin(random: &mut ChaCha8Rng, share: f64) -> bool {
+        (draw_below(random, 1 << 30) as f64) < share * f64::from(1 << 30)
+    }
+
+    fn share(limit: Option<Limit>) -> f64 {
+        limit.expect("so many draws find something").share
+    }
+
+    #[test]
+    fn draws_in_one_cell_are_found_at_the_limit_and_not_at_half_of_it() {
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        for (cells, n) in [(16, 2000), (64, 10_000), (32, 400)] {
+            let limit = share(of_uniform(n, cells, cells as f64 - 1.0));
+            let mut of = |share: f64| {
+                alarms(|| {
+                    let draws = (0..n)
+                        .map(|_| if coin(&mut random, share) { 0 } else { draw_below(&mut random, cells) });
+                    uniform(String::new(), &tally(cells, draws)).log2_p
+                })
+            };
+            assert!(of(limit) >= EXPERIMENTS * 96 / 100, "{cells} cells, {n} draws, {limit}");
+            assert!(of(limit / 2.0) <= EXPERIMENTS / 10, "{cells} cells, {n} draws, {limit}");
+        }
+    }
+
+    #[test]
+    fn successes_beyond_chance_are_found_at_the_limit_and_not_at_half_of_it() {
+        let mut random = ChaCha8Rng::seed_from_u64(2);
+        for (n, at_random) in [(10_000, 1.0 / 4096.0), (2000, 1.0 / 16.0)] {
+            let limit = share(of_many(n, at_random * n as f64));
+            let mut of = |share: f64| {
+                alarms(|| {
+                    let draws = (0..n).filter(|_| coin(&mut random, share) || coin(&mut random, at_random));
+                    not_too_many(String::new(), n, at_random * n as f64, draws.count() as u64).log2_p
+                })
+            };
+            assert!(of(limit) >= EXPERIMENTS * 96 / 100, "{n} trials, {limit}");
+            assert!(of(limit / 2.0) <= EXPERIMENTS / 10, "{n} trials, {limit}");
+        }
+    }
+
+    #[test]
+    fn samples_of_two_laws_are_found_at_the_limit() {
+        let mut random = ChaCha8Rng::seed_from_u64(3);
+        let (n, cells) = (5000, 32);
+        let limit = share(of_homogeneous(n, n, cells));
+        let found = alarms(|| {
+            let even = tally(cells, (0..n).map(|_| draw_below(&mut random, cells)));
+            let draws =
+                (0..n).map(|_| if coin(&mut random, limit) { 0 } else { draw_below(&mut random, cells) });
+            homogeneous(String::new(), &even, &tally(cells, draws)).log2_p
+        });
+        assert!(found >= EXPERIMENTS * 90 / 100, "{found} at {limit}");
+    }
+
+    #[test]
+    fn pairs_of_runs_are_found_at_the_limit() {
+        let mut random = ChaCha8Rng::seed_from_u64(4);
+        let limit = share(of_signs(64));
+        let found = alarms(|| {
+            let pairs = (0..64).map(|_| {
+                let more = coin(&mut random, limit) || coin(&mut random, 0.5);
+                (f64::from(u8::from(more)), 0.5)
+            });
+            fair_signs(String::new(), pairs).log2_p
+        });
+        assert!(found >= EXPERIMENTS * 96 / 100, "{found} at {limit}");
+        assert!(of_signs(20).is_none(), "too few to alarm at all");
+    }
+}

@@ -1,0 +1,138 @@
+//! The tests of slots: each is uniform among the unread ones of its bucket, whatever was asked, and independent of the
+//! slots of the other buckets of its access, of those that were chosen before it, and of leaves.
+
+use super::judge::{Seen, Side};
+use super::leaves::enough;
+use super::statistics::{Finding, tally, uniform, uniform_rows};
+use super::watch::Pick;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+const CELLS: usize = 16;
+/// The cells of one of two numbers that are counted together.
+const PAIR_CELLS: usize = 8;
+
+/// Tests the slots of one side; `leaves` is the number of the tree's.
+pub(super) fn test(side: &Side, leaves: u64, findings: &mut Vec<Finding>) {
+    let name = |what: &str| format!("{}: {what}", side.name);
+    for (what, counts) in alone(side).into_iter().chain(jointly(side)) {
+        findings.extend(enough(&counts).then(|| uniform(name(&what), &counts)));
+    }
+    if leaves >= PAIR_CELLS as u64 {
+        for (what, rows) in against_leaves(side, leaves) {
+            let draws = rows.iter().flatten().sum::<u64>();
+            let is_enough = draws >= 10 * (PAIR_CELLS * PAIR_CELLS) as u64;
+            findings.extend(is_enough.then(|| uniform_rows(name(what), &rows)));
+        }
+    }
+}
+
+/// The cell of a number from 0 to 1.
+fn cell(value: f64, cells: usize) -> usize {
+    ((value * cells as f64) as usize).min(cells - 1)
+}
+
+/// The step from one number to another, around the circle: steps of uniform numbers are uniform.
+fn step(from: f64, to: f64) -> f64 {
+    if to < from { to - from + 1.0 } else { to - from }
+}
+
+/// Counts of slots by what they were read for, by level, and by the slot before in the same bucket.
+fn alone(side: &Side) -> Vec<(String, Vec<u64>)> {
+    let mut reasons: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut levels: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    let mut steps = vec![0; CELLS];
+    for run in &side.runs {
+        for pick in &run.sights.picks {
+            let reason = pick.access.map_or("evictions", |access| run.kinds[access]);
+            reasons.entry(reason).or_insert_with(|| vec![0; CELLS])[cell(pick.value, CELLS)] += 1;
+            levels.entry(pick.level).or_insert_with(|| vec![0; CELLS])[cell(pick.value, CELLS)] += 1;
+            if let Some(before) = pick.before {
+                steps[cell(step(before, pick.value), CELLS)] += 1;
+            }
+        }
+    }
+    let reasons = reasons.into_iter().map(|(reason, counts)| (format!("slots of {reason}"), counts));
+    let levels = levels.into_iter().map(|(level, counts)| (format!("slots of level {level}"), counts));
+    reasons.chain(levels).chain([(String::from("steps between slots of one bucket"), steps)]).collect()
+}
+
+/// Counts of slots against the other slots of the same access, or of the same eviction; and against the slot of the
+/// same level of the access before.
+fn jointly(side: &Side) -> Vec<(String, Vec<u64>)> {
+    let mut counted = Vec::new();
+    for (whose, is_access) in [("access", true), ("eviction", false)] {
+        let groups: Vec<&[Pick]> = side
+            .runs
+            .iter()
+            .flat_map(|run| groups(&run.sights.picks))
+            .filter(|group| group.iter().any(|pick| pick.access.is_some()) == is_access)
+            .collect();
+        for lag in [1, 2] {
+            let pairs = groups.iter().flat_map(|group| group.iter().zip(group.iter().skip(lag)));
+            let steps = pairs.map(|(one, other)| cell(step(one.value, other.value), CELLS));
+            counted.push((format!("steps between slots of one {whose}, {lag} apart"), tally(CELLS, steps)));
+        }
+        let pairs = groups.iter().flat_map(|group| group.chunks_exact(2));
+        let cells =
+            pairs.map(|pair| cell(pair[0].value, PAIR_CELLS) * PAIR_CELLS + cell(pair[1].value, PAIR_CELLS));
+        counted.push((format!("pairs of slots of one {whose}"), tally(PAIR_CELLS * PAIR_CELLS, cells)));
+    }
+    let mut steps = vec![0; CELLS];
+    for run in &side.runs {
+        let mut last: BTreeMap<u32, f64> = BTreeMap::new();
+        for pick in run.sights.picks.iter().filter(|pick| pick.access.is_some()) {
+            if let Some(before) = last.insert(pick.level, pick.value) {
+                steps[cell(step(before, pick.value), CELLS)] += 1;
+            }
+        }
+    }
+    counted.push((String::from("steps between slots of successive accesses"), steps));
+    counted
+}
+
+/// The choices of each access and of each eviction: a path is read downwards.
+fn groups(picks: &[Pick]) -> impl Iterator<Item = &[Pick]> {
+    picks.chunk_by(|one, other| one.access == other.access && one.level < other.level)
+}
+
+/// Counts of slots in a row for each leaf, coarsely: the leaf of the same access, and that of the block's next one. The
+/// rows go by the leaf's highest bits, which say where the path begins, and by its lowest. Given all leaves, the slots
+/// are uniform and independent still.
+fn against_leaves(side: &Side, leaves: u64) -> [(&'static str, Vec<Vec<u64>>); 4] {
+    let mut rows = [
+        ("slots against the access's leaf, by its high bits", vec![vec![0; PAIR_CELLS]; PAIR_CELLS]),
+        ("slots against the access's leaf, by its low bits", vec![vec![0; PAIR_CELLS]; PAIR_CELLS]),
+        ("slots against the block's next leaf, by its high bits", vec![vec![0; PAIR_CELLS]; PAIR_CELLS]),
+        ("slots against the block's next leaf, by its low bits", vec![vec![0; PAIR_CELLS]; PAIR_CELLS]),
+    ];
+    for run in &side.runs {
+        let (shown, next) = (run.leaf_of_access(), next_leaves(run));
+        for pick in &run.sights.picks {
+            let Some(access) = pick.access else { continue };
+            for (nth, leaf) in [shown[access], next[access]].into_iter().enumerate() {
+                let Some(leaf) = leaf else { continue };
+                let column = cell(pick.value, PAIR_CELLS);
+                rows[2 * nth].1[(leaf / (leaves / PAIR_CELLS as u64)) as usize][column] += 1;
+                rows[2 * nth + 1].1[leaf as usize % PAIR_CELLS][column] += 1;
+            }
+        }
+    }
+    rows
+}
+
+/// The leaf that each access's block shows when it is asked for next.
+fn next_leaves(run: &Seen) -> Vec<Option<u64>> {
+    let shown = run.leaf_of_access();
+    let mut next = vec![None; shown.len()];
+    let mut later: BTreeMap<u64, Option<u64>> = BTreeMap::new();
+    for access in (0..shown.len()).rev() {
+        if let Some(block) = run.asked[access] {
+            next[access] = later.insert(block, shown[access]).flatten();
+        }
+    }
+    next
+}

@@ -1,0 +1,189 @@
+//! Trees of 2^12 leaves, on which a path that comes again tells: by chance that is rare. The schemes as they are, and
+//! schemes whose choices each look uniform but depend on one another now and then.
+
+use super::setup::*;
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
+use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
+use lethe_core::testing::mutants::{DrawsOnce, KeptDraw, OneDraw, ReusesLeafSometimes, Source};
+use lethe_core::testing::oblivious::{Adversary, Judgement, Pace, Sequence, circuit, path, ring, run_script};
+use lethe_core::testing::{Event, Operation, TraceStore};
+use lethe_core::words::{Bucket, Level};
+use std::rc::Rc;
+
+const LEAF_LEVEL: Level = Level(12);
+/// Blocks: half of them are written first, one for each leaf. By then every bucket was written.
+const CAPACITY: u64 = 2 << 12;
+const FILLING: usize = (CAPACITY / 2) as usize / MAX_BATCH as usize;
+/// Few runs and long ones: 2 * 2^12 accesses go into filling the trees, and about 10,000 are judged.
+const LONG_RUNS: Effort = Effort { runs: 2, batches: 2000 };
+
+/// The mistakes of a scheme, each in so many of a thousand accesses or batches.
+#[derive(Clone, Copy, Debug)]
+struct Flaws {
+    reuses_leaf: usize,
+    draws_once: (Source, usize),
+}
+
+const SOUND: Flaws = Flaws { reuses_leaf: 0, draws_once: (Source::Fresh, 0) };
+
+fn reuses_leaf(per_mille: usize) -> Flaws {
+    Flaws { reuses_leaf: per_mille, ..SOUND }
+}
+
+fn draws_once(source: Source, per_mille: usize) -> Flaws {
+    Flaws { draws_once: (source, per_mille), ..SOUND }
+}
+
+impl Flaws {
+    fn positions<E>(self, seed: u64) -> ReusesLeafSometimes<FlatPositionMap<E>> {
+        ReusesLeafSometimes::new(FlatPositionMap::new(Positions::new(CAPACITY)), self.reuses_leaf, seed)
+    }
+}
+
+fn ring_parameters() -> RingParameters {
+    RingParameters {
+        capacity: CAPACITY,
+        block_bytes: 0,
+        leaf_level: LEAF_LEVEL,
+        top: Level(4),
+        eviction_rate: 1,
+        reads: 8,
+        inner: RingBucket { blocks: 4, slots: 12 },
+        leaf: RingBucket { blocks: 10, slots: 18 },
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    }
+}
+
+fn path_parameters() -> PathParameters {
+    PathParameters {
+        capacity: CAPACITY,
+        block_bytes: 0,
+        leaf_level: LEAF_LEVEL,
+        top: Level(4),
+        blocks_per_bucket: 4,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    }
+}
+
+fn circuit_parameters() -> CircuitParameters {
+    CircuitParameters {
+        capacity: CAPACITY,
+        block_bytes: 0,
+        leaf_level: LEAF_LEVEL,
+        top: Level(4),
+        blocks_per_bucket: 3,
+        max_batch: MAX_BATCH,
+        stash_bound: 1000,
+    }
+}
+
+/// The schemes that have leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scheme {
+    Ring,
+    Path,
+    Circuit,
+}
+
+impl Scheme {
+    fn run(self, flaws: Flaws, seed: u64, script: &[Vec<Operation>], pace: Pace) -> Vec<Event> {
+        let (random, positions) = (rng(seed), flaws.positions(seed));
+        match self {
+            Scheme::Ring => {
+                let store = TraceStore::new(ring_parameters().layout());
+                let (kept, working) = (KeptDraw::default(), working());
+                let (source, per_mille) = flaws.draws_once;
+                let positions = DrawsOnce::new(positions, Rc::clone(&kept), source, per_mille, !seed);
+                let random = OneDraw { random, kept, working: Rc::clone(&working) };
+                let oram =
+                    RingOram::new(ring_parameters(), &store, positions, random).expect("valid parameters");
+                run_script(&oram, &store, script, FILLING, pace, working)
+            }
+            Scheme::Path => {
+                let store = TraceStore::new(path_parameters().layout());
+                let oram = PathOram::new(path_parameters(), Bucket(0), &store, positions, random)
+                    .expect("valid parameters");
+                run_script(&oram, &store, script, FILLING, pace, working())
+            }
+            Scheme::Circuit => {
+                let store = TraceStore::new(circuit_parameters().layout());
+                let oram = CircuitOram::new(circuit_parameters(), &store, positions, random)
+                    .expect("valid parameters");
+                run_script(&oram, &store, script, FILLING, pace, working())
+            }
+        }
+    }
+
+    /// The pace at which most is in flight that the scheme's watch can follow.
+    fn busiest(self) -> Driven {
+        if self == Scheme::Ring { Driven::Overlapping } else { Driven::Beside }
+    }
+
+    fn judged(self, flaws: Flaws, driven: Driven) -> Judgement {
+        let subject = Subject {
+            effort: LONG_RUNS,
+            capacity: CAPACITY,
+            leaves: 1 << LEAF_LEVEL.0,
+            max_batch: MAX_BATCH,
+            run: &|seed, script, pace| self.run(flaws, seed, script, pace),
+            watch: Box::new(move |adversary, seed| match self {
+                Scheme::Ring => ring::watch(&ring_parameters(), adversary, seed),
+                Scheme::Path => path::watch(&path_parameters(), adversary, seed),
+                Scheme::Circuit => circuit::watch(&circuit_parameters(), adversary, seed),
+            }),
+        };
+        let judgement = subject.judge(Adversary::Full, (Sequence::OneBlock, Sequence::Sweep), driven);
+        println!("{self:?}, {driven:?}, {flaws:?}: {judgement}");
+        judgement
+    }
+}
+
+const SCHEMES: [Scheme; 3] = [Scheme::Ring, Scheme::Path, Scheme::Circuit];
+
+#[test]
+fn the_sound_schemes_pass() {
+    for scheme in SCHEMES {
+        for driven in [Driven::Promptly, scheme.busiest()] {
+            let judgement = scheme.judged(SOUND, driven);
+            count_tests(judgement.findings.len());
+            assert!(judgement.passes(), "{scheme:?}, {driven:?}: {judgement}");
+        }
+    }
+}
+
+#[test]
+fn a_leaf_that_is_used_again_in_one_access_of_fifty_is_caught() {
+    for scheme in SCHEMES {
+        for driven in [Driven::Promptly, scheme.busiest()] {
+            let judgement = scheme.judged(reuses_leaf(20), driven);
+            for side in ["one", "other"] {
+                let finding = format!("{side}: repeats of the block's last leaf");
+                assert!(judgement.alarmed(&finding), "{scheme:?}, {driven:?}, no {finding}: {judgement}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_draw_for_all_the_dummies_of_an_access_is_caught() {
+    for driven in [Driven::Promptly, Driven::Overlapping] {
+        let judgement = Scheme::Ring.judged(draws_once(Source::Fresh, 100), driven);
+        for side in ["one", "other"] {
+            let finding = format!("{side}: steps between slots of one access");
+            assert!(judgement.alarmed(&finding), "{driven:?}, no {finding}: {judgement}");
+        }
+    }
+}
+
+#[test]
+fn dummies_that_follow_the_next_leaf_are_caught() {
+    for driven in [Driven::Promptly, Driven::Overlapping] {
+        let judgement = Scheme::Ring.judged(draws_once(Source::NextLeaf, 100), driven);
+        let finding = "slots against the block's next leaf";
+        assert!(judgement.alarmed(finding), "{driven:?}, no {finding}: {judgement}");
+    }
+}
