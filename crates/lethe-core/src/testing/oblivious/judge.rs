@@ -61,7 +61,7 @@ impl fmt::Display for Judgement {
 /// The choices that one set of runs showed, and its requests.
 pub(super) struct Side {
     pub(super) name: &'static str,
-    deviation: Option<String>,
+    pub(super) deviation: Option<String>,
     pub(super) runs: Vec<Seen>,
 }
 
@@ -134,7 +134,12 @@ fn follow(watch: &mut dyn Watch, events: &[Event]) -> Result<(), String> {
 }
 
 impl Side {
-    fn look(name: &'static str, watch: &impl Fn(u64) -> Box<dyn Watch>, trials: &[Trial], seed: u64) -> Self {
+    pub(super) fn look(
+        name: &'static str,
+        watch: &impl Fn(u64) -> Box<dyn Watch>,
+        trials: &[Trial],
+        seed: u64,
+    ) -> Self {
         let mut side = Side { name, deviation: None, runs: Vec::new() };
         for (nth, trial) in trials.iter().enumerate() {
             let mut watch = watch(seed + nth as u64);

@@ -40,6 +40,11 @@ fn step(from: f64, to: f64) -> f64 {
     if to < from { to - from + 1.0 } else { to - from }
 }
 
+/// Counts the steps of these pairs of numbers.
+pub(super) fn steps_between(pairs: impl Iterator<Item = (f64, f64)>) -> Vec<u64> {
+    tally(CELLS, pairs.map(|(from, to)| cell(step(from, to), CELLS)))
+}
+
 /// Counts of slots by what they were read for, by level, and by the slot before in the same bucket.
 fn alone(side: &Side) -> Vec<(String, Vec<u64>)> {
     let mut reasons: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
@@ -73,8 +78,8 @@ fn jointly(side: &Side) -> Vec<(String, Vec<u64>)> {
             .collect();
         for lag in [1, 2] {
             let pairs = groups.iter().flat_map(|group| group.iter().zip(group.iter().skip(lag)));
-            let steps = pairs.map(|(one, other)| cell(step(one.value, other.value), CELLS));
-            counted.push((format!("steps between slots of one {whose}, {lag} apart"), tally(CELLS, steps)));
+            let steps = steps_between(pairs.map(|(one, other)| (one.value, other.value)));
+            counted.push((format!("steps between slots of one {whose}, {lag} apart"), steps));
         }
         let pairs = groups.iter().flat_map(|group| group.chunks_exact(2));
         let cells =

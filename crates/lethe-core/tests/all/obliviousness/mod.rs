@@ -11,3 +11,4 @@ mod recovery;
 mod recursion;
 pub(crate) mod schemes;
 mod setup;
+mod side_by_side;
