@@ -40,6 +40,16 @@ impl<P> ReusesLeafSometimes<P> {
         let random = RefCell::new(ChaCha8Rng::seed_from_u64(!seed));
         ReusesLeafSometimes { map, per_mille, random }
     }
+
+    /// Goes on as a map of another seed would begin.
+    pub fn reseed(&self, seed: u64) {
+        self.random.replace(ChaCha8Rng::seed_from_u64(!seed));
+    }
+
+    /// The map that it spoils.
+    pub fn map(&self) -> &P {
+        &self.map
+    }
 }
 
 impl<P: PositionMap> PositionMap for ReusesLeafSometimes<P> {

@@ -17,7 +17,7 @@ const LEAF_LEVEL: Level = Level(12);
 pub(super) const CAPACITY: u64 = 2 << 12;
 pub(super) const FILLING: usize = (CAPACITY / 2) as usize / MAX_BATCH as usize;
 /// Few runs and long ones: 2 * 2^12 accesses go into filling the trees, and about 10,000 are judged.
-const LONG_RUNS: Effort = Effort { runs: 2, batches: 2000 };
+pub(super) const LONG_RUNS: Effort = Effort { runs: 2, batches: 2000 };
 
 /// The mistakes of a scheme, each in so many of a thousand accesses or batches.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ pub(super) fn ring_parameters() -> RingParameters {
     }
 }
 
-fn path_parameters() -> PathParameters {
+pub(super) fn path_parameters() -> PathParameters {
     PathParameters {
         capacity: CAPACITY,
         block_bytes: 0,

@@ -1,14 +1,16 @@
 //! A process dies and another one goes on from a snapshot. If it does again what was announced, to the letter, the
 //! judge finds nothing; if it reads the paths again with other randomness, the judge finds it.
 
+use super::large_trees::{self, LONG_RUNS};
 use super::schemes::{path_parameters, whole_buckets};
 use super::setup::*;
 use lethe_core::layout::Layout;
 use lethe_core::oram::Oram;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::resumable::Resumable;
-use lethe_core::schemes::path::PathOram;
+use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::ring::{RingOram, RingSnapshot};
+use lethe_core::testing::mutants::ReusesLeafSometimes;
 use lethe_core::testing::oblivious::{
     Adversary, Batches, Judgement, Sequence, Trial, Watch, judge, path, ring,
 };
@@ -21,6 +23,7 @@ type Flat = FlatPositionMap<TraceStoreError>;
 /// A scheme that can be stopped and started.
 trait Restart {
     type Oram<'a>: Oram;
+    fn effort(&self) -> Effort;
     fn layout(&self) -> Layout;
     fn leaves(&self) -> u64;
     fn watch(&self, adversary: Adversary, seed: u64) -> Box<dyn Watch>;
@@ -36,6 +39,9 @@ struct RestartRing;
 impl Restart for RestartRing {
     type Oram<'a> = RingOram<&'a TraceStore, Flat, ChaCha8Rng>;
 
+    fn effort(&self) -> Effort {
+        MANY_RUNS
+    }
     fn layout(&self) -> Layout {
         whole_buckets().geometry().layout()
     }
@@ -61,36 +67,55 @@ impl Restart for RestartRing {
     }
 }
 
-struct RestartPath;
+struct RestartPath {
+    parameters: PathParameters,
+    effort: Effort,
+    /// The accesses of a thousand that leave their block where it is.
+    reuses_leaf: usize,
+}
+
+fn small_path() -> RestartPath {
+    RestartPath { parameters: path_parameters(), effort: MANY_RUNS, reuses_leaf: 0 }
+}
+
+fn large_path(reuses_leaf: usize) -> RestartPath {
+    RestartPath { parameters: large_trees::path_parameters(), effort: LONG_RUNS, reuses_leaf }
+}
 
 impl Restart for RestartPath {
-    type Oram<'a> = PathOram<&'a TraceStore, Flat, ChaCha8Rng>;
+    type Oram<'a> = PathOram<&'a TraceStore, ReusesLeafSometimes<Flat>, ChaCha8Rng>;
 
+    fn effort(&self) -> Effort {
+        self.effort
+    }
     fn layout(&self) -> Layout {
-        path_parameters().layout()
+        self.parameters.layout()
     }
     fn leaves(&self) -> u64 {
-        1 << path_parameters().leaf_level.0
+        1 << self.parameters.leaf_level.0
     }
     fn watch(&self, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
-        path::watch(&path_parameters(), adversary, seed)
+        path::watch(&self.parameters, adversary, seed)
     }
     fn start<'a>(&self, store: &'a TraceStore, seed: u64) -> Self::Oram<'a> {
-        let positions = FlatPositionMap::new(Positions::new(path_parameters().capacity));
-        PathOram::new(path_parameters(), Bucket(0), store, positions, rng(seed)).expect("valid parameters")
+        let positions = FlatPositionMap::new(Positions::new(self.parameters.capacity));
+        let positions = ReusesLeafSometimes::new(positions, self.reuses_leaf, seed);
+        PathOram::new(self.parameters.clone(), Bucket(0), store, positions, rng(seed))
+            .expect("valid parameters")
     }
     fn reseed(&self, oram: &Self::Oram<'_>, seed: u64) {
         oram.reseed(rng(seed));
+        oram.positions().reseed(seed);
     }
     fn restart<'a>(&self, from: &[u8], store: &'a TraceStore, seed: u64) -> Self::Oram<'a> {
         let (snapshot, positions) = borsh::from_slice(from).expect("a snapshot");
-        let positions = FlatPositionMap::new(positions);
-        PathOram::restore(path_parameters(), Bucket(0), store, positions, rng(seed), &snapshot)
+        let positions = ReusesLeafSometimes::new(FlatPositionMap::new(positions), self.reuses_leaf, seed);
+        PathOram::restore(self.parameters.clone(), Bucket(0), store, positions, rng(seed), &snapshot)
             .expect("a sound snapshot")
     }
     fn snapshot(&self, oram: &Self::Oram<'_>) -> Vec<u8> {
         let snapshot = oram.snapshot().expect("nothing is in flight");
-        borsh::to_vec(&(snapshot, oram.positions().snapshot())).expect("bytes")
+        borsh::to_vec(&(snapshot, oram.positions().map().snapshot())).expect("bytes")
     }
 }
 
@@ -128,7 +153,7 @@ const LOST: usize = 8;
 fn trial<S: Restart>(scheme: &S, recovery: Recovery, sequence: Sequence, nth: u64, seed: u64) -> Trial {
     let store = TraceStore::new(scheme.layout());
     let first = scheme.start(&store, seed);
-    let batches = Batches { count: BATCHES, most: MAX_BATCH as usize, seed: nth };
+    let batches = Batches { count: scheme.effort().batches, most: MAX_BATCH as usize, seed: nth };
     let mut script = sequence.operations(first.capacity(), batches, seed);
     let rest = script.split_off(script.len() / 2 + LOST);
     let (begin, lost) = script.split_at(script.len() - LOST);
@@ -166,7 +191,9 @@ fn trial<S: Restart>(scheme: &S, recovery: Recovery, sequence: Sequence, nth: u6
 
 fn judged<S: Restart>(scheme: &S, recovery: Recovery) -> Judgement {
     let trials = |sequence, side: u64| -> Vec<Trial> {
-        (0..RUNS).map(|nth| trial(scheme, recovery, sequence, nth, side << 32 | nth)).collect()
+        (0..scheme.effort().runs)
+            .map(|nth| trial(scheme, recovery, sequence, nth, side << 32 | nth))
+            .collect()
     };
     let (one, other) = (trials(Sequence::OneBlock, 1), trials(Sequence::Sweep, 2));
     let judgement = judge(scheme.leaves(), |seed| scheme.watch(Adversary::Full, seed), &one, &other);
@@ -176,7 +203,11 @@ fn judged<S: Restart>(scheme: &S, recovery: Recovery) -> Judgement {
 
 #[test]
 fn a_recovery_that_repeats_what_was_announced_shows_nothing() {
-    for judgement in [judged(&RestartRing, Recovery::Repeats), judged(&RestartPath, Recovery::Repeats)] {
+    for judgement in [
+        judged(&RestartRing, Recovery::Repeats),
+        judged(&small_path(), Recovery::Repeats),
+        judged(&large_path(0), Recovery::Repeats),
+    ] {
         count_tests(judgement.findings.len());
         assert!(judgement.passes(), "{judgement}");
     }
@@ -185,9 +216,15 @@ fn a_recovery_that_repeats_what_was_announced_shows_nothing() {
 #[test]
 fn a_path_that_is_read_again_after_a_crash_is_caught() {
     assert!(judged(&RestartRing, Recovery::DrawsAnew).alarmed("one: shape"));
-    assert!(judged(&RestartPath, Recovery::DrawsAnew).alarmed("one: shape"));
+    assert!(judged(&small_path(), Recovery::DrawsAnew).alarmed("one: shape"));
     assert!(judged(&RestartRing, Recovery::ForgetsItsReads).alarmed("shape"));
     assert!(
-        judged(&RestartPath, Recovery::ForgetsItsReads).alarmed("other: steps between leaves of one block")
+        judged(&small_path(), Recovery::ForgetsItsReads).alarmed("other: steps between leaves of one block")
     );
+}
+
+#[test]
+fn a_leaf_that_is_used_again_in_one_access_of_fifty_is_caught_across_a_crash() {
+    let judgement = judged(&large_path(20), Recovery::Repeats);
+    assert!(judgement.alarmed("one: repeats of the block's last 16 leaves"), "{judgement}");
 }
