@@ -22,6 +22,8 @@ pub enum Flaw {
     RepeatsNothing,
     /// Every opening draws the same randomness, but for the salt of its key.
     SameRandomness,
+    /// The scheme draws one number for all the dummies of a batch: see [`draw_once`](super::one_draw::draw_once).
+    OneDraw,
     /// A second request for a block in a batch is not made at all.
     Deduplicates,
 }

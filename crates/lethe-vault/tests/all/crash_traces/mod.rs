@@ -18,17 +18,20 @@
 
 mod flaws;
 mod life;
+mod one_draw;
 mod transcript;
 
 use crate::support::chance::Chance;
 use crate::support::shape::{Shape, shape};
 use flaws::Flaw;
 use lethe_core::schemes::ring::RingParameters;
-use lethe_core::testing::oblivious::{ALARM_LOG2, Adversary, Finding, Judgement, Trial, judge, ring};
+use lethe_core::testing::oblivious::statistics::certain;
+use lethe_core::testing::oblivious::{ALARM_LOG2, Adversary, Judgement, Trial, judge, ring};
 use lethe_core::testing::{Operation, small_ring};
 use lethe_core::words::BlockId;
 use lethe_vault::{SchemeParameters, VaultParameters};
 use life::{Public, live};
+use one_draw::draw_once;
 use std::time::Duration;
 use transcript::{Transcript, transcribe};
 
@@ -170,10 +173,14 @@ fn judged(lives: u64, quiet: usize, flaw: Option<Flaw>, strict: bool) -> (Judgem
         for nth in 0..lives {
             let operations = script(nth, workload);
             let life = live(&public(&parameters, nth, 0, quiet), &operations, side << 32 | nth, flaw);
-            let told_of = life.map_err(|refusal| format!("the vault refused: {refusal}")).and_then(|life| {
-                again.deaths += life.deaths;
-                transcribe(&life.trace, &parameters, quiet, strict)
-            });
+            let told_of =
+                life.map_err(|refusal| format!("the vault refused: {refusal}")).and_then(|mut life| {
+                    again.deaths += life.deaths;
+                    if flaw == Some(Flaw::OneDraw) {
+                        draw_once(&mut life.trace, &parameters, side << 32 | nth);
+                    }
+                    transcribe(&life.trace, &parameters, quiet, strict)
+                });
             match told_of {
                 Ok(Transcript { events, repeated, redone, belated, beside, overlapping }) => {
                     again.repeated += repeated;
@@ -191,8 +198,7 @@ fn judged(lives: u64, quiet: usize, flaw: Option<Flaw>, strict: bool) -> (Judgem
     let (one, other) = (trials(hammer, 1), trials(scan, 2));
     let mut judgement = Judgement { findings: Vec::new() };
     if let Some(figure) = deviations.first() {
-        let (name, figure) = ("repetition".to_owned(), figure.clone());
-        judgement.findings.push(Finding { name, figure, log2_p: f64::NEG_INFINITY });
+        judgement.findings.push(certain("repetition".to_owned(), Some(figure.clone())));
     } else {
         let watch = |seed| ring::watch(&parameters, Adversary::Full, seed);
         judgement = judge(1 << parameters.leaf_level.0, watch, &one, &other);
@@ -234,4 +240,15 @@ fn a_path_that_is_read_again_after_a_crash_is_caught_by_the_judge_of_schemes_as_
 fn randomness_that_comes_back_with_each_opening_is_caught() {
     let (judgement, _) = judged(JUDGED, WARM_UP, Some(Flaw::SameRandomness), true);
     assert!(judgement.alarmed("leaves"), "{judgement}");
+}
+
+#[test]
+fn one_draw_for_all_the_dummies_of_a_batch_is_caught_across_crashes() {
+    for quiet in [ALWAYS_QUIET, WARM_UP] {
+        let (judgement, _) = judged(JUDGED, quiet, Some(Flaw::OneDraw), true);
+        for side in ["one", "other"] {
+            let finding = format!("{side}: steps between slots of one access");
+            assert!(judgement.alarmed(&finding), "no alarm of {finding}: {judgement}");
+        }
+    }
 }
