@@ -9,13 +9,14 @@
 
 use crate::error::VaultError;
 use crate::reason::Reason;
+use crate::trusted::names::{make_durable, sync_folder};
 use crate::trusted::pieces::pieces;
 use crate::trusted::row::{Row, RowChange};
 use redb::{
     Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
     WriteTransaction,
 };
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,14 +44,15 @@ impl TrustedDisk {
     /// # Errors
     /// [`VaultError::Locked`] if another process has it open, [`VaultError::Disk`], [`VaultError::DiskFull`].
     pub fn open(file: &Path) -> Result<Self, VaultError> {
-        let fresh = !file.exists();
+        Self::open_in(file, sync_folder)
+    }
+
+    /// Opens or makes the database file in a folder that is synced by this function.
+    fn open_in(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> Result<Self, VaultError> {
         let database = Database::builder().set_cache_size(CACHE_BYTES).create(file).map_err(failure)?;
-        if fresh && let Some(folder) = file.parent() {
-            // The new name itself must survive power loss.
-            std::fs::File::open(folder)
-                .and_then(|folder| folder.sync_all())
-                .map_err(|e| VaultError::Disk(Reason::of(e)))?;
-        }
+        // The name itself must survive power loss. At every opening: an earlier one may have made the file, or the
+        // folder, and have been cut off just then.
+        make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
         Self::with(database, true)
     }
 
@@ -225,5 +227,38 @@ fn failure(error: impl Into<redb::Error>) -> VaultError {
         }
         redb::Error::Corrupted(what) => VaultError::Damaged(what.into()),
         other => VaultError::Disk(Reason::of(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trusted::names::tests::FragileFolder;
+
+    /// The syncs of folders that an opening makes.
+    fn syncs_of_an_opening() -> u64 {
+        let folder = FragileFolder::new();
+        open(&folder).unwrap();
+        folder.syncs.get()
+    }
+
+    fn open(folder: &FragileFolder) -> Result<TrustedDisk, VaultError> {
+        std::fs::create_dir_all(folder.path("data/trusted")).unwrap();
+        TrustedDisk::open_in(&folder.path("data/trusted/vault.redb"), |at| folder.sync(at))
+    }
+
+    #[test]
+    fn what_was_committed_outlasts_a_power_loss_though_the_opening_that_made_the_file_was_cut_off() {
+        let syncs = syncs_of_an_opening();
+        assert!(syncs >= 3, "{syncs} syncs: of the folder, of that above it, and of the outermost");
+        for cut_off_after in 0..syncs {
+            let folder = FragileFolder::new();
+            folder.fail_after(cut_off_after);
+            assert!(open(&folder).is_err(), "after {cut_off_after} syncs");
+            open(&folder).unwrap().set_meta("note", b"acknowledged").unwrap();
+            folder.lose_power();
+            let noted = open(&folder).unwrap().meta("note").unwrap();
+            assert_eq!(noted.as_deref(), Some(&b"acknowledged"[..]), "cut off after {cut_off_after} syncs");
+        }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod checkpoint;
 pub(crate) mod disk;
 pub(crate) mod header;
+pub(crate) mod names;
 mod pieces;
 pub(crate) mod row;
 pub(crate) mod rows;
