@@ -2,21 +2,17 @@
 
 use super::Session;
 use super::command::Reply;
-use super::outbox::{Errand, Event};
 use crate::error::VaultError;
 use crate::reason::Reason;
-use crate::session::pace::{Local, next_instant};
+use crate::session::pace::Local;
 use crate::store::{SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{self, Checkpoint, Receipt, Shipped, ShippedCheckpoint, seal_checkpoint};
+use crate::trusted::checkpoint::{Checkpoint, Receipt, Shipped, seal_checkpoint, shorten};
 use crate::trusted::disk::TrustedDisk;
-use lethe_seal::blob;
-use lethe_seal::derive::Purpose;
 use lethe_seal::versions::VaultId;
-use lethe_store::Blobs;
 use tokio::time::Instant;
 
 /// The number of the last checkpoint that may have reached the store, whether or not its sender lived to see it.
-const SHIPPING: &str = "shipping";
+pub(super) const SHIPPING: &str = "shipping";
 
 /// The state of shipping: a checkpoint may go to the store, or may not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +37,7 @@ pub(super) struct Checkpoints {
     ship_next: bool,
     pub(super) shipping: Shipping,
     pub(super) shipped: Shipped,
-    history: Vec<(u64, [u8; 32])>,
+    pub(super) history: Vec<(u64, [u8; 32])>,
     /// The callers that wait for a receipt, and the first checkpoint that holds what was there when they asked.
     receipts: Vec<(u64, Reply<Receipt>)>,
     bytes: u64,
@@ -106,8 +102,16 @@ impl Checkpoints {
         Receipt { vault, epoch, checkpoint: number, digest }
     }
 
+    /// Notes that a checkpoint has reached the store.
+    pub(super) fn has_shipped(&mut self, shipped: Shipped) {
+        self.shipped = shipped;
+        self.shipping = Shipping::Idle;
+        self.history.push((shipped.number, shipped.digest));
+        shorten(&mut self.history);
+    }
+
     /// Answers the callers that waited for this receipt.
-    fn answer(&mut self, receipt: Receipt) {
+    pub(super) fn answer(&mut self, receipt: Receipt) {
         for (_, waiting) in self.receipts.extract_if(.., |(first, _)| *first <= receipt.checkpoint) {
             let _ = waiting.send(Ok(receipt));
         }
@@ -165,11 +169,9 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.accesses = self.engine.accesses();
         self.checkpoints.wanted = false;
         if self.is_to_be_shipped() && self.checkpoints.shipping != Shipping::HeldBack {
-            let shipment = self.ship(checkpoint).await?;
-            self.outbox.send(Local::Shipment, began, shipment);
-        } else {
-            self.outbox.skip(Local::Checkpoint, began);
+            self.prepare_shipment(checkpoint, began).await?;
         }
+        self.outbox.skip(Local::Checkpoint, began);
         self.collect_garbage();
         let Checkpoints { number, accesses, .. } = self.checkpoints;
         tracing::debug!(checkpoint = number, accesses, "checkpoint");
@@ -188,54 +190,5 @@ impl<U: VaultStore> Session<U> {
         // A turn that comes before any caller has asked for anything is the next checkpoint's.
         checkpoints.ship_next = turn && !ships;
         ships
-    }
-
-    async fn ship(&mut self, checkpoint: Checkpoint) -> Result<Errand, VaultError> {
-        let Checkpoint { number, accesses, scheme, versions, .. } = checkpoint;
-        let newest = (versions.epochs().newest(), versions.counter());
-        let attempt = borsh::to_vec(&number).expect("memory takes every write");
-        self.outbox.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPING, &attempt)).await?;
-        let identity = self.identity.clone();
-        let (rows, history, epoch) = (self.rows.load()?, self.checkpoints.history.clone(), identity.epoch);
-        let shipped = ShippedCheckpoint { number, epoch, accesses, scheme, versions, rows, history };
-        let text = shipped.encode(&identity.header.parameters);
-        let name = checkpoint::blob_name(epoch, number);
-        let context = [identity.header.vault.0.as_slice(), name.as_bytes()].concat();
-        let cipher = identity.header.parameters.cipher()?;
-        let salt = self.entropy.salt();
-        let sealed = blob::seal(&identity.master, Purpose::CHECKPOINT, &context, cipher, salt, &text);
-        let (store, instants) = (self.engine.sealed.clone(), self.outbox.instants());
-        self.checkpoints.shipping = Shipping::UnderWay;
-        Ok(Box::pin(async move {
-            let shipping = async {
-                identity.claims(store.untrusted()).check(epoch).await?;
-                next_instant(instants).await;
-                store.untrusted().put(&name, &sealed).await?;
-                next_instant(instants).await;
-                for older in store.untrusted().list("checkpoint/").await? {
-                    if checkpoint::blob_order(&older.name).is_some_and(|older| older < (epoch, number)) {
-                        next_instant(instants).await;
-                        Blobs::remove(store.untrusted(), &older.name).await?;
-                    }
-                }
-                Ok(Shipped { number, epoch, newest, digest: checkpoint::digest(&sealed) })
-            };
-            Event::Shipped(shipping.await)
-        }))
-    }
-
-    /// Notes that a checkpoint has reached the store.
-    pub(super) async fn was_shipped(&mut self, shipped: Shipped) -> Result<(), VaultError> {
-        let checkpoints = &mut self.checkpoints;
-        checkpoints.shipped = shipped;
-        checkpoints.shipping = Shipping::Idle;
-        checkpoints.history.push((shipped.number, shipped.digest));
-        checkpoint::shorten(&mut checkpoints.history);
-        let note = borsh::to_vec(&(shipped, &checkpoints.history)).expect("memory takes every write");
-        self.outbox.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPED, &note)).await?;
-        let receipt = self.checkpoints.receipt(self.identity.header.vault);
-        self.checkpoints.answer(receipt);
-        self.collect_garbage();
-        Ok(())
     }
 }

@@ -15,6 +15,7 @@ mod outbox;
 pub(crate) mod pace;
 mod publish;
 pub(crate) mod queue;
+mod shipment;
 pub(crate) mod status;
 
 pub(crate) use checkpoints::Shipping;
@@ -185,6 +186,7 @@ impl<U: VaultStore> Session<U> {
         }
         // A caller that is told that the vault is closed may open it again at once: its disk and its store are let go
         // of first.
+        self.outbox.end_beside().await;
         drop(self);
         if let Some((reply, receipt)) = closing {
             let _ = reply.send(receipt);
@@ -365,6 +367,7 @@ impl<U: VaultStore> Session<U> {
     async fn happened(&mut self, event: Event) -> Result<(), VaultError> {
         match event {
             Event::Operation(operation, answer) => self.step(Input::Complete(operation), answer?)?,
+            Event::Sealed(shipment) => self.send_shipment(shipment?),
             Event::Shipped(shipped) => self.was_shipped(shipped?).await?,
             Event::Checked(report, reply) => {
                 self.checks.ended();

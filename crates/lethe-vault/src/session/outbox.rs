@@ -1,6 +1,7 @@
 //! The way to the store and back: requests leave at once, or at the pace's instants.
 
 use super::command::Reply;
+use super::shipment::Shipment;
 use crate::engine::gate::OperationId;
 use crate::error::VaultError;
 use crate::session::check::Report;
@@ -17,6 +18,7 @@ use tokio::time::Instant;
 /// The end of a piece of work in the outside world.
 pub(super) enum Event {
     Operation(OperationId, Result<Vec<u8>, SealError>),
+    Sealed(Result<Shipment, VaultError>),
     Shipped(Result<Shipped, VaultError>),
     Deleted(Result<(), VaultError>),
     Checked(Result<Report, VaultError>, Reply<Report>),
@@ -33,11 +35,14 @@ pub(super) struct Outbox {
     /// The events that happened while the disk was at work.
     arrived: VecDeque<Event>,
     in_flight: FuturesUnordered<Errand>,
+    /// Work on this machine that takes a while, and keeps no request waiting.
+    beside: Option<Errand>,
 }
 
 impl Outbox {
     pub(super) fn new(pacer: Option<Pacer>) -> Self {
-        Outbox { pacer, held: VecDeque::new(), arrived: VecDeque::new(), in_flight: FuturesUnordered::new() }
+        let (held, arrived) = (VecDeque::new(), VecDeque::new());
+        Outbox { pacer, held, arrived, in_flight: FuturesUnordered::new(), beside: None }
     }
 
     /// The pace, if the vault has one.
@@ -57,7 +62,8 @@ impl Outbox {
 
     /// Tells whether nothing is on its way.
     pub(super) fn is_empty(&self) -> bool {
-        self.in_flight.is_empty() && self.held.is_empty() && self.arrived.is_empty()
+        let is_still = self.in_flight.is_empty() && self.beside.is_none();
+        is_still && self.held.is_empty() && self.arrived.is_empty()
     }
 
     /// The moment at which something is to be done that no caller asks for.
@@ -74,9 +80,23 @@ impl Outbox {
         if let Some(event) = self.arrived.pop_front() {
             return event;
         }
-        match self.in_flight.next().await {
-            Some(event) => event,
-            None => std::future::pending().await,
+        tokio::select! {
+            biased;
+            Some(event) = self.in_flight.next(), if !self.in_flight.is_empty() => event,
+            event = done_beside(&mut self.beside) => event,
+        }
+    }
+
+    /// Has work done on this machine beside everything else: one piece at a time.
+    pub(super) fn have_done_beside(&mut self, work: Errand) {
+        assert!(self.beside.is_none(), "one piece of work at a time");
+        self.beside = Some(work);
+    }
+
+    /// Waits until nothing is done beside any more: a thread of its own would hold the disk.
+    pub(super) async fn end_beside(&mut self) {
+        if self.beside.is_some() {
+            drop(done_beside(&mut self.beside).await);
         }
     }
 
@@ -99,7 +119,12 @@ impl Outbox {
     /// Sends a request that follows from work which began at `began`: at once, or at the pace's next instant.
     pub(super) fn send(&mut self, local: Local, began: Instant, errand: Errand) {
         match &mut self.pacer {
-            Some(pacer) => self.held.push_back((pacer.leaves(local, began, Instant::now()), errand)),
+            Some(pacer) => {
+                let at = pacer.leaves(local, began, Instant::now());
+                // A shipment that has much time lets steps that begin later leave before it.
+                let place = self.held.partition_point(|(other, _)| *other <= at);
+                self.held.insert(place, (at, errand));
+            }
             None => self.set_out(errand),
         }
     }
@@ -133,6 +158,14 @@ impl Outbox {
             }
         }
     }
+}
+
+/// Waits for the end of the work, or forever if there is none.
+async fn done_beside(work: &mut Option<Errand>) -> Event {
+    let Some(working) = work else { return std::future::pending().await };
+    let event = working.await;
+    *work = None;
+    event
 }
 
 /// Waits for that moment, or forever.

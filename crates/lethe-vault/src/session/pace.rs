@@ -72,7 +72,7 @@ pub(crate) enum Local {
     Step,
     /// A checkpoint on the disk.
     Checkpoint,
-    /// A checkpoint on the disk that is sealed for the store as well, with all rows.
+    /// A checkpoint that is sealed for the store, with all rows. Turns go on beside it.
     Shipment,
 }
 
@@ -154,7 +154,7 @@ impl Pacer {
         if at < now {
             at = self.instants.after(now, 1);
         }
-        if local != Local::Step {
+        if local == Local::Checkpoint {
             self.hush = at;
         }
         at.max(self.hush)
@@ -279,8 +279,17 @@ mod tests {
         // The same kind of work has the same time when it is quicker.
         let again = pacer.leaves(Local::Checkpoint, origin + ms(165), origin + ms(165));
         assert_eq!(again, origin + ms(200));
-        // Another kind has its own.
-        assert_eq!(pacer.leaves(Local::Shipment, origin + ms(245), origin + ms(246)), origin + ms(250));
+    }
+
+    #[test]
+    fn a_shipment_has_a_time_of_its_own_and_turns_go_on_beside_it() {
+        let (mut pacer, origin) = pacer();
+        pacer.leaves(Local::Checkpoint, origin + ms(85), origin + ms(85));
+        assert_eq!(pacer.leaves(Local::Shipment, origin + ms(85), origin + ms(500)), origin + ms(720));
+        assert!(!pacer.is_hushed(origin + ms(90)));
+        assert_eq!(pacer.leaves(Local::Step, origin + ms(500), origin + ms(500)), origin + ms(510));
+        // The same time when it is quicker.
+        assert_eq!(pacer.leaves(Local::Shipment, origin + ms(800), origin + ms(801)), origin + ms(1440));
     }
 
     #[test]

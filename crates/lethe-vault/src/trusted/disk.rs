@@ -12,6 +12,7 @@ use crate::reason::Reason;
 use crate::trusted::names::{make_durable, sync_folder};
 use crate::trusted::pieces::pieces;
 use crate::trusted::row::{Row, RowChange};
+use lethe_core::words::Bytes;
 use redb::{
     Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
     WriteTransaction,
@@ -63,6 +64,17 @@ impl TrustedDisk {
     pub fn over(backend: impl StorageBackend) -> Result<Self, VaultError> {
         let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend);
         Self::with(database.map_err(failure)?, false)
+    }
+
+    /// A disk over a backend of the caller's own that any thread may use: long work is done beside the thread that asks.
+    /// So many bytes of it are kept in memory.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn over_shared(backend: impl StorageBackend, cache: Bytes) -> Result<Self, VaultError> {
+        let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
+        let database = Database::builder().set_cache_size(bytes).create_with_backend(backend);
+        Self::with(database.map_err(failure)?, true)
     }
 
     fn with(database: Database, has_own_thread: bool) -> Result<Self, VaultError> {
@@ -206,16 +218,32 @@ impl TrustedDisk {
         })
     }
 
+    /// Holds the disk as it is now.
+    pub(crate) fn hold(&self) -> Result<HeldDisk, VaultError> {
+        let at = self.database.begin_read().map_err(|error| self.failed(error.into()))?;
+        Ok(HeldDisk { at, disk: self.clone() })
+    }
+}
+
+/// A disk as it was at one moment, whatever is changed afterwards.
+pub(crate) struct HeldDisk {
+    at: ReadTransaction,
+    disk: TrustedDisk,
+}
+
+impl HeldDisk {
     /// All rows: the hash of the key, and the sealed row.
     pub(crate) fn rows(&self) -> Result<Vec<Row>, VaultError> {
-        self.look(|transaction| {
-            let mut rows = Vec::new();
-            for entry in transaction.open_table(ROWS)?.iter()? {
-                let (key, value) = entry?;
-                rows.push(Row::new(key.value().to_vec(), value.value().to_vec()));
-            }
-            Ok(rows)
-        })
+        self.read_rows().map_err(|error| self.disk.failed(error))
+    }
+
+    fn read_rows(&self) -> Result<Vec<Row>, redb::Error> {
+        let mut rows = Vec::new();
+        for entry in self.at.open_table(ROWS)?.iter()? {
+            let (key, value) = entry?;
+            rows.push(Row::new(key.value().to_vec(), value.value().to_vec()));
+        }
+        Ok(rows)
     }
 }
 

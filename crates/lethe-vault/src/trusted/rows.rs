@@ -5,7 +5,7 @@
 
 use crate::error::VaultError;
 use crate::reason::Reason;
-use crate::trusted::disk::TrustedDisk;
+use crate::trusted::disk::{HeldDisk, TrustedDisk};
 use crate::trusted::row::{Row, RowChange};
 use bytes::Bytes;
 use lethe_seal::blob;
@@ -14,7 +14,8 @@ use lethe_seal::derive::{Purpose, Salt, derive};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::VaultId;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// The bytes of a row beside its key and value: lengths, as the checkpoint stores them.
 const ROW_OVERHEAD: u64 = 8;
@@ -25,13 +26,29 @@ pub(crate) struct Rows {
     master: MasterKey,
     vault: VaultId,
     most: u64,
+    /// Held for as long as a change takes.
     sizes: Mutex<RowSizes>,
+    /// The total of the sizes, for readers that wait for no change.
+    used: AtomicU64,
 }
 
 #[derive(Default)]
 struct RowSizes {
     of: BTreeMap<[u8; 32], u64>,
     total: u64,
+}
+
+/// The rows as they were at one moment, whatever is changed afterwards.
+pub(crate) struct HeldRows {
+    rows: Arc<Rows>,
+    disk: HeldDisk,
+}
+
+impl HeldRows {
+    /// Loads them all, sorted by key: gigabytes, maybe.
+    pub(crate) fn load(self) -> Result<Vec<Row>, VaultError> {
+        self.rows.load_from(&self.disk)
+    }
 }
 
 impl Rows {
@@ -41,28 +58,38 @@ impl Rows {
         vault: VaultId,
         most: u64,
     ) -> Result<Self, VaultError> {
-        let rows = Rows { disk, master, vault, most, sizes: Mutex::default() };
+        let rows = Rows { disk, master, vault, most, sizes: Mutex::default(), used: AtomicU64::new(0) };
         let of: BTreeMap<_, _> =
             rows.load()?.iter().map(|row| (rows.hash(&row.key), size(&row.key, &row.value))).collect();
         let total = of.values().sum();
+        rows.used.store(total, Ordering::Relaxed);
         *rows.sizes.lock().expect("nobody panics with this lock") = RowSizes { of, total };
         Ok(rows)
     }
 
-    /// Bytes used, and bytes reserved.
+    /// Bytes used, and bytes reserved. Waits for no change that is under way.
     pub(crate) fn usage(&self) -> (u64, u64) {
-        (self.sizes.lock().expect("nobody panics with this lock").total, self.most)
+        (self.used.load(Ordering::Relaxed), self.most)
+    }
+
+    /// Holds the rows as they are now, at no cost.
+    pub(crate) fn hold(self: &Arc<Self>) -> Result<HeldRows, VaultError> {
+        Ok(HeldRows { rows: self.clone(), disk: self.disk.hold()? })
     }
 
     /// All rows, sorted by key.
     pub(crate) fn load(&self) -> Result<Vec<Row>, VaultError> {
+        self.load_from(&self.disk.hold()?)
+    }
+
+    fn load_from(&self, disk: &HeldDisk) -> Result<Vec<Row>, VaultError> {
         let damaged = |_| VaultError::Damaged("a row does not open: the trusted folder was changed".into());
         let open = |Row { key: hash, value: sealed }: Row| {
             let text =
                 blob::open(&self.master, Purpose::ROWS, &self.name(&hash), &sealed).map_err(damaged)?;
             borsh::from_slice::<Row>(&text).map_err(|error| VaultError::Damaged(Reason::of(error)))
         };
-        let mut rows = self.disk.rows()?.into_iter().map(open).collect::<Result<Vec<Row>, _>>()?;
+        let mut rows = disk.rows()?.into_iter().map(open).collect::<Result<Vec<Row>, _>>()?;
         rows.sort_unstable();
         Ok(rows)
     }
@@ -93,6 +120,7 @@ impl Rows {
         }
         self.disk.change_rows(&sealed)?;
         sizes.total = needed;
+        self.used.store(needed, Ordering::Relaxed);
         for (hash, bytes) in changed {
             if bytes == 0 {
                 sizes.of.remove(&hash)

@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+mod beside;
 mod crash_traces;
 mod durable;
 mod fairness;

@@ -3,6 +3,7 @@
 
 pub mod chance;
 pub mod fragile_disk;
+pub mod gated_disk;
 pub mod network;
 pub mod recorder;
 pub mod shape;
