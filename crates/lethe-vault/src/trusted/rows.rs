@@ -143,3 +143,27 @@ impl Rows {
 fn size(key: &[u8], value: &[u8]) -> u64 {
     (key.len() + value.len()) as u64 + ROW_OVERHEAD
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entropy::Entropy;
+    use redb::backends::InMemoryBackend;
+
+    #[test]
+    fn held_rows_do_not_change_and_keep_no_change_waiting() {
+        let disk = TrustedDisk::over(InMemoryBackend::new()).unwrap();
+        let master = MasterKey::take(&mut [3; 32]);
+        let rows = Arc::new(Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap());
+        let mut entropy = Entropy::system();
+        let mut commit = |change| rows.commit(vec![change], || entropy.salt()).unwrap();
+        commit(RowChange::put("kept", "as it was"));
+        let held = rows.hold().unwrap();
+        commit(RowChange::put("kept", "changed"));
+        commit(RowChange::put("later", "row"));
+        assert_eq!(held.load().unwrap(), [Row::new("kept", "as it was")]);
+        assert_eq!(rows.load().unwrap().len(), 2);
+        let most = 1 << 20;
+        assert_eq!(rows.usage(), (size(b"kept", b"changed") + size(b"later", b"row"), most));
+    }
+}

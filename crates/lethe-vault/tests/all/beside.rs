@@ -43,7 +43,7 @@ async fn with_a_large_row(work: impl AsyncFnOnce(&Vault, &Gate, &VaultHeader, &V
 }
 
 #[tokio::test]
-async fn requests_are_served_while_the_rows_of_a_checkpoint_are_read_and_it_holds_those_of_its_moment() {
+async fn requests_are_served_while_the_rows_of_a_checkpoint_are_read_and_it_holds_no_later_ones() {
     with_a_large_row(async |vault, gate, header, store| {
         gate.shut(Work::LargeRead);
         let serving = async {
