@@ -1,18 +1,26 @@
-//! The rule of one gateway at a time: each opening claims the next epoch in the store by creating its object.
+//! The rule of one gateway at a time: each opening claims an epoch of its own in the store by creating its object.
+//!
+//! A claim belongs to one opening for good. Before it goes to the store it is noted on the trusted disk, with a token that
+//! was drawn for it. An opening that finds a claim which the disk has noted knows that an earlier opening was cut off
+//! after it, and claims the epoch after that: it never goes on under a claim that it has not made itself, for a copy of
+//! the trusted folder may be about to do the same.
 
+mod notes;
+
+use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::trusted::disk::TrustedDisk;
 use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
-use lethe_seal::derive::{Purpose, Salt};
+use lethe_seal::derive::Purpose;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::VaultId;
 use lethe_store::{BlobError, Blobs};
+use notes::Notes;
 
 const PREFIX: &str = "epoch/";
 /// A claim is small; a larger object is not one.
 const MAX_BYTES: usize = 4096;
-const CLAIM: &str = "claim";
 
 /// A reader of the claims in a store, with a vault's key.
 pub(crate) struct Claims<'a, B> {
@@ -29,55 +37,85 @@ impl<B: Blobs> Claims<'_, B> {
     /// gateway, nor a spoilt claim for none. Also if the claim of `known` is gone (unless that is 0): so is perhaps the
     /// claim of the gateway that has displaced us.
     pub(crate) async fn newest(&self, known: u32) -> Result<u32, VaultError> {
-        let mut newest = known;
+        Ok(self.above(known).await?.into_iter().map(|(epoch, _)| epoch).fold(known, u32::max))
+    }
+
+    /// The claims above `known` that were made with this vault's key. Errors are those of [`newest`](Self::newest).
+    async fn above(&self, known: u32) -> Result<Vec<(u32, Vec<u8>)>, VaultError> {
         let claims = self.blobs.list(PREFIX).await?;
         if known > 0 && !claims.iter().any(|claim| number(&claim.name) == Some(known)) {
             return Err(VaultError::Tampered(format!(
                 "the claim of epoch {known} is missing from the store: it was removed or the store was rolled back"
             ).into()));
         }
+        let mut above = Vec::new();
         for claim in claims {
             let Some(epoch) = number(&claim.name).filter(|epoch| *epoch > known) else { continue };
-            if !matches!(self.read(&claim.name).await?, Found::Claim) {
-                let wrong = format!(
-                    "{} in the store is no claim made with this vault's key: it was planted, or is another gateway's and \
-                     was spoilt; delete nothing by hand",
-                    claim.name
-                );
-                return Err(VaultError::Tampered(wrong.into()));
-            }
-            newest = newest.max(epoch);
+            let Found::Claim(bytes) = self.read(&claim.name).await? else {
+                return Err(no_claim(&claim.name));
+            };
+            above.push((epoch, bytes));
         }
-        Ok(newest)
+        Ok(above)
     }
 
-    /// The newest epoch that was claimed: `known`, or one that this trusted disk has claimed and written nothing in.
+    /// The newest epoch that was claimed: `known`, or one that an opening of this trusted disk has claimed and written
+    /// nothing in.
     ///
     /// # Errors
     /// [`VaultError::Displaced`] if another trusted disk has claimed one, be it a copy of this one; and those of
     /// [`newest`](Self::newest).
     pub(crate) async fn ours(&self, disk: &TrustedDisk, known: u32) -> Result<u32, VaultError> {
-        let theirs = self.newest(known).await?;
-        if theirs == known || (theirs - known == 1 && self.is_noted(disk, theirs).await?) {
-            return Ok(theirs);
+        let notes = Notes::load(disk, known)?;
+        let above = self.above(known).await?;
+        let newest = above.iter().map(|(epoch, _)| *epoch).fold(known, u32::max);
+        // A number alone tells nothing: a copy has noted the same one.
+        if above.iter().all(|(epoch, claim)| notes.hold(*epoch, claim)) {
+            return Ok(newest);
         }
-        Err(VaultError::Displaced { ours: known, theirs })
+        Err(VaultError::Displaced { ours: known, theirs: newest })
     }
 
-    /// Tells whether the claim of this epoch in the store is the very one that this trusted disk has noted. A number
-    /// alone tells nothing: an attempt that came too late has noted the same one.
-    async fn is_noted(&self, disk: &TrustedDisk, epoch: u32) -> Result<bool, VaultError> {
-        let Some((noted, claim)) = note(disk)? else { return Ok(false) };
-        let held = match self.blobs.get(&name(epoch), MAX_BYTES).await {
-            Err(BlobError::TooLarge { .. }) => None,
-            held => held?,
-        };
-        Ok(noted == epoch && held == Some(claim))
+    /// Claims the epoch after `newest`, with a token drawn for it; returns its number. The trusted disk has written
+    /// nothing after `known`.
+    ///
+    /// The claim is noted on the disk first. So if its request arrives when this opening is long dead, the next one knows
+    /// it, and claims the epoch after it.
+    ///
+    /// # Errors
+    /// [`VaultError::Displaced`] if another gateway was first, tampering, and those of disk and store.
+    pub(crate) async fn claim(
+        &self,
+        disk: &TrustedDisk,
+        (known, newest): (u32, u32),
+        entropy: &mut Entropy,
+    ) -> Result<u32, VaultError> {
+        let mut notes = Notes::load(disk, known)?;
+        let mut epoch = newest;
+        loop {
+            epoch = epoch.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
+            let name = name(epoch);
+            let (token, salt) = (entropy.salt(), entropy.salt());
+            let (context, cipher) = (self.context(&name), Cipher::default());
+            let ours = blob::seal(self.master, Purpose::HEADER, &context, cipher, salt, &token.0);
+            notes.add(disk, epoch, &ours)?;
+            if self.blobs.put_if_absent(&name, &ours).await? {
+                return Ok(epoch);
+            }
+            match self.read(&name).await? {
+                // The request was made twice, because the answer was lost.
+                Found::Claim(held) if held == ours => return Ok(epoch),
+                // The request of an opening that was cut off has arrived late.
+                Found::Claim(held) if notes.hold(epoch, &held) => {}
+                Found::Claim(_) => return Err(VaultError::Displaced { ours: epoch - 1, theirs: epoch }),
+                Found::Other | Found::Nothing => return Err(no_claim(&name)),
+            }
+        }
     }
 
     /// Tells whether this epoch was claimed with the vault's key. The claim itself is asked for: a list may lag behind.
     pub(crate) async fn is_claimed(&self, epoch: u32) -> Result<bool, VaultError> {
-        Ok(matches!(self.read(&name(epoch)).await?, Found::Claim))
+        Ok(matches!(self.read(&name(epoch)).await?, Found::Claim(_)))
     }
 
     /// Returns the error, or that we are displaced: a gateway that took over and deleted what we need can look like
@@ -98,7 +136,7 @@ impl<B: Blobs> Claims<'_, B> {
         let mut complaints = Vec::new();
         for epoch in 1..=ours {
             match self.read(&name(epoch)).await? {
-                Found::Claim => {}
+                Found::Claim(_) => {}
                 Found::Other => complaints.push(format!("{} was changed", name(epoch))),
                 Found::Nothing => complaints.push(format!("{} was removed", name(epoch))),
             }
@@ -106,7 +144,7 @@ impl<B: Blobs> Claims<'_, B> {
         for claim in self.blobs.list(PREFIX).await? {
             match number(&claim.name) {
                 Some(epoch) if epoch <= ours => {}
-                Some(theirs) if matches!(self.read(&claim.name).await?, Found::Claim) => {
+                Some(theirs) if matches!(self.read(&claim.name).await?, Found::Claim(_)) => {
                     return Err(VaultError::Displaced { ours, theirs });
                 }
                 _ => complaints.push(format!("{} is no claim made with this vault's key", claim.name)),
@@ -119,7 +157,7 @@ impl<B: Blobs> Claims<'_, B> {
         match self.blobs.get(name, MAX_BYTES).await {
             Ok(Some(claim)) => {
                 let opened = blob::open(self.master, Purpose::HEADER, &self.context(name), &claim);
-                Ok(opened.map_or(Found::Other, |_| Found::Claim))
+                Ok(opened.map_or(Found::Other, |_| Found::Claim(claim)))
             }
             Ok(None) => Ok(Found::Nothing),
             Err(BlobError::TooLarge { .. }) => Ok(Found::Other),
@@ -140,7 +178,8 @@ impl<B: Blobs> Claims<'_, B> {
 
 /// The object under the name of a claim.
 enum Found {
-    Claim,
+    /// A claim made with this vault's key, and its bytes.
+    Claim(Vec<u8>),
     Other,
     Nothing,
 }
@@ -155,36 +194,10 @@ pub(crate) fn number(name: &str) -> Option<u32> {
     u32::from_str_radix(name.strip_prefix(PREFIX)?, 16).ok()
 }
 
-/// Claims `epoch`, with a token and a salt drawn for it.
-///
-/// The claim is noted on the trusted disk first: an opening that was cut off, or whose request arrives late, is
-/// repeated as the identical request, and recognises what it finds as its own.
-pub(crate) async fn claim(
-    disk: &TrustedDisk,
-    blobs: &impl Blobs,
-    master: &MasterKey,
-    vault: VaultId,
-    epoch: u32,
-    (token, salt): (Salt, Salt),
-) -> Result<(), VaultError> {
-    let name = name(epoch);
-    let context = [vault.0.as_slice(), name.as_bytes()].concat();
-    let ours = match note(disk)? {
-        Some((noted, claim)) if noted == epoch => claim,
-        _ => {
-            let claim = blob::seal(master, Purpose::HEADER, &context, Cipher::default(), salt, &token.0);
-            let note = borsh::to_vec(&(epoch, &claim)).expect("memory takes every write");
-            disk.set_meta(CLAIM, &note)?;
-            claim
-        }
-    };
-    if blobs.put_if_absent(&name, &ours).await? {
-        return Ok(());
-    }
-    let theirs = blobs.get(&name, MAX_BYTES).await?.unwrap_or_default();
-    if theirs == ours { Ok(()) } else { Err(VaultError::Displaced { ours: epoch - 1, theirs: epoch }) }
-}
-
-fn note(disk: &TrustedDisk) -> Result<Option<(u32, Vec<u8>)>, VaultError> {
-    Ok(disk.meta(CLAIM)?.and_then(|note| borsh::from_slice(&note).ok()))
+fn no_claim(name: &str) -> VaultError {
+    let wrong = format!(
+        "{name} in the store is no claim made with this vault's key: it was planted, or is another gateway's and was \
+         spoilt; delete nothing by hand"
+    );
+    VaultError::Tampered(wrong.into())
 }

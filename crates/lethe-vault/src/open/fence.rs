@@ -1,10 +1,10 @@
 //! The fence between this opening and every other: nothing in the store may be newer than what the trusted disk knows,
-//! and the next epoch is claimed.
+//! and an epoch of its own is claimed.
 
 use super::at_rest::AtRest;
 use super::inventory::{Inventory, REMOVE, UNCLEAR, planted, take_inventory};
 use super::newer::{Judge, Origin};
-use crate::claims::{self, Claims};
+use crate::claims::Claims;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::store::VaultStore;
@@ -12,7 +12,7 @@ use crate::trusted::disk::TrustedDisk;
 use lethe_seal::epoch::Epoch;
 use lethe_seal::master_key::MasterKey;
 
-/// Claims the next epoch for this trusted disk; returns it with what the store held before.
+/// Claims an epoch for this opening; returns it with what the store held before.
 ///
 /// # Errors
 /// [`VaultError::Displaced`], [`VaultError::StaleTrustedState`], tampering, and those of disk and store.
@@ -36,9 +36,9 @@ pub(crate) async fn fence<U: VaultStore>(
             }
         });
     }
-    let epoch = Epoch { number: known.epoch + 1, salt: entropy.salt() };
-    let drawn = (entropy.salt(), entropy.salt());
-    claims::claim(disk, store, master, vault, epoch.number, drawn).await?;
+    let salt = entropy.salt();
+    let number = claims.claim(disk, (known.epoch, claimed), entropy).await?;
+    let epoch = Epoch { number, salt };
     store.sweep_unfinished().await?;
     Ok((epoch, inventory))
 }

@@ -5,7 +5,7 @@
 //! | `create` | an empty state, and the header on both sides |
 //! | `header` | the two sides belong together |
 //! | `at_rest` | what the last opening left on the trusted disk |
-//! | `fence`, `newer` | nothing in the store is newer; the next epoch is claimed |
+//! | `fence`, `newer` | nothing in the store is newer; an epoch is claimed |
 //! | `replay` | the journal, input after input |
 //! | `inventory` | what the store holds and must hold |
 //! | `recovery` | the steps of an opening, up to a complete start |

@@ -23,8 +23,8 @@ use lethe_seal::sealed::{Resolved, Sealed};
 pub(crate) enum Origin {
     /// Written by somebody without the key, and why.
     Planted(&'static str),
-    /// A version of the epoch that this disk has claimed and written nothing in: planted, or a copy of the disk from
-    /// between the claim and the first record went on. No key is known that could tell.
+    /// A version of an epoch that this disk has claimed and written nothing in: planted, or the disk is a copy from
+    /// between the claim and the first record, and the original went on. No key is known that could tell.
     Unclear,
 }
 
@@ -70,7 +70,7 @@ impl<'a, U: VaultStore> Judge<'a, U> {
     pub(crate) async fn judge(&self, newer: BucketVersion) -> Result<Origin, VaultError> {
         let theirs = newer.version.epoch;
         if theirs > self.known.epoch {
-            if theirs == self.claimed {
+            if theirs <= self.claimed {
                 return Ok(Origin::Unclear);
             }
             // Perhaps it was claimed since the claims were listed.

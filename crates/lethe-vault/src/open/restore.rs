@@ -10,7 +10,7 @@ use super::header::{raw_header, raw_header_of_store};
 use super::inventory::{refuse_planted, take_inventory};
 use super::setup::Setup;
 use super::{recovery, restoring};
-use crate::claims::{self, Claims};
+use crate::claims::Claims;
 use crate::engine::Engine;
 use crate::engine::gate::Gate;
 use crate::engine::record::Call;
@@ -93,7 +93,7 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     moved
 }
 
-/// Claims the epoch after the last one that was claimed.
+/// Claims an epoch after the last one that was claimed.
 async fn take_over<U: VaultStore>(
     setup: &mut Setup<U>,
     header: &VaultHeader,
@@ -104,15 +104,12 @@ async fn take_over<U: VaultStore>(
     // The gateway that shipped the checkpoint had claimed its epoch.
     let claimed = claims.newest(shipped_in).await?;
     refuse_planted(&take_inventory(&setup.store).await?, &claims, claimed).await?;
-    let next = claimed.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
     if claimed > 0 && !may_displace {
         return Err(VaultError::TakeoverNeeded(claimed));
     }
     // From here on the old gateway cannot ship or delete any more.
     restoring::begin(&setup.disk)?;
-    let drawn = (setup.entropy.salt(), setup.entropy.salt());
-    claims::claim(&setup.disk, &setup.store, &setup.master, header.vault, next, drawn).await?;
-    Ok(next)
+    claims.claim(&setup.disk, (shipped_in, claimed), &mut setup.entropy).await
 }
 
 /// Notes the receipt of what is restored, and those before it: they are still recognised afterwards.

@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 mod beside;
+mod claims;
 mod crash_traces;
 mod durable;
 mod fairness;

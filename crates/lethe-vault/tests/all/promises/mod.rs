@@ -1,6 +1,6 @@
 //! The promises of a vault, one file a promise.
 
-mod desk;
+pub mod desk;
 mod orphans;
 mod scene;
 mod tampering;

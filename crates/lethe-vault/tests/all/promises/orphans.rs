@@ -257,44 +257,6 @@ async fn a_claim_that_was_noted_and_never_made_does_not_stand_for_the_other_gate
     panic!("it never claimed");
 }
 
-/// A machine may die between its claim of an epoch and the first record of it, and be copied just then.
-#[tokio::test]
-async fn what_a_copy_from_between_a_claim_and_its_first_record_wrote_is_never_removed() {
-    let mut between = 0;
-    for left in 0..40 {
-        let desk = Desk::new().await;
-        desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();
-        desk.disk.fail_after(Some(left));
-        let _ = desk.open_and_crash(async |_| {}).await;
-        desk.disk.unplug();
-        desk.disk.fail_after(None);
-        if desk.store.list("epoch/").await.unwrap().len() < 2 {
-            continue;
-        }
-        let copy = desk.with_copied_disk();
-        desk.open_and_crash(async |vault| write_all(vault, FILL).await).await.unwrap();
-        let held = desk.store.bucket_versions();
-        match find(&copy).await {
-            Ok(found) => {
-                between += 1;
-                assert!(found.planted.objects == 0 && found.newer.len() > 10, "{found:?}");
-                found.remove(&desk.store, &master()).await.unwrap();
-                let error = copy.open_and_crash(async |_| {}).await.unwrap_err();
-                assert!(error.is_tampering() && error.to_string().contains("older copy"), "{error}");
-            }
-            Err(error) => assert!(
-                matches!(error, VaultError::Displaced { .. } | VaultError::StaleTrustedState(_)),
-                "{error}"
-            ),
-        }
-        let after = desk.store.bucket_versions();
-        let newest = |held: &[BucketVersion]| held.iter().filter(|of| of.version.epoch == 2).count();
-        assert_eq!(newest(&after), newest(&held));
-        desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
-    }
-    assert!(between > 0, "no machine died there");
-}
-
 #[tokio::test]
 async fn an_older_checkpoint_of_the_vaults_own_is_removed() {
     let desk = Desk::new().await;

@@ -10,6 +10,7 @@ mod mortal;
 mod registers;
 mod rows;
 mod scenario;
+mod twins;
 mod verdict;
 mod watcher;
 mod world;
@@ -83,7 +84,7 @@ fn no_seed_breaks_a_promise() {
     let all = [openings, openings_cut_off, crashes, power_failures, unavailable, disk_full, closed];
     let enough = all
         .iter()
-        .chain([&summary.acknowledged, &summary.repeated, &summary.restored])
+        .chain([&summary.acknowledged, &summary.repeated, &summary.restored, &summary.displaced])
         .all(|n| *n >= seeds / 100);
     assert!(enough, "the seeds do too little: {summary:?}");
 }

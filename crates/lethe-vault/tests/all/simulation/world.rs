@@ -46,6 +46,8 @@ pub struct Summary {
     pub repeated: u64,
     /// Copies of the store that were restored.
     pub restored: u64,
+    /// Copies of the trusted disk that were told of the gateway that goes on.
+    pub displaced: u64,
 }
 
 impl Summary {
@@ -60,6 +62,7 @@ impl Summary {
         self.acknowledged += other.acknowledged;
         self.repeated += other.repeated;
         self.restored += other.restored;
+        self.displaced += other.displaced;
     }
 }
 
@@ -87,18 +90,20 @@ pub fn run(seed: u64, kind: World) -> Summary {
 
 type Store = Watched<Retry<Faults<Network<Landing>>>>;
 
-struct Run {
-    chance: Chance,
-    kind: World,
+pub(super) struct Run {
+    pub(super) chance: Chance,
+    pub(super) kind: World,
     scenario: Scenario,
     header: VaultHeader,
-    disk: FragileDisk,
+    pub(super) disk: FragileDisk,
+    /// Copies of the disk from after openings that failed.
+    pub(super) twins: Vec<FragileDisk>,
     verdict: Verdict,
-    landing: Landing,
+    pub(super) landing: Landing,
     watcher: Watcher,
     wire: Wire,
     known: Known,
-    summary: Summary,
+    pub(super) summary: Summary,
 }
 
 /// The way an opening will end, unless it ends otherwise before.
@@ -143,6 +148,7 @@ impl Run {
         Run {
             kind,
             disk: FragileDisk::default(),
+            twins: Vec::new(),
             watcher: Watcher::new(landing.clone(), verdict.clone()),
             known: Known(Rc::new(RefCell::new(contents))),
             summary: Summary::default(),
@@ -268,15 +274,18 @@ impl Run {
                 drop(disk);
                 self.disk.fail_after(None);
                 self.disk.fill_after(None);
+                self.twins_are_displaced().await;
                 self.serve(vault, running).await;
             }
             Opened::Crashed => {
                 self.summary.openings_cut_off += 1;
                 self.after_crash();
+                self.may_copy_disk();
             }
             Opened::Refused(error) => {
                 self.expect_refusal(&error);
                 self.after_crash();
+                self.may_copy_disk();
             }
         }
         self.verdict.speak();

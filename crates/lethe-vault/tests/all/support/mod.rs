@@ -8,6 +8,7 @@ pub mod network;
 pub mod recorder;
 pub mod shape;
 pub mod shipped;
+pub mod stepped;
 
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
