@@ -15,7 +15,7 @@ struct Job {
     /// The index of its key in the batch's keys. Not used when the version is "never".
     key: u32,
     plain_bytes: u32,
-    /// None when the version is "never": a slot never written has no sealed bytes.
+    /// The bytes that sealing adds. A slot that was never written has no sealed bytes at all.
     overhead_bytes: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What seals and opens single slots: a sub-key, used as the format says.
+//! The keys that seal and open single slots: sub-keys, used as the format says.
 //!
 //! # Salted
 //! A sub-key gives three keys. To seal a slot with identity `place` and text `plain`:

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const ONE: u64 = 1;
 const OTHER: u64 = 2;
 
-/// What a copy seals at its first write of bucket 0, which has three slots of 40 bytes.
+/// The bytes that a copy seals at its first write of bucket 0, which has three slots of 40 bytes.
 fn sealed_by_a_copy(kind: (Cipher, SlotFormat), fresh: u64, plain: &[u8; 120]) -> Vec<u8> {
     sealed_with(kind.0, kind.1, nonces(kind.1, fresh), plain)
 }

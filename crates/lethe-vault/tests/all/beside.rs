@@ -1,4 +1,4 @@
-//! What takes long on the trusted disk keeps no request waiting.
+//! Long work on the trusted disk keeps no request waiting.
 
 use crate::support::gated_disk::{Gate, LARGE, Work};
 use crate::support::shipped::{self, Shipped};

@@ -1,4 +1,4 @@
-//! One gateway at a time, however openings are cut off and trusted folders are copied: of all copies exactly one serves,
+//! A single gateway at a time, however openings are cut off and trusted folders are copied: of all copies exactly one serves,
 //! the others are told so, and no owner is ever locked out.
 
 mod answers;
