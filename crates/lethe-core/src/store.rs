@@ -104,8 +104,9 @@ pub trait Untrusted {
     /// Reads sealed slots; `into` is exactly their sealed lengths in the order asked. All requests go out together.
     async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError>;
 
-    /// Writes whole sealed buckets, each durable when this returns. A version that exists is overwritten
-    /// (a retry is the identical request with identical bytes). All requests go out together.
+    /// Writes whole sealed buckets, each durable when this returns. All requests go out together. A version that is
+    /// there already stays as it is: with the same bytes it counts as written (a retry is the identical request), with
+    /// others as [`UntrustedError::Taken`]. Memory of one process that keeps no versions may overwrite.
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError>;
 
     /// Removes versions that are no longer needed. A version that is already gone is not an error.
@@ -121,6 +122,9 @@ pub enum UntrustedError {
     /// The object is shorter than its bucket: to the sealing layer this is tampering.
     #[error("{bucket} {version} is truncated in the store", bucket = .0.bucket, version = .0.version)]
     Truncated(BucketVersion),
+    /// The version that was to be written is there already, with other bytes: somebody else writes under its name.
+    #[error("{bucket} {version} is in the store already, with other bytes", bucket = .0.bucket, version = .0.version)]
+    Taken(BucketVersion),
     /// The store refuses for good (credentials, permissions, no space): retrying will not help.
     #[error("the store refused: {0}")]
     Refused(Box<dyn core::error::Error + Send + Sync>),

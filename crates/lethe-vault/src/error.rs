@@ -68,6 +68,14 @@ pub enum VaultError {
         /// The newest in the store.
         theirs: u32,
     },
+    /// Something was to be written that is there already, with other contents.
+    #[error(
+        "{0} is in the store already, with other contents: a copy of this machine serves the same vault (one of the two was \
+         resumed from a snapshot of its memory), or somebody planted the object, which `lethe orphans` tells. This one has \
+         stopped. What it has acknowledged since the copy is in its own trusted folder alone: keep that, and serve with \
+         the other one's"
+    )]
+    Copied(String),
     /// Another process on this host has it open.
     #[error("the vault is open in another process on this machine: stop that one first")]
     Locked,
@@ -164,6 +172,7 @@ impl From<UntrustedError> for VaultError {
             UntrustedError::Missing(at) | UntrustedError::Truncated(at) => {
                 VaultError::Vanished(at.bucket, at.version)
             }
+            UntrustedError::Taken(at) => VaultError::Copied(format!("{} ({})", at.bucket, at.version)),
             UntrustedError::Refused(why) => VaultError::Refused(Reason::of(why)),
             UntrustedError::Unavailable(why) => VaultError::Unavailable(Reason::of(why)),
         }

@@ -181,14 +181,15 @@ impl Untrusted for VersionedMemory {
 
     async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
         let mut state = self.state();
-        let mut rest = from;
+        let (mut rest, mut taken) = (from, None);
         for written in buckets {
             let (bytes, after) = rest.split_at(self.layout.bucket_bytes(written.bucket));
-            state.buckets.insert(*written, bytes.to_vec());
+            let held = state.buckets.entry(*written).or_insert_with(|| bytes.to_vec());
+            taken = taken.or((held != bytes).then_some(*written));
             rest = after;
         }
         assert!(rest.is_empty(), "the buffer must be exactly the buckets' lengths");
-        Ok(())
+        taken.map_or(Ok(()), |taken| Err(UntrustedError::Taken(taken)))
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {

@@ -51,6 +51,16 @@ impl Folder {
         Ok(())
     }
 
+    /// Syncs a file and its entry in its folder.
+    pub(super) async fn make_durable(&self, name: &str) -> Result<(), object_store::Error> {
+        let path = self.root.join(name);
+        blocking(move || {
+            File::open(&path)?.sync_all()?;
+            path.parent().map_or(Ok(()), sync_folder)
+        })
+        .await
+    }
+
     /// Removes the temporary files of interrupted writes (`name#1`), and returns how many there were.
     pub(super) async fn sweep_unfinished(&self) -> Result<u64, object_store::Error> {
         let tops = [super::names::BUCKETS, super::names::BLOBS].map(|top| self.root.join(top));

@@ -148,6 +148,36 @@ impl Shared {
         Ok(())
     }
 
+    /// Creates an object that is never written again. If it is there already, `true` says that it holds these bytes: an
+    /// earlier request of the caller's has had its effect, and its answer was lost.
+    async fn create(&self, name: &str, bytes: Chunk) -> Result<bool, object_store::Error> {
+        let _permit = self.permit().await;
+        let path = self.path(name);
+        if let Some(folder) = &self.folder {
+            folder.make_durable_parent(name).await?;
+        }
+        let payload = PutPayload::from_bytes(bytes.clone());
+        let taken = match self.store.put_opts(&path, payload, PutMode::Create.into()).await {
+            Err(error @ object_store::Error::AlreadyExists { .. }) => error,
+            answer => return answer.map(|_| true),
+        };
+        // S3 answers so, too, when another creation is under way that may yet fail.
+        let held = match self.store.get(&path).await {
+            Err(object_store::Error::NotFound { .. }) => {
+                return Err(object_store::Error::Generic { store: "the store", source: Box::new(taken) });
+            }
+            held => held?,
+        };
+        if held.meta.size != bytes.len() as u64 || held.bytes().await? != bytes {
+            return Ok(false);
+        }
+        if let Some(folder) = &self.folder {
+            // The earlier request may have ended before it had synced what it wrote.
+            folder.make_durable(name).await?;
+        }
+        Ok(true)
+    }
+
     /// Fetches ranges of one bucket version; the answers are exactly as long as the ranges.
     async fn fetch(&self, path: &Path, ranges: &[std::ops::Range<u64>]) -> Result<Vec<Chunk>, Fetch> {
         let _permit = self.permit().await;
@@ -337,14 +367,16 @@ impl Untrusted for Objects {
                 let (bytes, after) = rest.split_at(self.layout.bucket_bytes(written.bucket));
                 rest = after;
                 let (name, bytes) = (names::bucket_version(*written), Chunk::copy_from_slice(bytes));
-                async move { (index, self.shared.put(&name, bytes).await) }
+                async move { (index, self.shared.create(&name, bytes).await) }
             })
             .collect();
         assert!(rest.is_empty(), "the buffer must be exactly the buckets' lengths");
         let mut failures = Vec::new();
         while let Some((index, answer)) = answers.next().await {
-            if let Err(error) = answer {
-                failures.push((index, write_failure(error)));
+            match answer {
+                Ok(true) => {}
+                Ok(false) => failures.push((index, UntrustedError::Taken(buckets[index]))),
+                Err(error) => failures.push((index, write_failure(error))),
             }
         }
         worst(failures)

@@ -70,6 +70,33 @@ async fn the_same_write_again_changes_nothing_in_any_store() {
     the_same_write_again_changes_nothing(objects).await;
 }
 
+async fn other_bytes_under_a_name_are_refused_and_change_nothing(store: impl Untrusted) {
+    let (there, new) = (version(5, 4), version(6, 4));
+    store.write(&[there], &bytes(there)).await.unwrap();
+    let other: Vec<u8> = bytes(there).iter().map(|byte| byte ^ 1).collect();
+    let taken = store.write(&[new, there], &[bytes(new), other].concat()).await;
+    assert!(matches!(taken, Err(UntrustedError::Taken(of)) if of == there), "{taken:?}");
+    let mut into = [0; 16];
+    store.read(&[place(5, 4, 1)], &mut into).await.unwrap();
+    assert_eq!(into, bytes(there)[16..]);
+}
+
+#[tokio::test]
+async fn other_bytes_under_a_name_are_refused_by_every_store_that_keeps_versions() {
+    other_bytes_under_a_name_are_refused_and_change_nothing(VersionedMemory::new(layout())).await;
+    other_bytes_under_a_name_are_refused_and_change_nothing(in_memory().await).await;
+    let (home, objects) = files().await;
+    other_bytes_under_a_name_are_refused_and_change_nothing(objects.clone()).await;
+    // An object that was cut short is another one.
+    let of = version(7, 1);
+    objects.write(&[of], &bytes(of)).await.unwrap();
+    let file = "store/buckets/0000000000/000/007-00000001-0000000000000001";
+    let file = std::fs::OpenOptions::new().write(true).open(home.path().join(file));
+    file.unwrap().set_len(5).unwrap();
+    let taken = objects.write(&[of], &bytes(of)).await;
+    assert!(matches!(taken, Err(UntrustedError::Taken(found)) if found == of), "{taken:?}");
+}
+
 #[tokio::test]
 async fn dense_memory_holds_the_newest_version_and_calls_every_other_missing() {
     let store = DenseMemory::new(layout());

@@ -66,7 +66,9 @@ impl<U: VaultStore> Session<U> {
             let shipping = async {
                 identity.claims(store.untrusted()).check(epoch).await?;
                 next_instant(instants).await;
-                store.untrusted().put(&name, &sealed).await?;
+                if !store.untrusted().put_if_absent(&name, &sealed).await? {
+                    return Err(VaultError::Copied(name));
+                }
                 next_instant(instants).await;
                 for older in store.untrusted().list("checkpoint/").await? {
                     if blob_order(&older.name).is_some_and(|older| older < (epoch, number)) {

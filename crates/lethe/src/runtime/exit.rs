@@ -90,6 +90,7 @@ fn of_the_vault(cause: &Cause) -> Option<Exit> {
             tampering if tampering.is_tampering() => Exit::Tampering,
             VaultError::Receipt(_) => Exit::Tampering,
             VaultError::Locked
+            | VaultError::Copied(_)
             | VaultError::Displaced { .. }
             | VaultError::StaleTrustedState(_)
             | VaultError::TakeoverNeeded(_) => Exit::Locked,
@@ -197,6 +198,7 @@ mod tests {
             (VaultError::Receipt(String::new()), Exit::Tampering),
             (VaultError::Locked, Exit::Locked),
             (VaultError::Displaced { ours: 1, theirs: 2 }, Exit::Locked),
+            (VaultError::Copied(String::new()), Exit::Locked),
             (VaultError::TakeoverNeeded(1), Exit::Locked),
             (VaultError::StaleTrustedState(String::new()), Exit::Locked),
             (VaultError::StoreEmpty, Exit::StoreUnavailable),

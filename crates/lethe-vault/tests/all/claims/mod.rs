@@ -4,6 +4,7 @@
 mod answers;
 mod copies;
 mod cut_off;
+mod machines;
 
 use crate::promises::desk::{Desk, block, write_all};
 use crate::support::stepped::{Stepped, step};

@@ -53,6 +53,12 @@ impl Desk {
         Desk { header, store, disk: self.disk.image(), seed: Cell::new(self.seed.get() + 1000) }
     }
 
+    /// The same machine once more: the same disk, and the same secrets drawn from now on.
+    pub fn copied_machine(&self) -> Desk {
+        let (header, store) = (self.header.clone(), self.store.clone());
+        Desk { header, store, disk: self.disk.image(), seed: Cell::new(self.seed.get()) }
+    }
+
     /// A setup with secrets of its own.
     pub fn setup(&self, disk: &TrustedDisk) -> Setup<VersionedMemory> {
         self.setup_over(disk, self.store.clone())

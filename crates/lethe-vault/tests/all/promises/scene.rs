@@ -145,6 +145,7 @@ impl Scene {
     /// Puts back the bytes that [`tamper`](Self::tamper) may have changed.
     pub async fn put_right(&self, of: BucketVersion) {
         for of in [of, self.sibling(of)] {
+            Untrusted::delete(&self.desk.store, &[of]).await.unwrap();
             Untrusted::write(&self.desk.store, &[of], &self.bytes[&of]).await.unwrap();
         }
     }

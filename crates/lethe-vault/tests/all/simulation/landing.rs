@@ -123,15 +123,15 @@ impl Untrusted for Landing {
 
 impl Blobs for Landing {
     async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
-        self.memory.put(name, bytes).await?;
-        if let Some(number) = shipped::order(name) {
-            self.checkpoint_landed(number, name, bytes);
-        }
-        Ok(())
+        self.memory.put(name, bytes).await
     }
 
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
-        self.memory.put_if_absent(name, bytes).await
+        let is_new = self.memory.put_if_absent(name, bytes).await?;
+        if let Some(number) = shipped::order(name).filter(|_| is_new) {
+            self.checkpoint_landed(number, name, bytes);
+        }
+        Ok(is_new)
     }
 
     async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
