@@ -1,6 +1,7 @@
 //! The requests that go over the wire, seen by a spy in the object store's place.
 
 use super::*;
+use crate::blobs::Blobs;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use lethe_core::layout::Extent;

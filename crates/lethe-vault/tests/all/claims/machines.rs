@@ -44,7 +44,7 @@ async fn both_open(
 }
 
 async fn refusal(desk: &Desk) -> VaultError {
-    desk.open_and_crash(async |_| {}).await.err().expect("it is refused")
+    desk.open_and_crash(async |_| {}).await.expect_err("it is refused")
 }
 
 async fn writes_until_stopped(copy: &Vault) {
