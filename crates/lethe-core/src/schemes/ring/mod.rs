@@ -37,6 +37,8 @@
 //! the stash's bound is refused before anything changes. Any later error, and any future dropped half-way, leaves the
 //! scheme torn; it then answers [`OramError::Torn`] only.
 
+mod agreement;
+mod incremental;
 mod parameters;
 mod planner;
 mod snapshot;
@@ -256,7 +258,7 @@ where
                 None if lookup.block.is_some() && lookup.old.is_none() => stash.insert(block, lookup.new),
                 None => return Err(OramError::Contradiction("a block is on no bucket of its path")),
             };
-            access.serve(stash.payload_mut(handle));
+            access.serve_from(stash, handle);
         }
         in_flight.unpin();
         Ok(())

@@ -3,10 +3,12 @@
 
 use super::setup::*;
 use crate::lies::{LIES, TWICE, fill_with_junk, tamper};
+use crate::notebook::Notebook;
 use crate::snapshots::{assert_alike, run};
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::FlatPositionMap;
 use lethe_core::position_map::recursive::RecursivePositionMap;
+use lethe_core::resumable::Resumable;
 use lethe_core::schemes::path::{PathOram, PathParameters, PathSnapshot, PathSnapshotError};
 use lethe_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now, settle};
 use lethe_core::words::{BlockId, Bucket, Level};
@@ -55,6 +57,31 @@ proptest! {
 
         oram.reseed(rng(seeds[1]));
         assert_alike((&oram, &store), (&restored, &copy), model, &after);
+    }
+
+    #[test]
+    fn a_path_oram_that_was_written_down_bit_by_bit_is_the_one_that_went_on(
+        (parameters, before, after) in small_path()
+            .prop_flat_map(|p| (Just(p.clone()), batches(p.capacity), batches(p.capacity))),
+        seeds: [u64; 2],
+        every in 1usize..8,
+    ) {
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_path(&parameters, &store, seeds[0]);
+        let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+        let mut notebook = Notebook::begin(&oram, &parameters);
+        for batches in before.chunks(every) {
+            run(&oram, &mut model, batches);
+            notebook.write(&oram);
+        }
+        let copy = TraceStore::new(parameters.layout());
+        copy.set_contents(&store.contents());
+        let other: FlatPath<'_> =
+            notebook.take_up(parameters, (&copy, rng(seeds[1])), |_| {}).expect("a sound state");
+        let bytes = |oram: &FlatPath<'_>| borsh::to_vec(&Resumable::snapshot(oram).unwrap()).unwrap();
+        prop_assert_eq!(bytes(&other), bytes(&oram));
+        oram.reseed(rng(seeds[1]));
+        assert_alike((&oram, &store), (&other, &copy), model, &after);
     }
 
     #[test]
