@@ -9,6 +9,7 @@ use super::create::lay_down;
 use super::header::{raw_header, raw_header_of_store};
 use super::inventory::{refuse_planted, take_inventory};
 use super::setup::Setup;
+use super::shipped::{Found, ShippedScheme, fetch_checkpoint};
 use super::{recovery, restoring};
 use crate::claims::Claims;
 use crate::engine::Engine;
@@ -21,7 +22,7 @@ use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::session::check::check;
 use crate::store::{SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{Receipt, Shipped, ShippedCheckpoint, blob_name, blob_order, digest};
+use crate::trusted::checkpoint::{Receipt, Shipped, blob_order};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::row::{Row, RowChange};
@@ -30,8 +31,6 @@ use crate::vault::Vault;
 use bytes::Bytes;
 use lethe_core::store::Untrusted;
 use lethe_core::words::BlockId;
-use lethe_seal::blob;
-use lethe_seal::derive::Purpose;
 use lethe_seal::epoch::Epoch;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
@@ -70,7 +69,7 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
 
     let next = take_over(&mut setup, &header, shipped.epoch, options.takeover).await?;
     fetch_buckets(&setup.store, &options, &shipped.versions).await?;
-    let ShippedCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
+    let Found { number, accesses, scheme, versions, rows, history, .. } = shipped;
     let old =
         Old::over(&options.copy, &header, &setup.master, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
@@ -150,13 +149,13 @@ async fn choose_checkpoint<U: VaultStore>(
     setup: &Setup<U>,
     header: &VaultHeader,
     expect: Option<&Receipt>,
-) -> Result<(Receipt, ShippedCheckpoint), VaultError> {
+) -> Result<(Receipt, Found), VaultError> {
     let names = setup.store.list("checkpoint/").await?;
     let mut orders: Vec<(u32, u64)> = names.iter().filter_map(|blob| blob_order(&blob.name)).collect();
     orders.sort_unstable();
     let mut refused = None;
     for (epoch, number) in orders.into_iter().rev() {
-        let chosen = match fetch_checkpoint(&setup.store, header, &setup.master, epoch, number).await {
+        let chosen = match fetch_checkpoint(&setup.store, (header, &setup.master), (epoch, number)).await {
             Ok((receipt, shipped)) => {
                 verify_receipt(header, &receipt, &shipped, expect).map(|()| (receipt, shipped))
             }
@@ -174,38 +173,11 @@ async fn choose_checkpoint<U: VaultStore>(
     Err(refused.unwrap_or(VaultError::NoCheckpoint))
 }
 
-/// The meaning of a newest checkpoint that does not open.
-const SPOILT: &str = "it was planted, or it is the newest and was spoilt; with --expect RECEIPT an older one is restored \
-    that the receipt vouches for";
-
-async fn fetch_checkpoint<U: VaultStore>(
-    store: &U,
-    header: &VaultHeader,
-    master: &MasterKey,
-    epoch: u32,
-    number: u64,
-) -> Result<(Receipt, ShippedCheckpoint), VaultError> {
-    let name = blob_name(epoch, number);
-    let most = ShippedCheckpoint::most_sealed_bytes(&header.parameters);
-    let vanished = || VaultError::Tampered(format!("{name} is listed by the store and not there").into());
-    let sealed = store.get(&name, most).await?.ok_or_else(vanished)?;
-    let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
-    let text = blob::open(master, Purpose::CHECKPOINT, &context, &sealed).map_err(|error| {
-        let why = Reason::of(error).about(format_args!("{name} in the store"));
-        VaultError::Tampered(why.followed_by(SPOILT))
-    })?;
-    let shipped = ShippedCheckpoint::decode(&text)
-        .ok_or_else(|| VaultError::Tampered("the checkpoint in the store is not one".into()))?;
-    let receipt =
-        Receipt { vault: header.vault, epoch: shipped.epoch, checkpoint: number, digest: digest(&sealed) };
-    Ok((receipt, shipped))
-}
-
 /// Verifies that the restored state is the receipt's own, or one that came after it.
 fn verify_receipt(
     header: &VaultHeader,
     found: &Receipt,
-    shipped: &ShippedCheckpoint,
+    shipped: &Found,
     expect: Option<&Receipt>,
 ) -> Result<(), VaultError> {
     // Without a receipt, an older consistent state cannot be told from the newest: for the caller to say.
@@ -286,14 +258,14 @@ impl<'a, L: Untrusted> Old<'a, L> {
         copy: &'a L,
         header: &VaultHeader,
         master: &MasterKey,
-        scheme: crate::engine::scheme::SchemeSnapshot,
+        scheme: ShippedScheme,
         versions: TrustedVersions,
         accesses: u64,
         entropy: &mut Entropy,
     ) -> Result<Self, VaultError> {
         let gate = Rc::new(Gate::default());
         let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
-        let scheme = scheme.restore(gate.clone(), entropy.seed()).ok_or_else(damaged)?;
+        let scheme = scheme.take_up(header, gate.clone(), entropy.seed()).ok_or_else(damaged)?;
         let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
         let sealed = Sealed::new(copy, master, cipher, nonces, versions, Workers::single())?;
         sealed.begin_epoch(entropy.salt())?;

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 pub(super) enum Event {
     Operation(OperationId, Result<Vec<u8>, SealError>),
     Sealed(Result<Shipment, VaultError>),
+    PieceSent(Result<Shipment, VaultError>),
     Shipped(Result<Shipped, VaultError>),
     Deleted(Result<(), VaultError>),
     Checked(Result<Report, VaultError>, Reply<Report>),

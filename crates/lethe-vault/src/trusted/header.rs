@@ -5,6 +5,7 @@ use crate::error::VaultError;
 use crate::reason::Reason;
 use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::layout::Layout;
+use lethe_core::words::Bytes;
 use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
 use lethe_seal::derive::{Purpose, Salt, key_check};
@@ -17,6 +18,8 @@ use lethe_seal::versions::VaultId;
 /// The newest format of vaults. The format before it, 1, has counted slots and says nothing of them.
 pub const FORMAT: u16 = 2;
 const COUNTED: u16 = 1;
+/// Bytes of the largest checkpoint that is shipped at a stop.
+const MOST_SHIPPED_AT_STOP: u64 = 256 << 20;
 const MAGIC: [u8; 6] = *b"LETHE\n";
 const NAME: &[u8] = b"header";
 
@@ -93,6 +96,11 @@ impl VaultParameters {
         })
     }
 
+    /// A block.
+    pub(crate) fn block(&self) -> Bytes {
+        Bytes(self.scheme.block_bytes().into())
+    }
+
     /// Tells whether its slots are of an earlier format: a successor's are of the newest.
     pub fn has_older_slots(&self) -> bool {
         self.slots != SlotFormat::Salted
@@ -110,7 +118,13 @@ impl VaultParameters {
         self.scheme.map_bytes() + stash + self.rows_bytes + (64 << 10)
     }
 
-    /// Accesses between two shipped checkpoints: the most that a lost machine loses.
+    /// Tells whether a stop ships a checkpoint: a large one would take longer than a stop may.
+    pub fn ships_at_stop(&self) -> bool {
+        self.shipped_bytes() <= MOST_SHIPPED_AT_STOP
+    }
+
+    /// Accesses between two shipped checkpoints: the most that a lost machine loses, beside those while one is on its
+    /// way.
     pub fn recovery_point(&self) -> u64 {
         self.checkpoint_every * self.ship_every
     }

@@ -11,7 +11,7 @@ fn block(fill: u8) -> Vec<u8> {
 }
 
 fn memory_disk() -> TrustedDisk {
-    TrustedDisk::over(InMemoryBackend::new()).unwrap()
+    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap()
 }
 
 /// Opens the vault, does what is given, closes it, and returns the receipt.
