@@ -4,7 +4,7 @@
 use crate::engine::record::Record;
 use crate::trusted::checkpoint::{Checkpoint, Receipt, Shipped, ShippedCheckpoint, blob_order};
 use crate::trusted::delta::Delta;
-use crate::trusted::directory::{Directory, Entry};
+use crate::trusted::directory::Directory;
 use crate::trusted::freight::{Manifest, Unloading, piece_order};
 use crate::trusted::header::VaultHeader;
 use crate::trusted::summary::Summary;
@@ -51,7 +51,7 @@ fn fuzz_state_written_bit_by_bit() {
             let _ = delta.apply(&mut Tables::zeros(&[5, 0, 30]), 4, |piece| piece % 2 == 0);
         }
         let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
-        let _ = Directory::of(words.as_chunks().0.iter().map(Entry::from_words).collect(), Vec::new());
+        let _ = Directory::of(&words, Vec::new());
         let mut unloading = Unloading::new(3, 2);
         if bytes.chunks(40).try_for_each(|piece| unloading.take(piece)).is_some() {
             let _ = unloading.finish();

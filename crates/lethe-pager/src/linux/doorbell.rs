@@ -16,7 +16,7 @@ static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 pub(super) struct Doorbell {
     page: PrivateMapping,
     rung: AtomicBool,
-    /// Whoever rang has been let go on.
+    /// True once the thread that rang has been let go on.
     passed: AtomicBool,
     /// Somebody waits for one answer, and takes the page out again.
     knocked: AtomicBool,

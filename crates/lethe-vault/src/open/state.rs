@@ -152,9 +152,7 @@ impl Reader<'_> {
         self.apply_deltas(&summary, &pieces, &mut tables)?;
 
         let contradicts = |why: &str| VaultError::Damaged(format!("its checkpoint: {why}").into());
-        let places = tables.take_last();
-        let (entries, _) = places.as_chunks();
-        let directory = Directory::of(entries.iter().map(Entry::from_words).collect(), summary.keys);
+        let directory = Directory::of(&tables.take_last(), summary.keys);
         let directory = directory.ok_or_else(|| contradicts("its stash contradicts itself"))?;
         let versions =
             TrustedVersions::from_parts(summary.versions, &tables.take_last()).map_err(contradicts)?;

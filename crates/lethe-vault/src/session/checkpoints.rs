@@ -169,9 +169,13 @@ impl<U: VaultStore> Session<U> {
         self.engine.scheme.reseed(seed);
         self.engine.renumber();
         self.checkpoints.number += 1;
-        let change = self.write_down(seed)?;
+        let mut change = self.write_down(seed)?;
+        let parameters = &self.identity.header.parameters;
+        let block = parameters.block();
+        if self.outbox.pacer().is_some() {
+            self.ledger.fill_up(&mut change, 2 * parameters.checkpoint_every as usize, block);
+        }
         self.checkpoints.bytes += change.bytes();
-        let block = self.identity.header.parameters.block();
         self.outbox.on_disk(&self.disk, move |disk| disk.commit_state(block, &change)).await?;
         self.ledger.directory.committed();
         self.journal.forget();

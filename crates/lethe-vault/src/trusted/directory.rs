@@ -15,6 +15,9 @@ use std::collections::{BTreeSet, HashMap};
 /// Words of an entry in the trusted state.
 pub(crate) const ENTRY_WORDS: u64 = 10;
 
+/// The words of an entry; all zeros for a vacant place.
+type Words = [u32; ENTRY_WORDS as usize];
+
 /// A key under which payloads are sealed: its number and its salt.
 pub(crate) type StashKey = (u32, Salt);
 
@@ -31,7 +34,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn to_words(self) -> [u32; ENTRY_WORDS as usize] {
+    fn to_words(self) -> Words {
         let halves = |long: u64| [long as u32, (long >> 32) as u32];
         let ([nonce, nonce_high], [turn, turn_high]) = (halves(self.nonce), halves(self.turn));
         let tag = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| self.tag[4 * at + byte]));
@@ -40,7 +43,7 @@ impl Entry {
     }
 
     /// The entry of these words; `None` for a vacant place.
-    pub(crate) fn from_words(words: &[u32; ENTRY_WORDS as usize]) -> Option<Entry> {
+    fn from_words(words: &Words) -> Option<Entry> {
         let [block, key, nonce, nonce_high, turn, turn_high, tag @ ..] = *words;
         let long = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let mut bytes = [0; TAG_BYTES];
@@ -54,9 +57,10 @@ impl Entry {
 
 /// See the module.
 pub(crate) struct Directory {
-    /// The entry of each place; `None` where it is vacant.
-    entries: Vec<Option<Entry>>,
-    places: HashMap<BlockId, PlaceId>,
+    /// The entry of each place, as words: a third less than an entry takes in memory.
+    entries: Vec<Words>,
+    /// The place of each block.
+    places: HashMap<u32, PlaceId>,
     /// The places that no checkpoint names.
     free: BTreeSet<PlaceId>,
     /// The places that only the last checkpoint names.
@@ -75,7 +79,7 @@ struct Sealing {
     sealer: RecordSealer,
 }
 
-/// What a checkpoint changes in the places.
+/// The changes that a checkpoint makes to the places.
 #[derive(Default)]
 pub(crate) struct PlaceChanges {
     /// Sealed payloads, and where they go.
@@ -87,17 +91,23 @@ pub(crate) struct PlaceChanges {
 impl Directory {
     /// The directory of an empty stash.
     pub(crate) fn empty() -> Self {
-        Directory::of(Vec::new(), Vec::new()).expect("nothing contradicts itself")
+        Directory::of(&[], Vec::new()).expect("nothing contradicts itself")
     }
 
-    /// The directory with these entries. `None` if a block has two places, or a key is not known.
-    pub(crate) fn of(entries: Vec<Option<Entry>>, mut keys: Vec<StashKey>) -> Option<Self> {
+    /// The directory with the words of these entries. `None` if a block has two places, or a key is not known.
+    pub(crate) fn of(words: &[u32], mut keys: Vec<StashKey>) -> Option<Self> {
         let (mut places, mut free, mut used) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
-        for (place, entry) in (0..).map(PlaceId).zip(&entries) {
-            match entry {
+        let (entries, rest) = words.as_chunks();
+        if !rest.is_empty() {
+            return None;
+        }
+        let (entries, mut turns) = (entries.to_vec(), 0);
+        for (place, words) in (0..).map(PlaceId).zip(&entries) {
+            match Entry::from_words(words) {
                 Some(entry) => {
                     used.insert(entry.key);
-                    if places.insert(entry.block, place).is_some() {
+                    turns = turns.max(entry.turn);
+                    if places.insert(entry.block.0 as u32, place).is_some() {
                         return None;
                     }
                 }
@@ -108,7 +118,6 @@ impl Directory {
         if keys.len() != used.len() {
             return None;
         }
-        let turns = entries.iter().flatten().map(|entry| entry.turn).max().unwrap_or(0);
         let (vacated, pinned, sealing) = (Vec::new(), None, None);
         Some(Directory { entries, places, free, vacated, pinned, turns, keys, sealing })
     }
@@ -125,21 +134,21 @@ impl Directory {
 
     /// The blocks that lie at a place, in the order of the places.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (PlaceId, Entry)> + '_ {
-        (0..).map(PlaceId).zip(&self.entries).filter_map(|(place, entry)| Some((place, (*entry)?)))
+        let places = (0..).map(PlaceId).zip(&self.entries);
+        places.filter_map(|(place, words)| Some((place, Entry::from_words(words)?)))
     }
 
     /// The blocks in the order of the stash, the first of a list last.
     pub(crate) fn order(&self) -> Vec<BlockId> {
         let mut blocks: Vec<(u64, BlockId)> =
-            self.entries.iter().flatten().map(|entry| (entry.turn, entry.block)).collect();
+            self.entries().map(|(_, entry)| (entry.turn, entry.block)).collect();
         blocks.sort_unstable();
         blocks.into_iter().map(|(_, block)| block).collect()
     }
 
     /// Appends the words of a place.
     pub(crate) fn copy_words(&self, place: PlaceId, into: &mut Vec<u32>) {
-        let entry = self.entries.get(place.0 as usize).copied().flatten();
-        into.extend(entry.map_or([0; ENTRY_WORDS as usize], Entry::to_words));
+        into.extend_from_slice(&self.entries[place.0 as usize]);
     }
 
     /// Takes the changes of a stash over. `look_at` shows the payload of a block that is in it.
@@ -152,23 +161,26 @@ impl Directory {
         let (header, master, entropy) = seal_as;
         let mut changed = PlaceChanges::default();
         for block in changes.removed {
-            if let Some(place) = self.places.remove(&block) {
+            if let Some(place) = self.places.remove(&(block.0 as u32)) {
                 self.vacate(place, &mut changed);
             }
         }
         let mut turns: HashMap<BlockId, u64> = HashMap::new();
         for block in changes.linked {
             self.turns += 1;
-            match self.places.get(&block) {
-                Some(place) => self.entry_mut(*place).turn = self.turns,
+            match self.places.get(&(block.0 as u32)).copied() {
+                Some(place) => {
+                    let entry = self.entry(place);
+                    self.entries[place.0 as usize] = Entry { turn: self.turns, ..entry }.to_words();
+                    changed.entries.insert(place);
+                }
                 None => drop(turns.insert(block, self.turns)),
             }
-            changed.entries.extend(self.places.get(&block));
         }
         for block in changes.written {
-            let before = self.places.remove(&block);
+            let before = self.places.remove(&(block.0 as u32));
             let turn = match before {
-                Some(place) => self.entry_mut(place).turn,
+                Some(place) => self.entry(place).turn,
                 None => turns.get(&block).copied().expect("a block that comes comes into a list"),
             };
             if let Some(place) = before {
@@ -178,8 +190,8 @@ impl Directory {
             let tag = sealed.split_off(sealed.len() - TAG_BYTES);
             let tag = tag.try_into().expect("that many bytes were split off");
             let place = self.find_room();
-            self.entries[place.0 as usize] = Some(Entry { block, key, nonce, turn, tag });
-            self.places.insert(block, place);
+            self.entries[place.0 as usize] = Entry { block, key, nonce, turn, tag }.to_words();
+            self.places.insert(block.0 as u32, place);
             changed.entries.insert(place);
             changed.writes.push((place, sealed));
         }
@@ -205,19 +217,35 @@ impl Directory {
         self.free.extend(self.pinned.take().into_iter().flatten());
     }
 
-    fn entry_mut(&mut self, place: PlaceId) -> &mut Entry {
-        self.entries[place.0 as usize].as_mut().expect("a block's place has an entry")
+    /// Places that no checkpoint names, so many: more are made where there are too few.
+    pub(crate) fn spare(&mut self, count: usize) -> Vec<PlaceId> {
+        while self.free.len() < count {
+            self.free.insert(PlaceId(self.entries.len() as u32));
+            self.entries.push(Words::default());
+        }
+        self.free.iter().take(count).copied().collect()
+    }
+
+    /// Bytes that it occupies in memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        // A place's bytes in the map: key, value, and what the map needs to be no fuller than seven eighths.
+        let map = self.places.capacity() * (size_of::<(u32, PlaceId)>() + 1) * 8 / 7;
+        (self.entries.capacity() * size_of::<Words>() + map) as u64
+    }
+
+    fn entry(&self, place: PlaceId) -> Entry {
+        Entry::from_words(&self.entries[place.0 as usize]).expect("a block's place has an entry")
     }
 
     fn vacate(&mut self, place: PlaceId, changed: &mut PlaceChanges) {
-        self.entries[place.0 as usize] = None;
+        self.entries[place.0 as usize] = Words::default();
         self.vacated.push(place);
         changed.entries.insert(place);
     }
 
     fn find_room(&mut self) -> PlaceId {
         self.free.pop_first().unwrap_or_else(|| {
-            self.entries.push(None);
+            self.entries.push(Words::default());
             PlaceId(self.entries.len() as u32 - 1)
         })
     }

@@ -3,6 +3,7 @@
 use crate::engine::scheme::SchemeParameters;
 use crate::error::VaultError;
 use crate::reason::Reason;
+use crate::trusted::freight::PIECE_BYTES;
 use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::layout::Layout;
 use lethe_core::words::Bytes;
@@ -42,6 +43,10 @@ pub struct VaultParameters {
     /// True if every batch is filled up with dummy accesses to the largest size, so that its length does not show.
     pub pad_batches: bool,
 }
+
+/// Bytes of memory of a block of the stash beside its payload: its entry in lists and index, and in the directory of the
+/// trusted disk.
+pub const STASH_ENTRY: u64 = 128;
 
 /// A vault's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,18 +146,25 @@ impl VaultParameters {
     }
 
     /// Bytes that the trusted disk needs for the next checkpoint beside the last one, and for the journal up to it, if
-    /// every access writes.
+    /// every access writes: a payload in the journal, and one in the stash.
     pub fn trusted_disk_bytes(&self) -> u64 {
-        /// The bytes of a record beside its payload: the slots that its requests name.
-        const RECORD: u64 = 1024;
-        let checkpoint = self.shipped_bytes() - self.rows_bytes;
-        checkpoint + self.checkpoint_every * (u64::from(self.scheme.block_bytes()) + RECORD)
+        /// The bytes of an access beside its payloads: the slots that its requests name, its words, pieces.
+        const ACCESS: u64 = 2048;
+        self.checkpoint_every * (2 * u64::from(self.scheme.block_bytes()) + ACCESS) + (1 << 20)
+    }
+
+    /// The most bytes of memory that checkpoints take beside the trusted memory: the payloads of one, sealed, for the
+    /// disk; words, rows and a piece in its three forms of one that is on its way to the store.
+    pub fn checkpoint_memory(&self) -> u64 {
+        let words = 4 * self.scheme.words() + 12 * self.layout().buckets();
+        let payloads = 2 * self.checkpoint_every * u64::from(self.scheme.block_bytes());
+        payloads + words + self.rows_bytes + 3 * PIECE_BYTES as u64
     }
 
     /// The most bytes of trusted memory in the long run: position map, metadata, versions, stash with tree top. Each
     /// eviction in flight, two at most, holds its path and its sealed copy besides.
     pub fn trusted_bytes(&self) -> u64 {
-        let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 64);
+        let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + STASH_ENTRY);
         self.scheme.map_bytes() + stash
     }
 

@@ -16,7 +16,7 @@ use crate::reason::Reason;
 use crate::trusted::checkpoint::Garbage;
 use crate::trusted::header::VaultHeader;
 use lethe_core::stash_changes::StashChanges;
-use lethe_core::words::Bucket;
+use lethe_core::words::{Bucket, Bytes};
 use lethe_seal::blob;
 use lethe_seal::derive::Purpose;
 use lethe_seal::master_key::MasterKey;
@@ -113,6 +113,14 @@ impl Ledger {
     /// The ledger of a disk that holds no state, or one of an earlier kind: the next checkpoint writes everything.
     pub(crate) fn new() -> Self {
         Ledger { directory: Directory::empty(), pieces: Vec::new(), next_piece: 0, is_new: true }
+    }
+
+    /// Adds payloads of zeros, in places that stay vacant, up to so many: how many blocks came into the stash does not show
+    /// by the time that a checkpoint takes.
+    pub(crate) fn fill_up(&mut self, change: &mut StateChange, payloads: usize, block: Bytes) {
+        let more = payloads.saturating_sub(change.writes.len());
+        let spare = self.directory.spare(more).into_iter();
+        change.writes.extend(spare.map(|place| (place, vec![0; block.0 as usize])));
     }
 
     /// The ledger of a disk that holds a state: `pieces` are the checkpoints that each piece is of.

@@ -32,7 +32,12 @@ impl Arguments {
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let (vault, _) = Home::new(&settings).open().await?;
-    say!("{}", vault.close().await?);
+    if vault.header().parameters.ships_at_stop() {
+        say!("{}", vault.close().await?);
+    } else {
+        say!("{}", vault.checkpoint().await?);
+        vault.close().await?;
+    }
     Report::catch_up(&settings.data, &vault.status())?;
     Ok(Exit::Success)
 }

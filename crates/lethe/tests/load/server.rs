@@ -55,9 +55,9 @@ impl Promised {
         2 * (2 * path + batches) * (u64::from(ring.block_bytes) + SEAL)
     }
 
-    /// A checkpoint while it is written: gathered, in the clear, and sealed, for the disk and for the store.
+    /// Checkpoints while they are written, for the disk and for the store.
     pub(crate) fn checkpoints(&self) -> u64 {
-        4 * self.parameters.shipped_bytes()
+        self.parameters.checkpoint_memory()
     }
 }
 

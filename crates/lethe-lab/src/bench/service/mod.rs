@@ -142,10 +142,11 @@ impl Place {
     }
 
     fn setup<U>(&self, store: U) -> Result<Setup<U>, BenchError> {
-        let disk = CountedDisk::open(&self.folder.path().join("trusted.redb"), &self.disk)?;
+        let file = |name: &str| CountedDisk::open(&self.folder.path().join(name), &self.disk);
+        let (database, places) = (file("trusted.redb")?, file("trusted.stash")?);
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Ok(Setup {
-            disk: TrustedDisk::over(disk).map_err(BenchError::failed)?,
+            disk: TrustedDisk::over(database, places).map_err(BenchError::failed)?,
             store,
             master: self.master.clone(),
             entropy: Entropy::system(),

@@ -119,8 +119,13 @@ impl Running {
         self.status.leave()?;
         if self.demonstrated.is_some() {
             say!("Stopped. The demonstration's vault goes with its folder.");
+        } else if receipt.checkpoint == 0 {
+            say!("Stopped. No checkpoint is in the store yet: `lethe backup` ships one.");
         } else {
             say!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
+            if !self.device.vault().header().parameters.ships_at_stop() {
+                say!("It is of before the stop: `lethe backup` ships what came after it.");
+            }
         }
         Ok(Exit::Success)
     }
