@@ -69,12 +69,12 @@ struct Outer {
 }
 
 impl VaultParameters {
-    /// Usual parameters around a scheme: a checkpoint on the trusted disk every 1024 accesses (more often in a small
+    /// Usual parameters around a scheme: a checkpoint on the trusted disk every 256 accesses (more often in a small
     /// vault, whose old versions would outweigh it), and shipped so seldom that it adds a quarter of a block to each
     /// access.
     pub fn around(scheme: SchemeParameters) -> Self {
         let payload = scheme.capacity() * u64::from(scheme.block_bytes());
-        let checkpoint_every = (scheme.capacity() / 4).clamp(64, 1024);
+        let checkpoint_every = (scheme.capacity() / 4).clamp(64, 256);
         let rows_bytes = (payload / 256).clamp(2 << 20, 1 << 32);
         let mut parameters = VaultParameters {
             scheme,
