@@ -12,7 +12,7 @@ const FIELDS: usize = 15;
 /// The comment that gives the reason for a wider struct.
 const WIDE: &str = "// Wide: ";
 /// The most words of the README.
-const README_WORDS: usize = 550;
+const README_WORDS: usize = 500;
 
 /// Words with which no comment begins: they stand for a noun that the reader has to guess.
 const OPENINGS: [&str; 14] = [
