@@ -20,7 +20,7 @@ use crate::demonstration::Stage;
 use crate::runtime::exit::{self, Exit};
 use crate::runtime::logging;
 use anyhow::{Context, Result};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use lethe_vault::VaultError;
 use std::cell::OnceCell;
 use std::path::PathBuf;
@@ -119,7 +119,12 @@ pub fn run(cli: Cli) -> Result<Exit> {
             bench::run(arguments)
         }
         #[cfg(target_os = "linux")]
-        Command::Page(arguments) => page::run(arguments),
+        Command::Page(arguments) => {
+            page::run(arguments).map_err(|error| match error.downcast::<clap::Error>() {
+                Ok(misused) => misused.format(&mut Cli::command()).exit(),
+                Err(error) => error,
+            })
+        }
         Command::Restore(arguments) => {
             let options = arguments.options()?;
             runtime.block_on(restore::run(settle(arguments.over(config))?, options))

@@ -5,11 +5,12 @@
 //! is slow; the trusted disk is a real one, and synced.
 
 mod cell;
+mod options;
 mod plain;
 
 use super::report::{Bound, Grid, Report, TrustedMemory, bytes};
 use super::sample::Sample;
-use super::service::{Place, Uniform, VaultOptions, fill};
+use super::service::{Place, Uniform, fill};
 use super::{BenchError, Progress};
 use cell::{Cell, Measured, Verb};
 use lethe_gateway::auth::identity::{AccessKey, User, Users};
@@ -18,81 +19,13 @@ use lethe_gateway::http::loopback::Loopback;
 use lethe_gateway::http::server;
 use lethe_gateway::s3::S3Door;
 use lethe_gateway::{Device, FIRST_ACCOUNT, Gateway, Options};
-use lethe_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
+use lethe_store::{Link, LinkSpeed, VersionedMemory};
 use lethe_vault::Vault;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ClientOptions, RetryConfig};
+pub use options::GatewayOptions;
 use plain::PlainDevice;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// The settings of the bench.
-#[derive(Clone, Debug)]
-pub struct GatewayOptions {
-    /// The vault. It is written to wholly before anything is measured.
-    pub vault: VaultOptions,
-    /// The link.
-    pub speed: LinkSpeed,
-    /// Bytes of objects.
-    pub sizes: Vec<usize>,
-    /// Clients at a time, each with one request after the other.
-    pub clients: Vec<usize>,
-    /// The time in which clients begin requests, for each figure.
-    pub time: Duration,
-    /// The fewest requests of a figure, all clients together; each client has at least one.
-    pub requests: usize,
-    /// Bytes that one figure may move at most in objects that are there at once: more clients get what others got.
-    pub most_bytes: u64,
-    /// The bound on a lone get of the largest object, in multiples of the bare time.
-    pub asked_get: Option<f64>,
-    /// The bound on gets of 64 KiB by the most clients, in parts of a sixteenth of the link.
-    pub asked_share: Option<f64>,
-}
-
-impl GatewayOptions {
-    /// A vault of 20480 blocks of 64 KiB as `lethe serve` makes it, behind 23.6 ms and 510 Mbit/s each way.
-    pub fn standard() -> Self {
-        let capacity = 20_480;
-        GatewayOptions {
-            vault: VaultOptions {
-                capacity,
-                trusted_blocks: capacity / 16,
-                filled: capacity,
-                ..VaultOptions::standard()
-            },
-            speed: LinkSpeed {
-                round_trip: Duration::from_micros(23_600),
-                up: BitsPerSecond::mega(510),
-                down: BitsPerSecond::mega(510),
-            },
-            sizes: vec![4 << 10, 64 << 10, 1 << 20, 16 << 20],
-            clients: vec![1, 16, 64],
-            time: Duration::from_secs(5),
-            requests: 12,
-            most_bytes: 128 << 20,
-            asked_get: Some(8.0),
-            asked_share: Some(0.6),
-        }
-    }
-
-    fn check(&self) -> Result<(), BenchError> {
-        let is_empty = self.sizes.is_empty() || self.clients.is_empty() || self.clients.contains(&0);
-        if is_empty || self.sizes.contains(&0) || self.time.is_zero() {
-            return Err(BenchError::Options("give at least one size, one client and some time".into()));
-        }
-        let (most, clients) = (self.sizes.iter().max(), self.clients.iter().max());
-        let (most, clients) = (*most.unwrap_or(&0) as u64, *clients.unwrap_or(&0) as u64);
-        let needed = most * clients + self.most_bytes;
-        let there = self.vault.capacity * u64::from(self.vault.block_bytes);
-        if needed > there {
-            let (needed, there) = (bytes(needed), bytes(there));
-            return Err(BenchError::Options(format!(
-                "puts under way and objects take up to {needed}, and the vault has {there}"
-            )));
-        }
-        Ok(())
-    }
-}
 
 /// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
 const SHARE: f64 = 16.0;

@@ -5,8 +5,12 @@ use crate::demonstration::{BareStore, Oblivious};
 use crate::vault::device::VaultDevice;
 use bytes::Bytes;
 use lethe_gateway::device::{Row, RowChange};
-use lethe_gateway::{Device, DeviceError, Flow};
+use lethe_gateway::page::Watched;
+use lethe_gateway::{Device, DeviceError, Flow, Gateway};
 use std::sync::Arc;
+
+/// The gateway over the device that is served, which counts what is asked of it.
+pub(super) type ServedGateway = Gateway<Watched<ServedDevice>>;
 
 /// See the module. Rows are the vault's alone: they show in neither store.
 ///

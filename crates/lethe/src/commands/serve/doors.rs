@@ -1,6 +1,6 @@
 //! The doors that clients come through.
 
-use super::ServedGateway;
+use super::device::ServedGateway;
 use crate::config::Settings;
 use anyhow::{Context, Result};
 use lethe_gateway::auth::identity::Users;

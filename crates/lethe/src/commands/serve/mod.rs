@@ -20,13 +20,12 @@ use crate::vault::device::VaultDevice;
 use administration::shows_page;
 use anyhow::{Context, Result};
 use clap::Args;
-use device::ServedDevice;
+use device::{ServedDevice, ServedGateway};
 use lethe_gateway::page::Watched;
 use lethe_gateway::{Gateway, Options};
 use ready::{Ready, open};
-use running::Running;
+use running::{Demonstrated, Running};
 use std::time::Duration;
-use tokio::task::JoinHandle;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -59,16 +58,6 @@ impl Arguments {
         let Arguments { serve, shaped, prices, demonstration: _ } = self;
         shaped.over(config).overlaid(Config { serve, prices, ..Config::default() })
     }
-}
-
-/// The gateway over the device that is served, which counts what is asked of it.
-type ServedGateway = Gateway<Watched<ServedDevice>>;
-
-/// The parts of a demonstration beside its vault.
-struct Demonstrated {
-    pattern: Pattern,
-    switch: Switch,
-    reading: JoinHandle<()>,
 }
 
 pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit> {

@@ -1,11 +1,12 @@
 //! A gateway that serves: everything that runs while it does, begun in order and ended in order.
 
 use super::administration::{Administration, owners_page, shows_page};
+use super::device::ServedGateway;
 use super::doors::Doors;
 use super::ready::{Listeners, Ready};
 use super::status::Status;
 use super::sweeping::sweep;
-use super::{Demonstrated, ServedGateway};
+use crate::demonstration::{Pattern, Switch};
 use crate::report::left::Report;
 use crate::report::page::{Shown, Sources};
 use crate::report::public_figures::figures;
@@ -24,6 +25,14 @@ use lethe_gateway::http::admin;
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+/// The parts of a demonstration beside its vault.
+pub(super) struct Demonstrated {
+    pub(super) pattern: Pattern,
+    pub(super) switch: Switch,
+    /// Reads objects of its own accord.
+    pub(super) reading: JoinHandle<()>,
+}
 
 /// See the module.
 pub(super) struct Running {
