@@ -4,7 +4,6 @@
 use crate::demonstration::{BareStore, Oblivious};
 use crate::vault::device::VaultDevice;
 use bytes::Bytes;
-use lethe_gateway::device::{Row, RowChange};
 use lethe_gateway::page::Watched;
 use lethe_gateway::{Device, DeviceError, Flow, Gateway};
 use std::sync::Arc;
@@ -33,21 +32,8 @@ impl ServedDevice {
 }
 
 impl Device for ServedDevice {
-    fn block_bytes(&self) -> usize {
-        self.vault.block_bytes()
-    }
-
-    fn blocks(&self) -> u64 {
-        self.vault.blocks()
-    }
-
-    fn max_batch(&self) -> usize {
-        self.vault.max_batch()
-    }
-
-    fn rows_bytes(&self) -> u64 {
-        self.vault.rows_bytes()
-    }
+    lethe_gateway::forward_device!(self => self.vault, shape);
+    lethe_gateway::forward_device!(self => self.vault, rows);
 
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         match &self.bare {
@@ -61,13 +47,5 @@ impl Device for ServedDevice {
         // Both to their end: after an error nothing may be replaced later on.
         let (vault, bare) = tokio::join!(self.vault.write(flow, writes.clone()), bare.write(writes));
         vault.and(bare)
-    }
-
-    async fn load_rows(&self) -> Result<Vec<Row>, DeviceError> {
-        self.vault.load_rows().await
-    }
-
-    async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
-        self.vault.commit_rows(changes).await
     }
 }
