@@ -10,7 +10,7 @@ mod plain;
 
 use super::report::{Bound, Grid, Report, TrustedMemory, bytes};
 use super::sample::Sample;
-use super::service::{Place, Uniform, fill};
+use super::service::{Uniform, VaultFolder, fill};
 use super::{BenchError, Progress};
 use cell::{Cell, Measured, Verb};
 use lethe_gateway::auth::identity::{AccessKey, User, Users};
@@ -90,12 +90,12 @@ async fn measure<D: Device>(
     device: impl Fn(Vault) -> D,
     progress: &dyn Progress,
 ) -> Result<Report, BenchError> {
-    let place = Place::new(&options.vault)?;
-    let memory = VersionedMemory::new(place.parameters().layout());
-    warm_up(place.create(memory.clone()).await?, &place, options, progress).await?;
-    let vault = place.open(Link::new(memory, options.speed).precise()).await?;
+    let home = VaultFolder::new(&options.vault)?;
+    let memory = VersionedMemory::new(home.parameters().layout());
+    warm_up(home.create(memory.clone()).await?, &home, options, progress).await?;
+    let vault = home.open(Link::new(memory, options.speed).precise()).await?;
     let with = Serving::start(device(vault.clone())).await?;
-    let bare = Serving::start(PlainDevice::new(&options.vault, options.speed, place.path())?).await?;
+    let bare = Serving::start(PlainDevice::new(&options.vault, options.speed, home.path())?).await?;
     let (with_client, bare_client) = (with.client()?, bare.client()?);
 
     let mut found = Vec::new();
@@ -107,7 +107,7 @@ async fn measure<D: Device>(
         progress.found(&format!("{}: {with}; bare {bare}", cell.name()));
         found.push((*cell, with, bare));
     }
-    let report = report(options, &place, &vault, &found);
+    let report = report(options, &home, &vault, &found);
     with.stop().await;
     bare.stop().await;
     vault.close().await.map_err(BenchError::failed)?;
@@ -127,12 +127,12 @@ fn cells(options: &GatewayOptions) -> Vec<Cell> {
 /// Fills the vault and lets every path be evicted once, with no link before the store.
 async fn warm_up(
     vault: Vault,
-    place: &Place,
+    home: &VaultFolder,
     options: &GatewayOptions,
     progress: &dyn Progress,
 ) -> Result<(), BenchError> {
     fill(&vault, options.vault.filled, progress).await?;
-    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level.0;
+    let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
     let batch = vault.max_batch();
     let mut load = Uniform::new(1, options.vault.filled, vault.block_bytes());
     for done in (0..round).step_by(batch) {
@@ -145,7 +145,7 @@ async fn warm_up(
 
 fn report(
     options: &GatewayOptions,
-    place: &Place,
+    home: &VaultFolder,
     vault: &Vault,
     found: &[(Cell, Measured, Measured)],
 ) -> Report {
@@ -158,7 +158,7 @@ fn report(
         up.0 / 1_000_000,
         down.0 / 1_000_000
     ));
-    place.describe(&mut report);
+    home.describe(&mut report);
     report.set("clients", "each has one request after the other, on objects of its own as far as they fit");
     report.set("bare", "the same server over one sealed object for each block, behind a link as fast");
     report.set(
@@ -170,7 +170,7 @@ fn report(
         ),
     );
     report.set("emergency evictions", vault.status().emergencies);
-    hold(&mut report, options, place.trusted(&vault.status()), found);
+    hold(&mut report, options, home.trusted(&vault.status()), found);
     report.grid = Some(grid(found));
     report.notes.push(
         "owed: scheduled evictions that were not done when the last request of the figure was answered; the next figure \

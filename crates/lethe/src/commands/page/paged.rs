@@ -45,7 +45,7 @@ pub(super) struct Paging {
     pub(super) second_chance: Option<u64>,
     /// The carrier of pages beside the program (eager, parallel schemes) [default: a process, if there are two processors]
     #[arg(long, value_enum, value_name = "WHO")]
-    pub(super) beside: Option<Beside>,
+    pub(super) beside: Option<Helper>,
     /// Threads that seal side by side (parallel schemes, with --beside threads) [default: the machine's processors]
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub(super) threads: Option<u64>,
@@ -76,7 +76,7 @@ impl Program {
 
 /// The helper that shares the work of a scheme that can share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Beside {
+pub(super) enum Helper {
     /// A process of its own: no page that is moved interrupts it
     Process,
     /// Threads of the program's process
@@ -94,7 +94,7 @@ impl Paging {
         }
         let keeps_some = self.second_chance.is_none_or(|unmapped| unmapped < self.resident);
         ensure!(keeps_some, misused("--second-chance must be less than --resident".into()));
-        let has_threads = self.threads.is_none() || self.beside != Some(Beside::Process);
+        let has_threads = self.threads.is_none() || self.beside != Some(Helper::Process);
         ensure!(has_threads, misused("--threads needs --beside threads".into()));
         executable::check(program, &library::check(self.library.as_deref())?)
     }
@@ -144,7 +144,7 @@ impl Paging {
     fn has_second_process(&self) -> bool {
         let processors = available_parallelism().map_or(1, NonZero::get);
         match self.beside {
-            Some(beside) => beside == Beside::Process,
+            Some(beside) => beside == Helper::Process,
             None => self.threads.is_none() && processors > 1,
         }
     }
