@@ -17,8 +17,7 @@ use lethe_gateway::auth::identity::{AccessKey, User, Users};
 use lethe_gateway::catalogue::ContainerSettings;
 use lethe_gateway::http::loopback::Loopback;
 use lethe_gateway::http::server;
-use lethe_gateway::s3::S3Door;
-use lethe_gateway::{Device, FIRST_ACCOUNT, Gateway, Options};
+use lethe_gateway::{AnyDevice, Device, FIRST_ACCOUNT, Gateway, Options, serve_s3};
 use lethe_store::{Link, LinkSpeed, VersionedMemory};
 use lethe_vault::Vault;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
@@ -43,26 +42,31 @@ pub fn run<D: Device>(
 ) -> Result<Report, BenchError> {
     options.check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(BenchError::failed)?.block_on(measure(options, device, progress))
+    runtime.map_err(BenchError::failed)?.block_on(measure(
+        options,
+        &|vault| AnyDevice::new(device(vault)),
+        progress,
+    ))
 }
 
 /// A gateway that serves S3 on loopback.
-struct Serving<D> {
-    gateway: Gateway<D>,
+struct Serving {
+    gateway: Gateway<AnyDevice>,
     server: Loopback,
 }
 
-impl<D: Device> Serving<D> {
-    async fn start(device: D) -> Result<Self, BenchError> {
+impl Serving {
+    async fn start(device: AnyDevice) -> Result<Self, BenchError> {
         let gateway = Gateway::open(device, Options::default()).await.map_err(BenchError::failed)?;
         let account = gateway.account(FIRST_ACCOUNT);
         let made = account.create_container(BUCKET, ContainerSettings::default()).await;
         made.map_err(BenchError::failed)?;
         let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]);
         let users = users.map_err(BenchError::failed)?;
-        let door = S3Door::new(gateway.clone(), Arc::new(users));
-        let server = Loopback::serve(door, server::Options::default()).await.map_err(BenchError::failed)?;
-        Ok(Serving { gateway, server })
+        let (served, users) = (gateway.clone(), Arc::new(users));
+        let server =
+            Loopback::run(|listener, end| serve_s3(listener, served, users, server::Options::default(), end));
+        Ok(Serving { gateway, server: server.await.map_err(BenchError::failed)? })
     }
 
     fn client(&self) -> Result<AmazonS3, BenchError> {
@@ -85,9 +89,9 @@ impl<D: Device> Serving<D> {
     }
 }
 
-async fn measure<D: Device>(
+async fn measure(
     options: &GatewayOptions,
-    device: impl Fn(Vault) -> D,
+    device: &dyn Fn(Vault) -> AnyDevice,
     progress: &dyn Progress,
 ) -> Result<Report, BenchError> {
     let home = VaultFolder::new(&options.vault)?;
@@ -95,7 +99,8 @@ async fn measure<D: Device>(
     warm_up(home.create(memory.clone()).await?, &home, options, progress).await?;
     let vault = home.open(Link::new(memory, options.speed).precise()).await?;
     let with = Serving::start(device(vault.clone())).await?;
-    let bare = Serving::start(PlainDevice::new(&options.vault, options.speed, home.path())?).await?;
+    let bare = PlainDevice::new(&options.vault, options.speed, home.path())?;
+    let bare = Serving::start(AnyDevice::new(bare)).await?;
     let (with_client, bare_client) = (with.client()?, bare.client()?);
 
     let mut found = Vec::new();

@@ -22,6 +22,7 @@ use anyhow::{Context, Result};
 use axum::Router;
 use lethe_gateway::auth::identity::Users;
 use lethe_gateway::http::admin;
+use lethe_gateway::page::RequestCounters;
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -61,6 +62,7 @@ impl Running {
     pub(super) fn start(
         ready: Ready,
         gateway: ServedGateway,
+        counters: RequestCounters,
         demonstrated: Option<Demonstrated>,
     ) -> Result<Self> {
         let (stop, stop_copying) = (CancellationToken::new(), CancellationToken::new());
@@ -74,7 +76,7 @@ impl Running {
             let status = Arc::clone(&status);
             async move { status.leave_on().await }
         })];
-        let router = administrative(&ready, &gateway, demonstrated.as_ref(), successor, &stop)?;
+        let router = administrative(&ready, counters, demonstrated.as_ref(), successor, &stop)?;
         let Ready { settings, device, users, file, listeners, tls, interrupts, following, .. } = ready;
         let Listeners { clients, swift, administration } = listeners;
         let administration = Administration::open(administration, router, &stop)?;
@@ -153,7 +155,7 @@ fn status(ready: &Ready, gateway: &ServedGateway, successor: Option<TellSuccesso
 /// Health, metrics and, where it is shown, the owner's page.
 fn administrative(
     ready: &Ready,
-    gateway: &ServedGateway,
+    counters: RequestCounters,
     demonstrated: Option<&Demonstrated>,
     successor: Option<TellSuccessor>,
     stop: &CancellationToken,
@@ -163,7 +165,7 @@ fn administrative(
         let sources = Sources {
             vault: vault.clone(),
             provider: ready.provider.clone(),
-            counters: gateway.device().counters(),
+            counters,
             prices: Shown::or_default(ready.prices.clone()),
             switch: demonstrated.map(|demonstrated| demonstrated.switch.clone()),
         };
