@@ -53,7 +53,7 @@ impl<D: Device> Boxed for D {
     }
 }
 
-/// See the module. Clones are the same device.
+/// A device of any kind behind one type. Clones are the same device.
 #[derive(Clone)]
 pub struct AnyDevice {
     inner: Arc<dyn Boxed>,
@@ -103,5 +103,26 @@ impl Device for AnyDevice {
 
     async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
         self.inner.boxed_commit_rows(changes).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Event, MemoryDevice};
+
+    #[tokio::test]
+    async fn a_device_of_any_kind_answers_as_the_device_itself() {
+        let inner = Arc::new(MemoryDevice::new(16, 640, 8));
+        let any = AnyDevice::new(Arc::clone(&inner));
+        let shape = (any.block_bytes(), any.blocks(), any.max_batch(), any.rows_bytes());
+        assert_eq!(shape, (16, 640, 8, inner.rows_bytes()));
+        any.write(Flow(1), vec![(3, Bytes::from(vec![7; 16]))]).await.expect("written");
+        assert_eq!(any.read(Flow(1), vec![3, 4]).await.expect("read"), [vec![7; 16], vec![0; 16]]);
+        assert!(any.read(Flow(1), vec![640]).await.is_err(), "beyond the device");
+        any.commit_rows(vec![(b"key".to_vec(), Some(b"value".to_vec()))]).await.expect("committed");
+        assert_eq!(any.load_rows().await.expect("rows"), [(b"key".to_vec(), b"value".to_vec())]);
+        let asked = [Event::Write(vec![3]), Event::Read(vec![3, 4]), Event::Rows(1)];
+        assert_eq!(inner.take_log(), asked, "one batch for each call, as it came");
     }
 }

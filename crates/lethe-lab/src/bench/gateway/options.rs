@@ -6,7 +6,7 @@ use crate::bench::service::VaultOptions;
 use lethe_store::{BitsPerSecond, LinkSpeed};
 use std::time::Duration;
 
-/// See the module.
+/// The settings of the bench.
 #[derive(Clone, Debug)]
 pub struct GatewayOptions {
     /// The vault. It is written to wholly before anything is measured.
