@@ -5,9 +5,8 @@
 //! in `predecessor-…/`, and the new one takes its first by one rename.
 
 use super::note::{Note, is_not_there, sync_folder_of};
-use crate::config::folders::DataFolder;
+use crate::config::folders::{DATABASE, DataFolder};
 use crate::runtime::replace::replace_durably;
-use crate::vault::home::DATABASE;
 use anyhow::{Context, Result, bail};
 use lethe_seal::versions::VaultId;
 use std::io::ErrorKind;

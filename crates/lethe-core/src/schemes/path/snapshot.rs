@@ -30,12 +30,7 @@ pub struct FlatPathSnapshot {
 pub type PathSnapshotError = SnapshotError<PathParametersError>;
 
 /// A Path ORAM over any position map, which is put down and taken up at the same time.
-impl<S, P, R> PathOram<S, P, R>
-where
-    S: Store,
-    P: PositionMap<Error = S::Error>,
-    R: RngCore,
-{
+impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// A Path ORAM that goes on from a snapshot, over the store and the position map as they were when it was taken.
     ///
     /// # Errors

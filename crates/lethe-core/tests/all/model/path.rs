@@ -3,8 +3,12 @@
 
 use super::setup::*;
 use crate::lies::{LIES, TWICE, fill_with_junk, tamper};
+<<<<<<< HEAD
 use crate::notebook::Notebook;
 use crate::snapshots::{assert_alike, run};
+=======
+use crate::snapshots::{assert_alike, run, write_all};
+>>>>>>> house
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::FlatPositionMap;
 use lethe_core::position_map::recursive::RecursivePositionMap;
@@ -24,13 +28,6 @@ fn parameters(leaf_level: u32, top: u32) -> PathParameters {
         blocks_per_bucket: 4,
         max_batch: MAX_BATCH,
         stash_bound: 4000,
-    }
-}
-
-fn write_all(oram: &FlatPath<'_>, model: &mut ArrayModel) {
-    for block in 0..oram.capacity() {
-        finish_now(model.batch(oram, &[Operation::Write(BlockId(block), block as u8)]));
-        finish_now(settle(oram));
     }
 }
 
@@ -170,11 +167,7 @@ fn what_is_refused_up_front_shows_nothing() {
     let parameters = parameters(3, 0);
     let store = TraceStore::new(parameters.layout());
     let oram = flat_path(&parameters, &store, 1);
-    let refused = |batch: &mut [Access<'_>]| finish_now(oram.access(batch)).unwrap_err();
-    assert!(matches!(refused(&mut [Access::Read(BlockId(32), &mut [0; 5])]), OramError::OutOfRange { .. }));
-    assert!(matches!(refused(&mut [Access::Write(BlockId(0), &[0; 4])]), OramError::WrongLength { .. }));
-    assert!(matches!(refused(&mut [const { Access::Dummy }; 7]), OramError::BatchTooLarge { .. }));
-    assert_eq!((store.take_trace(), oram.owed()), (vec![], 0));
+    assert_refuses_up_front(&oram, &store);
 }
 
 #[test]
