@@ -1,6 +1,5 @@
 //! The interface of every scheme: batches of accesses, and the work that is owed after them.
 
-use crate::stash::{Handle, Stash};
 use crate::words::BlockId;
 
 /// A logical access of a batch. Its kind never shows in the trace.
@@ -20,15 +19,6 @@ impl Access<'_> {
         match self {
             Access::Read(block, _) | Access::Write(block, _) => Some(*block),
             Access::Dummy => None,
-        }
-    }
-
-    /// Serves the access from a block of the stash: a read copies its payload, a write replaces it.
-    pub(crate) fn serve_from(&mut self, stash: &mut Stash, handle: Handle) {
-        match self {
-            Access::Read(_, into) => into.copy_from_slice(stash.payload(handle)),
-            Access::Write(_, from) => stash.payload_mut(handle).copy_from_slice(from),
-            Access::Dummy => {}
         }
     }
 

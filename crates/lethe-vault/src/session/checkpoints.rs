@@ -138,7 +138,13 @@ impl Checkpoints {
 impl<U: VaultStore> Session<U> {
     pub(super) fn is_checkpoint_due(&self) -> bool {
         let every = self.identity.header.parameters.checkpoint_every;
-        let last = self.is_ending() && !self.has_settled() && !self.checkpoints.is_under_way();
+        // One that is to be in the store waits for another that is on its way there.
+        let can_be_last = if self.checkpoints.is_under_way() {
+            !self.identity.header.parameters.ships_at_stop() && !self.holds_everything()
+        } else {
+            !self.has_settled()
+        };
+        let last = self.is_ending() && can_be_last;
         self.checkpoints.wanted || last || self.checkpoints.since(self.engine.accesses()) >= every
     }
 

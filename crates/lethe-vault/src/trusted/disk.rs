@@ -13,9 +13,9 @@
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::names::{make_durable, sync_folder};
+use crate::trusted::part::Part;
 use crate::trusted::pieces::pieces;
 use crate::trusted::row::{Row, RowChange};
-use crate::trusted::state::Part;
 use lethe_core::words::Bytes;
 use redb::backends::FileBackend;
 use redb::{

@@ -9,15 +9,13 @@ use super::disk::TrustedDisk;
 use super::places::PlaceId;
 use super::row::Row;
 use crate::error::VaultError;
-use crate::trusted::header::VaultParameters;
+use crate::trusted::header::{PIECE_BYTES, VaultParameters};
 use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::incremental::Payloads;
 use lethe_core::words::BlockId;
 use lethe_seal::versions::VersionsHead;
 use std::collections::VecDeque;
 
-/// Bytes of a piece of the stream, before it is sealed. The last one has what is left.
-pub(crate) const PIECE_BYTES: usize = 16 << 20;
 /// The most bytes that a piece has in the store.
 pub(crate) const MOST_SEALED_BYTES: usize = PIECE_BYTES + (64 << 10);
 /// Words that are put into the stream at a time.

@@ -3,7 +3,6 @@
 use crate::engine::scheme::SchemeParameters;
 use crate::error::VaultError;
 use crate::reason::Reason;
-use crate::trusted::freight::PIECE_BYTES;
 use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::layout::Layout;
 use lethe_core::words::Bytes;
@@ -19,6 +18,8 @@ use lethe_seal::versions::VaultId;
 /// The newest format of vaults. The format before it, 1, has counted slots and says nothing of them.
 pub const FORMAT: u16 = 2;
 const COUNTED: u16 = 1;
+/// Bytes of a piece of a shipped checkpoint, before it is sealed. The last one has what is left.
+pub(crate) const PIECE_BYTES: usize = 16 << 20;
 /// Bytes of the largest checkpoint that is shipped at a stop.
 const MOST_SHIPPED_AT_STOP: u64 = 256 << 20;
 const MAGIC: [u8; 6] = *b"LETHE\n";

@@ -8,6 +8,7 @@ pub(crate) mod freight;
 pub(crate) mod header;
 pub(crate) mod ledger;
 pub(crate) mod names;
+pub(crate) mod part;
 mod pieces;
 pub(crate) mod places;
 pub(crate) mod row;

@@ -2,47 +2,12 @@
 
 use super::disk::TrustedDisk;
 use super::ledger::StateChange;
+use super::part::{DELTAS, GARBAGE, Part, SUMMARY, WORDS};
 use super::pieces::pieces;
 use crate::error::VaultError;
 use lethe_core::words::Bytes;
-use redb::{ReadableTable, Table, TableDefinition};
+use redb::{ReadableTable, Table};
 use std::ops::RangeBounds;
-
-/// A value by a number, in pieces.
-type Numbered = TableDefinition<'static, (u64, u32), &'static [u8]>;
-
-/// The pieces of words, each behind the number of its checkpoint.
-const WORDS: Numbered = TableDefinition::new("words");
-/// The deltas, by checkpoint.
-const DELTAS: Numbered = TableDefinition::new("deltas");
-/// The versions that were replaced, by the checkpoint after which they were.
-const GARBAGE: Numbered = TableDefinition::new("garbage");
-/// The summary, under 0.
-const SUMMARY: Numbered = TableDefinition::new("summary");
-
-/// A table of the state.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Part {
-    Words,
-    Deltas,
-    Garbage,
-    Summary,
-}
-
-impl Part {
-    /// All of them.
-    pub(super) const ALL: [Part; 4] = [Part::Words, Part::Deltas, Part::Garbage, Part::Summary];
-
-    /// The table that holds it.
-    pub(super) fn table(self) -> Numbered {
-        match self {
-            Part::Words => WORDS,
-            Part::Deltas => DELTAS,
-            Part::Garbage => GARBAGE,
-            Part::Summary => SUMMARY,
-        }
-    }
-}
 
 impl TrustedDisk {
     /// Makes a checkpoint durable: the payloads first, then all that names them, in one step in which the journal is

@@ -258,7 +258,7 @@ where
                 None if lookup.block.is_some() && lookup.old.is_none() => stash.insert(block, lookup.new),
                 None => return Err(OramError::Contradiction("a block is on no bucket of its path")),
             };
-            access.serve_from(stash, handle);
+            admission::serve(access, stash, handle);
         }
         in_flight.unpin();
         Ok(())

@@ -3,12 +3,8 @@
 
 use super::setup::*;
 use crate::lies::{LIES, TWICE, fill_with_junk, tamper};
-<<<<<<< HEAD
 use crate::notebook::Notebook;
-use crate::snapshots::{assert_alike, run};
-=======
 use crate::snapshots::{assert_alike, run, write_all};
->>>>>>> house
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::FlatPositionMap;
 use lethe_core::position_map::recursive::RecursivePositionMap;
