@@ -19,8 +19,7 @@ use redb::{
 };
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
@@ -33,8 +32,8 @@ const CACHE_BYTES: usize = 64 << 20;
 #[derive(Clone)]
 pub struct TrustedDisk {
     database: Arc<Database>,
-    /// True if it was full: after any failure the database refuses everything, and does not say why any more.
-    full: Arc<AtomicBool>,
+    /// Its first failure: after it the database refuses everything, and does not say why any more.
+    failure: Arc<OnceLock<VaultError>>,
     /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
     has_own_thread: bool,
 }
@@ -78,7 +77,7 @@ impl TrustedDisk {
     }
 
     fn with(database: Database, has_own_thread: bool) -> Result<Self, VaultError> {
-        let disk = TrustedDisk { database: Arc::new(database), full: Arc::default(), has_own_thread };
+        let disk = TrustedDisk { database: Arc::new(database), failure: Arc::default(), has_own_thread };
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
             transaction.open_table(META)?;
@@ -126,11 +125,9 @@ impl TrustedDisk {
 
     fn failed(&self, error: redb::Error) -> VaultError {
         match failure(error) {
-            VaultError::DiskFull => {
-                self.full.store(true, Ordering::Relaxed);
-                VaultError::DiskFull
+            first @ (VaultError::DiskFull | VaultError::Disk(_)) => {
+                self.failure.get_or_init(|| first).clone()
             }
-            VaultError::Disk(_) if self.full.load(Ordering::Relaxed) => VaultError::DiskFull,
             other => other,
         }
     }

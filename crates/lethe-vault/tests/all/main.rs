@@ -6,6 +6,7 @@ mod beside;
 mod claims;
 mod crash_traces;
 mod durable;
+mod every_step;
 mod fairness;
 mod limits;
 mod pace;

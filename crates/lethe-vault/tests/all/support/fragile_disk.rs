@@ -4,6 +4,7 @@
 //! keeps any part of that, sector by sector, in any order.
 
 use super::chance::Chance;
+use super::tape::{Effect, Tape};
 use futures::FutureExt;
 use lethe_vault::{TrustedDisk, VaultError};
 use redb::{Database, DatabaseError, StorageBackend};
@@ -31,16 +32,18 @@ struct Platter {
     mounted: bool,
     /// Changes until the power fails, in the midst of the last one.
     power_left: Option<u64>,
-    /// Changes until there is no more space.
-    space_left: Option<u64>,
+    /// Changes until all further ones are refused, and how.
+    refuses: Option<(u64, ErrorKind)>,
     lies: bool,
     changes: u64,
+    tape: Option<Tape>,
     /// The time that a sync takes, and the time more for each byte, in tokio's time.
     sync_takes: Option<(Duration, Duration)>,
 }
 
+/// A change of the bytes that a reader sees.
 #[derive(Clone, Debug)]
-enum Change {
+pub enum Change {
     Write(usize, Vec<u8>),
     Resize(usize),
 }
@@ -125,7 +128,41 @@ impl FragileDisk {
 
     /// Has the disk full after `changes` more changes; `None` frees space.
     pub fn fill_after(&self, changes: Option<u64>) {
-        self.platter().space_left = changes;
+        self.refuse_after(changes, ErrorKind::StorageFull);
+    }
+
+    /// Has every change fail so, after `changes` more of them; `None` ends that.
+    pub fn refuse_after(&self, changes: Option<u64>, how: ErrorKind) {
+        self.platter().refuses = changes.map(|changes| (changes, how));
+    }
+
+    /// Puts every change and every sync on a tape, from now on.
+    pub fn record(&self, tape: &Tape) {
+        self.platter().tape = Some(tape.clone());
+    }
+
+    /// Lets a change come once more that a tape holds; `None` is a sync.
+    pub fn play(&self, change: Option<&Change>) {
+        let mut platter = self.platter();
+        match change {
+            Some(change) => {
+                apply(&mut platter.cached, change);
+                platter.unsynced.push(change.clone());
+            }
+            None => platter.sync(),
+        }
+    }
+
+    /// A copy as it is now, with what is synced and what is not.
+    pub fn fork(&self) -> FragileDisk {
+        let Platter { durable, cached, unsynced, .. } = &*self.platter();
+        let (durable, cached, unsynced) = (durable.clone(), cached.clone(), unsynced.clone());
+        FragileDisk(Arc::new(Mutex::new(Platter { durable, cached, unsynced, ..Platter::default() })))
+    }
+
+    /// Tells whether a power loss now would leave everything.
+    pub fn is_synced(&self) -> bool {
+        self.platter().unsynced.is_empty()
     }
 
     /// Acknowledges syncs without carrying them out: a disk that breaks its promise.
@@ -201,19 +238,28 @@ impl Mount {
     fn change(&self, change: Change) -> Result<(), Error> {
         let mut platter = self.platter()?;
         platter.changes += 1;
-        if let Some(left) = &mut platter.space_left {
+        if let Some((left, how)) = &mut platter.refuses {
             if *left == 0 {
-                return Err(ErrorKind::StorageFull.into());
+                return Err((*how).into());
             }
             *left -= 1;
         }
         apply(&mut platter.cached, &change);
+        if let Some(tape) = &platter.tape {
+            tape.push(Effect::Change(change.clone()));
+        }
         platter.unsynced.push(change);
         platter.spend()
     }
 }
 
 impl Platter {
+    /// Makes everything durable.
+    fn sync(&mut self) {
+        let Platter { durable, unsynced, .. } = self;
+        unsynced.drain(..).for_each(|change| apply(durable, &change));
+    }
+
     /// Counts a change; in the last one the power fails.
     fn spend(&mut self) -> Result<(), Error> {
         match &mut self.power_left {
@@ -254,8 +300,10 @@ impl StorageBackend for Mount {
             let _ = tokio::time::advance(sync + byte * bytes as u32).now_or_never();
         }
         if !before && !platter.lies {
-            let Platter { durable, unsynced, .. } = &mut *platter;
-            unsynced.drain(..).for_each(|change| apply(durable, &change));
+            platter.sync();
+        }
+        if let Some(tape) = &platter.tape {
+            tape.push(Effect::Sync);
         }
         platter.spend()
     }
