@@ -13,6 +13,7 @@ mod pace;
 mod promises;
 mod released;
 mod restore;
+mod rivals;
 mod simulation;
 mod succession;
 mod support;
