@@ -7,7 +7,7 @@ use crate::support::tape::{Effect, Tape, Taped, World};
 use crate::support::{master, setup};
 use futures::future::{Either, join_all, select};
 use lethe_core::words::BlockId;
-use lethe_store::VersionedMemory;
+use lethe_store::{Blobs, VersionedMemory};
 use lethe_vault::{
     Call, Restore, RowChange, Setup, TrustedDisk, Vault, VaultError, VaultHeader, find_orphans, read_header,
     restore,
@@ -175,12 +175,19 @@ impl Machine {
     }
 }
 
-/// Restores the vault from its store alone, and compares it with what the last receipt stands for.
-pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut account: Account) {
-    let Some((receipt, from)) = account.receipt else { return };
+/// Restores the vault from its store alone, and compares it with what the last receipt stands for. Tells whether anything
+/// was shipped.
+pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut account: Account) -> bool {
+    let has_shipped = !store.list("checkpoint/").await.expect("memory does not fail").is_empty();
+    assert!(has_shipped || account.receipt.is_none(), "the store holds no checkpoint any more");
+    if !has_shipped {
+        return false;
+    }
+    // Before the first receipt, something older may be there.
+    let (expect, from) = account.receipt.map_or((None, 0), |(receipt, from)| (Some(receipt), from));
     let disk = FragileDisk::default().mount().expect("a new disk can be used");
     let copy = VersionedMemory::new(header.parameters.layout());
-    let options = Restore { copy, expect: Some(receipt), takeover: true, progress: Box::new(|_, _, _| {}) };
+    let options = Restore { copy, expect, takeover: true, progress: Box::new(|_, _, _| {}) };
     let restored = restore(setup(&disk, store.clone(), 1), options).await;
     restored.unwrap_or_else(|error| panic!("the store cannot be restored: {error}"));
     let (vault, running) = Vault::start(setup(&disk, store, 2)).await.expect("it was restored");
@@ -192,6 +199,7 @@ pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut
         vault.close().await.expect("it can be closed");
     };
     futures::join!(reading, running);
+    true
 }
 
 /// Writes and reads blocks in one access.

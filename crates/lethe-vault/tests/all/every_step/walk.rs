@@ -20,7 +20,7 @@ pub struct Effort {
 
 impl Effort {
     pub const USUAL: Effort = Effort { one_of: 120, power_losses: 1 };
-    pub const ALL: Effort = Effort { one_of: 1, power_losses: 4 };
+    pub const ALL: Effort = Effort { one_of: 1, power_losses: 1 };
 }
 
 /// The counts of what was done.
@@ -73,7 +73,8 @@ impl Walk<'_> {
                 for (world, how) in self.crashes(&world) {
                     let account = || new().at(at, entries);
                     let when = format!("seed {}, {how:?} after {at} of {} effects", self.seed, effects.len());
-                    let again = self.summary.crashes.is_multiple_of(self.effort.one_of);
+                    let again =
+                        (self.summary.crashes + self.seed as usize).is_multiple_of(self.effort.one_of);
                     self.recover(world, &account, &when, again);
                     self.summary.crashes += 1;
                 }
@@ -81,8 +82,10 @@ impl Walk<'_> {
                     && matches!(effects[at - 1], Effect::Put(..) | Effect::Removed(_) | Effect::Deleted(_))
                 {
                     let (store, account) = (world.fork().store, new().at(at, entries));
-                    self.runtime.block_on(restore_elsewhere(self.header, store, account));
-                    self.summary.restored += 1;
+                    let when = format!("seed {}, a lost machine after {at} effects", self.seed);
+                    let restoring = restore_elsewhere(self.header, store, account);
+                    let restored = told(&when, || self.runtime.block_on(restoring));
+                    self.summary.restored += usize::from(restored);
                 }
             }
             let Some(effect) = effects.get(at) else { break };

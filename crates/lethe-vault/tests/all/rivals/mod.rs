@@ -5,7 +5,7 @@
 //! - exactly one of the two goes on, and the other ends with an error that says so, never with an alarm of tampering;
 //! - once a gateway has learned that it was displaced, it acknowledges nothing any more;
 //! - no bucket is lost: the one that goes on authenticates everything in the end, and its store can be restored;
-//! - no name in the store is given two contents;
+//! - no name in the store is given two contents, and no bucket is deleted without a look at the claims;
 //! - what the newer one answers is right.
 //!
 //! Two things are as they are until gateways have leases, and have their place in [`World::one_is_told`] and

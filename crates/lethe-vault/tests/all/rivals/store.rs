@@ -7,7 +7,7 @@ use lethe_core::layout::Layout;
 use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use lethe_store::{Blob, BlobError, Blobs, Inventory, VersionedMemory};
 use sha2::{Digest, Sha256};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -50,11 +50,20 @@ pub struct Turned {
     flaw: Option<Flaw>,
     /// The claims that were there when this gateway had made its own.
     seen: RefCell<Option<Vec<Blob>>>,
+    /// Looks at the claims that no deletion has followed yet.
+    looks: Cell<u64>,
 }
 
 impl Turned {
     pub fn new(shared: &Shared, turns: &Turns, who: Who, flaw: Option<Flaw>) -> Self {
-        Turned { shared: shared.clone(), turns: turns.clone(), who, flaw, seen: RefCell::default() }
+        Turned {
+            shared: shared.clone(),
+            turns: turns.clone(),
+            who,
+            flaw,
+            seen: RefCell::default(),
+            looks: Cell::new(0),
+        }
     }
 
     /// Takes a turn before the effect, and another before the answer.
@@ -90,6 +99,9 @@ impl Untrusted for Turned {
     }
 
     async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
+        let looks = self.looks.get();
+        self.shared.verdict.ensure(looks > 0, || "buckets were deleted without a look at the claims".into());
+        self.looks.set(looks.saturating_sub(1));
         let delete = |of| self.in_turn(async move { Untrusted::delete(&self.shared.memory, &[of]).await });
         join_all(buckets.iter().copied().map(delete)).await.into_iter().collect()
     }
@@ -107,6 +119,10 @@ impl Blobs for Turned {
                 self.shared.gives(name.to_owned(), bytes);
             }
             let is_new = self.shared.memory.put_if_absent(name, bytes).await?;
+            if is_claim {
+                // Those of the opening are no looks of what is served afterwards.
+                self.looks.set(0);
+            }
             if is_claim && is_new && self.flaw == Some(Flaw::LooksNoMore) {
                 *self.seen.borrow_mut() = Some(self.shared.memory.list("epoch/").await?);
             }
@@ -121,6 +137,7 @@ impl Blobs for Turned {
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
         let listed = self.in_turn(self.shared.memory.list(prefix)).await?;
+        self.looks.update(|looks| looks + u64::from(prefix == "epoch/"));
         let seen = self.seen.borrow().clone().filter(|_| prefix == "epoch/");
         Ok(seen.unwrap_or(listed))
     }
