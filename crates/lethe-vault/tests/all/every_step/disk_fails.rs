@@ -35,7 +35,8 @@ fn live_until_refused(header: &VaultHeader, after: u64, how: ErrorKind) -> Vault
     let mut machine = new_machine(header);
     machine.world.disk.refuse_after(Some(after), how);
     let living = runtime.block_on(async { tokio::time::timeout(PATIENCE, machine.live()).await });
-    let refusal = living.unwrap_or_else(|_| panic!("{how} after {after} changes: a caller waits for ever"));
+    let refusal =
+        living.unwrap_or_else(|_| panic!("{how} after {after} changes: a caller waits without an end"));
     let refusal = refusal.expect_err("the disk takes no more");
     machine.world.disk.unplug();
     let (_, entries): (_, Entries) = machine.records();

@@ -9,7 +9,7 @@ use lethe_vault::VaultHeader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::{Builder, Runtime};
 
-/// How much is done.
+/// The amount of what is done.
 #[derive(Clone, Copy)]
 pub struct Effort {
     /// Of so many crashes the recovery of one crashes again, at each of its steps.
@@ -19,7 +19,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    pub const USUAL: Effort = Effort { one_of: 120, power_losses: 1 };
+    pub const USUAL: Effort = Effort { one_of: 200, power_losses: 1 };
     pub const ALL: Effort = Effort { one_of: 1, power_losses: 1 };
 }
 

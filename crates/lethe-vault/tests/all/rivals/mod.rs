@@ -37,7 +37,7 @@ use tokio::task::{JoinHandle, LocalSet};
 use turns::{Habits, Turns, Who};
 
 /// Seeds of one run of the test.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 150;
 /// Seeds of the simulation for so many.
 const USUAL: u64 = 2000;
 /// Seeds within which a flaw must be seen.

@@ -25,7 +25,7 @@ pub enum Flaw {
 pub struct Shared {
     pub memory: VersionedMemory,
     pub verdict: Verdict,
-    /// The contents that each name was given, for ever.
+    /// The contents that each name was ever given.
     given: Rc<RefCell<HashMap<String, [u8; 32]>>>,
 }
 

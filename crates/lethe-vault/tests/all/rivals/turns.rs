@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 
-/// One of two gateways.
+/// The name of one of two gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
     One,
@@ -91,7 +91,7 @@ impl Turns {
             tokio::select! {
                 biased;
                 done = done => done,
-                () = giving => unreachable!("turns are given for ever"),
+                () = giving => unreachable!("turns are given until it is"),
             }
         });
         (done.await.expect("something goes on"), turns)

@@ -27,7 +27,7 @@ pub struct Summary {
     pub restored: u64,
     /// Copies of the trusted disk that were told of the gateway that goes on.
     pub displaced: u64,
-    /// What a provider's limits did.
+    /// The counts of what a provider's limits did.
     pub provider: ProviderCounts,
 }
 
