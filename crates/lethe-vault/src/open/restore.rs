@@ -65,10 +65,10 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     }
     let encoded = raw_header_of_store(&setup.store).await?;
     let header = VaultHeader::decode(&encoded, &setup.master)?;
-    let (receipt, shipped) = choose_checkpoint(&setup, &header, options.expect.as_ref()).await?;
+    let chosen = choose_checkpoint(&setup, &header, options.expect.as_ref()).await?;
 
-    let next = take_over(&mut setup, &header, shipped.epoch, options.takeover).await?;
-    fetch_buckets(&setup.store, &options, &shipped.versions).await?;
+    let next = take_over(&mut setup, &header, chosen.1.epoch, options.takeover).await?;
+    let (receipt, shipped) = fetch_newest(&setup, &header, &options, chosen).await?;
     let Found { number, accesses, scheme, versions, rows, history, .. } = shipped;
     let old =
         Old::over(&options.copy, &header, &setup.master, scheme, versions, accesses, &mut setup.entropy)?;
@@ -150,11 +150,39 @@ async fn choose_checkpoint<U: VaultStore>(
     header: &VaultHeader,
     expect: Option<&Receipt>,
 ) -> Result<(Receipt, Found), VaultError> {
-    let names = setup.store.list("checkpoint/").await?;
+    let mut orders = list_checkpoints(&setup.store).await?;
+    loop {
+        match choose_of(&orders, setup, header, expect).await {
+            Err(error) if error.is_tampering() => {
+                // A gateway that still serves may have shipped a newer one meanwhile, and have removed what was listed.
+                let now = list_checkpoints(&setup.store).await?;
+                if now.last() <= orders.last() {
+                    return Err(error);
+                }
+                orders = now;
+            }
+            chosen => return chosen,
+        }
+    }
+}
+
+/// The epochs and numbers of the checkpoints in the store, in their order.
+async fn list_checkpoints<U: VaultStore>(store: &U) -> Result<Vec<(u32, u64)>, VaultError> {
+    let names = store.list("checkpoint/").await?;
     let mut orders: Vec<(u32, u64)> = names.iter().filter_map(|blob| blob_order(&blob.name)).collect();
     orders.sort_unstable();
+    Ok(orders)
+}
+
+/// Chooses the newest of these.
+async fn choose_of<U: VaultStore>(
+    orders: &[(u32, u64)],
+    setup: &Setup<U>,
+    header: &VaultHeader,
+    expect: Option<&Receipt>,
+) -> Result<(Receipt, Found), VaultError> {
     let mut refused = None;
-    for (epoch, number) in orders.into_iter().rev() {
+    for (epoch, number) in orders.iter().copied().rev() {
         let chosen = match fetch_checkpoint(&setup.store, (header, &setup.master), (epoch, number)).await {
             Ok((receipt, shipped)) => {
                 verify_receipt(header, &receipt, &shipped, expect).map(|()| (receipt, shipped))
@@ -201,6 +229,29 @@ fn verify_receipt(
          as it remembers: the store was rolled back, or the receipt is older than the last 256",
         found.checkpoint, expect.checkpoint
     )))
+}
+
+/// Copies the buckets of the checkpoint that was chosen before the claim, or of a newer one: what the old gateway had sent
+/// before it could see the claim may have come since, and have taken the place of the chosen one.
+async fn fetch_newest<U: VaultStore, L: Untrusted>(
+    setup: &Setup<U>,
+    header: &VaultHeader,
+    options: &Restore<L>,
+    mut chosen: (Receipt, Found),
+) -> Result<(Receipt, Found), VaultError> {
+    loop {
+        match fetch_buckets(&setup.store, options, &chosen.1.versions).await {
+            Err(error) if error.is_tampering() => {
+                let newest = choose_checkpoint(setup, header, options.expect.as_ref()).await?;
+                let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
+                if order(&newest.0) <= order(&chosen.0) {
+                    return Err(error);
+                }
+                chosen = newest;
+            }
+            fetched => return fetched.map(|()| chosen),
+        }
+    }
 }
 
 /// Copies the buckets of the checkpoint, in the order of their numbers.

@@ -25,8 +25,7 @@ use redb::{
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
@@ -40,8 +39,8 @@ const CACHE_BYTES: usize = 64 << 20;
 pub struct TrustedDisk {
     database: Arc<Database>,
     places: Arc<dyn StorageBackend>,
-    /// True if it was full: after any failure the database refuses everything, and does not say why any more.
-    full: Arc<AtomicBool>,
+    /// Its first failure: after it the database refuses everything, and does not say why any more.
+    failure: Arc<OnceLock<VaultError>>,
     /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
     has_own_thread: bool,
 }
@@ -94,7 +93,8 @@ impl TrustedDisk {
         places: Arc<dyn StorageBackend>,
         has_own_thread: bool,
     ) -> Result<Self, VaultError> {
-        let disk = TrustedDisk { database: Arc::new(database), places, full: Arc::default(), has_own_thread };
+        let disk =
+            TrustedDisk { database: Arc::new(database), places, failure: Arc::default(), has_own_thread };
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
             transaction.open_table(META)?;
@@ -150,11 +150,9 @@ impl TrustedDisk {
 
     pub(super) fn failed(&self, error: redb::Error) -> VaultError {
         match failure(error) {
-            VaultError::DiskFull => {
-                self.full.store(true, Ordering::Relaxed);
-                VaultError::DiskFull
+            first @ (VaultError::DiskFull | VaultError::Disk(_)) => {
+                self.failure.get_or_init(|| first).clone()
             }
-            VaultError::Disk(_) if self.full.load(Ordering::Relaxed) => VaultError::DiskFull,
             other => other,
         }
     }

@@ -1,10 +1,12 @@
 //! A lost machine comes back from the store and the key; receipts tell a rolled-back store.
 
+use crate::support::stepped::Claiming;
 use crate::support::{header, parameters, setup};
 use lethe_core::words::BlockId;
-use lethe_store::VersionedMemory;
+use lethe_store::{Blobs, VersionedMemory};
 use lethe_vault::{Receipt, Restore, Row, RowChange, TrustedDisk, Vault, VaultError, VaultHeader, restore};
 use redb::backends::InMemoryBackend;
+use std::cell::Cell;
 
 fn block(fill: u8) -> Vec<u8> {
     vec![fill; 32]
@@ -91,4 +93,41 @@ async fn a_rolled_back_store_is_told_by_the_receipt() {
     let error =
         restore(setup(&memory_disk(), store.clone(), 5), options(&header, Some(receipt))).await.unwrap_err();
     assert!(matches!(error, VaultError::Receipt(_)), "{error}");
+}
+
+/// A gateway may have looked at the claims just before the restore claims, and ship and delete just after.
+#[tokio::test]
+async fn a_restore_goes_on_with_the_checkpoint_that_has_taken_the_place_of_the_one_it_had_chosen() {
+    let header = header(parameters(64, 32, 4, 40), 1);
+    let store = VersionedMemory::new(header.parameters.layout());
+    let old = memory_disk();
+    Vault::create(&mut setup(&old, store.clone(), 2), &header).await.unwrap();
+    let racing = async {
+        let (vault, running) = Vault::start(setup(&old, store.clone(), 3)).await.unwrap();
+        tokio::task::spawn_local(running);
+        write_all(&vault, 10).await;
+        let before = vault.checkpoint().await.unwrap();
+        let serves = Cell::new(Some(vault));
+        let claims = async move |store: &VersionedMemory, name: &str, bytes: &[u8]| {
+            // What the chosen checkpoint needs is replaced by the first of these, and deleted by the second.
+            if let Some(vault) = serves.take() {
+                for fill in [20, 30] {
+                    write_all(&vault, fill).await;
+                    vault.checkpoint().await.expect("it has looked before the claim");
+                }
+            }
+            store.put_if_absent(name, bytes).await
+        };
+        let new = memory_disk();
+        let claiming = Claiming::over(store.clone(), claims);
+        restore(setup(&new, claiming, 4), options(&header, Some(before))).await.unwrap();
+        in_service(&new, &store, 5, async |vault| {
+            for at in 0..48 {
+                assert_eq!(vault.read(BlockId(at)).await.unwrap(), block(30 + at as u8));
+            }
+        })
+        .await
+        .unwrap();
+    };
+    tokio::task::LocalSet::new().run_until(racing).await;
 }

@@ -4,6 +4,7 @@
 //! keeps any part of that, sector by sector, in any order.
 
 use super::chance::Chance;
+use super::tape::{Effect, Tape};
 use futures::FutureExt;
 use lethe_vault::{TrustedDisk, VaultError};
 use redb::{Database, DatabaseError, StorageBackend};
@@ -19,7 +20,7 @@ const SECTOR: usize = 512;
 pub struct FragileDisk(Arc<Mutex<Platter>>);
 
 /// A file of the disk.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Surface {
     /// The bytes that a power loss leaves.
     durable: Vec<u8>,
@@ -41,16 +42,18 @@ struct Platter {
     mounted: bool,
     /// Changes until the power fails, in the midst of the last one.
     power_left: Option<u64>,
-    /// Changes until there is no more space.
-    space_left: Option<u64>,
+    /// Changes until all further ones are refused, and how.
+    refuses: Option<(u64, ErrorKind)>,
     lies: bool,
     changes: u64,
+    tape: Option<Tape>,
     /// The time that a sync takes, and the time more for each byte, in tokio's time.
     sync_takes: Option<(Duration, Duration)>,
 }
 
+/// A change of the bytes that a reader sees.
 #[derive(Clone, Debug)]
-enum Change {
+pub enum Change {
     Write(usize, Vec<u8>),
     Resize(usize),
 }
@@ -131,7 +134,40 @@ impl FragileDisk {
 
     /// Has the disk full after `changes` more changes; `None` frees space.
     pub fn fill_after(&self, changes: Option<u64>) {
-        self.platter().space_left = changes;
+        self.refuse_after(changes, ErrorKind::StorageFull);
+    }
+
+    /// Has every change fail so, after `changes` more of them; `None` ends that.
+    pub fn refuse_after(&self, changes: Option<u64>, how: ErrorKind) {
+        self.platter().refuses = changes.map(|changes| (changes, how));
+    }
+
+    /// Puts every change and every sync on a tape, from now on.
+    pub fn record(&self, tape: &Tape) {
+        self.platter().tape = Some(tape.clone());
+    }
+
+    /// Lets a change come once more that a tape holds; `None` is a sync.
+    pub fn play(&self, file: usize, change: Option<&Change>) {
+        let file = &mut self.platter().files[file];
+        match change {
+            Some(change) => {
+                apply(&mut file.cached, change);
+                file.unsynced.push(change.clone());
+            }
+            None => file.sync(),
+        }
+    }
+
+    /// A copy as it is now, with what is synced and what is not.
+    pub fn fork(&self) -> FragileDisk {
+        let files = self.platter().files.clone();
+        FragileDisk(Arc::new(Mutex::new(Platter { files, ..Platter::default() })))
+    }
+
+    /// Tells whether a power loss now would leave everything.
+    pub fn is_synced(&self) -> bool {
+        self.platter().files.iter().all(|file| file.unsynced.is_empty())
     }
 
     /// Acknowledges syncs without carrying them out: a disk that breaks its promise.
@@ -152,6 +188,12 @@ impl FragileDisk {
 }
 
 impl Surface {
+    /// Makes everything durable.
+    fn sync(&mut self) {
+        let Surface { durable, unsynced, .. } = self;
+        unsynced.drain(..).for_each(|change| apply(durable, &change));
+    }
+
     fn lose_power(&mut self, chance: &mut Chance) {
         let unsynced = std::mem::take(&mut self.unsynced);
         // All, none, the first ones, or any of them.
@@ -227,15 +269,18 @@ impl Mount {
     fn change(&self, change: Change) -> Result<(), Error> {
         let mut platter = self.platter()?;
         platter.changes += 1;
-        if let Some(left) = &mut platter.space_left {
+        if let Some((left, how)) = &mut platter.refuses {
             if *left == 0 {
-                return Err(ErrorKind::StorageFull.into());
+                return Err((*how).into());
             }
             *left -= 1;
         }
         let file = &mut platter.files[self.file];
         apply(&mut file.cached, &change);
-        file.unsynced.push(change);
+        file.unsynced.push(change.clone());
+        if let Some(tape) = &platter.tape {
+            tape.push(Effect::Change(self.file, change));
+        }
         platter.spend()
     }
 }
@@ -281,8 +326,10 @@ impl StorageBackend for Mount {
             let _ = tokio::time::advance(sync + byte * bytes as u32).now_or_never();
         }
         if !before && !platter.lies {
-            let Surface { durable, unsynced, .. } = &mut platter.files[self.file];
-            unsynced.drain(..).for_each(|change| apply(durable, &change));
+            platter.files[self.file].sync();
+        }
+        if let Some(tape) = &platter.tape {
+            tape.push(Effect::Sync(self.file));
         }
         platter.spend()
     }
