@@ -8,7 +8,7 @@
 use crate::oram::Oram;
 use crate::resumable::SnapshotError;
 use crate::stash_changes::StashChanges;
-use crate::words::BlockId;
+use crate::words::{BlockId, Slot};
 use alloc::vec::Vec;
 use core::error::Error;
 use core::ops::Range;
@@ -32,6 +32,17 @@ pub struct Parts<'a> {
     pub order: &'a [BlockId],
     /// Their payloads.
     pub payloads: &'a mut dyn Payloads,
+}
+
+/// The place of a block. Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockPlace {
+    /// It was never accessed, and reads as zeros.
+    Nowhere,
+    /// The stash.
+    Stash,
+    /// A slot of untrusted memory.
+    Slot(Slot),
 }
 
 /// The payloads of a stash, one after the other, in whatever order they lie.
@@ -79,6 +90,11 @@ pub trait Incremental<R>: Oram + Sized {
 
     /// All blocks of the stash, the first of a list after the others of it.
     fn stash_order(&self) -> Vec<BlockId>;
+
+    /// The place of a block, if the trusted state tells it. By default it does not.
+    fn locate(&self, _block: BlockId) -> Option<BlockPlace> {
+        None
+    }
 
     /// Goes on from a state that was written down, over the store as it was then.
     ///

@@ -4,7 +4,7 @@ use crate::engine::gate::Gate;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use borsh::{BorshDeserialize, BorshSerialize};
-use lethe_core::incremental::{Changes, Incremental, Parts};
+use lethe_core::incremental::{BlockPlace, Changes, Incremental, Parts};
 use lethe_core::layout::Layout;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
@@ -70,6 +70,7 @@ pub(crate) trait Scheme {
     fn rest(&self) -> Vec<u8>;
     fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8]));
     fn stash_order(&self) -> Vec<BlockId>;
+    fn locate(&self, block: BlockId) -> Option<BlockPlace>;
 }
 
 impl<O> Scheme for O
@@ -138,6 +139,10 @@ where
 
     fn stash_order(&self) -> Vec<BlockId> {
         Incremental::stash_order(self)
+    }
+
+    fn locate(&self, block: BlockId) -> Option<BlockPlace> {
+        Incremental::locate(self, block)
     }
 }
 

@@ -10,7 +10,7 @@
 //! | `replay` | the journal, input after input |
 //! | `inventory` | what the store holds and must hold |
 //! | `recovery` | the steps of an opening, up to a complete start |
-//! | `restore`, `restoring` | a lost machine, from the store and the key |
+//! | `restore`, `old`, `refill`, `restoring` | a lost machine, from the store and the key |
 //! | `shipped` | a checkpoint in the store |
 //! | `service` | an opened vault on a thread of its own |
 
@@ -20,7 +20,9 @@ mod fence;
 pub(crate) mod header;
 mod inventory;
 pub(crate) mod newer;
+mod old;
 mod recovery;
+mod refill;
 mod replay;
 pub(crate) mod restore;
 mod restoring;

@@ -5,7 +5,7 @@ use super::agreement::Agreement;
 use super::snapshot::RingSnapshotError;
 use super::{RingOram, RingParameters, RingParametersError};
 use crate::bucket_metadata::BucketMetadata;
-use crate::incremental::{Changes, Incremental, Parts, changed_words, copy_part};
+use crate::incremental::{BlockPlace, Changes, Incremental, Parts, changed_words, copy_part};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::resumable::SnapshotError;
 use crate::store::Store;
@@ -72,6 +72,18 @@ impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Err
 
     fn stash_order(&self) -> Vec<BlockId> {
         self.state.borrow().stash.order()
+    }
+
+    fn locate(&self, block: BlockId) -> Option<BlockPlace> {
+        let Some(leaf) = self.positions.look(|positions| positions.get(block)) else {
+            return Some(BlockPlace::Nowhere);
+        };
+        let state = self.state.borrow();
+        if state.stash.find(block).is_some() {
+            return Some(BlockPlace::Stash);
+        }
+        let find = |(level, bucket)| state.metadata.find(&self.tree, level, bucket, block);
+        self.tree.path(leaf).find_map(find).map(BlockPlace::Slot)
     }
 
     /// Refuses a state that contradicts itself, as [`Resumable::restore`](crate::resumable::Resumable::restore) does.

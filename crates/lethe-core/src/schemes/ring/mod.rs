@@ -38,6 +38,7 @@
 //! scheme torn; it then answers [`OramError::Torn`] only.
 
 mod agreement;
+mod filling;
 mod incremental;
 mod parameters;
 mod planner;
@@ -45,6 +46,7 @@ mod snapshot;
 mod stash_law;
 mod state;
 
+pub use filling::{FilledRing, RingFilling};
 pub use parameters::{RingBucket, RingParameters, RingParametersError};
 pub use snapshot::{RingSnapshot, RingSnapshotError};
 #[cfg(feature = "testing")]
