@@ -36,6 +36,8 @@ pub(crate) struct Ledger {
     /// The checkpoint whose words each piece holds at least.
     pieces: Vec<u64>,
     next_piece: u64,
+    /// Bytes of pieces that the accesses so far have made due, and that were not written yet.
+    due: u64,
     /// True if the disk holds nothing of this kind: the next checkpoint writes everything.
     is_new: bool,
 }
@@ -112,7 +114,7 @@ impl StateChange {
 impl Ledger {
     /// The ledger of a disk that holds no state, or one of an earlier kind: the next checkpoint writes everything.
     pub(crate) fn new() -> Self {
-        Ledger { directory: Directory::empty(), pieces: Vec::new(), next_piece: 0, is_new: true }
+        Ledger { directory: Directory::empty(), pieces: Vec::new(), next_piece: 0, due: 0, is_new: true }
     }
 
     /// Adds payloads of zeros, in places that stay vacant, up to so many: how many blocks came into the stash does not show
@@ -125,7 +127,7 @@ impl Ledger {
 
     /// The ledger of a disk that holds a state: `pieces` are the checkpoints that each piece is of.
     pub(crate) fn of(directory: Directory, pieces: Vec<u64>, next_piece: u64) -> Self {
-        Ledger { directory, pieces, next_piece, is_new: false }
+        Ledger { directory, pieces, next_piece, due: 0, is_new: false }
     }
 
     /// Puts the changes of the next checkpoint together.
@@ -152,8 +154,8 @@ impl Ledger {
             true => Delta::default(),
             false => self.delta(moment, tables, (words, rewritten, entries)),
         };
-        let turn = if is_whole { u64::MAX } else { since * PIECE_BYTES_PER_ACCESS / (4 * PIECE_WORDS) };
-        let pieces = self.write_pieces(moment, (number, tables), turn.max(1), &mut seal)?;
+        let turn = if is_whole { u64::MAX } else { self.turn(number, since) };
+        let pieces = self.write_pieces(moment, (number, tables), turn, &mut seal)?;
         let oldest = self.pieces.iter().copied().min().unwrap_or(number);
         let summary = Summary {
             number,
@@ -184,6 +186,17 @@ impl Ledger {
             garbage_from: if is_whole { number - 1 } else { garbage_from },
             is_whole,
         })
+    }
+
+    /// The number of pieces whose turn it is, after so many accesses more. Of checkpoints with hardly an access each, at a
+    /// start and a stop, there may be so many that their deltas outnumber the pieces: one is due then.
+    fn turn(&mut self, number: u64, since: u64) -> u64 {
+        let oldest = self.pieces.iter().copied().min().unwrap_or(number);
+        let are_many = number - oldest > 64 + 4 * self.pieces.len() as u64;
+        self.due += since * PIECE_BYTES_PER_ACCESS;
+        let turn = self.due / (4 * PIECE_WORDS);
+        self.due %= 4 * PIECE_WORDS;
+        turn.max(are_many.into())
     }
 
     /// The words that have changed, as they are now: of the scheme, of versions, of places. The scheme's are the first

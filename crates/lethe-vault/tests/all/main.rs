@@ -17,3 +17,4 @@ mod rivals;
 mod simulation;
 mod succession;
 mod support;
+mod written_once;

@@ -181,6 +181,18 @@ impl FragileDisk {
         self.platter().sync_takes = Some((sync, byte));
     }
 
+    /// Bytes of the file of the stash's places.
+    pub fn places_len(&self) -> usize {
+        self.platter().files[PLACES].cached.len()
+    }
+
+    /// Changes a byte of that file, for good.
+    pub fn flip_in_places(&self, at: usize) {
+        let file = &mut self.platter().files[PLACES];
+        file.cached[at] ^= 1;
+        file.durable[at] ^= 1;
+    }
+
     /// Changes so far.
     pub fn changes(&self) -> u64 {
         self.platter().changes
