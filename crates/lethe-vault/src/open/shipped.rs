@@ -39,7 +39,7 @@ pub(crate) struct Found {
 /// The state of a scheme that was shipped.
 pub(crate) enum ShippedScheme {
     /// By an earlier Lethe.
-    Whole(SchemeSnapshot),
+    Whole(Box<SchemeSnapshot>),
     /// Tables of words, the rest, and the stash.
     Written { tables: Vec<Vec<u32>>, rest: Vec<u8>, order: Vec<BlockId>, payloads: UnloadedPayloads },
 }
@@ -135,5 +135,13 @@ async fn unload<U: VaultStore>(
 fn of_one_object(text: &[u8]) -> Option<Found> {
     let whole = ShippedCheckpoint::decode(text)?;
     let ShippedCheckpoint { number, epoch, accesses, scheme, versions, rows, history } = whole;
-    Some(Found { number, epoch, accesses, scheme: ShippedScheme::Whole(scheme), versions, rows, history })
+    Some(Found {
+        number,
+        epoch,
+        accesses,
+        scheme: ShippedScheme::Whole(Box::new(scheme)),
+        versions,
+        rows,
+        history,
+    })
 }

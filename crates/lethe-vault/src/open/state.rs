@@ -39,7 +39,7 @@ pub(crate) struct State {
 /// The state of a scheme.
 pub(crate) enum SchemeAtRest {
     /// Written whole, by an earlier Lethe.
-    Whole(SchemeSnapshot),
+    Whole(Box<SchemeSnapshot>),
     /// Written bit by bit: tables of words, and the rest. The stash is in the directory.
     Written(Vec<Vec<u32>>, Vec<u8>),
 }
@@ -146,7 +146,7 @@ impl Reader<'_> {
         let parameters = &self.header.parameters;
         let mut sizes = parameters.scheme.tables();
         sizes.push(TrustedVersions::WORDS * parameters.layout().buckets());
-        sizes.push(ENTRY_WORDS.checked_mul(summary.places).unwrap_or(u64::MAX).min(ENTRY_WORDS << 32));
+        sizes.push(ENTRY_WORDS.saturating_mul(summary.places).min(ENTRY_WORDS << 32));
         let mut tables = Tables::zeros(&sizes);
         let pieces = self.read_pieces(&summary, &mut tables)?;
         self.apply_deltas(&summary, &pieces, &mut tables)?;
@@ -221,7 +221,7 @@ impl Reader<'_> {
                 .map_err(|error| damaged(Reason::of(error)))?;
         let whole = Checkpoint::decode(&text).map_err(|error| damaged(Reason::of(error)))?;
         let Checkpoint { number, sequence, accesses, seed, scheme, versions, garbage } = whole;
-        let (scheme, ledger) = (SchemeAtRest::Whole(scheme), Ledger::new());
+        let (scheme, ledger) = (SchemeAtRest::Whole(Box::new(scheme)), Ledger::new());
         Ok(State { number, sequence, accesses, seed, scheme, versions, garbage, ledger })
     }
 }

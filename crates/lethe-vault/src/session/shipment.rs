@@ -78,14 +78,14 @@ impl<U: VaultStore> Session<U> {
             let parts = FreightParts { head, words, order, entries, opener, rows };
             let freight = Freight::new(parts, disk, &parameters);
             let (manifest, next) = (Manifest::default(), Object::Piece(Vec::new()));
-            Ok(Shipment { freight, manifest, next, number, epoch, newest, began })
+            Ok(Box::new(Shipment { freight, manifest, next, number, epoch, newest, began }))
         };
         self.seal_beside(load);
         Ok(())
     }
 
     /// Has the next piece of a shipment put together and sealed, on a thread of its own.
-    fn seal_beside(&mut self, load: impl FnOnce() -> Result<Shipment, VaultError> + Send + 'static) {
+    fn seal_beside(&mut self, load: impl FnOnce() -> Result<Box<Shipment>, VaultError> + Send + 'static) {
         let (header, master) = (self.identity.header.clone(), self.identity.master.clone());
         let (disk, salt) = (self.disk.clone(), self.entropy.salt());
         let seal = move || {
@@ -98,7 +98,7 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Sends the next object of a shipment on its way.
-    pub(super) async fn send_shipment(&mut self, shipment: Shipment) -> Result<(), VaultError> {
+    pub(super) async fn send_shipment(&mut self, shipment: Box<Shipment>) -> Result<(), VaultError> {
         if let Object::Manifest(_) = shipment.next {
             let attempt = borsh::to_vec(&shipment.number).expect("memory takes every write");
             self.outbox.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPING, &attempt)).await?;
@@ -107,7 +107,7 @@ impl<U: VaultStore> Session<U> {
         let (instants, began) = (self.outbox.instants(), shipment.began);
         let errand = Box::pin(async move {
             let store = store.untrusted();
-            let Shipment { number, epoch, newest, .. } = shipment;
+            let Shipment { number, epoch, newest, .. } = *shipment;
             let sealed = match &shipment.next {
                 Object::Piece(sealed) => {
                     let name = piece_name(epoch, number, shipment.manifest.pieces.len() as u64 - 1);
@@ -139,8 +139,9 @@ impl<U: VaultStore> Session<U> {
     }
 
     /// Goes on with a shipment of which a piece has reached the store.
-    pub(super) fn piece_was_sent(&mut self, shipment: Shipment) {
-        self.seal_beside(move || Ok(Shipment { began: Instant::now(), ..shipment }));
+    pub(super) fn piece_was_sent(&mut self, mut shipment: Box<Shipment>) {
+        shipment.began = Instant::now();
+        self.seal_beside(move || Ok(shipment));
     }
 
     /// Notes that a checkpoint has reached the store.

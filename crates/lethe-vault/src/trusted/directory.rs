@@ -55,6 +55,9 @@ impl Entry {
     }
 }
 
+/// A function that shows the payload of a block of the stash.
+type LookAt<'a> = &'a mut dyn FnMut(BlockId, &mut dyn FnMut(&[u8]));
+
 /// See the module.
 pub(crate) struct Directory {
     /// The entry of each place, as words: a third less than an entry takes in memory.
@@ -156,7 +159,7 @@ impl Directory {
         &mut self,
         changes: StashChanges,
         seal_as: (&VaultHeader, &MasterKey, &mut Entropy),
-        look_at: &mut dyn FnMut(BlockId, &mut dyn FnMut(&[u8])),
+        look_at: LookAt<'_>,
     ) -> Result<PlaceChanges, VaultError> {
         let (header, master, entropy) = seal_as;
         let mut changed = PlaceChanges::default();
@@ -255,7 +258,7 @@ impl Directory {
         &mut self,
         block: BlockId,
         (header, master, entropy): (&VaultHeader, &MasterKey, &mut Entropy),
-        look_at: &mut dyn FnMut(BlockId, &mut dyn FnMut(&[u8])),
+        look_at: LookAt<'_>,
     ) -> Result<(u32, u64, Vec<u8>), VaultError> {
         let cipher = header.parameters.cipher()?;
         loop {
