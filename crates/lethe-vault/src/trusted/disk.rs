@@ -8,21 +8,20 @@
 //! | `journal` | the records since, sealed, by sequence number, in pieces |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
 //!
-//! Beside it lies the file of the stash's [places](super::places).
+//! Beside it lies the [file](super::places_file) of the stash's places.
 
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::names::{make_durable, sync_folder};
 use crate::trusted::part::Part;
 use crate::trusted::pieces::pieces;
+use crate::trusted::places_file::PlacesFile;
 use crate::trusted::row::{Row, RowChange};
 use lethe_core::words::Bytes;
-use redb::backends::FileBackend;
 use redb::{
     Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
     WriteTransaction,
 };
-use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -38,7 +37,7 @@ const CACHE_BYTES: usize = 64 << 20;
 #[derive(Clone)]
 pub struct TrustedDisk {
     database: Arc<Database>,
-    places: Arc<dyn StorageBackend>,
+    pub(super) places: Arc<PlacesFile>,
     /// Its first failure: after it the database refuses everything, and does not say why any more.
     failure: Arc<OnceLock<VaultError>>,
     /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
@@ -57,11 +56,10 @@ impl TrustedDisk {
     /// Opens or makes the database file in a folder that is synced by this function.
     fn open_in(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> Result<Self, VaultError> {
         let database = Database::builder().set_cache_size(CACHE_BYTES).create(file).map_err(failure)?;
-        let places = open_places(file).map_err(|error| failure(redb::Error::Io(error)))?;
         // The name itself must survive power loss. At every opening: an earlier one may have made the file, or the
         // folder, and have been cut off just then.
         make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
-        Self::with(database, Arc::new(places), true)
+        Self::with(database, PlacesFile::beside(file), true)
     }
 
     /// A disk over backends of the caller's own, for simulations: of the database, and of the stash's places.
@@ -70,7 +68,7 @@ impl TrustedDisk {
     /// As [`open`](Self::open).
     pub fn over(backend: impl StorageBackend, places: impl StorageBackend) -> Result<Self, VaultError> {
         let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend);
-        Self::with(database.map_err(failure)?, Arc::new(places), false)
+        Self::with(database.map_err(failure)?, PlacesFile::given(places), false)
     }
 
     /// A disk over backends of the caller's own that any thread may use: long work is done beside the thread that asks.
@@ -85,16 +83,12 @@ impl TrustedDisk {
     ) -> Result<Self, VaultError> {
         let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
         let database = Database::builder().set_cache_size(bytes).create_with_backend(backend);
-        Self::with(database.map_err(failure)?, Arc::new(places), true)
+        Self::with(database.map_err(failure)?, PlacesFile::given(places), true)
     }
 
-    fn with(
-        database: Database,
-        places: Arc<dyn StorageBackend>,
-        has_own_thread: bool,
-    ) -> Result<Self, VaultError> {
-        let disk =
-            TrustedDisk { database: Arc::new(database), places, failure: Arc::default(), has_own_thread };
+    fn with(database: Database, places: PlacesFile, has_own_thread: bool) -> Result<Self, VaultError> {
+        let (database, places) = (Arc::new(database), Arc::new(places));
+        let disk = TrustedDisk { database, places, failure: Arc::default(), has_own_thread };
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
             transaction.open_table(META)?;
@@ -120,11 +114,6 @@ impl TrustedDisk {
         let disk = self.clone();
         let working = tokio::task::spawn_blocking(move || work(&disk)).await;
         working.unwrap_or_else(|error| Err(VaultError::Disk(Reason::of(error))))
-    }
-
-    /// The file of the stash's places.
-    pub(super) fn places(&self) -> &dyn StorageBackend {
-        &*self.places
     }
 
     /// Looks something up.
@@ -267,13 +256,6 @@ pub(super) fn forget_an_earlier_kind(transaction: &WriteTransaction) -> Result<(
     transaction.delete_table(STATE)?;
     transaction.open_table(STATE)?;
     Ok(())
-}
-
-/// Opens or makes the file of places that lies beside the database. The database's own lock is for both.
-fn open_places(database: &Path) -> io::Result<FileBackend> {
-    let path = database.with_extension("stash");
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-    FileBackend::new(file).map_err(io::Error::other)
 }
 
 fn failure(error: impl Into<redb::Error>) -> VaultError {

@@ -11,6 +11,7 @@ pub(crate) mod names;
 pub(crate) mod part;
 mod pieces;
 pub(crate) mod places;
+mod places_file;
 pub(crate) mod row;
 pub(crate) mod rows;
 pub(crate) mod state;

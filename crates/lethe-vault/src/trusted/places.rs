@@ -1,4 +1,4 @@
-//! The places of the stash: a file beside the database, of sealed payloads that are just a block long each.
+//! The places of the stash: a [file](super::places_file) of sealed payloads that are just a block long each.
 //!
 //! A place that the checkpoint names is never written. So a payload is written once, wherever it goes, and the file
 //! needs no order of its own: nothing is ever moved to make room.
@@ -7,8 +7,10 @@ use super::disk::TrustedDisk;
 use crate::error::VaultError;
 use lethe_core::words::Bytes;
 use redb::StorageBackend;
-use std::io;
+use std::io::{self, ErrorKind};
 
+/// The name of the file, in the table `meta`.
+const FILE: &str = "stash";
 /// Places by which the file grows at least: a file that grows by a block at a time lies in many parts.
 const STEP: u64 = 16;
 
@@ -48,6 +50,62 @@ impl TrustedDisk {
     }
 
     fn in_places<T>(&self, work: impl FnOnce(&dyn StorageBackend) -> io::Result<T>) -> Result<T, VaultError> {
-        work(self.places()).map_err(|error| self.failed(redb::Error::Io(error)))
+        let failed = |error| self.failed(redb::Error::Io(error));
+        if let Some(file) = self.places.get() {
+            return work(file).map_err(failed);
+        }
+        match self.meta(FILE)? {
+            Some(name) => {
+                let name = String::from_utf8_lossy(&name);
+                let missing = |error: io::Error| match error.kind() {
+                    ErrorKind::NotFound => {
+                        VaultError::Damaged(format!("{name}, which belongs to it, is missing").into())
+                    }
+                    _ => self.failed(redb::Error::Io(error)),
+                };
+                work(self.places.open(&name).map_err(missing)?).map_err(failed)
+            }
+            None => {
+                let name = self.places.make().map_err(failed)?;
+                self.set_meta(FILE, name.as_bytes())?;
+                work(self.places.get().expect("it was just made")).map_err(failed)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const BLOCK: Bytes = Bytes(64);
+
+    fn read(database: &Path) -> Result<Vec<u8>, VaultError> {
+        let mut payload = vec![0; BLOCK.0 as usize];
+        TrustedDisk::open(database)?.read_place(PlaceId(3), &mut payload)?;
+        Ok(payload)
+    }
+
+    #[test]
+    fn a_database_that_is_moved_finds_its_file_and_says_which_one_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let files = || std::fs::read_dir(folder.path()).unwrap().count();
+        let disk = TrustedDisk::open(&path("one.redb")).unwrap();
+        assert_eq!(files(), 1, "no file before a payload is written");
+        disk.write_places(BLOCK, &[(PlaceId(3), vec![7; 64]), (PlaceId(0), vec![8; 64])]).unwrap();
+        assert_eq!(files(), 2);
+        drop(disk);
+        std::fs::rename(path("one.redb"), path("other.redb")).unwrap();
+        assert_eq!(read(&path("other.redb")).unwrap(), [7; 64]);
+        for entry in std::fs::read_dir(folder.path()).unwrap() {
+            let file = entry.unwrap().path();
+            if file.extension().is_some_and(|kind| kind == "stash") {
+                std::fs::remove_file(file).unwrap();
+            }
+        }
+        let error = read(&path("other.redb")).unwrap_err();
+        assert!(matches!(&error, VaultError::Damaged(_)) && error.to_string().contains(".stash"), "{error}");
     }
 }
