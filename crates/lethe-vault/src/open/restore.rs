@@ -18,6 +18,7 @@ use crate::engine::record::Input;
 use crate::engine::work::carry_out;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
+use crate::lease::LEASE;
 use crate::reason::Reason;
 use crate::session::check::check;
 use crate::store::{SHIPPED, VaultStore};
@@ -38,6 +39,7 @@ use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::Sealed;
 use lethe_seal::versions::TrustedVersions;
 use std::rc::Rc;
+use tokio::time::{Instant, sleep_until};
 
 /// The options of a restore.
 pub struct Restore<L> {
@@ -68,7 +70,7 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     let header = VaultHeader::decode(&encoded, &setup.master)?;
     let (receipt, shipped) = choose_checkpoint(&setup, &header, options.expect.as_ref()).await?;
 
-    let next = take_over(&mut setup, &header, shipped.epoch, options.takeover).await?;
+    let (next, serves_from) = take_over(&mut setup, &header, shipped.epoch, options.takeover).await?;
     fetch_buckets(&setup.store, &options, &shipped.versions).await?;
     let ShippedCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
     let old =
@@ -85,6 +87,10 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     // It owns the vault: the session ends when it does, whether or not it succeeds.
     let moving = async move {
         let restored = rewrite(&vault, old, &*options.progress).await?;
+        if let Some(from) = serves_from {
+            (options.progress)("waiting until the old gateway has stopped answering", 0, 1);
+            sleep_until(from).await;
+        }
         restoring::complete(&disk)?;
         vault.close().await?;
         Ok(restored)
@@ -93,13 +99,14 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     moved
 }
 
-/// Claims an epoch after the last one that was claimed.
+/// Claims an epoch after the last one that was claimed. Returns it, and the moment before which nothing may be served,
+/// unless the gateway of the last one has stopped in order.
 async fn take_over<U: VaultStore>(
     setup: &mut Setup<U>,
     header: &VaultHeader,
     shipped_in: u32,
     may_displace: bool,
-) -> Result<u32, VaultError> {
+) -> Result<(u32, Option<Instant>), VaultError> {
     let claims = Claims { blobs: &setup.store, master: &setup.master, vault: header.vault };
     // The gateway that shipped the checkpoint had claimed its epoch.
     let claimed = claims.newest(shipped_in).await?;
@@ -109,7 +116,9 @@ async fn take_over<U: VaultStore>(
     }
     // From here on the old gateway cannot ship or delete any more.
     restoring::begin(&setup.disk)?;
-    claims.claim(&setup.disk, (shipped_in, claimed), &mut setup.entropy).await
+    let has_ended = claims.has_ended(claimed).await?;
+    let next = claims.claim(&setup.disk, (shipped_in, claimed), &mut setup.entropy).await?;
+    Ok((next, (!has_ended).then(|| Instant::now() + LEASE)))
 }
 
 /// Notes the receipt of what is restored, and those before it: they are still recognised afterwards.

@@ -7,6 +7,7 @@ mod claims;
 mod crash_traces;
 mod durable;
 mod fairness;
+mod lease;
 mod pace;
 mod promises;
 mod released;

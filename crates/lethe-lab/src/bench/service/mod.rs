@@ -13,7 +13,7 @@ use lethe_seal::cipher::Cipher;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_vault::{
-    Call, Entropy, SchemeParameters, Setup, Status, TrustedDisk, Vault, VaultHeader, VaultParameters,
+    Call, Entropy, Host, SchemeParameters, Setup, Status, TrustedDisk, Vault, VaultHeader, VaultParameters,
     VaultStore, draw_header,
 };
 use rand_chacha::ChaCha8Rng;
@@ -142,7 +142,8 @@ impl Place {
     }
 
     fn setup<U>(&self, store: U) -> Result<Setup<U>, BenchError> {
-        let disk = CountedDisk::open(&self.folder.path().join("trusted.redb"), &self.disk)?;
+        let file = self.folder.path().join("trusted.redb");
+        let disk = CountedDisk::open(&file, &self.disk)?;
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Ok(Setup {
             disk: TrustedDisk::over(disk).map_err(BenchError::failed)?,
@@ -151,6 +152,7 @@ impl Place {
             entropy: Entropy::system(),
             workers: Workers::threads(threads).map_err(BenchError::failed)?,
             pace: None,
+            host: Host::system(&file),
         })
     }
 

@@ -2,12 +2,13 @@
 
 use super::ServedGateway;
 use crate::config::Settings;
+use crate::vault::device::VaultDevice;
 use anyhow::{Context, Result};
 use lethe_gateway::auth::identity::Users;
 use lethe_gateway::http::server::{Limits, Options, serve};
 use lethe_gateway::s3::S3Door;
 use lethe_gateway::swift::{Address, SwiftDoor};
-use lethe_gateway::{Admission, Tls};
+use lethe_gateway::{Admission, Right, Tls};
 use std::net::TcpListener;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -29,6 +30,7 @@ impl Doors {
         s3: TcpListener,
         swift: Option<TcpListener>,
         gateway: &ServedGateway,
+        device: &VaultDevice,
         users: &Arc<Users>,
         tls: Option<Tls>,
         stop: &CancellationToken,
@@ -38,7 +40,9 @@ impl Doors {
             None => Address::OfHost { tls: tls.is_some() },
         };
         let admission = Admission::new(settings.serve.requests as usize);
-        let options = Options { limits: Limits::default(), admission, tls };
+        let device = device.clone();
+        let right = Right::of(move || device.may_answer());
+        let options = Options { limits: Limits::default(), admission, tls, right };
         let swift = match swift {
             Some(swift) => {
                 let door = SwiftDoor::new(gateway.clone(), Arc::clone(users), address);

@@ -74,7 +74,7 @@ impl Running {
         if let (Some(files), Some(tls)) = (settings.serve.tls.clone(), tls.clone()) {
             looking.push(tokio::spawn(tls_watch::watch(files, tls)));
         }
-        let doors = Doors::open(&settings, clients, swift, &gateway, &users, tls, &stop)?;
+        let doors = Doors::open(&settings, clients, swift, &gateway, &device, &users, tls, &stop)?;
         let sweeping = tokio::spawn(sweep(gateway.clone()));
         let copying = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
         Ok(Running {
@@ -164,7 +164,7 @@ fn administrative(
     };
     let (healthy, meter, prices) = (ready.device.clone(), ready.provider.meter.clone(), ready.prices.clone());
     let router = admin::router(
-        move || healthy.failure().is_none(),
+        move || healthy.may_answer(),
         move || {
             let successor = successor.as_ref().map(|figures| figures());
             figures(&vault.status(), &meter.usage(), prices.as_ref(), successor.as_ref())
