@@ -1,7 +1,7 @@
 //! Looks for a newer claim, which renew the lease, at times that follow from nothing but the clock and earlier looks'
 //! answers.
 //!
-//! A look begins [`LOOK_EVERY`] after the last one began, or when that is answered, whichever is later; under a pace, at
+//! A look is due [`LOOK_EVERY`] after the last one was, or when that is answered, whichever is later; under a pace, at
 //! the next instant. It goes out before whatever else leaves at that instant. So its time depends on nothing that is
 //! asked, and on nothing that the disk does meanwhile.
 
@@ -20,7 +20,8 @@ pub(super) struct Lookout {
     make: Box<dyn Fn() -> Errand>,
     /// The moment of the next look; `None` while one is under way.
     due: Option<Instant>,
-    began: Instant,
+    /// The moment at which the last one was due. That it left a little later, for this thread was busy, delays no other.
+    last: Instant,
     under_way: Option<Errand>,
     instants: Option<Instants>,
 }
@@ -36,7 +37,7 @@ impl Lookout {
     ) -> Self {
         let (lease, began) = (tenure.lease.clone(), tenure.began);
         let make = move || look(sealed.clone(), identity.clone(), lease.clone());
-        let mut lookout = Lookout { make: Box::new(make), due: None, began, under_way: None, instants };
+        let mut lookout = Lookout { make: Box::new(make), due: None, last: began, under_way: None, instants };
         lookout.schedule(first);
         lookout
     }
@@ -48,10 +49,8 @@ impl Lookout {
 
     /// Sends the look that is due, if one is, with its first poll.
     pub(super) fn let_go(&mut self, now: Instant) {
-        if self.due.take_if(|due| *due <= now).is_none() {
-            return;
-        }
-        self.began = now;
+        let Some(due) = self.due.take_if(|due| *due <= now) else { return };
+        self.last = due;
         let mut look = (self.make)();
         self.under_way = Some(match look.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(event) => Box::pin(std::future::ready(event)),
@@ -69,7 +68,7 @@ impl Lookout {
     }
 
     fn schedule(&mut self, earliest: Instant) {
-        let due = (self.began + LOOK_EVERY).max(earliest);
+        let due = (self.last + LOOK_EVERY).max(earliest);
         self.due = Some(self.instants.map_or(due, |instants| instants.after(due, 1)));
     }
 }

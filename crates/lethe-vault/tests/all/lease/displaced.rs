@@ -51,7 +51,7 @@ impl Story {
         let ms = |range, chance: &mut Chance| Duration::from_millis(chance.within(range));
         let takeover = ms(60_000..=200_000, &mut chance);
         let mut pauses = Vec::new();
-        if chance.percent(80) {
+        if chance.percent(60) {
             // From before the takeover to long after, as a rule; half of them at a look that is under way.
             let turn = Duration::from_secs(20 * (takeover.as_secs() / 20));
             let early = if chance.percent(50) {
@@ -141,9 +141,16 @@ fn play(story: &Story) -> End {
 }
 
 async fn succeed_by_copy(desk: &Desk, store: Network<VersionedMemory>) -> (Instant, Instant) {
-    let (copy, claimed) = (desk.with_copied_disk(), Instant::now());
-    let setup = Machine::new("the second").setup(&copy, store);
-    let (vault, running) = Vault::start(setup).await.expect("it opens");
+    let second = Machine::new("the second");
+    let (claimed, (vault, running)) = loop {
+        let (copy, copied) = (desk.with_copied_disk(), Instant::now());
+        match Vault::start(second.setup(&copy, store.clone())).await {
+            Ok(opened) => break (copied, opened),
+            // The original has written a bucket since: this copy is too old, and a fresh one is taken.
+            Err(VaultError::StaleTrustedState(_)) => {}
+            Err(error) => panic!("it opens: {error}"),
+        }
+    };
     let serves = Instant::now();
     spawn_local(running);
     vault.read(BlockId(0)).await.expect("it serves");
@@ -152,14 +159,17 @@ async fn succeed_by_copy(desk: &Desk, store: Network<VersionedMemory>) -> (Insta
 }
 
 async fn succeed_by_restore(desk: &Desk, store: Network<VersionedMemory>) -> (Instant, Instant) {
-    let (disk, claimed) = (FragileDisk::default().mount().unwrap(), Instant::now());
-    let copy = VersionedMemory::new(desk.header.parameters.layout());
-    let options = Restore { copy, expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
-    match restore(setup(&disk, store, 77), options).await {
-        Ok(_) => {}
-        // A deletion was under way at the very moment of the takeover; it would be run again.
-        Err(error) if error.is_tampering() => {}
-        Err(error) => panic!("it is restored: {error}"),
+    let claimed = Instant::now();
+    for seed in 1_000.. {
+        let disk = FragileDisk::default().mount().unwrap();
+        let copy = VersionedMemory::new(desk.header.parameters.layout());
+        let options = Restore { copy, expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
+        match restore(setup(&disk, store.clone(), seed), options).await {
+            Ok(_) => break,
+            // A deletion was under way at the very moment of the takeover: it is run again.
+            Err(error) if error.is_tampering() => {}
+            Err(error) => panic!("it is restored: {error}"),
+        }
     }
     (claimed, Instant::now())
 }
@@ -180,8 +190,8 @@ fn a_displaced_gateway_answers_nothing_once_its_successor_serves() {
         stopped += usize::from(pauses.iter().any(|(at, lasts)| *at + *lasts > story.takeover + LONG_ENOUGH));
     }
     // Without those there would be nothing to see.
-    assert!(after_claim as u64 > SEEDS / 4, "{after_claim} gateways answered after they were displaced");
-    assert!(stopped as u64 > SEEDS / 4, "{stopped} gateways were stopped for longer than a lease");
+    assert!(after_claim as u64 > SEEDS / 6, "{after_claim} gateways answered after they were displaced");
+    assert!(stopped as u64 > SEEDS / 6, "{stopped} gateways were stopped for longer than a lease");
 }
 
 /// The clock counts while the machine is suspended: it wakes, and answers nothing before it has looked.
