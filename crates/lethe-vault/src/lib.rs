@@ -44,6 +44,7 @@ pub use engine::scheme::SchemeParameters;
 pub use entropy::Entropy;
 pub use error::VaultError;
 pub use lease::{Host, LEASE};
+pub use maintain::costs::usage_of_looks;
 pub use maintain::migration::{Copied, Copier, Stage, Succession, cut_over, rows_at_rest, stage};
 pub use maintain::orphans::{Orphans, Removed, Tally, find_orphans};
 pub use open::create::draw_header;

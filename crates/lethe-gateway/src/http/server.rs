@@ -231,15 +231,18 @@ impl<D: Door> Server<D> {
             }
             None => (answering, Ok(self.door.refuse(&visit, BUSY))),
         };
-        let right = &self.options.right;
-        let outcome = if right.is_there() { outcome } else { Ok(self.door.refuse(&visit, UNSURE)) };
+        // What a refusal says is no secret of the vault's, and goes out without the right.
+        let (outcome, right) = match &self.options.right {
+            right if right.is_there() => (outcome, right.clone()),
+            _ => (Ok(self.door.refuse(&visit, UNSURE)), Right::default()),
+        };
         match outcome {
             Ok(mut response) => {
                 if last.is(response.status()) {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
                 let line = Line { method, verb, status: response.status(), id, begun };
-                Ok(response.map(|body| AnswerBody::new(body, answering, line, right.clone())))
+                Ok(response.map(|body| AnswerBody::new(body, answering, line, right)))
             }
             Err(error) => {
                 let milliseconds = begun.elapsed().as_millis() as u64;

@@ -20,7 +20,7 @@ mod system {
     use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recvfrom, socket_with};
     use std::os::fd::OwnedFd;
     use std::path::Path;
-    use tokio::io::unix::AsyncFd;
+    use tokio::sync::mpsc;
 
     /// The driver, where the machine has the device.
     const DRIVER: &str = "/sys/bus/platform/drivers/vmgenid";
@@ -31,52 +31,70 @@ mod system {
     /// More than an event ever has: the kernel bounds its fields by 2 KiB.
     const MOST_BYTES: usize = 8192;
 
-    /// The events of the kernel, listened to from now on.
-    pub struct Resumptions(AsyncFd<OwnedFd>);
+    /// The resumptions of this machine from now on.
+    pub struct Resumptions(mpsc::Receiver<()>);
 
     impl Resumptions {
-        /// Listens, where the machine tells of it.
+        /// Listens, where the machine tells of them.
         pub fn listen() -> Option<Self> {
             if !Path::new(DRIVER).exists() {
                 tracing::debug!("this machine does not tell when it is resumed from a snapshot");
                 return None;
             }
-            Self::of_kernel()
-                .inspect_err(|error| tracing::debug!(%error, "the kernel's events cannot be had"))
-                .ok()
-        }
-
-        pub(super) fn of_kernel() -> std::io::Result<Self> {
-            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(KOBJECT_UEVENT))?;
-            bind(&socket, &SocketAddrNetlink::new(0, FROM_KERNEL))?;
-            Ok(Resumptions(AsyncFd::register(socket)?))
+            let listening = Events::of_kernel().and_then(|events| {
+                let (tell, told) = mpsc::channel(1);
+                std::thread::Builder::new()
+                    .name("lethe-resumed".into())
+                    .spawn(move || hear(&events, &tell))?;
+                Ok(Resumptions(told))
+            });
+            listening.inspect_err(|error| tracing::debug!(%error, "the kernel's events cannot be had")).ok()
         }
 
         /// Waits until the machine is resumed from a snapshot; forever if events cannot be read any more.
         pub async fn next(&mut self) {
-            loop {
-                match self.event().await {
-                    Ok(event) if is_new_generation(&event) => return,
-                    Ok(_) => {}
-                    // Events were lost, and this may have been among them: with a device so rarely used, hardly.
-                    Err(error) if Errno::from_io_error(&error) == Some(Errno::NOBUFS) => {}
-                    Err(error) => {
-                        tracing::debug!(%error, "the kernel's events cannot be read");
-                        return std::future::pending().await;
-                    }
-                }
+            if self.0.recv().await.is_none() {
+                std::future::pending().await
             }
         }
+    }
 
-        pub(super) async fn event(&mut self) -> std::io::Result<Vec<u8>> {
+    /// Waits for events as long as there is anybody to tell.
+    fn hear(events: &Events, tell: &mpsc::Sender<()>) {
+        loop {
+            match events.next() {
+                Ok(event) if is_new_generation(&event) => {
+                    if tell.blocking_send(()).is_err() {
+                        return;
+                    }
+                }
+                // Events may have been lost, and those after them are told.
+                Ok(_) | Err(Errno::NOBUFS | Errno::INTR) => {}
+                Err(error) => return tracing::debug!(%error, "the kernel's events cannot be read"),
+            }
+        }
+    }
+
+    /// The events of the kernel.
+    pub(super) struct Events(OwnedFd);
+
+    impl Events {
+        pub(super) fn of_kernel() -> std::io::Result<Self> {
+            let socket = socket_with(
+                AddressFamily::NETLINK,
+                SocketType::DGRAM,
+                SocketFlags::CLOEXEC,
+                Some(KOBJECT_UEVENT),
+            )?;
+            bind(&socket, &SocketAddrNetlink::new(0, FROM_KERNEL))?;
+            Ok(Events(socket))
+        }
+
+        /// Waits for the next one.
+        pub(super) fn next(&self) -> Result<Vec<u8>, Errno> {
             loop {
-                let mut ready = self.0.readable().await?;
                 let mut event = vec![0; MOST_BYTES];
-                let received =
-                    ready.try_io(|socket| Ok(recvfrom(socket, event.as_mut_slice(), RecvFlags::empty())?));
-                let Ok(received) = received else { continue };
-                let (bytes, _, sender) = received?;
+                let (bytes, _, sender) = recvfrom(&self.0, event.as_mut_slice(), RecvFlags::empty())?;
                 let sender = sender.and_then(|sender| SocketAddrNetlink::try_from(sender).ok());
                 if sender.is_some_and(|sender| sender.pid() == KERNEL) {
                     event.truncate(bytes);
@@ -147,25 +165,26 @@ mod tests {
         });
     }
 
-    /// The kernel sends an event for a word in the file of a device. Only root may write there.
+    /// The kernel sends an event for a word in the file of a device: for root, and not to a network namespace apart.
     #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn events_of_the_kernel_arrive() {
-        let Ok(mut events) = system::Resumptions::of_kernel() else { return };
-        let word = "change 01234567-89ab-cdef-0123-456789abcdef";
-        if std::fs::write("/sys/devices/virtual/mem/null/uevent", word).is_err() {
+    #[test]
+    fn events_of_the_kernel_arrive() {
+        const MARK: &str = "01234567-89ab-cdef-0123-456789abcdef";
+        let Ok(events) = system::Events::of_kernel() else { return };
+        let (heard, hearing) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            while let Ok(event) = events.next() {
+                if event.windows(MARK.len()).any(|part| part == MARK.as_bytes()) {
+                    return drop(heard.send(event));
+                }
+            }
+        });
+        if std::fs::write("/sys/devices/virtual/mem/null/uevent", format!("change {MARK}")).is_err() {
             return;
         }
-        let mine = async {
-            while !events
-                .event()
-                .await
-                .expect("an event")
-                .windows(36)
-                .any(|part| part == &word.as_bytes()[7..])
-            {}
-        };
-        // In a network of its own a process hears nothing.
-        let _ = tokio::time::timeout(std::time::Duration::from_secs(2), mine).await;
+        if let Ok(event) = hearing.recv_timeout(std::time::Duration::from_secs(5)) {
+            assert!(event.starts_with(b"change@/devices/virtual/mem/null\0ACTION=change\0"));
+            assert!(!is_new_generation(&event));
+        }
     }
 }

@@ -194,6 +194,23 @@ fn a_displaced_gateway_answers_nothing_once_its_successor_serves() {
     assert!(stopped as u64 > SEEDS / 6, "{stopped} gateways were stopped for longer than a lease");
 }
 
+/// A machine that is suspended in the midst of a commit: the rows are durable, and that is not acknowledged.
+#[tokio::test(start_paused = true)]
+async fn a_commit_in_which_the_lease_runs_out_is_not_acknowledged_and_may_be_durable() {
+    let desk = Desk::new().await;
+    let machine = Machine::new("it");
+    let (vault, running) = Vault::start(machine.setup(&desk, desk.store.clone())).await.unwrap();
+    let mut running = Box::pin(running);
+    let mut committing = Box::pin(vault.commit_rows(vec![RowChange::put("key", "value")]));
+    assert!(futures::poll!(committing.as_mut()).is_pending(), "it has begun");
+    machine.suspend(3600);
+    let refused = committing.await;
+    assert!(matches!(refused, Err(VaultError::Lapsed)), "{refused:?}");
+    assert_eq!(vault.load_rows().await.unwrap().len(), 1);
+    assert!(futures::poll!(running.as_mut()).is_pending());
+    desk.disk.unplug();
+}
+
 /// The clock counts while the machine is suspended: it wakes, and answers nothing before it has looked.
 #[test]
 fn a_machine_that_was_suspended_answers_nothing_before_it_has_looked() {
