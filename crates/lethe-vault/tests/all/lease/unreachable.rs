@@ -2,7 +2,7 @@
 //! when the store is back.
 
 use super::{Flag, Machine};
-use crate::promises::desk::{Desk, block};
+use crate::promises::desk::{Desk, block, write_all};
 use crate::support::recorder::{Moment, Recorder};
 use crate::support::setup;
 use lethe_core::layout::Layout;
@@ -10,14 +10,17 @@ use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
 use lethe_core::words::BlockId;
 use lethe_store::{Blob, BlobError, Blobs, VersionedMemory, forward_inventory};
 use lethe_vault::{RowChange, Vault, VaultError};
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// A store behind a line that can be cut.
+/// A store behind a line that can be cut, or that keeps answers back for so long.
 struct Line {
     inner: VersionedMemory,
     is_cut: Flag,
+    keeps_back: Rc<Cell<Duration>>,
 }
 
 impl Line {
@@ -63,7 +66,9 @@ impl Blobs for Line {
 
     async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
         self.holds()?;
-        self.inner.get(name, most).await
+        let found = self.inner.get(name, most).await;
+        sleep(self.keeps_back.get()).await;
+        found
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
@@ -79,13 +84,20 @@ impl Blobs for Line {
 
 forward_inventory!([] Line, inner);
 
+/// A vault of which every bucket was written, so that every access reads.
+async fn filled() -> Desk {
+    let desk = Desk::new().await;
+    desk.open(async |vault| write_all(vault, 1).await).await.unwrap();
+    desk
+}
+
 /// Opens a vault behind a line, cuts the line for long enough that the lease runs out, and has the test go on.
 fn behind_a_line(test: impl AsyncFnOnce(&Vault, Flag, Recorder, Desk)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {
-        let desk = Desk::new().await;
+        let desk = filled().await;
         let (is_cut, recorder) = (Flag::default(), Recorder::new());
-        let line = Line { inner: desk.store.clone(), is_cut: is_cut.clone() };
+        let line = Line { inner: desk.store.clone(), is_cut: is_cut.clone(), keeps_back: Rc::default() };
         recorder.opens(None);
         let setup = Machine::new("it").setup(&desk, recorder.over(line));
         let (vault, running) = Vault::start(setup).await.unwrap();
@@ -164,4 +176,33 @@ fn a_vault_that_is_closed_while_the_store_is_away_ends_and_loses_nothing() {
         assert_eq!(vault.read(BlockId(0)).await.unwrap(), block(1));
         vault.close().await.unwrap();
     });
+}
+
+/// What counts is when a look began: it may have been served before a successor's claim, and be answered long after.
+#[tokio::test(start_paused = true)]
+async fn a_look_whose_answer_was_kept_back_renews_the_lease_from_its_begin() {
+    let desk = filled().await;
+    let keeps_back = Rc::new(Cell::new(Duration::ZERO));
+    let line = Line { inner: desk.store.clone(), is_cut: Flag::default(), keeps_back: keeps_back.clone() };
+    let machine = Machine::new("it");
+    let (vault, running) = Vault::start(machine.setup(&desk, line)).await.unwrap();
+    let working = async {
+        sleep(Duration::from_secs(15)).await;
+        keeps_back.set(Duration::from_secs(50));
+        // The look of second 20 is answered in second 70, and lasts until second 77.
+        for (from, until, may_answer) in [(0, 57, true), (57, 70, false), (71, 77, true), (77, 119, false)] {
+            for second in from..until {
+                sleep_until_second(&machine, second).await;
+                assert_eq!(vault.may_answer(), may_answer, "second {second}");
+            }
+        }
+        keeps_back.set(Duration::ZERO);
+        vault.close().await.unwrap();
+    };
+    futures::join!(working, running);
+}
+
+/// Waits until the middle of this second of the machine, if it is still to come.
+async fn sleep_until_second(machine: &Machine, second: u64) {
+    sleep_until(machine.origin + Duration::from_millis(1000 * second + 500)).await;
 }
