@@ -2,7 +2,6 @@
 
 use super::ServedGateway;
 use crate::config::Settings;
-use crate::vault::device::VaultDevice;
 use anyhow::{Context, Result};
 use lethe_gateway::auth::identity::Users;
 use lethe_gateway::http::server::{Limits, Options, serve};
@@ -27,10 +26,9 @@ impl Doors {
     /// What the system says of a listener.
     pub(super) fn open(
         settings: &Settings,
-        s3: TcpListener,
-        swift: Option<TcpListener>,
+        (s3, swift): (TcpListener, Option<TcpListener>),
         gateway: &ServedGateway,
-        device: &VaultDevice,
+        right: Right,
         users: &Arc<Users>,
         tls: Option<Tls>,
         stop: &CancellationToken,
@@ -40,8 +38,6 @@ impl Doors {
             None => Address::OfHost { tls: tls.is_some() },
         };
         let admission = Admission::new(settings.serve.requests as usize);
-        let device = device.clone();
-        let right = Right::of(move || device.may_answer());
         let options = Options { limits: Limits::default(), admission, tls, right };
         let swift = match swift {
             Some(swift) => {

@@ -19,6 +19,7 @@ use crate::vault::device::VaultDevice;
 use crate::vault::opened::TellSuccessor;
 use anyhow::{Context, Result};
 use axum::Router;
+use lethe_gateway::Right;
 use lethe_gateway::auth::identity::Users;
 use lethe_gateway::http::admin;
 use std::sync::{Arc, Mutex};
@@ -74,7 +75,9 @@ impl Running {
         if let (Some(files), Some(tls)) = (settings.serve.tls.clone(), tls.clone()) {
             looking.push(tokio::spawn(tls_watch::watch(files, tls)));
         }
-        let doors = Doors::open(&settings, clients, swift, &gateway, &device, &users, tls, &stop)?;
+        let asked = device.clone();
+        let right = Right::of(move || asked.may_answer());
+        let doors = Doors::open(&settings, (clients, swift), &gateway, right, &users, tls, &stop)?;
         let sweeping = tokio::spawn(sweep(gateway.clone()));
         let copying = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
         Ok(Running {
