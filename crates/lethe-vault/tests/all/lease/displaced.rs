@@ -98,7 +98,7 @@ async fn ask_on(vault: Vault, answers: Rc<RefCell<Vec<Answer>>>, mut chance: Cha
     }
 }
 
-/// What became of a story.
+/// The end of a story.
 struct End {
     answers: Vec<Answer>,
     claimed: Instant,
@@ -106,7 +106,7 @@ struct End {
     failure: Option<VaultError>,
 }
 
-/// Plays a story: `machine` is that of the old gateway.
+/// Plays a story.
 fn play(story: &Story) -> End {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     LocalSet::new().block_on(&runtime.expect("a runtime can be made"), async {

@@ -178,7 +178,7 @@ fn a_vault_that_is_closed_while_the_store_is_away_ends_and_loses_nothing() {
     });
 }
 
-/// What counts is when a look began: it may have been served before a successor's claim, and be answered long after.
+/// The begin of a look counts: it may have been served before a successor claimed, and be answered long after.
 #[tokio::test(start_paused = true)]
 async fn a_look_whose_answer_was_kept_back_renews_the_lease_from_its_begin() {
     let desk = filled().await;

@@ -1,4 +1,4 @@
-//! Which openings wait for an earlier gateway, and which do not.
+//! The openings that wait for an earlier gateway, and those that do not.
 
 use super::Machine;
 use crate::promises::desk::{Desk, read_all, write_all};
