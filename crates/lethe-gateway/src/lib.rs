@@ -57,6 +57,7 @@ pub use device::{Device, DeviceError, Flow};
 pub use error::{Error, OpenError};
 pub use http::admission::Admission;
 pub use http::body_timeout::{BodyError, RequestBody};
+pub use http::right::Right;
 pub use http::tls::{Tls, TlsError};
 pub use objects::account::{Account, FIRST_ACCOUNT};
 pub use objects::gateway::{Gateway, Options, Usage};

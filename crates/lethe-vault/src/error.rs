@@ -1,5 +1,6 @@
 //! The errors of a vault, each with what to do.
 
+use crate::lease::LEASE;
 use crate::reason::Reason;
 use lethe_core::oram::OramError;
 use lethe_core::store::UntrustedError;
@@ -76,6 +77,18 @@ pub enum VaultError {
          the other one's"
     )]
     Copied(String),
+    /// The machine was resumed from a snapshot of its memory.
+    #[error(
+        "this machine was resumed from a snapshot, and another copy of it may serve the same vault: this one has stopped. \
+         Serve again: just one of the copies can. What this one has acknowledged since the copy is in its own trusted folder"
+    )]
+    Resumed,
+    /// The lease has run out, and could not be renewed so far.
+    #[error(
+        "this gateway could not look in the store for {} seconds whether another one has taken the vault over: it answers \
+         nothing until it has looked. What was asked for last may be durable, and may be asked for again", LEASE.as_secs()
+    )]
+    Lapsed,
     /// Another process on this host has it open.
     #[error("the vault is open in another process on this machine: stop that one first")]
     Locked,

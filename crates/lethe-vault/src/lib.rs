@@ -15,6 +15,7 @@
 //! | `engine` | the scheme, its futures, the sealing layer: one step at a time |
 //! | `trusted` | the trusted side at rest: disk, header, rows, checkpoints |
 //! | `claims` | one gateway at a time: the opening claims, and the session checks that no other has |
+//! | `lease` | how long a gateway answers after such a check, and which opening waits for an earlier gateway |
 //! | `session` | the loop of one opening, and its parts: journal, outbox, checkpoints, garbage, queue, pace, checks |
 //! | `vault` | the handle that callers hold |
 //! | `open` | making a vault, opening it, and bringing a lost one back |
@@ -29,6 +30,7 @@ mod entropy;
 mod error;
 #[cfg(test)]
 mod fuzz;
+mod lease;
 mod maintain;
 mod open;
 mod reason;
@@ -41,6 +43,8 @@ pub use engine::record::Call;
 pub use engine::scheme::SchemeParameters;
 pub use entropy::Entropy;
 pub use error::VaultError;
+pub use lease::{Host, LEASE};
+pub use maintain::costs::usage_of_looks;
 pub use maintain::migration::{Copied, Copier, Stage, Succession, cut_over, rows_at_rest, stage};
 pub use maintain::orphans::{Orphans, Removed, Tally, find_orphans};
 pub use open::create::draw_header;

@@ -5,6 +5,7 @@ use crate::engine::Answers;
 use crate::engine::record::Call;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
+use crate::lease::Lease;
 use crate::session::check::{Progress, Report};
 use crate::session::queue::Flow;
 use crate::session::status::{RowFigures, Status};
@@ -33,6 +34,7 @@ struct Shared {
     header: VaultHeader,
     rows: Arc<Rows>,
     status: Arc<Mutex<Status>>,
+    lease: Lease,
     ended: Mutex<Option<VaultError>>,
 }
 
@@ -44,6 +46,7 @@ impl Vault {
             header: session.identity().header.clone(),
             rows: session.rows(),
             status: session.status(),
+            lease: session.lease(),
             ended: Mutex::default(),
         });
         let vault = Vault { commands, shared: shared.clone() };
@@ -77,6 +80,20 @@ impl Vault {
         // Rows change without an access: the figures published with the last access may be old.
         let (used, reserved) = self.shared.rows.usage();
         Status { rows: RowFigures { used, reserved }, ..published }
+    }
+
+    /// Tells whether anything may be answered now: the gateway has looked for a newer one within its lease, and is open.
+    /// Whoever answers from memory asks this just before the answer goes out.
+    pub fn may_answer(&self) -> bool {
+        self.shared.lease.is_valid()
+    }
+
+    /// Stops the vault, because the machine was resumed from a snapshot: another one may go on with the same memory.
+    /// Nothing that was asked for is answered from now on. The next opening waits as after a copy of the trusted disk.
+    pub async fn stop_resumed(&self) {
+        self.shared.lease.revoke();
+        // A vault that has stopped already needs no word.
+        let _ = self.commands.send(Command::StopResumed).await;
     }
 
     /// The reason why the vault has stopped, if it has.
@@ -140,7 +157,8 @@ impl Vault {
         self.access(vec![Call::Write(block, payload.into())]).await.map(drop)
     }
 
-    /// All rows, sorted by key. Shows the store nothing.
+    /// All rows, sorted by key, as this disk has them; [`may_answer`](Self::may_answer) tells whether they are the
+    /// vault's. Shows the store nothing.
     ///
     /// # Errors
     /// [`VaultError::Disk`], [`VaultError::Damaged`].
@@ -152,14 +170,17 @@ impl Vault {
     /// Changes rows, all or none, durable when this returns. Shows the store nothing.
     ///
     /// # Errors
-    /// [`VaultError::RowsFull`], [`VaultError::Disk`], [`VaultError::DiskFull`].
+    /// [`VaultError::RowsFull`], [`VaultError::Disk`], [`VaultError::DiskFull`]. [`VaultError::Lapsed`], or why the vault
+    /// has stopped, if it may not answer now: the changes may be durable or not.
     pub async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), VaultError> {
+        self.refuse_unless_leased()?;
         let rows = self.shared.rows.clone();
         blocking(move || {
             let mut entropy = Entropy::system();
             rows.commit(changes, || entropy.salt())
         })
-        .await
+        .await?;
+        self.refuse_unless_leased()
     }
 
     /// Writes a checkpoint now and ships it; returns its receipt.
@@ -194,7 +215,20 @@ impl Vault {
         let (reply, answer) = oneshot::channel();
         let stopped = || self.failure().unwrap_or(VaultError::Closed);
         self.commands.send(command(reply)).await.map_err(|_| stopped())?;
-        answer.await.unwrap_or_else(|_| Err(stopped()))
+        let answer = answer.await.unwrap_or_else(|_| Err(stopped()));
+        // The last moment at which this side can tell.
+        if answer.is_ok() && !self.shared.lease.lets_pass().await {
+            return Err(stopped());
+        }
+        answer
+    }
+
+    fn refuse_unless_leased(&self) -> Result<(), VaultError> {
+        if self.may_answer() {
+            return Ok(());
+        }
+        let is_closed = self.commands.is_closed();
+        Err(self.failure().unwrap_or(if is_closed { VaultError::Closed } else { VaultError::Lapsed }))
     }
 
     pub(crate) fn check_call(&self, call: &Call) -> Result<(), VaultError> {

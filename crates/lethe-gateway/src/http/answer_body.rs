@@ -2,6 +2,7 @@
 
 use crate::http::connections::Answering;
 use crate::http::door::{BoxError, RequestId, Verb};
+use crate::http::right::Right;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
@@ -15,6 +16,7 @@ pub(crate) struct AnswerBody<B: Body> {
     /// Bytes that are still to come, if that is known.
     left: Option<u64>,
     line: Line,
+    right: Right,
     _answering: Answering,
 }
 
@@ -46,11 +48,11 @@ impl Line {
 pub(crate) struct Unanswered(pub(crate) BoxError);
 
 impl<B: Body> AnswerBody<B> {
-    pub(crate) fn new(body: B, answering: Answering, line: Line) -> Self {
+    pub(crate) fn new(body: B, answering: Answering, line: Line, right: Right) -> Self {
         // Of a HEAD's answer, and of a 304, no byte of a body is ever asked for.
         let has_body = line.method != Method::HEAD && line.status != StatusCode::NOT_MODIFIED;
         let left = if has_body { body.size_hint().exact() } else { Some(0) };
-        AnswerBody { body: Box::pin(body), left, line, _answering: answering }
+        AnswerBody { body: Box::pin(body), left, line, right, _answering: answering }
     }
 }
 
@@ -69,6 +71,10 @@ impl<B: Body<Data = Bytes, Error: Into<BoxError>>> Body for AnswerBody<B> {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Unanswered>>> {
         let frame = self.body.as_mut().poll_frame(context);
+        if matches!(&frame, Poll::Ready(Some(Ok(_)))) && !self.right.is_there() {
+            self.left = None;
+            return Poll::Ready(Some(Err(Unanswered("the right to answer has run out".into()))));
+        }
         match &frame {
             Poll::Ready(None) => self.left = Some(0),
             Poll::Ready(Some(Ok(frame))) => {
@@ -126,7 +132,7 @@ mod tests {
         };
         let pieces = pieces.iter().map(|piece| Ok::<_, std::io::Error>(Bytes::from_static(piece.as_bytes())));
         let body = axum::body::Body::from_stream(stream::iter(pieces));
-        AnswerBody::new(body, Presence::new().answering(), line)
+        AnswerBody::new(body, Presence::new().answering(), line, Right::default())
     }
 
     #[test]

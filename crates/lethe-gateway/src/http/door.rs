@@ -29,8 +29,8 @@ pub trait Door: Send + Sync + 'static {
         visit: Visit,
     ) -> impl Future<Output = Result<Response<Self::Body>, BoxError>> + Send;
 
-    /// Refuses a request because too many are at work: 503, [`RETRY_AFTER`], and a word in the protocol's own form.
-    fn busy(&self, visit: &Visit) -> Response<Self::Body>;
+    /// Refuses a request for now, with this sentence: 503, [`RETRY_AFTER`], and a word in the protocol's own form.
+    fn refuse(&self, visit: &Visit, why: &'static str) -> Response<Self::Body>;
 }
 
 /// Seconds after which a client that was refused for want of room may ask again, as `Retry-After` has it.

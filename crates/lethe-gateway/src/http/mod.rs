@@ -8,5 +8,6 @@ pub(crate) mod body_timeout;
 pub(crate) mod connections;
 pub mod door;
 pub mod loopback;
+pub(crate) mod right;
 pub mod server;
 pub(crate) mod tls;

@@ -7,6 +7,7 @@ use crate::http::answer_body::{AnswerBody, Line, Unanswered};
 use crate::http::body_timeout::RequestBody;
 use crate::http::connections::{Answering, Connections, Presence};
 use crate::http::door::{Door, RequestId, Verb, Visit};
+use crate::http::right::Right;
 use crate::http::tls::Tls;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -29,6 +30,10 @@ const BUFFER: usize = 64 << 10;
 /// The most headers of a request: as many as 2 KB of user metadata can be, and those that a client sends besides.
 const HEADERS: usize = 1200;
 
+const BUSY: &str = "Too many requests are at work. Ask again in a moment.";
+const UNSURE: &str = "The gateway does not know whether it still has the vault. What was asked for may have been done, or \
+    not. Ask again in a moment.";
+
 /// The treatment of a listener's clients.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -38,6 +43,8 @@ pub struct Options {
     pub admission: Admission,
     /// The TLS that protects the connections on their way; plain HTTP without it.
     pub tls: Option<Tls>,
+    /// The right to answer: without it a request is refused for now, whatever was done for it.
+    pub right: Right,
 }
 
 /// The limits on a client's use of the server.
@@ -223,9 +230,14 @@ impl<D: Door> Server<D> {
         let (answering, outcome) = match self.options.admission.enter() {
             Some(place) => {
                 let request = request.map(|body| RequestBody::new(body, self.options.limits.body));
-                (answering.with(place), self.door.answer(request, visit).await)
+                (answering.with(place), self.door.answer(request, visit.clone()).await)
             }
-            None => (answering, Ok(self.door.busy(&visit))),
+            None => (answering, Ok(self.door.refuse(&visit, BUSY))),
+        };
+        // What a refusal says is no secret of the vault's, and goes out without the right.
+        let (outcome, right) = match &self.options.right {
+            right if right.is_there() => (outcome, right.clone()),
+            _ => (Ok(self.door.refuse(&visit, UNSURE)), Right::default()),
         };
         match outcome {
             Ok(mut response) => {
@@ -233,7 +245,7 @@ impl<D: Door> Server<D> {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
                 let line = Line { method, verb, status: response.status(), id, begun };
-                Ok(response.map(|body| AnswerBody::new(body, answering, line)))
+                Ok(response.map(|body| AnswerBody::new(body, answering, line, right)))
             }
             Err(error) => {
                 let milliseconds = begun.elapsed().as_millis() as u64;

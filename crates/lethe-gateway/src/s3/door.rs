@@ -155,8 +155,8 @@ impl Door for S3Door {
         Ok(numbered(answer, &visit))
     }
 
-    fn busy(&self, visit: &Visit) -> Response<Body> {
-        let refusal = errors::slow_down("Too many requests are at work. Ask again in a moment.");
+    fn refuse(&self, visit: &Visit, why: &'static str) -> Response<Body> {
+        let refusal = errors::slow_down(why);
         let mut answer = refusal.to_http_response().unwrap_or_default();
         *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         finished(answer, visit)

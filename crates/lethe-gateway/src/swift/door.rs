@@ -87,9 +87,8 @@ impl<D: Device> Door for SwiftDoor<D> {
         Ok(self.dispatch(request, &visit).await)
     }
 
-    fn busy(&self, visit: &Visit) -> Response<Body> {
-        let text = "Too many requests are at work. Ask again in a moment.";
-        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
+    fn refuse(&self, visit: &Visit, why: &'static str) -> Response<Body> {
+        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, why)
             .with(RETRY_AFTER, HeaderValue::from_static(door::RETRY_AFTER));
         let mut answer = refusal.into_response(&Method::GET);
         numbered(&mut answer, visit, self.swift.gateway.inner.now());

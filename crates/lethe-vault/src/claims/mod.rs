@@ -5,6 +5,7 @@
 //! after it, and claims the epoch after that: it never goes on under a claim that it has not made itself, for a copy of
 //! the trusted folder may be about to do the same.
 
+pub(crate) mod ended;
 mod notes;
 
 use crate::entropy::Entropy;
@@ -110,6 +111,21 @@ impl<B: Blobs> Claims<'_, B> {
                 Found::Claim(_) => return Err(VaultError::Displaced { ours: epoch - 1, theirs: epoch }),
                 Found::Other | Found::Nothing => return Err(no_claim(&name)),
             }
+        }
+    }
+
+    /// Looks whether the epoch after ours was claimed. Every claim is of the epoch after the newest in the store, so a
+    /// newer one cannot be there without that. One request of one size, however many claims there are.
+    ///
+    /// # Errors
+    /// [`VaultError::Displaced`] if it was; tampering, and those of the store.
+    pub(crate) async fn look(&self, ours: u32) -> Result<(), VaultError> {
+        // After the last epoch there are no others.
+        let Some(theirs) = ours.checked_add(1) else { return Ok(()) };
+        match self.read(&name(theirs)).await? {
+            Found::Nothing => Ok(()),
+            Found::Claim(_) => Err(VaultError::Displaced { ours, theirs }),
+            Found::Other => Err(no_claim(&name(theirs))),
         }
     }
 

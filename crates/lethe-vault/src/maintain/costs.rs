@@ -1,11 +1,19 @@
 //! The expected costs of full batches in requests and bytes: the costs of an idle vault that is paced.
 
 use crate::engine::scheme::SchemeParameters;
+use crate::lease::LOOK_EVERY;
 use crate::trusted::header::VaultParameters;
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_seal::blob;
 use lethe_store::Usage;
+use std::time::Duration;
+
+/// The requests with which a vault that is open for so long looks for a newer claim, whatever is asked.
+pub fn usage_of_looks(time: Duration) -> Usage {
+    let looks = time.as_secs_f64() / LOOK_EVERY.as_secs_f64();
+    Usage { blob_reads: looks.round() as u64, ..Usage::default() }
+}
 
 /// The requests and slots of a full batch, expected.
 struct Batch {

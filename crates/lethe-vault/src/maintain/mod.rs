@@ -1,5 +1,5 @@
 //! The chores of a vault's owner beside serving it.
 
-mod costs;
+pub(crate) mod costs;
 pub(crate) mod migration;
 pub(crate) mod orphans;

@@ -6,6 +6,7 @@
 //! knows. A newer one is nobody's if its epoch was never claimed, or if it is of the last epoch and none of its slots
 //! opens. The watcher sees lists, and deletions of what it could have named itself.
 
+use crate::claims::ended::ENDED;
 use crate::claims::{self, Claims};
 use crate::engine::record::{Effect, Record};
 use crate::error::VaultError;
@@ -49,7 +50,7 @@ impl Tally {
 /// The objects that the store holds, by what they are to the vault.
 #[derive(Debug)]
 pub struct Orphans {
-    /// The newest state: buckets, header, claims, the shipped checkpoint.
+    /// The newest state: buckets, header, claims, the mark of the last stop, the shipped checkpoint.
     pub in_use: Tally,
     /// Replaced buckets that a recovery or a restore may still read; the vault deletes them when their time has come.
     pub kept: Tally,
@@ -193,7 +194,7 @@ impl Orphans {
         let piece = piece_order(&name);
         let is_given_up = piece.is_some_and(|(epoch, _)| epoch <= self.epoch);
         match (blob_order(&name).or(piece), claim) {
-            _ if name == HEADER => self.in_use.add(bytes),
+            _ if name == HEADER || name == ENDED => self.in_use.add(bytes),
             (Some(order), _) if order == newest && shipped.number > 0 => self.in_use.add(bytes),
             (Some(order), _) if order < newest || is_given_up => {
                 self.dead_checkpoints.add(bytes);

@@ -7,12 +7,22 @@ use super::newer::{Judge, Origin};
 use crate::claims::Claims;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
+use crate::lease::tenancy::{move_in, predecessor_is_gone};
+use crate::lease::{Host, LEASE, Lease, Tenure};
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use lethe_seal::epoch::Epoch;
 use lethe_seal::master_key::MasterKey;
+use tokio::time::Instant;
 
-/// Claims an epoch for this opening; returns it with what the store held before.
+/// The epoch of an opening, and what the store held before.
+pub(crate) struct Fenced {
+    pub(crate) epoch: Epoch,
+    pub(crate) inventory: Inventory,
+    pub(crate) tenure: Tenure,
+}
+
+/// Claims an epoch for this opening.
 ///
 /// # Errors
 /// [`VaultError::Displaced`], [`VaultError::StaleTrustedState`], tampering, and those of disk and store.
@@ -22,7 +32,8 @@ pub(crate) async fn fence<U: VaultStore>(
     master: &MasterKey,
     at_rest: &AtRest,
     entropy: &mut Entropy,
-) -> Result<(Epoch, Inventory), VaultError> {
+    host: &Host,
+) -> Result<Fenced, VaultError> {
     let (vault, known) = (at_rest.header.vault, at_rest.known);
     let claims = Claims { blobs: store, master, vault };
     // Before the claim: an older copy that is refused must not have displaced the gateway that it is a copy of.
@@ -37,8 +48,15 @@ pub(crate) async fn fence<U: VaultStore>(
         });
     }
     let salt = entropy.salt();
+    let is_alone = predecessor_is_gone(disk, host, &claims, claimed).await?;
+    if is_alone {
+        move_in(disk, host)?;
+    }
+    let (began, since) = (Instant::now(), host.now());
     let number = claims.claim(disk, (known.epoch, claimed), entropy).await?;
-    let epoch = Epoch { number, salt };
+    // From the answer on: the claim may have been made just before it.
+    let waits_until = (!is_alone).then(|| Instant::now() + LEASE);
     store.sweep_unfinished().await?;
-    Ok((epoch, inventory))
+    let tenure = Tenure { lease: Lease::since(host, since), began, waits_until };
+    Ok(Fenced { epoch: Epoch { number, salt }, inventory, tenure })
 }

@@ -6,7 +6,7 @@
 //! ever sealed again under an old one. The watcher sees only what it saw before.
 
 use super::at_rest::AtRest;
-use super::fence::fence;
+use super::fence::{Fenced, fence};
 use super::inventory::sort_out;
 use super::replay::replay;
 use super::setup::Setup;
@@ -15,6 +15,7 @@ use crate::claims::Claims;
 use crate::engine::Engine;
 use crate::engine::gate::Gate;
 use crate::error::VaultError;
+use crate::lease::tenancy::move_in;
 use crate::session::pace::Pacer;
 use crate::session::{Identity, Session, Shipping, Start};
 use crate::store::VaultStore;
@@ -23,7 +24,7 @@ use crate::trusted::rows::Rows;
 use lethe_seal::sealed::Sealed;
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// Opens a vault: afterwards it stands where it stood when the last acknowledged write was acknowledged.
 pub(crate) async fn open<U: VaultStore>(setup: Setup<U>) -> Result<Session<U>, VaultError> {
@@ -46,8 +47,9 @@ async fn recover<U: VaultStore>(
     shipping: Shipping,
     began: Instant,
 ) -> Result<Start<U>, VaultError> {
-    let Setup { disk, store, master, mut entropy, workers, pace } = setup;
-    let (epoch, inventory) = fence(&disk, &store, &master, &at_rest, &mut entropy).await?;
+    let Setup { disk, store, master, mut entropy, workers, pace, host } = setup;
+    let fenced = fence(&disk, &store, &master, &at_rest, &mut entropy, &host).await?;
+    let Fenced { epoch, inventory, tenure } = fenced;
     let AtRest { header, state, records, sequence, .. } = at_rest;
     let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
     let gate = Rc::new(Gate::default());
@@ -66,6 +68,11 @@ async fn recover<U: VaultStore>(
     };
     garbage.extend(engine.take_superseded().into_iter().map(|at| Garbage::new(at, number)));
     let orphans = sort_out(&engine, &garbage, inventory)?;
+    if let Some(until) = tenure.waits_until {
+        tracing::info!("waiting until a gateway that may have the vault open has stopped answering");
+        sleep_until(until).await;
+        move_in(&disk, &host)?;
+    }
     Ok(Start {
         identity: Identity { header, master, epoch: epoch.number },
         disk,
@@ -73,6 +80,7 @@ async fn recover<U: VaultStore>(
         entropy,
         engine,
         epoch,
+        tenure,
         number,
         sequence,
         replayed,

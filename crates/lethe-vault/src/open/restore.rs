@@ -19,6 +19,7 @@ use crate::engine::record::Call;
 use crate::engine::scheme::SchemeParameters;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
+use crate::lease::LEASE;
 use crate::reason::Reason;
 use crate::store::{HEADER, SHIPPED, VaultStore};
 use crate::trusted::checkpoint::{Receipt, Shipped, blob_order};
@@ -35,6 +36,7 @@ use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::Sealed;
 use lethe_seal::versions::TrustedVersions;
+use tokio::time::{Instant, sleep_until};
 
 /// Buckets that are fetched at a time.
 const AT_ONCE: usize = 8;
@@ -68,7 +70,7 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     let header = VaultHeader::decode(&encoded, &setup.master)?;
     let chosen = choose_checkpoint(&setup, &header, options.expect.as_ref()).await?;
 
-    let next = take_over(&mut setup, &header, chosen.1.epoch, options.takeover).await?;
+    let (next, serves_from) = take_over(&mut setup, &header, chosen.1.epoch, options.takeover).await?;
     let (receipt, shipped) = fetch_newest(&setup, &header, &options, chosen).await?;
     let Found { number, accesses, scheme, versions, rows, history, .. } = shipped;
     let old =
@@ -94,6 +96,10 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
         }
         // The first checkpoint that is shipped: from now on the old buckets are orphans.
         let restored = vault.checkpoint().await?;
+        if let Some(from) = serves_from {
+            (options.progress)("waiting until the old gateway has stopped answering", 0, 1);
+            sleep_until(from).await;
+        }
         restoring::complete(&disk)?;
         vault.close().await?;
         Ok(restored)
@@ -102,13 +108,14 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     moved
 }
 
-/// Claims an epoch after the last one that was claimed.
+/// Claims an epoch after the last one that was claimed. Returns it, and the moment before which nothing may be served,
+/// unless the gateway of the last one has stopped in order.
 async fn take_over<U: VaultStore>(
     setup: &mut Setup<U>,
     header: &VaultHeader,
     shipped_in: u32,
     may_displace: bool,
-) -> Result<u32, VaultError> {
+) -> Result<(u32, Option<Instant>), VaultError> {
     let claims = Claims { blobs: &setup.store, master: &setup.master, vault: header.vault };
     // The gateway that shipped the checkpoint had claimed its epoch.
     let claimed = claims.newest(shipped_in).await?;
@@ -118,7 +125,9 @@ async fn take_over<U: VaultStore>(
     }
     // From here on the old gateway cannot ship or delete any more.
     restoring::begin(&setup.disk)?;
-    claims.claim(&setup.disk, (shipped_in, claimed), &mut setup.entropy).await
+    let has_ended = claims.has_ended(claimed).await?;
+    let next = claims.claim(&setup.disk, (shipped_in, claimed), &mut setup.entropy).await?;
+    Ok((next, (!has_ended).then(|| Instant::now() + LEASE)))
 }
 
 /// Notes the receipt of what is restored, and those before it: they are still recognised afterwards.

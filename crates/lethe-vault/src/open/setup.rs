@@ -1,6 +1,7 @@
 //! The parts of which a vault is made or opened.
 
 use crate::entropy::Entropy;
+use crate::lease::Host;
 use crate::session::pace::Pace;
 use crate::trusted::disk::TrustedDisk;
 use lethe_seal::master_key::MasterKey;
@@ -22,4 +23,6 @@ pub struct Setup<U> {
     pub workers: Workers,
     /// The rate at which batches are sent while the vault is open; `None` sends one whenever a caller asks.
     pub pace: Option<Pace>,
+    /// The machine, for the lease.
+    pub host: Host,
 }

@@ -9,7 +9,7 @@ use crate::session::pace::Local;
 use crate::store::{SHIPPED, VaultStore};
 use crate::trusted::checkpoint::{Receipt, Shipped, shorten};
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::ledger::{Facts, Moment, SealWith, StateChange};
+use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith, StateChange};
 use lethe_seal::versions::VaultId;
 use tokio::time::Instant;
 
@@ -29,6 +29,8 @@ pub(crate) enum Shipping {
 
 /// See the module.
 pub(super) struct Checkpoints {
+    /// The account of what the trusted disk holds.
+    pub(super) ledger: Ledger,
     /// The number of the last checkpoint on the trusted disk.
     pub(super) number: u64,
     /// The accesses that it holds.
@@ -49,8 +51,8 @@ impl Checkpoints {
     /// Loads the state at which an opening begins: a checkpoint of the trusted disk, with the one that follows wanted.
     pub(super) fn load(
         disk: &TrustedDisk,
-        number: u64,
-        accesses: u64,
+        ledger: Ledger,
+        (number, accesses): (u64, u64),
         (shipping, ship_every): (Shipping, u64),
     ) -> Result<Self, VaultError> {
         let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
@@ -63,6 +65,7 @@ impl Checkpoints {
             None => 0,
         };
         Ok(Checkpoints {
+            ledger,
             number,
             accesses,
             // The journal has been used: a new checkpoint spares the next opening the same replay.
@@ -179,11 +182,11 @@ impl<U: VaultStore> Session<U> {
         let parameters = &self.identity.header.parameters;
         let block = parameters.block();
         if self.outbox.pacer().is_some() {
-            self.ledger.fill_up(&mut change, 2 * parameters.checkpoint_every as usize, block);
+            self.checkpoints.ledger.fill_up(&mut change, 2 * parameters.checkpoint_every as usize, block);
         }
         self.checkpoints.bytes += change.bytes();
         self.outbox.on_disk(&self.disk, move |disk| disk.commit_state(block, &change)).await?;
-        self.ledger.directory.committed();
+        self.checkpoints.ledger.directory.committed();
         self.journal.forget();
         self.checkpoints.accesses = self.engine.accesses();
         self.checkpoints.wanted = false;
@@ -199,19 +202,19 @@ impl<U: VaultStore> Session<U> {
 
     /// Puts together what the checkpoint changes on the trusted disk.
     fn write_down(&mut self, seed: Seed) -> Result<StateChange, VaultError> {
-        let Session { engine, ledger, identity, entropy, .. } = self;
+        let Session { engine, checkpoints, identity, entropy, .. } = self;
         let facts = Facts {
-            number: self.checkpoints.number,
+            number: checkpoints.number,
             sequence: self.journal.sequence(),
             accesses: engine.accesses(),
-            since: self.checkpoints.since(engine.accesses()),
+            since: checkpoints.since(engine.accesses()),
             seed,
             rewritten: engine.take_rewritten(),
             garbage: self.replaced.garbage(),
         };
         let seal = SealWith { header: &identity.header, master: &identity.master, entropy };
         engine.sealed.with_versions(|versions| {
-            ledger.write_down(&Moment { scheme: &*engine.scheme, versions }, facts, seal)
+            checkpoints.ledger.write_down(&Moment { scheme: &*engine.scheme, versions }, facts, seal)
         })
     }
 

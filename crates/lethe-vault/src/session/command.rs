@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Check(Progress, Reply<Report>),
     /// Finish, ship a checkpoint, end.
     Close(Reply<Receipt>),
+    /// Stop at once: this machine was resumed from a snapshot.
+    StopResumed,
 }
 
 impl Command {
@@ -31,6 +33,7 @@ impl Command {
             Command::Access(_, _, reply) => drop(reply.send(Err(why.clone()))),
             Command::Check(_, reply) => drop(reply.send(Err(why.clone()))),
             Command::Checkpoint(reply) | Command::Close(reply) => drop(reply.send(Err(why.clone()))),
+            Command::StopResumed => {}
         }
     }
 }

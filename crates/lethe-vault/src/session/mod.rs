@@ -11,6 +11,7 @@ mod command;
 mod garbage;
 mod identity;
 mod journal;
+mod lookout;
 mod outbox;
 pub(crate) mod pace;
 mod publish;
@@ -28,6 +29,8 @@ use crate::engine::work::carry_out;
 use crate::engine::{Answers, Engine};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
+use crate::lease::tenancy::move_out;
+use crate::lease::{Lease, Tenure};
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Garbage, Receipt};
 use crate::trusted::disk::TrustedDisk;
@@ -41,8 +44,9 @@ use garbage::Replaced;
 use journal::Journal;
 use lethe_core::store::BucketVersion;
 use lethe_seal::epoch::Epoch;
+use lookout::Lookout;
 use outbox::{Event, Outbox, sleep_until};
-use pace::{Local, Pacer};
+use pace::{Local, Pacer, next_instant};
 use publish::Figures;
 use queue::FairQueue;
 use status::Status;
@@ -67,12 +71,12 @@ pub(crate) struct Session<U> {
     journal: Journal,
     outbox: Outbox,
     checkpoints: Checkpoints,
-    ledger: Ledger,
     replaced: Replaced,
     waiting: FairQueue<Reply<Answers>>,
     checks: Checks,
     figures: Figures,
     beginning: Beginning,
+    lease: Lease,
     /// The caller that asked for the end, and the checkpoint before it: another is always shipped, for rows change
     /// unseen.
     closing: Option<(u64, Reply<Receipt>)>,
@@ -80,6 +84,7 @@ pub(crate) struct Session<U> {
 
 /// The state that recovery hands over; the rest begins empty.
 pub(crate) struct Start<U> {
+    // Wide: taken apart at once.
     pub(crate) identity: Identity,
     pub(crate) disk: TrustedDisk,
     pub(crate) rows: Arc<Rows>,
@@ -88,6 +93,7 @@ pub(crate) struct Start<U> {
     pub(crate) engine: Engine<U>,
     /// The epoch that begins.
     pub(crate) epoch: Epoch,
+    pub(crate) tenure: Tenure,
     /// The number of the checkpoint on the trusted disk.
     pub(crate) number: u64,
     /// The number of the next record.
@@ -108,25 +114,37 @@ impl<U: VaultStore> Session<U> {
     /// Begins the epoch.
     pub(crate) fn begin(start: Start<U>) -> Result<Self, VaultError> {
         let Start { identity, disk, rows, mut entropy, engine, epoch, replayed, .. } = start;
-        let Start { number, sequence, ledger, garbage, orphans, finished, shipping, pacer, .. } = start;
+        let Start { number, sequence, ledger, garbage, orphans, finished, shipping, pacer, tenure, .. } =
+            start;
         let (left, ship_every) = (orphans.len(), identity.header.parameters.ship_every);
         engine.sealed.begin_epoch_numbered(epoch)?;
+        let identity = Rc::new(identity);
+        let (first, instants) = match &pacer {
+            Some(pacer) => (pacer.first(), Some(pacer.instants())),
+            None => (Instant::now(), None),
+        };
+        let lookout = Lookout::over(engine.sealed.clone(), identity.clone(), &tenure, first, instants);
         let mut session = Session {
             journal: Journal::new(&identity.header, &identity.master, &mut entropy, sequence)?,
-            checkpoints: Checkpoints::load(&disk, number, engine.accesses(), (shipping, ship_every))?,
-            identity: Rc::new(identity),
+            checkpoints: Checkpoints::load(
+                &disk,
+                ledger,
+                (number, engine.accesses()),
+                (shipping, ship_every),
+            )?,
+            identity,
             disk,
             rows,
             entropy,
             engine,
-            ledger,
             replaced: Replaced::new(garbage, orphans),
             waiting: FairQueue::new(),
             checks: Checks::default(),
             figures: Figures::default(),
             beginning: Beginning::new(pacer.is_some()),
+            lease: tenure.lease,
             closing: None,
-            outbox: Outbox::new(pacer),
+            outbox: Outbox::new(pacer, lookout),
         };
         session.step(Input::Epoch(epoch), Vec::new())?;
         session.engine.go_live();
@@ -147,6 +165,11 @@ impl<U: VaultStore> Session<U> {
     /// The vault's rows, for callers that read them beside the session.
     pub(crate) fn rows(&self) -> Arc<Rows> {
         self.rows.clone()
+    }
+
+    /// The right to answer, for callers that are answered beside the session.
+    pub(crate) fn lease(&self) -> Lease {
+        self.lease.clone()
     }
 
     /// The place where the session publishes its figures.
@@ -178,6 +201,7 @@ impl<U: VaultStore> Session<U> {
         while let Ok(command) = commands.try_recv() {
             left.push(command);
         }
+        self.leave(ended.is_ok()).await;
         let receipt = self.checkpoints.receipt(self.identity.header.vault);
         let closing = self.closing.take().map(|(_, reply)| (reply, ended.map(|()| receipt)));
         for reply in std::mem::replace(&mut self.waiting, FairQueue::new()).into_replies() {
@@ -216,12 +240,12 @@ impl<U: VaultStore> Session<U> {
             match news {
                 Some(News::Event(event)) => self.happened(event).await?,
                 Some(News::Command(command)) => {
-                    self.take(command);
+                    self.take(command)?;
                     // Commands that have come meanwhile share the batch that starts now.
                     while self.closing.is_none()
                         && let Ok(command) = commands.try_recv()
                     {
-                        self.take(Some(command));
+                        self.take(Some(command))?;
                     }
                 }
                 None => {}
@@ -229,16 +253,21 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    fn take(&mut self, command: Option<Command>) {
+    fn take(&mut self, command: Option<Command>) -> Result<(), VaultError> {
         self.beginning.ask();
         match command {
             Some(Command::Access(flow, calls, reply)) => self.waiting.push(flow, calls, reply),
             Some(Command::Checkpoint(reply)) => self.checkpoints.want(reply),
             Some(Command::Check(progress, reply)) => self.checks.push(progress, reply),
             Some(Command::Close(reply)) => self.closing = Some((self.checkpoints.number, reply)),
+            Some(Command::StopResumed) => {
+                move_out(&self.disk)?;
+                return Err(VaultError::Resumed);
+            }
             // Every handle is gone: no caller can say close any more.
             None => self.closing = Some((self.checkpoints.number, oneshot::channel().0)),
         }
+        Ok(())
     }
 
     /// Starts batches, off-line work and checkpoints until nothing more can start, and sends what they ask for.
@@ -254,6 +283,8 @@ impl<U: VaultStore> Session<U> {
             let mut started = false;
             // Work that the last opening left owed comes before the first batch of this one.
             let may_begin = self.beginning.settles(scheme.owed() > 0 || self.engine.is_idling());
+            // A gateway that may have been displaced reads no path and evicts nothing.
+            let may_begin = may_begin && self.lease.is_valid();
             let ready = may_begin && !self.engine.is_accessing() && !scheme.must_idle();
             if !due && ready && self.is_turn() {
                 let batch = self.take_batch();
@@ -267,6 +298,7 @@ impl<U: VaultStore> Session<U> {
             if self.beginning.is_asked()
                 && !due
                 && !is_over
+                && self.lease.is_valid()
                 && self.engine.idles() < most_idles
                 && scheme.owed() > 0
             {
@@ -358,6 +390,31 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
+    /// Goes on after a look, also if the store could not be reached: then nothing is answered until it can be.
+    fn has_looked(&self, looked: Result<(), VaultError>) -> Result<(), VaultError> {
+        match looked {
+            Err(error @ VaultError::Unavailable(_)) if self.closing.is_none() => {
+                let answers = self.lease.is_valid();
+                tracing::warn!(%error, answers, "no look whether another gateway has taken the vault over");
+                Ok(())
+            }
+            looked => looked,
+        }
+    }
+
+    /// Gives the right to answer up. After an end in order, a takeover is told that it need not wait.
+    async fn leave(&mut self, is_closed: bool) {
+        if !self.lease.end(is_closed) {
+            return;
+        }
+        next_instant(self.outbox.instants()).await;
+        let (epoch, salt) = (self.identity.epoch, self.entropy.salt());
+        let claims = self.identity.claims(self.engine.sealed.untrusted());
+        if let Err(error) = claims.mark_end(epoch, salt).await {
+            tracing::warn!(%error, "the end could not be marked in the store: a takeover will wait");
+        }
+    }
+
     fn answer(&mut self, answers: Result<Answers, VaultError>) {
         // A caller that has gone away wants no answer; its access was carried out all the same.
         match answers {
@@ -380,6 +437,7 @@ impl<U: VaultStore> Session<U> {
             Event::Sealed(shipment) => self.send_shipment(shipment?).await?,
             Event::PieceSent(shipment) => self.piece_was_sent(shipment?),
             Event::Shipped(shipped) => self.was_shipped(shipped?).await?,
+            Event::Looked(looked) => self.has_looked(looked)?,
             Event::Checked(report, reply) => {
                 self.checks.ended();
                 let _ = reply.send(report);

@@ -1,6 +1,7 @@
 //! The way to the store and back: requests leave at once, or at the pace's instants.
 
 use super::command::Reply;
+use super::lookout::Lookout;
 use super::shipment::Shipment;
 use crate::engine::gate::OperationId;
 use crate::error::VaultError;
@@ -23,6 +24,7 @@ pub(super) enum Event {
     Shipped(Result<Shipped, VaultError>),
     Deleted(Result<(), VaultError>),
     Checked(Result<Report, VaultError>, Reply<Report>),
+    Looked(Result<(), VaultError>),
 }
 
 /// A request that ends in an event.
@@ -38,12 +40,14 @@ pub(super) struct Outbox {
     in_flight: FuturesUnordered<Errand>,
     /// Work on this machine that takes a while, and keeps no request waiting.
     beside: Option<Errand>,
+    /// Looks for a newer claim. They keep no end waiting.
+    lookout: Lookout,
 }
 
 impl Outbox {
-    pub(super) fn new(pacer: Option<Pacer>) -> Self {
+    pub(super) fn new(pacer: Option<Pacer>, lookout: Lookout) -> Self {
         let (held, arrived) = (VecDeque::new(), VecDeque::new());
-        Outbox { pacer, held, arrived, in_flight: FuturesUnordered::new(), beside: None }
+        Outbox { pacer, held, arrived, in_flight: FuturesUnordered::new(), beside: None, lookout }
     }
 
     /// The pace, if the vault has one.
@@ -69,11 +73,13 @@ impl Outbox {
 
     /// The moment at which something is to be done that no caller asks for.
     pub(super) fn wakes(&self) -> Option<Instant> {
-        self.pacer.as_ref()?.wakes(Instant::now(), self.next_departure())
+        let leaves = self.next_departure();
+        self.pacer.as_ref().map_or(leaves, |pacer| pacer.wakes(Instant::now(), leaves))
     }
 
     fn next_departure(&self) -> Option<Instant> {
-        self.held.front().map(|(at, _)| *at)
+        let held = self.held.front().map(|(at, _)| *at);
+        [self.lookout.due(), held].into_iter().flatten().min()
     }
 
     /// The next event; waits forever if nothing is on its way.
@@ -84,6 +90,7 @@ impl Outbox {
         tokio::select! {
             biased;
             Some(event) = self.in_flight.next(), if !self.in_flight.is_empty() => event,
+            event = self.lookout.looked() => event,
             event = done_beside(&mut self.beside) => event,
         }
     }
@@ -104,6 +111,7 @@ impl Outbox {
     /// Lets go of the requests that leave now.
     pub(super) fn let_go(&mut self) {
         let now = Instant::now();
+        self.lookout.let_go(now);
         while let Some((_, errand)) = self.held.pop_front_if(|(at, _)| *at <= now) {
             self.set_out(errand);
         }
@@ -155,6 +163,7 @@ impl Outbox {
                 biased;
                 done = &mut working => return done,
                 Some(event) = self.in_flight.next(), if !self.in_flight.is_empty() => self.arrived.push_back(event),
+                event = self.lookout.looked() => self.arrived.push_back(event),
                 () = sleep_until(leaves), if leaves.is_some() => self.let_go(),
             }
         }

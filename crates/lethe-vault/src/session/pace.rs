@@ -112,6 +112,11 @@ impl Pacer {
         self.instants
     }
 
+    /// The moment when the first turn begins, before any has begun.
+    pub(crate) fn first(&self) -> Instant {
+        self.due
+    }
+
     /// Tells whether nothing may begin yet.
     pub(crate) fn is_hushed(&self, now: Instant) -> bool {
         now < self.hush
@@ -173,7 +178,7 @@ impl Pacer {
 
 impl Instants {
     /// The nth instant after a moment.
-    fn after(self, moment: Instant, nth: u32) -> Instant {
+    pub(crate) fn after(self, moment: Instant, nth: u32) -> Instant {
         let turn = self.turn;
         let since = moment - self.origin;
         let turns = u32::try_from(since.as_nanos() / turn.as_nanos()).unwrap_or(u32::MAX);

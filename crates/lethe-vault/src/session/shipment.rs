@@ -48,12 +48,12 @@ impl<U: VaultStore> Session<U> {
     pub(super) fn prepare_shipment(&mut self, began: Instant) -> Result<(), VaultError> {
         let number = self.checkpoints.number;
         let rows = self.rows.hold()?;
-        let Session { engine, ledger, identity, checkpoints, .. } = self;
+        let Session { engine, identity, checkpoints, .. } = self;
         let (header, epoch) = (&identity.header, identity.epoch);
         let (head, words) = engine.sealed.with_versions(|versions| {
             let moment = Moment { scheme: &*engine.scheme, versions };
             let mut words = Vec::new();
-            ledger.copy_all(&moment, header.parameters.scheme.words(), &mut words);
+            checkpoints.ledger.copy_all(&moment, header.parameters.scheme.words(), &mut words);
             let head = FreightHead {
                 number,
                 epoch,
@@ -67,7 +67,7 @@ impl<U: VaultStore> Session<U> {
             (head, words)
         });
         let newest = (head.versions.newest_epoch(), head.versions.counter());
-        let directory = &mut ledger.directory;
+        let directory = &mut checkpoints.ledger.directory;
         let opener = PlaceOpener::new(header, &identity.master, directory.keys())?;
         let (order, entries) = (directory.order(), directory.entries().collect());
         directory.pin();
@@ -147,7 +147,7 @@ impl<U: VaultStore> Session<U> {
     /// Notes that a checkpoint has reached the store.
     pub(super) async fn was_shipped(&mut self, shipped: Shipped) -> Result<(), VaultError> {
         self.checkpoints.has_shipped(shipped);
-        self.ledger.directory.unpin();
+        self.checkpoints.ledger.directory.unpin();
         let note = borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("memory takes every write");
         self.outbox.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPED, &note)).await?;
         let receipt = self.checkpoints.receipt(self.identity.header.vault);

@@ -25,7 +25,7 @@ impl Wake for Told {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_vault_that_is_said_to_be_closed_has_let_go_of_its_store_and_can_be_opened_again() {
     let header = header(every_scheme().remove(0), 1);
     let store = Arc::new(VersionedMemory::new(header.parameters.layout()));
@@ -41,7 +41,7 @@ async fn a_vault_that_is_said_to_be_closed_has_let_go_of_its_store_and_can_be_op
     closing.await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_rows_take_is_told_at_once_though_no_block_was_accessed() {
     let header = header(every_scheme().remove(0), 1);
     let store = VersionedMemory::new(header.parameters.layout());
@@ -53,7 +53,7 @@ async fn what_rows_take_is_told_at_once_though_no_block_was_accessed() {
     assert!(vault.status().rows.used >= before + 100);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_written_is_read_back_after_a_clean_close_and_after_a_crash() {
     for parameters in every_scheme() {
         close_and_crash(header(parameters, 1)).await;
@@ -101,7 +101,7 @@ async fn close_and_crash(header: VaultHeader) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_caller_gets_the_answers_to_its_own_calls() {
     let header = header(parameters(64, 32, 4, 1000), 1);
     let store = VersionedMemory::new(header.parameters.layout());

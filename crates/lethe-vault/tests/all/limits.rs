@@ -22,7 +22,7 @@ async fn write_until_refused(vault: &Vault, limits: &ProviderDesk, most_put: Byt
     (CAPACITY, vault.checkpoint().await.expect_err("it is larger than the provider takes"))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_vault_whose_objects_the_provider_does_not_take_says_so_and_loses_nothing() {
     // No bucket fits the first, and no checkpoint the second.
     for most_put in [Bytes(256), Bytes(16 << 10)] {

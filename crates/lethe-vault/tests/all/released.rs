@@ -24,7 +24,7 @@ fn as_released(block: u64) -> Vec<u8> {
     vec![fill; 64]
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_vault_of_format_1_is_recovered_used_and_keeps_its_format() {
     for archive in FORMAT_1 {
         let folder = tempfile::tempdir().unwrap();

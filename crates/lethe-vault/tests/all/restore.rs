@@ -43,7 +43,7 @@ async fn write_all(vault: &Vault, fill: u8) {
     vault.commit_rows(vec![RowChange::put("name", vec![fill])]).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lost_machine_is_restored_and_the_old_one_can_do_no_more() {
     let header = header(parameters(64, 32, 4, 40), 1);
     let store = VersionedMemory::new(header.parameters.layout());
@@ -76,7 +76,7 @@ async fn a_lost_machine_is_restored_and_the_old_one_can_do_no_more() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rolled_back_store_is_told_by_the_receipt() {
     let header = header(parameters(64, 32, 4, 40), 1);
     let store = VersionedMemory::new(header.parameters.layout());
@@ -96,7 +96,7 @@ async fn a_rolled_back_store_is_told_by_the_receipt() {
 }
 
 /// A gateway may have looked at the claims just before the restore claims, and ship and delete just after.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_restore_goes_on_with_the_checkpoint_that_has_taken_the_place_of_the_one_it_had_chosen() {
     let header = header(parameters(64, 32, 4, 40), 1);
     let store = VersionedMemory::new(header.parameters.layout());
@@ -158,7 +158,7 @@ async fn shown_by_a_restore(used: u64) -> Vec<String> {
     trace.events().into_iter().map(shown).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_restore_shows_the_same_whatever_the_vault_held() {
     let (full, nearly_empty) = (shown_by_a_restore(64).await, shown_by_a_restore(1).await);
     assert_eq!(full, nearly_empty);

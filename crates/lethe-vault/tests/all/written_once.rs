@@ -33,7 +33,7 @@ async fn checkpoint_bytes_per_access(capacity: u64) -> f64 {
 
 /// The check has no chance in it: a seed gives the figures. A cost that grew by a byte an access for each 500 blocks would
 /// be found. A smaller vault costs less: most blocks are evicted before a checkpoint finds them in the stash.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_checkpoint_costs_what_was_changed_and_not_what_the_vault_holds() {
     let (small, large) = (checkpoint_bytes_per_access(8192).await, checkpoint_bytes_per_access(65536).await);
     assert!(large < 1.2 * small, "{small} bytes an access at 8192 blocks, {large} at 65536");
@@ -70,7 +70,7 @@ async fn is_noticed(copy: &Desk) -> bool {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_byte_that_was_changed_in_a_place_of_the_stash_is_noticed_or_of_no_account() {
     let desk = used().await;
     let places = desk.disk.places_len() / block(0).len();
@@ -84,7 +84,7 @@ async fn a_byte_that_was_changed_in_a_place_of_the_stash_is_noticed_or_of_no_acc
     assert!(noticed <= CAPACITY, "no more than there are blocks");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_part_of_the_state_that_was_changed_or_removed_is_noticed() {
     type Part = TableDefinition<'static, (u64, u32), &'static [u8]>;
     let desk = used().await;

@@ -91,12 +91,14 @@ fn of_the_vault(cause: &Cause) -> Option<Exit> {
             VaultError::Receipt(_) => Exit::Tampering,
             VaultError::Locked
             | VaultError::Copied(_)
+            | VaultError::Resumed
             | VaultError::Displaced { .. }
             | VaultError::StaleTrustedState(_)
             | VaultError::TakeoverNeeded(_) => Exit::Locked,
-            VaultError::Unavailable(_) | VaultError::Refused(_) | VaultError::StoreEmpty => {
-                Exit::StoreUnavailable
-            }
+            VaultError::Unavailable(_)
+            | VaultError::Refused(_)
+            | VaultError::Lapsed
+            | VaultError::StoreEmpty => Exit::StoreUnavailable,
             VaultError::Parameters(_) | VaultError::NotAReceipt(_) => Exit::Usage,
             _ => Exit::Failure,
         });
@@ -199,9 +201,11 @@ mod tests {
             (VaultError::Locked, Exit::Locked),
             (VaultError::Displaced { ours: 1, theirs: 2 }, Exit::Locked),
             (VaultError::Copied(String::new()), Exit::Locked),
+            (VaultError::Resumed, Exit::Locked),
             (VaultError::TakeoverNeeded(1), Exit::Locked),
             (VaultError::StaleTrustedState(String::new()), Exit::Locked),
             (VaultError::StoreEmpty, Exit::StoreUnavailable),
+            (VaultError::Lapsed, Exit::StoreUnavailable),
             (VaultError::Unavailable("".into()), Exit::StoreUnavailable),
             (VaultError::Refused("".into()), Exit::StoreUnavailable),
         ] {

@@ -9,4 +9,5 @@ pub mod output;
 pub mod progress;
 pub mod remove_folder;
 pub mod replace;
+pub mod resumed;
 pub mod tls_watch;

@@ -31,6 +31,14 @@ impl VaultDevice {
         }
     }
 
+    /// Tells whether anything may be answered now: no vault has stopped, and none may have been displaced.
+    pub fn may_answer(&self) -> bool {
+        match self {
+            VaultDevice::Alone(vault) => vault.may_answer(),
+            VaultDevice::Followed(both) => both.old().may_answer() && both.successor().may_answer(),
+        }
+    }
+
     /// The reason why it has stopped, if it has.
     pub fn failure(&self) -> Option<anyhow::Error> {
         match self {
@@ -40,6 +48,14 @@ impl VaultDevice {
                     || both.successor().failure().map(|error| anyhow::Error::new(error).context(GIVE_UP));
                 both.old().failure().map(Into::into).or_else(of_new)
             }
+        }
+    }
+
+    /// Stops, because the machine was resumed from a snapshot.
+    pub async fn stop_resumed(&self) {
+        self.vault().stop_resumed().await;
+        if let VaultDevice::Followed(both) = self {
+            both.successor().stop_resumed().await;
         }
     }
 

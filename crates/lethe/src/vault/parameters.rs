@@ -14,7 +14,8 @@ use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_seal::cipher;
 use lethe_store::{Prices, Usage};
-use lethe_vault::{Pace, SchemeParameters, VaultParameters};
+use lethe_vault::{Pace, SchemeParameters, VaultParameters, usage_of_looks};
+use std::time::Duration;
 
 /// The largest batch when nothing else is said: enough that sixteen clients share every round trip.
 const DEFAULT_BATCH: u32 = 16;
@@ -218,7 +219,8 @@ pub fn summary(
 fn pace_summary(parameters: &VaultParameters, pace: Pace, prices: Option<&Prices>) -> PaceSummary {
     const DAY: f64 = 86_400.0;
     let (batch, turn) = (parameters.scheme.max_batch(), pace.turn().as_secs_f64());
-    let day = parameters.usage_of(DAY / turn);
+    let looks = usage_of_looks(Duration::from_secs_f64(DAY));
+    let day = parameters.usage_of(DAY / turn).after(&looks);
     let per_second = f64::from(batch) * f64::from(parameters.scheme.block_bytes()) / turn;
     PaceSummary {
         turn: Interval(pace.turn()).to_string(),

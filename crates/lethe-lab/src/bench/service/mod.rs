@@ -13,7 +13,7 @@ use lethe_seal::cipher::Cipher;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_vault::{
-    Call, Entropy, SchemeParameters, Setup, Status, TrustedDisk, Vault, VaultHeader, VaultParameters,
+    Call, Entropy, Host, SchemeParameters, Setup, Status, TrustedDisk, Vault, VaultHeader, VaultParameters,
     VaultStore, draw_header,
 };
 use rand_chacha::ChaCha8Rng;
@@ -152,6 +152,7 @@ impl VaultFolder {
             entropy: Entropy::system(),
             workers: Workers::threads(threads).map_err(BenchError::failed)?,
             pace: None,
+            host: Host::system(&self.folder.path().join("trusted.redb")),
         })
     }
 

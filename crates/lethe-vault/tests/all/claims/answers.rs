@@ -56,14 +56,14 @@ async fn open(desk: &Desk, fate: Fate, under_way: &Rc<RefCell<Vec<Claim>>>) -> R
     opened.map(drop)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_claim_that_was_sent_twice_is_recognised_as_the_openings_own() {
     let desk = written().await;
     open(&desk, Fate::SentTwice, &Rc::default()).await.unwrap();
     desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn whatever_became_of_the_claims_of_earlier_openings_the_owner_opens_the_vault() {
     let scene = written().await;
     let fates = [Fate::Lost, Fate::Unanswered, Fate::Late];
@@ -82,7 +82,7 @@ async fn whatever_became_of_the_claims_of_earlier_openings_the_owner_opens_the_v
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_twin_whose_claim_came_first_is_not_taken_for_the_openings_own() {
     for fate in [Fate::Lost, Fate::Unanswered, Fate::Late] {
         let (desk, under_way) = (written().await, Rc::default());
@@ -95,7 +95,7 @@ async fn a_twin_whose_claim_came_first_is_not_taken_for_the_openings_own() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_object_planted_under_the_name_of_the_next_claim_is_no_gateway() {
     let desk = written().await;
     let before = claims(&desk).await;

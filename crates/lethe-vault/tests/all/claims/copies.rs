@@ -58,7 +58,7 @@ async fn just_one_serves(desks: [&Desk; 2], opened: [Result<(), VaultError>; 2],
     owner.open(async |vault| read_all(vault, FILL + 1).await.unwrap()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_two_copies_from_after_an_opening_that_was_cut_off_anywhere_just_one_serves() {
     let scene = written().await;
     for cut in cuts(&scene).await {
@@ -73,7 +73,7 @@ async fn of_two_copies_from_after_an_opening_that_was_cut_off_anywhere_just_one_
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_two_copies_just_one_serves_however_their_openings_interleave() {
     let scene = written().await;
     // It dies right after its claim.
@@ -97,7 +97,7 @@ async fn of_two_copies_just_one_serves_however_their_openings_interleave() {
 }
 
 /// A folder may be copied while its gateway runs, too: between a claim and the first record of its epoch.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_machine_writes_that_was_copied_at_its_claim_is_never_removed_by_the_copy() {
     let desk = Desk::new().await;
     desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();

@@ -15,7 +15,7 @@ async fn opens(desk: &Desk, when: &str) {
     opened.await.unwrap_or_else(|error| panic!("{when}: {error}"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_opening_that_is_cut_off_anywhere_is_followed_by_one_that_opens() {
     let scene = written().await;
     for cut in cuts(&scene).await {
@@ -25,7 +25,7 @@ async fn an_opening_that_is_cut_off_anywhere_is_followed_by_one_that_opens() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn openings_that_are_cut_off_one_after_the_other_do_not_lock_their_owner_out() {
     let scene = written().await;
     let cuts = cuts(&scene).await;
@@ -39,7 +39,7 @@ async fn openings_that_are_cut_off_one_after_the_other_do_not_lock_their_owner_o
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_opening_never_goes_on_under_the_claim_of_another() {
     let scene = written().await;
     let before = claims(&scene).await;
@@ -53,7 +53,7 @@ async fn an_opening_never_goes_on_under_the_claim_of_another() {
 }
 
 /// An older Lethe noted one claim, and made it again at the next opening.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_opening_of_an_older_lethe_that_was_cut_off_after_its_claim_is_followed_by_one_that_opens() {
     let scene = written().await;
     let before = claims(&scene).await;

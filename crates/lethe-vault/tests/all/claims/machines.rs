@@ -65,7 +65,7 @@ async fn reads_until_stopped(copy: &Vault) {
     panic!("the copy was not stopped");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_copy_that_comes_second_stops_at_its_first_eviction_and_the_other_goes_on() {
     for only_reads in [false, true] {
         let desks = copies().await;
@@ -99,7 +99,7 @@ async fn the_copy_that_comes_second_stops_at_its_first_eviction_and_the_other_go
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_two_checkpoints_with_one_number_the_first_stays() {
     let desks = copies().await;
     let name = async |vault: &Vault, name: &'static str| {

@@ -12,6 +12,7 @@
 mod costs;
 mod flawed;
 mod life;
+mod looks;
 mod mixes;
 
 use crate::support::chance::Chance;

@@ -96,7 +96,7 @@ forward_blobs!([] Slow, 0);
 
 forward_inventory!([] Slow, 0);
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_nobody_needs_is_removed_and_the_vault_is_whole() {
     let (mut dead, mut kept) = (0, 0);
     for seed in 0..12 {
@@ -122,7 +122,7 @@ async fn what_nobody_needs_is_removed_and_the_vault_is_whole() {
     assert!(dead > 100 && kept > 100, "{dead} dead, {kept} kept");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_removal_may_be_cut_off_anywhere_and_run_again() {
     let mut cut_off = 0;
     for polls in 0..40 {
@@ -151,7 +151,7 @@ async fn a_removal_may_be_cut_off_anywhere_and_run_again() {
     assert!(cut_off >= 3, "{cut_off} removals were cut off");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_newer_or_foreign_is_named_and_stays() {
     let (desk, receipt) = scene(1).await;
     remove(&desk).await;
@@ -182,7 +182,7 @@ async fn what_is_newer_or_foreign_is_named_and_stays() {
     assert_eq!(desk.store.list("").await.unwrap(), after.list("").await.unwrap());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_planted_is_removed_and_the_vault_opens_again() {
     let (desk, receipt) = scene(1).await;
     remove(&desk).await;
@@ -210,7 +210,7 @@ async fn what_was_planted_is_removed_and_the_vault_opens_again() {
     desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_copy_of_the_trusted_disk_from_within_an_epoch_is_told_so_and_removes_nothing() {
     let desk = Desk::new().await;
     let mut copy = None;
@@ -236,7 +236,7 @@ async fn a_copy_of_the_trusted_disk_from_within_an_epoch_is_told_so_and_removes_
     desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_claim_that_was_noted_and_never_made_does_not_stand_for_the_other_gateways() {
     for left in 0..40 {
         let desk = Desk::new().await;
@@ -257,7 +257,7 @@ async fn a_claim_that_was_noted_and_never_made_does_not_stand_for_the_other_gate
     panic!("it never claimed");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_older_checkpoint_of_the_vaults_own_is_removed() {
     let desk = Desk::new().await;
     let ((), receipt) = desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();
@@ -271,7 +271,7 @@ async fn an_older_checkpoint_of_the_vaults_own_is_removed() {
     restore_copy(&desk, None).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_is_removed_once_another_gateway_has_the_vault() {
     let (desk, _) = scene(2).await;
     let found = find(&desk).await.unwrap();
@@ -294,7 +294,7 @@ async fn nothing_is_removed_once_another_gateway_has_the_vault() {
     assert_eq!(desk.store.bucket_versions(), held);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_planted_checkpoint_name_does_not_keep_the_owner_of_a_receipt_from_a_restore() {
     let desk = Desk::new().await;
     let ((), receipt) = desk.open(async |vault| write_all(vault, FILL).await).await.unwrap();

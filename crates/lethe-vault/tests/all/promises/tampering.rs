@@ -10,7 +10,7 @@ use lethe_core::words::Version;
 use lethe_store::{Blobs, Snapshot};
 use lethe_vault::{Receipt, VaultError};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_check_names_the_slot_whatever_is_done_to_whichever_bucket() {
     let scene = scene().await;
     let mut chance = Chance::of(1);
@@ -37,7 +37,7 @@ async fn a_check_names_the_slot_whatever_is_done_to_whichever_bucket() {
     assert!(checking.await.unwrap().1.is_none());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_check_notices_a_flip_of_any_byte_of_any_level() {
     let scene = scene().await;
     let layout = scene.desk.header.parameters.layout();
@@ -55,7 +55,7 @@ async fn a_check_notices_a_flip_of_any_byte_of_any_level() {
     checking.await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_access_answers_from_a_bucket_that_was_tampered_with_and_nothing_is_lost_by_it() {
     let original = scene().await;
     // The kinds that leave no slot as it was: others are met only when their slot is.
@@ -90,7 +90,7 @@ async fn no_access_answers_from_a_bucket_that_was_tampered_with_and_nothing_is_l
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_was_rolled_back_or_emptied_does_not_open() {
     let scene = scene().await;
     let mut states = vec![scene.older.clone(), Snapshot::default()];
@@ -108,7 +108,7 @@ async fn a_store_that_was_rolled_back_or_emptied_does_not_open() {
     scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_is_rolled_back_in_service_is_noticed_by_the_next_checkpoint() {
     let scene = scene().await;
     let (error, _) = scene
@@ -122,7 +122,7 @@ async fn a_store_that_is_rolled_back_in_service_is_noticed_by_the_next_checkpoin
     assert!(error.is_tampering(), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_byte_of_the_header_is_compared_when_the_vault_is_opened() {
     let scene = scene().await;
     let header = scene.header_blob().await;
@@ -153,7 +153,7 @@ async fn every_byte_of_the_header_is_compared_when_the_vault_is_opened() {
     scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_check_names_every_claim_and_checkpoint_that_was_touched() {
     let scene = scene().await;
     let store = &scene.desk.store;
@@ -210,7 +210,7 @@ fn is_named(report: Result<lethe_vault::Report, VaultError>, name: &str, what: &
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_claim_that_was_planted_or_removed_stops_the_vault() {
     let scene = scene().await;
     let store = &scene.desk.store;
@@ -231,7 +231,7 @@ async fn a_claim_that_was_planted_or_removed_stops_the_vault() {
     scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_planted_bucket_is_named_before_anything_is_claimed() {
     let scene = scene().await;
     let store = &scene.desk.store;
@@ -262,7 +262,7 @@ async fn a_planted_bucket_is_named_before_anything_is_claimed() {
     scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_copy_that_was_tried_too_early_is_told_of_the_other_gateway_and_not_of_tampering() {
     let scene = scene().await;
     let copy = scene.desk.with_copied_disk();
@@ -280,7 +280,7 @@ async fn a_copy_that_was_tried_too_early_is_told_of_the_other_gateway_and_not_of
     scene.desk.open(async |vault| read_all(vault, FILL).await.unwrap()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_restore_misses_claims_that_were_removed() {
     let scene = scene().await;
     for claim in scene.desk.store.list("epoch/").await.unwrap() {
@@ -290,7 +290,7 @@ async fn a_restore_misses_claims_that_were_removed() {
     assert!(error.is_tampering() && error.to_string().contains("claim"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_check_that_comes_first_finds_the_store_as_it_was_left() {
     let original = scene().await;
     for of in original.live.iter().copied() {
@@ -310,7 +310,7 @@ async fn a_check_that_comes_first_finds_the_store_as_it_was_left() {
     checking.await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_gateway_that_was_displaced_is_told_so_and_not_of_tampering() {
     let scene = scene().await;
     let (error, _) = scene
@@ -329,7 +329,7 @@ async fn a_gateway_that_was_displaced_is_told_so_and_not_of_tampering() {
     assert!(matches!(error, VaultError::Displaced { .. }), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_restore_notices_whatever_was_done_to_a_bucket_or_the_checkpoint() {
     let original = scene().await;
     for of in original.first_of_each_level() {

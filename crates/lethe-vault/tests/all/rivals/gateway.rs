@@ -5,7 +5,7 @@ use super::turns::{Turns, Who};
 use crate::simulation::registers::{Moment, Registers};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::setup;
+use crate::support::{host_named, setup};
 use lethe_core::words::BlockId;
 use lethe_store::VersionedMemory;
 use lethe_vault::{Call, Restore, Setup, TrustedDisk, Vault, VaultError, VaultHeader, restore};
@@ -57,7 +57,8 @@ impl Gateway {
 
     fn setup(&mut self, disk: &TrustedDisk) -> Setup<Turned> {
         let store = Turned::new(&self.shared, &self.turns, self.who, self.flaw);
-        setup(disk, store, self.chance.seed())
+        let host = host_named(&format!("the machine of {:?}", self.who));
+        Setup { host, ..setup(disk, store, self.chance.seed()) }
     }
 
     /// Brings the vault back from the store into this gateway's disk, as the owner of a lost machine does.

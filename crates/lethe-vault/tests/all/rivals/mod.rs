@@ -8,10 +8,9 @@
 //! - no name in the store is given two contents, and no bucket is deleted without a look at the claims;
 //! - what the newer one answers is right.
 //!
-//! Two things are as they are until gateways have leases, and have their place in [`World::one_is_told`] and
-//! [`fell_between`]. The older one goes on answering until it looks at the store. And what it sends right after a look may
+//! The newer one serves when the older one answers nothing any more. But what the older one sends right after a look may
 //! come when the newer one has claimed: of some thousand copies of a folder in service, a few miss a bucket that was
-//! deleted so. Then both stop, and the store alone brings the vault back.
+//! deleted so ([`fell_between`]). Then both stop, and the store alone brings the vault back.
 //!
 //! `LETHE_SIM_SEEDS` runs more seeds, `LETHE_RIVALS_SEED` one of them.
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]

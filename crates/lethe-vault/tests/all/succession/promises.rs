@@ -117,7 +117,7 @@ async fn a_successor_takes_over_when_it_has_all_blocks_and_not_before_and_twice_
     assert_ne!(old.vault, new.vault);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn rows_at_rest_are_those_of_the_last_commit_and_need_the_key() {
     let chance = &mut Chance::of(5);
     let local = LocalSet::new();

@@ -16,9 +16,12 @@ use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
-use lethe_vault::{Entropy, SchemeParameters, Setup, TrustedDisk, VaultHeader, VaultParameters, draw_header};
+use lethe_vault::{
+    Entropy, Host, SchemeParameters, Setup, TrustedDisk, VaultHeader, VaultParameters, draw_header,
+};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use tokio::time::Instant;
 
 /// A small vault: every mechanism, few bytes.
 pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every: u64) -> VaultParameters {
@@ -41,6 +44,17 @@ pub fn header(parameters: VaultParameters, seed: u64) -> VaultHeader {
     draw_header(&mut Entropy::of(ChaCha20Rng::seed_from_u64(seed)), parameters, None)
 }
 
+/// The machine of all tests that need no other: its clock is the runtime's, and every disk is its own.
+pub fn host() -> Host {
+    host_named("the only machine")
+}
+
+/// One of several machines.
+pub fn host_named(name: &str) -> Host {
+    let origin = Instant::now();
+    Host::of(move || origin.elapsed(), Some(name.into()))
+}
+
 /// A setup over a disk and a store.
 pub fn setup<U>(disk: &TrustedDisk, store: U, seed: u64) -> Setup<U> {
     Setup {
@@ -50,6 +64,7 @@ pub fn setup<U>(disk: &TrustedDisk, store: U, seed: u64) -> Setup<U> {
         entropy: Entropy::of(ChaCha20Rng::seed_from_u64(seed)),
         workers: Workers::single(),
         pace: None,
+        host: host(),
     }
 }
 

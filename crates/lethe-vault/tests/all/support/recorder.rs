@@ -29,6 +29,13 @@ pub enum Request {
     Sweep,
 }
 
+impl Request {
+    /// Tells whether it is a look for a newer claim, which comes with time and not with what is asked.
+    pub fn is_look(&self) -> bool {
+        matches!(self, Request::Get(name) if name.starts_with("epoch/"))
+    }
+}
+
 /// An event, in order. All of it is public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moment {
@@ -68,7 +75,7 @@ struct Seen {
     trace: Vec<Timed>,
     begin: Instant,
     requests: usize,
-    /// Requests until the sender dies.
+    /// Requests until the sender dies, but for looks: an idle vault would live on them.
     left: Option<u64>,
     disk: Option<FragileDisk>,
     is_dead: bool,
@@ -184,8 +191,9 @@ impl Recorder {
         seen.note_status();
         let (nth, checkpoint) = (seen.requests, seen.checkpoint);
         seen.requests += 1;
+        let is_look = request.is_look();
         seen.note(Moment::Asks { nth, request, checkpoint });
-        if let Some(left) = &mut seen.left {
+        if let Some(left) = seen.left.as_mut().filter(|_| !is_look) {
             *left -= 1;
             if *left == 0 {
                 seen.is_dead = true;

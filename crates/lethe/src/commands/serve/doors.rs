@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use lethe_gateway::auth::identity::Users;
 use lethe_gateway::http::server::{Limits, Options, Serving};
 use lethe_gateway::swift::Address;
-use lethe_gateway::{Admission, Tls, serve_s3, serve_swift};
+use lethe_gateway::{Admission, Right, Tls, serve_s3, serve_swift};
 use std::net::TcpListener;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -25,9 +25,9 @@ impl Doors {
     /// What the system says of a listener.
     pub(super) fn open(
         settings: &Settings,
-        s3: TcpListener,
-        swift: Option<TcpListener>,
+        (s3, swift): (TcpListener, Option<TcpListener>),
         gateway: &ServedGateway,
+        right: Right,
         users: &Arc<Users>,
         tls: Option<Tls>,
         stop: &CancellationToken,
@@ -37,7 +37,7 @@ impl Doors {
             None => Address::OfHost { tls: tls.is_some() },
         };
         let admission = Admission::new(settings.serve.requests as usize);
-        let options = Options { limits: Limits::default(), admission, tls };
+        let options = Options { limits: Limits::default(), admission, tls, right };
         let swift = match swift {
             Some(swift) => {
                 let swift = tokio::net::TcpListener::from_std(swift)?;

@@ -16,6 +16,7 @@ use crate::runtime::exit::Exit;
 use crate::runtime::interrupt::Interrupts;
 use crate::runtime::output::say;
 use crate::runtime::progress;
+use crate::runtime::resumed::Resumptions;
 use crate::vault::device::VaultDevice;
 use administration::shows_page;
 use anyhow::{Context, Result};
@@ -61,11 +62,13 @@ impl Arguments {
 }
 
 pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit> {
+    // From before the claim on: a copy of this machine would take the claim for its own.
+    let resumptions = Resumptions::listen();
     let ready = open(&settings, asked).await?;
     let device = Watched::new(ServedDevice::new(ready.device.clone()));
     let counters = device.counters();
     let gateway = gateway(&ready.settings, device).await?;
-    serve(ready, gateway, counters, None).await
+    serve(ready, gateway, counters, None, resumptions).await
 }
 
 /// Serves a vault that goes when it ends, and whose ORAM can be switched off.
@@ -90,7 +93,7 @@ pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exi
     switch.count_anew();
     let reading = tokio::spawn(read_on(gateway.clone(), stage.pattern));
     let demonstrated = Demonstrated { pattern: stage.pattern, switch, reading };
-    serve(ready, gateway, counters, Some(demonstrated)).await
+    serve(ready, gateway, counters, Some(demonstrated), None).await
 }
 
 async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<ServedGateway> {
@@ -109,10 +112,11 @@ async fn serve(
     gateway: ServedGateway,
     counters: RequestCounters,
     demonstrated: Option<Demonstrated>,
+    mut resumptions: Option<Resumptions>,
 ) -> Result<Exit> {
     announce(&ready, demonstrated.as_ref())?;
     let mut running = Running::start(ready, gateway, counters, demonstrated)?;
-    if wait(&running.device, &mut running.interrupts).await {
+    if wait(&running.device, &mut running.interrupts, resumptions.as_mut()).await {
         tracing::error!("the vault has stopped; the server ends");
     } else {
         say!("Stopping: requests under way are finished, the vault is flushed. Ctrl-C again stops at once.");
@@ -140,16 +144,30 @@ fn announce(ready: &Ready, demonstrated: Option<&Demonstrated>) -> Result<()> {
     Ok(())
 }
 
-/// Waits for Ctrl-C, a request to terminate, or the vault's end; `true` for the last.
-async fn wait(device: &VaultDevice, interrupts: &mut Interrupts) -> bool {
+/// Waits for Ctrl-C, a request to terminate, or the vault's end, be it because the machine was resumed from a snapshot;
+/// `true` for the last.
+async fn wait(
+    device: &VaultDevice,
+    interrupts: &mut Interrupts,
+    resumptions: Option<&mut Resumptions>,
+) -> bool {
     let failure = async {
         while device.failure().is_none() {
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };
+    // A copy of this machine may serve the same vault: nothing more is answered.
+    let resumed = async {
+        match resumptions {
+            Some(resumptions) => resumptions.next().await,
+            None => std::future::pending().await,
+        }
+        device.stop_resumed().await;
+    };
     tokio::select! {
         () = interrupts.next() => false,
         () = failure => true,
+        () = resumed => true,
     }
 }
 

@@ -20,6 +20,7 @@ use crate::vault::device::VaultDevice;
 use crate::vault::opened::TellSuccessor;
 use anyhow::{Context, Result};
 use axum::Router;
+use lethe_gateway::Right;
 use lethe_gateway::auth::identity::Users;
 use lethe_gateway::http::admin;
 use lethe_gateway::page::RequestCounters;
@@ -85,7 +86,9 @@ impl Running {
         if let (Some(files), Some(tls)) = (settings.serve.tls.clone(), tls.clone()) {
             looking.push(tokio::spawn(tls_watch::watch(files, tls)));
         }
-        let doors = Doors::open(&settings, clients, swift, &gateway, &users, tls, &stop)?;
+        let asked = device.clone();
+        let right = Right::of(move || asked.may_answer());
+        let doors = Doors::open(&settings, (clients, swift), &gateway, right, &users, tls, &stop)?;
         let sweeping = tokio::spawn(sweep(gateway.clone()));
         let copying = following.map(|following| tokio::spawn(following.copy(stop_copying.clone())));
         Ok(Running {
@@ -180,7 +183,7 @@ fn administrative(
     };
     let (healthy, meter, prices) = (ready.device.clone(), ready.provider.meter.clone(), ready.prices.clone());
     let router = admin::router(
-        move || healthy.failure().is_none(),
+        move || healthy.may_answer(),
         move || {
             let successor = successor.as_ref().map(|figures| figures());
             figures(&vault.status(), &meter.usage(), prices.as_ref(), successor.as_ref())

@@ -7,7 +7,7 @@ use anyhow::Result;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_store::{MeterReader, OpenError};
-use lethe_vault::{Entropy, Setup, TrustedDisk, Vault, VaultError, raw_header, read_header};
+use lethe_vault::{Entropy, Host, Setup, TrustedDisk, Vault, VaultError, raw_header, read_header};
 
 impl Home<'_> {
     /// The parts that make or open a vault.
@@ -17,7 +17,8 @@ impl Home<'_> {
     pub fn setup(&self, disk: TrustedDisk, store: Store, master: MasterKey) -> Result<Setup<Store>> {
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         let workers = Workers::threads(threads)?;
-        Ok(Setup { disk, store, master, entropy: Entropy::system(), workers, pace: None })
+        let host = Host::system(&self.database());
+        Ok(Setup { disk, store, master, entropy: Entropy::system(), workers, pace: None, host })
     }
 
     /// Finds the vault and its key. Nothing is touched.

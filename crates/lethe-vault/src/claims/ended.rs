@@ -1,0 +1,35 @@
+//! The mark that a gateway leaves in the store when it stops in order: a takeover need not wait for it.
+//!
+//! It is one object, sealed, and overwritten at each stop. It names the epoch that has ended. So an older one that the
+//! untrusted side brings back is the mark of an older epoch.
+
+use super::{Claims, MAX_BYTES};
+use crate::error::VaultError;
+use lethe_seal::blob;
+use lethe_seal::cipher::Cipher;
+use lethe_seal::derive::{Purpose, Salt};
+use lethe_store::{BlobError, Blobs};
+
+/// The name of the mark.
+pub(crate) const ENDED: &str = "ended";
+
+impl<B: Blobs> Claims<'_, B> {
+    /// Marks that the gateway of this epoch has ended: it answers nothing any more.
+    pub(crate) async fn mark_end(&self, epoch: u32, salt: Salt) -> Result<(), VaultError> {
+        let (context, cipher) = (self.context(ENDED), Cipher::default());
+        let sealed = blob::seal(self.master, Purpose::HEADER, &context, cipher, salt, &epoch.to_le_bytes());
+        Ok(self.blobs.put(ENDED, &sealed).await?)
+    }
+
+    /// Tells whether the gateway of this epoch has left its mark. Without one, or with a spoilt one, it may be there.
+    pub(crate) async fn has_ended(&self, epoch: u32) -> Result<bool, VaultError> {
+        match self.blobs.get(ENDED, MAX_BYTES).await {
+            Ok(Some(sealed)) => {
+                let opened = blob::open(self.master, Purpose::HEADER, &self.context(ENDED), &sealed);
+                Ok(opened.is_ok_and(|of| of == epoch.to_le_bytes()))
+            }
+            Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The lease: how long a gateway may go on answering after it has last looked for a newer claim, and which opening has
+//! to wait until an earlier gateway has stopped.
+//!
+//! A gateway looks for a newer claim at public times. What it may answer lasts [`TERM`] after the **begin** of the last
+//! look that found none. A successor that cannot know that its predecessor is gone waits [`LEASE`] after its own claim
+//! before it serves: the last look of the predecessor that found nothing began before that claim was there.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `host` | the clock, and a mark by which an opening recognises its own machine and disk |
+//! | `tenancy` | whether the gateway before this one is gone |
+
+mod host;
+pub(crate) mod tenancy;
+
+pub use host::Host;
+
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// The time that a successor waits after its claim before it serves, unless the gateway before it is known to be gone.
+///
+/// It is the same for all gateways and vaults: a flag would let two of them disagree.
+pub const LEASE: Duration = Duration::from_secs(60);
+/// The time that a gateway answers after the begin of a look: a twentieth less, for two clocks may differ in their rate.
+const TERM: Duration = Duration::from_secs(57);
+/// The time from the begin of a look to the next one.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(20);
+
+/// The claim of an opening, and what follows from its moment.
+pub(crate) struct Tenure {
+    pub(crate) lease: Lease,
+    /// The moment just before the claim was made.
+    pub(crate) began: Instant,
+    /// The moment before which nothing is served, if the gateway before this one may still be there.
+    pub(crate) waits_until: Option<Instant>,
+}
+
+/// The right to answer; clones share it.
+#[derive(Clone)]
+pub(crate) struct Lease {
+    host: Host,
+    right: Arc<watch::Sender<Right>>,
+}
+
+#[derive(Clone, Copy)]
+struct Right {
+    /// The moment at which it ends, by the host's clock.
+    until: Duration,
+    stage: Stage,
+}
+
+/// The stage of the session that has the right.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It looks again and again.
+    Serving,
+    /// It has ended, and its last checkpoint holds all that it has answered.
+    Closed,
+    /// It has ended otherwise.
+    Failed,
+}
+
+impl Lease {
+    /// A lease that lasts from a look which began at `since`.
+    pub(crate) fn since(host: &Host, since: Duration) -> Self {
+        let right = Right { until: since + TERM, stage: Stage::Serving };
+        Lease { host: host.clone(), right: Arc::new(watch::Sender::new(right)) }
+    }
+
+    /// The moment that it is, by the clock that counts.
+    pub(crate) fn now(&self) -> Duration {
+        self.host.now()
+    }
+
+    /// Renews it: a look that began at `since` has found no newer claim.
+    pub(crate) fn renew(&self, since: Duration) {
+        self.right.send_if_modified(|right| {
+            // After its end it is not renewed any more, nor after it was taken back.
+            let lasts_longer = right.stage == Stage::Serving && since + TERM > right.until;
+            if lasts_longer {
+                right.until = since + TERM;
+            }
+            lasts_longer
+        });
+    }
+
+    /// Notes that its session has ended: it is not renewed any more. Tells whether it has ended in order: closed, and not
+    /// taken back before.
+    pub(crate) fn end(&self, is_closed: bool) -> bool {
+        let stage = if is_closed { Stage::Closed } else { Stage::Failed };
+        self.right.send_if_modified(|right| {
+            let was_serving = right.stage == Stage::Serving;
+            if was_serving {
+                right.stage = stage;
+            }
+            was_serving
+        });
+        self.right.borrow().stage == Stage::Closed
+    }
+
+    /// Takes it back: nothing passes from now on.
+    pub(crate) fn revoke(&self) {
+        self.right.send_modify(|right| *right = Right { until: Duration::ZERO, stage: Stage::Failed });
+    }
+
+    /// Tells whether anything may be begun or answered now.
+    pub(crate) fn is_valid(&self) -> bool {
+        let right = *self.right.borrow();
+        right.stage == Stage::Serving && self.host.now() < right.until
+    }
+
+    /// Waits until what the session has answered may be passed on; `false` if it never may.
+    pub(crate) async fn lets_pass(&self) -> bool {
+        let mut right = self.right.subscribe();
+        let may_pass = |right: &Right| right.stage == Stage::Closed || self.host.now() < right.until;
+        let settled = right.wait_for(|right| may_pass(right) || right.stage == Stage::Failed).await;
+        settled.is_ok_and(|right| may_pass(&right))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// A lease from second 0, and its clock in seconds.
+    fn lease() -> (Lease, Arc<AtomicU64>) {
+        let seconds = Arc::new(AtomicU64::new(0));
+        let clock = seconds.clone();
+        let host = Host::of(move || Duration::from_secs(clock.load(Ordering::Relaxed)), None);
+        (Lease::since(&host, Duration::ZERO), seconds)
+    }
+
+    #[test]
+    fn a_lease_ends_a_term_after_the_begin_of_the_last_look() {
+        let (lease, clock) = lease();
+        for (at, is_valid) in [(0, true), (56, true), (57, false), (3600, false)] {
+            clock.store(at, Ordering::Relaxed);
+            assert_eq!(lease.is_valid(), is_valid, "{at}");
+            assert_eq!(lease.lets_pass().now_or_never().is_some(), is_valid, "{at}");
+        }
+        // The look took an hour: its begin counts.
+        lease.renew(Duration::from_secs(10));
+        assert!(!lease.is_valid());
+        lease.renew(Duration::from_secs(3590));
+        assert!(lease.is_valid());
+        // An answer that comes late takes nothing back.
+        lease.renew(Duration::from_secs(20));
+        assert!(lease.is_valid());
+    }
+
+    #[test]
+    fn an_answer_that_waits_passes_when_the_lease_is_renewed_and_never_after_a_failure() {
+        let (lease, clock) = lease();
+        clock.store(100, Ordering::Relaxed);
+        let mut waiting = Box::pin(lease.lets_pass());
+        assert_eq!(waiting.as_mut().now_or_never(), None);
+        lease.renew(Duration::from_secs(99));
+        assert_eq!(waiting.now_or_never(), Some(true));
+        assert!(!lease.end(false));
+        assert!(!lease.is_valid());
+        assert_eq!(lease.lets_pass().now_or_never(), Some(true), "it was answered within the lease");
+        clock.store(200, Ordering::Relaxed);
+        assert_eq!(lease.lets_pass().now_or_never(), Some(false));
+    }
+
+    #[test]
+    fn a_lease_that_was_taken_back_lets_nothing_pass_and_is_not_renewed() {
+        let (lease, _) = lease();
+        lease.revoke();
+        lease.renew(Duration::from_secs(1));
+        assert!(!lease.end(true), "its end is not in order");
+        assert!(!lease.is_valid());
+        assert_eq!(lease.lets_pass().now_or_never(), Some(false));
+    }
+
+    #[test]
+    fn after_a_close_what_was_answered_passes_and_nothing_is_begun() {
+        let (lease, clock) = lease();
+        assert!(lease.end(true));
+        clock.store(100, Ordering::Relaxed);
+        assert!(!lease.is_valid());
+        assert_eq!(lease.lets_pass().now_or_never(), Some(true));
+    }
+}
