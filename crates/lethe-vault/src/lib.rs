@@ -57,4 +57,5 @@ pub use trusted::checkpoint::Receipt;
 pub use trusted::disk::TrustedDisk;
 pub use trusted::header::{FORMAT, STASH_ENTRY, VaultHeader, VaultParameters};
 pub use trusted::row::{Row, RowChange};
+pub use trusted::written::CheckpointBytes;
 pub use vault::Vault;

@@ -2,6 +2,7 @@
 //! owner alone.
 
 use super::pace::PaceFigures;
+use crate::trusted::written::CheckpointBytes;
 
 /// A vault's figures at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +57,10 @@ pub struct CheckpointFigures {
     pub accesses_since: u64,
     /// Bytes written to the trusted disk for them since the vault was opened.
     pub bytes: u64,
+    /// Those bytes by kind.
+    pub by_kind: CheckpointBytes,
+    /// Pieces in which the words of the state are written, one after the other.
+    pub pieces: u64,
 }
 
 /// The bytes of rows.

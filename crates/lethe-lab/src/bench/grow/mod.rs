@@ -1,0 +1,180 @@
+//! The local costs of vaults of several sizes: whether an access, and an opening after a crash, cost more in a larger one.
+//!
+//! Each vault is brought to its steady state: every block is written once, then as many uniform accesses follow as the
+//! stash may hold blocks. It is measured over at least two cycles of the pieces in which its state is written, and over
+//! as many accesses as lie between two shipped checkpoints. Then it is killed several times and opened again.
+//!
+//! The store is memory, the trusted disk real files, synced. The opened files are in the system's cache: the seconds of
+//! an opening are those of the processor, and the bytes say what a cold disk would have to read.
+
+mod life;
+mod room;
+
+use super::report::{Bound, Grid, Report, bytes};
+use super::sample::Sample;
+use super::service::VaultOptions;
+use super::{BenchError, Progress};
+use life::{Life, Window};
+
+/// The settings of the bench.
+#[derive(Clone, Debug)]
+pub struct GrowOptions {
+    /// The blocks of each vault, in ascending order.
+    pub capacities: Vec<u64>,
+    /// The vaults' other options; their numbers of blocks do not count.
+    pub vault: VaultOptions,
+    /// The share of the blocks that the trusted side may hold is one in so many.
+    pub trusted_share: u64,
+    /// The least times that each piece of the state is written while an access is measured.
+    pub cycles: u64,
+    /// Crashes with a full journal, and as many with an empty one.
+    pub crashes: usize,
+    /// The bound on local bytes an access: those of the costliest size over those of the cheapest.
+    pub asked_growth: Option<f64>,
+    /// True if a vault without enough memory or room on the disk is left out; it is tried otherwise.
+    pub leaves_out: bool,
+}
+
+impl GrowOptions {
+    /// 2^12, 2^14 and 2^17 blocks of 4 KiB, an eighth of them trusted; 2^20 as well if that is wanted.
+    pub fn standard(is_full: bool) -> Self {
+        let mut capacities = vec![1 << 12, 1 << 14, 1 << 17];
+        capacities.extend(is_full.then_some(1 << 20));
+        GrowOptions {
+            capacities,
+            vault: VaultOptions { block_bytes: 4096, batch: 16, ..VaultOptions::standard() },
+            trusted_share: 8,
+            cycles: 2,
+            crashes: 3,
+            asked_growth: Some(1.2),
+            leaves_out: true,
+        }
+    }
+
+    /// The options of the vault with so many blocks.
+    fn vault_of(&self, capacity: u64) -> VaultOptions {
+        let trusted_blocks = (capacity / self.trusted_share).max(1);
+        VaultOptions { capacity, filled: capacity, trusted_blocks, ..self.vault.clone() }
+    }
+}
+
+/// Runs the bench. Not to be called from within an asynchronous runtime.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn run(options: &GrowOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
+    if options.capacities.is_empty() || options.trusted_share == 0 || options.crashes == 0 {
+        return Err(BenchError::Options("give at least one size, a share of it, and one crash".into()));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(BenchError::failed)?;
+    let block = options.vault.block_bytes;
+    let mut report = Report::new(format!(
+        "grow: vaults of {} blocks of {}, store in memory, trusted disk synced",
+        options.capacities.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+        bytes(block.into())
+    ));
+    report.set("trusted", format!("one block in {}", options.trusted_share));
+    report.set(
+        "load",
+        format!("batches of {}, half of them reads, uniform over all blocks", options.vault.batch),
+    );
+    let mut lives = Vec::new();
+    for capacity in &options.capacities {
+        let vault = options.vault_of(*capacity);
+        match room::lacking(&vault)? {
+            Some(lacking) if options.leaves_out => {
+                report.notes.push(format!("{capacity} blocks are left out: {lacking}"));
+            }
+            _ => lives.push(runtime.block_on(Life::measure(&vault, options, progress))?),
+        }
+    }
+    if lives.is_empty() {
+        return Err(BenchError::Options(format!("no vault was measured: {}", report.notes.join("; "))));
+    }
+    report_rows(&mut report, &lives, options);
+    report.grid = Some(grid(&lives));
+    Ok(report)
+}
+
+fn report_rows(report: &mut Report, lives: &[Life], options: &GrowOptions) {
+    for life in lives {
+        let trusted = Some(life.trusted);
+        let of = |value: fn(&Window) -> f64| Sample::of(&life.windows.iter().map(value).collect::<Vec<_>>());
+        let name = |what: &str| format!("{} blocks: {what}", life.capacity);
+        report.row(
+            name("local bytes written"),
+            "bytes/access",
+            of(Window::written_per_access),
+            None,
+            trusted,
+        );
+        report.row(name("accesses"), "accesses/s", of(Window::rate), None, trusted);
+        let seconds = |of: &[life::Opened]| Sample::of(&of.iter().map(|one| one.seconds).collect::<Vec<_>>());
+        report.row(name("opening, full journal"), "s", seconds(&life.with_journal), None, trusted);
+        report.row(name("opening, empty journal"), "s", seconds(&life.without), None, trusted);
+    }
+    let all: Vec<f64> = lives.iter().map(|life| life.local_per_access()).collect();
+    let spread = Sample::of(&all);
+    let growth = Sample::once(spread.most / spread.least);
+    report.row(
+        "local bytes an access, costliest size",
+        "× cheapest",
+        growth,
+        options.asked_growth.map(Bound::AtMost),
+        None,
+    );
+    let journal: Vec<f64> = lives.iter().map(|life| life.journal_part().read as f64).collect();
+    let spread = Sample::of(&journal);
+    report.row(
+        "the journal's part of an opening",
+        "× cheapest",
+        Sample::once(spread.most / spread.least),
+        None,
+        None,
+    );
+}
+
+/// Every figure, a column for each size.
+fn grid(lives: &[Life]) -> Grid {
+    let names = lives.iter().map(|life| format!("{} blocks", life.capacity));
+    let mut grid = Grid::new(&std::iter::once(String::new()).chain(names).collect::<Vec<_>>());
+    let mut row = |name: &str, figure: &dyn Fn(&Life) -> f64| {
+        grid.row(name.into(), &lives.iter().map(figure).collect::<Vec<_>>());
+    };
+    row("accesses measured", &|life| life.accesses() as f64);
+    row("cycles of pieces", &|life| life.cycles);
+    row("stash at rest, blocks, before", &|life| life.stash.0 as f64);
+    row("  after", &|life| life.stash.1 as f64);
+    row("local, bytes/access", &Life::local_per_access);
+    row("  as a multiple of a block", &|life| life.local_per_access() / life.block_bytes as f64);
+    row("  written", &|life| life.mean(|window| window.database.written + window.places.written));
+    row("    journal's records", &|life| life.mean(|window| window.journal));
+    row("    payloads to their places", &|life| life.mean(|window| window.places.written));
+    row("    deltas", &|life| life.mean(|window| window.checkpoints.deltas));
+    row("    pieces", &|life| life.mean(|window| window.checkpoints.pieces));
+    row("    replaced versions", &|life| life.mean(|window| window.checkpoints.garbage));
+    row("    summaries", &|life| life.mean(|window| window.checkpoints.summaries));
+    row("    the database's own", &|life| life.mean(Window::own));
+    row("  read, by shipments", &|life| life.mean(|window| window.places.read));
+    row("  read, the database's own", &|life| life.mean(|window| window.database.read));
+    row("opening after kill -9, s", &|life| life::middle(&life.with_journal).seconds);
+    row("  the journal's part, s", &|life| life.journal_part().seconds);
+    row("    bytes read for it, KiB", &|life| life.journal_part().read as f64 / 1024.0);
+    row("  the state's part, s", &|life| life::middle(&life.without).seconds);
+    row("    of the database, KiB read", &|life| life::middle(&life.without).database as f64 / 1024.0);
+    row("    of the places, KiB read", &|life| life::middle(&life.without).places as f64 / 1024.0);
+    row("    over the trusted disk's size", &|life| {
+        let opened = life::middle(&life.without);
+        (opened.database + opened.places) as f64 / life.disk_bytes as f64
+    });
+    row("trusted disk, KiB", &|life| life.disk_bytes as f64 / 1024.0);
+    row("  as a multiple of the payload", &|life| life.disk_bytes as f64 / life.payload());
+    row("trusted memory, bytes/block", &|life| life.trusted.total() as f64 / life.capacity as f64);
+    row("  of them no stash", &|life| {
+        (life.trusted.total() - life.trusted.stash_and_top) as f64 / life.capacity as f64
+    });
+    row("resident beside the store, bytes/block", &|life| life.resident as f64 / life.capacity as f64);
+    row("stored, × payload", &|life| life.stored as f64 / life.payload());
+    grid
+}
