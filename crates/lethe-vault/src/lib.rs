@@ -51,7 +51,7 @@ pub use reason::Reason;
 pub use session::check::{Progress, Report};
 pub use session::pace::{Pace, PaceFigures};
 pub use session::queue::Flow;
-pub use session::status::{CheckpointFigures, RowFigures, StashFigures, Status};
+pub use session::status::{CheckpointFigures, OpeningFigures, RowFigures, StashFigures, Status};
 pub use store::VaultStore;
 pub use trusted::checkpoint::Receipt;
 pub use trusted::disk::TrustedDisk;

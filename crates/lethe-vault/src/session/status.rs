@@ -3,6 +3,7 @@
 
 use super::pace::PaceFigures;
 use crate::trusted::written::CheckpointBytes;
+use std::time::Duration;
 
 /// A vault's figures at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Status {
     pub trusted_bytes: u64,
     /// Bytes written to the journal on the trusted disk since the vault was opened.
     pub journal_bytes: u64,
+    /// The time that this opening took.
+    pub opening: OpeningFigures,
     /// The checkpoints on either side.
     pub checkpoints: CheckpointFigures,
     /// Replaced bucket versions that are still kept.
@@ -41,6 +44,19 @@ pub struct StashFigures {
     pub at_rest: u64,
     /// The most blocks that there were since the vault was opened.
     pub peak: u64,
+}
+
+/// The time that an opening took, by what it was for; that of the database file itself is not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpeningFigures {
+    /// The records of the journal that were replayed.
+    pub records: u64,
+    /// Reading the trusted state, with its stash.
+    pub state: Duration,
+    /// Reading the journal and replaying it.
+    pub journal: Duration,
+    /// Asking the store: for the header, for newer epochs, for the list of what it holds.
+    pub store: Duration,
 }
 
 /// The checkpoints on the trusted disk and in the store.

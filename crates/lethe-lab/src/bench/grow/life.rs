@@ -2,11 +2,12 @@
 
 use super::super::report::TrustedMemory;
 use super::super::resident::resident;
+use super::super::sample::Sample;
 use super::super::service::{DiskUsage, Uniform, VaultFolder, VaultOptions, fill};
 use super::super::{BenchError, Progress};
 use super::GrowOptions;
 use lethe_store::{Inventory, VersionedMemory};
-use lethe_vault::{CheckpointBytes, Status, Vault};
+use lethe_vault::{CheckpointBytes, OpeningFigures, Status, Vault, VaultError};
 use std::time::{Duration, Instant};
 
 /// The windows of a measurement.
@@ -64,19 +65,22 @@ pub(super) struct Opened {
     pub(super) database: u64,
     /// Bytes read of the places.
     pub(super) places: u64,
+    /// Bytes of the journal's records that were there.
+    pub(super) journal: u64,
+    pub(super) parts: OpeningFigures,
 }
 
-/// The part of an opening that a full journal adds.
-pub(super) struct JournalPart {
-    pub(super) seconds: f64,
-    pub(super) read: u64,
-}
+impl Opened {
+    /// Bytes read.
+    pub(super) fn read(&self) -> u64 {
+        self.database + self.places
+    }
 
-/// The opening that took as long as the middle one.
-pub(super) fn middle(opened: &[Opened]) -> Opened {
-    let mut sorted = opened.to_vec();
-    sorted.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
-    sorted[sorted.len() / 2]
+    /// Seconds in which the database checks its file and opens it.
+    pub(super) fn of_the_file(&self) -> f64 {
+        let OpeningFigures { state, journal, store, .. } = self.parts;
+        self.seconds - (state + journal + store).as_secs_f64()
+    }
 }
 
 impl Life {
@@ -111,12 +115,14 @@ impl Life {
         self.windows.iter().map(|window| window.accesses).sum()
     }
 
-    pub(super) fn journal_part(&self) -> JournalPart {
-        let (with, without) = (middle(&self.with_journal), middle(&self.without));
-        JournalPart {
-            seconds: with.seconds - without.seconds,
-            read: (with.database + with.places).saturating_sub(without.database + without.places),
-        }
+    /// The median of a figure of the openings with a full journal.
+    pub(super) fn opened(&self, figure: impl Fn(&Opened) -> f64) -> f64 {
+        Sample::of(&self.with_journal.iter().map(figure).collect::<Vec<_>>()).median
+    }
+
+    /// The same of those with an empty one.
+    pub(super) fn opened_without(&self, figure: impl Fn(&Opened) -> f64) -> f64 {
+        Sample::of(&self.without.iter().map(figure).collect::<Vec<_>>()).median
     }
 
     pub(super) fn payload(&self) -> f64 {
@@ -148,20 +154,19 @@ impl Place {
         progress: &dyn Progress,
         resident_before: u64,
     ) -> Result<Life, BenchError> {
-        let (measured, _) = self
+        let ((measured, mut journal), _) = self
             .open(async |place, vault| {
-                let mut measured = place.measure(vault, options, progress).await?;
-                measured.resident = resident().map_or(0, |resident| resident.now);
-                place.fill_the_journal(vault).await?;
-                Ok(measured)
+                let measured = place.measure(vault, options, progress).await?;
+                Ok((measured, place.fill_the_journal(vault).await?))
             })
             .await?;
         let (mut with_journal, mut without) = (Vec::new(), Vec::new());
         for done in 0..options.crashes {
             progress.at("crashes", done as u64, options.crashes as u64);
-            let ((), opened) = self.open(async |_, vault| wait_for_a_checkpoint(vault).await).await?;
-            with_journal.push(opened);
-            let ((), opened) = self.open(async |place, vault| place.fill_the_journal(vault).await).await?;
+            let ((), opened) = self.open(async |_, _| Ok(())).await?;
+            with_journal.push(Opened { journal, ..opened });
+            let (next, opened) = self.open(async |place, vault| place.fill_the_journal(vault).await).await?;
+            journal = next;
             without.push(opened);
         }
         let mut stored = 0;
@@ -182,7 +187,7 @@ impl Place {
         })
     }
 
-    /// Opens the vault, does some work with it, and kills it.
+    /// Opens the vault, waits until its journal is empty, does some work with it, and kills it.
     async fn open<T>(
         &mut self,
         work: impl AsyncFnOnce(&mut Place, &Vault) -> Result<T, BenchError>,
@@ -194,14 +199,23 @@ impl Place {
         let seconds = began.elapsed().as_secs_f64();
         let (database, places) = self.home.disk_usage_by_file();
         let (database, places) = (database.since(&before.0).read, places.since(&before.1).read);
+        let status = vault.status();
+        let opened = Opened { seconds, database, places, journal: 0, parts: status.opening };
         let mut running = Box::pin(running);
+        let work = async {
+            // An opening sees to it without being asked.
+            while vault.status().checkpoints.newest == status.checkpoints.newest {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            work(&mut *self, &vault).await
+        };
         let done = tokio::select! {
-            done = work(&mut *self, &vault) => done,
-            () = &mut running => Err(BenchError::failed(vault.failure().unwrap_or(lethe_vault::VaultError::Closed))),
+            done = work => done,
+            () = &mut running => Err(BenchError::failed(vault.failure().unwrap_or(VaultError::Closed))),
         };
         self.home.kill();
         drop(running);
-        Ok((done?, Opened { seconds, database, places }))
+        Ok((done?, opened))
     }
 
     /// Fills the vault, lets it come to its steady state, and measures accesses.
@@ -228,8 +242,9 @@ impl Place {
         let status = vault.status();
         let written = status.checkpoints.newest - first.checkpoints.newest;
         let cycles = written as f64 / status.checkpoints.pieces.max(1) as f64;
+        let resident = resident().map_or(0, |resident| resident.now);
         let stash = (first.stash.at_rest, status.stash.at_rest);
-        Ok(Measured { windows, cycles, stash, status, resident: 0 })
+        Ok(Measured { windows, cycles, stash, status, resident })
     }
     async fn window(
         &mut self,
@@ -266,29 +281,26 @@ impl Place {
             if done.is_multiple_of(64) {
                 progress.at(what, done, accesses);
             }
-            vault.access(self.load.calls(batch)).await.map_err(BenchError::failed)?;
+            self.access_once(vault).await?;
         }
         Ok(())
     }
 
-    /// Asks for blocks until one batch more would lead to a checkpoint.
-    async fn fill_the_journal(&mut self, vault: &Vault) -> Result<(), BenchError> {
-        wait_for_a_checkpoint(vault).await?;
-        let (batch, every) = (vault.max_batch(), self.home.parameters().checkpoint_every);
-        while vault.status().checkpoints.accesses_since + 2 * batch as u64 <= every {
-            vault.access(self.load.calls(batch)).await.map_err(BenchError::failed)?;
+    /// Asks for blocks until one batch more would lead to a checkpoint; returns the bytes of the journal then.
+    async fn fill_the_journal(&mut self, vault: &Vault) -> Result<u64, BenchError> {
+        let (batch, every) = (vault.max_batch() as u64, self.home.parameters().checkpoint_every);
+        while vault.status().checkpoints.accesses_since >= batch {
+            self.access_once(vault).await?;
         }
-        Ok(())
+        let before = vault.status().journal_bytes;
+        while vault.status().checkpoints.accesses_since + 2 * batch <= every {
+            self.access_once(vault).await?;
+        }
+        Ok(vault.status().journal_bytes - before)
     }
-}
 
-/// Waits until the journal is empty, which an opening sees to without being asked.
-async fn wait_for_a_checkpoint(vault: &Vault) -> Result<(), BenchError> {
-    while vault.status().checkpoints.accesses_since > 0 {
-        if let Some(failure) = vault.failure() {
-            return Err(BenchError::failed(failure));
-        }
-        tokio::time::sleep(Duration::from_millis(1)).await;
+    async fn access_once(&mut self, vault: &Vault) -> Result<(), BenchError> {
+        let calls = self.load.calls(vault.max_batch());
+        vault.access(calls).await.map(drop).map_err(BenchError::failed)
     }
-    Ok(())
 }

@@ -14,7 +14,7 @@ use super::report::{Bound, Grid, Report, bytes};
 use super::sample::Sample;
 use super::service::VaultOptions;
 use super::{BenchError, Progress};
-use life::{Life, Window};
+use life::{Life, Opened, Window};
 
 /// The settings of the bench.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl GrowOptions {
             vault: VaultOptions { block_bytes: 4096, batch: 16, ..VaultOptions::standard() },
             trusted_share: 8,
             cycles: 2,
-            crashes: 3,
+            crashes: 5,
             asked_growth: Some(1.2),
             leaves_out: true,
         }
@@ -110,7 +110,7 @@ fn report_rows(report: &mut Report, lives: &[Life], options: &GrowOptions) {
             trusted,
         );
         report.row(name("accesses"), "accesses/s", of(Window::rate), None, trusted);
-        let seconds = |of: &[life::Opened]| Sample::of(&of.iter().map(|one| one.seconds).collect::<Vec<_>>());
+        let seconds = |of: &[Opened]| Sample::of(&of.iter().map(|one| one.seconds).collect::<Vec<_>>());
         report.row(name("opening, full journal"), "s", seconds(&life.with_journal), None, trusted);
         report.row(name("opening, empty journal"), "s", seconds(&life.without), None, trusted);
     }
@@ -124,13 +124,14 @@ fn report_rows(report: &mut Report, lives: &[Life], options: &GrowOptions) {
         options.asked_growth.map(Bound::AtMost),
         None,
     );
-    let journal: Vec<f64> = lives.iter().map(|life| life.journal_part().read as f64).collect();
+    let journal: Vec<f64> = lives.iter().map(|life| life.opened(|one| one.journal as f64)).collect();
     let spread = Sample::of(&journal);
+    let growth = Sample::once(spread.most / spread.least);
     report.row(
-        "the journal's part of an opening",
+        "bytes of the journal at a crash, costliest size",
         "× cheapest",
-        Sample::once(spread.most / spread.least),
-        None,
+        growth,
+        options.asked_growth.map(Bound::AtMost),
         None,
     );
 }
@@ -158,15 +159,17 @@ fn grid(lives: &[Life]) -> Grid {
     row("    the database's own", &|life| life.mean(Window::own));
     row("  read, by shipments", &|life| life.mean(|window| window.places.read));
     row("  read, the database's own", &|life| life.mean(|window| window.database.read));
-    row("opening after kill -9, s", &|life| life::middle(&life.with_journal).seconds);
-    row("  the journal's part, s", &|life| life.journal_part().seconds);
-    row("    bytes read for it, KiB", &|life| life.journal_part().read as f64 / 1024.0);
-    row("  the state's part, s", &|life| life::middle(&life.without).seconds);
-    row("    of the database, KiB read", &|life| life::middle(&life.without).database as f64 / 1024.0);
-    row("    of the places, KiB read", &|life| life::middle(&life.without).places as f64 / 1024.0);
+    row("opening after kill -9, ms", &|life| 1000.0 * life.opened(|one| one.seconds));
+    row("  the journal", &|life| 1000.0 * life.opened(|one| one.parts.journal.as_secs_f64()));
+    row("  the trusted state", &|life| 1000.0 * life.opened(|one| one.parts.state.as_secs_f64()));
+    row("  the database's file", &|life| 1000.0 * life.opened(Opened::of_the_file));
+    row("  the store's list", &|life| 1000.0 * life.opened(|one| one.parts.store.as_secs_f64()));
+    row("  read: the journal's records, KiB", &|life| life.opened(|one| one.journal as f64) / 1024.0);
+    row("  read: the database, all, KiB", &|life| life.opened(|one| one.database as f64) / 1024.0);
+    row("  read: the places, KiB", &|life| life.opened(|one| one.places as f64) / 1024.0);
+    row("  read with an empty journal, KiB", &|life| life.opened_without(|one| one.read() as f64) / 1024.0);
     row("    over the trusted disk's size", &|life| {
-        let opened = life::middle(&life.without);
-        (opened.database + opened.places) as f64 / life.disk_bytes as f64
+        life.opened_without(|one| one.read() as f64) / life.disk_bytes as f64
     });
     row("trusted disk, KiB", &|life| life.disk_bytes as f64 / 1024.0);
     row("  as a multiple of the payload", &|life| life.disk_bytes as f64 / life.payload());
