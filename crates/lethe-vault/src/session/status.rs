@@ -51,11 +51,11 @@ pub struct StashFigures {
 pub struct OpeningFigures {
     /// The records of the journal that were replayed.
     pub records: u64,
-    /// Reading the trusted state, with its stash.
+    /// The time of reading the trusted state, with its stash.
     pub state: Duration,
-    /// Reading the journal and replaying it.
+    /// The time of reading the journal and replaying it.
     pub journal: Duration,
-    /// Asking the store: for the header, for newer epochs, for the list of what it holds.
+    /// The time of asking the store: for the header, for newer epochs, for the list of what it holds.
     pub store: Duration,
 }
 
@@ -73,9 +73,9 @@ pub struct CheckpointFigures {
     pub accesses_since: u64,
     /// Bytes written to the trusted disk for them since the vault was opened.
     pub bytes: u64,
-    /// Those bytes by kind.
+    /// The same bytes by kind.
     pub by_kind: CheckpointBytes,
-    /// Pieces in which the words of the state are written, one after the other.
+    /// The pieces in which the words of the state are written, one after the other.
     pub pieces: u64,
 }
 

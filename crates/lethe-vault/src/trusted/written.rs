@@ -19,7 +19,7 @@ pub struct CheckpointBytes {
 }
 
 impl CheckpointBytes {
-    /// All of them.
+    /// Adds them all up.
     pub fn total(&self) -> u64 {
         let CheckpointBytes { payloads, deltas, pieces, garbage, summaries } = self;
         payloads + deltas + pieces + garbage + summaries

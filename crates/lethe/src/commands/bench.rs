@@ -21,7 +21,7 @@ use lethe_seal::cipher::Cipher;
 #[command(
     after_help = "Each figure stands beside a bare baseline of the same run. Machines are noisy: compare ratios \
 and medians. The benches use a temporary folder of up to 3 GiB and take some minutes; \
-gateway takes 8 GiB of memory and a quarter of an hour, grow 6 GiB and some minutes.
+gateway takes 8 GiB of memory and a quarter of an hour, grow some minutes.
 
 Examples:
   lethe bench

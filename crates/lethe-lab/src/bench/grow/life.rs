@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// The windows of a measurement.
 const WINDOWS: u64 = 8;
 
-/// What was found of one vault.
+/// The findings about one vault.
 pub(super) struct Life {
     pub(super) capacity: u64,
     pub(super) block_bytes: u64,
@@ -137,7 +137,7 @@ struct Place {
     load: Uniform,
 }
 
-/// What was found while the vault was first open.
+/// The findings of its first opening.
 struct Measured {
     windows: Vec<Window>,
     cycles: f64,
