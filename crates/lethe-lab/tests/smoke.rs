@@ -6,6 +6,7 @@ use lethe_gateway::device::{Row, RowChange};
 use lethe_gateway::{Device, DeviceError, Flow};
 use lethe_lab::bench::files::{self, FilesOptions};
 use lethe_lab::bench::gateway::{self, GatewayOptions};
+use lethe_lab::bench::grow::{self, GrowOptions};
 use lethe_lab::bench::link::{self, LinkOptions};
 use lethe_lab::bench::memory::{self, MemoryOptions, MemoryScheme};
 use lethe_lab::bench::{Silent, VaultOptions};
@@ -64,6 +65,39 @@ fn the_link_bench_runs() {
         ..LinkOptions::standard()
     };
     assert!(link::run(&options, &Silent).unwrap().rows.len() >= 5);
+}
+
+#[test]
+fn the_grow_bench_counts_all_local_bytes_and_opens_what_it_has_killed() {
+    let options = GrowOptions {
+        capacities: vec![64, 256],
+        vault: VaultOptions { checkpoint_every: Some(16), ..small() },
+        trusted_share: 4,
+        crashes: 2,
+        asked_growth: None,
+        ..GrowOptions::standard(false)
+    };
+    let report = grow::run(&options, &Silent).unwrap();
+    assert!(report.notes.iter().all(|note| !note.contains("left out")), "{:?}", report.notes);
+    let grid = report.grid.unwrap();
+    assert_eq!(grid.columns.len(), 1 + options.capacities.len());
+    let figures = |name: &str| &grid.lines.iter().find(|(line, _)| line.trim() == name).unwrap().1;
+    for size in 0..options.capacities.len() {
+        let of = |name: &str| figures(name)[size];
+        let kinds =
+            ["journal's records", "payloads to their places", "deltas", "pieces", "replaced versions"];
+        let written: f64 =
+            kinds.iter().chain(&["summaries", "the database's own"]).map(|kind| of(kind)).sum();
+        assert!((written - of("written")).abs() < 1e-6, "{written} of {}", of("written"));
+        let read = of("read, by shipments") + of("read, the database's own");
+        assert!((written + read - of("local, bytes/access")).abs() < 1e-6);
+        assert!(of("cycles of pieces") >= 2.0);
+        assert!(of("read: the journal's records, KiB") > 0.0, "a crash comes with a full journal");
+        assert!(of("read: the database, all, KiB") > of("read: the journal's records, KiB"));
+        assert!(of("read: the places, KiB") > 0.0, "the stash is read");
+    }
+    let empty = GrowOptions { capacities: Vec::new(), ..options };
+    assert!(grow::run(&empty, &Silent).is_err());
 }
 
 /// The gateway's device over a vault, as the command line has it.

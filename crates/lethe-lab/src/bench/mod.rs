@@ -6,12 +6,14 @@
 //! | [`files`] | bytes moved and requests made by a vault over a folder | the same blocks as plain files |
 //! | [`link`] | throughput and latency of a vault over a link | the same reads with no ORAM |
 //! | [`gateway`] | puts and gets of many clients over HTTP and a link | the same server with no ORAM |
+//! | [`grow`] | bytes on the trusted disk, openings after a crash, at several sizes | the smallest of the sizes |
 //!
 //! Rates are medians over repetitions, in which a measured subject and its baselines take turns: a machine that is busy
 //! with something else slows all of them.
 
 pub mod files;
 pub mod gateway;
+pub mod grow;
 pub mod link;
 pub mod memory;
 

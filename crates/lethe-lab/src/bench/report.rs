@@ -67,14 +67,14 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Grid {
     /// The headings of the columns; the first column names the measured things.
-    pub columns: Vec<&'static str>,
+    pub columns: Vec<String>,
     /// The names, and a figure for each other column.
     pub lines: Vec<(String, Vec<f64>)>,
 }
 
 impl Grid {
-    pub(crate) fn new(columns: &[&'static str]) -> Self {
-        Grid { columns: columns.to_vec(), lines: Vec::new() }
+    pub(crate) fn new(columns: &[impl ToString]) -> Self {
+        Grid { columns: columns.iter().map(ToString::to_string).collect(), lines: Vec::new() }
     }
 
     pub(crate) fn row(&mut self, name: String, figures: &[f64]) {

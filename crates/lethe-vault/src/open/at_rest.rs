@@ -5,6 +5,7 @@ use super::restoring;
 use super::state::State;
 use crate::engine::record::{Effect, Input, Record};
 use crate::error::VaultError;
+use crate::session::status::OpeningFigures;
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
@@ -12,6 +13,7 @@ use lethe_core::words::Version;
 use lethe_seal::derive::{Purpose, Salt};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::record::RecordOpener;
+use tokio::time::Instant;
 
 /// See the module.
 pub(crate) struct AtRest {
@@ -23,6 +25,8 @@ pub(crate) struct AtRest {
     pub(crate) sequence: u64,
     /// The newest version that the trusted disk knows of.
     pub(crate) known: Version,
+    /// The time that reading took.
+    pub(crate) opening: OpeningFigures,
 }
 
 impl AtRest {
@@ -60,11 +64,19 @@ impl AtRest {
         store: &U,
         master: &MasterKey,
     ) -> Result<Self, VaultError> {
+        let mut opening = OpeningFigures::default();
+        let began = Instant::now();
         agree_on_header(disk, store, master, &header).await?;
+        opening.store = began.elapsed();
+        let began = Instant::now();
         let state = State::read(disk, &header, master)?;
+        opening.state = began.elapsed();
+        let began = Instant::now();
         let (records, sequence) = read_journal(disk, &header, master, state.sequence)?;
+        opening.journal = began.elapsed();
+        opening.records = records.len() as u64;
         let known = newest_known(&state, &records);
-        Ok(AtRest { header, state, records, sequence, known })
+        Ok(AtRest { header, state, records, sequence, known, opening })
     }
 }
 

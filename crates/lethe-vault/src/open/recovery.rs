@@ -48,17 +48,21 @@ async fn recover<U: VaultStore>(
     began: Instant,
 ) -> Result<Start<U>, VaultError> {
     let Setup { disk, store, master, mut entropy, workers, pace, host } = setup;
+    let asked = Instant::now();
     let fenced = fence(&disk, &store, &master, &at_rest, &mut entropy, &host).await?;
     let Fenced { epoch, inventory, tenure } = fenced;
-    let AtRest { header, state, records, sequence, .. } = at_rest;
+    let AtRest { header, state, records, sequence, mut opening, .. } = at_rest;
+    opening.store += asked.elapsed();
     let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
     let gate = Rc::new(Gate::default());
     let State { number, accesses, seed, scheme, versions, mut garbage, ledger, .. } = state;
+    let taking_up = Instant::now();
     let scheme = State::take_up(scheme, (gate.clone(), seed), (&disk, &header, &master), &ledger.directory)?;
+    opening.state += taking_up.elapsed();
     let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
     let sealed = Rc::new(Sealed::new(store, &master, cipher, nonces, versions, workers)?);
     let mut engine = Engine::new(sealed.clone(), scheme, gate, accesses);
-    let replayed = records.len();
+    let replaying = Instant::now();
     let finished = match replay(&mut engine, records).await {
         Ok(reads) => reads,
         Err(error) => {
@@ -66,8 +70,11 @@ async fn recover<U: VaultStore>(
             return Err(claims.unless_displaced(epoch.number, error).await);
         }
     };
+    opening.journal += replaying.elapsed();
     garbage.extend(engine.take_superseded().into_iter().map(|at| Garbage::new(at, number)));
+    let sorting = Instant::now();
     let orphans = sort_out(&engine, &garbage, inventory)?;
+    opening.store += sorting.elapsed();
     if let Some(until) = tenure.waits_until {
         tracing::info!("waiting until a gateway that may have the vault open has stopped answering");
         sleep_until(until).await;
@@ -83,7 +90,7 @@ async fn recover<U: VaultStore>(
         tenure,
         number,
         sequence,
-        replayed,
+        opening,
         ledger,
         garbage,
         orphans,

@@ -10,6 +10,7 @@ use crate::store::{SHIPPED, VaultStore};
 use crate::trusted::checkpoint::{Receipt, Shipped, shorten};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith, StateChange};
+use crate::trusted::written::CheckpointBytes;
 use lethe_seal::versions::VaultId;
 use tokio::time::Instant;
 
@@ -44,7 +45,7 @@ pub(super) struct Checkpoints {
     pub(super) history: Vec<(u64, [u8; 32])>,
     /// The callers that wait for a receipt, and the first checkpoint that holds what was there when they asked.
     receipts: Vec<(u64, Reply<Receipt>)>,
-    bytes: u64,
+    bytes: CheckpointBytes,
 }
 
 impl Checkpoints {
@@ -78,7 +79,7 @@ impl Checkpoints {
             shipped,
             history,
             receipts: Vec::new(),
-            bytes: 0,
+            bytes: CheckpointBytes::default(),
         })
     }
 
@@ -103,7 +104,7 @@ impl Checkpoints {
     }
 
     /// Bytes sealed for the trusted disk so far.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> CheckpointBytes {
         self.bytes
     }
 

@@ -49,7 +49,7 @@ use outbox::{Event, Outbox, sleep_until};
 use pace::{Local, Pacer, next_instant};
 use publish::Figures;
 use queue::FairQueue;
-use status::Status;
+use status::{OpeningFigures, Status};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{mpsc, oneshot};
@@ -98,8 +98,8 @@ pub(crate) struct Start<U> {
     pub(crate) number: u64,
     /// The number of the next record.
     pub(crate) sequence: u64,
-    /// The records that were replayed.
-    pub(crate) replayed: usize,
+    /// The records that were replayed, and the time of it all.
+    pub(crate) opening: OpeningFigures,
     pub(crate) ledger: Ledger,
     pub(crate) garbage: Vec<Garbage>,
     /// Versions that are in the store and are not needed.
@@ -113,7 +113,7 @@ pub(crate) struct Start<U> {
 impl<U: VaultStore> Session<U> {
     /// Begins the epoch.
     pub(crate) fn begin(start: Start<U>) -> Result<Self, VaultError> {
-        let Start { identity, disk, rows, mut entropy, engine, epoch, replayed, .. } = start;
+        let Start { identity, disk, rows, mut entropy, engine, epoch, opening, .. } = start;
         let Start { number, sequence, ledger, garbage, orphans, finished, shipping, pacer, tenure, .. } =
             start;
         let (left, ship_every) = (orphans.len(), identity.header.parameters.ship_every);
@@ -140,7 +140,7 @@ impl<U: VaultStore> Session<U> {
             replaced: Replaced::new(garbage, orphans),
             waiting: FairQueue::new(),
             checks: Checks::default(),
-            figures: Figures::default(),
+            figures: Figures::of(opening),
             beginning: Beginning::new(pacer.is_some()),
             lease: tenure.lease,
             closing: None,
@@ -153,7 +153,7 @@ impl<U: VaultStore> Session<U> {
             session.outbox.take_along(Box::pin(event));
         }
         session.publish();
-        tracing::info!(epoch = epoch.number, records = replayed, orphans = left, "vault opened");
+        tracing::info!(epoch = epoch.number, records = opening.records, orphans = left, "vault opened");
         Ok(session)
     }
 

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::pace::Pacer;
-use super::status::{CheckpointFigures, RowFigures, StashFigures, Status};
+use super::status::{CheckpointFigures, OpeningFigures, RowFigures, StashFigures, Status};
 use crate::store::VaultStore;
 use std::sync::{Arc, Mutex};
 
@@ -13,9 +13,15 @@ pub(super) struct Figures {
     shown: Arc<Mutex<Status>>,
     /// The blocks that the stash held so far.
     stash: StashFigures,
+    opening: OpeningFigures,
 }
 
 impl Figures {
+    /// The figures of a session that this opening has begun.
+    pub(super) fn of(opening: OpeningFigures) -> Self {
+        Figures { opening, ..Figures::default() }
+    }
+
     /// The place where handles look.
     pub(super) fn shown(&self) -> Arc<Mutex<Status>> {
         self.shown.clone()
@@ -47,12 +53,15 @@ impl<U: VaultStore> Session<U> {
                 + checkpoints.ledger.directory.bytes()
                 + 12 * header.parameters.scheme.layout().buckets(),
             journal_bytes: self.journal.bytes(),
+            opening: self.figures.opening,
             checkpoints: CheckpointFigures {
                 newest: checkpoints.number,
                 shipped: checkpoints.shipped.number,
                 receipt: has_shipped.then(|| checkpoints.receipt(header.vault).to_string()),
                 accesses_since: checkpoints.since(engine.accesses()),
-                bytes: checkpoints.bytes(),
+                bytes: checkpoints.bytes().total(),
+                by_kind: checkpoints.bytes(),
+                pieces: checkpoints.ledger.pieces(),
             },
             old_versions: self.replaced.garbage().len() as u64,
             rows: RowFigures { used, reserved },

@@ -2,6 +2,8 @@
 //! owner alone.
 
 use super::pace::PaceFigures;
+use crate::trusted::written::CheckpointBytes;
+use std::time::Duration;
 
 /// A vault's figures at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub struct Status {
     pub trusted_bytes: u64,
     /// Bytes written to the journal on the trusted disk since the vault was opened.
     pub journal_bytes: u64,
+    /// The time that this opening took.
+    pub opening: OpeningFigures,
     /// The checkpoints on either side.
     pub checkpoints: CheckpointFigures,
     /// Replaced bucket versions that are still kept.
@@ -42,6 +46,19 @@ pub struct StashFigures {
     pub peak: u64,
 }
 
+/// The time that an opening took, by what it was for; that of the database file itself is not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpeningFigures {
+    /// The records of the journal that were replayed.
+    pub records: u64,
+    /// The time of reading the trusted state, with its stash.
+    pub state: Duration,
+    /// The time of reading the journal and replaying it.
+    pub journal: Duration,
+    /// The time of asking the store: for the header, for newer epochs, for the list of what it holds.
+    pub store: Duration,
+}
+
 /// The checkpoints on the trusted disk and in the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointFigures {
@@ -56,6 +73,10 @@ pub struct CheckpointFigures {
     pub accesses_since: u64,
     /// Bytes written to the trusted disk for them since the vault was opened.
     pub bytes: u64,
+    /// The same bytes by kind.
+    pub by_kind: CheckpointBytes,
+    /// The pieces in which the words of the state are written, one after the other.
+    pub pieces: u64,
 }
 
 /// The bytes of rows.

@@ -15,6 +15,7 @@ use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::checkpoint::Garbage;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::written::CheckpointBytes;
 use lethe_core::stash_changes::StashChanges;
 use lethe_core::words::{Bucket, Bytes};
 use lethe_seal::blob;
@@ -103,11 +104,14 @@ impl StateChange {
     }
 
     /// Bytes that are written.
-    pub(crate) fn bytes(&self) -> u64 {
-        let payloads = self.writes.iter().map(|(_, sealed)| sealed.len());
-        let pieces = self.pieces.iter().map(|(_, sealed)| sealed.len());
-        let garbage = self.garbage.as_ref().map_or(0, Vec::len);
-        (payloads.chain(pieces).sum::<usize>() + self.summary.len() + self.delta.len() + garbage) as u64
+    pub(crate) fn bytes(&self) -> CheckpointBytes {
+        CheckpointBytes {
+            payloads: self.writes.iter().map(|(_, sealed)| sealed.len() as u64).sum(),
+            deltas: self.delta.len() as u64,
+            pieces: self.pieces.iter().map(|(_, sealed)| sealed.len() as u64).sum(),
+            garbage: self.garbage.as_ref().map_or(0, |sealed| sealed.len() as u64),
+            summaries: self.summary.len() as u64,
+        }
     }
 }
 
@@ -128,6 +132,11 @@ impl Ledger {
     /// The ledger of a disk that holds a state: `pieces` are the checkpoints that each piece is of.
     pub(crate) fn of(directory: Directory, pieces: Vec<u64>, next_piece: u64) -> Self {
         Ledger { directory, pieces, next_piece, due: 0, is_new: false }
+    }
+
+    /// Pieces of the state.
+    pub(crate) fn pieces(&self) -> u64 {
+        self.pieces.len() as u64
     }
 
     /// Puts the changes of the next checkpoint together.

@@ -17,3 +17,4 @@ pub(crate) mod rows;
 pub(crate) mod state;
 pub(crate) mod summary;
 pub(crate) mod tables;
+pub(crate) mod written;

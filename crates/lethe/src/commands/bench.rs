@@ -6,11 +6,12 @@ use crate::runtime::exit::Exit;
 use crate::runtime::output::{complain, say};
 use crate::runtime::progress;
 use crate::vault::device::VaultDevice;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use lethe_lab::bench::files::{self, FilesOptions};
 use lethe_lab::bench::gateway::{self, GatewayOptions};
+use lethe_lab::bench::grow::{self, GrowOptions};
 use lethe_lab::bench::link::{self, LinkOptions};
 use lethe_lab::bench::memory::{self, MemoryOptions, MemoryScheme};
 use lethe_lab::bench::{Progress, Report};
@@ -20,17 +21,18 @@ use lethe_seal::cipher::Cipher;
 #[command(
     after_help = "Each figure stands beside a bare baseline of the same run. Machines are noisy: compare ratios \
 and medians. The benches use a temporary folder of up to 3 GiB and take some minutes; \
-gateway takes 8 GiB of memory and a quarter of an hour.
+gateway takes 8 GiB of memory and a quarter of an hour, grow some minutes.
 
 Examples:
   lethe bench
   lethe bench memory-64 memory-4096 --aegis
   lethe bench memory-64 --scheme circuit
   lethe bench files --json > figures.json
-  lethe bench gateway --sizes 16MiB --clients 1"
+  lethe bench gateway --sizes 16MiB --clients 1
+  lethe bench grow --full --block-size 512"
 )]
 pub(super) struct Arguments {
-    /// The benches to run; all of them but `gateway` if none is named
+    /// The benches to run; all of them but `gateway` and `grow` if none is named
     #[arg(value_enum)]
     benches: Vec<Bench>,
     /// Seal with AEGIS-128L instead of AES-256-GCM (memory benches)
@@ -45,6 +47,12 @@ pub(super) struct Arguments {
     /// Clients at a time, such as 1,64 (gateway bench) [default: 1,16,64]
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     clients: Vec<usize>,
+    /// A vault of 2^20 blocks as well, where memory suffices (grow bench)
+    #[arg(long)]
+    full: bool,
+    /// Bytes of a block (grow bench) [default: 4KiB]
+    #[arg(long, value_name = "SIZE")]
+    block_size: Option<Size>,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
@@ -64,6 +72,8 @@ enum Bench {
     Link,
     /// Clients of S3 on such a link, with the ORAM and without; a quarter of an hour, and only when it is named
     Gateway,
+    /// 2^12, 2^14 and 2^17 blocks of 4 KiB: local bytes an access, openings after a crash; only when it is named
+    Grow,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -153,6 +163,13 @@ fn measure(bench: Bench, arguments: &Arguments, progress: &dyn Progress) -> Resu
                 options.clients = arguments.clients.clone();
             }
             gateway::run(&options, VaultDevice::Alone, progress)?
+        }
+        Bench::Grow => {
+            let mut options = GrowOptions::standard(arguments.full);
+            if let Some(size) = arguments.block_size {
+                options.vault.block_bytes = u32::try_from(size.0).context("a block of that size")?;
+            }
+            grow::run(&options, progress)?
         }
     })
 }

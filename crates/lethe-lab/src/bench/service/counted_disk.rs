@@ -21,6 +21,15 @@ pub(in super::super) struct DiskUsage {
 }
 
 impl DiskUsage {
+    /// The traffic of this file and of another.
+    pub(in super::super) fn with(&self, other: &DiskUsage) -> DiskUsage {
+        DiskUsage {
+            written: self.written + other.written,
+            read: self.read + other.read,
+            syncs: self.syncs + other.syncs,
+        }
+    }
+
     /// The traffic since an earlier reading.
     pub(in super::super) fn since(&self, earlier: &DiskUsage) -> DiskUsage {
         DiskUsage {
@@ -40,6 +49,8 @@ struct Counts {
     written: AtomicU64,
     read: AtomicU64,
     syncs: AtomicU64,
+    /// Handles of openings before this one are dead.
+    opening: AtomicU64,
 }
 
 impl DiskReader {
@@ -50,6 +61,11 @@ impl DiskReader {
             syncs: self.0.syncs.load(Ordering::Relaxed),
         }
     }
+
+    /// Kills whoever has the file open: from now on it refuses them every change, as if their process were gone.
+    pub(in super::super) fn kill(&self) {
+        self.0.opening.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// A file of the trusted disk: the database, or the places of the stash.
@@ -57,6 +73,7 @@ impl DiskReader {
 pub(super) struct CountedDisk {
     file: FileBackend,
     counts: DiskReader,
+    opening: u64,
 }
 
 impl CountedDisk {
@@ -64,7 +81,14 @@ impl CountedDisk {
     pub(super) fn open(path: &Path, counts: &DiskReader) -> Result<Self, BenchError> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = FileBackend::new(file.map_err(BenchError::failed)?).map_err(BenchError::failed)?;
-        Ok(CountedDisk { file, counts: counts.clone() })
+        Ok(CountedDisk { file, counts: counts.clone(), opening: counts.0.opening.load(Ordering::Relaxed) })
+    }
+
+    fn refuse_the_dead(&self) -> io::Result<()> {
+        match self.opening == self.counts.0.opening.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err(io::Error::other("this process was killed")),
+        }
     }
 }
 
@@ -79,15 +103,18 @@ impl StorageBackend for CountedDisk {
     }
 
     fn set_len(&self, len: u64) -> Result<(), io::Error> {
+        self.refuse_the_dead()?;
         self.file.set_len(len)
     }
 
     fn sync_data(&self) -> Result<(), io::Error> {
+        self.refuse_the_dead()?;
         self.counts.0.syncs.fetch_add(1, Ordering::Relaxed);
         self.file.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
+        self.refuse_the_dead()?;
         self.counts.0.written.fetch_add(data.len() as u64, Ordering::Relaxed);
         self.file.write(offset, data)
     }

@@ -91,12 +91,17 @@ impl VaultOptions {
     }
 }
 
+/// The files of the trusted disk.
+const DATABASE: &str = "trusted.redb";
+const PLACES: &str = "trusted.stash";
+
 /// The home of a vault: a temporary folder with its trusted disk, which counts.
 pub(super) struct VaultFolder {
     folder: TempDir,
     header: VaultHeader,
     master: MasterKey,
-    disk: DiskReader,
+    database: DiskReader,
+    places: DiskReader,
     pub(super) ring: RingParameters,
 }
 
@@ -112,9 +117,14 @@ impl VaultFolder {
             folder: folder.map_err(BenchError::failed)?,
             header: draw_header(&mut Entropy::system(), options.parameters()?, None),
             master: MasterKey::draw(&mut OsRng.unwrap_err()),
-            disk: DiskReader::default(),
+            database: DiskReader::default(),
+            places: DiskReader::default(),
             ring: options.ring()?,
         })
+    }
+
+    pub(super) fn header(&self) -> &VaultHeader {
+        &self.header
     }
 
     pub(super) fn parameters(&self) -> &VaultParameters {
@@ -125,8 +135,27 @@ impl VaultFolder {
         self.folder.path()
     }
 
+    /// The traffic of the trusted disk.
     pub(super) fn disk_usage(&self) -> DiskUsage {
-        self.disk.usage()
+        let (database, places) = self.disk_usage_by_file();
+        database.with(&places)
+    }
+
+    /// The traffic of the database, and of the stash's places.
+    pub(super) fn disk_usage_by_file(&self) -> (DiskUsage, DiskUsage) {
+        (self.database.usage(), self.places.usage())
+    }
+
+    /// The bytes of the files of the trusted disk.
+    pub(super) fn disk_bytes(&self) -> Result<u64, BenchError> {
+        let bytes = |name| std::fs::metadata(self.path().join(name)).map(|file| file.len());
+        Ok(bytes(DATABASE).map_err(BenchError::failed)? + bytes(PLACES).map_err(BenchError::failed)?)
+    }
+
+    /// Kills the process that has the vault open, as far as the trusted disk sees it.
+    pub(super) fn kill(&self) {
+        self.database.kill();
+        self.places.kill();
     }
 
     /// Makes the vault over `store`. Its layout is [`VaultParameters::layout`].
@@ -141,9 +170,10 @@ impl VaultFolder {
         Vault::open(self.setup(store)?).await.map_err(BenchError::failed)
     }
 
-    fn setup<U>(&self, store: U) -> Result<Setup<U>, BenchError> {
-        let file = |name: &str| CountedDisk::open(&self.folder.path().join(name), &self.disk);
-        let (database, places) = (file("trusted.redb")?, file("trusted.stash")?);
+    /// The parts to make or open it with.
+    pub(super) fn setup<U>(&self, store: U) -> Result<Setup<U>, BenchError> {
+        let file = |name: &str, counts| CountedDisk::open(&self.folder.path().join(name), counts);
+        let (database, places) = (file(DATABASE, &self.database)?, file(PLACES, &self.places)?);
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Ok(Setup {
             disk: TrustedDisk::over(database, places).map_err(BenchError::failed)?,

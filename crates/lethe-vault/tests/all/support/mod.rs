@@ -49,7 +49,7 @@ pub fn host() -> Host {
     host_named("the only machine")
 }
 
-/// One of several machines.
+/// A machine, one of several.
 pub fn host_named(name: &str) -> Host {
     let origin = Instant::now();
     Host::of(move || origin.elapsed(), Some(name.into()))

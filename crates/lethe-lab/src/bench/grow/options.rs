@@ -1,0 +1,45 @@
+//! The settings of the bench of sizes.
+
+use super::super::service::VaultOptions;
+
+/// The settings of the bench.
+#[derive(Clone, Debug)]
+pub struct GrowOptions {
+    /// The blocks of each vault, in ascending order.
+    pub capacities: Vec<u64>,
+    /// The vaults' other options; their numbers of blocks do not count.
+    pub vault: VaultOptions,
+    /// The share of the blocks that the trusted side may hold is one in so many.
+    pub trusted_share: u64,
+    /// The least times that each piece of the state is written while an access is measured.
+    pub cycles: u64,
+    /// Crashes with a full journal, and as many with an empty one.
+    pub crashes: usize,
+    /// The bound on local bytes an access: those of the costliest size over those of the cheapest.
+    pub asked_growth: Option<f64>,
+    /// True if a vault without enough memory or room on the disk is left out; it is tried otherwise.
+    pub leaves_out: bool,
+}
+
+impl GrowOptions {
+    /// 2^12, 2^14 and 2^17 blocks of 4 KiB, an eighth of them trusted; 2^20 as well if that is wanted.
+    pub fn standard(is_full: bool) -> Self {
+        let mut capacities = vec![1 << 12, 1 << 14, 1 << 17];
+        capacities.extend(is_full.then_some(1 << 20));
+        GrowOptions {
+            capacities,
+            vault: VaultOptions { block_bytes: 4096, batch: 16, ..VaultOptions::standard() },
+            trusted_share: 8,
+            cycles: 2,
+            crashes: 5,
+            asked_growth: Some(1.2),
+            leaves_out: true,
+        }
+    }
+
+    /// The options of the vault with so many blocks.
+    pub(super) fn vault_of(&self, capacity: u64) -> VaultOptions {
+        let trusted_blocks = (capacity / self.trusted_share).max(1);
+        VaultOptions { capacity, filled: capacity, trusted_blocks, ..self.vault.clone() }
+    }
+}
