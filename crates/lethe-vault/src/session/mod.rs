@@ -11,6 +11,7 @@ mod command;
 mod garbage;
 mod identity;
 mod journal;
+mod log;
 mod lookout;
 mod outbox;
 pub(crate) mod pace;
@@ -22,6 +23,7 @@ pub(crate) mod status;
 pub(crate) use checkpoints::Shipping;
 pub(crate) use command::Command;
 pub(crate) use identity::Identity;
+pub(crate) use log::{Log, without_reads};
 
 use crate::engine::gate::OperationId;
 use crate::engine::record::{Call, Input};
@@ -31,6 +33,7 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::lease::tenancy::move_out;
 use crate::lease::{Lease, Tenure};
+use crate::log::NOTE;
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Garbage, Receipt};
 use crate::trusted::disk::TrustedDisk;
@@ -108,14 +111,17 @@ pub(crate) struct Start<U> {
     pub(crate) finished: Vec<(OperationId, Vec<u8>)>,
     pub(crate) shipping: Shipping,
     pub(crate) pacer: Option<Pacer>,
+    /// The journal in the store, if the vault has one and is not being restored.
+    pub(crate) log: Option<Log>,
 }
 
 impl<U: VaultStore> Session<U> {
     /// Begins the epoch.
     pub(crate) fn begin(start: Start<U>) -> Result<Self, VaultError> {
         let Start { identity, disk, rows, mut entropy, engine, epoch, opening, .. } = start;
-        let Start { number, sequence, ledger, garbage, orphans, finished, shipping, pacer, tenure, .. } =
-            start;
+        let Start {
+            number, sequence, ledger, garbage, orphans, finished, shipping, pacer, tenure, log, ..
+        } = start;
         let (left, ship_every) = (orphans.len(), identity.header.parameters.ship_every);
         engine.sealed.begin_epoch_numbered(epoch)?;
         let identity = Rc::new(identity);
@@ -125,7 +131,7 @@ impl<U: VaultStore> Session<U> {
         };
         let lookout = Lookout::over(engine.sealed.clone(), identity.clone(), &tenure, first, instants);
         let mut session = Session {
-            journal: Journal::new(&identity.header, &identity.master, &mut entropy, sequence)?,
+            journal: Journal::new(&identity, &mut entropy, sequence, log)?,
             checkpoints: Checkpoints::load(
                 &disk,
                 ledger,
@@ -209,6 +215,9 @@ impl<U: VaultStore> Session<U> {
         }
         self.checks.refuse(&why);
         self.checkpoints.refuse(&why);
+        if let Some(log) = &mut self.journal.log {
+            log.refuse(&why);
+        }
         for command in left {
             command.refuse(&why);
         }
@@ -257,6 +266,11 @@ impl<U: VaultStore> Session<U> {
         self.beginning.ask();
         match command {
             Some(Command::Access(flow, calls, reply)) => self.waiting.push(flow, calls, reply),
+            Some(Command::Log(commit, reply)) => match &mut self.journal.log {
+                Some(log) => log.want(commit, reply),
+                // Nothing waits for a journal that is not there.
+                None => drop(reply.send(Ok(()))),
+            },
             Some(Command::Checkpoint(reply)) => self.checkpoints.want(reply),
             Some(Command::Check(progress, reply)) => self.checks.push(progress, reply),
             Some(Command::Close(reply)) => self.closing = Some((self.checkpoints.number, reply)),
@@ -285,9 +299,13 @@ impl<U: VaultStore> Session<U> {
             let may_begin = self.beginning.settles(scheme.owed() > 0 || self.engine.is_idling());
             // A gateway that may have been displaced reads no path and evicts nothing.
             let may_begin = may_begin && self.lease.is_valid();
-            let ready = may_begin && !self.engine.is_accessing() && !scheme.must_idle();
+            let ready =
+                may_begin && !self.engine.is_accessing() && !self.journal.is_owed() && !scheme.must_idle();
             if !due && ready && self.is_turn() {
                 let batch = self.take_batch();
+                if let Some(log) = &mut self.journal.log {
+                    log.put_together(&batch, &self.identity, &mut self.entropy)?;
+                }
                 self.step(Input::Batch(batch), Vec::new())?;
                 started = true;
             }
@@ -321,12 +339,13 @@ impl<U: VaultStore> Session<U> {
 
     /// Tells whether nothing is under way that changes the trusted state or the buckets, but for deletions.
     fn is_quiet(&self) -> bool {
-        !self.engine.is_accessing() && !self.engine.is_idling() && !self.checks.is_running()
+        let is_serving = self.engine.is_accessing() || self.journal.is_owed();
+        !is_serving && !self.engine.is_idling() && !self.checks.is_running()
     }
 
     /// Tells whether the end was asked for, and every caller has been served.
     fn is_ending(&self) -> bool {
-        self.closing.is_some() && self.waiting.is_empty()
+        self.closing.is_some() && self.waiting.is_empty() && !self.journal.is_wanted()
     }
 
     fn is_finished(&self) -> bool {
@@ -344,7 +363,7 @@ impl<U: VaultStore> Session<U> {
     fn is_turn(&self) -> bool {
         match self.outbox.pacer() {
             Some(pacer) => pacer.is_due(Instant::now()) && !self.is_ending(),
-            None => !self.waiting.is_empty(),
+            None => !self.waiting.is_empty() || self.journal.is_wanted(),
         }
     }
 
@@ -354,6 +373,9 @@ impl<U: VaultStore> Session<U> {
         let most = parameters.scheme.max_batch() as usize;
         let mut batch = self.waiting.take_batch(most);
         let asked = batch.len();
+        if let Some(log) = self.journal.log.as_ref().filter(|_| asked == 0) {
+            batch.resize(log.dummies(most), Call::Dummy);
+        }
         if parameters.pad_batches || self.outbox.pacer().is_some() {
             batch.resize(most, Call::Dummy);
         }
@@ -374,17 +396,25 @@ impl<U: VaultStore> Session<U> {
     /// Makes the records durable if anything depends on them, then sends the requests and the answers.
     async fn flush(&mut self) -> Result<(), VaultError> {
         if let Some(records) = self.journal.take_pressing(&self.identity, &mut self.entropy)? {
-            self.outbox.on_disk(&self.disk, move |disk| disk.append(&records)).await?;
+            let note = self.journal.note_of_object();
+            let append = move |disk: &TrustedDisk| match note {
+                Some((note, logged)) => disk.append_with_note(&records, (NOTE, &note), logged),
+                None => disk.append(&records),
+            };
+            self.outbox.on_disk(&self.disk, append).await?;
         }
         let (began, work) = self.journal.take_work();
         // A watcher of the requests may know before that they have begun.
         self.publish();
+        self.send_object(began);
         for (operation, work) in work {
             let sealed = self.engine.sealed.clone();
             let request = async move { Event::Operation(operation, carry_out(&sealed, work).await) };
             self.outbox.send(Local::Step, began, Box::pin(request));
         }
-        if let Some(answers) = self.engine.take_answers() {
+        if !self.journal.is_owed()
+            && let Some(answers) = self.engine.take_answers()
+        {
             self.answer(answers);
         }
         Ok(())
@@ -438,6 +468,12 @@ impl<U: VaultStore> Session<U> {
             Event::PieceSent(shipment) => self.piece_was_sent(shipment?),
             Event::Shipped(shipped) => self.was_shipped(shipped?).await?,
             Event::Looked(looked) => self.has_looked(looked)?,
+            Event::Logged(logged) => {
+                logged?;
+                if let Some(log) = &mut self.journal.log {
+                    log.has_arrived();
+                }
+            }
             Event::Checked(report, reply) => {
                 self.checks.ended();
                 let _ = reply.send(report);

@@ -7,6 +7,7 @@
 //! | `state` | the last checkpoint of an earlier kind, sealed, in [pieces] |
 //! | `journal` | the records since, sealed, by sequence number, in pieces |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
+//! | `unlogged` | changes of rows that the journal in the store may not hold yet, sealed ([there](super::logged)) |
 //!
 //! Beside it lies the [file](super::places_file) of the stash's places.
 
@@ -154,23 +155,12 @@ impl TrustedDisk {
     }
 
     pub(crate) fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), VaultError> {
-        self.change(|transaction| {
-            transaction.open_table(META)?.insert(name, value)?;
-            Ok(())
-        })
+        self.change(|transaction| put_meta(transaction, name, value))
     }
 
     /// Appends records; they are durable when this returns.
     pub(crate) fn append(&self, records: &[(u64, Vec<u8>)]) -> Result<(), VaultError> {
-        self.change(|transaction| {
-            let mut journal = transaction.open_table(JOURNAL)?;
-            for (sequence, record) in records {
-                for (nth, piece) in (0..).zip(pieces(record)) {
-                    journal.insert((*sequence, nth), piece)?;
-                }
-            }
-            Ok(())
-        })
+        self.change(|transaction| put_records(transaction, records))
     }
 
     /// The journal since the last checkpoint, in order.
@@ -203,16 +193,7 @@ impl TrustedDisk {
 
     /// Changes rows, sealed and by the hash of their keys; all of them or none, durable when this returns.
     pub(crate) fn change_rows(&self, changes: &[RowChange]) -> Result<(), VaultError> {
-        self.change(|transaction| {
-            let mut rows = transaction.open_table(ROWS)?;
-            for RowChange { key, value } in changes {
-                match value {
-                    Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
-                    None => rows.remove(key.as_ref())?,
-                };
-            }
-            Ok(())
-        })
+        self.change(|transaction| put_rows(transaction, changes))
     }
 
     /// Holds the disk as it is now.
@@ -242,6 +223,35 @@ impl HeldDisk {
         }
         Ok(rows)
     }
+}
+
+pub(super) fn put_meta(transaction: &WriteTransaction, name: &str, value: &[u8]) -> Result<(), redb::Error> {
+    transaction.open_table(META)?.insert(name, value)?;
+    Ok(())
+}
+
+pub(super) fn put_records(
+    transaction: &WriteTransaction,
+    records: &[(u64, Vec<u8>)],
+) -> Result<(), redb::Error> {
+    let mut journal = transaction.open_table(JOURNAL)?;
+    for (sequence, record) in records {
+        for (nth, piece) in (0..).zip(pieces(record)) {
+            journal.insert((*sequence, nth), piece)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(), redb::Error> {
+    let mut rows = transaction.open_table(ROWS)?;
+    for RowChange { key, value } in changes {
+        match value {
+            Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
+            None => rows.remove(key.as_ref())?,
+        };
+    }
+    Ok(())
 }
 
 /// Empties the journal.

@@ -15,8 +15,10 @@ use lethe_seal::sealed::sealed_layout;
 use lethe_seal::slot_format::SlotFormat;
 use lethe_seal::versions::VaultId;
 
-/// The newest format of vaults. The format before it, 1, has counted slots and says nothing of them.
-pub const FORMAT: u16 = 2;
+/// The newest format of vaults: that of a vault with its journal in the store. One without is of format 2, as before.
+/// Format 1 has counted slots and says nothing of them.
+pub const FORMAT: u16 = 3;
+const SALTED: u16 = 2;
 const COUNTED: u16 = 1;
 /// Bytes of a piece of a shipped checkpoint, before it is sealed. The last one has what is left.
 pub(crate) const PIECE_BYTES: usize = 16 << 20;
@@ -24,6 +26,19 @@ pub(crate) const PIECE_BYTES: usize = 16 << 20;
 const MOST_SHIPPED_AT_STOP: u64 = 256 << 20;
 const MAGIC: [u8; 6] = *b"LETHE\n";
 const NAME: &[u8] = b"header";
+
+/// The place of the journal that an acknowledged write waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
+#[borsh(use_discriminant = true)]
+#[repr(u8)]
+pub enum JournalPlace {
+    /// The trusted disk alone: a lost machine loses what came after the last shipped checkpoint.
+    #[default]
+    Disk = 1,
+    /// The store as well: each batch makes an object there before it is answered, and a lost machine loses nothing that
+    /// was acknowledged.
+    Store = 2,
+}
 
 /// The parameters of a vault. All of them are public; they cannot be changed later.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -43,6 +58,9 @@ pub struct VaultParameters {
     pub rows_bytes: u64,
     /// True if every batch is filled up with dummy accesses to the largest size, so that its length does not show.
     pub pad_batches: bool,
+    /// The place of the journal.
+    #[borsh(skip)]
+    pub journal: JournalPlace,
 }
 
 /// Bytes of memory of a block of the stash beside its payload: its entry in lists and index, and in the directory of the
@@ -85,6 +103,7 @@ impl VaultParameters {
             ship_every: 1,
             rows_bytes,
             pad_batches: false,
+            journal: JournalPlace::Disk,
         };
         let block = u64::from(parameters.scheme.block_bytes()).max(1);
         let blocks = parameters.shipped_bytes().div_ceil(block);
@@ -135,15 +154,20 @@ impl VaultParameters {
         self.checkpoint_every * self.ship_every
     }
 
-    /// The most bytes that the store holds: buckets, the versions of them that a restore or a recovery may need, and
-    /// two checkpoints. Expected evictions are counted; chance moves it by a few per cent.
+    /// The most bytes that the store holds: buckets, the versions of them that a restore or a recovery may need, two
+    /// checkpoints, and the journal if it is there, of batches of one access. Expected evictions are counted; chance moves it by a few per cent.
     pub fn stored_bytes(&self) -> u64 {
         let buckets = self.layout().bytes().0;
         let block = f64::from(self.scheme.block_bytes());
         let written = |accesses: u64| (accesses as f64 * self.scheme.bytes_written_per_byte() * block) as u64;
         let for_restore = written(self.recovery_point()).min(buckets);
         let for_recovery = written(2 * self.checkpoint_every);
-        buckets + for_restore + for_recovery + 2 * self.shipped_bytes()
+        let journal = match self.journal {
+            JournalPlace::Disk => 0,
+            // Objects are deleted when a checkpoint has arrived, and another may be due before.
+            JournalPlace::Store => 2 * self.recovery_point() * self.journal_object_bytes(1),
+        };
+        buckets + for_restore + for_recovery + 2 * self.shipped_bytes() + journal
     }
 
     /// Bytes that the trusted disk needs for the next checkpoint beside the last one, and for the journal up to it, if
@@ -182,9 +206,13 @@ impl VaultParameters {
 impl VaultHeader {
     /// The header as it is stored.
     pub fn encode(&self, master: &MasterKey, check_salt: Salt, salt: Salt) -> Vec<u8> {
-        let (format, text) = match self.parameters.slots {
-            SlotFormat::Counted => (COUNTED, borsh::to_vec(&(self.vault, &self.parameters))),
-            slots => (FORMAT, borsh::to_vec(&(self.vault, &self.parameters, slots))),
+        let (vault, parameters) = (self.vault, &self.parameters);
+        let (format, text) = match (parameters.slots, parameters.journal) {
+            (slots, journal @ JournalPlace::Store) => {
+                (FORMAT, borsh::to_vec(&(vault, parameters, slots, journal)))
+            }
+            (SlotFormat::Counted, JournalPlace::Disk) => (COUNTED, borsh::to_vec(&(vault, parameters))),
+            (slots, JournalPlace::Disk) => (SALTED, borsh::to_vec(&(vault, parameters, slots))),
         };
         let text = text.expect("memory takes every write");
         let cipher = Cipher::from_number(self.parameters.cipher).unwrap_or_default();
@@ -228,14 +256,16 @@ impl VaultHeader {
         let text = blob::open(master, Purpose::HEADER, NAME, &outer.sealed)
             .map_err(|error| VaultError::Tampered(Reason::of(error).about("the vault's header")))?;
         // The format stands outside of what the key authenticates; under another one, the text has another length.
-        let decoded = if format == COUNTED {
-            borsh::from_slice(&text).map(|(vault, parameters)| (vault, parameters, SlotFormat::Counted))
-        } else {
-            borsh::from_slice(&text)
+        let decoded = match format {
+            COUNTED => borsh::from_slice(&text)
+                .map(|(vault, parameters)| (vault, parameters, SlotFormat::Counted, JournalPlace::Disk)),
+            SALTED => borsh::from_slice(&text)
+                .map(|(vault, parameters, slots)| (vault, parameters, slots, JournalPlace::Disk)),
+            _ => borsh::from_slice(&text),
         };
-        let (vault, parameters, slots): (VaultId, VaultParameters, SlotFormat) =
+        let (vault, parameters, slots, journal): (VaultId, VaultParameters, SlotFormat, JournalPlace) =
             decoded.map_err(|_| VaultError::Foreign)?;
-        let parameters = VaultParameters { slots, ..parameters };
+        let parameters = VaultParameters { slots, journal, ..parameters };
         if vault != outer.vault {
             return Err(VaultError::Tampered("the vault's header names two vaults".into()));
         }

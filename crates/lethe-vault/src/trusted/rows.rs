@@ -7,6 +7,7 @@ use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::disk::{HeldDisk, TrustedDisk};
 use crate::trusted::row::{Row, RowChange};
+use crate::trusted::unlogged::{self, CommitId, Unlogged};
 use bytes::Bytes;
 use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
@@ -15,7 +16,7 @@ use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::VaultId;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The bytes of a row beside its key and value: lengths, as the checkpoint stores them.
 const ROW_OVERHEAD: u64 = 8;
@@ -30,6 +31,8 @@ pub(crate) struct Rows {
     sizes: Mutex<RowSizes>,
     /// The total of the sizes, for readers that wait for no change.
     used: AtomicU64,
+    /// The commits that the journal in the store does not hold yet, if there is one. Taken after `sizes`.
+    unlogged: Option<Mutex<Unlogged>>,
 }
 
 #[derive(Default)]
@@ -58,13 +61,32 @@ impl Rows {
         vault: VaultId,
         most: u64,
     ) -> Result<Self, VaultError> {
-        let rows = Rows { disk, master, vault, most, sizes: Mutex::default(), used: AtomicU64::new(0) };
+        let (sizes, used) = (Mutex::default(), AtomicU64::new(0));
+        let rows = Rows { disk, master, vault, most, sizes, used, unlogged: None };
         let of: BTreeMap<_, _> =
             rows.load()?.iter().map(|row| (rows.hash(&row.key), size(&row.key, &row.value))).collect();
         let total = of.values().sum();
         rows.used.store(total, Ordering::Relaxed);
         *rows.sizes.lock().expect("nobody panics with this lock") = RowSizes { of, total };
         Ok(rows)
+    }
+
+    /// Keeps what is committed from now on, and what an earlier opening has kept, until the journal in the store holds it.
+    pub(crate) fn keep_for_log(mut self) -> Result<Self, VaultError> {
+        let open = |(id, sealed): (CommitId, Vec<u8>)| {
+            let opened = blob::open(&self.master, Purpose::ROWS, &self.commit_name(id), &sealed);
+            let damaged =
+                |error| VaultError::Damaged(Reason::of(error).about("a change of rows that is kept"));
+            Ok((id, opened.map_err(damaged)?))
+        };
+        let kept = self.disk.unlogged()?.into_iter().map(open).collect::<Result<Vec<_>, VaultError>>()?;
+        self.unlogged = Some(Mutex::new(Unlogged::of(kept)));
+        Ok(self)
+    }
+
+    /// The commits that the journal in the store does not hold yet, if there is one.
+    pub(crate) fn unlogged(&self) -> Option<MutexGuard<'_, Unlogged>> {
+        self.unlogged.as_ref().map(|unlogged| unlogged.lock().expect("nobody panics with this lock"))
     }
 
     /// Bytes used, and bytes reserved. Waits for no change that is under way.
@@ -94,12 +116,33 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Applies all changes or none; durable when this returns. A later change of a key wins over an earlier one.
+    /// Applies all changes or none; durable on the disk when this returns. A later change of a key wins over an earlier
+    /// one. With a journal in the store, returns the number under which that takes the commit.
     pub(crate) fn commit(
         &self,
         changes: Vec<RowChange>,
-        mut salt: impl FnMut() -> Salt,
+        salt: impl FnMut() -> Salt,
+    ) -> Result<Option<CommitId>, VaultError> {
+        let kept = self.unlogged.is_some().then(|| unlogged::encode(&changes));
+        self.apply(changes, kept, salt)
+    }
+
+    /// As [`commit`](Self::commit), but the journal in the store does not take it: a checkpoint must be shipped before
+    /// anything else is committed.
+    pub(crate) fn commit_beside_log(
+        &self,
+        changes: Vec<RowChange>,
+        salt: impl FnMut() -> Salt,
     ) -> Result<(), VaultError> {
+        self.apply(changes, None, salt).map(drop)
+    }
+
+    fn apply(
+        &self,
+        changes: Vec<RowChange>,
+        kept: Option<Vec<u8>>,
+        mut salt: impl FnMut() -> Salt,
+    ) -> Result<Option<CommitId>, VaultError> {
         // The lock makes the size check and the change one step.
         let mut sizes = self.sizes.lock().expect("nobody panics with this lock");
         let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
@@ -118,7 +161,7 @@ impl Rows {
         if needed > self.most && needed > sizes.total {
             return Err(VaultError::RowsFull { needed, most: self.most });
         }
-        self.disk.change_rows(&sealed)?;
+        let id = self.change_disk(&sealed, kept, salt())?;
         sizes.total = needed;
         self.used.store(needed, Ordering::Relaxed);
         for (hash, bytes) in changed {
@@ -128,7 +171,33 @@ impl Rows {
                 sizes.of.insert(hash, bytes)
             };
         }
-        Ok(())
+        Ok(id)
+    }
+
+    /// Changes the disk, and keeps the commit for the journal in the store. The caller holds the lock of sizes, so commits
+    /// are kept in the order in which they were made.
+    fn change_disk(
+        &self,
+        sealed: &[RowChange],
+        kept: Option<Vec<u8>>,
+        salt: Salt,
+    ) -> Result<Option<CommitId>, VaultError> {
+        let Some((id, logged)) = self.unlogged().map(|unlogged| (unlogged.next(), unlogged.logged())) else {
+            return self.disk.change_rows(sealed).map(|()| None);
+        };
+        let name = self.commit_name(id);
+        let seal = |text| blob::seal(&self.master, Purpose::ROWS, &name, Cipher::default(), salt, text);
+        let commit = kept.as_deref().map(seal);
+        self.disk.change_rows_and_keep(sealed, commit.as_deref().map(|commit| (id, commit)), logged)?;
+        Ok(kept.and_then(|kept| {
+            self.unlogged()?.push(id, kept);
+            Some(id)
+        }))
+    }
+
+    /// The name under which a commit that is kept is sealed: shorter than that of a row.
+    fn commit_name(&self, id: CommitId) -> Vec<u8> {
+        self.name(&id.to_le_bytes())
     }
 
     fn hash(&self, key: &[u8]) -> [u8; 32] {
@@ -156,7 +225,7 @@ mod tests {
         let master = MasterKey::take(&mut [3; 32]);
         let rows = Arc::new(Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap());
         let mut entropy = Entropy::system();
-        let mut commit = |change| rows.commit(vec![change], || entropy.salt()).unwrap();
+        let mut commit = |change| drop(rows.commit(vec![change], || entropy.salt()).unwrap());
         commit(RowChange::put("kept", "as it was"));
         let held = rows.hold().unwrap();
         commit(RowChange::put("kept", "changed"));
