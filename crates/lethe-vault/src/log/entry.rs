@@ -1,7 +1,6 @@
 //! The text of an object: a head, a place for each access of the batch, and reserved bytes for changes of rows. Its length
 //! follows from the number of accesses: a read fills its place with zeros, and so does a dummy.
 
-use super::row_bytes;
 use crate::engine::record::Call;
 use crate::trusted::header::VaultParameters;
 use crate::trusted::unlogged::RowBytes;
@@ -47,6 +46,18 @@ struct Head {
 const BATCH: u8 = 1;
 const OPENING: u8 = 2;
 const END: u8 = 3;
+
+/// Bytes for changes of rows in the object of a batch: a row of the gateway has some hundred.
+pub(crate) fn row_bytes(calls: usize) -> usize {
+    2048 + 512 * calls
+}
+
+impl VaultParameters {
+    /// Bytes of the object that a batch of so many accesses makes in a vault with its journal in the store.
+    pub fn journal_object_bytes(&self, calls: u64) -> u64 {
+        blob::sealed_bytes(text_bytes(self, calls as usize)) as u64
+    }
+}
 
 /// Bytes of the text for so many accesses.
 pub(crate) fn text_bytes(parameters: &VaultParameters, calls: usize) -> usize {

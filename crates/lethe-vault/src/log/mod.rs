@@ -18,9 +18,7 @@ pub(crate) mod objects;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::header::VaultParameters;
 use borsh::BorshDeserialize;
-use lethe_seal::blob;
 
 /// The name of the note, on the trusted disk, of the objects begun.
 pub(crate) const NOTE: &str = "log";
@@ -31,16 +29,4 @@ pub(crate) const FROM: &str = "log-from";
 pub(crate) fn note<T: BorshDeserialize + Default>(disk: &TrustedDisk, name: &str) -> Result<T, VaultError> {
     let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
     disk.meta(name)?.map_or(Ok(T::default()), |note| borsh::from_slice(&note).map_err(damaged))
-}
-
-/// Bytes for changes of rows in the object of a batch: a row of the gateway has some hundred.
-pub(crate) fn row_bytes(calls: usize) -> usize {
-    2048 + 512 * calls
-}
-
-impl VaultParameters {
-    /// Bytes of the object that a batch of so many accesses makes in a vault with its journal in the store.
-    pub fn journal_object_bytes(&self, calls: u64) -> u64 {
-        blob::sealed_bytes(entry::text_bytes(self, calls as usize)) as u64
-    }
 }

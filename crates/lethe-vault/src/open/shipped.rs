@@ -41,7 +41,7 @@ pub(crate) struct Found {
 
 /// The state of a scheme that was shipped.
 pub(crate) enum ShippedScheme {
-    /// None: nothing was shipped yet.
+    /// The state of a vault of which nothing was shipped yet.
     Empty,
     /// By an earlier Lethe.
     Whole(Box<SchemeSnapshot>),

@@ -225,7 +225,9 @@ mod tests {
         let master = MasterKey::take(&mut [3; 32]);
         let rows = Arc::new(Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap());
         let mut entropy = Entropy::system();
-        let mut commit = |change| drop(rows.commit(vec![change], || entropy.salt()).unwrap());
+        let mut commit = |change| {
+            rows.commit(vec![change], || entropy.salt()).unwrap();
+        };
         commit(RowChange::put("kept", "as it was"));
         let held = rows.hold().unwrap();
         commit(RowChange::put("kept", "changed"));

@@ -18,7 +18,7 @@ const SEEDS: u64 = 60;
 /// The number in a block before the first write.
 const NEVER: u64 = 0;
 
-/// What a caller was told: the last write of each block, and the last row, each with its moment.
+/// The acknowledgements of a caller: the last write of each block, and the last row, each with its moment.
 #[derive(Default)]
 struct Told {
     writes: Vec<u64>,
@@ -88,7 +88,7 @@ fn play(seed: u64) -> u64 {
         assert!(matches!(stopped, VaultError::Displaced { .. }), "seed {seed}: {stopped}");
         let (vault, running) = Vault::start(setup(&successor, store, chance.seed())).await.unwrap();
         spawn_local(running);
-        let told = told.borrow();
+        let told = told.take();
         for (at, acknowledged) in told.writes.iter().enumerate() {
             let found = number(&vault.read(BlockId(at as u64)).await.unwrap());
             assert!(found >= *acknowledged, "seed {seed}: block {at} has {found}, not {acknowledged}");

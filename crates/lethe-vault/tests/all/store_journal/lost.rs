@@ -4,7 +4,8 @@ use super::{desk, in_successor, objects, under_path_oram};
 use crate::promises::desk::{CAPACITY, Desk, block};
 use crate::support::header;
 use lethe_core::words::BlockId;
-use lethe_vault::{JournalPlace, Row, RowChange, VaultHeader};
+use lethe_store::Blobs;
+use lethe_vault::{JournalPlace, Row, RowChange, Vault, VaultHeader};
 
 /// Writes, reads and commits, opening after opening; each ends with a crash. Then the machine is lost.
 async fn lose(desk: Desk) {
@@ -90,5 +91,28 @@ fn a_header_tells_where_the_journal_is() {
         assert_eq!(VaultHeader::decode(&encoded, &master).unwrap(), header);
         let format = if journal == JournalPlace::Disk { 2 } else { 3 };
         assert_eq!(encoded[6..8], [format, 0]);
+    }
+}
+
+/// A crash between a batch's record and its object, made by hand: callers see the batch after the next opening.
+#[tokio::test(start_paused = true)]
+async fn what_a_crash_has_left_on_the_disk_alone_is_in_the_store_before_anybody_sees_it() {
+    for of_rows in [false, true] {
+        let desk = desk().await;
+        desk.open(async |vault| vault.write(BlockId(1), block(1)).await.unwrap()).await.unwrap();
+        desk.open_and_crash(async |vault| match of_rows {
+            false => vault.write(BlockId(1), block(2)).await.unwrap(),
+            true => vault.commit_rows(vec![RowChange::put("a", "row")]).await.unwrap(),
+        })
+        .await
+        .unwrap();
+        let last = objects(&desk.store).await.pop().expect("there is one");
+        Blobs::remove(&desk.store, &last).await.unwrap();
+        let seen = async |vault: &Vault| match of_rows {
+            false => assert_eq!(vault.read(BlockId(1)).await.unwrap(), block(2)),
+            true => assert_eq!(vault.load_rows().await.unwrap(), [Row::new("a", "row")]),
+        };
+        desk.open_and_crash(seen).await.unwrap();
+        in_successor(&desk.header, &desk.store, seen).await.unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! What the journal in the store shows: an object for each batch, as long as the batch's length says.
+//! The marks that the journal in the store leaves: an object for each batch, as long as the batch's length says.
 
 use super::kept_in_the_store;
 use crate::promises::desk::{CAPACITY, Desk, block, write_all};
