@@ -1,6 +1,6 @@
 //! All options that a file or a flag may give, a table of the file after the other.
 
-use super::choices::{Cipher, LogFormat, Padding, Scheme, SwiftListen, address, some_address};
+use super::choices::{Cipher, Journal, LogFormat, Padding, Scheme, SwiftListen, address, some_address};
 use super::declare::{Name, options};
 use super::store_options::StoreOptions;
 use crate::config::interval::Interval;
@@ -30,6 +30,8 @@ options! {
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
         PAD_BATCHES: pad_batches: bool = "pad-batches" or "false",
             "Fill every batch up with dummy accesses, so that its length does not show";
+        #[arg(value_name = "PLACE")]
+        JOURNAL: journal: Journal = "journal" or "disk", "Where a write must be before it is acknowledged";
         #[arg(value_name = "CIPHER")]
         CIPHER: cipher: Cipher = "cipher" or "aes-256-gcm", "What seals the slots";
     }
