@@ -374,7 +374,7 @@ impl<U: VaultStore> Session<U> {
     /// Makes the records durable if anything depends on them, then sends the requests and the answers.
     async fn flush(&mut self) -> Result<(), VaultError> {
         if let Some(records) = self.journal.take_pressing(&self.identity, &mut self.entropy)? {
-            self.outbox.on_disk(&self.disk, move |disk| disk.append(&records)).await?;
+            self.outbox.on_disk(&self.disk, move |disk| disk.append(records)).await?;
         }
         let (began, work) = self.journal.take_work();
         // A watcher of the requests may know before that they have begun.

@@ -1,4 +1,5 @@
-//! The trusted disk: an embedded database (redb) in the trusted folder, one durable transaction for each commit.
+//! The trusted disk: an embedded database (redb) in the trusted folder. Each commit is durable, alone or with a
+//! [group](super::group) of others.
 //!
 //! | table | holds |
 //! |---|---|
@@ -12,6 +13,7 @@
 
 use crate::error::VaultError;
 use crate::reason::Reason;
+use crate::trusted::group::{Change, Entered, Group};
 use crate::trusted::names::{make_durable, sync_folder};
 use crate::trusted::part::Part;
 use crate::trusted::pieces::pieces;
@@ -38,6 +40,7 @@ const CACHE_BYTES: usize = 64 << 20;
 pub struct TrustedDisk {
     database: Arc<Database>,
     pub(super) places: Arc<PlacesFile>,
+    pub(super) group: Arc<Group>,
     /// Its first failure: after it the database refuses everything, and does not say why any more.
     failure: Arc<OnceLock<VaultError>>,
     /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
@@ -88,7 +91,8 @@ impl TrustedDisk {
 
     fn with(database: Database, places: PlacesFile, has_own_thread: bool) -> Result<Self, VaultError> {
         let (database, places) = (Arc::new(database), Arc::new(places));
-        let disk = TrustedDisk { database, places, failure: Arc::default(), has_own_thread };
+        let (group, failure) = (Arc::default(), Arc::default());
+        let disk = TrustedDisk { database, places, group, failure, has_own_thread };
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
             transaction.open_table(META)?;
@@ -161,16 +165,21 @@ impl TrustedDisk {
     }
 
     /// Appends records; they are durable when this returns.
-    pub(crate) fn append(&self, records: &[(u64, Vec<u8>)]) -> Result<(), VaultError> {
-        self.change(|transaction| {
-            let mut journal = transaction.open_table(JOURNAL)?;
-            for (sequence, record) in records {
-                for (nth, piece) in (0..).zip(pieces(record)) {
-                    journal.insert((*sequence, nth), piece)?;
-                }
+    pub(crate) fn append(&self, records: Vec<(u64, Vec<u8>)>) -> Result<(), VaultError> {
+        self.group.enter(self, Change::Records(records)).commit()
+    }
+
+    pub(super) fn append_in(
+        transaction: &WriteTransaction,
+        records: &[(u64, Vec<u8>)],
+    ) -> Result<(), redb::Error> {
+        let mut journal = transaction.open_table(JOURNAL)?;
+        for (sequence, record) in records {
+            for (nth, piece) in (0..).zip(pieces(record)) {
+                journal.insert((*sequence, nth), piece)?;
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     /// The journal since the last checkpoint, in order.
@@ -201,18 +210,23 @@ impl TrustedDisk {
         })
     }
 
-    /// Changes rows, sealed and by the hash of their keys; all of them or none, durable when this returns.
-    pub(crate) fn change_rows(&self, changes: &[RowChange]) -> Result<(), VaultError> {
-        self.change(|transaction| {
-            let mut rows = transaction.open_table(ROWS)?;
-            for RowChange { key, value } in changes {
-                match value {
-                    Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
-                    None => rows.remove(key.as_ref())?,
-                };
-            }
-            Ok(())
-        })
+    /// Takes in changes of rows, sealed and by the hash of their keys; they come after those that were taken in before.
+    pub(crate) fn enter_rows(&self, changes: Vec<RowChange>) -> Entered<'_> {
+        self.group.enter(self, Change::Rows(changes))
+    }
+
+    pub(super) fn change_rows_in(
+        transaction: &WriteTransaction,
+        changes: &[RowChange],
+    ) -> Result<(), redb::Error> {
+        let mut rows = transaction.open_table(ROWS)?;
+        for RowChange { key, value } in changes {
+            match value {
+                Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
+                None => rows.remove(key.as_ref())?,
+            };
+        }
+        Ok(())
     }
 
     /// Holds the disk as it is now.

@@ -5,6 +5,7 @@ pub(crate) mod delta;
 pub(crate) mod directory;
 pub(crate) mod disk;
 pub(crate) mod freight;
+pub(crate) mod group;
 pub(crate) mod header;
 pub(crate) mod ledger;
 pub(crate) mod names;

@@ -6,6 +6,7 @@
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::disk::{HeldDisk, TrustedDisk};
+use crate::trusted::group::Entered;
 use crate::trusted::row::{Row, RowChange};
 use bytes::Bytes;
 use lethe_seal::blob;
@@ -26,7 +27,7 @@ pub(crate) struct Rows {
     master: MasterKey,
     vault: VaultId,
     most: u64,
-    /// Held for as long as a change takes.
+    /// The sizes with every change that has its place in the order, durable or not.
     sizes: Mutex<RowSizes>,
     /// The total of the sizes, for readers that wait for no change.
     used: AtomicU64,
@@ -98,9 +99,17 @@ impl Rows {
     pub(crate) fn commit(
         &self,
         changes: Vec<RowChange>,
-        mut salt: impl FnMut() -> Salt,
+        salt: impl FnMut() -> Salt,
     ) -> Result<(), VaultError> {
-        // The lock makes the size check and the change one step.
+        // Under the lock a change is checked and takes its place; it becomes durable with others.
+        self.enter(changes, salt)?.commit()
+    }
+
+    fn enter(
+        &self,
+        changes: Vec<RowChange>,
+        mut salt: impl FnMut() -> Salt,
+    ) -> Result<Entered<'_>, VaultError> {
         let mut sizes = self.sizes.lock().expect("nobody panics with this lock");
         let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
         let mut sealed: Vec<RowChange> = Vec::with_capacity(changes.len());
@@ -118,7 +127,7 @@ impl Rows {
         if needed > self.most && needed > sizes.total {
             return Err(VaultError::RowsFull { needed, most: self.most });
         }
-        self.disk.change_rows(&sealed)?;
+        let entered = self.disk.enter_rows(sealed);
         sizes.total = needed;
         self.used.store(needed, Ordering::Relaxed);
         for (hash, bytes) in changed {
@@ -128,7 +137,7 @@ impl Rows {
                 sizes.of.insert(hash, bytes)
             };
         }
-        Ok(())
+        Ok(entered)
     }
 
     fn hash(&self, key: &[u8]) -> [u8; 32] {
