@@ -2,18 +2,24 @@
 
 use super::parameters::{MAX_BATCH, RingBucket, RingParameters, least_blocks, least_leaf_blocks};
 use super::stash_law::StashLaw;
+use super::traffic::RingObjective;
 use crate::bucket_metadata::MAX_BLOCKS;
 use crate::words::Level;
+use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// The rates of eviction that the planner looks at; the least is for a vault too small for any other.
-const RATES: RangeInclusive<u32> = 4..=64;
+/// The rates of eviction that the planner looks at: the least is for a vault too small for any other, the greatest keeps
+/// the path that an eviction has in flight small.
+const RATES: RangeInclusive<u32> = 4..=256;
 
 /// The planned probability that a batch makes an emergency eviction necessary is 2 to the minus this.
 const EMERGENCY_BITS: f64 = 80.0;
 
 /// The blocks in a leaf's share of the finest tree: a finer one holds less than a bucket's worth in each leaf.
-const LEAST_SHARE: f64 = 24.0;
+const LEAST_SHARE: f64 = 16.0;
+
+/// The most untrusted levels above the leaves that the planner looks at.
+const MOST_INNER_LEVELS: u32 = 8;
 
 /// The wishes that a plan must meet.
 #[derive(Clone, Copy)]
@@ -22,32 +28,44 @@ struct Wishes {
     block_bytes: u32,
     trusted_blocks: u64,
     max_batch: u32,
+    objective: RingObjective,
 }
 
-/// The choice of a rate, and of the spare room in buckets beyond the least, which keeps the stash smaller.
+/// The choice of levels, and of the spare room in buckets beyond the least, which keeps the stash smaller.
 #[derive(Clone, Copy)]
 struct Choice {
-    /// A.
-    rate: u32,
-    /// Blocks that Z is above the least of the paper's analysis.
-    spare_blocks: u32,
-    /// Slots that buckets have beyond what is read and held on average.
-    spare_slots: u32,
+    top: Level,
+    leaf_level: Level,
+    /// Blocks that Z is above the least of the paper's analysis, as a share of it.
+    spare_blocks: f64,
+    /// Slots that inner buckets have beyond S, in square roots of A.
+    inner_slots: f64,
+    /// Slots that leaf buckets have beyond their blocks, in square roots of their share.
+    leaf_slots: f64,
 }
 
 impl Choice {
     /// The choice without spare room.
-    fn tight(rate: u32) -> Self {
-        Choice { rate, spare_blocks: 0, spare_slots: 0 }
+    fn tight(top: Level, leaf_level: Level) -> Self {
+        Choice { top, leaf_level, spare_blocks: 0.0, inner_slots: 0.0, leaf_slots: 0.0 }
     }
 
-    /// The choices with this rate.
-    fn of_rate(rate: u32) -> impl Iterator<Item = Self> {
-        let blocks = least_blocks(rate).div_ceil(24);
-        let slots = libm::ceil(0.3 * libm::sqrt(rate.into())) as u32;
-        let choice =
-            move |nth: u32| Choice { rate, spare_blocks: nth / 4 * blocks, spare_slots: nth % 4 * slots };
-        (0..20).map(choice)
+    /// The choices of spare room with these levels.
+    fn of_levels(top: Level, leaf_level: Level) -> Vec<Self> {
+        let mut choices = Vec::new();
+        for leaf_slots in [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0] {
+            let tight = Choice { leaf_slots, ..Choice::tight(top, leaf_level) };
+            if top == leaf_level {
+                choices.push(tight);
+                continue;
+            }
+            for spare_blocks in [0.0, 0.05, 0.1, 0.2] {
+                for inner_slots in [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0] {
+                    choices.push(Choice { spare_blocks, inner_slots, ..tight });
+                }
+            }
+        }
+        choices
     }
 }
 
@@ -57,13 +75,24 @@ impl RingParameters {
     ///
     /// A small vault gets a larger trusted side than asked for where nothing smaller would work.
     pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
+        Self::for_objective(capacity, block_bytes, trusted_blocks, max_batch, RingObjective::BYTES)
+    }
+
+    /// The same for another objective than slots moved.
+    pub fn for_objective(
+        capacity: u64,
+        block_bytes: u32,
+        trusted_blocks: u64,
+        max_batch: u32,
+        objective: RingObjective,
+    ) -> Self {
         // Beyond the range nothing is planned; `validate` says so.
         if capacity > MAX_BLOCKS || max_batch > MAX_BATCH {
-            let batch = max_batch.min(MAX_BATCH);
-            let nearest = Self::for_capacity(capacity.min(MAX_BLOCKS), block_bytes, trusted_blocks, batch);
+            let (most, batch) = (capacity.min(MAX_BLOCKS), max_batch.min(MAX_BATCH));
+            let nearest = Self::for_objective(most, block_bytes, trusted_blocks, batch, objective);
             return RingParameters { capacity, max_batch, ..nearest };
         }
-        let wishes = Wishes { capacity, block_bytes, trusted_blocks, max_batch };
+        let wishes = Wishes { capacity, block_bytes, trusted_blocks, max_batch, objective };
         // A stash for all blocks and a batch always suffices.
         let mut more = core::iter::successors(Some(trusted_blocks.max(1)), |less| Some(2 * less));
         more.find_map(|trusted_blocks| cheapest(&Wishes { trusted_blocks, ..wishes }, RATES))
@@ -80,7 +109,8 @@ impl RingParameters {
         max_batch: u32,
         rate: u32,
     ) -> Option<Self> {
-        cheapest(&Wishes { capacity, block_bytes, trusted_blocks, max_batch }, rate..=rate)
+        let objective = RingObjective::BYTES;
+        cheapest(&Wishes { capacity, block_bytes, trusted_blocks, max_batch, objective }, rate..=rate)
     }
 
     /// These parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from them
@@ -91,9 +121,11 @@ impl RingParameters {
             block_bytes: self.block_bytes,
             trusted_blocks: self.stash_bound.into(),
             max_batch: self.max_batch,
+            objective: RingObjective::BYTES,
         };
         let rate = a.unwrap_or(self.eviction_rate);
-        let mut adjusted = with_levels(&wishes, Choice::tight(rate), self.top, self.leaf_level);
+        let mut adjusted = with_rate(&wishes, &Choice::tight(self.top, self.leaf_level), rate);
+        adjusted.reads = least_reads(rate, self.max_batch);
         if let Some(blocks) = z {
             adjusted.inner.blocks = blocks;
         }
@@ -115,63 +147,108 @@ impl RingParameters {
             block_bytes: self.block_bytes,
             trusted_blocks: self.stash_bound.into(),
             max_batch: self.max_batch,
+            objective: RingObjective::BYTES,
         };
         with_stash_bound(self.clone(), &wishes)
     }
 
     /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload; beyond that a
     /// cheaper access is not worth it.
-    fn cost(&self) -> f64 {
-        let expansion = self.geometry().layout().slots() as f64 / self.capacity.max(64) as f64;
-        self.slots_per_access() + 20.0 * (expansion - 3.0).max(0.0)
+    fn cost(&self, objective: &RingObjective) -> f64 {
+        let (top, leaves) = (libm::exp2(self.top.0.into()), libm::exp2(self.leaf_level.0.into()));
+        let slots = (leaves - top) * f64::from(self.inner.slots) + leaves * f64::from(self.leaf.slots);
+        let expansion = slots / self.capacity.max(64) as f64;
+        objective.of(&self.traffic()) * (1.0 + (expansion - 3.0).max(0.0))
     }
 }
 
 /// The cheapest parameters with one of these rates. `None` if all need more than may be trusted.
 fn cheapest(wishes: &Wishes, rates: RangeInclusive<u32>) -> Option<RingParameters> {
-    let mut best: Option<(f64, RingParameters)> = None;
-    for choice in rates.flat_map(Choice::of_rate) {
-        // The trusted top that fits without any tail; a lower one costs more.
-        let fits = |top: &u32| {
-            with_levels(wishes, choice, Level(*top), Level(*top)).least_stash_bound() <= wishes.trusted_blocks
+    // The greatest rate is the cheapest. First that for which the blocks that wait fit without any others.
+    let mut candidates: Vec<(f64, Choice, u32)> = Vec::new();
+    for top in 0..=finest(wishes.capacity) {
+        let level = Level(top);
+        let waits = |rate: u32| {
+            let planned = with_rate(wishes, &Choice::tight(level, level), rate);
+            bound_for(&planned, StashLaw::of(&planned).least_waiting(EMERGENCY_BITS)) <= wishes.trusted_blocks
         };
-        for top in (0..=finest(wishes.capacity)).rev().filter(fits) {
-            let (cost, planned) = with_top(wishes, choice, top);
-            if best.as_ref().is_some_and(|(least, _)| cost >= *least) {
-                break;
-            }
-            if needed_stash(&planned) <= wishes.trusted_blocks {
-                best = Some((cost, planned));
-                break;
+        let Some(rate) = greatest(rates.clone(), waits) else { continue };
+        for leaf_level in top..=finest(wishes.capacity).min(top + MOST_INNER_LEVELS) {
+            for choice in Choice::of_levels(level, Level(leaf_level)) {
+                let cost = with_rate(wishes, &choice, rate).cost(&wishes.objective);
+                candidates.push((cost, choice, rate));
             }
         }
+    }
+    candidates.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut best: Option<(f64, RingParameters)> = None;
+    for (cost, choice, most) in candidates {
+        let least = best.as_ref().map_or(f64::INFINITY, |(least, _)| *least);
+        if cost >= least {
+            break;
+        }
+        let of_rate = |rate: u32| with_rate(wishes, &choice, rate);
+        // A rate that is no cheaper than the best so far need not fit.
+        let dear = |rate: u32| of_rate(rate).cost(&wishes.objective) >= least;
+        let first = greatest(*rates.start()..=most, dear).map_or(*rates.start(), |dearest| dearest + 1);
+        let Some(rate) = greatest(first..=most, |rate| fits(wishes, &of_rate(rate))) else { continue };
+        let planned = of_rate(rate);
+        best = Some((planned.cost(&wishes.objective), planned));
     }
     best.map(|(_, planned)| with_stash_bound(planned, wishes))
 }
 
-/// The cheapest parameters with this choice and this trusted top, and their cost.
-fn with_top(wishes: &Wishes, choice: Choice, top: u32) -> (f64, RingParameters) {
-    let planned = (top..=finest(wishes.capacity).max(top)).map(|leaf_level| {
-        let planned = with_levels(wishes, choice, Level(top), Level(leaf_level));
-        (planned.cost(), planned)
-    });
-    planned.min_by(|one, other| one.0.total_cmp(&other.0)).expect("there are candidates")
+/// Tells whether the stash that these parameters need may be trusted.
+fn fits(wishes: &Wishes, planned: &RingParameters) -> bool {
+    let room = wishes.trusted_blocks.saturating_sub(planned.max_batch.into());
+    planned.least_stash_bound() <= wishes.trusted_blocks
+        && (room >= planned.capacity || StashLaw::of(planned).fills_at_most(room as f64, EMERGENCY_BITS))
 }
 
-/// The parameters with this choice and these levels, and the least stash bound that is accepted.
-fn with_levels(wishes: &Wishes, choice: Choice, top: Level, leaf_level: Level) -> RingParameters {
-    let Wishes { capacity, block_bytes, max_batch, .. } = *wishes;
-    let rate = choice.rate;
-    let blocks = least_blocks(rate).saturating_add(choice.spare_blocks);
-    // Reads between two evictions are Poisson with mean A; a bucket that gets 1.3 deviations more is reshuffled.
+/// The greatest of these rates that fits, where every smaller one does.
+fn greatest(rates: RangeInclusive<u32>, fits: impl Fn(u32) -> bool) -> Option<u32> {
+    let (mut low, mut high) = rates.into_inner();
+    if low > high || !fits(low) {
+        return None;
+    }
+    if fits(high) {
+        return Some(high);
+    }
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(low)
+}
+
+/// The least S: reads between two evictions are Poisson with mean A, a bucket that gets 1.3 deviations more is
+/// reshuffled, and a batch comes.
+fn least_reads(rate: u32, max_batch: u32) -> u32 {
     let dummies = rate.saturating_add(libm::ceil(1.3 * libm::sqrt(rate.into())) as u32);
-    let reads = dummies.saturating_add(max_batch);
-    let leaf_blocks = least_leaf_blocks(capacity, leaf_level.0, rate);
-    let share = (capacity as f64 / libm::exp2(leaf_level.0.into())) as u32;
-    let bucket = |blocks: u32, held: u32| {
-        let slots = dummies.saturating_add(held).max(blocks).max(reads).saturating_add(choice.spare_slots);
-        RingBucket { blocks, slots: slots.min(blocks.saturating_add(reads)) }
-    };
+    dummies.saturating_add(max_batch)
+}
+
+/// The parameters with this choice and this rate, and the least stash bound that is accepted.
+fn with_rate(wishes: &Wishes, choice: &Choice, rate: u32) -> RingParameters {
+    let Wishes { capacity, block_bytes, max_batch, .. } = *wishes;
+    let Choice { top, leaf_level, .. } = *choice;
+    let least = least_blocks(rate);
+    let blocks = least.saturating_add(libm::ceil(choice.spare_blocks * f64::from(least)) as u32);
+    let reads = least_reads(rate, max_batch);
+    let spare = |roots: f64, of: f64| libm::ceil(roots * libm::sqrt(of)) as u32;
+    let slots = reads.saturating_add(spare(choice.inner_slots, rate.into())).max(blocks);
+    let inner = RingBucket { blocks, slots: slots.min(blocks.saturating_add(reads)) };
+    // A leaf bucket's slots are its blocks: where dummies have run out, blocks are read in their place.
+    let share = capacity as f64 / libm::exp2(leaf_level.0.into());
+    let blocks = least_leaf_blocks(capacity, leaf_level.0, rate).saturating_add(spare(choice.leaf_slots, share));
+    let leaf = RingBucket { blocks, slots: blocks.max(reads) };
+    // As many reads as there are slots for, so that few buckets are reshuffled early.
+    let reads = if top == leaf_level { leaf.slots } else { inner.slots.min(leaf.slots) };
+    let inner = if top == leaf_level { leaf } else { inner };
     let planned = RingParameters {
         capacity,
         block_bytes,
@@ -179,8 +256,8 @@ fn with_levels(wishes: &Wishes, choice: Choice, top: Level, leaf_level: Level) -
         top,
         eviction_rate: rate,
         reads,
-        inner: bucket(blocks, rate / 2),
-        leaf: bucket(leaf_blocks, share),
+        inner,
+        leaf,
         max_batch,
         stash_bound: 0,
     };
@@ -197,7 +274,11 @@ fn with_stash_bound(planned: RingParameters, wishes: &Wishes) -> RingParameters 
 /// The stash bound that these parameters need: for the tail of its law, but for no more blocks than there are, and for
 /// a largest batch.
 fn needed_stash(planned: &RingParameters) -> u64 {
-    let filling = libm::ceil(StashLaw::of(planned).least_filling(EMERGENCY_BITS)) as u64;
+    bound_for(planned, StashLaw::of(planned).least_filling(EMERGENCY_BITS))
+}
+
+fn bound_for(planned: &RingParameters, filling: f64) -> u64 {
+    let filling = libm::ceil(filling) as u64;
     (filling.min(planned.capacity) + u64::from(planned.max_batch)).max(planned.least_stash_bound())
 }
 

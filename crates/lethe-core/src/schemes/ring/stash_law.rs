@@ -3,26 +3,40 @@
 //! For every θ > 0, Chernoff's bound says that `P(held >= r) <= E[e^(θ held)] / e^(θ r)`. The blocks on the trusted
 //! side are a sum of three parts, and so is the logarithm of that expectation:
 //!
-//! - **Waiting**: a block waits from its access to the next eviction of its subtree, whatever is asked. Its leaf is
-//!   uniform and evictions go through the T = 2^top subtrees in turn, so a block accessed e evictions ago still waits
-//!   with probability `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1`
-//!   accesses had no eviction at all.
+//! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform and evictions
+//!   go through the T = 2^top subtrees in turn, so a block accessed e evictions ago still waits with probability
+//!   `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1` accesses had no
+//!   eviction at all. An access whose block was asked for again since has no such coin.
 //! - **Overflow**: what a subtree's buckets cannot hold. It exceeds R only if some connected set of n buckets, the
 //!   subtree's root among them, is asked to hold more than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2 blocks
 //!   on average for an inner bucket, the leaf's share for a leaf). The sum over all sets is taken along the tree, level
 //!   by level, for the depth and the leaf buckets that there are.
-//! - **Compaction**: blocks read in place of dummies, from buckets with fewer than Z + S slots. They wait like the
-//!   blocks that were asked for.
+//! - **Compaction**: blocks read in place of dummies. With c blocks written into a bucket of s slots, and x reads since
+//!   for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that was not
+//!   in it only if that block was asked for before, since the bucket was written: so it took a coin of the first kind away.
 //!
-//! Waiting and overflow are bounds that hold for every sequence of accesses: each block is in one place at a time, and
-//! blocks choose their leaves independently. For compaction, the reads of a bucket and its blocks are taken as
-//! independent Poisson variables, and buckets as independent of each other; reshuffles, which place blocks before their
-//! turn, are not credited. `examples/stash_tail.rs` measures how far that is from what happens.
+//! How often blocks are asked for again decides between the first part and the third. The bound is the greatest over
+//! all numbers h of those of the newest accesses, one turn of the subtrees, whose blocks were not asked for again. Where
+//! only leaf buckets stand in the store, every block read in place of a dummy is made up for by a coin, and the third
+//! part is nothing: a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is assumed where
+//! there are inner buckets.
 
 use super::parameters::{RingBucket, RingParameters};
-use alloc::vec;
-use alloc::vec::Vec;
+use super::poisson::Threshold;
 use core::f64::consts::LN_2;
+
+/// The numbers of groups that sums over the subtrees and over the buckets of a subtree are taken in: each group counts
+/// as its last to be evicted.
+const GROUPS: f64 = 8.0;
+
+/// The parts of a turn of the subtrees, of which the last so many were asked for again: more is dense where it matters.
+const AGAIN: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
+
+/// The exponents that a bound on an overflow is looked for with, each so many times θ.
+const STEEPER: [f64; 7] = [1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
+
+/// The number of exponents that a bound is looked for with at first.
+const NEAR: u32 = 60;
 
 /// A bound on the law of the stash of a full vault, at the worst time of the schedule.
 pub(crate) struct StashLaw {
@@ -32,49 +46,63 @@ pub(crate) struct StashLaw {
     subtrees: f64,
     /// Untrusted levels above the leaves.
     inner_levels: u32,
-    /// Z of inner buckets, and the blocks that one is asked to hold on average.
-    inner: (f64, f64),
-    /// Z of leaf buckets, and the blocks that one is asked to hold on average.
-    leaf: (f64, f64),
-    /// For each untrusted level, from the top: the law of the blocks that a bucket gives in place of dummies between
-    /// two evictions.
-    compacted: Vec<Vec<f64>>,
+    inner: Room,
+    leaf: Room,
+}
+
+/// The room of a bucket.
+struct Room {
+    /// Z.
+    blocks: Threshold,
+    slots: Threshold,
+    /// The blocks that it is asked to hold on average.
+    load: f64,
+}
+
+/// A bucket whose blocks may be read in place of dummies.
+struct Reads {
+    /// Blocks written into it, and reads since for blocks that were not: the mean of their sum.
+    mean: f64,
+    /// The mean of those reads while a block waits.
+    recent: f64,
 }
 
 impl StashLaw {
     pub(crate) fn of(parameters: &RingParameters) -> Self {
         let rate = f64::from(parameters.eviction_rate);
-        let inner_levels = parameters.leaf_level.0 - parameters.top.0;
-        let share = parameters.capacity as f64 / libm::exp2(parameters.leaf_level.0.into());
-        let reads = Poisson::of(rate);
-        let law = |bucket, load, is_near| compaction(parameters, bucket, &reads, &Poisson::of(load), is_near);
-        // Near the root, a whole batch may read one bucket before it is reshuffled; elsewhere two reads more are rare.
-        let is_near = |level: u32| libm::exp2(level.into()) < 2.0 * f64::from(parameters.max_batch);
-        let [far, near] = [false, true].map(|near| law(parameters.inner, rate / 2.0, near));
-        let inner = (parameters.top.0..parameters.leaf_level.0)
-            .map(|level| if is_near(level) { near.clone() } else { far.clone() });
-        let leaf = law(parameters.leaf, share, is_near(parameters.leaf_level.0));
-        let compacted: Vec<Vec<f64>> = inner.chain([leaf]).collect();
-        // A block read in place of a dummy comes down once more.
-        let again: f64 = compacted.iter().map(|law| mean(law) / rate).sum();
+        let room = |bucket: RingBucket, load| Room {
+            blocks: Threshold::of(bucket.blocks),
+            slots: Threshold::of(bucket.slots),
+            load,
+        };
         StashLaw {
             rate,
             subtrees: libm::exp2(parameters.top.0.into()),
-            inner_levels,
-            inner: (parameters.inner.blocks.into(), rate / 2.0 * (1.0 + again)),
-            leaf: (parameters.leaf.blocks.into(), share),
-            compacted,
+            inner_levels: parameters.leaf_level.0 - parameters.top.0,
+            inner: room(parameters.inner, rate / 2.0),
+            leaf: room(parameters.leaf, parameters.capacity as f64 / libm::exp2(parameters.leaf_level.0.into())),
         }
-    }
-
-    /// The blocks that wait for their turn on average, at the worst time of the schedule.
-    pub(crate) fn waiting_mean(&self) -> f64 {
-        2.0 * self.rate - 1.0 + self.rate * (self.subtrees - 1.0) / 2.0
     }
 
     /// The least number of blocks that are there with a probability of at most 2^-bits.
     pub(crate) fn least_filling(&self, bits: f64) -> f64 {
         least(|theta| (bits * LN_2 + self.log_moment(theta)) / theta)
+    }
+
+    /// Tells, as a bound that is looked for less closely says, whether so many blocks are there with a probability of at
+    /// most 2^-bits.
+    pub(crate) fn fills_at_most(&self, blocks: f64, bits: f64) -> bool {
+        let is_enough = |value: f64| value <= -bits * LN_2;
+        let exponents = (0..NEAR).map(|nth| 1e-3 * libm::pow(3e3, f64::from(nth) / f64::from(NEAR - 1)));
+        // Where the blocks that wait alone are too many, nothing else need be looked at.
+        exponents
+            .filter(|theta| is_enough(self.waiting(*theta, 1.0) - theta * blocks))
+            .any(|theta| is_enough(self.log_moment(theta) - theta * blocks))
+    }
+
+    /// The same for blocks that wait for their turn only: less than [`least_filling`](Self::least_filling).
+    pub(crate) fn least_waiting(&self, bits: f64) -> f64 {
+        least(|theta| (bits * LN_2 + self.waiting(theta, 1.0)) / theta)
     }
 
     /// The log2 of a bound on the probability that so many blocks are there.
@@ -85,133 +113,152 @@ impl StashLaw {
     /// The log2 of a bound on the probability that there are so many blocks more than wait for their turn.
     #[cfg(feature = "testing")]
     pub(crate) fn log2_excess_tail(&self, blocks: f64) -> f64 {
-        let log_moment = |theta| self.overflow(theta) + self.compaction(theta);
+        let log_moment = |theta| {
+            let again = self.again(0.0);
+            self.overflow(theta, again) + self.inner_compaction(theta, again) + self.leaf_compaction(theta, 0.0)
+        };
         (least(|theta| log_moment(theta) - theta * blocks) / LN_2).min(0.0)
     }
 
     /// The bound on `ln E[e^(θ held)]`; infinite where there is none.
     fn log_moment(&self, theta: f64) -> f64 {
-        self.waiting(theta) + self.overflow(theta) + self.compaction(theta)
+        if self.inner_levels == 0 {
+            return self.waiting(theta, 1.0) + self.subtrees * self.leaf.blocks.log_moment(self.leaf.load, theta).0;
+        }
+        if !self.newest_first(theta) {
+            return f64::INFINITY;
+        }
+        let buckets = |not_repeated: f64| {
+            let again = self.again(not_repeated);
+            self.overflow(theta, again)
+                + self.inner_compaction(theta, again)
+                + self.leaf_compaction(theta, not_repeated)
+        };
+        let (newest, turn) = (2.0 * self.rate - 1.0, self.rate * self.subtrees);
+        let (mut most, all) = (f64::NEG_INFINITY, buckets(0.0));
+        // Between two numbers of accesses not repeated, the greater one waits and the lesser one is compacted by.
+        for (nth, part) in AGAIN.iter().enumerate() {
+            let waiting = self.waiting(theta, self.whole(1.0 - part));
+            if waiting + all > most {
+                let next = AGAIN.get(nth + 1);
+                let fewer = next.map_or(0.0, |next| newest + self.whole(1.0 - next) * turn);
+                most = f64::max(most, waiting + buckets(fewer));
+            }
+        }
+        most
     }
 
-    /// The coins' sum has no more than its integral by the trapezoid rule, as the logarithm is concave.
-    fn waiting(&self, theta: f64) -> f64 {
-        let integral = theta / -libm::expm1(-theta) - 1.0;
-        (2.0 * self.rate - 1.0) * theta + self.rate * (self.subtrees * integral - theta / 2.0)
+    /// A part of the turn as a whole number of evictions.
+    fn whole(&self, part: f64) -> f64 {
+        libm::ceil(part * self.subtrees) / self.subtrees
+    }
+
+    /// The coins of the newest `2A - 1` accesses and of this part of a turn before them. The sum has no more than its
+    /// integral by the trapezoid rule, as the logarithm is concave.
+    fn waiting(&self, theta: f64, part: f64) -> f64 {
+        let growth = libm::expm1(theta);
+        let last = libm::log1p((1.0 - part) * growth);
+        let primitive = |log: f64| libm::exp(log) * (log - 1.0);
+        let integral = (primitive(theta) - primitive(last)) / growth;
+        (2.0 * self.rate - 1.0) * theta + self.rate * (self.subtrees * integral + (last - theta) / 2.0)
     }
 
     /// The sum over the sets of buckets, from the leaves up: a set below a bucket is empty or has its root.
-    fn overflow(&self, theta: f64) -> f64 {
-        let growth = libm::expm1(theta);
-        let weight = |(blocks, load): (f64, f64)| libm::exp(load * growth - theta * blocks);
-        let inner = weight(self.inner);
-        let mut sets = weight(self.leaf);
-        for _ in 0..self.inner_levels {
-            if sets > 1e9 {
-                return f64::INFINITY;
+    fn overflow(&self, theta: f64, again: f64) -> f64 {
+        let inner_load = self.inner.load * (1.0 + again);
+        let sets = |theta: f64| {
+            let growth = libm::expm1(theta);
+            let weight = |room: &Room, load: f64| libm::exp(load * growth - theta * room.blocks.number());
+            let inner = weight(&self.inner, inner_load);
+            let mut sets = weight(&self.leaf, self.leaf.load);
+            for _ in 0..self.inner_levels {
+                if sets > 1e9 {
+                    return f64::INFINITY;
+                }
+                sets = inner * (1.0 + sets) * (1.0 + sets);
             }
-            sets = inner * (1.0 + sets) * (1.0 + sets);
-        }
-        self.subtrees * libm::log1p(sets)
+            sets
+        };
+        // e^(θ y) - 1 is at most κ e^(θ' y) for y >= 0; with κ = 1 where θ' = θ.
+        let with = |times: f64| {
+            let steeper = times * theta;
+            let kappa = libm::pow((times - 1.0) / times, times) / (times - 1.0);
+            kappa * sets(steeper)
+        };
+        let best = STEEPER.into_iter().map(with).fold(sets(theta), f64::min);
+        self.subtrees * libm::log1p(best)
     }
 
-    /// The clusters of blocks that buckets give in place of dummies: towards the end of its turn, a bucket whose dummies
-    /// have run out gives c blocks in a row, of which those count that were read while blocks wait. The clusters of a
-    /// level are taken as a Poisson number.
-    fn compaction(&self, theta: f64) -> f64 {
-        let growth = libm::exp(theta);
-        let level = |(level, law): (usize, &Vec<f64>)| {
-            let buckets = self.subtrees * libm::exp2(level as f64);
-            // Reads of a bucket while a block waits, and that time as a part of the bucket's turn.
-            let reads = self.waiting_mean() / buckets;
-            let window = reads / self.rate;
-            let (mut at_least, mut p_reads) = (1.0, libm::exp(-reads));
-            let (mut sum, mut more, mut expected) = (0.0, growth - 1.0, 0.0);
-            for (p, blocks) in law.iter().zip(1..).map(|(p, blocks)| (p, f64::from(blocks))) {
-                // The expectation of e^(θ min(blocks, reads)) - 1, from that of one block less.
-                at_least = f64::max(at_least - p_reads, 0.0);
-                expected += at_least * more;
-                sum += p * f64::max(window, blocks / self.rate) * expected;
-                p_reads *= reads / blocks;
-                more *= growth;
+    /// The blocks that are read in place of a dummy, for each access: they come down once more.
+    fn again(&self, not_repeated: f64) -> f64 {
+        let leaves = self.subtrees * libm::exp2(self.inner_levels.into());
+        let misses = (self.rate - not_repeated / leaves).max(0.0);
+        let leaf = self.leaf.slots.mean_excess(self.leaf.load + misses) / self.rate;
+        let inner = self.inner.slots.mean_excess(self.inner.load * (1.0 + leaf) + self.rate) / self.rate;
+        leaf + f64::from(self.inner_levels) * inner
+    }
+
+    /// Sums over the buckets of a level, which lies so far below the subtrees' roots: `of` gets the accesses since the
+    /// eviction of the subtree and those since that of the bucket.
+    fn over_buckets(&self, depth: u32, of: impl Fn(f64, f64) -> f64) -> f64 {
+        let turn = self.rate * self.subtrees;
+        let below = libm::exp2(depth.into());
+        let (groups, turns) = (self.subtrees.min(GROUPS), below.min(GROUPS));
+        let mut sum = 0.0;
+        for group in 1..=groups as u32 {
+            let evictions = self.subtrees / groups * f64::from(group) - 1.0;
+            let since = 2.0 * self.rate - 1.0 + evictions * self.rate;
+            for turns_ago in 1..=turns as u32 {
+                let before = below / turns * f64::from(turns_ago) - 1.0;
+                sum += of(since, since + before * turn);
             }
-            buckets * sum
-        };
-        self.compacted.iter().enumerate().map(level).sum()
-    }
-}
-
-/// The probabilities that a bucket gives 1, 2, .. blocks in place of dummies between two evictions: as many as its reads
-/// and its blocks exceed its slots. `reads` and `blocks` are the laws of both.
-fn compaction(
-    parameters: &RingParameters,
-    bucket: RingBucket,
-    reads: &Poisson,
-    blocks: &Poisson,
-    is_near: bool,
-) -> Vec<f64> {
-    let overshoot = if is_near { parameters.max_batch } else { parameters.max_batch.min(2) };
-    let most_reads = parameters.reads_before_reshuffle().saturating_add(overshoot);
-    let most = most_reads.saturating_add(bucket.blocks).saturating_sub(bucket.slots) as usize;
-    let mut law = vec![0.0; most];
-    if most == 0 {
-        return law;
-    }
-    let all_reads = reads.from(most_reads);
-    for (held, p) in blocks.values() {
-        let dummies = bucket.slots - bucket.blocks.min(held);
-        for given in 1..most_reads.saturating_sub(dummies) {
-            law[given as usize - 1] += p * reads.at(dummies + given);
         }
-        if dummies < most_reads {
-            law[(most_reads - dummies) as usize - 1] += p * all_reads;
-        }
+        sum * self.subtrees * below / (groups * turns)
     }
-    law
-}
 
-/// The mean of a law of 1, 2, ..
-fn mean(law: &[f64]) -> f64 {
-    law.iter().zip(1..).map(|(p, blocks)| p * f64::from(blocks)).sum()
-}
+    /// The blocks that the leaf buckets give in place of dummies, if so many of the newest accesses are not repeated.
+    fn leaf_compaction(&self, theta: f64, not_repeated: f64) -> f64 {
+        let leaves = self.subtrees * libm::exp2(self.inner_levels.into());
+        self.over_buckets(self.inner_levels, |since, all| {
+            let misses = (all - not_repeated).max(0.0) / leaves;
+            let reads = Reads { mean: self.leaf.load + misses, recent: misses.min(since / leaves) };
+            given(&self.leaf, &reads, theta)
+        })
+    }
 
-/// The law of a Poisson variable, but for values of a probability below 1e-9.
-struct Poisson {
-    first: u32,
-    probabilities: Vec<f64>,
-}
-
-impl Poisson {
-    fn of(mean: f64) -> Self {
-        let spread = 7.0 * libm::sqrt(mean) + 12.0;
-        let (first, last) = (libm::floor((mean - spread).max(0.0)) as u32, libm::ceil(mean + spread) as u32);
-        let start = f64::from(first);
-        let mut p = libm::exp(start * libm::log(mean) - mean - libm::lgamma(start + 1.0));
-        let probability = |value: u32| {
-            let this = p;
-            p *= mean / (f64::from(value) + 1.0);
-            this
+    /// The blocks that the inner buckets give in place of dummies: all of their reads may be for blocks that were not in
+    /// them, whatever is asked.
+    fn inner_compaction(&self, theta: f64, again: f64) -> f64 {
+        let level = |depth: u32| {
+            let buckets = self.subtrees * libm::exp2(depth.into());
+            self.over_buckets(depth, |since, all| {
+                let mean = self.inner.load * (1.0 + again) + all / buckets;
+                given(&self.inner, &Reads { mean, recent: since / buckets }, theta)
+            })
         };
-        Poisson { first, probabilities: (first..=last).map(probability).collect() }
+        (0..self.inner_levels).map(level).sum()
     }
 
-    fn values(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
-        (self.first..).zip(self.probabilities.iter().copied())
+    /// Tells whether more wait when the newest accesses are those that are not repeated, rather than others: what a
+    /// leaf bucket gives since it was evicted together with its subtree grows more slowly than coins are lost.
+    fn newest_first(&self, theta: f64) -> bool {
+        let below = libm::exp2(self.inner_levels.into());
+        let most = (self.subtrees + 1.0) * self.rate / (self.subtrees * below);
+        let (_, part) = self.leaf.slots.log_moment(self.leaf.load + most, theta);
+        part <= below * libm::exp(-theta)
     }
+}
 
-    /// The probability of this value.
-    fn at(&self, value: u32) -> f64 {
-        value
-            .checked_sub(self.first)
-            .and_then(|at| self.probabilities.get(at as usize))
-            .copied()
-            .unwrap_or(0.0)
-    }
-
-    /// The probability of this value or more.
-    fn from(&self, value: u32) -> f64 {
-        self.probabilities.iter().skip(value.saturating_sub(self.first) as usize).sum()
-    }
+/// The logarithm of a bound on `E[e^(θ given)]`: no more blocks are given than the sum exceeds the slots by, nor than
+/// there were reads of late.
+fn given(room: &Room, reads: &Reads, theta: f64) -> f64 {
+    let (excess, _) = room.slots.log_moment(reads.mean, theta);
+    // For every η >= 0, e^(θ min(recent, excess)) is at most 1 + (e^(θ recent) - 1) e^(η (sum - slots)).
+    let eta = libm::log(room.slots.number() / reads.mean).max(0.0);
+    let growth = libm::exp(eta);
+    let weight = libm::exp(reads.mean * (growth - 1.0) - eta * room.slots.number());
+    let recent = libm::log1p(weight * libm::expm1(reads.recent * growth * libm::expm1(theta)));
+    excess.min(recent)
 }
 
 /// The least value of a function of θ that falls, then rises, and is infinite from somewhere on. Any θ gives a bound;
