@@ -36,8 +36,6 @@ struct Wishes {
 struct Choice {
     top: Level,
     leaf_level: Level,
-    /// Blocks that Z is above the least of the paper's analysis, as a share of it.
-    spare_blocks: f64,
     /// Slots that inner buckets have beyond S, in square roots of A.
     inner_slots: f64,
     /// Slots that leaf buckets have beyond their blocks, in square roots of their share.
@@ -47,22 +45,16 @@ struct Choice {
 impl Choice {
     /// The choice without spare room.
     fn tight(top: Level, leaf_level: Level) -> Self {
-        Choice { top, leaf_level, spare_blocks: 0.0, inner_slots: 0.0, leaf_slots: 0.0 }
+        Choice { top, leaf_level, inner_slots: 0.0, leaf_slots: 0.0 }
     }
 
     /// The choices of spare room with these levels.
     fn of_levels(top: Level, leaf_level: Level) -> Vec<Self> {
         let mut choices = Vec::new();
-        for leaf_slots in [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0] {
-            let tight = Choice { leaf_slots, ..Choice::tight(top, leaf_level) };
-            if top == leaf_level {
-                choices.push(tight);
-                continue;
-            }
-            for spare_blocks in [0.0, 0.05, 0.1, 0.2] {
-                for inner_slots in [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0] {
-                    choices.push(Choice { spare_blocks, inner_slots, ..tight });
-                }
+        let inner: &[f64] = if top == leaf_level { &[0.0] } else { &[0.0, 0.4, 0.8, 1.2, 1.8, 2.5, 4.0] };
+        for leaf_slots in [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0] {
+            for inner_slots in inner.iter().copied() {
+                choices.push(Choice { top, leaf_level, inner_slots, leaf_slots });
             }
         }
         choices
@@ -236,12 +228,11 @@ fn least_reads(rate: u32, max_batch: u32) -> u32 {
 fn with_rate(wishes: &Wishes, choice: &Choice, rate: u32) -> RingParameters {
     let Wishes { capacity, block_bytes, max_batch, .. } = *wishes;
     let Choice { top, leaf_level, .. } = *choice;
-    let least = least_blocks(rate);
-    let blocks = least.saturating_add(libm::ceil(choice.spare_blocks * f64::from(least)) as u32);
     let reads = least_reads(rate, max_batch);
     let spare = |roots: f64, of: f64| libm::ceil(roots * libm::sqrt(of)) as u32;
-    let slots = reads.saturating_add(spare(choice.inner_slots, rate.into())).max(blocks);
-    let inner = RingBucket { blocks, slots: slots.min(blocks.saturating_add(reads)) };
+    // Z is all slots: an eviction reads what is unread, and that is less.
+    let slots = reads.saturating_add(spare(choice.inner_slots, rate.into())).max(least_blocks(rate));
+    let inner = RingBucket { blocks: slots, slots };
     // A leaf bucket's slots are its blocks: where dummies have run out, blocks are read in their place.
     let share = capacity as f64 / libm::exp2(leaf_level.0.into());
     let blocks = least_leaf_blocks(capacity, leaf_level.0, rate).saturating_add(spare(choice.leaf_slots, share));
@@ -278,7 +269,8 @@ fn needed_stash(planned: &RingParameters) -> u64 {
 }
 
 fn bound_for(planned: &RingParameters, filling: f64) -> u64 {
-    let filling = libm::ceil(filling) as u64;
+    // An emergency comes when there are more than the room.
+    let filling = (libm::ceil(filling) as u64).saturating_sub(1);
     (filling.min(planned.capacity) + u64::from(planned.max_batch)).max(planned.least_stash_bound())
 }
 

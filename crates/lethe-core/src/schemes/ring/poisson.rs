@@ -49,6 +49,35 @@ impl Threshold {
         (libm::log((within + beyond).max(1.0)), beyond / (within + beyond))
     }
 
+    /// Returns `E[e^(θ (max(Y + X - number, 0) - max(Y - number, 0)))] - 1` for independent Poisson variables Y and X of
+    /// these means.
+    pub(super) fn growth(&self, mean: f64, more: f64, theta: f64) -> f64 {
+        if more <= 0.0 {
+            return 0.0;
+        }
+        let full = self.exceeded(mean) * libm::expm1(more * libm::expm1(theta));
+        if mean <= 0.0 {
+            return full;
+        }
+        // Where Y falls short by k: from the k that X exceeds with no weight that matters, down to none.
+        let (step, weighted) = (libm::exp(theta), more * libm::exp(theta));
+        let short = libm::ceil(weighted + 8.0 * libm::sqrt(weighted) + 12.0).min(self.number);
+        let at = |mean: f64, value: f64| libm::exp(value * libm::log(mean) - mean - libm::lgamma(value + 1.0));
+        let (mut p_more, mut p_short) = (at(more, short), at(mean, self.number - short));
+        let (mut tail, mut moment, mut sum, mut k) = (0.0, 0.0, 0.0, short);
+        loop {
+            sum += p_short * (moment - tail);
+            if k < 1.0 {
+                return full + sum;
+            }
+            moment = step * (moment + p_more);
+            tail += p_more;
+            p_more *= k / more;
+            k -= 1.0;
+            p_short *= mean / (self.number - k);
+        }
+    }
+
     /// Returns the mean of what a Poisson variable exceeds the number by.
     pub(super) fn mean_excess(&self, mean: f64) -> f64 {
         if mean <= 0.0 {
@@ -104,6 +133,15 @@ mod tests {
                 let (log_moment, _) = threshold.log_moment(mean, theta);
                 assert!(is_near(log_moment, libm::log(moment)), "{mean} {number}");
                 assert!(is_near(threshold.mean_excess(mean), excess), "{mean} {number}");
+                let mut growth = 0.0;
+                for (value, p) in law(mean) {
+                    for (more, p_more) in law(5.0) {
+                        let exceeds = |sum: f64| (sum - f64::from(number)).max(0.0);
+                        let grown = exceeds(value + more) - exceeds(value);
+                        growth += p * p_more * libm::expm1(theta * grown);
+                    }
+                }
+                assert!(is_near(threshold.growth(mean, 5.0, theta), growth), "{mean} {number}");
             }
         }
     }

@@ -36,7 +36,7 @@ const AGAIN: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0
 const STEEPER: [f64; 7] = [1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
 
 /// The number of exponents that a bound is looked for with at first.
-const NEAR: u32 = 60;
+const NEAR: u32 = 40;
 
 /// A bound on the law of the stash of a full vault, at the worst time of the schedule.
 pub(crate) struct StashLaw {
@@ -86,7 +86,7 @@ impl StashLaw {
 
     /// The least number of blocks that are there with a probability of at most 2^-bits.
     pub(crate) fn least_filling(&self, bits: f64) -> f64 {
-        least(|theta| (bits * LN_2 + self.log_moment(theta)) / theta)
+        least(|theta| (bits * LN_2 + self.log_moment(theta, f64::INFINITY)) / theta)
     }
 
     /// Tells, as a bound that is looked for less closely says, whether so many blocks are there with a probability of at
@@ -96,18 +96,21 @@ impl StashLaw {
         let exponents = (0..NEAR).map(|nth| 1e-3 * libm::pow(3e3, f64::from(nth) / f64::from(NEAR - 1)));
         // Where the blocks that wait alone are too many, nothing else need be looked at.
         exponents
-            .filter(|theta| is_enough(self.waiting(*theta, 1.0) - theta * blocks))
-            .any(|theta| is_enough(self.log_moment(theta) - theta * blocks))
+            .filter(|theta| is_enough(self.log_waiting(*theta, 1.0) - theta * (blocks + 1.0)))
+            .any(|theta| {
+                let limit = theta * (blocks + 1.0) - bits * LN_2;
+                self.log_moment(theta, limit) <= limit
+            })
     }
 
     /// The same for blocks that wait for their turn only: less than [`least_filling`](Self::least_filling).
     pub(crate) fn least_waiting(&self, bits: f64) -> f64 {
-        least(|theta| (bits * LN_2 + self.waiting(theta, 1.0)) / theta)
+        least(|theta| (bits * LN_2 + self.log_waiting(theta, 1.0)) / theta)
     }
 
     /// The log2 of a bound on the probability that so many blocks are there.
     pub(crate) fn log2_tail(&self, blocks: f64) -> f64 {
-        (least(|theta| self.log_moment(theta) - theta * blocks) / LN_2).min(0.0)
+        (least(|theta| self.log_moment(theta, f64::INFINITY) - theta * blocks) / LN_2).min(0.0)
     }
 
     /// The log2 of a bound on the probability that there are so many blocks more than wait for their turn.
@@ -120,32 +123,52 @@ impl StashLaw {
         (least(|theta| log_moment(theta) - theta * blocks) / LN_2).min(0.0)
     }
 
-    /// The bound on `ln E[e^(θ held)]`; infinite where there is none.
-    fn log_moment(&self, theta: f64) -> f64 {
+    /// The bound on `ln (P(held >= r) e^(θ r))`; infinite where there is none, and some number above the limit where it
+    /// is above the limit.
+    fn log_moment(&self, theta: f64, limit: f64) -> f64 {
         if self.inner_levels == 0 {
-            return self.waiting(theta, 1.0) + self.subtrees * self.leaf.blocks.log_moment(self.leaf.load, theta).0;
+            let overflow = self.leaf.blocks.log_moment(self.leaf.load, theta).0;
+            return self.log_waiting(theta, 1.0) + self.subtrees * overflow;
         }
         if !self.newest_first(theta) {
             return f64::INFINITY;
         }
-        let buckets = |not_repeated: f64| {
-            let again = self.again(not_repeated);
-            self.overflow(theta, again)
-                + self.inner_compaction(theta, again)
-                + self.leaf_compaction(theta, not_repeated)
-        };
         let (newest, turn) = (2.0 * self.rate - 1.0, self.rate * self.subtrees);
-        let (mut most, all) = (f64::NEG_INFINITY, buckets(0.0));
+        let mut most = f64::NEG_INFINITY;
         // Between two numbers of accesses not repeated, the greater one waits and the lesser one is compacted by.
         for (nth, part) in AGAIN.iter().enumerate() {
-            let waiting = self.waiting(theta, self.whole(1.0 - part));
-            if waiting + all > most {
-                let next = AGAIN.get(nth + 1);
-                let fewer = next.map_or(0.0, |next| newest + self.whole(1.0 - next) * turn);
-                most = f64::max(most, waiting + buckets(fewer));
+            let waiting = self.log_waiting(theta, self.whole(1.0 - part));
+            let next = AGAIN.get(nth + 1);
+            let fewer = next.map_or(0.0, |next| newest + self.whole(1.0 - next) * turn);
+            let again = self.again(fewer);
+            let mut sum = waiting + self.overflow(theta, again);
+            if sum <= limit {
+                sum += self.leaf_compaction(theta, fewer);
             }
+            if sum <= limit {
+                sum += self.inner_compaction(theta, again);
+            }
+            if sum > limit {
+                return sum;
+            }
+            most = f64::max(most, sum);
         }
         most
+    }
+
+    /// The coins, and what Chernoff's bound leaves out: weighted with e^(θ coins), no number of them has more than
+    /// 0.4688 by their deviation (Baillon, Cominetti, Vaisman, 2016), and those above the least one count less, each by
+    /// e^-θ.
+    fn log_waiting(&self, theta: f64, part: f64) -> f64 {
+        let growth = libm::expm1(theta);
+        let left = (1.0 - part) * growth;
+        // The integral of p e^θ (1 - p) / (1 + p (e^θ - 1))^2 over p from 1 - part to 1, with v = 1 + p (e^θ - 1).
+        let primitive = |v: f64| (growth + 2.0) * libm::log(v) - v + (growth + 1.0) / v;
+        let whole = libm::exp(theta) / (growth * growth * growth) * (primitive(1.0 + growth) - primitive(1.0 + left));
+        // Less one turn's coins, so that the sum has no less than the integral.
+        let variance = self.rate * (self.subtrees * whole - 0.25).max(0.0);
+        let most = 0.4688 / libm::sqrt(variance) / -libm::expm1(-theta);
+        self.waiting(theta, part) + libm::log(most).min(0.0)
     }
 
     /// A part of the turn as a whole number of evictions.
@@ -163,29 +186,25 @@ impl StashLaw {
         (2.0 * self.rate - 1.0) * theta + self.rate * (self.subtrees * integral + (last - theta) / 2.0)
     }
 
-    /// The sum over the sets of buckets, from the leaves up: a set below a bucket is empty or has its root.
-    fn overflow(&self, theta: f64, again: f64) -> f64 {
-        let inner_load = self.inner.load * (1.0 + again);
-        let sets = |theta: f64| {
-            let growth = libm::expm1(theta);
-            let weight = |room: &Room, load: f64| libm::exp(load * growth - theta * room.blocks.number());
-            let inner = weight(&self.inner, inner_load);
-            let mut sets = weight(&self.leaf, self.leaf.load);
-            for _ in 0..self.inner_levels {
-                if sets > 1e9 {
-                    return f64::INFINITY;
-                }
-                sets = inner * (1.0 + sets) * (1.0 + sets);
+    /// The sum over the sets of buckets below and with a bucket that lies so many levels above the leaves: a set below a
+    /// bucket is empty or has its root.
+    fn sets(&self, theta: f64, again: f64, levels: u32) -> f64 {
+        let growth = libm::expm1(theta);
+        let weight = |room: &Room, load: f64| libm::exp(load * growth - theta * room.blocks.number());
+        let inner = weight(&self.inner, self.inner.load * (1.0 + again));
+        let mut sets = weight(&self.leaf, self.leaf.load);
+        for _ in 0..levels {
+            if sets > 1e9 {
+                return f64::INFINITY;
             }
-            sets
-        };
-        // e^(θ y) - 1 is at most κ e^(θ' y) for y >= 0; with κ = 1 where θ' = θ.
-        let with = |times: f64| {
-            let steeper = times * theta;
-            let kappa = libm::pow((times - 1.0) / times, times) / (times - 1.0);
-            kappa * sets(steeper)
-        };
-        let best = STEEPER.into_iter().map(with).fold(sets(theta), f64::min);
+            sets = inner * (1.0 + sets) * (1.0 + sets);
+        }
+        sets
+    }
+
+    /// The blocks that the buckets of all subtrees cannot hold.
+    fn overflow(&self, theta: f64, again: f64) -> f64 {
+        let best = steeper(theta, |theta| self.sets(theta, again, self.inner_levels));
         self.subtrees * libm::log1p(best)
     }
 
@@ -222,7 +241,7 @@ impl StashLaw {
         self.over_buckets(self.inner_levels, |since, all| {
             let misses = (all - not_repeated).max(0.0) / leaves;
             let reads = Reads { mean: self.leaf.load + misses, recent: misses.min(since / leaves) };
-            given(&self.leaf, &reads, theta)
+            given(&self.leaf, &reads, theta, &|_| 0.0)
         })
     }
 
@@ -231,9 +250,14 @@ impl StashLaw {
     fn inner_compaction(&self, theta: f64, again: f64) -> f64 {
         let level = |depth: u32| {
             let buckets = self.subtrees * libm::exp2(depth.into());
+            // What the buckets below cannot hold takes room in this one.
+            let below = |theta: f64| {
+                let sets = self.sets(theta, again, self.inner_levels - depth - 1);
+                sets * (2.0 + sets)
+            };
             self.over_buckets(depth, |since, all| {
                 let mean = self.inner.load * (1.0 + again) + all / buckets;
-                given(&self.inner, &Reads { mean, recent: since / buckets }, theta)
+                given(&self.inner, &Reads { mean, recent: since / buckets }, theta, &below)
             })
         };
         (0..self.inner_levels).map(level).sum()
@@ -249,16 +273,20 @@ impl StashLaw {
     }
 }
 
-/// The logarithm of a bound on `E[e^(θ given)]`: no more blocks are given than the sum exceeds the slots by, nor than
-/// there were reads of late.
-fn given(room: &Room, reads: &Reads, theta: f64) -> f64 {
-    let (excess, _) = room.slots.log_moment(reads.mean, theta);
-    // For every η >= 0, e^(θ min(recent, excess)) is at most 1 + (e^(θ recent) - 1) e^(η (sum - slots)).
-    let eta = libm::log(room.slots.number() / reads.mean).max(0.0);
-    let growth = libm::exp(eta);
-    let weight = libm::exp(reads.mean * (growth - 1.0) - eta * room.slots.number());
-    let recent = libm::log1p(weight * libm::expm1(reads.recent * growth * libm::expm1(theta)));
-    excess.min(recent)
+/// The least bound on `E[e^(θ max(y, 0))] - 1`, where `moment` gives one on `E[e^(θ y)]`: `e^(θ y) - 1` is at most
+/// `κ e^(θ' y)` for y >= 0, with κ = 1 where θ' = θ.
+fn steeper(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
+    let with = |times: f64| libm::pow((times - 1.0) / times, times) / (times - 1.0) * moment(times * theta);
+    STEEPER.into_iter().map(with).fold(moment(theta), f64::min)
+}
+
+/// The logarithm of `E[e^(θ given)]`, where the sum's excess over the slots has grown by `given` of late. `below` bounds
+/// the sum over the sets of buckets below that are asked to hold too much.
+fn given(room: &Room, reads: &Reads, theta: f64, below: &dyn Fn(f64) -> f64) -> f64 {
+    let slots = room.slots.number();
+    let moment = |theta: f64| libm::exp(reads.mean * libm::expm1(theta) - theta * slots);
+    let more = steeper(theta, |theta| moment(theta) * below(theta));
+    libm::log1p(room.slots.growth(reads.mean - reads.recent, reads.recent, theta) + more)
 }
 
 /// The least value of a function of θ that falls, then rises, and is infinite from somewhere on. Any θ gives a bound;
