@@ -11,6 +11,7 @@ import time
 import tomllib
 import urllib.error
 import urllib.request
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,9 +25,16 @@ READY_WITHIN = 240.0
 
 def free_port() -> int:
     """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that were free a moment ago, each another one."""
+    with ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -249,9 +257,7 @@ class Gateway:
         self.vault = vault
         self.capacity = "128MiB"
         self.tls: tuple[Path, Path] | None = None
-        self.port = free_port()
-        self.admin_port = free_port()
-        self.swift_port = free_port()
+        self.port, self.admin_port, self.swift_port = free_ports(3)
         self.program: Program | None = None
         self.serve_flags: list[str] = []
 
@@ -354,7 +360,7 @@ class Demonstration:
     def __init__(self, binary: Path, folder: Path, pattern: str):
         self.temporary = folder / "temporary"
         self.temporary.mkdir()
-        self.port, self.admin_port = free_port(), free_port()
+        self.port, self.admin_port = free_ports(2)
         command = [str(binary), "serve", f"--demonstration={pattern}", "--swift", "off", "--log", "debug"]
         command += ["--listen", f"127.0.0.1:{self.port}", "--admin", f"127.0.0.1:{self.admin_port}"]
         self.program = Program(command, folder / "demonstration.log", TMPDIR=str(self.temporary))

@@ -76,9 +76,15 @@ def metrics(gateway: Gateway) -> dict[str, float]:
 
 
 def flip(files: list[Path], _: Path) -> None:
-    """One bit of every slot, so that no read of any of them can miss it."""
+    """One bit of every slot, so that no read of any of them can miss it.
+
+    A gateway that runs removes what it has replaced: a file that is gone by now is read by nobody.
+    """
     for path in files:
-        data = bytearray(path.read_bytes())
+        try:
+            data = bytearray(path.read_bytes())
+        except FileNotFoundError:
+            continue
         for at in range(random.randrange(min(Gateway.BLOCK, len(data))), len(data), Gateway.BLOCK):
             data[at] ^= 1 << random.randrange(8)
         path.write_bytes(data)

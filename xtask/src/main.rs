@@ -2,7 +2,9 @@
 
 mod freestanding;
 mod house;
+mod imports;
 mod missing;
+mod pages;
 mod setup;
 mod steps;
 mod tool;

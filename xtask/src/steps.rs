@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub enum Step {
     /// Formatting
     Fmt,
-    /// Lengths of files, widths of structs, prose of comments
+    /// Lengths of files, widths of structs, prose of comments, circles of imports, names of files in the book
     House,
     /// Lints
     Clippy,
@@ -101,7 +101,9 @@ impl Step {
     pub fn promise(self) -> &'static str {
         match self {
             Step::Fmt => "the source is formatted",
-            Step::House => "files and structs are short, and comments begin with a verb or a noun",
+            Step::House => {
+                "files and structs are short and import in one direction, comments begin with a verb or a noun, the book names files that are there"
+            }
             Step::Clippy => "no lint warns, in any target",
             Step::Deny => "the dependencies' licences and sources are allowed",
             Step::Unit => "unit and integration tests pass, fuzz targets apart",

@@ -3,6 +3,7 @@
 //! Ring ORAM (Ren et al. 2015, section 3.1) stores this beside each bucket; here it stays on the trusted side, which
 //! saves a round trip and the requests: 4 bytes a slot.
 
+use crate::changes::ChangeLog;
 use crate::tree::geometry::Geometry;
 use crate::words::{BlockId, Bucket, Level, Slot};
 use alloc::vec;
@@ -11,16 +12,23 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use core::ops::Range;
 
 const READ: u32 = 1 << 31;
+const WORD_BITS: u64 = 32;
 
 /// The largest number of blocks that the words of the metadata can name.
 pub const MAX_BLOCKS: u64 = (1 << 31) - 1;
 
 /// Metadata of all buckets of a tree. A word is block + 1, or 0 for a dummy; its top bit says "read since written".
-#[derive(Clone, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub struct BucketMetadata {
     words: Vec<u32>,
     reads: Vec<u32>,
     written: Vec<bool>,
+    /// Places in `words`.
+    #[borsh(skip)]
+    changes: ChangeLog,
+    /// Buckets written for the first time.
+    #[borsh(skip)]
+    begun: ChangeLog,
 }
 
 impl BucketMetadata {
@@ -31,7 +39,53 @@ impl BucketMetadata {
             words: vec![0; tree.layout().slots() as usize],
             reads: vec![0; buckets],
             written: vec![false; buckets],
+            changes: ChangeLog::default(),
+            begun: ChangeLog::default(),
         }
+    }
+
+    /// The sizes of its two tables, in words: one for each slot, one for each 32 buckets.
+    pub(crate) fn tables(tree: &Geometry) -> [u64; 2] {
+        [tree.layout().slots(), tree.buckets().div_ceil(WORD_BITS)]
+    }
+
+    /// The metadata with these tables, of the sizes that [`tables`](Self::tables) gives. The counts of reads follow from
+    /// the slots.
+    pub(crate) fn from_tables(tree: &Geometry, words: Vec<u32>, written: &[u32]) -> Self {
+        let is_written = |nth: usize| written[nth / 32] >> (nth % 32) & 1 == 1;
+        let mut metadata = BucketMetadata {
+            words,
+            written: (0..tree.buckets() as usize).map(is_written).collect(),
+            ..BucketMetadata::new(tree)
+        };
+        for (level, bucket) in tree.all_buckets() {
+            let slots = &metadata.words[range(tree, level, bucket)];
+            metadata.reads[nth(tree, bucket)] = slots.iter().filter(|word| **word & READ != 0).count() as u32;
+        }
+        metadata
+    }
+
+    /// Begins to note what changes.
+    pub(crate) fn watch(&mut self) {
+        self.changes.watch();
+        self.begun.watch();
+    }
+
+    /// Takes the places in both tables that changed since the last call.
+    pub(crate) fn take_changes(&mut self) -> [Vec<u32>; 2] {
+        let begun = self.begun.take().into_iter().map(|bucket| bucket / 32).collect();
+        [self.changes.take(), begun]
+    }
+
+    /// The table of slots.
+    pub(crate) fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// The table that tells which buckets were ever written, a bit for each.
+    pub(crate) fn written_words(&self) -> Vec<u32> {
+        let word = |bits: &[bool]| (0..).zip(bits).map(|(at, bit)| u32::from(*bit) << at).sum();
+        self.written.chunks(32).map(word).collect()
     }
 
     /// Tells whether it has the size that this tree needs and names only blocks below `capacity`.
@@ -88,26 +142,37 @@ impl BucketMetadata {
     /// Marks a slot as read: it is a read dummy from now on. Returns the block that was in it.
     pub fn read(&mut self, tree: &Geometry, level: Level, slot: Slot) -> Option<BlockId> {
         let block = self.block(tree, level, slot);
-        self.words[range(tree, level, slot.bucket).start + slot.index as usize] = READ;
+        self.set(tree, level, slot, READ);
         self.reads[nth(tree, slot.bucket)] += 1;
         block
     }
 
     /// Makes a slot an unread dummy from now on: its block was taken elsewhere before the slot was read.
     pub fn forget(&mut self, tree: &Geometry, level: Level, slot: Slot) {
-        self.words[range(tree, level, slot.bucket).start + slot.index as usize] = 0;
+        self.set(tree, level, slot, 0);
     }
 
     /// Begins the rewriting of a bucket: all slots are unread dummies until blocks are put in.
     pub fn rewrite(&mut self, tree: &Geometry, level: Level, bucket: Bucket) {
-        self.words[range(tree, level, bucket)].fill(0);
-        self.reads[nth(tree, bucket)] = 0;
-        self.written[nth(tree, bucket)] = true;
+        let (slots, nth) = (range(tree, level, bucket), nth(tree, bucket));
+        self.changes.note_all(slots.clone());
+        self.words[slots].fill(0);
+        self.reads[nth] = 0;
+        if !self.written[nth] {
+            self.begun.note(nth);
+            self.written[nth] = true;
+        }
     }
 
     /// Puts a block into a slot of a bucket that is being rewritten.
     pub fn put(&mut self, tree: &Geometry, level: Level, slot: Slot, block: BlockId) {
-        self.words[range(tree, level, slot.bucket).start + slot.index as usize] = block.0 as u32 + 1;
+        self.set(tree, level, slot, block.0 as u32 + 1);
+    }
+
+    fn set(&mut self, tree: &Geometry, level: Level, slot: Slot, word: u32) {
+        let place = range(tree, level, slot.bucket).start + slot.index as usize;
+        self.changes.note(place);
+        self.words[place] = word;
     }
 }
 

@@ -5,6 +5,9 @@
 //! at one list only. With one subtree (no trusted level) it is the stash of the paper.
 
 use crate::block_header::{self, HEADER_BYTES};
+use crate::incremental::Payloads;
+use crate::position_map::flat::Positions;
+use crate::stash_changes::{StashChanges, StashLog};
 use crate::words::{BlockId, Leaf, Level};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -45,6 +48,7 @@ pub struct Stash {
     /// Places in `entries`, by the hash of their block.
     index: HashTable<u32>,
     peak: usize,
+    log: StashLog,
 }
 
 /// The stash as it is written into a snapshot: blocks with their payloads, in the order of the lists.
@@ -75,6 +79,7 @@ impl Stash {
             heads: vec![NONE; 1 << top.0],
             index: HashTable::new(),
             peak: 0,
+            log: StashLog::default(),
         }
     }
 
@@ -137,6 +142,7 @@ impl Stash {
         self.entries[at as usize].block = u32::try_from(block.0).expect("schemes number blocks in 32 bits");
         let entries = &self.entries;
         self.index.insert_unique(hash(block), at, |at| hash(BlockId(entries[*at as usize].block.into())));
+        self.log.written(block);
         self.link(at, leaf);
         self.peak = self.peak.max(self.index.len());
         Handle(at)
@@ -144,6 +150,7 @@ impl Stash {
 
     /// Takes a block out.
     pub fn remove(&mut self, handle: Handle) {
+        self.log.removed(self.block(handle));
         self.unlink(handle.0);
         let found = self.index.find_entry(hash(self.block(handle)), |at| *at == handle.0);
         found.expect("a handle is valid until its block is removed").remove();
@@ -174,6 +181,7 @@ impl Stash {
 
     /// The payload of the block at a handle, to be changed.
     pub fn payload_mut(&mut self, handle: Handle) -> &mut [u8] {
+        self.log.written(self.block(handle));
         let start = handle.0 as usize * self.block_bytes;
         &mut self.payloads[start..start + self.block_bytes]
     }
@@ -200,6 +208,26 @@ impl Stash {
     /// All blocks, subtree by subtree.
     pub fn iter(&self) -> impl Iterator<Item = Handle> + '_ {
         (0..self.heads.len()).flat_map(|subtree| self.subtree(subtree))
+    }
+
+    /// Begins to note which blocks come, go, or are written.
+    pub fn watch(&mut self) {
+        self.log.watch();
+    }
+
+    /// Takes the changes since the last call.
+    pub fn take_changes(&mut self) -> StashChanges {
+        let mut log = core::mem::take(&mut self.log);
+        let changes = log.take(|block| self.find(block).is_some());
+        self.log = log;
+        changes
+    }
+
+    /// All blocks, the first of a list after the others of it: put in in this order, they give the same lists.
+    pub fn order(&self) -> Vec<BlockId> {
+        let mut blocks: Vec<BlockId> = self.iter().map(|handle| self.block(handle)).collect();
+        blocks.reverse();
+        blocks
     }
 
     /// Returns the stash as a snapshot holds it.
@@ -232,6 +260,32 @@ impl Stash {
         true
     }
 
+    /// Fills an empty stash with blocks, the first of a list last, each with the leaf that it is mapped to; then with
+    /// their payloads. Returns `false` if they cannot be those of such a stash.
+    #[must_use]
+    pub fn refill(&mut self, order: &[BlockId], payloads: &mut dyn Payloads, positions: &Positions) -> bool {
+        if !self.is_empty() {
+            return false;
+        }
+        for block in order.iter().copied() {
+            let known = block.0 < positions.blocks().min(u64::from(u32::MAX));
+            let leaf = if known { positions.get(block) } else { None };
+            match leaf.filter(|leaf| leaf.0 >> self.leaf_level.0 == 0) {
+                Some(leaf) if self.find(block).is_none() => self.place(block, leaf),
+                _ => return false,
+            };
+        }
+        let mut left = order.len();
+        while let Some(block) = payloads.next_block() {
+            let Some(handle) = self.find(block).filter(|_| left > 0) else { return false };
+            if !payloads.fill(self.payload_mut(handle)) {
+                return false;
+            }
+            left -= 1;
+        }
+        left == 0
+    }
+
     /// Makes room in steps of an eighth: a doubling could leave half of the trusted memory unused.
     fn grow(&mut self) {
         if self.entries.len() == self.entries.capacity() {
@@ -254,6 +308,7 @@ impl Stash {
         let entry = &mut self.entries[at as usize];
         (entry.leaf, entry.previous, entry.next) = (leaf.0 as u32, NONE, next);
         self.heads[list] = at;
+        self.log.linked(BlockId(self.entries[at as usize].block.into()));
     }
 
     fn unlink(&mut self, at: u32) {

@@ -105,19 +105,41 @@ impl DeviceError {
     }
 }
 
+/// Forwards the shape of a device, or its rows, within an `impl Device` of its wrapper:
+/// `forward_device!(self => self.inner, shape)`.
+#[macro_export]
+macro_rules! forward_device {
+    ($self:ident => $inner:expr, shape) => {
+        fn block_bytes(&$self) -> usize {
+            $crate::Device::block_bytes(&$inner)
+        }
+        fn blocks(&$self) -> u64 {
+            $crate::Device::blocks(&$inner)
+        }
+        fn max_batch(&$self) -> usize {
+            $crate::Device::max_batch(&$inner)
+        }
+        fn rows_bytes(&$self) -> u64 {
+            $crate::Device::rows_bytes(&$inner)
+        }
+    };
+    ($self:ident => $inner:expr, rows) => {
+        async fn load_rows(&$self) -> Result<Vec<$crate::device::Row>, $crate::DeviceError> {
+            $crate::Device::load_rows(&$inner).await
+        }
+        async fn commit_rows(
+            &$self,
+            changes: Vec<$crate::device::RowChange>,
+        ) -> Result<(), $crate::DeviceError> {
+            $crate::Device::commit_rows(&$inner, changes).await
+        }
+    };
+}
+
 impl<D: Device> Device for std::sync::Arc<D> {
-    fn block_bytes(&self) -> usize {
-        (**self).block_bytes()
-    }
-    fn blocks(&self) -> u64 {
-        (**self).blocks()
-    }
-    fn max_batch(&self) -> usize {
-        (**self).max_batch()
-    }
-    fn rows_bytes(&self) -> u64 {
-        (**self).rows_bytes()
-    }
+    forward_device!(self => **self, shape);
+    forward_device!(self => **self, rows);
+
     fn read(
         &self,
         flow: Flow,
@@ -125,17 +147,12 @@ impl<D: Device> Device for std::sync::Arc<D> {
     ) -> impl Future<Output = Result<Vec<Bytes>, DeviceError>> + Send {
         (**self).read(flow, blocks)
     }
+
     fn write(
         &self,
         flow: Flow,
         writes: Vec<(u64, Bytes)>,
     ) -> impl Future<Output = Result<(), DeviceError>> + Send {
         (**self).write(flow, writes)
-    }
-    fn load_rows(&self) -> impl Future<Output = Result<Vec<Row>, DeviceError>> + Send {
-        (**self).load_rows()
-    }
-    fn commit_rows(&self, changes: Vec<RowChange>) -> impl Future<Output = Result<(), DeviceError>> + Send {
-        (**self).commit_rows(changes)
     }
 }

@@ -38,6 +38,7 @@
 //! | that a client went away half-way | | fewer accesses than the table says |
 //! | that a put was refused or failed after its body was sent | | no less than a put that succeeds |
 
+mod any_device;
 pub mod auth;
 pub mod catalogue;
 pub mod device;
@@ -46,10 +47,12 @@ pub mod http;
 pub mod objects;
 pub mod page;
 pub mod s3;
+mod serving;
 pub mod swift;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+pub use any_device::AnyDevice;
 pub use device::{Device, DeviceError, Flow};
 pub use error::{Error, OpenError};
 pub use http::admission::Admission;
@@ -62,3 +65,4 @@ pub use objects::packing::PackedUsage;
 pub use objects::padding::Padding;
 pub use objects::reader::Reader;
 pub use objects::writer::{Writer, Written};
+pub use serving::{serve_s3, serve_swift};

@@ -5,7 +5,6 @@ use bytes::Bytes;
 use futures::future::join_all;
 use lethe_gateway::auth::identity::{AccessKey, User, Users};
 use lethe_gateway::catalogue::ContainerSettings;
-use lethe_gateway::device::{Row, RowChange};
 use lethe_gateway::http::loopback::Loopback;
 use lethe_gateway::http::server;
 use lethe_gateway::s3::S3Door;
@@ -44,18 +43,9 @@ struct Counted {
 }
 
 impl Device for Counted {
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
-    }
-    fn blocks(&self) -> u64 {
-        self.inner.blocks()
-    }
-    fn max_batch(&self) -> usize {
-        self.inner.max_batch()
-    }
-    fn rows_bytes(&self) -> u64 {
-        self.inner.rows_bytes()
-    }
+    lethe_gateway::forward_device!(self => self.inner, shape);
+    lethe_gateway::forward_device!(self => self.inner, rows);
+
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         let answer = self.inner.read(flow, blocks).await?;
         Ok(answer.iter().map(|block| Bytes::copy_from_slice(block)).collect())
@@ -71,12 +61,6 @@ impl Device for Counted {
         let zeros = Bytes::from_static(&[0; BLOCK]);
         self.inner.write(flow, blocks.into_iter().map(|block| (block, zeros.clone())).collect()).await?;
         outcome
-    }
-    async fn load_rows(&self) -> Result<Vec<Row>, DeviceError> {
-        self.inner.load_rows().await
-    }
-    async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
-        self.inner.commit_rows(changes).await
     }
 }
 

@@ -69,7 +69,7 @@ impl Part {
 
 /// The place where a page stands.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct PageMapping {
     pub(crate) at: usize,
     pub(crate) access: Access,
 }
@@ -141,11 +141,11 @@ impl Extents {
     }
 
     /// The place where a page stands, unless it is free.
-    pub(crate) fn place_of(&self, page: u64) -> Option<Place> {
+    pub(crate) fn place_of(&self, page: u64) -> Option<PageMapping> {
         let (&first_page, first) = self.by_page.range(..=page).next_back()?;
         let extent = self.extents[first];
         let offset = (page - first_page) as usize * PAGE_BYTES;
-        (offset < extent.bytes).then(|| Place { at: first + offset, access: extent.access })
+        (offset < extent.bytes).then(|| PageMapping { at: first + offset, access: extent.access })
     }
 
     /// The spans where pages stand, or will.

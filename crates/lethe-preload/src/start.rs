@@ -52,9 +52,9 @@ fn others(preloaded: &OsStr) -> Option<&OsStr> {
 }
 
 fn make_region(text: &str) -> Result<(), String> {
-    let mut asked = Asked::default();
-    let mut options = options(text, &mut asked)?;
-    let Asked { window, watcher } = asked;
+    let mut extras = Extras::default();
+    let mut options = options(text, &mut extras)?;
+    let Extras { window, watcher } = extras;
     options.listeners.after_fault = after_fault(watcher.clone(), window);
     let untrusted = size(options.untrusted_bytes);
     // SAFETY: the program has not begun.
@@ -75,7 +75,7 @@ fn make_region(text: &str) -> Result<(), String> {
 
 /// The things that are asked for beside the region.
 #[derive(Default)]
-struct Asked {
+struct Extras {
     window: Window,
     watcher: Option<Arc<Teller>>,
 }
@@ -84,7 +84,7 @@ struct Asked {
 /// and the region has as many pages as the untrusted memory has room for. `warm` and `faults` say which faults are
 /// counted, `meter` that ciphers and copies are timed; `report` and `watch` are descriptors: where to write the
 /// figures, and the socket of a watcher.
-fn options(text: &str, asked: &mut Asked) -> Result<Options, String> {
+fn options(text: &str, extras: &mut Extras) -> Result<Options, String> {
     let mut options = Options::new(0);
     // `lethe` holds what is open now as long as the program runs.
     options.handler = Handler { processor: HandlerProcessor::Together, own_descriptors: true };
@@ -101,11 +101,13 @@ fn options(text: &str, asked: &mut Asked) -> Result<Options, String> {
             "second-chance" => options.policy = Policy::SecondChance { unmapped: number()? as usize },
             "threads" => options.threads = Some(number()? as usize),
             "second-process" => options.second_process = number()? != 0,
-            "warm" => asked.window.warm = number()?,
-            "faults" => asked.window.faults = Some(number()?.max(1)),
+            "warm" => extras.window.warm = number()?,
+            "faults" => extras.window.faults = Some(number()?.max(1)),
             "meter" => options.listeners.meters = Some(meters::make().map_err(|error| wrong(&error))?),
             "report" => report::into(value.parse().map_err(|error| wrong(&error))?),
-            "watch" => asked.watcher = inherited::take(number()?).map(|socket| Arc::new(Teller::new(socket))),
+            "watch" => {
+                extras.watcher = inherited::take(number()?).map(|socket| Arc::new(Teller::new(socket)))
+            }
             _ => return Err(wrong(&"no such option")),
         }
     }

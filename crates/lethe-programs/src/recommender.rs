@@ -8,29 +8,11 @@ mod ratings;
 
 use crate::checksum::Checksum;
 use crate::random::Random;
+pub use ratings::Size;
 use ratings::{Rating, Ratings};
 
 /// Numbers that describe a user or an item beside its bias.
 const FEATURES: usize = 63;
-
-/// The amount of data to learn from.
-#[derive(Clone, Copy, Debug)]
-pub struct Size {
-    /// Users; the model keeps 512 bytes for each.
-    pub users: u32,
-    /// Items; the model keeps 512 bytes for each.
-    pub items: u32,
-    /// Ratings to learn from, of 12 bytes.
-    pub ratings: u32,
-    /// Ratings to test the learnt model with.
-    pub held_out: u32,
-    /// The number of times that all ratings are gone through.
-    pub epochs: u32,
-    /// Users that are recommended an item, the first ones.
-    pub asking: u32,
-    /// Seed of the ratings and of the model's first state.
-    pub seed: u64,
-}
 
 /// The error over the ratings held out (root of the mean square, in stars), and a sum over every bit of the model and
 /// every recommendation.

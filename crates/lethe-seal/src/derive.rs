@@ -38,6 +38,10 @@ impl Purpose {
     pub const SLOTS: Purpose = Purpose("slots");
     /// Checkpoints of trusted state.
     pub const CHECKPOINT: Purpose = Purpose("checkpoint");
+    /// The blocks of a stash on the trusted disk.
+    pub const STASH: Purpose = Purpose("stash");
+    /// The list of the pieces of a shipped checkpoint.
+    pub const MANIFEST: Purpose = Purpose("manifest");
     /// Records of the journal.
     pub const JOURNAL: Purpose = Purpose("journal");
     /// The gateway's table of rows.

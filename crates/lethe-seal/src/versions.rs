@@ -35,6 +35,26 @@ impl fmt::Debug for VaultId {
     }
 }
 
+/// The trusted state of the sealing layer but for its table: what is small.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct VersionsHead {
+    vault: VaultId,
+    epochs: Epochs,
+    counter: u64,
+}
+
+impl VersionsHead {
+    /// The newest epoch's number; 0 before the first.
+    pub fn newest_epoch(&self) -> u32 {
+        self.epochs.newest()
+    }
+
+    /// Bucket writes of the newest epoch so far.
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+}
+
 /// The trusted state of the sealing layer: 12 bytes for every bucket, the epochs, and the counter.
 ///
 /// It holds no secret, but a party that can change it can roll slots back: it stays on the trusted side, or travels
@@ -57,6 +77,39 @@ impl TrustedVersions {
     pub fn new(vault: VaultId, buckets: u64) -> Self {
         let buckets = usize::try_from(buckets).expect("the version table fits in memory");
         TrustedVersions { vault, epochs: Epochs::new(), counter: 0, table: vec![[0; 3]; buckets] }
+    }
+
+    /// All but the table.
+    pub fn head(&self) -> VersionsHead {
+        VersionsHead { vault: self.vault, epochs: self.epochs.clone(), counter: self.counter }
+    }
+
+    /// The versions with this table, [`WORDS`](Self::WORDS) words for each bucket.
+    ///
+    /// # Errors
+    /// A sentence that says how they contradict themselves.
+    pub fn from_parts(head: VersionsHead, words: &[u32]) -> Result<Self, &'static str> {
+        let VersionsHead { vault, epochs, counter } = head;
+        let (table, rest) = words.as_chunks();
+        if !rest.is_empty() {
+            return Err("a version has too few words");
+        }
+        let versions = TrustedVersions { vault, epochs, counter, table: table.to_vec() };
+        match versions.contradiction() {
+            Some(why) => Err(why),
+            None => Ok(versions),
+        }
+    }
+
+    /// Words of a bucket's version.
+    pub const WORDS: u64 = 3;
+
+    /// The words of a bucket's version.
+    ///
+    /// # Panics
+    /// If the bucket lies outside of the table.
+    pub fn words(&self, bucket: Bucket) -> &[u32] {
+        &self.table[bucket.0 as usize]
     }
 
     /// The vault's identity.

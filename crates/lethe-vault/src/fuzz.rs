@@ -3,7 +3,12 @@
 
 use crate::engine::record::Record;
 use crate::trusted::checkpoint::{Checkpoint, Receipt, Shipped, ShippedCheckpoint, blob_order};
+use crate::trusted::delta::Delta;
+use crate::trusted::directory::Directory;
+use crate::trusted::freight::{Manifest, Unloading, piece_order};
 use crate::trusted::header::VaultHeader;
+use crate::trusted::summary::Summary;
+use crate::trusted::tables::Tables;
 use lethe_seal::master_key::MasterKey;
 
 #[test]
@@ -38,10 +43,27 @@ fn fuzz_checkpoint() {
 }
 
 #[test]
+fn fuzz_state_written_bit_by_bit() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let _ = borsh::from_slice::<Summary>(bytes);
+        let _ = borsh::from_slice::<Manifest>(bytes);
+        if let Ok(delta) = borsh::from_slice::<Delta>(bytes) {
+            let _ = delta.apply(&mut Tables::zeros(&[5, 0, 30]), 4, |piece| piece % 2 == 0);
+        }
+        let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let _ = Directory::of(&words, Vec::new());
+        let mut unloading = Unloading::new(3, 2);
+        if bytes.chunks(40).try_for_each(|piece| unloading.take(piece)).is_some() {
+            let _ = unloading.finish();
+        }
+    });
+}
+
+#[test]
 fn fuzz_receipt_and_names() {
     bolero::check!().for_each(|bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes);
-        let _ = blob_order(&text);
+        let _ = (blob_order(&text), piece_order(&text));
         if let Ok(receipt) = format!("lethe1-{text}").parse::<Receipt>() {
             assert_eq!(receipt.to_string().parse::<Receipt>().unwrap(), receipt);
         }

@@ -55,6 +55,6 @@ pub use session::status::{CheckpointFigures, RowFigures, StashFigures, Status};
 pub use store::VaultStore;
 pub use trusted::checkpoint::Receipt;
 pub use trusted::disk::TrustedDisk;
-pub use trusted::header::{FORMAT, VaultHeader, VaultParameters};
+pub use trusted::header::{FORMAT, STASH_ENTRY, VaultHeader, VaultParameters};
 pub use trusted::row::{Row, RowChange};
 pub use vault::Vault;

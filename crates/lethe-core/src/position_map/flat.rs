@@ -1,6 +1,7 @@
 //! The whole position map on the trusted side: 4 bytes a block.
 
 use super::{Lookup, PositionMap};
+use crate::changes::ChangeLog;
 use crate::oram::OramError;
 use crate::words::{BlockId, Leaf};
 use alloc::vec;
@@ -11,27 +12,42 @@ use core::marker::PhantomData;
 
 /// A word for each block, as it is kept and written into snapshots: 0 means never mapped, otherwise leaf + 1.
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
-pub struct Positions(Vec<u32>);
+pub struct Positions {
+    words: Vec<u32>,
+    #[borsh(skip)]
+    changes: ChangeLog,
+}
 
 impl Positions {
     /// A map of `blocks` blocks, none of them mapped.
     pub fn new(blocks: u64) -> Self {
-        Positions(vec![0; blocks as usize])
+        Positions::from_words(vec![0; blocks as usize])
+    }
+
+    /// The map with these words.
+    pub fn from_words(words: Vec<u32>) -> Self {
+        Positions { words, changes: ChangeLog::default() }
+    }
+
+    /// Its words, one for each block.
+    pub fn words(&self) -> &[u32] {
+        &self.words
     }
 
     /// Blocks in it.
     pub fn blocks(&self) -> u64 {
-        self.0.len() as u64
+        self.words.len() as u64
     }
 
     /// The leaf of a block.
     pub fn get(&self, block: BlockId) -> Option<Leaf> {
-        self.0[block.0 as usize].checked_sub(1).map(|leaf| Leaf(leaf.into()))
+        self.words[block.0 as usize].checked_sub(1).map(|leaf| Leaf(leaf.into()))
     }
 
     /// Gives a block a leaf and returns its old leaf.
     pub fn replace(&mut self, block: BlockId, leaf: Leaf) -> Option<Leaf> {
-        let word = &mut self.0[block.0 as usize];
+        self.changes.note(block.0 as usize);
+        let word = &mut self.words[block.0 as usize];
         let old = word.checked_sub(1).map(|leaf| Leaf(leaf.into()));
         *word = leaf.0 as u32 + 1;
         old
@@ -54,6 +70,21 @@ impl<E> FlatPositionMap<E> {
     pub fn snapshot(&self) -> Positions {
         self.positions.borrow().clone()
     }
+
+    /// Lets the caller look at the positions.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&Positions) -> T) -> T {
+        look(&self.positions.borrow())
+    }
+
+    /// Begins to note which positions change.
+    pub(crate) fn watch(&self) {
+        self.positions.borrow_mut().changes.watch();
+    }
+
+    /// Takes the places of positions that changed since the last call.
+    pub(crate) fn take_changes(&self) -> Vec<u32> {
+        self.positions.borrow_mut().changes.take()
+    }
 }
 
 impl<E: core::error::Error + 'static> PositionMap for FlatPositionMap<E> {
@@ -68,6 +99,6 @@ impl<E: core::error::Error + 'static> PositionMap for FlatPositionMap<E> {
     }
 
     fn trusted_bytes(&self) -> usize {
-        self.positions.borrow().0.len() * size_of::<u32>()
+        self.positions.borrow().words.len() * size_of::<u32>()
     }
 }

@@ -17,16 +17,18 @@
 
 use crate::admission;
 use crate::condition::Condition;
+use crate::incremental::{Changes, Incremental, Parts};
 use crate::layout::{Extent, Layout};
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::resumable::{Resumable, SnapshotError};
 use crate::store::Store;
 use crate::turns::Turns;
-use crate::words::{Bucket, Slot};
+use crate::words::{BlockId, Bucket, Slot};
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::cell::RefCell;
 use core::mem;
+use core::ops::Range;
 
 /// The parameters of a Trivial ORAM. All of them are public.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -184,12 +186,7 @@ impl<S: Store, R> Resumable<R> for TrivialOram<S> {
 
     fn snapshot(&self) -> Result<TrivialParameters, SnapshotError<TrivialParametersError>> {
         debug_assert_eq!(self.first_bucket, Bucket(0), "its buckets are numbered from 0");
-        if self.condition.is_torn() {
-            return Err(SnapshotError::Torn);
-        }
-        if !self.turns.is_free() {
-            return Err(SnapshotError::InFlight);
-        }
+        self.check_at_rest()?;
         Ok(self.parameters.clone())
     }
 
@@ -212,5 +209,58 @@ impl<S: Store, R> Resumable<R> for TrivialOram<S> {
     /// The bytes of one chunk.
     fn trusted_bytes(&self) -> usize {
         self.parameters.chunk_blocks as usize * self.parameters.block_bytes as usize
+    }
+}
+
+impl<S> TrivialOram<S> {
+    /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
+    fn check_at_rest(&self) -> Result<(), SnapshotError<TrivialParametersError>> {
+        if self.condition.is_torn() {
+            return Err(SnapshotError::Torn);
+        }
+        if self.turns.is_free() { Ok(()) } else { Err(SnapshotError::InFlight) }
+    }
+}
+
+/// The store is its only state: it has no words, no stash, and no rest.
+impl<S: Store, R> Incremental<R> for TrivialOram<S> {
+    type Store = S;
+    type Parameters = TrivialParameters;
+    type ParametersError = TrivialParametersError;
+
+    fn tables(_parameters: &TrivialParameters) -> Vec<u64> {
+        Vec::new()
+    }
+
+    fn watch(&self) {}
+
+    fn take_changes(&self) -> Result<Changes, SnapshotError<TrivialParametersError>> {
+        self.check_at_rest()?;
+        Ok(Changes::default())
+    }
+
+    fn copy_words(&self, _words: Range<u64>, _into: &mut Vec<u32>) {}
+
+    fn rest(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn look_at(&self, _block: BlockId, _look: &mut dyn FnMut(&[u8])) {}
+
+    fn stash_order(&self) -> Vec<BlockId> {
+        Vec::new()
+    }
+
+    fn take_up(
+        parameters: TrivialParameters,
+        parts: Parts<'_>,
+        store: S,
+        _random: R,
+    ) -> Result<Self, SnapshotError<TrivialParametersError>> {
+        let Parts { tables, rest, order, .. } = parts;
+        if !tables.is_empty() || !rest.is_empty() || !order.is_empty() {
+            return Err(SnapshotError::Mismatch);
+        }
+        Ok(TrivialOram::new(parameters, Bucket(0), store)?)
     }
 }

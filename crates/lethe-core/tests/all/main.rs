@@ -5,6 +5,7 @@
 mod circuit;
 mod lies;
 mod model;
+mod notebook;
 mod obliviousness;
 mod pages;
 mod replay;

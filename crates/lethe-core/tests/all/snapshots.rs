@@ -14,6 +14,14 @@ pub fn run<O: Oram>(oram: &O, model: &mut ArrayModel, batches: &[Vec<Operation>]
     }
 }
 
+/// Writes every block once, each with its number, and settles what is owed.
+pub fn write_all<O: Oram>(oram: &O, model: &mut ArrayModel) {
+    for block in 0..oram.capacity() {
+        finish_now(model.batch(oram, &[Operation::Write(BlockId(block), block as u8)]));
+        finish_now(settle(oram));
+    }
+}
+
 /// Asserts that an ORAM and the one that was taken up from its snapshot show the same trace from here, and lose
 /// nothing.
 pub fn assert_alike<O: Oram, R: Oram>(

@@ -1,7 +1,7 @@
 //! A door on loopback, for benches and tests: it is served from its start to its end in a task of its own.
 
 use crate::http::door::Door;
-use crate::http::server::{self, serve};
+use crate::http::server::{self, Serving, serve};
 use std::io;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
@@ -22,15 +22,21 @@ impl Loopback {
     /// # Errors
     /// No port can be had.
     pub async fn serve<D: Door>(door: D, options: server::Options) -> io::Result<Self> {
+        Self::run(|listener, ended| Box::pin(serve(listener, door, options, ended))).await
+    }
+
+    /// Runs a server of a listener from now on, until the future that it is given is ready.
+    ///
+    /// # Errors
+    /// No port can be had.
+    pub async fn run(server: impl FnOnce(TcpListener, Serving) -> Serving) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let (end, ended) = oneshot::channel();
-        let server = tokio::spawn(async move {
-            let ended = async {
-                let _ = ended.await;
-            };
-            serve(listener, door, options, ended).await;
-        });
+        let ended = async {
+            let _ = ended.await;
+        };
+        let server = tokio::spawn(server(listener, Box::pin(ended)));
         Ok(Loopback { address, end, server })
     }
 

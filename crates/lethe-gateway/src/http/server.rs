@@ -14,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::net::IpAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -69,6 +69,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// Work that goes on until a server ends.
+pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Serves a door until `shutdown` is ready; then accepts no more, and waits for the requests under way (at most
 /// [`Limits::grace`]). A connection that has not sent a whole request by then is ended at once.

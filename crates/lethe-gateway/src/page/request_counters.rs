@@ -1,7 +1,7 @@
 //! The requests of the applications: counters of blocks and of names, and how long blocks take.
 
 use super::row::Row;
-use crate::device::{Device, DeviceError, Flow, Row as DeviceRow, RowChange};
+use crate::device::{Device, DeviceError, Flow};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -149,21 +149,8 @@ impl<D: Device> Watched<D> {
 }
 
 impl<D: Device> Device for Watched<D> {
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
-    }
-
-    fn blocks(&self) -> u64 {
-        self.inner.blocks()
-    }
-
-    fn max_batch(&self) -> usize {
-        self.inner.max_batch()
-    }
-
-    fn rows_bytes(&self) -> u64 {
-        self.inner.rows_bytes()
-    }
+    crate::forward_device!(self => self.inner, shape);
+    crate::forward_device!(self => self.inner, rows);
 
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         blocks.iter().for_each(|&block| self.counters.block(block, false));
@@ -179,14 +166,6 @@ impl<D: Device> Device for Watched<D> {
         let answer = self.inner.write(flow, writes).await;
         self.counters.time(begun.elapsed());
         answer
-    }
-
-    async fn load_rows(&self) -> Result<Vec<DeviceRow>, DeviceError> {
-        self.inner.load_rows().await
-    }
-
-    async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
-        self.inner.commit_rows(changes).await
     }
 }
 

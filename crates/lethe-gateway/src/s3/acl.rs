@@ -6,6 +6,7 @@
 
 use super::access;
 use super::principal::principal;
+use super::settings::set;
 use super::values::owner;
 use super::versions;
 use crate::auth::identity::Users;
@@ -288,12 +289,7 @@ pub(super) async fn put_bucket_acl<D: Device>(
         return Err(s3_error!(AccessControlListNotSupported, "The bucket does not allow ACLs."));
     }
     let grants = asked(account.name(), &headers, access::users(&extensions)?, input.access_control_policy)?;
-    account
-        .update_container(&input.bucket, move |settings| {
-            settings.grants = grants;
-            Ok(())
-        })
-        .await?;
+    set(account, &input.bucket, |settings| settings.grants = grants).await?;
     Ok(S3Response::new(PutBucketAclOutput::default()))
 }
 

@@ -4,6 +4,7 @@
 //! A browser asks without a signature. It is answered by the rules of the bucket of the account whose key stands in the
 //! URL or the head, else of the first account: a bucket that is not there says the same as one without rules.
 
+use super::settings::set;
 use crate::auth::identity::Users;
 use crate::catalogue::{ContainerSettings, CorsRule};
 use crate::device::Device;
@@ -108,7 +109,7 @@ pub(super) async fn put_bucket_cors<D: Device>(
     if rules.iter().map(bytes).sum::<usize>() > MOST_BYTES {
         return Err(wrong("The rules of a bucket have at most 64 KB.".into()));
     }
-    set(account, &input.bucket, rules).await?;
+    set(account, &input.bucket, |settings| settings.cors = rules).await?;
     Ok(S3Response::new(PutBucketCorsOutput::default()))
 }
 
@@ -128,18 +129,8 @@ pub(super) async fn delete_bucket_cors<D: Device>(
     account: &Account<D>,
     request: S3Request<DeleteBucketCorsInput>,
 ) -> S3Result<S3Response<DeleteBucketCorsOutput>> {
-    set(account, &request.input.bucket, vec![]).await?;
+    set(account, &request.input.bucket, |settings| settings.cors.clear()).await?;
     Ok(S3Response::new(DeleteBucketCorsOutput::default()))
-}
-
-async fn set<D: Device>(account: &Account<D>, bucket: &str, rules: Vec<CorsRule>) -> S3Result<()> {
-    account
-        .update_container(bucket, move |settings| {
-            settings.cors = rules;
-            Ok(())
-        })
-        .await?;
-    Ok(())
 }
 
 /// Finds the settings of a bucket, by the access key of the principal and the bucket's name.

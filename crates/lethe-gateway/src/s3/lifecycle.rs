@@ -1,5 +1,6 @@
 //! Rules of a bucket about the ends of its objects and unfinished uploads, and the headers of answers about them.
 
+use super::settings::set;
 use super::tagging;
 use super::values::{in_path, moment, size, timestamp};
 use crate::catalogue::{
@@ -254,7 +255,7 @@ pub(super) async fn put_bucket_lifecycle_configuration<D: Device>(
     if rules.iter().map(bytes).sum::<usize>() > MOST_BYTES {
         return Err(s3_error!(InvalidRequest, "The rules of a bucket have at most 256 KB."));
     }
-    set(account, &input.bucket, rules).await?;
+    set(account, &input.bucket, |settings| settings.lifecycle = rules).await?;
     Ok(S3Response::new(PutBucketLifecycleConfigurationOutput {
         transition_default_minimum_object_size: Some(transitions_from()),
     }))
@@ -281,18 +282,8 @@ pub(super) async fn delete_bucket_lifecycle<D: Device>(
     account: &Account<D>,
     request: S3Request<DeleteBucketLifecycleInput>,
 ) -> S3Result<S3Response<DeleteBucketLifecycleOutput>> {
-    set(account, &request.input.bucket, vec![]).await?;
+    set(account, &request.input.bucket, |settings| settings.lifecycle.clear()).await?;
     Ok(S3Response::new(DeleteBucketLifecycleOutput::default()))
-}
-
-async fn set<D: Device>(account: &Account<D>, bucket: &str, rules: Vec<Rule>) -> S3Result<()> {
-    account
-        .update_container(bucket, move |settings| {
-            settings.lifecycle = rules;
-            Ok(())
-        })
-        .await?;
-    Ok(())
 }
 
 /// `x-amz-expiration` of an object, if its key stands for it and a rule removes it.

@@ -29,6 +29,7 @@ mod ownership;
 mod principal;
 mod put;
 mod sentences;
+mod settings;
 mod signature;
 mod tagging;
 mod values;

@@ -1,6 +1,7 @@
 //! The control of ownership (`OwnershipControls`): whether grants of a bucket count. In a new bucket they do
 //! not, as in S3.
 
+use super::settings::set;
 use crate::catalogue::Ownership;
 use crate::device::Device;
 use crate::objects::account::Account;
@@ -62,7 +63,7 @@ pub(super) async fn put_bucket_ownership_controls<D: Device>(
             "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting"
         ));
     }
-    set(account, &input.bucket, Some(ownership)).await?;
+    set(account, &input.bucket, move |settings| settings.ownership = Some(ownership)).await?;
     Ok(S3Response::new(PutBucketOwnershipControlsOutput::default()))
 }
 
@@ -74,16 +75,6 @@ pub(super) async fn delete_bucket_ownership_controls<D: Device>(
     account: &Account<D>,
     request: S3Request<DeleteBucketOwnershipControlsInput>,
 ) -> S3Result<S3Response<DeleteBucketOwnershipControlsOutput>> {
-    set(account, &request.input.bucket, None).await?;
+    set(account, &request.input.bucket, |settings| settings.ownership = None).await?;
     Ok(S3Response::new(DeleteBucketOwnershipControlsOutput::default()))
-}
-
-async fn set<D: Device>(account: &Account<D>, bucket: &str, ownership: Option<Ownership>) -> S3Result<()> {
-    account
-        .update_container(bucket, move |settings| {
-            settings.ownership = ownership;
-            Ok(())
-        })
-        .await?;
-    Ok(())
 }

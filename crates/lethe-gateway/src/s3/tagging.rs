@@ -2,6 +2,7 @@
 
 use super::door::Status;
 use super::principal::principal;
+use super::settings::set;
 use super::versions;
 use crate::catalogue::VersionId;
 use crate::device::Device;
@@ -206,7 +207,8 @@ pub(super) async fn put_bucket_tagging<D: Device>(
 ) -> S3Result<S3Response<PutBucketTaggingOutput>> {
     let input = request.input;
     account.container(&input.bucket)?;
-    set_of_bucket(account, &input.bucket, of_bucket(input.tagging.tag_set)?).await?;
+    let tags = of_bucket(input.tagging.tag_set)?;
+    set(account, &input.bucket, |settings| settings.tags = tags).await?;
     let mut response = S3Response::new(PutBucketTaggingOutput::default());
     response.extensions.insert(Status(http::StatusCode::NO_CONTENT));
     Ok(response)
@@ -216,18 +218,8 @@ pub(super) async fn delete_bucket_tagging<D: Device>(
     account: &Account<D>,
     request: S3Request<DeleteBucketTaggingInput>,
 ) -> S3Result<S3Response<DeleteBucketTaggingOutput>> {
-    set_of_bucket(account, &request.input.bucket, Tags::new()).await?;
+    set(account, &request.input.bucket, |settings| settings.tags.clear()).await?;
     Ok(S3Response::new(DeleteBucketTaggingOutput::default()))
-}
-
-async fn set_of_bucket<D: Device>(account: &Account<D>, bucket: &str, tags: Tags) -> S3Result<()> {
-    account
-        .update_container(bucket, move |settings| {
-            settings.tags = tags;
-            Ok(())
-        })
-        .await?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Swift as a door.
 
-use super::Swift;
+use super::address::Address;
 use super::cors;
 use super::metadata::put;
 use super::refusal::{Outcome, Refusal};
 use super::request_head::RequestHead;
+use super::service::Swift;
 use crate::auth::identity::{Tokens, Users};
 use crate::catalogue::Moment;
 use crate::device::Device;
@@ -15,18 +16,6 @@ use axum::body::Body;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use std::sync::Arc;
-
-/// The address of a server, as its catalogues name it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// This one: `https://swift.example.org`.
-    Named(String),
-    /// The `Host` of each request.
-    OfHost {
-        /// True if clients speak TLS.
-        tls: bool,
-    },
-}
 
 /// Answers clients of Swift.
 pub struct SwiftDoor<D> {

@@ -4,7 +4,9 @@
 //! in accesses is in `docs/reference/swift.md`, and counted by a test.
 
 mod account;
+mod address;
 mod answer;
+mod at;
 mod auth;
 mod bulk;
 mod byteranges;
@@ -33,57 +35,14 @@ mod refusal;
 mod request_head;
 mod rights;
 mod route;
+mod service;
 mod signature;
 mod target;
 mod temp_url;
 mod whole;
 
-pub use door::{Address, SwiftDoor};
+pub use address::Address;
+pub use door::SwiftDoor;
 
-use crate::auth::identity::{AccountName, Tokens, Users};
-use crate::device::Device;
-use crate::objects::account::Account;
-use crate::objects::gateway::Gateway;
-use std::sync::Arc;
-use target::Target;
-
-/// The state that all verbs work with.
-struct Swift<D> {
-    gateway: Gateway<D>,
-    users: Arc<Users>,
-    tokens: Tokens,
-    /// The address at which clients reach this server.
-    address: Address,
-}
-
-impl<D: Device> Swift<D> {
-    /// The account that a target names; `None` if that is no account's name.
-    fn account_of(&self, target: &Target) -> Option<Account<D>> {
-        let name: AccountName = target.account.parse().ok()?;
-        Some(self.gateway.account(name.as_str()))
-    }
-}
-
-/// The place where a verb is at work, and the principal that it works for.
-struct At<'a, D> {
-    account: &'a Account<D>,
-    target: &'a Target,
-    claim: &'a rights::Claim,
-}
-
-impl<D> At<'_, D> {
-    /// The container's name; the verbs of containers and objects have one.
-    fn container(&self) -> &str {
-        self.target.container.as_deref().unwrap_or_default()
-    }
-
-    /// The object's name; the verbs of objects have one.
-    fn object(&self) -> &str {
-        self.target.object.as_deref().unwrap_or_default()
-    }
-
-    /// Tells whether everything of the account may be shown.
-    fn is_owner(&self) -> bool {
-        self.claim.owns(&self.target.account)
-    }
-}
+use at::At;
+use service::Swift;

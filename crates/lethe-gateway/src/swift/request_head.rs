@@ -1,6 +1,6 @@
 //! A request as the verbs see it.
 
-use super::Address;
+use super::address::Address;
 use super::auth::catalogue::Base;
 use super::query::Query;
 use super::refusal::Outcome;

@@ -6,7 +6,7 @@
 
 use super::report::{Bound, Report, TrustedMemory, bytes};
 use super::sample::Sample;
-use super::service::{DiskUsage, Place, Uniform, VaultOptions, fill};
+use super::service::{DiskUsage, Uniform, VaultFolder, VaultOptions, fill};
 use super::{BenchError, Progress};
 use lethe_core::words::BlockId;
 use lethe_store::{Blobs, Meter, MeterReader, Objects, OpenOptions, Usage};
@@ -69,21 +69,21 @@ async fn open_folder(path: &Path) -> Result<Objects, BenchError> {
 }
 
 async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
-    let place = Place::new(&options.vault)?;
-    let store = open_folder(&place.path().join("untrusted")).await?;
-    let store = Meter::new(store.with_layout(place.parameters().layout()));
+    let home = VaultFolder::new(&options.vault)?;
+    let store = open_folder(&home.path().join("untrusted")).await?;
+    let store = Meter::new(store.with_layout(home.parameters().layout()));
     let meter = store.reader();
-    let vault = place.create(store).await?;
+    let vault = home.create(store).await?;
     fill(&vault, options.vault.filled, progress).await?;
-    let plain = Plain::fill(open_folder(&place.path().join("plain")).await?, options, progress).await?;
+    let plain = Plain::fill(open_folder(&home.path().join("plain")).await?, options, progress).await?;
 
-    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level.0;
-    let accesses = round.max(options.window).next_multiple_of(place.parameters().recovery_point());
+    let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
+    let accesses = round.max(options.window).next_multiple_of(home.parameters().recovery_point());
     let mut load = Uniform::new(1, options.vault.filled, vault.block_bytes());
     let mut windows: Vec<Window> = Vec::new();
     while windows.len() < options.most_windows {
         let what = format!("accesses of window {}, of at most {}", windows.len() + 1, options.most_windows);
-        let before = (meter.usage(), place.disk_usage(), vault.status().accesses);
+        let before = (meter.usage(), home.disk_usage(), vault.status().accesses);
         let start = Instant::now();
         for done in (0..accesses).step_by(options.together) {
             if done.is_multiple_of(64) {
@@ -96,7 +96,7 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
         windows.push(Window {
             accesses: vault.status().accesses - before.2,
             store: meter.usage().since(&before.0),
-            disk: place.disk_usage().since(&before.1),
+            disk: home.disk_usage().since(&before.1),
             seconds: start.elapsed().as_secs_f64(),
             plain_seconds: plain.time(&mut load, accesses.min(512)).await?,
         });
@@ -106,13 +106,13 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
     }
 
     let status = vault.status();
-    let trusted = place.trusted(&status);
+    let trusted = home.trusted(&status);
     let VaultOptions { capacity, block_bytes, filled, trusted_blocks, .. } = options.vault;
     let mut report = Report::new(format!(
         "files: a vault of {capacity} blocks of {}, fsync on",
         bytes(block_bytes.into())
     ));
-    place.describe(&mut report);
+    home.describe(&mut report);
     report.set(
         "load",
         format!("{} at a time, half of them reads, uniform over {filled} blocks", options.together),

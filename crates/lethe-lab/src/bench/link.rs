@@ -6,7 +6,7 @@
 
 use super::report::{Bound, Report, bytes};
 use super::sample::Sample;
-use super::service::{Place, Uniform, VaultOptions, fill};
+use super::service::{Uniform, VaultFolder, VaultOptions, fill};
 use super::{BenchError, Progress};
 use futures::future::try_join_all;
 use lethe_store::{BitsPerSecond, Blobs, Link, LinkSpeed, VersionedMemory};
@@ -85,13 +85,13 @@ struct Measured {
 }
 
 async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Report, BenchError> {
-    let place = Place::new(&options.vault)?;
-    let memory = VersionedMemory::new(place.parameters().layout());
+    let home = VaultFolder::new(&options.vault)?;
+    let memory = VersionedMemory::new(home.parameters().layout());
     let filled = options.vault.filled;
     let mut load = Uniform::new(1, filled, options.vault.block_bytes as usize);
-    warm_up(place.create(memory.clone()).await?, &place, &mut load, filled, progress).await?;
+    warm_up(home.create(memory.clone()).await?, &home, &mut load, filled, progress).await?;
 
-    let vault = place.open(Link::new(memory, options.speed).precise()).await?;
+    let vault = home.open(Link::new(memory, options.speed).precise()).await?;
     let plain = Plain::new(options).await?;
     let mut measured = Measured::default();
     for repetition in 0..options.repetitions {
@@ -108,9 +108,9 @@ async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Repor
             plain.read().await?;
             measured.plain_read.push(milliseconds(start.elapsed()));
         }
-        measured.sync.push(sync_time(place.path())?);
+        measured.sync.push(sync_time(home.path())?);
     }
-    let report = report(options, &place, &vault, &measured);
+    let report = report(options, &home, &vault, &measured);
     vault.close().await.map_err(BenchError::failed)?;
     Ok(report)
 }
@@ -118,13 +118,13 @@ async fn measure(options: &LinkOptions, progress: &dyn Progress) -> Result<Repor
 /// Fills the vault and lets every path be evicted once, with no link before the store.
 async fn warm_up(
     vault: Vault,
-    place: &Place,
+    home: &VaultFolder,
     load: &mut Uniform,
     filled: u64,
     progress: &dyn Progress,
 ) -> Result<(), BenchError> {
     fill(&vault, filled, progress).await?;
-    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level.0;
+    let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
     let batch = vault.max_batch();
     for done in (0..round).step_by(batch) {
         progress.at("warming up", done, round);
@@ -216,7 +216,7 @@ fn sync_time(folder: &Path) -> Result<f64, BenchError> {
     Ok(Sample::of(&times).median)
 }
 
-fn report(options: &LinkOptions, place: &Place, vault: &Vault, measured: &Measured) -> Report {
+fn report(options: &LinkOptions, home: &VaultFolder, vault: &Vault, measured: &Measured) -> Report {
     let LinkSpeed { round_trip, up, down } = options.speed;
     let mut report = Report::new(format!(
         "link: a vault of {} blocks of {} behind {:.1} ms, {} Mbit/s up and {} down",
@@ -226,14 +226,14 @@ fn report(options: &LinkOptions, place: &Place, vault: &Vault, measured: &Measur
         up.0 / 1_000_000,
         down.0 / 1_000_000
     ));
-    place.describe(&mut report);
+    home.describe(&mut report);
     report.set(
         "load",
         format!("half of the clients' accesses are reads, uniform over {} blocks", options.vault.filled),
     );
     let status = vault.status();
     report.set("emergency evictions", status.emergencies);
-    let trusted = Some(place.trusted(&status));
+    let trusted = Some(home.trusted(&status));
     let clients = options.clients;
     let of = |values: &[f64]| Sample::of(values);
     let sixteenth = down.0.min(up.0) as f64 / 1e6 / SHARE;

@@ -8,7 +8,7 @@
 use super::error::FaultError;
 use super::frames::Frames;
 use super::path::{FaultPath, Outcome};
-use super::resident::{Place, Resident};
+use super::resident::{Residence, Resident};
 use core::error::Error;
 use lethe_core::oram::{Access, Oram};
 use lethe_core::words::BlockId;
@@ -57,8 +57,8 @@ impl<O: Oram> FaultPath<O> {
             return Err(FaultError::OutOfRange { pages: self.resident.pages() });
         }
         self.unless_failed(|path| match path.resident.place(page) {
-            Place::Absent => path.bring_in_between(page, frames),
-            Place::Unmapped => {
+            Residence::Absent => path.bring_in_between(page, frames),
+            Residence::Unmapped => {
                 let frame = path.resident.frame_of(page).expect("an unmapped page has a frame");
                 frames.put(frame, page).map_err(FaultError::Frames)?;
                 path.resident.came_back(page);
@@ -66,7 +66,7 @@ impl<O: Oram> FaultPath<O> {
                 path.counters.soft_faults += 1;
                 Ok(())
             }
-            Place::Mapped => frames.confirm(page).map_err(FaultError::Frames),
+            Residence::Mapped => frames.confirm(page).map_err(FaultError::Frames),
         })
     }
 

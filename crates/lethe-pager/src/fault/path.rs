@@ -15,7 +15,7 @@ use super::error::{FaultError, FaultPathError};
 use super::frames::{Frames, Taken};
 use super::policy::Policy;
 use super::poll_now::poll_now;
-use super::resident::{Place, Resident};
+use super::resident::{Residence, Resident};
 use core::error::Error;
 use core::ops::Range;
 use lethe_core::oram::{Access, Oram, OramError};
@@ -77,7 +77,7 @@ impl<O: Oram> FaultPath<O> {
 
     /// Tells whether a page is in the application's sight.
     pub fn is_mapped(&self, page: u64) -> bool {
-        page < self.resident.pages() && self.resident.place(page) == Place::Mapped
+        page < self.resident.pages() && self.resident.place(page) == Residence::Mapped
     }
 
     /// Bytes on the trusted side, without the resident pages and the scheme.
@@ -94,9 +94,9 @@ impl<O: Oram> FaultPath<O> {
             return Err(FaultError::OutOfRange { pages: self.resident.pages() });
         }
         self.unless_failed(|path| match path.resident.place(page) {
-            Place::Absent => path.bring_in(page, frames),
-            Place::Unmapped => path.bring_back(page, frames),
-            Place::Mapped => {
+            Residence::Absent => path.bring_in(page, frames),
+            Residence::Unmapped => path.bring_back(page, frames),
+            Residence::Mapped => {
                 path.counters.repeated += 1;
                 frames.confirm(page).map_err(FaultError::Frames)?;
                 Ok(Served::WasThere)
@@ -116,9 +116,9 @@ impl<O: Oram> FaultPath<O> {
             for page in pages {
                 path.counters.held_pages -= u64::from(path.resident.ends_to_hold(page));
                 match path.resident.place(page) {
-                    Place::Absent => path.resident.discard(page),
-                    Place::Mapped => frames.clear(page).map_err(FaultError::Frames)?,
-                    Place::Unmapped => {
+                    Residence::Absent => path.resident.discard(page),
+                    Residence::Mapped => frames.clear(page).map_err(FaultError::Frames)?,
+                    Residence::Unmapped => {
                         if let Some(frame) = path.resident.frame_of(page) {
                             frames.clear_frame(frame).map_err(FaultError::Frames)?;
                         }

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// The place of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Residence {
     /// Behind the scheme.
     Absent,
     /// In the application's sight.
@@ -85,11 +85,11 @@ impl Resident {
         self.len() > self.most_mapped + self.most_unmapped
     }
 
-    pub(super) fn place(&self, page: u64) -> Place {
+    pub(super) fn place(&self, page: u64) -> Residence {
         match self.pages[page as usize] & PLACE {
-            MAPPED => Place::Mapped,
-            UNMAPPED => Place::Unmapped,
-            _ => Place::Absent,
+            MAPPED => Residence::Mapped,
+            UNMAPPED => Residence::Unmapped,
+            _ => Residence::Absent,
         }
     }
 

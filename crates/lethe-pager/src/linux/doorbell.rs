@@ -6,6 +6,7 @@ use super::userfaultfd::Userfaultfd;
 use crate::error::Error;
 use crate::page::PAGE_BYTES;
 use crate::private::PrivateMapping;
+use rustix::io::Errno;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +16,8 @@ static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 pub(super) struct Doorbell {
     page: PrivateMapping,
     rung: AtomicBool,
+    /// True once the thread that rang has been let go on.
+    passed: AtomicBool,
     /// Somebody waits for one answer, and takes the page out again.
     knocked: AtomicBool,
 }
@@ -34,13 +37,19 @@ impl Doorbell {
         let refused = |errno| Error::System { what: "a page to be woken by", errno };
         let page = PrivateMapping::new(PAGE_BYTES, 0, PAGE_BYTES).map_err(refused)?;
         uffd.register(page.first() as usize, PAGE_BYTES)?;
-        Ok(Doorbell { page, rung: AtomicBool::new(false), knocked: AtomicBool::new(false) })
+        Ok(Doorbell {
+            page,
+            rung: AtomicBool::new(false),
+            passed: AtomicBool::new(false),
+            knocked: AtomicBool::new(false),
+        })
     }
 
     /// Returns when the thread that reads faults has answered.
     pub(super) fn ring(&self) {
         self.rung.store(true, Ordering::SeqCst);
         self.touch();
+        self.passed.store(true, Ordering::SeqCst);
     }
 
     /// The same without an end: whoever reads faults looks around. One thread at a time.
@@ -73,11 +82,14 @@ impl Doorbell {
 
     /// Lets whoever touches it go on.
     pub(super) fn answer(&self, uffd: &Userfaultfd) -> Answer {
-        let page = self.page.first();
         loop {
-            // SAFETY: nobody but those who wait uses the page. One that is there already needs no other.
-            let _ = unsafe { uffd.copy(page as usize, ZEROS.as_ptr(), PAGE_BYTES, true) };
+            self.put_in(uffd);
             if self.rung.load(Ordering::SeqCst) {
+                // The last answer that this thread gives: whoever rang must not wait when it has ended.
+                while !self.passed.load(Ordering::SeqCst) {
+                    self.put_in(uffd);
+                    std::thread::yield_now();
+                }
                 return Answer::Rung;
             }
             if self.knocked.swap(false, Ordering::SeqCst) {
@@ -87,6 +99,26 @@ impl Doorbell {
             // Somebody who rings in between may have met the page, or wait for it: it is put in once more.
             if !self.rung.load(Ordering::SeqCst) {
                 return Answer::Chance;
+            }
+        }
+    }
+}
+
+impl Doorbell {
+    /// Puts the page in, and wakes whoever waits for it.
+    fn put_in(&self, uffd: &Userfaultfd) {
+        let page = self.page.first() as usize;
+        loop {
+            // SAFETY: nobody but those who wait uses the page.
+            match unsafe { uffd.copy(page, ZEROS.as_ptr(), PAGE_BYTES, true) } {
+                // The address space changes at this moment.
+                Err(Errno::AGAIN) => std::thread::yield_now(),
+                Ok(()) => return,
+                // It is there already: nobody was woken.
+                Err(_) => {
+                    let _ = uffd.wake(page, PAGE_BYTES);
+                    return;
+                }
             }
         }
     }

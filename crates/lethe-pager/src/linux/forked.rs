@@ -8,7 +8,7 @@ use super::pages::Pages;
 use super::userfaultfd::Userfaultfd;
 use crate::access::Access;
 use crate::error::UserfaultfdError;
-use crate::extents::Place;
+use crate::extents::PageMapping;
 use crate::failure::{Failure, end};
 use crate::fault::fork::MOST_BETWEEN;
 use crate::page::PAGE_BYTES;
@@ -42,7 +42,7 @@ impl Inner {
     /// The addresses of the resident pages that the kernel is to move.
     pub(crate) fn resident_places(&self) -> Vec<usize> {
         let place = |page| self.pages.extents.place_of(page);
-        let moves = |place: &Place| place.access == Access::READ_WRITE;
+        let moves = |place: &PageMapping| place.access == Access::READ_WRITE;
         self.faults.mapped().into_iter().filter_map(place).filter(moves).map(|place| place.at).collect()
     }
 }

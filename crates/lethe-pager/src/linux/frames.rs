@@ -11,7 +11,7 @@
 use super::moves::TakenOut;
 use super::pages::Pages;
 use crate::access::Access;
-use crate::extents::Place;
+use crate::extents::PageMapping;
 use crate::failure::MoveError;
 use crate::fault::frames::{Frames, Taken};
 use crate::page::PAGE_BYTES;
@@ -93,7 +93,7 @@ impl Frames for Pages {
     }
 
     fn clear(&mut self, page: u64) -> Result<(), MoveError> {
-        let Some(Place { at, access }) = self.extents.place_of(page) else { return Ok(()) };
+        let Some(PageMapping { at, access }) = self.extents.place_of(page) else { return Ok(()) };
         self.unpark_nowhere(page);
         let page: *mut u8 = std::ptr::with_exposed_provenance_mut(at);
         if access != Access::READ_WRITE {
@@ -108,7 +108,7 @@ impl Frames for Pages {
 
     fn wipe(&mut self, page: u64) -> Result<(), MoveError> {
         match self.extents.place_of(page) {
-            Some(Place { at, access: Access::READ_WRITE }) => {
+            Some(PageMapping { at, access: Access::READ_WRITE }) => {
                 let page: *mut u8 = std::ptr::with_exposed_provenance_mut(at);
                 if !self.give_zeros(page, self.wake)? {
                     // SAFETY: the page is present, and it stays: evictions want the lock that our caller holds.
@@ -175,7 +175,7 @@ impl Pages {
 
     /// The place where a page stands, if it may be touched there, and whether its memory can be moved.
     fn place(&self, page: u64) -> Option<(*mut u8, bool)> {
-        let Place { at, access } =
+        let PageMapping { at, access } =
             self.extents.place_of(page).filter(|place| place.access != Access::NONE)?;
         // The kernel moves memory between equals only, and the frames may be read and written.
         let moves = self.uffd.moves() && access == Access::READ_WRITE;

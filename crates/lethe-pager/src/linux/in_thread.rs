@@ -35,18 +35,23 @@ pub(crate) enum OffLine {
     },
 }
 
-/// A place where a region is registered. Empty when `end` is 0.
-struct Place {
+/// The addresses of a region that is registered. Empty when `end` is 0.
+struct Registration {
     start: AtomicUsize,
     end: AtomicUsize,
     target: AtomicPtr<Target>,
 }
 
-static PLACES: [Place; MOST_REGIONS] = [const {
-    Place { start: AtomicUsize::new(0), end: AtomicUsize::new(0), target: AtomicPtr::new(ptr::null_mut()) }
+static REGISTRATIONS: [Registration; MOST_REGIONS] = [const {
+    Registration {
+        start: AtomicUsize::new(0),
+        end: AtomicUsize::new(0),
+        target: AtomicPtr::new(ptr::null_mut()),
+    }
 }; MOST_REGIONS];
 
-/// Handlers that may be looking at a place. Places change only while there is none, or in a way that none is misled.
+/// Handlers that may be looking at a registration. Registrations change only while there is none, or in a way that
+/// misleads no handler.
 static LOOKING: AtomicUsize = AtomicUsize::new(0);
 
 /// The lock of whoever registers. Never taken by the handler.
@@ -64,7 +69,7 @@ unsafe impl Sync for Previous {}
 
 /// A region's registration. Dropping it takes the region's address range back: nobody may touch absent pages any more.
 pub(crate) struct InThread {
-    place: &'static Place,
+    registration: &'static Registration,
 }
 
 impl InThread {
@@ -83,18 +88,18 @@ impl InThread {
         };
         let _registering = REGISTERING.lock().unwrap_or_else(PoisonError::into_inner);
         install()?;
-        let free = PLACES.iter().find(|place| place.end.load(Ordering::Relaxed) == 0);
-        let place = free.ok_or(Error::TooManyRegions(MOST_REGIONS))?;
-        place.target.store(Box::into_raw(Box::new(Target { paging, idle })), Ordering::SeqCst);
-        place.start.store(start, Ordering::SeqCst);
-        place.end.store(start + bytes, Ordering::SeqCst);
-        Ok(InThread { place })
+        let free = REGISTRATIONS.iter().find(|registration| registration.end.load(Ordering::Relaxed) == 0);
+        let registration = free.ok_or(Error::TooManyRegions(MOST_REGIONS))?;
+        registration.target.store(Box::into_raw(Box::new(Target { paging, idle })), Ordering::SeqCst);
+        registration.start.store(start, Ordering::SeqCst);
+        registration.end.store(start + bytes, Ordering::SeqCst);
+        Ok(InThread { registration })
     }
 
     /// In a child after `fork`: what the region was registered with is the other process's, and lies still.
     pub(crate) fn forget_in_child(self) {
-        self.place.end.store(0, Ordering::SeqCst);
-        self.place.target.store(ptr::null_mut(), Ordering::SeqCst);
+        self.registration.end.store(0, Ordering::SeqCst);
+        self.registration.target.store(ptr::null_mut(), Ordering::SeqCst);
         // Other threads' handlers are not here.
         LOOKING.store(0, Ordering::SeqCst);
         std::mem::forget(self);
@@ -109,15 +114,17 @@ impl InThread {
 impl Drop for InThread {
     fn drop(&mut self) {
         let _registering = REGISTERING.lock().unwrap_or_else(PoisonError::into_inner);
-        self.place.end.store(0, Ordering::SeqCst);
+        self.registration.end.store(0, Ordering::SeqCst);
         // Handlers that began before may still see the old range: theirs are other regions' faults, and short.
         while LOOKING.load(Ordering::SeqCst) != 0 {
             spin_loop();
         }
-        let target = self.place.target.swap(ptr::null_mut(), Ordering::SeqCst);
+        let target = self.registration.target.swap(ptr::null_mut(), Ordering::SeqCst);
         // SAFETY: `register` made it from a box, and no handler can have it now.
         drop(unsafe { Box::from_raw(target) });
-        if PLACES.iter().all(|place| place.end.load(Ordering::Relaxed) == 0) && InThread::is_installed() {
+        if REGISTRATIONS.iter().all(|registration| registration.end.load(Ordering::Relaxed) == 0)
+            && InThread::is_installed()
+        {
             // SAFETY: it was written before our handler was installed; what was there before comes back.
             unsafe { libc::sigaction(SIGBUS, (*PREVIOUS.0.get()).as_ptr(), ptr::null_mut()) };
             INSTALLED.store(false, Ordering::SeqCst);
@@ -184,12 +191,12 @@ enum Served {
 }
 
 fn find(address: usize) -> Option<&'static Target> {
-    let place = PLACES.iter().find(|place| {
-        let end = place.end.load(Ordering::SeqCst);
-        address < end && address >= place.start.load(Ordering::SeqCst)
+    let registration = REGISTRATIONS.iter().find(|registration| {
+        let end = registration.end.load(Ordering::SeqCst);
+        address < end && address >= registration.start.load(Ordering::SeqCst)
     })?;
     // SAFETY: a target is freed only while no handler is `LOOKING`, and we are.
-    unsafe { place.target.load(Ordering::SeqCst).as_ref() }
+    unsafe { registration.target.load(Ordering::SeqCst).as_ref() }
 }
 
 fn serve(target: &Target, address: usize) -> Served {

@@ -3,7 +3,7 @@
 
 use super::moves::ZEROS;
 use super::userfaultfd::Userfaultfd;
-use crate::extents::{Extents, Place};
+use crate::extents::{Extents, PageMapping};
 use crate::failure::MoveError;
 use crate::page::PAGE_BYTES;
 use crate::private::{PrivateMapping, guard};
@@ -160,7 +160,7 @@ impl Pages {
 
     /// Keeps what a page in sight holds, which nobody can write to, while it may not be touched.
     pub(super) fn park(&mut self, page: u64) -> Result<(), Errno> {
-        let Some(Place { at, .. }) = self.extents.place_of(page) else { return Ok(()) };
+        let Some(PageMapping { at, .. }) = self.extents.place_of(page) else { return Ok(()) };
         // It may have lost its memory: then it holds zeros.
         self.give_zeros(ptr::without_provenance_mut(at), false).map_err(|error| error.errno)?;
         // SAFETY: the page is present, may be read, and nobody writes to it.
@@ -173,7 +173,8 @@ impl Pages {
     pub(super) fn unpark(&mut self, pages: Range<u64>) -> Result<(), Errno> {
         let parked: Vec<u64> = self.parked.range(pages).map(|(page, _)| *page).collect();
         for page in parked {
-            let Some((Place { at, .. }, bytes)) = self.extents.place_of(page).zip(self.parked.get(&page))
+            let Some((PageMapping { at, .. }, bytes)) =
+                self.extents.place_of(page).zip(self.parked.get(&page))
             else {
                 continue;
             };

@@ -1,10 +1,28 @@
 //! Ratings made up from tastes that the model is not told.
 
-use super::Size;
 use crate::random::Random;
 
 /// Numbers that make up a hidden taste.
 const TASTES: usize = 3;
+
+/// The amount of data to learn from.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Users; the model keeps 512 bytes for each.
+    pub users: u32,
+    /// Items; the model keeps 512 bytes for each.
+    pub items: u32,
+    /// Ratings to learn from, of 12 bytes.
+    pub ratings: u32,
+    /// Ratings to test the learnt model with.
+    pub held_out: u32,
+    /// The number of times that all ratings are gone through.
+    pub epochs: u32,
+    /// Users that are recommended an item, the first ones.
+    pub asking: u32,
+    /// Seed of the ratings and of the model's first state.
+    pub seed: u64,
+}
 
 /// A rating: the stars that a user gave to an item.
 pub(super) struct Rating {

@@ -4,6 +4,8 @@ mod common;
 mod faults;
 mod link;
 mod meter;
+mod pages;
+mod provider;
 mod recorder;
 mod retry;
 mod stack;

@@ -37,6 +37,8 @@ pub(crate) struct Engine<U> {
     refused: Option<VaultError>,
     /// Versions replaced since they were last collected.
     superseded: Vec<BucketVersion>,
+    /// Buckets that got a new version since they were last collected.
+    rewritten: Vec<Bucket>,
     /// Operations that the store has not finished, with what is needed to do them again.
     unfinished: BTreeMap<OperationId, Unfinished>,
     /// True if the plaintext of unfinished writes is kept, so that they can be done again: only a replay needs it.
@@ -69,6 +71,7 @@ impl<U: Untrusted> Engine<U> {
             answered: None,
             refused: None,
             superseded: Vec::new(),
+            rewritten: Vec::new(),
             unfinished: BTreeMap::new(),
             replaying: true,
             accesses,
@@ -104,6 +107,11 @@ impl<U: Untrusted> Engine<U> {
     /// Takes the versions that were replaced since the last call.
     pub(crate) fn take_superseded(&mut self) -> Vec<BucketVersion> {
         std::mem::take(&mut self.superseded)
+    }
+
+    /// Takes the buckets that got a new version since the last call.
+    pub(crate) fn take_rewritten(&mut self) -> Vec<Bucket> {
+        std::mem::take(&mut self.rewritten)
     }
 
     /// Buckets whose writing the store has not finished.
@@ -142,6 +150,7 @@ impl<U: Untrusted> Engine<U> {
                 for (operation, unfinished) in &self.unfinished {
                     if let Unfinished::Write(buckets, plaintext) = unfinished {
                         let assigned = self.sealed.assign(buckets)?;
+                        self.rewritten.extend_from_slice(buckets);
                         let versions = note(&assigned, &mut self.superseded);
                         announced.push(announce_write(*operation, &versions));
                         work.push((*operation, Work::Write(versions, plaintext.clone())));
@@ -183,6 +192,7 @@ impl<U: Untrusted> Engine<U> {
             }
             Request::Write(buckets, plaintext) => {
                 let assigned = self.sealed.assign(&buckets)?;
+                self.rewritten.extend_from_slice(&buckets);
                 let versions = note(&assigned, &mut self.superseded);
                 let kept = if self.replaying { plaintext.clone() } else { Bytes::new() };
                 self.unfinished.insert(operation, Unfinished::Write(buckets, kept));

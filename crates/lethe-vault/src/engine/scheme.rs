@@ -4,6 +4,7 @@ use crate::engine::gate::Gate;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use borsh::{BorshDeserialize, BorshSerialize};
+use lethe_core::incremental::{BlockPlace, Changes, Incremental, Parts};
 use lethe_core::layout::Layout;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
@@ -11,15 +12,19 @@ use lethe_core::resumable::{Resumable, SnapshotError};
 use lethe_core::schemes::path::{FlatPathSnapshot, PathOram, PathParameters};
 use lethe_core::schemes::ring::{RingOram, RingParameters, RingSnapshot};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
-use lethe_core::words::Bucket;
+use lethe_core::words::{BlockId, Bucket};
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::convert::Infallible;
 use std::error::Error;
+use std::ops::Range;
 use std::pin::Pin;
 use std::rc::Rc;
 
 type Flat = FlatPositionMap<Infallible>;
+type Ring = RingOram<Rc<Gate>, Flat, ChaCha20Rng>;
+type Path = PathOram<Rc<Gate>, Flat, ChaCha20Rng>;
+type Trivial = TrivialOram<Rc<Gate>>;
 
 /// The choice of a scheme, with its public parameters.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -32,7 +37,7 @@ pub enum SchemeParameters {
     Trivial(TrivialParameters),
 }
 
-/// The trusted state of a scheme between two steps. Its variants are told apart by their number: new ones come last.
+/// The trusted state of a scheme between two steps, whole, as earlier versions wrote it. Its variants are told apart by their number: new ones come last.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub(crate) enum SchemeSnapshot {
     Ring(RingSnapshot),
@@ -46,7 +51,7 @@ pub(crate) type Seed = [u8; 32];
 /// A step of a scheme, on-line or off-line.
 pub(crate) type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<(), OramError<Infallible>>> + 'a>>;
 
-/// A scheme over the gate, whichever it is. It offers what [`Oram`] and [`Resumable`] say.
+/// A scheme over the gate, whichever it is. It offers what [`Oram`], [`Resumable`] and [`Incremental`] say.
 pub(crate) trait Scheme {
     fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a>;
     fn idle(&self) -> StepFuture<'_>;
@@ -57,14 +62,20 @@ pub(crate) trait Scheme {
     fn emergencies(&self) -> u64;
     fn stash_blocks(&self) -> usize;
     fn trusted_bytes(&self) -> usize;
-    /// The trusted state; `None` while something is in flight.
-    fn snapshot(&self) -> Option<SchemeSnapshot>;
     fn reseed(&self, seed: Seed);
+    fn watch(&self);
+    /// `None` while something is in flight.
+    fn take_changes(&self) -> Option<Changes>;
+    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
+    fn rest(&self) -> Vec<u8>;
+    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8]));
+    fn stash_order(&self) -> Vec<BlockId>;
+    fn locate(&self, block: BlockId) -> Option<BlockPlace>;
 }
 
 impl<O> Scheme for O
 where
-    O: Resumable<ChaCha20Rng, Store = Rc<Gate>, Snapshot: Into<SchemeSnapshot>> + Oram<Error = Infallible>,
+    O: Resumable<ChaCha20Rng> + Incremental<ChaCha20Rng> + Oram<Error = Infallible>,
 {
     fn access<'a>(&'a self, batch: &'a mut [Access<'_>]) -> StepFuture<'a> {
         Box::pin(Oram::access(self, batch))
@@ -102,12 +113,36 @@ where
         Resumable::trusted_bytes(self)
     }
 
-    fn snapshot(&self) -> Option<SchemeSnapshot> {
-        Resumable::snapshot(self).ok().map(Into::into)
-    }
-
     fn reseed(&self, seed: Seed) {
         Resumable::reseed(self, ChaCha20Rng::from_seed(seed));
+    }
+
+    fn watch(&self) {
+        Incremental::watch(self);
+    }
+
+    fn take_changes(&self) -> Option<Changes> {
+        Incremental::take_changes(self).ok()
+    }
+
+    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        Incremental::copy_words(self, words, into);
+    }
+
+    fn rest(&self) -> Vec<u8> {
+        Incremental::rest(self)
+    }
+
+    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
+        Incremental::look_at(self, block, look);
+    }
+
+    fn stash_order(&self) -> Vec<BlockId> {
+        Incremental::stash_order(self)
+    }
+
+    fn locate(&self, block: BlockId) -> Option<BlockPlace> {
+        Incremental::locate(self, block)
     }
 }
 
@@ -209,6 +244,25 @@ impl SchemeParameters {
         refused.map_or(Ok(()), |why| Err(VaultError::Parameters(why)))
     }
 
+    /// The sizes of the scheme's tables, in words.
+    pub(crate) fn tables(&self) -> Vec<u64> {
+        match self {
+            SchemeParameters::Ring(ring) => <Ring as Incremental<ChaCha20Rng>>::tables(ring),
+            SchemeParameters::Path(path) => <Path as Incremental<ChaCha20Rng>>::tables(path),
+            SchemeParameters::Trivial(trivial) => <Trivial as Incremental<ChaCha20Rng>>::tables(trivial),
+        }
+    }
+
+    /// Takes a scheme up from its written state. `None` if the state contradicts itself.
+    pub(crate) fn take_up(&self, parts: Parts<'_>, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
+        let random = ChaCha20Rng::from_seed(seed);
+        match self.clone() {
+            SchemeParameters::Ring(ring) => restored(Ring::take_up(ring, parts, gate, random)),
+            SchemeParameters::Path(path) => restored(Path::take_up(path, parts, gate, random)),
+            SchemeParameters::Trivial(trivial) => restored(Trivial::take_up(trivial, parts, gate, random)),
+        }
+    }
+
     /// An empty scheme.
     pub(crate) fn start(&self, gate: Rc<Gate>, seed: Seed) -> Result<Rc<dyn Scheme>, VaultError> {
         let random = ChaCha20Rng::from_seed(seed);
@@ -239,10 +293,8 @@ impl SchemeSnapshot {
     pub(crate) fn restore(self, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
         let random = ChaCha20Rng::from_seed(seed);
         match self {
-            SchemeSnapshot::Ring(ring) => restored(RingOram::<_, Flat, _>::restore(ring, gate, random)),
-            SchemeSnapshot::Path(path) => {
-                restored(<PathOram<_, Flat, _> as Resumable<_>>::restore(path, gate, random))
-            }
+            SchemeSnapshot::Ring(ring) => restored(Ring::restore(ring, gate, random)),
+            SchemeSnapshot::Path(path) => restored(<Path as Resumable<_>>::restore(path, gate, random)),
             SchemeSnapshot::Trivial(trivial) => restored(TrivialOram::restore(trivial, gate, random)),
         }
     }
@@ -250,22 +302,4 @@ impl SchemeSnapshot {
 
 fn restored<O: Scheme + 'static, E: Error>(scheme: Result<O, SnapshotError<E>>) -> Option<Rc<dyn Scheme>> {
     Some(Rc::new(scheme.ok()?))
-}
-
-impl From<RingSnapshot> for SchemeSnapshot {
-    fn from(ring: RingSnapshot) -> Self {
-        SchemeSnapshot::Ring(ring)
-    }
-}
-
-impl From<FlatPathSnapshot> for SchemeSnapshot {
-    fn from(path: FlatPathSnapshot) -> Self {
-        SchemeSnapshot::Path(path)
-    }
-}
-
-impl From<TrivialParameters> for SchemeSnapshot {
-    fn from(trivial: TrivialParameters) -> Self {
-        SchemeSnapshot::Trivial(trivial)
-    }
 }

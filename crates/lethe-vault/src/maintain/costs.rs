@@ -33,16 +33,20 @@ impl VaultParameters {
         let accesses = full_batches * f64::from(self.scheme.max_batch());
         let checkpoints = accesses / self.checkpoint_every as f64;
         let shipped = checkpoints / self.ship_every as f64;
-        let shipped_bytes = shipped * blob::sealed_bytes(self.shipped_bytes() as usize) as f64;
+        let pieces = self.shipped_pieces();
+        let objects = shipped * (pieces + 1) as f64;
+        let sealed = |text: u64, objects: u64| text + objects * blob::sealed_bytes(0) as u64;
+        let manifest = sealed(4 + 32 * pieces, 1);
+        let shipped_bytes = shipped * (sealed(self.shipped_bytes(), pieces) + manifest) as f64;
         let whole = |count: f64| count.round() as u64;
         Usage {
             slot_reads: whole(full_batches * batch.gets),
             bucket_writes: whole(full_batches * batch.buckets_written),
             bucket_deletes: whole(full_batches * batch.buckets_written),
-            blob_writes: whole(shipped),
-            blob_deletes: whole(shipped),
-            // Before a checkpoint is shipped and before something is deleted, the claims are listed.
-            lists: whole(2.0 * shipped + checkpoints),
+            blob_writes: whole(objects),
+            blob_deletes: whole(objects),
+            // Before a manifest is sent and before something is deleted, the claims are listed; after it, what is older.
+            lists: whole(3.0 * shipped + checkpoints),
             bytes_up: whole(full_batches * batch.slots_written * slot_bytes + shipped_bytes),
             bytes_down: whole(full_batches * batch.slots_read * slot_bytes),
             ..Usage::default()

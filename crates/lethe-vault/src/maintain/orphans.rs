@@ -15,7 +15,9 @@ use crate::reason::Reason;
 use crate::store::{HEADER, SHIPPED, VaultStore};
 use crate::trusted::checkpoint::{Shipped, ShippedCheckpoint, blob_order};
 use crate::trusted::disk::TrustedDisk;
+use crate::trusted::freight::piece_order;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::ledger::context;
 use lethe_core::store::{BucketVersion, Untrusted};
 use lethe_core::words::Version;
 use lethe_seal::blob;
@@ -53,7 +55,7 @@ pub struct Orphans {
     pub kept: Tally,
     /// Buckets of this vault's names that nothing needs any more.
     pub dead_buckets: Tally,
-    /// Checkpoints before the newest.
+    /// Checkpoints before the newest, and pieces of those that never got to their end.
     pub dead_checkpoints: Tally,
     /// Buckets newer than the newest state that no gateway of this vault has written: nobody's.
     pub planted: Tally,
@@ -92,7 +94,7 @@ pub async fn find_orphans<U: VaultStore>(
     master: &MasterKey,
 ) -> Result<Orphans, VaultError> {
     let at_rest = AtRest::read(disk, store, master).await?;
-    let AtRest { header, checkpoint, records, known, .. } = &at_rest;
+    let AtRest { header, state, records, known, .. } = &at_rest;
     let claims = Claims { blobs: store, master, vault: header.vault };
     let epoch = claims.ours(disk, known.epoch).await?;
     let shipped = match disk.meta(SHIPPED)? {
@@ -103,9 +105,9 @@ pub async fn find_orphans<U: VaultStore>(
         }
         None => Shipped::default(),
     };
-    let mut needed: BTreeSet<BucketVersion> = checkpoint.versions.live().collect();
+    let mut needed: BTreeSet<BucketVersion> = state.versions.live().collect();
     needed.extend(records.iter().flat_map(written));
-    let kept: BTreeSet<BucketVersion> = checkpoint.garbage.iter().map(|garbage| garbage.written()).collect();
+    let kept: BTreeSet<BucketVersion> = state.garbage.iter().map(|garbage| garbage.written()).collect();
     let mut found = Orphans {
         in_use: Tally::default(),
         kept: Tally::default(),
@@ -186,10 +188,14 @@ impl Orphans {
     fn sort_blob(&mut self, name: String, bytes: u64, shipped: &Shipped) {
         let newest = (shipped.epoch, shipped.number);
         let claim = claims::number(&name).filter(|epoch| claims::name(*epoch) == name);
-        match (blob_order(&name), claim) {
+        // A shipment that was given up has left pieces behind: they are newer than the newest checkpoint, of an epoch of
+        // ours.
+        let piece = piece_order(&name);
+        let is_given_up = piece.is_some_and(|(epoch, _)| epoch <= self.epoch);
+        match (blob_order(&name).or(piece), claim) {
             _ if name == HEADER => self.in_use.add(bytes),
             (Some(order), _) if order == newest && shipped.number > 0 => self.in_use.add(bytes),
-            (Some(order), _) if order < newest => {
+            (Some(order), _) if order < newest || is_given_up => {
                 self.dead_checkpoints.add(bytes);
                 self.checkpoints.push(name);
             }
@@ -251,8 +257,9 @@ impl Orphans {
         match store.get(name, ShippedCheckpoint::most_sealed_bytes(&self.vault.parameters)).await {
             Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),
             Ok(Some(sealed)) => {
-                let context = [self.vault.vault.0.as_slice(), name.as_bytes()].concat();
-                Ok(blob::open(master, Purpose::CHECKPOINT, &context, &sealed).is_ok())
+                let context = context(&self.vault, name);
+                let opens = |purpose| blob::open(master, purpose, &context, &sealed).is_ok();
+                Ok(opens(Purpose::CHECKPOINT) || opens(Purpose::MANIFEST))
             }
             Err(error) => Err(error.into()),
         }

@@ -1,16 +1,14 @@
-//! The trusted state as the last opening left it: the checkpoint and the journal after it, authenticated.
+//! The trusted side as the last opening left it: the state at its checkpoint and the journal after it, authenticated.
 
 use super::header::{agree_on_header, read_header};
 use super::restoring;
+use super::state::State;
 use crate::engine::record::{Effect, Input, Record};
 use crate::error::VaultError;
-use crate::reason::Reason;
 use crate::store::VaultStore;
-use crate::trusted::checkpoint::{Checkpoint, state_name};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use lethe_core::words::Version;
-use lethe_seal::blob;
 use lethe_seal::derive::{Purpose, Salt};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::record::RecordOpener;
@@ -18,7 +16,7 @@ use lethe_seal::record::RecordOpener;
 /// See the module.
 pub(crate) struct AtRest {
     pub(crate) header: VaultHeader,
-    pub(crate) checkpoint: Checkpoint,
+    pub(crate) state: State,
     /// The records of the journal, in order.
     pub(crate) records: Vec<Record>,
     /// The number of the next record.
@@ -63,23 +61,11 @@ impl AtRest {
         master: &MasterKey,
     ) -> Result<Self, VaultError> {
         agree_on_header(disk, store, master, &header).await?;
-        let checkpoint = read_checkpoint(disk, &header, master)?;
-        let (records, sequence) = read_journal(disk, &header, master, checkpoint.sequence)?;
-        let known = newest_known(&checkpoint, &records);
-        Ok(AtRest { header, checkpoint, records, sequence, known })
+        let state = State::read(disk, &header, master)?;
+        let (records, sequence) = read_journal(disk, &header, master, state.sequence)?;
+        let known = newest_known(&state, &records);
+        Ok(AtRest { header, state, records, sequence, known })
     }
-}
-
-/// Decodes a checkpoint of the trusted disk.
-fn read_checkpoint(
-    disk: &TrustedDisk,
-    header: &VaultHeader,
-    master: &MasterKey,
-) -> Result<Checkpoint, VaultError> {
-    let damaged = |why: Reason| VaultError::Damaged(why.about("its checkpoint does not open"));
-    let text = blob::open(master, Purpose::CHECKPOINT, &state_name(header), &disk.state()?)
-        .map_err(|error| damaged(Reason::of(error)))?;
-    Checkpoint::decode(&text).map_err(|error| damaged(Reason::of(error)))
 }
 
 /// The journal, opened and decoded, with the number of the next record.
@@ -116,9 +102,8 @@ fn read_journal(
 }
 
 /// The newest version that the trusted disk knows of.
-fn newest_known(checkpoint: &Checkpoint, records: &[Record]) -> Version {
-    let start =
-        Version { epoch: checkpoint.versions.epochs().newest(), counter: checkpoint.versions.counter() };
+fn newest_known(state: &State, records: &[Record]) -> Version {
+    let start = Version { epoch: state.versions.epochs().newest(), counter: state.versions.counter() };
     records.iter().fold(start, |newest, record| {
         let begun = match &record.input {
             Input::Epoch(epoch) => Version { epoch: epoch.number, counter: 0 },

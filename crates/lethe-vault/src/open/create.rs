@@ -4,8 +4,9 @@ use super::setup::Setup;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::store::{HEADER, MAX_HEADER_BYTES, VaultStore};
-use crate::trusted::checkpoint::{Checkpoint, seal_checkpoint};
 use crate::trusted::header::{VaultHeader, VaultParameters};
+use crate::trusted::ledger::{SealWith, StateChange};
+use crate::trusted::summary::Summary;
 use lethe_seal::passphrase::PassphraseHeader;
 use lethe_seal::versions::{TrustedVersions, VaultId};
 use std::rc::Rc;
@@ -54,16 +55,19 @@ pub(crate) fn lay_down<U: VaultStore>(
 ) -> Result<(), VaultError> {
     let seed = setup.entropy.seed();
     let scheme = header.parameters.scheme.start(Rc::default(), seed)?;
-    let checkpoint = Checkpoint {
+    let summary = Summary {
         number,
         sequence: 0,
         accesses: 0,
         seed,
-        scheme: scheme.snapshot().expect("a new scheme has nothing in flight"),
-        versions,
-        garbage: Vec::new(),
+        rest: scheme.rest(),
+        versions: versions.head(),
+        places: 0,
+        keys: Vec::new(),
+        oldest: number,
+        next_piece: 0,
     };
-    let sealed = seal_checkpoint(header, &setup.master, &checkpoint, setup.entropy.salt(), 0)?;
-    setup.disk.commit_checkpoint(&sealed)?;
+    let seal = SealWith { header, master: &setup.master, entropy: &mut setup.entropy };
+    setup.disk.commit_state(header.parameters.block(), &StateChange::first(&summary, seal)?)?;
     setup.disk.set_meta(HEADER, encoded)
 }

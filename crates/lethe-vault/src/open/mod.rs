@@ -5,11 +5,13 @@
 //! | `create` | an empty state, and the header on both sides |
 //! | `header` | the two sides belong together |
 //! | `at_rest` | what the last opening left on the trusted disk |
+//! | `state` | its checkpoint, and the scheme as it was then |
 //! | `fence`, `newer` | nothing in the store is newer; an epoch is claimed |
 //! | `replay` | the journal, input after input |
 //! | `inventory` | what the store holds and must hold |
 //! | `recovery` | the steps of an opening, up to a complete start |
-//! | `restore`, `restoring` | a lost machine, from the store and the key |
+//! | `restore`, `old`, `refill`, `restoring` | a lost machine, from the store and the key |
+//! | `shipped` | a checkpoint in the store |
 //! | `service` | an opened vault on a thread of its own |
 
 pub(crate) mod at_rest;
@@ -18,9 +20,13 @@ mod fence;
 pub(crate) mod header;
 mod inventory;
 pub(crate) mod newer;
+mod old;
 mod recovery;
+mod refill;
 mod replay;
 pub(crate) mod restore;
 mod restoring;
 mod service;
 pub(crate) mod setup;
+mod shipped;
+pub(crate) mod state;

@@ -46,12 +46,11 @@ impl<'a, U: VaultStore> Judge<'a, U> {
         at_rest: &AtRest,
         claimed: u32,
     ) -> Result<Self, VaultError> {
-        let AtRest { header, checkpoint, records, known, .. } = at_rest;
+        let AtRest { header, state, records, known, .. } = at_rest;
         let cipher = header.parameters.cipher()?;
         // It reads, and seals nothing.
         let nonces = Entropy::system().nonces(header.parameters.slots);
-        let sealed =
-            Sealed::new(store, master, cipher, nonces, checkpoint.versions.clone(), Workers::single())?;
+        let sealed = Sealed::new(store, master, cipher, nonces, state.versions.clone(), Workers::single())?;
         for record in records {
             if let Input::Epoch(epoch) = record.input {
                 sealed.replay_epoch(epoch)?;

@@ -10,6 +10,7 @@ use super::fence::fence;
 use super::inventory::sort_out;
 use super::replay::replay;
 use super::setup::Setup;
+use super::state::State;
 use crate::claims::Claims;
 use crate::engine::Engine;
 use crate::engine::gate::Gate;
@@ -17,7 +18,7 @@ use crate::error::VaultError;
 use crate::session::pace::Pacer;
 use crate::session::{Identity, Session, Shipping, Start};
 use crate::store::VaultStore;
-use crate::trusted::checkpoint::{Checkpoint, Garbage};
+use crate::trusted::checkpoint::Garbage;
 use crate::trusted::rows::Rows;
 use lethe_seal::sealed::Sealed;
 use std::rc::Rc;
@@ -47,12 +48,11 @@ async fn recover<U: VaultStore>(
 ) -> Result<Start<U>, VaultError> {
     let Setup { disk, store, master, mut entropy, workers, pace } = setup;
     let (epoch, inventory) = fence(&disk, &store, &master, &at_rest, &mut entropy).await?;
-    let AtRest { header, checkpoint, records, sequence, .. } = at_rest;
+    let AtRest { header, state, records, sequence, .. } = at_rest;
     let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
     let gate = Rc::new(Gate::default());
-    let Checkpoint { number, accesses, seed, scheme, versions, mut garbage, .. } = checkpoint;
-    let scheme = scheme.restore(gate.clone(), seed);
-    let scheme = scheme.ok_or_else(|| VaultError::Damaged("its checkpoint contradicts itself".into()))?;
+    let State { number, accesses, seed, scheme, versions, mut garbage, ledger, .. } = state;
+    let scheme = State::take_up(scheme, (gate.clone(), seed), (&disk, &header, &master), &ledger.directory)?;
     let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
     let sealed = Rc::new(Sealed::new(store, &master, cipher, nonces, versions, workers)?);
     let mut engine = Engine::new(sealed.clone(), scheme, gate, accesses);
@@ -76,6 +76,7 @@ async fn recover<U: VaultStore>(
         number,
         sequence,
         replayed,
+        ledger,
         garbage,
         orphans,
         finished,

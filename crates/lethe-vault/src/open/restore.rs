@@ -1,43 +1,43 @@
 //! The restore after a lost machine: the vault comes back from the store and the key.
 //!
 //! Positions that were in use when the machine was lost may have been read under since the last shipped checkpoint.
-//! So nothing is read by them again: the buckets of the checkpoint are fetched in the order of their numbers, a scheme
-//! over that local copy gives up the blocks one after the other, and each is written into a new, empty scheme, which
-//! draws every position anew. The watcher sees one scan and then `capacity` accesses, whatever the vault holds.
+//! So nothing is read by them again: the buckets of the checkpoint are fetched in the order of their numbers into a local
+//! copy, which gives up the blocks, and every position is drawn anew. With Ring ORAM a full tree is written, every bucket
+//! once in the order of their numbers; with the other schemes each block is written into an empty one by an access. The
+//! watcher sees one scan, and then another or `capacity` accesses, whatever the vault holds.
 
 use super::create::lay_down;
 use super::header::{raw_header, raw_header_of_store};
 use super::inventory::{refuse_planted, take_inventory};
+use super::old::Old;
+use super::refill::refill;
 use super::setup::Setup;
+use super::shipped::{Found, fetch_checkpoint};
 use super::{recovery, restoring};
 use crate::claims::Claims;
-use crate::engine::Engine;
-use crate::engine::gate::Gate;
 use crate::engine::record::Call;
-use crate::engine::record::Input;
-use crate::engine::work::carry_out;
+use crate::engine::scheme::SchemeParameters;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::reason::Reason;
-use crate::session::check::check;
-use crate::store::{SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{Receipt, Shipped, ShippedCheckpoint, blob_name, blob_order, digest};
+use crate::store::{HEADER, SHIPPED, VaultStore};
+use crate::trusted::checkpoint::{Receipt, Shipped, blob_order};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
 use crate::vault::Vault;
-use bytes::Bytes;
-use lethe_core::store::Untrusted;
-use lethe_core::words::BlockId;
-use lethe_seal::blob;
-use lethe_seal::derive::Purpose;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use lethe_core::store::{BucketVersion, Place, Untrusted};
+use lethe_core::words::{BlockId, Slot};
 use lethe_seal::epoch::Epoch;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::Sealed;
 use lethe_seal::versions::TrustedVersions;
-use std::rc::Rc;
+
+/// Buckets that are fetched at a time.
+const AT_ONCE: usize = 8;
 
 /// The options of a restore.
 pub struct Restore<L> {
@@ -66,25 +66,34 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     }
     let encoded = raw_header_of_store(&setup.store).await?;
     let header = VaultHeader::decode(&encoded, &setup.master)?;
-    let (receipt, shipped) = choose_checkpoint(&setup, &header, options.expect.as_ref()).await?;
+    let chosen = choose_checkpoint(&setup, &header, options.expect.as_ref()).await?;
 
-    let next = take_over(&mut setup, &header, shipped.epoch, options.takeover).await?;
-    fetch_buckets(&setup.store, &options, &shipped.versions).await?;
-    let ShippedCheckpoint { number, accesses, scheme, versions, rows, history, .. } = shipped;
+    let next = take_over(&mut setup, &header, chosen.1.epoch, options.takeover).await?;
+    let (receipt, shipped) = fetch_newest(&setup, &header, &options, chosen).await?;
+    let Found { number, accesses, scheme, versions, rows, history, .. } = shipped;
     let old =
         Old::over(&options.copy, &header, &setup.master, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
 
     let base = Epoch { number: next, salt: setup.entropy.salt() };
-    let fresh = versions_after(&setup.store, &header, &setup.master, base)?;
-    lay_down(&mut setup, &header, &encoded, number, fresh)?;
+    if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
+        refill(&mut setup, (&header, ring), &old, (number, base), &*options.progress).await?;
+        setup.disk.set_meta(HEADER, &encoded)?;
+    } else {
+        let fresh = versions_after(&setup.store, &header, &setup.master, base)?;
+        lay_down(&mut setup, &header, &encoded, number, fresh)?;
+    }
     bring_back_rows(&setup, &header, rows)?;
     remember(&setup.disk, &receipt, history)?;
     let disk = setup.disk.clone();
     let (vault, running) = Vault::over(recovery::open_during_restore(setup).await?);
     // It owns the vault: the session ends when it does, whether or not it succeeds.
     let moving = async move {
-        let restored = rewrite(&vault, old, &*options.progress).await?;
+        if !matches!(header.parameters.scheme, SchemeParameters::Ring(_)) {
+            rewrite(&vault, old, &*options.progress).await?;
+        }
+        // The first checkpoint that is shipped: from now on the old buckets are orphans.
+        let restored = vault.checkpoint().await?;
         restoring::complete(&disk)?;
         vault.close().await?;
         Ok(restored)
@@ -125,12 +134,12 @@ fn remember(
     disk.set_meta(SHIPPED, &note)
 }
 
-/// Writes every block of the old vault into the new one, and ships the result.
+/// Writes every block of the old vault into the new one, by accesses in full batches.
 async fn rewrite<L: Untrusted>(
     vault: &Vault,
     mut old: Old<'_, L>,
     progress: &dyn Fn(&'static str, u64, u64),
-) -> Result<Receipt, VaultError> {
+) -> Result<(), VaultError> {
     let (capacity, batch) = (vault.capacity(), vault.max_batch() as u64);
     for first in (0..capacity).step_by(batch as usize) {
         let blocks: Vec<BlockId> = (first..capacity.min(first + batch)).map(BlockId).collect();
@@ -139,8 +148,7 @@ async fn rewrite<L: Untrusted>(
         vault.access(writes.collect()).await?;
         progress("rewriting", capacity.min(first + batch), capacity);
     }
-    // The first checkpoint that is shipped: from now on the old buckets are orphans.
-    vault.checkpoint().await
+    Ok(())
 }
 
 /// Chooses the newest checkpoint in the store. An object that bears the name of a newer one and does not open was
@@ -150,13 +158,41 @@ async fn choose_checkpoint<U: VaultStore>(
     setup: &Setup<U>,
     header: &VaultHeader,
     expect: Option<&Receipt>,
-) -> Result<(Receipt, ShippedCheckpoint), VaultError> {
-    let names = setup.store.list("checkpoint/").await?;
+) -> Result<(Receipt, Found), VaultError> {
+    let mut orders = list_checkpoints(&setup.store).await?;
+    loop {
+        match choose_of(&orders, setup, header, expect).await {
+            Err(error) if error.is_tampering() => {
+                // A gateway that still serves may have shipped a newer one meanwhile, and have removed what was listed.
+                let now = list_checkpoints(&setup.store).await?;
+                if now.last() <= orders.last() {
+                    return Err(error);
+                }
+                orders = now;
+            }
+            chosen => return chosen,
+        }
+    }
+}
+
+/// The epochs and numbers of the checkpoints in the store, in their order.
+async fn list_checkpoints<U: VaultStore>(store: &U) -> Result<Vec<(u32, u64)>, VaultError> {
+    let names = store.list("checkpoint/").await?;
     let mut orders: Vec<(u32, u64)> = names.iter().filter_map(|blob| blob_order(&blob.name)).collect();
     orders.sort_unstable();
+    Ok(orders)
+}
+
+/// Chooses the newest of these.
+async fn choose_of<U: VaultStore>(
+    orders: &[(u32, u64)],
+    setup: &Setup<U>,
+    header: &VaultHeader,
+    expect: Option<&Receipt>,
+) -> Result<(Receipt, Found), VaultError> {
     let mut refused = None;
-    for (epoch, number) in orders.into_iter().rev() {
-        let chosen = match fetch_checkpoint(&setup.store, header, &setup.master, epoch, number).await {
+    for (epoch, number) in orders.iter().copied().rev() {
+        let chosen = match fetch_checkpoint(&setup.store, (header, &setup.master), (epoch, number)).await {
             Ok((receipt, shipped)) => {
                 verify_receipt(header, &receipt, &shipped, expect).map(|()| (receipt, shipped))
             }
@@ -174,38 +210,11 @@ async fn choose_checkpoint<U: VaultStore>(
     Err(refused.unwrap_or(VaultError::NoCheckpoint))
 }
 
-/// The meaning of a newest checkpoint that does not open.
-const SPOILT: &str = "it was planted, or it is the newest and was spoilt; with --expect RECEIPT an older one is restored \
-    that the receipt vouches for";
-
-async fn fetch_checkpoint<U: VaultStore>(
-    store: &U,
-    header: &VaultHeader,
-    master: &MasterKey,
-    epoch: u32,
-    number: u64,
-) -> Result<(Receipt, ShippedCheckpoint), VaultError> {
-    let name = blob_name(epoch, number);
-    let most = ShippedCheckpoint::most_sealed_bytes(&header.parameters);
-    let vanished = || VaultError::Tampered(format!("{name} is listed by the store and not there").into());
-    let sealed = store.get(&name, most).await?.ok_or_else(vanished)?;
-    let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
-    let text = blob::open(master, Purpose::CHECKPOINT, &context, &sealed).map_err(|error| {
-        let why = Reason::of(error).about(format_args!("{name} in the store"));
-        VaultError::Tampered(why.followed_by(SPOILT))
-    })?;
-    let shipped = ShippedCheckpoint::decode(&text)
-        .ok_or_else(|| VaultError::Tampered("the checkpoint in the store is not one".into()))?;
-    let receipt =
-        Receipt { vault: header.vault, epoch: shipped.epoch, checkpoint: number, digest: digest(&sealed) };
-    Ok((receipt, shipped))
-}
-
 /// Verifies that the restored state is the receipt's own, or one that came after it.
 fn verify_receipt(
     header: &VaultHeader,
     found: &Receipt,
-    shipped: &ShippedCheckpoint,
+    shipped: &Found,
     expect: Option<&Receipt>,
 ) -> Result<(), VaultError> {
     // Without a receipt, an older consistent state cannot be told from the newest: for the caller to say.
@@ -231,6 +240,29 @@ fn verify_receipt(
     )))
 }
 
+/// Copies the buckets of the checkpoint that was chosen before the claim, or of a newer one: what the old gateway had sent
+/// before it could see the claim may have come since, and have taken the place of the chosen one.
+async fn fetch_newest<U: VaultStore, L: Untrusted>(
+    setup: &Setup<U>,
+    header: &VaultHeader,
+    options: &Restore<L>,
+    mut chosen: (Receipt, Found),
+) -> Result<(Receipt, Found), VaultError> {
+    loop {
+        match fetch_buckets(&setup.store, options, &chosen.1.versions).await {
+            Err(error) if error.is_tampering() => {
+                let newest = choose_checkpoint(setup, header, options.expect.as_ref()).await?;
+                let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
+                if order(&newest.0) <= order(&chosen.0) {
+                    return Err(error);
+                }
+                chosen = newest;
+            }
+            fetched => return fetched.map(|()| chosen),
+        }
+    }
+}
+
 /// Copies the buckets of the checkpoint, in the order of their numbers.
 async fn fetch_buckets<U: VaultStore, L: Untrusted>(
     store: &U,
@@ -238,16 +270,19 @@ async fn fetch_buckets<U: VaultStore, L: Untrusted>(
     versions: &TrustedVersions,
 ) -> Result<(), VaultError> {
     let live: Vec<_> = versions.live().collect();
-    for (nth, bucket) in live.iter().enumerate() {
+    let fetch = async |bucket: &BucketVersion| {
         let slots = 0..store.layout().extent(bucket.bucket).slots;
-        let place = |index| lethe_core::store::Place {
-            slot: lethe_core::words::Slot { bucket: bucket.bucket, index },
-            version: bucket.version,
-        };
+        let place = |index| Place { slot: Slot { bucket: bucket.bucket, index }, version: bucket.version };
         let mut sealed = vec![0; store.layout().bucket_bytes(bucket.bucket)];
         Untrusted::read(store, &slots.map(place).collect::<Vec<_>>(), &mut sealed).await?;
-        Untrusted::write(&options.copy, &[*bucket], &sealed).await?;
-        (options.progress)("fetching", nth as u64 + 1, live.len() as u64);
+        Untrusted::write(&options.copy, &[*bucket], &sealed).await
+    };
+    // Requests set out in the order of the buckets; some of them overlap.
+    let mut fetched = stream::iter(live.iter().map(fetch)).buffered(AT_ONCE);
+    let mut done = 0;
+    while fetched.try_next().await?.is_some() {
+        done += 1;
+        (options.progress)("fetching", done, live.len() as u64);
     }
     Ok(())
 }
@@ -274,57 +309,4 @@ fn bring_back_rows<U>(setup: &Setup<U>, header: &VaultHeader, rows: Vec<Row>) ->
     let stale = table.load()?.into_iter().map(|row| RowChange::remove(row.key));
     let changes = stale.chain(rows.into_iter().map(RowChange::from)).collect();
     table.commit(changes, || entropy.salt())
-}
-
-/// The old vault, over the local copy.
-struct Old<'a, L> {
-    engine: Engine<&'a L>,
-}
-
-impl<'a, L: Untrusted> Old<'a, L> {
-    fn over(
-        copy: &'a L,
-        header: &VaultHeader,
-        master: &MasterKey,
-        scheme: crate::engine::scheme::SchemeSnapshot,
-        versions: TrustedVersions,
-        accesses: u64,
-        entropy: &mut Entropy,
-    ) -> Result<Self, VaultError> {
-        let gate = Rc::new(Gate::default());
-        let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
-        let scheme = scheme.restore(gate.clone(), entropy.seed()).ok_or_else(damaged)?;
-        let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
-        let sealed = Sealed::new(copy, master, cipher, nonces, versions, Workers::single())?;
-        sealed.begin_epoch(entropy.salt())?;
-        let mut engine = Engine::new(Rc::new(sealed), scheme, gate, accesses);
-        engine.go_live();
-        Ok(Old { engine })
-    }
-
-    /// Authenticates every slot of the copy, dummies included, before anything is built on it.
-    async fn verify(&self) -> Result<(), VaultError> {
-        let report = check(&self.engine.sealed, Box::new(|_, _| {})).await?;
-        report.complaints.into_iter().next().map_or(Ok(()), |wrong| Err(VaultError::Tampered(wrong.into())))
-    }
-
-    /// Reads blocks through the old scheme; only the local copy sees it.
-    async fn read(&mut self, blocks: &[BlockId]) -> Result<Vec<Bytes>, VaultError> {
-        while self.engine.scheme.must_idle() {
-            self.run(Input::Idle).await?;
-        }
-        self.run(Input::Batch(blocks.iter().map(|block| Call::Read(*block)).collect())).await?;
-        let answers = self.engine.take_answers().ok_or(VaultError::Closed)??;
-        Ok(answers.into_iter().flatten().collect())
-    }
-
-    async fn run(&mut self, input: Input) -> Result<(), VaultError> {
-        let mut todo = self.engine.step(input, Vec::new())?.work;
-        while let Some((operation, work)) = todo.pop() {
-            let answer = carry_out(&self.engine.sealed, work).await?;
-            todo.extend(self.engine.step(Input::Complete(operation), answer)?.work);
-        }
-        self.engine.take_superseded();
-        Ok(())
-    }
 }

@@ -5,8 +5,11 @@ use crate::claims::Claims;
 use crate::error::VaultError;
 use crate::store::{HEADER, MAX_HEADER_BYTES};
 use crate::trusted::checkpoint::{Shipped, blob_name, blob_order, digest};
+use crate::trusted::freight::{MOST_SEALED_BYTES, Manifest, PREFIX, piece_name, piece_order};
 use lethe_core::store::Untrusted;
 use lethe_core::words::{Bucket, Slot};
+use lethe_seal::blob;
+use lethe_seal::derive::Purpose;
 use lethe_seal::error::SealError;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::sealed::{Resolved, Sealed};
@@ -86,20 +89,69 @@ impl NamedObjects {
         }
         let claims = Claims { blobs: store, master: &self.master, vault: self.vault };
         complaints.extend(claims.complaints(self.epoch).await?);
+        complaints.extend(self.check_shipped(store).await?);
+        Ok(complaints)
+    }
+
+    /// Reads the shipped checkpoint, its manifest and its pieces.
+    async fn check_shipped(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
+        let mut complaints = Vec::new();
         let shipped = (self.shipped.epoch, self.shipped.number);
+        let mut pieces = 0;
         if self.shipped.number > 0 {
             let name = blob_name(shipped.0, shipped.1);
             match read(store, &name, self.most).await? {
-                Read::Bytes(held) if digest(&held) == self.shipped.digest => {}
+                Read::Bytes(held) if digest(&held) == self.shipped.digest => {
+                    let manifest = self.manifest(&name, &held);
+                    pieces = manifest.pieces.len() as u64;
+                    for (piece, expected) in (0..).zip(manifest.pieces) {
+                        let name = piece_name(shipped.0, shipped.1, piece);
+                        match read(store, &name, MOST_SEALED_BYTES).await? {
+                            Read::Bytes(held) if digest(&held) == expected => {}
+                            Read::Nothing => complaints.push(format!("{name} was removed")),
+                            _ => complaints.push(format!("{name} was changed")),
+                        }
+                    }
+                }
                 Read::Nothing => complaints.push(format!("{name} was removed")),
                 _ => complaints.push(format!("{name} was changed")),
             }
         }
         // An older checkpoint may be left from a crash: the next that is shipped removes it.
         let is_planted = |name: &str| blob_order(name).is_none_or(|order| order > shipped);
-        let planted = store.list("checkpoint/").await?.into_iter().filter(|blob| is_planted(&blob.name));
-        complaints.extend(planted.map(|blob| format!("{} was not shipped by this vault", blob.name)));
+        let mut planted = store.list("checkpoint/").await?;
+        planted.retain(|blob| is_planted(&blob.name));
+        for blob in store.list(PREFIX).await? {
+            let of = piece_order(&blob.name);
+            // An older checkpoint, a shipment that was given up, and one whose manifest was spoilt leave pieces behind.
+            let is_known = of.is_some_and(|of| of < shipped)
+                || (0..pieces).any(|piece| piece_name(shipped.0, shipped.1, piece) == blob.name);
+            if !is_known && (of.is_none() || !self.opens(store, &blob.name).await?) {
+                planted.push(blob);
+            }
+        }
+        complaints.extend(planted.iter().map(|blob| format!("{} was not shipped by this vault", blob.name)));
         Ok(complaints)
+    }
+
+    /// The manifest of a checkpoint that is authentic; one that an earlier Lethe shipped has no pieces.
+    fn manifest(&self, name: &str, held: &[u8]) -> Manifest {
+        let text = blob::open(&self.master, Purpose::MANIFEST, &self.context(name), held);
+        text.ok().and_then(|text| borsh::from_slice(&text).ok()).unwrap_or_default()
+    }
+
+    /// Tells whether a piece was sealed with this vault's key.
+    async fn opens(&self, store: &impl Blobs, name: &str) -> Result<bool, VaultError> {
+        Ok(match read(store, name, MOST_SEALED_BYTES).await? {
+            Read::Bytes(held) => {
+                blob::open(&self.master, Purpose::CHECKPOINT, &self.context(name), &held).is_ok()
+            }
+            _ => false,
+        })
+    }
+
+    fn context(&self, name: &str) -> Vec<u8> {
+        [self.vault.0.as_slice(), name.as_bytes()].concat()
     }
 }
 

@@ -2,12 +2,14 @@
 
 use super::Session;
 use super::command::Reply;
+use crate::engine::scheme::Seed;
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::session::pace::Local;
 use crate::store::{SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{Checkpoint, Receipt, Shipped, seal_checkpoint, shorten};
+use crate::trusted::checkpoint::{Receipt, Shipped, shorten};
 use crate::trusted::disk::TrustedDisk;
+use crate::trusted::ledger::{Facts, Moment, SealWith, StateChange};
 use lethe_seal::versions::VaultId;
 use tokio::time::Instant;
 
@@ -21,8 +23,8 @@ pub(crate) enum Shipping {
     HeldBack,
     /// No checkpoint is on its way.
     Idle,
-    /// A checkpoint is on its way.
-    UnderWay,
+    /// The checkpoint of this number is on its way.
+    UnderWay(u64),
 }
 
 /// See the module.
@@ -49,7 +51,7 @@ impl Checkpoints {
         disk: &TrustedDisk,
         number: u64,
         accesses: u64,
-        shipping: Shipping,
+        (shipping, ship_every): (Shipping, u64),
     ) -> Result<Self, VaultError> {
         let damaged = |error: std::io::Error| VaultError::Damaged(Reason::of(error));
         let (shipped, history): (Shipped, _) = match disk.meta(SHIPPED)? {
@@ -67,13 +69,19 @@ impl Checkpoints {
             wanted: true,
             // It is not known any more what such a checkpoint needs: a newer one must take its place before anything is
             // deleted.
-            ship_next: attempted > shipped.number,
+            // One that was given up at a stop is due.
+            ship_next: attempted > shipped.number || number - shipped.number.min(number) > ship_every,
             shipping,
             shipped,
             history,
             receipts: Vec::new(),
             bytes: 0,
         })
+    }
+
+    /// Tells whether a checkpoint is on its way to the store.
+    pub(super) fn is_under_way(&self) -> bool {
+        matches!(self.shipping, Shipping::UnderWay(_))
     }
 
     /// Notes a caller that wants the receipt of a checkpoint that holds everything up to now.
@@ -106,6 +114,8 @@ impl Checkpoints {
     pub(super) fn has_shipped(&mut self, shipped: Shipped) {
         self.shipped = shipped;
         self.shipping = Shipping::Idle;
+        // Another had to wait for this one.
+        self.wanted |= self.ship_next;
         self.history.push((shipped.number, shipped.digest));
         shorten(&mut self.history);
     }
@@ -128,16 +138,33 @@ impl Checkpoints {
 impl<U: VaultStore> Session<U> {
     pub(super) fn is_checkpoint_due(&self) -> bool {
         let every = self.identity.header.parameters.checkpoint_every;
-        let last = self.is_ending() && !self.has_settled();
+        // One that is to be in the store waits for another that is on its way there.
+        let can_be_last = if self.checkpoints.is_under_way() {
+            !self.identity.header.parameters.ships_at_stop() && !self.holds_everything()
+        } else {
+            !self.has_settled()
+        };
+        let last = self.is_ending() && can_be_last;
         self.checkpoints.wanted || last || self.checkpoints.since(self.engine.accesses()) >= every
     }
 
-    /// Tells whether the last shipped checkpoint holds everything.
+    /// Tells whether the last checkpoint holds everything, and is in the store where it is to be at a stop.
     pub(super) fn has_settled(&self) -> bool {
-        let Checkpoints { number, shipping, shipped, .. } = &self.checkpoints;
+        let Checkpoints { number, shipping, shipped, receipts, .. } = &self.checkpoints;
+        let needs_none = *shipping == Shipping::HeldBack || !self.identity.header.parameters.ships_at_stop();
+        self.holds_everything() && (shipped.number == *number || (needs_none && receipts.is_empty()))
+    }
+
+    /// Tells whether the last word was said: the last checkpoint holds everything, and is in the store or on its way.
+    pub(super) fn is_over(&self) -> bool {
+        let is_leaving = self.checkpoints.shipping == Shipping::UnderWay(self.checkpoints.number);
+        self.is_ending() && (self.has_settled() || (self.holds_everything() && is_leaving))
+    }
+
+    fn holds_everything(&self) -> bool {
+        let Checkpoints { number, .. } = &self.checkpoints;
         let is_last = self.closing.as_ref().is_none_or(|(before, _)| number > before);
-        let local = self.checkpoints.since(self.engine.accesses()) == 0;
-        is_last && local && (*shipping == Shipping::HeldBack || shipped.number == *number)
+        is_last && self.checkpoints.since(self.engine.accesses()) == 0
     }
 
     /// Writes the trusted state down; nothing is in flight. Every so often it is shipped as well.
@@ -148,28 +175,20 @@ impl<U: VaultStore> Session<U> {
         self.engine.scheme.reseed(seed);
         self.engine.renumber();
         self.checkpoints.number += 1;
-        let scheme = self.engine.scheme.snapshot().expect("nothing is in flight at a checkpoint");
-        let checkpoint = Checkpoint {
-            number: self.checkpoints.number,
-            sequence: self.journal.sequence(),
-            accesses: self.engine.accesses(),
-            seed,
-            scheme,
-            versions: self.engine.sealed.snapshot(),
-            garbage: self.replaced.garbage().to_vec(),
-        };
-        let (header, salt) = (&self.identity.header, self.entropy.salt());
-        // Under a pace its length must not show by the time that it takes.
-        let is_paced = self.outbox.pacer().is_some();
-        let least = if is_paced { checkpoint.most_bytes(&header.parameters) } else { 0 };
-        let sealed = seal_checkpoint(header, &self.identity.master, &checkpoint, salt, least)?;
-        self.checkpoints.bytes += sealed.len() as u64;
-        self.outbox.on_disk(&self.disk, move |disk| disk.commit_checkpoint(&sealed)).await?;
+        let mut change = self.write_down(seed)?;
+        let parameters = &self.identity.header.parameters;
+        let block = parameters.block();
+        if self.outbox.pacer().is_some() {
+            self.ledger.fill_up(&mut change, 2 * parameters.checkpoint_every as usize, block);
+        }
+        self.checkpoints.bytes += change.bytes();
+        self.outbox.on_disk(&self.disk, move |disk| disk.commit_state(block, &change)).await?;
+        self.ledger.directory.committed();
         self.journal.forget();
         self.checkpoints.accesses = self.engine.accesses();
         self.checkpoints.wanted = false;
-        if self.is_to_be_shipped() && self.checkpoints.shipping != Shipping::HeldBack {
-            self.prepare_shipment(checkpoint, began).await?;
+        if self.is_to_be_shipped() {
+            self.prepare_shipment(began)?;
         }
         self.outbox.skip(Local::Checkpoint, began);
         self.collect_garbage();
@@ -178,17 +197,44 @@ impl<U: VaultStore> Session<U> {
         Ok(())
     }
 
-    /// Tells whether the checkpoint just made goes to the store.
+    /// Puts together what the checkpoint changes on the trusted disk.
+    fn write_down(&mut self, seed: Seed) -> Result<StateChange, VaultError> {
+        let Session { engine, ledger, identity, entropy, .. } = self;
+        let facts = Facts {
+            number: self.checkpoints.number,
+            sequence: self.journal.sequence(),
+            accesses: engine.accesses(),
+            since: self.checkpoints.since(engine.accesses()),
+            seed,
+            rewritten: engine.take_rewritten(),
+            garbage: self.replaced.garbage(),
+        };
+        let seal = SealWith { header: &identity.header, master: &identity.master, entropy };
+        engine.sealed.with_versions(|versions| {
+            ledger.write_down(&Moment { scheme: &*engine.scheme, versions }, facts, seal)
+        })
+    }
+
+    /// Tells whether the checkpoint just made goes to the store. While another is on its way none does: it comes after
+    /// that one.
     fn is_to_be_shipped(&mut self) -> bool {
+        let parameters = &self.identity.header.parameters;
         let checkpoints = &mut self.checkpoints;
-        let turn = checkpoints.number.is_multiple_of(self.identity.header.parameters.ship_every);
-        let is_first = checkpoints.shipped.number == 0;
-        let ships = checkpoints.ship_next
-            || is_first
-            || self.closing.is_some()
-            || (turn && self.beginning.is_asked());
-        // A turn that comes before any caller has asked for anything is the next checkpoint's.
-        checkpoints.ship_next = turn && !ships;
-        ships
+        let turn = checkpoints.number.is_multiple_of(parameters.ship_every);
+        let is_last = self.closing.is_some() && parameters.ships_at_stop();
+        let is_wanted = checkpoints.ship_next || is_last || (turn && self.beginning.is_asked());
+        match checkpoints.shipping {
+            Shipping::HeldBack => false,
+            Shipping::UnderWay(_) => {
+                checkpoints.ship_next = is_wanted || turn;
+                false
+            }
+            Shipping::Idle => {
+                let ships = is_wanted || checkpoints.shipped.number == 0;
+                // A turn that comes before any caller has asked for anything is the next checkpoint's.
+                checkpoints.ship_next = turn && !ships;
+                ships
+            }
+        }
     }
 }

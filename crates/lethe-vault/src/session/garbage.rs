@@ -32,6 +32,11 @@ impl Replaced {
         &self.garbage
     }
 
+    /// Tells whether a deletion is under way.
+    pub(super) fn is_deleting(&self) -> bool {
+        self.deleting
+    }
+
     /// Notes that a deletion has ended.
     pub(super) fn deleted(&mut self) {
         self.deleting = false;

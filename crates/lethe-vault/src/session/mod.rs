@@ -31,6 +31,7 @@ use crate::error::VaultError;
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Garbage, Receipt};
 use crate::trusted::disk::TrustedDisk;
+use crate::trusted::ledger::Ledger;
 use crate::trusted::rows::Rows;
 use beginning::Beginning;
 use checkpoints::Checkpoints;
@@ -66,6 +67,7 @@ pub(crate) struct Session<U> {
     journal: Journal,
     outbox: Outbox,
     checkpoints: Checkpoints,
+    ledger: Ledger,
     replaced: Replaced,
     waiting: FairQueue<Reply<Answers>>,
     checks: Checks,
@@ -92,6 +94,7 @@ pub(crate) struct Start<U> {
     pub(crate) sequence: u64,
     /// The records that were replayed.
     pub(crate) replayed: usize,
+    pub(crate) ledger: Ledger,
     pub(crate) garbage: Vec<Garbage>,
     /// Versions that are in the store and are not needed.
     pub(crate) orphans: Vec<BucketVersion>,
@@ -105,17 +108,18 @@ impl<U: VaultStore> Session<U> {
     /// Begins the epoch.
     pub(crate) fn begin(start: Start<U>) -> Result<Self, VaultError> {
         let Start { identity, disk, rows, mut entropy, engine, epoch, replayed, .. } = start;
-        let Start { number, sequence, garbage, orphans, finished, shipping, pacer, .. } = start;
-        let left = orphans.len();
+        let Start { number, sequence, ledger, garbage, orphans, finished, shipping, pacer, .. } = start;
+        let (left, ship_every) = (orphans.len(), identity.header.parameters.ship_every);
         engine.sealed.begin_epoch_numbered(epoch)?;
         let mut session = Session {
             journal: Journal::new(&identity.header, &identity.master, &mut entropy, sequence)?,
-            checkpoints: Checkpoints::load(&disk, number, engine.accesses(), shipping)?,
+            checkpoints: Checkpoints::load(&disk, number, engine.accesses(), (shipping, ship_every))?,
             identity: Rc::new(identity),
             disk,
             rows,
             entropy,
             engine,
+            ledger,
             replaced: Replaced::new(garbage, orphans),
             waiting: FairQueue::new(),
             checks: Checks::default(),
@@ -257,7 +261,7 @@ impl<U: VaultStore> Session<U> {
                 started = true;
             }
             // Work still owed at the end is owed by the next opening: the last checkpoint shall be the last word.
-            let is_over = self.is_ending() && self.has_settled();
+            let is_over = self.is_over();
             // Under a pace each step has its instants to itself.
             let most_idles = if self.outbox.pacer().is_some() { 1 } else { scheme.most_idles() };
             if self.beginning.is_asked()
@@ -277,15 +281,15 @@ impl<U: VaultStore> Session<U> {
                 break;
             }
         }
-        if self.is_quiet() { self.begin_check() } else { Ok(()) }
+        if self.is_quiet() && !self.checkpoints.is_under_way() {
+            return self.begin_check();
+        }
+        Ok(())
     }
 
-    /// Tells whether nothing is under way that changes the trusted state or the store, but for deletions.
+    /// Tells whether nothing is under way that changes the trusted state or the buckets, but for deletions.
     fn is_quiet(&self) -> bool {
-        !self.engine.is_accessing()
-            && !self.engine.is_idling()
-            && !self.checks.is_running()
-            && self.checkpoints.shipping != Shipping::UnderWay
+        !self.engine.is_accessing() && !self.engine.is_idling() && !self.checks.is_running()
     }
 
     /// Tells whether the end was asked for, and every caller has been served.
@@ -294,7 +298,13 @@ impl<U: VaultStore> Session<U> {
     }
 
     fn is_finished(&self) -> bool {
-        self.is_ending() && self.outbox.is_empty() && self.checks.is_empty() && self.has_settled()
+        // A shipment that is under way is given up where none is needed at a stop.
+        let is_still = if self.checkpoints.is_under_way() {
+            self.is_quiet() && !self.replaced.is_deleting()
+        } else {
+            self.outbox.is_empty()
+        };
+        self.is_ending() && is_still && self.checks.is_empty() && self.has_settled()
     }
 
     /// Tells whether a batch is to begin as soon as it can. Under a pace that does not depend on what is asked; at the
@@ -367,7 +377,8 @@ impl<U: VaultStore> Session<U> {
     async fn happened(&mut self, event: Event) -> Result<(), VaultError> {
         match event {
             Event::Operation(operation, answer) => self.step(Input::Complete(operation), answer?)?,
-            Event::Sealed(shipment) => self.send_shipment(shipment?),
+            Event::Sealed(shipment) => self.send_shipment(shipment?).await?,
+            Event::PieceSent(shipment) => self.piece_was_sent(shipment?),
             Event::Shipped(shipped) => self.was_shipped(shipped?).await?,
             Event::Checked(report, reply) => {
                 self.checks.ended();

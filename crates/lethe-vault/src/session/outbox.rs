@@ -18,7 +18,8 @@ use tokio::time::Instant;
 /// The end of a piece of work in the outside world.
 pub(super) enum Event {
     Operation(OperationId, Result<Vec<u8>, SealError>),
-    Sealed(Result<Shipment, VaultError>),
+    Sealed(Result<Box<Shipment>, VaultError>),
+    PieceSent(Result<Box<Shipment>, VaultError>),
     Shipped(Result<Shipped, VaultError>),
     Deleted(Result<(), VaultError>),
     Checked(Result<Report, VaultError>, Reply<Report>),

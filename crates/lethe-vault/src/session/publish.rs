@@ -44,6 +44,7 @@ impl<U: VaultStore> Session<U> {
             emergencies: engine.scheme.emergencies(),
             stash: self.figures.stash,
             trusted_bytes: engine.scheme.trusted_bytes() as u64
+                + self.ledger.directory.bytes()
                 + 12 * header.parameters.scheme.layout().buckets(),
             journal_bytes: self.journal.bytes(),
             checkpoints: CheckpointFigures {

@@ -1,8 +1,8 @@
-//! Shipments: checkpoints sealed for the store, with all rows, and their way there.
+//! Shipments: checkpoints on their way to the store, piece by piece, with all rows.
 //!
-//! A catalogue may have gigabytes. Its rows are read, and the checkpoint is encoded and sealed, on a thread of their own:
-//! requests are served meanwhile. The rows are those of the checkpoint's moment. One that came later could name a block
-//! that the checkpoint does not hold yet.
+//! A shipment takes a while. It holds the state of its checkpoint's moment: words and rows in memory, the blocks of the
+//! stash in their places, which are not written meanwhile. Pieces are put together and sealed on a thread of their own;
+//! accesses and checkpoints on the trusted disk go on. The manifest is sent last, and makes the pieces a checkpoint.
 
 use super::Session;
 use super::checkpoints::{SHIPPING, Shipping};
@@ -10,82 +10,144 @@ use super::outbox::Event;
 use crate::error::VaultError;
 use crate::session::pace::{Local, next_instant};
 use crate::store::{SHIPPED, VaultStore};
-use crate::trusted::checkpoint::{Checkpoint, Shipped, ShippedCheckpoint, blob_name, blob_order, digest};
+use crate::trusted::checkpoint::{Shipped, blob_name, blob_order, digest};
+use crate::trusted::directory::PlaceOpener;
+use crate::trusted::freight::{
+    Freight, FreightHead, FreightParts, Manifest, PREFIX, piece_name, piece_order,
+};
 use crate::trusted::header::VaultHeader;
+use crate::trusted::ledger::{Moment, context};
+use lethe_core::store::Untrusted;
 use lethe_seal::blob;
 use lethe_seal::derive::{Purpose, Salt};
 use lethe_seal::master_key::MasterKey;
 use lethe_store::Blobs;
 use tokio::time::Instant;
 
-/// A checkpoint that is sealed for the store.
+/// A checkpoint on its way, with the piece that leaves next.
 pub(super) struct Shipment {
-    sealed: Vec<u8>,
-    shipped: Shipped,
-    /// The moment at which the work on it began.
+    freight: Freight,
+    manifest: Manifest,
+    /// The object that leaves next, sealed.
+    next: Object,
+    number: u64,
+    epoch: u32,
+    newest: (u32, u64),
+    /// The moment at which the work on that object began.
     began: Instant,
 }
 
+/// An object of a shipment, sealed.
+enum Object {
+    Piece(Vec<u8>),
+    Manifest(Vec<u8>),
+}
+
 impl<U: VaultStore> Session<U> {
-    /// Has a checkpoint sealed for the store, beside whatever is asked for meanwhile. Nothing may have begun since the
-    /// checkpoint: the rows are held as they are now.
-    pub(super) async fn prepare_shipment(
-        &mut self,
-        checkpoint: Checkpoint,
-        began: Instant,
-    ) -> Result<(), VaultError> {
-        let Checkpoint { number, accesses, scheme, versions, .. } = checkpoint;
-        let attempt = borsh::to_vec(&number).expect("memory takes every write");
-        self.outbox.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPING, &attempt)).await?;
+    /// Begins to ship the state of this moment, with nothing in flight: the state that the checkpoint just made holds.
+    pub(super) fn prepare_shipment(&mut self, began: Instant) -> Result<(), VaultError> {
+        let number = self.checkpoints.number;
         let rows = self.rows.hold()?;
-        let (history, salt) = (self.checkpoints.history.clone(), self.entropy.salt());
-        let (epoch, newest) = (self.identity.epoch, (versions.epochs().newest(), versions.counter()));
-        let (header, master) = (self.identity.header.clone(), self.identity.master.clone());
-        let seal = move || {
+        let Session { engine, ledger, identity, checkpoints, .. } = self;
+        let (header, epoch) = (&identity.header, identity.epoch);
+        let (head, words) = engine.sealed.with_versions(|versions| {
+            let moment = Moment { scheme: &*engine.scheme, versions };
+            let mut words = Vec::new();
+            ledger.copy_all(&moment, header.parameters.scheme.words(), &mut words);
+            let head = FreightHead {
+                number,
+                epoch,
+                accesses: engine.accesses(),
+                rest: engine.scheme.rest(),
+                versions: versions.head(),
+                history: checkpoints.history.clone(),
+                stash: 0,
+                rows: 0,
+            };
+            (head, words)
+        });
+        let newest = (head.versions.newest_epoch(), head.versions.counter());
+        let directory = &mut ledger.directory;
+        let opener = PlaceOpener::new(header, &identity.master, directory.keys())?;
+        let (order, entries) = (directory.order(), directory.entries().collect());
+        directory.pin();
+        checkpoints.shipping = Shipping::UnderWay(number);
+        let (disk, parameters) = (self.disk.clone(), header.parameters.clone());
+        let load = move || {
             let rows = rows.load()?;
-            let whole = ShippedCheckpoint { number, epoch, accesses, scheme, versions, rows, history };
-            let sealed = seal_shipped(&header, &master, whole, salt)?;
-            let shipped = Shipped { number, epoch, newest, digest: digest(&sealed) };
-            Ok(Shipment { sealed, shipped, began })
+            let parts = FreightParts { head, words, order, entries, opener, rows };
+            let freight = Freight::new(parts, disk, &parameters);
+            let (manifest, next) = (Manifest::default(), Object::Piece(Vec::new()));
+            Ok(Box::new(Shipment { freight, manifest, next, number, epoch, newest, began }))
         };
-        self.checkpoints.shipping = Shipping::UnderWay;
-        let disk = self.disk.clone();
-        self.outbox
-            .have_done_beside(Box::pin(async move { Event::Sealed(disk.carry_out(move |_| seal()).await) }));
+        self.seal_beside(load);
         Ok(())
     }
 
-    /// Sends a shipment on its way.
-    pub(super) fn send_shipment(&mut self, shipment: Shipment) {
-        let Shipment { sealed, shipped, began } = shipment;
-        let Shipped { number, epoch, .. } = shipped;
-        let name = blob_name(epoch, number);
-        let identity = self.identity.clone();
-        let (store, instants) = (self.engine.sealed.clone(), self.outbox.instants());
+    /// Has the next piece of a shipment put together and sealed, on a thread of its own.
+    fn seal_beside(&mut self, load: impl FnOnce() -> Result<Box<Shipment>, VaultError> + Send + 'static) {
+        let (header, master) = (self.identity.header.clone(), self.identity.master.clone());
+        let (disk, salt) = (self.disk.clone(), self.entropy.salt());
+        let seal = move || {
+            let mut shipment = load()?;
+            shipment.seal_next(&header, &master, salt)?;
+            Ok(shipment)
+        };
+        self.outbox
+            .have_done_beside(Box::pin(async move { Event::Sealed(disk.carry_out(move |_| seal()).await) }));
+    }
+
+    /// Sends the next object of a shipment on its way.
+    pub(super) async fn send_shipment(&mut self, shipment: Box<Shipment>) -> Result<(), VaultError> {
+        if let Object::Manifest(_) = shipment.next {
+            let attempt = borsh::to_vec(&shipment.number).expect("memory takes every write");
+            self.outbox.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPING, &attempt)).await?;
+        }
+        let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
+        let (instants, began) = (self.outbox.instants(), shipment.began);
         let errand = Box::pin(async move {
-            let shipping = async {
-                identity.claims(store.untrusted()).check(epoch).await?;
-                next_instant(instants).await;
-                if !store.untrusted().put_if_absent(&name, &sealed).await? {
-                    return Err(VaultError::Copied(name));
+            let store = store.untrusted();
+            let Shipment { number, epoch, newest, .. } = *shipment;
+            let sealed = match &shipment.next {
+                Object::Piece(sealed) => {
+                    let name = piece_name(epoch, number, shipment.manifest.pieces.len() as u64 - 1);
+                    let sent = put(store, name, sealed).await;
+                    return Event::PieceSent(sent.map(|()| shipment));
                 }
+                Object::Manifest(sealed) => sealed,
+            };
+            let shipping = async {
+                identity.claims(store).check(epoch).await?;
                 next_instant(instants).await;
-                for older in store.untrusted().list("checkpoint/").await? {
-                    if blob_order(&older.name).is_some_and(|older| older < (epoch, number)) {
-                        next_instant(instants).await;
-                        Blobs::remove(store.untrusted(), &older.name).await?;
+                put(store, blob_name(epoch, number), sealed).await?;
+                let is_older = |order: Option<(u32, u64)>| order.is_some_and(|order| order < (epoch, number));
+                for (prefix, order) in [("checkpoint/", blob_order as fn(&str) -> _), (PREFIX, piece_order)] {
+                    next_instant(instants).await;
+                    for older in store.list(prefix).await? {
+                        if is_older(order(&older.name)) {
+                            next_instant(instants).await;
+                            Blobs::remove(store, &older.name).await?;
+                        }
                     }
                 }
-                Ok(shipped)
+                Ok(Shipped { number, epoch, newest, digest: digest(sealed) })
             };
             Event::Shipped(shipping.await)
         });
         self.outbox.send(Local::Shipment, began, errand);
+        Ok(())
+    }
+
+    /// Goes on with a shipment of which a piece has reached the store.
+    pub(super) fn piece_was_sent(&mut self, mut shipment: Box<Shipment>) {
+        shipment.began = Instant::now();
+        self.seal_beside(move || Ok(shipment));
     }
 
     /// Notes that a checkpoint has reached the store.
     pub(super) async fn was_shipped(&mut self, shipped: Shipped) -> Result<(), VaultError> {
         self.checkpoints.has_shipped(shipped);
+        self.ledger.directory.unpin();
         let note = borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("memory takes every write");
         self.outbox.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPED, &note)).await?;
         let receipt = self.checkpoints.receipt(self.identity.header.vault);
@@ -95,15 +157,30 @@ impl<U: VaultStore> Session<U> {
     }
 }
 
-/// Seals a checkpoint under the name that it has in the store.
-fn seal_shipped(
-    header: &VaultHeader,
-    master: &MasterKey,
-    whole: ShippedCheckpoint,
-    salt: Salt,
-) -> Result<Vec<u8>, VaultError> {
-    let name = blob_name(whole.epoch, whole.number);
-    let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
-    let text = whole.encode(&header.parameters);
-    Ok(blob::seal(master, Purpose::CHECKPOINT, &context, header.parameters.cipher()?, salt, &text))
+/// Creates an object; other bytes under its name are a copy's of this machine.
+async fn put<U: Untrusted + Blobs>(store: &U, name: String, sealed: &[u8]) -> Result<(), VaultError> {
+    if store.put_if_absent(&name, sealed).await? { Ok(()) } else { Err(VaultError::Copied(name)) }
+}
+
+impl Shipment {
+    /// Seals the next piece, or the manifest after the last one.
+    fn seal_next(&mut self, header: &VaultHeader, master: &MasterKey, salt: Salt) -> Result<(), VaultError> {
+        let cipher = header.parameters.cipher()?;
+        let seal = |purpose, name: &str, text: &[u8]| {
+            blob::seal(master, purpose, &context(header, name), cipher, salt, text)
+        };
+        self.next = match self.freight.next_piece()? {
+            Some(text) => {
+                let name = piece_name(self.epoch, self.number, self.manifest.pieces.len() as u64);
+                let sealed = seal(Purpose::CHECKPOINT, &name, &text);
+                self.manifest.pieces.push(digest(&sealed));
+                Object::Piece(sealed)
+            }
+            None => {
+                let text = borsh::to_vec(&self.manifest).expect("memory takes every write");
+                Object::Manifest(seal(Purpose::MANIFEST, &blob_name(self.epoch, self.number), &text))
+            }
+        };
+        Ok(())
+    }
 }

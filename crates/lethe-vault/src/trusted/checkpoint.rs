@@ -2,7 +2,6 @@
 
 use crate::engine::scheme::{SchemeSnapshot, Seed};
 use crate::error::VaultError;
-use crate::reason::Reason;
 use crate::trusted::header::{VaultHeader, VaultParameters};
 use crate::trusted::row::Row;
 use base16ct::lower::encode_string;
@@ -10,8 +9,6 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::store::BucketVersion;
 use lethe_core::words::{Bucket, Version};
 use lethe_seal::blob;
-use lethe_seal::derive::{Purpose, Salt};
-use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::{TrustedVersions, VaultId};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -50,7 +47,7 @@ pub(crate) struct Shipped {
     pub(crate) digest: [u8; 32],
 }
 
-/// The trusted state, all of it but rows and master key.
+/// The trusted state, all of it but rows and master key, as earlier versions wrote it: whole.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub(crate) struct Checkpoint {
     pub(crate) number: u64,
@@ -63,19 +60,14 @@ pub(crate) struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The bytes that it has at most, encoded, whatever the stash holds.
-    pub(crate) fn most_bytes(&self, parameters: &VaultParameters) -> u64 {
-        let garbage = 28 * self.garbage.len() as u64;
-        parameters.shipped_bytes() - parameters.rows_bytes + garbage
-    }
-
     /// Decodes the authenticated bytes; the padding is left out.
     pub(crate) fn decode(mut text: &[u8]) -> std::io::Result<Self> {
         Self::deserialize(&mut text)
     }
 }
 
-/// A checkpoint as it is shipped: without what only the old machine needs, with the rows and the receipts before it.
+/// A checkpoint as earlier versions shipped it, in one object: without what only the old machine needs, with the rows and
+/// the receipts before it.
 #[derive(BorshSerialize, BorshDeserialize)]
 pub(crate) struct ShippedCheckpoint {
     pub(crate) number: u64,
@@ -88,19 +80,6 @@ pub(crate) struct ShippedCheckpoint {
 }
 
 impl ShippedCheckpoint {
-    /// The plaintext, padded to a length that depends on the parameters only (and on the number of epochs still in
-    /// use, which is public as well).
-    pub(crate) fn encode(mut self, parameters: &VaultParameters) -> Vec<u8> {
-        shorten(&mut self.history);
-        let mut text = borsh::to_vec(&self).expect("memory takes every write");
-        let length = text.len() as u64;
-        let (needed, usual) = (length + 8, parameters.shipped_bytes());
-        let padded = if needed <= usual { usual } else { needed.next_multiple_of(1 << 20) };
-        text.resize(padded as usize - 8, 0);
-        text.extend_from_slice(&length.to_le_bytes());
-        text
-    }
-
     /// The most bytes that one of such a vault has, sealed; epochs still in use come on top.
     pub(crate) fn most_sealed_bytes(parameters: &VaultParameters) -> usize {
         blob::sealed_bytes(parameters.shipped_bytes() as usize + (64 << 20))
@@ -188,18 +167,4 @@ pub(crate) fn blob_order(name: &str) -> Option<(u32, u64)> {
 /// The name under which a checkpoint is sealed for the trusted disk.
 pub(crate) fn state_name(header: &VaultHeader) -> Vec<u8> {
     [header.vault.0.as_slice(), b"state"].concat()
-}
-
-/// Seals a checkpoint for the trusted disk. Zeros fill it up to `least` bytes of plaintext.
-pub(crate) fn seal_checkpoint(
-    header: &VaultHeader,
-    master: &MasterKey,
-    checkpoint: &Checkpoint,
-    salt: Salt,
-    least: u64,
-) -> Result<Vec<u8>, VaultError> {
-    let mut text = borsh::to_vec(checkpoint).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
-    text.resize(text.len().max(least as usize), 0);
-    let cipher = header.parameters.cipher()?;
-    Ok(blob::seal(master, Purpose::CHECKPOINT, &state_name(header), cipher, salt, &text))
 }

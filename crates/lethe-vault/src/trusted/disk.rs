@@ -3,14 +3,19 @@
 //! | table | holds |
 //! |---|---|
 //! | `meta` | the vault's header, the claim of an epoch, what was shipped |
-//! | `state` | the last checkpoint, sealed, in [pieces] |
+//! | `words`, `deltas`, `garbage`, `summary` | the trusted state, sealed, as the [ledger](super::ledger) writes it |
+//! | `state` | the last checkpoint of an earlier kind, sealed, in [pieces] |
 //! | `journal` | the records since, sealed, by sequence number, in pieces |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
+//!
+//! Beside it lies the [file](super::places_file) of the stash's places.
 
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::names::{make_durable, sync_folder};
+use crate::trusted::part::Part;
 use crate::trusted::pieces::pieces;
+use crate::trusted::places_file::PlacesFile;
 use crate::trusted::row::{Row, RowChange};
 use lethe_core::words::Bytes;
 use redb::{
@@ -19,8 +24,7 @@ use redb::{
 };
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
@@ -33,8 +37,9 @@ const CACHE_BYTES: usize = 64 << 20;
 #[derive(Clone)]
 pub struct TrustedDisk {
     database: Arc<Database>,
-    /// True if it was full: after any failure the database refuses everything, and does not say why any more.
-    full: Arc<AtomicBool>,
+    pub(super) places: Arc<PlacesFile>,
+    /// Its first failure: after it the database refuses everything, and does not say why any more.
+    failure: Arc<OnceLock<VaultError>>,
     /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
     has_own_thread: bool,
 }
@@ -54,37 +59,45 @@ impl TrustedDisk {
         // The name itself must survive power loss. At every opening: an earlier one may have made the file, or the
         // folder, and have been cut off just then.
         make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
-        Self::with(database, true)
+        Self::with(database, PlacesFile::beside(file), true)
     }
 
-    /// A disk over a backend of the caller's own, for simulations.
+    /// A disk over backends of the caller's own, for simulations: of the database, and of the stash's places.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn over(backend: impl StorageBackend) -> Result<Self, VaultError> {
+    pub fn over(backend: impl StorageBackend, places: impl StorageBackend) -> Result<Self, VaultError> {
         let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend);
-        Self::with(database.map_err(failure)?, false)
+        Self::with(database.map_err(failure)?, PlacesFile::given(places), false)
     }
 
-    /// A disk over a backend of the caller's own that any thread may use: long work is done beside the thread that asks.
-    /// So many bytes of it are kept in memory.
+    /// A disk over backends of the caller's own that any thread may use: long work is done beside the thread that asks.
+    /// So many bytes of the database are kept in memory.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn over_shared(backend: impl StorageBackend, cache: Bytes) -> Result<Self, VaultError> {
+    pub fn over_shared(
+        backend: impl StorageBackend,
+        places: impl StorageBackend,
+        cache: Bytes,
+    ) -> Result<Self, VaultError> {
         let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
         let database = Database::builder().set_cache_size(bytes).create_with_backend(backend);
-        Self::with(database.map_err(failure)?, true)
+        Self::with(database.map_err(failure)?, PlacesFile::given(places), true)
     }
 
-    fn with(database: Database, has_own_thread: bool) -> Result<Self, VaultError> {
-        let disk = TrustedDisk { database: Arc::new(database), full: Arc::default(), has_own_thread };
+    fn with(database: Database, places: PlacesFile, has_own_thread: bool) -> Result<Self, VaultError> {
+        let (database, places) = (Arc::new(database), Arc::new(places));
+        let disk = TrustedDisk { database, places, failure: Arc::default(), has_own_thread };
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
             transaction.open_table(META)?;
             transaction.open_table(STATE)?;
             transaction.open_table(JOURNAL)?;
             transaction.open_table(ROWS)?;
+            for part in Part::ALL {
+                transaction.open_table(part.table())?;
+            }
             Ok(())
         })?;
         Ok(disk)
@@ -104,7 +117,7 @@ impl TrustedDisk {
     }
 
     /// Looks something up.
-    fn look<T>(
+    pub(super) fn look<T>(
         &self,
         work: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, VaultError> {
@@ -113,7 +126,7 @@ impl TrustedDisk {
     }
 
     /// Makes changes, all of them or none, durable when this returns.
-    fn change(
+    pub(super) fn change(
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
     ) -> Result<(), VaultError> {
@@ -124,13 +137,11 @@ impl TrustedDisk {
         changed.map_err(|error| self.failed(error))
     }
 
-    fn failed(&self, error: redb::Error) -> VaultError {
+    pub(super) fn failed(&self, error: redb::Error) -> VaultError {
         match failure(error) {
-            VaultError::DiskFull => {
-                self.full.store(true, Ordering::Relaxed);
-                VaultError::DiskFull
+            first @ (VaultError::DiskFull | VaultError::Disk(_)) => {
+                self.failure.get_or_init(|| first).clone()
             }
-            VaultError::Disk(_) if self.full.load(Ordering::Relaxed) => VaultError::DiskFull,
             other => other,
         }
     }
@@ -179,22 +190,8 @@ impl TrustedDisk {
         })
     }
 
-    /// Replaces the checkpoint and empties the journal, in one step.
-    pub(crate) fn commit_checkpoint(&self, state: &[u8]) -> Result<(), VaultError> {
-        self.change(|transaction| {
-            transaction.delete_table(STATE)?;
-            transaction.delete_table(JOURNAL)?;
-            transaction.open_table(JOURNAL)?;
-            let mut table = transaction.open_table(STATE)?;
-            for (nth, piece) in (0..).zip(pieces(state)) {
-                table.insert(nth, piece)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// The last checkpoint; empty if there is none.
-    pub(crate) fn state(&self) -> Result<Vec<u8>, VaultError> {
+    /// The last checkpoint of the earlier kind, which was written whole; empty if there is none.
+    pub(crate) fn whole_state(&self) -> Result<Vec<u8>, VaultError> {
         self.look(|transaction| {
             let mut state = Vec::new();
             for piece in transaction.open_table(STATE)?.iter()? {
@@ -245,6 +242,20 @@ impl HeldDisk {
         }
         Ok(rows)
     }
+}
+
+/// Empties the journal.
+pub(super) fn forget_the_journal(transaction: &WriteTransaction) -> Result<(), redb::Error> {
+    transaction.delete_table(JOURNAL)?;
+    transaction.open_table(JOURNAL)?;
+    Ok(())
+}
+
+/// Removes the checkpoint of the earlier kind.
+pub(super) fn forget_an_earlier_kind(transaction: &WriteTransaction) -> Result<(), redb::Error> {
+    transaction.delete_table(STATE)?;
+    transaction.open_table(STATE)?;
+    Ok(())
 }
 
 fn failure(error: impl Into<redb::Error>) -> VaultError {

@@ -5,6 +5,7 @@ use crate::error::VaultError;
 use crate::reason::Reason;
 use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::layout::Layout;
+use lethe_core::words::Bytes;
 use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
 use lethe_seal::derive::{Purpose, Salt, key_check};
@@ -17,6 +18,10 @@ use lethe_seal::versions::VaultId;
 /// The newest format of vaults. The format before it, 1, has counted slots and says nothing of them.
 pub const FORMAT: u16 = 2;
 const COUNTED: u16 = 1;
+/// Bytes of a piece of a shipped checkpoint, before it is sealed. The last one has what is left.
+pub(crate) const PIECE_BYTES: usize = 16 << 20;
+/// Bytes of the largest checkpoint that is shipped at a stop.
+const MOST_SHIPPED_AT_STOP: u64 = 256 << 20;
 const MAGIC: [u8; 6] = *b"LETHE\n";
 const NAME: &[u8] = b"header";
 
@@ -40,6 +45,10 @@ pub struct VaultParameters {
     pub pad_batches: bool,
 }
 
+/// Bytes of memory of a block of the stash beside its payload: its entry in lists and index, and in the directory of the
+/// trusted disk.
+pub const STASH_ENTRY: u64 = 128;
+
 /// A vault's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaultHeader {
@@ -61,12 +70,12 @@ struct Outer {
 }
 
 impl VaultParameters {
-    /// Usual parameters around a scheme: a checkpoint on the trusted disk every 1024 accesses (more often in a small
+    /// Usual parameters around a scheme: a checkpoint on the trusted disk every 256 accesses (more often in a small
     /// vault, whose old versions would outweigh it), and shipped so seldom that it adds a quarter of a block to each
     /// access.
     pub fn around(scheme: SchemeParameters) -> Self {
         let payload = scheme.capacity() * u64::from(scheme.block_bytes());
-        let checkpoint_every = (scheme.capacity() / 4).clamp(64, 1024);
+        let checkpoint_every = (scheme.capacity() / 4).clamp(64, 256);
         let rows_bytes = (payload / 256).clamp(2 << 20, 1 << 32);
         let mut parameters = VaultParameters {
             scheme,
@@ -93,6 +102,11 @@ impl VaultParameters {
         })
     }
 
+    /// A block.
+    pub(crate) fn block(&self) -> Bytes {
+        Bytes(self.scheme.block_bytes().into())
+    }
+
     /// Tells whether its slots are of an earlier format: a successor's are of the newest.
     pub fn has_older_slots(&self) -> bool {
         self.slots != SlotFormat::Salted
@@ -110,7 +124,13 @@ impl VaultParameters {
         self.scheme.map_bytes() + stash + self.rows_bytes + (64 << 10)
     }
 
-    /// Accesses between two shipped checkpoints: the most that a lost machine loses.
+    /// Tells whether a stop ships a checkpoint: a large one would take longer than a stop may.
+    pub fn ships_at_stop(&self) -> bool {
+        self.shipped_bytes() <= MOST_SHIPPED_AT_STOP
+    }
+
+    /// Accesses between two shipped checkpoints: the most that a lost machine loses, beside those while one is on its
+    /// way.
     pub fn recovery_point(&self) -> u64 {
         self.checkpoint_every * self.ship_every
     }
@@ -127,18 +147,25 @@ impl VaultParameters {
     }
 
     /// Bytes that the trusted disk needs for the next checkpoint beside the last one, and for the journal up to it, if
-    /// every access writes.
+    /// every access writes: a payload in the journal, and one in the stash.
     pub fn trusted_disk_bytes(&self) -> u64 {
-        /// The bytes of a record beside its payload: the slots that its requests name.
-        const RECORD: u64 = 1024;
-        let checkpoint = self.shipped_bytes() - self.rows_bytes;
-        checkpoint + self.checkpoint_every * (u64::from(self.scheme.block_bytes()) + RECORD)
+        /// The bytes of an access beside its payloads: the slots that its requests name, its words, pieces.
+        const ACCESS: u64 = 2048;
+        self.checkpoint_every * (2 * u64::from(self.scheme.block_bytes()) + ACCESS) + (1 << 20)
+    }
+
+    /// The most bytes of memory that checkpoints take beside the trusted memory: the payloads of one, sealed, for the
+    /// disk; words, rows and a piece in its three forms of one that is on its way to the store.
+    pub fn checkpoint_memory(&self) -> u64 {
+        let words = 4 * self.scheme.words() + 12 * self.layout().buckets();
+        let payloads = 2 * self.checkpoint_every * u64::from(self.scheme.block_bytes());
+        payloads + words + self.rows_bytes + 3 * PIECE_BYTES as u64
     }
 
     /// The most bytes of trusted memory in the long run: position map, metadata, versions, stash with tree top. Each
     /// eviction in flight, two at most, holds its path and its sealed copy besides.
     pub fn trusted_bytes(&self) -> u64 {
-        let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 64);
+        let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + STASH_ENTRY);
         self.scheme.map_bytes() + stash
     }
 

@@ -1,9 +1,19 @@
 //! The trusted side of a vault at rest: its disk, and what lies on it.
 
 pub(crate) mod checkpoint;
+pub(crate) mod delta;
+pub(crate) mod directory;
 pub(crate) mod disk;
+pub(crate) mod freight;
 pub(crate) mod header;
+pub(crate) mod ledger;
 pub(crate) mod names;
+pub(crate) mod part;
 mod pieces;
+pub(crate) mod places;
+mod places_file;
 pub(crate) mod row;
 pub(crate) mod rows;
+pub(crate) mod state;
+pub(crate) mod summary;
+pub(crate) mod tables;

@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn held_rows_do_not_change_and_keep_no_change_waiting() {
-        let disk = TrustedDisk::over(InMemoryBackend::new()).unwrap();
+        let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
         let master = MasterKey::take(&mut [3; 32]);
         let rows = Arc::new(Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap());
         let mut entropy = Entropy::system();

@@ -4,7 +4,7 @@ use crate::support::gated_disk::{Gate, LARGE, Work};
 use crate::support::shipped::{self, Shipped};
 use crate::support::{header, parameters, setup};
 use lethe_core::words::BlockId;
-use lethe_store::{Blobs, Snapshot, VersionedMemory};
+use lethe_store::{Snapshot, VersionedMemory};
 use lethe_vault::{Call, Row, RowChange, Vault, VaultHeader, VaultParameters};
 use std::cell::Cell;
 use std::time::Duration;
@@ -58,8 +58,7 @@ async fn requests_are_served_while_the_rows_of_a_checkpoint_are_read_and_it_hold
         };
         let (receipt, ()) = futures::join!(vault.checkpoint(), serving);
         let name = shipped::name(&receipt.unwrap());
-        let sealed = store.get(&name, usize::MAX).await.unwrap().unwrap();
-        let shipped = Shipped::open(header, &name, &sealed);
+        let shipped = Shipped::open(header, &name, store).await;
         assert_eq!(shipped.rows, [Row::new("large", vec![7; LARGE])]);
         assert_eq!(vault.load_rows().await.unwrap().len(), 2);
     })

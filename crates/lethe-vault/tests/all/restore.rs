@@ -1,17 +1,19 @@
 //! A lost machine comes back from the store and the key; receipts tell a rolled-back store.
 
+use crate::support::stepped::Claiming;
 use crate::support::{header, parameters, setup};
 use lethe_core::words::BlockId;
-use lethe_store::VersionedMemory;
+use lethe_store::{Blobs, Event, Recorder, Request, VersionedMemory};
 use lethe_vault::{Receipt, Restore, Row, RowChange, TrustedDisk, Vault, VaultError, VaultHeader, restore};
 use redb::backends::InMemoryBackend;
+use std::cell::Cell;
 
 fn block(fill: u8) -> Vec<u8> {
     vec![fill; 32]
 }
 
 fn memory_disk() -> TrustedDisk {
-    TrustedDisk::over(InMemoryBackend::new()).unwrap()
+    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap()
 }
 
 /// Opens the vault, does what is given, closes it, and returns the receipt.
@@ -91,4 +93,78 @@ async fn a_rolled_back_store_is_told_by_the_receipt() {
     let error =
         restore(setup(&memory_disk(), store.clone(), 5), options(&header, Some(receipt))).await.unwrap_err();
     assert!(matches!(error, VaultError::Receipt(_)), "{error}");
+}
+
+/// A gateway may have looked at the claims just before the restore claims, and ship and delete just after.
+#[tokio::test]
+async fn a_restore_goes_on_with_the_checkpoint_that_has_taken_the_place_of_the_one_it_had_chosen() {
+    let header = header(parameters(64, 32, 4, 40), 1);
+    let store = VersionedMemory::new(header.parameters.layout());
+    let old = memory_disk();
+    Vault::create(&mut setup(&old, store.clone(), 2), &header).await.unwrap();
+    let racing = async {
+        let (vault, running) = Vault::start(setup(&old, store.clone(), 3)).await.unwrap();
+        tokio::task::spawn_local(running);
+        write_all(&vault, 10).await;
+        let before = vault.checkpoint().await.unwrap();
+        let serves = Cell::new(Some(vault));
+        let claims = async move |store: &VersionedMemory, name: &str, bytes: &[u8]| {
+            // What the chosen checkpoint needs is replaced by the first of these, and deleted by the second.
+            if let Some(vault) = serves.take() {
+                for fill in [20, 30] {
+                    write_all(&vault, fill).await;
+                    vault.checkpoint().await.expect("it has looked before the claim");
+                }
+            }
+            store.put_if_absent(name, bytes).await
+        };
+        let new = memory_disk();
+        let claiming = Claiming::over(store.clone(), claims);
+        restore(setup(&new, claiming, 4), options(&header, Some(before))).await.unwrap();
+        in_service(&new, &store, 5, async |vault| {
+            for at in 0..48 {
+                assert_eq!(vault.read(BlockId(at)).await.unwrap(), block(30 + at as u8));
+            }
+        })
+        .await
+        .unwrap();
+    };
+    tokio::task::LocalSet::new().run_until(racing).await;
+}
+
+/// The requests of a restore of a vault in which `used` blocks were written, without the epochs and counters in them.
+async fn shown_by_a_restore(used: u64) -> Vec<String> {
+    let header = header(parameters(64, 32, 4, 40), 1);
+    let store = VersionedMemory::new(header.parameters.layout());
+    let disk = memory_disk();
+    Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+    let working = in_service(&disk, &store, 3, async |vault| {
+        for round in 0..4 {
+            for at in 0..64 {
+                vault.write(BlockId(at % used), block(round)).await.unwrap();
+            }
+        }
+    });
+    working.await.unwrap();
+    let recorder = Recorder::new(store.clone());
+    let trace = recorder.trace();
+    restore(setup(&memory_disk(), recorder, 5), options(&header, None)).await.unwrap();
+    let shown = |event: Event| match event.request {
+        Request::Write(of) => format!("write {} of {}", of.bucket, event.bytes.0),
+        Request::Read(range) => format!("read {} {}", range.of.bucket, event.bytes.0),
+        Request::Delete(of) => format!("delete {}", of.bucket),
+        other => format!("{other:?} {}", event.bytes.0),
+    };
+    trace.events().into_iter().map(shown).collect()
+}
+
+#[tokio::test]
+async fn a_restore_shows_the_same_whatever_the_vault_held() {
+    let (full, nearly_empty) = (shown_by_a_restore(64).await, shown_by_a_restore(1).await);
+    assert_eq!(full, nearly_empty);
+    let written: Vec<&String> = full.iter().filter(|request| request.starts_with("write bucket")).collect();
+    let buckets = header(parameters(64, 32, 4, 40), 1).parameters.layout().buckets();
+    let order: Vec<String> = (0..buckets).map(|bucket| format!("write bucket {bucket} of")).collect();
+    assert!(written.len() as u64 == buckets, "{written:?}");
+    assert!(written.iter().zip(order).all(|(request, begin)| request.starts_with(&begin)), "{written:?}");
 }

@@ -1,38 +1,30 @@
 //! `lethe backup`
 
-use super::vault_flags::Found;
-use crate::config::{Config, Settings};
+use crate::config::Settings;
 use crate::report::left::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
 use crate::vault::home::Home;
 use anyhow::Result;
-use clap::Args;
 
-#[derive(Args)]
-#[command(
-    after_help = "The checkpoint and the key are all that `lethe restore` needs. Keep the receipt apart from both: \
+/// The rest of the help.
+pub(super) const HELP: &str =
+    "The checkpoint and the key are all that `lethe restore` needs. Keep the receipt apart from both: \
 with it, a restore notices a store that was rolled back. A vault in service ships checkpoints by itself, \
 and prints a receipt when it stops.
 
 Examples:
   lethe backup
-  lethe backup --store s3://my-bucket/lethe > receipt.txt"
-)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    found: Found,
-}
-
-impl Arguments {
-    pub(super) fn over(self, config: Config) -> Config {
-        self.found.over(config)
-    }
-}
+  lethe backup --store s3://my-bucket/lethe > receipt.txt";
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let (vault, _) = Home::new(&settings).open().await?;
-    say!("{}", vault.close().await?);
+    if vault.header().parameters.ships_at_stop() {
+        say!("{}", vault.close().await?);
+    } else {
+        say!("{}", vault.checkpoint().await?);
+        vault.close().await?;
+    }
     Report::catch_up(&settings.data, &vault.status())?;
     Ok(Exit::Success)
 }

@@ -1,35 +1,22 @@
 //! `lethe check`
 
-use super::vault_flags::Found;
+use crate::config::Settings;
 use crate::config::size::Size;
-use crate::config::{Config, Settings};
 use crate::report::left::{Report, asked};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
 use crate::runtime::progress;
 use crate::vault::home::Home;
 use anyhow::Result;
-use clap::Args;
 
-#[derive(Args)]
-#[command(
-    after_help = "Every bucket that was ever written is fetched, in the order of the buckets' numbers, and \
+/// The rest of the help.
+pub(super) const HELP: &str =
+    "Every bucket that was ever written is fetched, in the order of the buckets' numbers, and \
 authenticated.
 
 Examples:
   lethe check
-  lethe check --store s3://my-bucket/lethe"
-)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    found: Found,
-}
-
-impl Arguments {
-    pub(super) fn over(self, config: Config) -> Config {
-        self.found.over(config)
-    }
-}
+  lethe check --store s3://my-bucket/lethe";
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let (vault, meter) = Home::new(&settings).open().await?;

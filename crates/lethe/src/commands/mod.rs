@@ -20,10 +20,11 @@ use crate::demonstration::Stage;
 use crate::runtime::exit::{self, Exit};
 use crate::runtime::logging;
 use anyhow::{Context, Result};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use lethe_vault::VaultError;
 use std::cell::OnceCell;
 use std::path::PathBuf;
+use vault_flags::Found;
 
 /// Storage that learns nothing of what you touch
 #[derive(Parser)]
@@ -47,17 +48,20 @@ enum Command {
     /// Shows what a vault holds, moves and costs
     Status(status::Arguments),
     /// Read and verify a whole vault
-    Check(check::Arguments),
+    #[command(after_help = check::HELP)]
+    Check(Found),
     /// Find what is in the store and nobody needs, and remove it
     Orphans(orphans::Arguments),
     /// Ship a sealed checkpoint to the store and print its receipt
-    Backup(backup::Arguments),
+    #[command(after_help = backup::HELP)]
+    Backup(Found),
     /// Bring a vault back from its store and key
     Restore(restore::Arguments),
     /// Grow a vault, change its key, or move it to another store
     Migrate(migrate::Arguments),
     /// Rewrite the catalogue of a vault that an older version has served
-    Upgrade(upgrade::Arguments),
+    #[command(after_help = upgrade::HELP)]
+    Upgrade(Found),
     /// Say who may use a vault: accounts, users, passwords, S3 keys
     User(user::Arguments),
     /// Measure Lethe on this machine
@@ -102,24 +106,29 @@ pub fn run(cli: Cli) -> Result<Exit> {
             }
         }
         Command::Status(arguments) => runtime.block_on(status::run(settle(arguments.over(config))?)),
-        Command::Check(arguments) => runtime.block_on(check::run(settle(arguments.over(config))?)),
+        Command::Check(found) => runtime.block_on(check::run(settle(found.over(config))?)),
         Command::Orphans(arguments) => {
             let removes = arguments.removes();
             runtime.block_on(orphans::run(settle(arguments.over(config))?, removes))
         }
-        Command::Backup(arguments) => runtime.block_on(backup::run(settle(arguments.over(config))?)),
+        Command::Backup(found) => runtime.block_on(backup::run(settle(found.over(config))?)),
         Command::Migrate(arguments) => {
             let (config, wanted) = arguments.over(config);
             runtime.block_on(migrate::run(settle(config)?, wanted))
         }
-        Command::Upgrade(arguments) => runtime.block_on(upgrade::run(settle(arguments.over(config))?)),
+        Command::Upgrade(found) => runtime.block_on(upgrade::run(settle(found.over(config))?)),
         Command::User(arguments) => user::run(&settle(config)?, arguments),
         Command::Bench(arguments) => {
             settle(bench::quiet(config))?;
             bench::run(arguments)
         }
         #[cfg(target_os = "linux")]
-        Command::Page(arguments) => page::run(arguments),
+        Command::Page(arguments) => {
+            page::run(arguments).map_err(|error| match error.downcast::<clap::Error>() {
+                Ok(misused) => misused.format(&mut Cli::command()).exit(),
+                Err(error) => error,
+            })
+        }
         Command::Restore(arguments) => {
             let options = arguments.options()?;
             runtime.block_on(restore::run(settle(arguments.over(config))?, options))

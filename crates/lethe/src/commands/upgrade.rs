@@ -1,36 +1,22 @@
 //! `lethe upgrade`
 
-use super::vault_flags::Found;
-use crate::config::{Config, Settings};
+use crate::config::Settings;
 use crate::report::left::{Report, asked};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
 use crate::vault::device::VaultDevice;
 use crate::vault::home::Home;
 use anyhow::Result;
-use clap::Args;
 use lethe_gateway::{FIRST_ACCOUNT, Gateway};
 
-#[derive(Args)]
-#[command(
-    after_help = "The rows of the catalogue are rewritten in one step: all of them or none. No block is touched, and the \
+/// The rest of the help.
+pub(super) const HELP: &str = "The rows of the catalogue are rewritten in one step: all of them or none. No block is touched, and the \
 store sees a vault that is opened, ships a checkpoint and is closed. Older versions of lethe cannot serve the vault \
 afterwards: `lethe backup` with the older version first, if in doubt.
 
 Examples:
   lethe upgrade
-  lethe upgrade --store s3://my-bucket/lethe"
-)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    found: Found,
-}
-
-impl Arguments {
-    pub(super) fn over(self, config: Config) -> Config {
-        self.found.over(config)
-    }
-}
+  lethe upgrade --store s3://my-bucket/lethe";
 
 pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let (vault, meter) = Home::new(&settings).open().await?;

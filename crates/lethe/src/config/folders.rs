@@ -3,6 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The trusted disk's file, in the trusted folder.
+pub(crate) const DATABASE: &str = "vault.redb";
+
 /// The folder of one vault.
 ///
 /// ```text

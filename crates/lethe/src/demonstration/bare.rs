@@ -4,7 +4,7 @@
 //! the versions are kept in trusted memory, so that an older one is refused. A watcher sees which slot is read or
 //! written, and how often.
 
-use crate::report::page::Provider;
+use crate::report::provider::Provider;
 use anyhow::Result;
 use bytes::Bytes;
 use futures::future::{join_all, try_join_all};

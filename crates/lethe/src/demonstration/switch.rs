@@ -1,6 +1,6 @@
 //! The switch of a demonstration: whether the ORAM is on, and which figures belong to how it stands.
 
-use crate::report::page::Provider;
+use crate::report::provider::Provider;
 use lethe_gateway::page::{Demonstration, RequestCounters};
 use lethe_store::Usage;
 use lethe_vault::Vault;

@@ -2,12 +2,12 @@
 //!
 //! When the successor holds everything, a mark says so; from then on every start carries the switch out, from wherever
 //! the last one was cut off. There is no moment without a database under the vault's name: the old one gets a second name
-//! in `predecessor-…/`, and the new one takes its first by one rename.
+//! in `predecessor-…/`, and the new one takes its first by one rename. The files of their stashes have names of their own:
+//! they get a second name where they belong before that, and lose their first after it.
 
 use super::note::{Note, is_not_there, sync_folder_of};
-use crate::config::folders::DataFolder;
+use crate::config::folders::{DATABASE, DataFolder};
 use crate::runtime::replace::replace_durably;
-use crate::vault::home::DATABASE;
 use anyhow::{Context, Result, bail};
 use lethe_seal::versions::VaultId;
 use std::io::ErrorKind;
@@ -47,6 +47,12 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     step(&predecessor, crate::config::folders::make_private)?;
     let (old, new, before) = (trusted.join(DATABASE), successor.join(DATABASE), predecessor.join(DATABASE));
     if new.exists() {
+        for (from, to) in [(&trusted, &predecessor), (&successor, &trusted)] {
+            for stash in stashes(from, &successor, from == &successor)? {
+                let there = to.join(stash.file_name().unwrap_or_default());
+                step(&there, |there| unless_there(std::fs::hard_link(&stash, there)))?;
+            }
+        }
         step(&before, |before| unless_there(std::fs::hard_link(&old, before)))?;
         sync_folder_of(&before)?;
         sync_folder_of(&predecessor)?;
@@ -64,11 +70,29 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
         step(&successor, |_| Ok(()))?;
         Note::forget(data)?;
     }
+    for stash in stashes(&trusted, &successor, false)? {
+        step(&stash, |stash| unless_gone(std::fs::remove_file(stash)))?;
+    }
     // The mark last: as long as it stands, all of this is done again.
     step(&mark, |mark| unless_gone(std::fs::remove_file(mark)))?;
     sync_folder_of(&mark)?;
     step(&successor, |folder| unless_gone(std::fs::remove_dir_all(folder)))?;
     Ok(Some(predecessor))
+}
+
+/// The files of stashes in a folder: those that the successor's folder holds as well, or the others.
+fn stashes(folder: &Path, successor: &Path, of_successor: bool) -> Result<Vec<PathBuf>> {
+    let looking = || format!("looking through {}", folder.display());
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(looking)? {
+        let path = entry.with_context(looking)?.path();
+        let is_successors = path.file_name().is_some_and(|name| successor.join(name).exists());
+        if path.extension().is_some_and(|kind| kind == "stash") && is_successors == of_successor {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Tells whether the switch has begun: the successor cannot be taken back any more.

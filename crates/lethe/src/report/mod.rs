@@ -3,5 +3,6 @@
 pub mod banner;
 pub mod left;
 pub mod page;
+pub mod provider;
 pub mod public_figures;
 pub mod warnings;

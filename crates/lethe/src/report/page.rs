@@ -2,22 +2,14 @@
 
 use crate::config::folders::DataFolder;
 use crate::demonstration::{Baseline, Switch};
+use crate::report::provider::Provider;
 use crate::runtime::replace::replace;
 use anyhow::{Context, Result};
 use lethe_gateway::catalogue::Moment;
 use lethe_gateway::page::{Costs, Figures, PricesOf, RequestCounters, Row, Seen, Told};
-use lethe_store::{MeterReader, PriceTable, Prices, TouchedRow, Touches, Usage};
+use lethe_store::{PriceTable, Prices, TouchedRow, Usage};
 use lethe_vault::Vault;
 use std::path::PathBuf;
-
-/// The requests to a store, as its provider sees them.
-#[derive(Clone)]
-pub struct Provider {
-    /// The counts and the amounts.
-    pub meter: MeterReader,
-    /// The places.
-    pub touches: Touches,
-}
 
 /// The prices that the page computes with.
 pub struct Shown {

@@ -2,10 +2,8 @@
 
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
-use lethe_vault::{SchemeParameters, VaultParameters};
+use lethe_vault::{STASH_ENTRY, SchemeParameters, VaultParameters};
 
-/// Bytes of a block's entry in the stash's lists and index, beside its payload.
-const ENTRY: u64 = 64;
 /// The stash grows by an eighth, and by no less than this many blocks.
 const LEAST_GROWTH: u64 = 32;
 
@@ -26,7 +24,7 @@ impl TrustedMemory {
     /// The trusted memory of a vault with these parameters.
     pub fn of(parameters: &VaultParameters) -> Self {
         let scheme = &parameters.scheme;
-        let entry = u64::from(scheme.block_bytes()) + ENTRY;
+        let entry = u64::from(scheme.block_bytes()) + STASH_ENTRY;
         // Position map, metadata and versions; the heads of the lists come with them.
         let maps = parameters.trusted_bytes() - scheme.stash_bound() * entry;
         let held = match scheme {
@@ -78,7 +76,7 @@ fn of_ring(ring: &RingParameters) -> Held {
 fn of_path(path: &PathParameters) -> Held {
     let subtrees = 1u64 << path.top.0;
     let (batch, waiting) = (u64::from(path.max_batch), path.waiting() as u64);
-    let bucket = u64::from(path.blocks_per_bucket) * (u64::from(path.block_bytes) + ENTRY);
+    let bucket = u64::from(path.blocks_per_bucket) * (u64::from(path.block_bytes) + STASH_ENTRY);
     let buckets_of = |paths: u64| -> u64 {
         (path.top.0..=path.leaf_level.0).map(|level| paths.min(1 << level)).sum::<u64>() * bucket
     };

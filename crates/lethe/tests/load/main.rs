@@ -7,6 +7,8 @@
 
 mod client;
 mod content;
+#[path = "../support/s3_client.rs"]
+mod s3_client;
 mod server;
 
 use client::{Client, Tally};

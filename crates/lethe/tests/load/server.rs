@@ -1,11 +1,11 @@
 //! `lethe serve` over a folder, as its users run it.
 
+use super::s3_client::S3Access;
 use lethe::config::{Config, Settings};
 use lethe::vault::parameters::vault_parameters;
 use lethe::vault::trusted_memory::TrustedMemory;
 use lethe_vault::{SchemeParameters, VaultParameters};
-use object_store::aws::{AmazonS3, AmazonS3Builder};
-use object_store::{ClientOptions, RetryConfig};
+use object_store::aws::AmazonS3;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -22,9 +22,7 @@ const SEAL: u64 = 80;
 pub(crate) struct Server {
     folder: TempDir,
     process: Child,
-    address: String,
-    access_key: String,
-    secret_key: String,
+    s3: S3Access,
 }
 
 /// Bytes of memory that the process has, and the most that it had.
@@ -55,9 +53,9 @@ impl Promised {
         2 * (2 * path + batches) * (u64::from(ring.block_bytes) + SEAL)
     }
 
-    /// A checkpoint while it is written: gathered, in the clear, and sealed, for the disk and for the store.
+    /// Checkpoints while they are written, for the disk and for the store.
     pub(crate) fn checkpoints(&self) -> u64 {
-        4 * self.parameters.shipped_bytes()
+        self.parameters.checkpoint_memory()
     }
 }
 
@@ -90,52 +88,20 @@ impl Server {
         // By then it has made its first user.
         after("Ctrl-C stops");
         let users = folder.path().join("lethe-data/trusted/credentials.toml");
-        let users: toml::Table = std::fs::read_to_string(users).expect("users").parse().expect("TOML");
-        let key = &users["users"][0]["keys"][0];
-        let of_key = |name: &str| key[name].as_str().expect("text").to_owned();
-        let (access_key, secret_key) = (of_key("access_key_id"), of_key("secret_access_key"));
+        let s3 = S3Access::of_first_user(address, &users);
         // Later output of the program must find a reader.
         std::thread::spawn(move || said.for_each(drop));
-        let server = Server { folder, process, address, access_key, secret_key };
-        server.make_bucket().await;
-        server
+        s3.make_bucket(BUCKET).await;
+        Server { folder, process, s3 }
     }
 
     pub(crate) fn address(&self) -> &str {
-        &self.address
+        &self.s3.address
     }
 
-    /// A client that hides no failure behind a retry.
+    /// A client.
     pub(crate) fn store(&self) -> AmazonS3 {
-        lethe_store::encrypt_with_ring();
-        AmazonS3Builder::new()
-            .with_endpoint(format!("http://{}", self.address))
-            .with_allow_http(true)
-            .with_bucket_name(BUCKET)
-            .with_access_key_id(&self.access_key)
-            .with_secret_access_key(&self.secret_key)
-            .with_client_options(ClientOptions::new().with_allow_http(true).with_timeout_disabled())
-            .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
-            .build()
-            .expect("a client")
-    }
-
-    async fn make_bucket(&self) {
-        use object_store::path::Path;
-        use object_store::signer::Signer;
-        use tokio::io::{AsyncReadExt, AsyncWriteExt};
-        let minute = std::time::Duration::from_secs(60);
-        let url = self.store().signed_url(http::Method::PUT, &Path::from(""), minute).await.expect("signed");
-        let (path, query) = (url.path(), url.query().expect("signed"));
-        let head = format!(
-            "PUT {path}?{query} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
-            self.address
-        );
-        let mut stream = tokio::net::TcpStream::connect(&self.address).await.expect("connected");
-        stream.write_all(head.as_bytes()).await.expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.expect("an answer");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        self.s3.client(BUCKET)
     }
 
     /// The promise of the documentation for the settings that it was started with.

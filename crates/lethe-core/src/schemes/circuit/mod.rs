@@ -193,7 +193,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R
             HeldPath { tree: &self.tree, leaf, stash, held }.read_and_rm(block);
         }
         let handle = admission::claim(stash, block, lookup)?;
-        access.serve(stash.payload_mut(handle));
+        admission::serve(access, stash, handle);
         Ok(())
     }
 

@@ -39,6 +39,7 @@
 //! wrong, one that must wait for a write-back, or one for which the stash lacks room. Any later error, and any
 //! future dropped half-way, leaves the scheme torn; it then answers [`OramError::Torn`] only.
 
+mod incremental;
 mod parameters;
 mod snapshot;
 
@@ -106,12 +107,7 @@ struct Writing {
     bytes: Vec<u8>,
 }
 
-impl<S, P, R> PathOram<S, P, R>
-where
-    S: Store,
-    P: PositionMap<Error = S::Error>,
-    R: RngCore,
-{
+impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// An empty Path ORAM: a store that was never written, a position map in which nothing is mapped. Its buckets are
     /// numbered from `first_bucket`.
     ///
@@ -412,12 +408,7 @@ where
     }
 }
 
-impl<S, P, R> Oram for PathOram<S, P, R>
-where
-    S: Store,
-    P: PositionMap<Error = S::Error>,
-    R: RngCore,
-{
+impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S, P, R> {
     type Error = S::Error;
 
     fn bounds(&self) -> Bounds {

@@ -30,12 +30,7 @@ pub struct FlatPathSnapshot {
 pub type PathSnapshotError = SnapshotError<PathParametersError>;
 
 /// A Path ORAM over any position map, which is put down and taken up at the same time.
-impl<S, P, R> PathOram<S, P, R>
-where
-    S: Store,
-    P: PositionMap<Error = S::Error>,
-    R: RngCore,
-{
+impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
     /// A Path ORAM that goes on from a snapshot, over the store and the position map as they were when it was taken.
     ///
     /// # Errors
@@ -68,14 +63,18 @@ where
     /// # Errors
     /// [`PathSnapshotError::InFlight`], [`PathSnapshotError::Torn`].
     pub fn snapshot(&self) -> Result<PathSnapshot, PathSnapshotError> {
+        self.check_at_rest()?;
+        let state = self.state.borrow();
+        Ok(PathSnapshot { stash: state.stash.snapshot(), held: state.held.clone() })
+    }
+
+    /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
+    pub(super) fn check_at_rest(&self) -> Result<(), PathSnapshotError> {
         if self.condition.is_torn() {
             return Err(PathSnapshotError::Torn);
         }
-        if !self.turns.is_free() || !self.write_backs.is_free() {
-            return Err(PathSnapshotError::InFlight);
-        }
-        let state = self.state.borrow();
-        Ok(PathSnapshot { stash: state.stash.snapshot(), held: state.held.clone() })
+        let is_quiet = self.turns.is_free() && self.write_backs.is_free();
+        if is_quiet { Ok(()) } else { Err(PathSnapshotError::InFlight) }
     }
 }
 

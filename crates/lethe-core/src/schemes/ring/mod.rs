@@ -37,6 +37,9 @@
 //! the stash's bound is refused before anything changes. Any later error, and any future dropped half-way, leaves the
 //! scheme torn; it then answers [`OramError::Torn`] only.
 
+mod agreement;
+mod filling;
+mod incremental;
 mod parameters;
 mod planner;
 mod poisson;
@@ -45,6 +48,7 @@ mod stash_law;
 mod state;
 mod traffic;
 
+pub use filling::{FilledRing, RingFilling};
 pub use parameters::{RingBucket, RingParameters, RingParametersError};
 pub use snapshot::{RingSnapshot, RingSnapshotError};
 #[cfg(feature = "testing")]
@@ -259,7 +263,7 @@ where
                 None if lookup.block.is_some() && lookup.old.is_none() => stash.insert(block, lookup.new),
                 None => return Err(OramError::Contradiction("a block is on no bucket of its path")),
             };
-            access.serve(stash.payload_mut(handle));
+            admission::serve(access, stash, handle);
         }
         in_flight.unpin();
         Ok(())

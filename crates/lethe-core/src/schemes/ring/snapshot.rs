@@ -1,5 +1,6 @@
-//! The snapshot that a Ring ORAM is put down as, and the check that such a snapshot agrees with itself.
+//! The snapshot that a Ring ORAM is put down as.
 
+use super::agreement::Agreement;
 use super::{RingOram, RingParameters, RingParametersError};
 use crate::bucket_metadata::BucketMetadata;
 use crate::position_map::flat::{FlatPositionMap, Positions};
@@ -7,10 +8,8 @@ use crate::resumable::{Resumable, SnapshotError};
 use crate::stash::StashSnapshot;
 use crate::store::Store;
 use crate::tree::eviction_schedule::EvictionSchedule;
-use crate::tree::geometry::Geometry;
-use crate::words::{BlockId, Bucket, Leaf};
+use crate::words::Bucket;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 use rand_core::RngCore;
 
@@ -36,14 +35,8 @@ impl<S: Store, R: RngCore> Resumable<R> for RingOram<S, FlatPositionMap<S::Error
     /// Takes the trusted state. While [`must_idle`](crate::oram::Oram::must_idle) is false, at most
     /// `stash_bound - max_batch` blocks are in its stash.
     fn snapshot(&self) -> Result<RingSnapshot, RingSnapshotError> {
-        if self.condition.is_torn() {
-            return Err(SnapshotError::Torn);
-        }
+        self.check_at_rest()?;
         let state = self.state.borrow();
-        let is_quiet = self.access_turns.is_free() && self.idle_turns.is_free();
-        if !is_quiet || state.in_flight.rewrites() > 0 {
-            return Err(SnapshotError::InFlight);
-        }
         Ok(RingSnapshot {
             parameters: self.parameters.clone(),
             positions: self.positions.snapshot(),
@@ -59,7 +52,15 @@ impl<S: Store, R: RngCore> Resumable<R> for RingOram<S, FlatPositionMap<S::Error
     fn restore(snapshot: RingSnapshot, store: S, random: R) -> Result<Self, RingSnapshotError> {
         let parameters = snapshot.parameters.clone();
         parameters.validate()?;
-        if !snapshot.agrees(&parameters.geometry()) {
+        let agreement = Agreement {
+            parameters: &parameters,
+            tree: &parameters.geometry(),
+            positions: &snapshot.positions,
+            metadata: &snapshot.metadata,
+            schedule: &snapshot.schedule,
+            worn: &snapshot.worn,
+        };
+        if !agreement.holds(snapshot.stash.blocks()) {
             return Err(SnapshotError::Mismatch);
         }
         let positions = FlatPositionMap::new(snapshot.positions);
@@ -89,50 +90,16 @@ impl<S: Store, R: RngCore> Resumable<R> for RingOram<S, FlatPositionMap<S::Error
     }
 }
 
-impl RingSnapshot {
-    /// Tells whether its parts agree with one another.
-    fn agrees(&self, tree: &Geometry) -> bool {
-        let parameters = &self.parameters;
-        let sizes = self.positions.blocks() == parameters.capacity
-            && self.metadata.fits(tree, parameters.capacity)
-            && self.schedule.emergencies <= self.schedule.evictions;
-        sizes && self.reads_agree(tree) && self.blocks_agree(tree)
-    }
-
-    /// Tells whether each bucket's count of reads is that of its slots, and just the worn ones are to be reshuffled.
-    fn reads_agree(&self, tree: &Geometry) -> bool {
-        let most = self.parameters.reads;
-        let before = self.parameters.reads_before_reshuffle();
-        let mut worn: Vec<Bucket> = self.worn.iter().copied().collect();
-        worn.sort_unstable();
-        let mut found = Vec::new();
-        for (level, bucket) in tree.all_buckets() {
-            let reads = self.metadata.reads(tree, bucket);
-            let unread = |real| self.metadata.unread(tree, level, bucket, real).count() as u32;
-            if reads > most || reads + unread(true) + unread(false) != tree.shape(level).slots {
-                return false;
-            }
-            if reads > before {
-                found.push(bucket);
-            }
+impl<S, P, R> RingOram<S, P, R> {
+    /// Refuses while something is in flight, and after an operation that failed or was dropped half-way.
+    pub(super) fn check_at_rest(&self) -> Result<(), RingSnapshotError> {
+        if self.condition.is_torn() {
+            return Err(SnapshotError::Torn);
         }
-        worn == found
-    }
-
-    /// Tells whether every mapped block, and no other, stands in one place, which is on its path.
-    fn blocks_agree(&self, tree: &Geometry) -> bool {
-        let mut leaves: Vec<Option<Leaf>> =
-            (0..self.positions.blocks()).map(|block| self.positions.get(BlockId(block))).collect();
-        // Each block that is met is struck out: it must not be met again, and no block must be left.
-        let mut strike = |block: BlockId| leaves.get_mut(block.0 as usize).and_then(Option::take);
-        let in_stash =
-            self.stash.blocks().all(|(block, leaf)| leaf.0 < tree.leaves() && strike(block) == Some(leaf));
-        let in_tree = tree.all_buckets().all(|(level, bucket)| {
-            self.metadata.unread(tree, level, bucket, true).all(|slot| {
-                let leaf = self.metadata.block(tree, level, slot).and_then(&mut strike);
-                leaf.is_some_and(|leaf| leaf.0 < tree.leaves() && tree.bucket(level, leaf) == bucket)
-            })
-        });
-        in_stash && in_tree && leaves.iter().all(Option::is_none)
+        let is_quiet = self.access_turns.is_free() && self.idle_turns.is_free();
+        if !is_quiet || self.state.borrow().in_flight.rewrites() > 0 {
+            return Err(SnapshotError::InFlight);
+        }
+        Ok(())
     }
 }

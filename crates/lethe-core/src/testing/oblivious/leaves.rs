@@ -5,7 +5,7 @@
 //! compared with the leaves shown just before it, and with those of the block's own accesses. A path that comes again
 //! after more than [`WINDOW`] others is missed, unless it makes the leaves uneven.
 
-use super::judge::Side;
+use super::sides::Side;
 use super::statistics::{Finding, not_too_many, tally, uniform};
 use alloc::collections::BTreeMap;
 use alloc::format;

@@ -4,7 +4,7 @@
 //! They are computed, not proven: a statistic is taken for a Gaussian about its mean. The tests below hold them against
 //! draws that deviate by just so much.
 
-use super::statistics::{ALARM_LOG2, log2_of_many, log2_of_ratio};
+use super::bounds::{ALARM_LOG2, log2_of_many, log2_of_ratio};
 use core::fmt;
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 

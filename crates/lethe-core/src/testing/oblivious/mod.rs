@@ -17,6 +17,7 @@
 //! **False alarms.** A test alarms below `2^-33`. A suite may hold [`MOST_TESTS`] tests of sound schemes, so that it
 //! alarms falsely with a probability of at most `2^-20`. Seeds are fixed: a suite that passed passes again.
 
+mod bounds;
 pub mod circuit;
 pub mod judge;
 pub mod leaves;
@@ -30,18 +31,20 @@ mod ring_tree;
 pub mod schedule;
 pub mod script;
 pub mod side_by_side;
+mod sides;
 mod slots;
 pub mod statistics;
 pub mod trivial;
 pub mod views;
 pub mod watch;
 
-pub use judge::{Judgement, MOST_TESTS, Trial, judge};
+pub use judge::{Judgement, MOST_TESTS, judge};
 pub use limits::Limit;
 pub use pace::{Pace, run_script};
 pub use programs::Program;
 pub use script::{Batches, Sequence};
 pub use side_by_side::judge_side_by_side;
+pub use sides::Trial;
 pub use statistics::{ALARM_LOG2, Finding};
 pub use views::judge_views;
 pub use watch::{Adversary, Watch};

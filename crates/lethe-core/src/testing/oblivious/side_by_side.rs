@@ -1,7 +1,8 @@
 //! Judging two ORAMs that run side by side: the choices of the one must tell nothing of those of the other.
 
-use super::judge::{Judgement, Side, Trial};
+use super::judge::Judgement;
 use super::leaves::{WINDOW, cell, cells_of};
+use super::sides::{Side, Trial};
 use super::slots::steps_between;
 use super::statistics::{certain, not_too_many, tally, uniform};
 use super::watch::{Sights, Watch};

@@ -1,8 +1,8 @@
 //! The tests of slots: each is uniform among the unread ones of its bucket, whatever was asked, and independent of the
 //! slots of the other buckets of its access, of those that were chosen before it, and of leaves.
 
-use super::judge::{Seen, Side};
 use super::leaves::enough;
+use super::sides::{Seen, Side};
 use super::statistics::{Finding, tally, uniform, uniform_rows};
 use super::watch::Pick;
 use alloc::collections::BTreeMap;

@@ -1,14 +1,12 @@
 //! The tests of the judge. Each returns a bound on its false alarms that holds at every sample size: no asymptotics.
 
+pub use super::bounds::ALARM_LOG2;
+use super::bounds::{log2_of_many, log2_of_ratio};
 use super::limits::{self, Limit};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::f64::consts::LN_2;
 use core::fmt;
 use statrs::distribution::{Binomial, ChiSquared, ContinuousCDF, Discrete, DiscreteCDF, Hypergeometric};
-
-/// A test alarms if a sound scheme would show so much with a probability below 2 to this.
-pub const ALARM_LOG2: f64 = -33.0;
 
 /// The outcome of one test.
 #[derive(Clone, Debug)]
@@ -62,31 +60,12 @@ fn half_ratio(counts: &[u64]) -> f64 {
     seen.fold(0.0, |sum, seen| sum + seen * libm::log(seen / expected))
 }
 
-/// The log2 of Agrawal's bound on the probability that half the likelihood ratio is so much or more.
-pub(super) fn log2_of_ratio(half: f64, freedom: f64) -> f64 {
-    if half > freedom && freedom > 0.0 {
-        ((freedom - half + freedom * libm::log(half / freedom)) / LN_2).min(0.0)
-    } else {
-        0.0
-    }
-}
-
 /// Trials of which each should succeed with at most such a probability, whatever came before: `seen` of `n` did, where
 /// `mean` is the sum of those probabilities. Chernoff's bound, by Hoeffding's theorem for unequal ones:
 /// `P(X >= x) <= e^(-n D(x/n, mean/n))`, D the relative entropy of two coins, at every n.
 pub fn not_too_many(name: String, n: u64, mean: f64, seen: u64) -> Finding {
     let figure = alloc::format!("{seen} of {n}, at most {mean:.2} expected");
     Finding { name, figure, log2_p: log2_of_many(n, mean, seen), limit: limits::of_many(n, mean) }
-}
-
-/// The log2 of Chernoff's bound on the probability of so many or more.
-pub(super) fn log2_of_many(n: u64, mean: f64, seen: u64) -> f64 {
-    let (of, seen) = (n as f64, seen as f64);
-    if seen <= mean || mean <= 0.0 {
-        return 0.0;
-    }
-    let misses = if seen < of { (of - seen) * libm::log((of - seen) / (of - mean)) } else { 0.0 };
-    -(seen * libm::log(seen / mean) + misses) / LN_2
 }
 
 /// Two samples over the same cells: for each cell, given how often it came in both together, the share of the first

@@ -3,7 +3,8 @@
 
 use super::super::stage::Event;
 use super::super::trace_store::TraceEntry;
-use super::judge::{Judgement, Trial, judge};
+use super::judge::{Judgement, judge};
+use super::sides::Trial;
 use super::statistics::certain;
 use super::watch::{Adversary, Watch};
 use alloc::boxed::Box;

@@ -1,7 +1,7 @@
 //! Circuit ORAM answers like an array, in whatever order the store gets done.
 
 use super::setup::*;
-use crate::model::setup::{batches, drive, schedule, small_map};
+use crate::model::setup::{assert_replays, batches, drive, schedule, small_map};
 use lethe_core::oram::{Access, Oram};
 use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
@@ -55,13 +55,9 @@ proptest! {
         (parameters, steps) in small().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
         seed: u64,
     ) {
-        let store = TraceStore::new(parameters.layout());
-        drive(&flat_circuit(&parameters, &store, seed), &store, &steps);
-        let trace = store.take_trace();
-        let again = TraceStore::new(parameters.layout());
-        drive(&flat_circuit(&parameters, &again, seed), &again, &steps);
-        prop_assert_eq!(trace, again.take_trace(), "a replay shows another trace");
-        prop_assert!(store.contents() == again.contents(), "a replay writes other contents");
+        assert_replays(&parameters.layout(), |store| {
+            drive(&flat_circuit(&parameters, store, seed), store, &steps);
+        });
     }
 
     #[test]

@@ -2,36 +2,27 @@
 
 use super::setup::*;
 use crate::lies::{LIES, fill_with_junk, tamper};
+use crate::model::setup::assert_refuses_up_front;
+use crate::snapshots::write_all;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::resumable::Resumable;
 use lethe_core::schemes::circuit::CircuitSnapshotError;
-use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, finish_now, settle};
+use lethe_core::testing::{ArrayModel, Executor, TraceStore, finish_now};
 use lethe_core::words::BlockId;
 use proptest::prelude::*;
-
-fn write_all(oram: &FlatCircuit<'_>, model: &mut ArrayModel) {
-    for block in 0..oram.capacity() {
-        finish_now(model.batch(oram, &[Operation::Write(BlockId(block), block as u8)]));
-        finish_now(settle(oram));
-    }
-}
 
 #[test]
 fn what_is_refused_shows_nothing_and_leaves_no_mark() {
     let parameters = parameters(3, 0);
     let store = TraceStore::new(parameters.layout());
     let oram = flat_circuit(&parameters, &store, 1);
-    let refused = |batch: &mut [Access<'_>]| finish_now(oram.access(batch)).unwrap_err();
-    assert!(matches!(refused(&mut [Access::Read(BlockId(16), &mut [0; 5])]), OramError::OutOfRange { .. }));
-    assert!(matches!(refused(&mut [Access::Write(BlockId(0), &[0; 4])]), OramError::WrongLength { .. }));
-    assert!(matches!(refused(&mut [const { Access::Dummy }; 7]), OramError::BatchTooLarge { .. }));
-    assert_eq!((store.take_trace(), oram.owed()), (vec![], 0));
+    assert_refuses_up_front(&oram, &store);
     for _ in 0..6 {
         finish_now(oram.access(&mut [Access::Dummy])).unwrap();
     }
     store.take_trace();
     assert!(oram.must_idle());
-    assert!(matches!(refused(&mut [Access::Dummy]), OramError::Owed));
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Owed)));
     assert_eq!(store.take_trace(), []);
     finish_now(oram.idle()).unwrap();
     assert_eq!((oram.owed(), oram.must_idle()), (0, false));

@@ -60,13 +60,9 @@ proptest! {
         (parameters, steps) in small_path().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
         seed: u64,
     ) {
-        let store = TraceStore::new(parameters.layout());
-        drive(&flat_path(&parameters, &store, seed), &store, &steps);
-        let trace = store.take_trace();
-        let again = TraceStore::new(parameters.layout());
-        drive(&flat_path(&parameters, &again, seed), &again, &steps);
-        prop_assert_eq!(trace, again.take_trace(), "a replay shows another trace");
-        prop_assert!(store.contents() == again.contents(), "a replay writes other contents");
+        assert_replays(&parameters.layout(), |store| {
+            drive(&flat_path(&parameters, store, seed), store, &steps);
+        });
     }
 
     #[test]
@@ -75,12 +71,9 @@ proptest! {
             .prop_flat_map(|p| (Just(p.clone()), small_map(p.capacity), schedule(p.capacity))),
         seed: u64,
     ) {
-        let store = TraceStore::new(recursive_layout(&parameters, &map).0);
-        drive(&recursive_path(&parameters, &map, &store, seed), &store, &steps);
-        let trace = store.take_trace();
-        let again = TraceStore::new(recursive_layout(&parameters, &map).0);
-        drive(&recursive_path(&parameters, &map, &again, seed), &again, &steps);
-        prop_assert_eq!(trace, again.take_trace(), "a replay shows another trace");
+        assert_replays(&recursive_layout(&parameters, &map).0, |store| {
+            drive(&recursive_path(&parameters, &map, store, seed), store, &steps);
+        });
     }
 
     #[test]

@@ -3,10 +3,12 @@
 
 use super::setup::*;
 use crate::lies::{LIES, TWICE, fill_with_junk, tamper};
-use crate::snapshots::{assert_alike, run};
+use crate::notebook::Notebook;
+use crate::snapshots::{assert_alike, run, write_all};
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::FlatPositionMap;
 use lethe_core::position_map::recursive::RecursivePositionMap;
+use lethe_core::resumable::Resumable;
 use lethe_core::schemes::path::{PathOram, PathParameters, PathSnapshot, PathSnapshotError};
 use lethe_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now, settle};
 use lethe_core::words::{BlockId, Bucket, Level};
@@ -22,13 +24,6 @@ fn parameters(leaf_level: u32, top: u32) -> PathParameters {
         blocks_per_bucket: 4,
         max_batch: MAX_BATCH,
         stash_bound: 4000,
-    }
-}
-
-fn write_all(oram: &FlatPath<'_>, model: &mut ArrayModel) {
-    for block in 0..oram.capacity() {
-        finish_now(model.batch(oram, &[Operation::Write(BlockId(block), block as u8)]));
-        finish_now(settle(oram));
     }
 }
 
@@ -55,6 +50,31 @@ proptest! {
 
         oram.reseed(rng(seeds[1]));
         assert_alike((&oram, &store), (&restored, &copy), model, &after);
+    }
+
+    #[test]
+    fn a_path_oram_that_was_written_down_bit_by_bit_is_the_one_that_went_on(
+        (parameters, before, after) in small_path()
+            .prop_flat_map(|p| (Just(p.clone()), batches(p.capacity), batches(p.capacity))),
+        seeds: [u64; 2],
+        every in 1usize..8,
+    ) {
+        let store = TraceStore::new(parameters.layout());
+        let oram = flat_path(&parameters, &store, seeds[0]);
+        let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+        let mut notebook = Notebook::begin(&oram, &parameters);
+        for batches in before.chunks(every) {
+            run(&oram, &mut model, batches);
+            notebook.write(&oram);
+        }
+        let copy = TraceStore::new(parameters.layout());
+        copy.set_contents(&store.contents());
+        let other: FlatPath<'_> =
+            notebook.take_up(parameters, (&copy, rng(seeds[1])), |_| {}).expect("a sound state");
+        let bytes = |oram: &FlatPath<'_>| borsh::to_vec(&Resumable::snapshot(oram).unwrap()).unwrap();
+        prop_assert_eq!(bytes(&other), bytes(&oram));
+        oram.reseed(rng(seeds[1]));
+        assert_alike((&oram, &store), (&other, &copy), model, &after);
     }
 
     #[test]
@@ -143,11 +163,7 @@ fn what_is_refused_up_front_shows_nothing() {
     let parameters = parameters(3, 0);
     let store = TraceStore::new(parameters.layout());
     let oram = flat_path(&parameters, &store, 1);
-    let refused = |batch: &mut [Access<'_>]| finish_now(oram.access(batch)).unwrap_err();
-    assert!(matches!(refused(&mut [Access::Read(BlockId(32), &mut [0; 5])]), OramError::OutOfRange { .. }));
-    assert!(matches!(refused(&mut [Access::Write(BlockId(0), &[0; 4])]), OramError::WrongLength { .. }));
-    assert!(matches!(refused(&mut [const { Access::Dummy }; 7]), OramError::BatchTooLarge { .. }));
-    assert_eq!((store.take_trace(), oram.owed()), (vec![], 0));
+    assert_refuses_up_front(&oram, &store);
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The shared set-up of the tests of schemes: small ORAMs over a store that records its trace, and random batches.
 
 use lethe_core::layout::Layout;
-use lethe_core::oram::Oram;
+use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::ring::RingParameters;
-use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, TraceStoreError};
+use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, TraceStoreError, finish_now};
 use lethe_core::words::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -103,6 +103,28 @@ pub(crate) fn schedule(capacity: u64) -> impl Strategy<Value = Vec<Step>> {
         5 => any::<Index>().prop_map(Step::Complete),
     ];
     prop::collection::vec(step, 0..150)
+}
+
+/// Asserts that a scheme with blocks of 5 bytes refuses what is beyond its bounds, shows nothing of it, and owes
+/// nothing for it.
+pub(crate) fn assert_refuses_up_front<O: Oram>(oram: &O, store: &TraceStore) {
+    let refused = |batch: &mut [Access<'_>]| finish_now(oram.access(batch)).unwrap_err();
+    let beyond = BlockId(oram.capacity());
+    assert!(matches!(refused(&mut [Access::Read(beyond, &mut [0; 5])]), OramError::OutOfRange { .. }));
+    assert!(matches!(refused(&mut [Access::Write(BlockId(0), &[0; 4])]), OramError::WrongLength { .. }));
+    let too_many = &mut [const { Access::Dummy }; MAX_BATCH as usize + 1];
+    assert!(matches!(refused(too_many), OramError::BatchTooLarge { .. }));
+    assert_eq!((store.take_trace(), oram.owed()), (vec![], 0));
+}
+
+/// Runs a schedule twice, by `run` over a store of its own each time: the replay shows the same trace, and writes the
+/// same contents.
+pub(crate) fn assert_replays(layout: &Layout, run: impl Fn(&TraceStore)) {
+    let (store, again) = (TraceStore::new(layout.clone()), TraceStore::new(layout.clone()));
+    run(&store);
+    run(&again);
+    assert_eq!(store.take_trace(), again.take_trace(), "a replay shows another trace");
+    assert!(store.contents() == again.contents(), "a replay writes other contents");
 }
 
 /// Runs a schedule as a driver does: at most one access and one step of `idle` are in flight, and no access begins

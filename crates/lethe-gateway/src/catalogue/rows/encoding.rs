@@ -9,6 +9,9 @@ use crate::objects::checksums::{Algorithm, Checksum, Coverage};
 use crate::objects::packing::Location;
 use minicbor::{Decode, Encode};
 
+/// The number of the format written and read here.
+pub(crate) const FORMAT: u32 = 2;
+
 #[derive(Encode, Decode)]
 #[cbor(map)]
 pub(super) struct FormatRow {

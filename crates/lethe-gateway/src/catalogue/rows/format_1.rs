@@ -1,7 +1,7 @@
 //! The first format of the catalogue: S3 buckets of one owner, rows in borsh. It is only read, to be written anew.
 
-use super::encoding::{self, ContainerRow, FormatRow, ObjectRow, PartRow, SegmentRow, UploadRow};
-use super::{FORMAT, RowKey};
+use super::encoding::{self, ContainerRow, FORMAT, FormatRow, ObjectRow, PartRow, SegmentRow, UploadRow};
+use super::key::RowKey;
 use crate::catalogue::{self, ContainerSettings, Moment, UploadId};
 use crate::device::{Row, RowChange};
 use crate::objects::allocate::Run;

@@ -28,13 +28,11 @@ use crate::device::{Row, RowChange};
 use crate::error::OpenError;
 use crate::objects::allocate::{Allocator, Run};
 use crate::objects::packing::{Fragment, FragmentId, Location, Pack};
+pub(crate) use encoding::FORMAT;
 use encoding::{AccountRow, ContainerRow, FormatRow, FragmentRow, ObjectRow, PartRow, SegmentRow, UploadRow};
 pub(crate) use key::RowKey;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The number of the format written and read here.
-pub(crate) const FORMAT: u32 = 2;
 
 /// The rows of an empty catalogue.
 pub(crate) fn first_rows(block_bytes: usize) -> Vec<RowChange> {

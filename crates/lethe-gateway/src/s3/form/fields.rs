@@ -1,12 +1,12 @@
 //! The fields of a form that come before its file.
 
-use super::malformed;
 use crate::http::allowance::Allowance;
 use crate::http::body_timeout::BodyError;
+use crate::s3::sentences::MALFORMED_POST;
 use bytes::Bytes;
 use futures::Stream;
 use multer::{Field, Multipart};
-use s3s::{S3Error, S3Result, s3_error};
+use s3s::{S3Error, S3ErrorCode, S3Result, s3_error};
 use std::time::Duration;
 
 /// The most bytes of all fields before the file, names and values together: as in S3.
@@ -47,6 +47,11 @@ impl Fields {
         let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Fields { fields: fields.collect(), file_name: String::new() }
     }
+}
+
+/// The error of a form that cannot be read.
+pub(super) fn malformed() -> S3Error {
+    S3Error::with_message(S3ErrorCode::MalformedPOSTRequest, MALFORMED_POST)
 }
 
 /// The longest that a form may take up to its file: its sender is not known yet.

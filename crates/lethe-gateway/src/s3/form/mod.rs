@@ -9,13 +9,12 @@ mod policy;
 mod signature;
 
 use super::principal::signed_by;
-use super::sentences::MALFORMED_POST;
 use crate::auth::identity::Users;
 use crate::catalogue::Moment;
 use crate::http::body_timeout::RequestBody;
 use crate::http::door::Verb;
 use bytes::Bytes;
-use fields::Fields;
+use fields::{Fields, malformed};
 use futures::{Stream, StreamExt};
 use http::header::{CONTENT_TYPE, ETAG, HOST, HeaderName, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
@@ -25,7 +24,7 @@ use policy::Policy;
 use s3s::dto::{PostResponse, StreamingBlob, Tagging};
 use s3s::service::S3Service;
 use s3s::xml::{self, Deserialize as _};
-use s3s::{Body, S3Error, S3ErrorCode, S3Result, s3_error};
+use s3s::{Body, S3Result, s3_error};
 use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -85,10 +84,6 @@ pub(super) async fn answer(
     let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let door = format!("{}://{host}", if tls { "https" } else { "http" });
     ending.answer(answer, &bucket, &key, &door)
-}
-
-fn malformed() -> S3Error {
-    S3Error::with_message(S3ErrorCode::MalformedPOSTRequest, MALFORMED_POST)
 }
 
 /// The bucket that a form is sent to.

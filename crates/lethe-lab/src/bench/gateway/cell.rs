@@ -1,6 +1,6 @@
 //! A figure: so many clients that put, or get, objects of one size.
 
-use super::GatewayOptions;
+use super::options::GatewayOptions;
 use crate::bench::report::bytes;
 use crate::bench::{BenchError, Sample};
 use futures::future::try_join_all;

@@ -5,94 +5,26 @@
 //! is slow; the trusted disk is a real one, and synced.
 
 mod cell;
+mod options;
 mod plain;
 
 use super::report::{Bound, Grid, Report, TrustedMemory, bytes};
 use super::sample::Sample;
-use super::service::{Place, Uniform, VaultOptions, fill};
+use super::service::{Uniform, VaultFolder, fill};
 use super::{BenchError, Progress};
 use cell::{Cell, Measured, Verb};
 use lethe_gateway::auth::identity::{AccessKey, User, Users};
 use lethe_gateway::catalogue::ContainerSettings;
 use lethe_gateway::http::loopback::Loopback;
 use lethe_gateway::http::server;
-use lethe_gateway::s3::S3Door;
-use lethe_gateway::{Device, FIRST_ACCOUNT, Gateway, Options};
-use lethe_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
+use lethe_gateway::{AnyDevice, Device, FIRST_ACCOUNT, Gateway, Options, serve_s3};
+use lethe_store::{Link, LinkSpeed, VersionedMemory};
 use lethe_vault::Vault;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ClientOptions, RetryConfig};
+pub use options::GatewayOptions;
 use plain::PlainDevice;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// The settings of the bench.
-#[derive(Clone, Debug)]
-pub struct GatewayOptions {
-    /// The vault. It is written to wholly before anything is measured.
-    pub vault: VaultOptions,
-    /// The link.
-    pub speed: LinkSpeed,
-    /// Bytes of objects.
-    pub sizes: Vec<usize>,
-    /// Clients at a time, each with one request after the other.
-    pub clients: Vec<usize>,
-    /// The time in which clients begin requests, for each figure.
-    pub time: Duration,
-    /// The fewest requests of a figure, all clients together; each client has at least one.
-    pub requests: usize,
-    /// Bytes that one figure may move at most in objects that are there at once: more clients get what others got.
-    pub most_bytes: u64,
-    /// The bound on a lone get of the largest object, in multiples of the bare time.
-    pub asked_get: Option<f64>,
-    /// The bound on gets of 64 KiB by the most clients, in parts of a sixteenth of the link.
-    pub asked_share: Option<f64>,
-}
-
-impl GatewayOptions {
-    /// A vault of 20480 blocks of 64 KiB as `lethe serve` makes it, behind 23.6 ms and 510 Mbit/s each way.
-    pub fn standard() -> Self {
-        let capacity = 20_480;
-        GatewayOptions {
-            vault: VaultOptions {
-                capacity,
-                trusted_blocks: capacity / 16,
-                filled: capacity,
-                ..VaultOptions::standard()
-            },
-            speed: LinkSpeed {
-                round_trip: Duration::from_micros(23_600),
-                up: BitsPerSecond::mega(510),
-                down: BitsPerSecond::mega(510),
-            },
-            sizes: vec![4 << 10, 64 << 10, 1 << 20, 16 << 20],
-            clients: vec![1, 16, 64],
-            time: Duration::from_secs(5),
-            requests: 12,
-            most_bytes: 128 << 20,
-            asked_get: Some(8.0),
-            asked_share: Some(0.6),
-        }
-    }
-
-    fn check(&self) -> Result<(), BenchError> {
-        let is_empty = self.sizes.is_empty() || self.clients.is_empty() || self.clients.contains(&0);
-        if is_empty || self.sizes.contains(&0) || self.time.is_zero() {
-            return Err(BenchError::Options("give at least one size, one client and some time".into()));
-        }
-        let (most, clients) = (self.sizes.iter().max(), self.clients.iter().max());
-        let (most, clients) = (*most.unwrap_or(&0) as u64, *clients.unwrap_or(&0) as u64);
-        let needed = most * clients + self.most_bytes;
-        let there = self.vault.capacity * u64::from(self.vault.block_bytes);
-        if needed > there {
-            let (needed, there) = (bytes(needed), bytes(there));
-            return Err(BenchError::Options(format!(
-                "puts under way and objects take up to {needed}, and the vault has {there}"
-            )));
-        }
-        Ok(())
-    }
-}
 
 /// The link is shared among this many where its share is asked for: a logical byte costs that many on the way.
 const SHARE: f64 = 16.0;
@@ -110,26 +42,31 @@ pub fn run<D: Device>(
 ) -> Result<Report, BenchError> {
     options.check()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.map_err(BenchError::failed)?.block_on(measure(options, device, progress))
+    runtime.map_err(BenchError::failed)?.block_on(measure(
+        options,
+        &|vault| AnyDevice::new(device(vault)),
+        progress,
+    ))
 }
 
 /// A gateway that serves S3 on loopback.
-struct Serving<D> {
-    gateway: Gateway<D>,
+struct Serving {
+    gateway: Gateway<AnyDevice>,
     server: Loopback,
 }
 
-impl<D: Device> Serving<D> {
-    async fn start(device: D) -> Result<Self, BenchError> {
+impl Serving {
+    async fn start(device: AnyDevice) -> Result<Self, BenchError> {
         let gateway = Gateway::open(device, Options::default()).await.map_err(BenchError::failed)?;
         let account = gateway.account(FIRST_ACCOUNT);
         let made = account.create_container(BUCKET, ContainerSettings::default()).await;
         made.map_err(BenchError::failed)?;
         let users = Users::new(vec![User::first(AccessKey::new("access", "secret"))]);
         let users = users.map_err(BenchError::failed)?;
-        let door = S3Door::new(gateway.clone(), Arc::new(users));
-        let server = Loopback::serve(door, server::Options::default()).await.map_err(BenchError::failed)?;
-        Ok(Serving { gateway, server })
+        let (served, users) = (gateway.clone(), Arc::new(users));
+        let server =
+            Loopback::run(|listener, end| serve_s3(listener, served, users, server::Options::default(), end));
+        Ok(Serving { gateway, server: server.await.map_err(BenchError::failed)? })
     }
 
     fn client(&self) -> Result<AmazonS3, BenchError> {
@@ -152,17 +89,18 @@ impl<D: Device> Serving<D> {
     }
 }
 
-async fn measure<D: Device>(
+async fn measure(
     options: &GatewayOptions,
-    device: impl Fn(Vault) -> D,
+    device: &dyn Fn(Vault) -> AnyDevice,
     progress: &dyn Progress,
 ) -> Result<Report, BenchError> {
-    let place = Place::new(&options.vault)?;
-    let memory = VersionedMemory::new(place.parameters().layout());
-    warm_up(place.create(memory.clone()).await?, &place, options, progress).await?;
-    let vault = place.open(Link::new(memory, options.speed).precise()).await?;
+    let home = VaultFolder::new(&options.vault)?;
+    let memory = VersionedMemory::new(home.parameters().layout());
+    warm_up(home.create(memory.clone()).await?, &home, options, progress).await?;
+    let vault = home.open(Link::new(memory, options.speed).precise()).await?;
     let with = Serving::start(device(vault.clone())).await?;
-    let bare = Serving::start(PlainDevice::new(&options.vault, options.speed, place.path())?).await?;
+    let bare = PlainDevice::new(&options.vault, options.speed, home.path())?;
+    let bare = Serving::start(AnyDevice::new(bare)).await?;
     let (with_client, bare_client) = (with.client()?, bare.client()?);
 
     let mut found = Vec::new();
@@ -174,7 +112,7 @@ async fn measure<D: Device>(
         progress.found(&format!("{}: {with}; bare {bare}", cell.name()));
         found.push((*cell, with, bare));
     }
-    let report = report(options, &place, &vault, &found);
+    let report = report(options, &home, &vault, &found);
     with.stop().await;
     bare.stop().await;
     vault.close().await.map_err(BenchError::failed)?;
@@ -194,12 +132,12 @@ fn cells(options: &GatewayOptions) -> Vec<Cell> {
 /// Fills the vault and lets every path be evicted once, with no link before the store.
 async fn warm_up(
     vault: Vault,
-    place: &Place,
+    home: &VaultFolder,
     options: &GatewayOptions,
     progress: &dyn Progress,
 ) -> Result<(), BenchError> {
     fill(&vault, options.vault.filled, progress).await?;
-    let round = u64::from(place.ring.eviction_rate) << place.ring.leaf_level.0;
+    let round = u64::from(home.ring.eviction_rate) << home.ring.leaf_level.0;
     let batch = vault.max_batch();
     let mut load = Uniform::new(1, options.vault.filled, vault.block_bytes());
     for done in (0..round).step_by(batch) {
@@ -212,7 +150,7 @@ async fn warm_up(
 
 fn report(
     options: &GatewayOptions,
-    place: &Place,
+    home: &VaultFolder,
     vault: &Vault,
     found: &[(Cell, Measured, Measured)],
 ) -> Report {
@@ -225,7 +163,7 @@ fn report(
         up.0 / 1_000_000,
         down.0 / 1_000_000
     ));
-    place.describe(&mut report);
+    home.describe(&mut report);
     report.set("clients", "each has one request after the other, on objects of its own as far as they fit");
     report.set("bare", "the same server over one sealed object for each block, behind a link as fast");
     report.set(
@@ -237,7 +175,7 @@ fn report(
         ),
     );
     report.set("emergency evictions", vault.status().emergencies);
-    hold(&mut report, options, place.trusted(&vault.status()), found);
+    hold(&mut report, options, home.trusted(&vault.status()), found);
     report.grid = Some(grid(found));
     report.notes.push(
         "owed: scheduled evictions that were not done when the last request of the figure was answered; the next figure \

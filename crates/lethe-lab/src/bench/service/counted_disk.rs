@@ -52,7 +52,7 @@ impl DiskReader {
     }
 }
 
-/// A file beneath the trusted database.
+/// A file of the trusted disk: the database, or the places of the stash.
 #[derive(Debug)]
 pub(super) struct CountedDisk {
     file: FileBackend,

@@ -91,8 +91,8 @@ impl VaultOptions {
     }
 }
 
-/// A vault's place: a temporary folder with its trusted disk, which counts.
-pub(super) struct Place {
+/// The home of a vault: a temporary folder with its trusted disk, which counts.
+pub(super) struct VaultFolder {
     folder: TempDir,
     header: VaultHeader,
     master: MasterKey,
@@ -100,7 +100,7 @@ pub(super) struct Place {
     pub(super) ring: RingParameters,
 }
 
-impl Place {
+impl VaultFolder {
     pub(super) fn new(options: &VaultOptions) -> Result<Self, BenchError> {
         let mut folder = tempfile::Builder::new();
         folder.prefix("lethe-bench-");
@@ -108,7 +108,7 @@ impl Place {
             Some(parent) => folder.tempdir_in(parent),
             None => folder.tempdir(),
         };
-        Ok(Place {
+        Ok(VaultFolder {
             folder: folder.map_err(BenchError::failed)?,
             header: draw_header(&mut Entropy::system(), options.parameters()?, None),
             master: MasterKey::draw(&mut OsRng.unwrap_err()),
@@ -142,10 +142,11 @@ impl Place {
     }
 
     fn setup<U>(&self, store: U) -> Result<Setup<U>, BenchError> {
-        let disk = CountedDisk::open(&self.folder.path().join("trusted.redb"), &self.disk)?;
+        let file = |name: &str| CountedDisk::open(&self.folder.path().join(name), &self.disk);
+        let (database, places) = (file("trusted.redb")?, file("trusted.stash")?);
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
         Ok(Setup {
-            disk: TrustedDisk::over(disk).map_err(BenchError::failed)?,
+            disk: TrustedDisk::over(database, places).map_err(BenchError::failed)?,
             store,
             master: self.master.clone(),
             entropy: Entropy::system(),

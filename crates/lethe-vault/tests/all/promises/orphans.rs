@@ -309,7 +309,7 @@ async fn a_planted_checkpoint_name_does_not_keep_the_owner_of_a_receipt_from_a_r
     desk.store.put("checkpoint/ffffffff-1", &[3; 1000]).await.unwrap();
     restore_copy(&desk, None).await.unwrap();
     // Nothing older takes the place of the receipt's own checkpoint if that was spoilt.
-    desk.store.tamper_blob(&shipped::name(&receipt), |held| held[100] ^= 1);
+    desk.store.tamper_blob(&shipped::name(&receipt), |held| held[60] ^= 1);
     let error = restore_copy(&desk, Some(receipt)).await.unwrap_err();
     assert!(error.is_tampering() && error.to_string().contains(&shipped::name(&receipt)), "{error}");
 }

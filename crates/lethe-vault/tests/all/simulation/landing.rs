@@ -25,9 +25,17 @@ pub struct Landing {
 struct History {
     /// The contents that were sealed under each nonce, forever. It stands for its epoch's key and its counter.
     sealed: HashMap<Version, (Bucket, u64)>,
-    /// The buckets that each checkpoint in the store needs.
-    checkpoints: BTreeMap<(u32, u64), BTreeSet<BucketVersion>>,
+    /// The buckets that each checkpoint in the store needs, and its pieces.
+    checkpoints: BTreeMap<(u32, u64), Needed>,
+    /// The pieces in the store.
+    pieces: BTreeSet<String>,
     checkpoint_bytes: Option<usize>,
+}
+
+/// The objects that a restore from a checkpoint reads.
+struct Needed {
+    buckets: BTreeSet<BucketVersion>,
+    pieces: Vec<String>,
 }
 
 fn digest(bytes: &[u8]) -> u64 {
@@ -49,7 +57,8 @@ impl Landing {
 
     /// The buckets that the newest checkpoint in the store needs; empty if there is none.
     pub fn needed(&self) -> BTreeSet<BucketVersion> {
-        self.history.borrow().checkpoints.values().next_back().cloned().unwrap_or_default()
+        let history = self.history.borrow();
+        history.checkpoints.values().next_back().map(|needed| needed.buckets.clone()).unwrap_or_default()
     }
 
     /// The epochs and numbers of the checkpoints in the store.
@@ -57,13 +66,13 @@ impl Landing {
         self.history.borrow().checkpoints.keys().copied().collect()
     }
 
-    fn checkpoint_landed(&self, number: (u32, u64), name: &str, bytes: &[u8]) {
-        let needed = Shipped::open(&self.header, name, bytes).needed();
+    async fn checkpoint_landed(&self, number: (u32, u64), name: &str) {
+        let Shipped { needed, pieces, bytes, .. } = Shipped::open(&self.header, name, &self.memory).await;
         let mut history = self.history.borrow_mut();
-        history.checkpoints.insert(number, needed);
-        let expected = *history.checkpoint_bytes.get_or_insert(bytes.len());
-        self.verdict.ensure(bytes.len() == expected, || {
-            format!("checkpoint {number:?} has {} bytes, the first one had {expected}", bytes.len())
+        history.checkpoints.insert(number, Needed { buckets: needed, pieces });
+        let expected = *history.checkpoint_bytes.get_or_insert(bytes);
+        self.verdict.ensure(bytes == expected, || {
+            format!("checkpoint {number:?} has {bytes} bytes, the first one had {expected}")
         });
         drop(history);
         self.newest_can_be_restored();
@@ -72,7 +81,7 @@ impl Landing {
     fn newest_can_spare(&self, buckets: &[BucketVersion]) {
         let history = self.history.borrow();
         if let Some((number, needed)) = history.checkpoints.last_key_value() {
-            let lost = buckets.iter().find(|gone| needed.contains(gone));
+            let lost = buckets.iter().find(|gone| needed.buckets.contains(gone));
             self.verdict.ensure(lost.is_none(), || {
                 format!(
                     "checkpoint {number:?} is the newest in the store, and {lost:?} that it needs was deleted"
@@ -84,7 +93,11 @@ impl Landing {
     fn newest_can_be_restored(&self) {
         let history = self.history.borrow();
         if let Some((number, needed)) = history.checkpoints.last_key_value() {
-            let gone = needed.iter().find(|needed| self.memory.bucket(**needed).is_none());
+            let piece = needed.pieces.iter().find(|piece| !history.pieces.contains(*piece));
+            self.verdict.ensure(piece.is_none(), || {
+                format!("checkpoint {number:?} is the newest in the store, and {piece:?} is not there")
+            });
+            let gone = needed.buckets.iter().find(|needed| self.memory.bucket(**needed).is_none());
             self.verdict.ensure(gone.is_none(), || {
                 format!("checkpoint {number:?} is the newest in the store, and {gone:?} that it needs is not there")
             });
@@ -128,8 +141,11 @@ impl Blobs for Landing {
 
     async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
         let is_new = self.memory.put_if_absent(name, bytes).await?;
+        if is_new && name.starts_with("piece/") {
+            self.history.borrow_mut().pieces.insert(name.to_owned());
+        }
         if let Some(number) = shipped::order(name).filter(|_| is_new) {
-            self.checkpoint_landed(number, name, bytes);
+            self.checkpoint_landed(number, name).await;
         }
         Ok(is_new)
     }
@@ -146,8 +162,9 @@ impl Blobs for Landing {
         Blobs::remove(&self.memory, name).await?;
         if let Some(number) = shipped::order(name) {
             self.history.borrow_mut().checkpoints.remove(&number);
-            self.newest_can_be_restored();
         }
+        self.history.borrow_mut().pieces.remove(name);
+        self.newest_can_be_restored();
         Ok(())
     }
 }

@@ -7,23 +7,26 @@ mod callers;
 mod diary;
 mod landing;
 mod mortal;
-mod registers;
-mod rows;
+pub mod registers;
+pub mod rows;
 mod scenario;
+mod summary;
 mod twins;
-mod verdict;
+pub mod verdict;
 mod watcher;
 mod world;
 
+use lethe_store::ProviderCounts;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use world::{Summary, World, run};
+use summary::Summary;
+use world::{World, run};
 
 /// Seeds of one run of the test.
 const SEEDS: u64 = 2000;
 
-fn number(variable: &str) -> Option<u64> {
+pub fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is {text:?}; give a number")))
 }
@@ -62,22 +65,28 @@ fn run_until(
     found.into_inner().expect("no worker panics")
 }
 
-#[test]
-fn no_seed_breaks_a_promise() {
+/// Runs seeds of a world in which every promise must hold, or the one that is asked for.
+fn run_all(seeds: u64, kind: World) -> Option<Summary> {
     if let Some(seed) = number("LETHE_SIM_SEED") {
         diary::keep();
-        let outcome = catch_unwind(|| run(seed, World::Sound));
+        let outcome = catch_unwind(|| run(seed, kind));
         let diary = diary::close();
         assert!(outcome.is_ok(), "{diary}\nseed {seed} has broken a promise, see above");
-        return;
+        return None;
     }
-    let seeds = number("LETHE_SIM_SEEDS").unwrap_or(SEEDS);
-    let (summary, broken) = run_until(0..seeds, World::Sound, |_| true);
+    let (summary, broken) = run_until(0..seeds, kind, |_| true);
     if let Some((seed, how)) = broken {
         panic!(
             "seed {seed}: {how}\nto see it again: LETHE_SIM_SEED={seed} cargo test -p lethe-vault --test all simulation"
         );
     }
+    Some(summary)
+}
+
+#[test]
+fn no_seed_breaks_a_promise() {
+    let seeds = number("LETHE_SIM_SEEDS").unwrap_or(SEEDS);
+    let Some(summary) = run_all(seeds, World::Sound) else { return };
     let Summary {
         openings, openings_cut_off, crashes, power_failures, unavailable, disk_full, closed, ..
     } = summary;
@@ -87,6 +96,16 @@ fn no_seed_breaks_a_promise() {
         .chain([&summary.acknowledged, &summary.repeated, &summary.restored, &summary.displaced])
         .all(|n| *n >= seeds / 100);
     assert!(enough, "the seeds do too little: {summary:?}");
+}
+
+#[test]
+fn no_seed_breaks_a_promise_within_a_providers_limits() {
+    let seeds = number("LETHE_SIM_SEEDS").unwrap_or(SEEDS) / 5;
+    let Some(summary) = run_all(seeds, World::Provider) else { return };
+    let ProviderCounts { further_pages, slowed_down, too_large, .. } = summary.provider;
+    assert!(further_pages > seeds && slowed_down > seeds, "the seeds do too little: {summary:?}");
+    assert_eq!(too_large, 0, "an object is larger than the vault had planned: {summary:?}");
+    assert!(summary.unavailable > seeds / 100 && summary.acknowledged > seeds, "{summary:?}");
 }
 
 /// Seeds within which a world that breaks its promise must be seen to.

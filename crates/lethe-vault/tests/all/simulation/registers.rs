@@ -45,6 +45,11 @@ impl Registers {
         }
     }
 
+    /// The same, with writes that are numbered after `last`: nobody else's bytes pass for theirs.
+    pub fn numbered_after(self, last: u64) -> Self {
+        Registers { writes: last, ..self }
+    }
+
     /// The moment of now; each is another.
     pub fn tick(&mut self) -> Moment {
         self.now += 1;

@@ -8,7 +8,7 @@ use lethe_vault::{Vault, VaultError};
 impl Run {
     /// Has the disk copied, now and then. Either of the two may go on with the vault.
     pub fn may_copy_disk(&mut self) {
-        if self.kind == World::Sound && self.chance.percent(30) {
+        if matches!(self.kind, World::Sound | World::Provider) && self.chance.percent(30) {
             let mut twin = self.disk.image();
             if self.chance.percent(50) {
                 std::mem::swap(&mut self.disk, &mut twin);

@@ -7,14 +7,15 @@ use super::mortal::Mortal;
 use super::registers::Registers;
 use super::rows::RowsModel;
 use super::scenario::Scenario;
+use super::summary::Summary;
 use super::verdict::Verdict;
 use super::watcher::{Watched, Watcher};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::network::{Network, Wire};
 use crate::support::{header, setup};
-use lethe_core::words::BlockId;
-use lethe_store::{FaultRates, Faults, Retry, VersionedMemory};
+use lethe_core::words::{BlockId, Bytes};
+use lethe_store::{FaultRates, Faults, Provider, ProviderDesk, ProviderLimits, Retry, VersionedMemory};
 use lethe_vault::{
     Call, Receipt, Restore, TrustedDisk, Vault, VaultError, VaultHeader, read_header, restore,
 };
@@ -23,54 +24,13 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::task::{LocalSet, spawn_local};
 
-/// The counts of what a run did, for the run as a whole and for the test that it did enough.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Times that the vault was open.
-    pub openings: u64,
-    /// Openings that a crash cut off before the vault was open.
-    pub openings_cut_off: u64,
-    /// Kills and power losses.
-    pub crashes: u64,
-    /// Power failures in the midst of a change of the disk.
-    pub power_failures: u64,
-    /// Openings that ended because the store could not be reached.
-    pub unavailable: u64,
-    /// Openings that ended because the disk was full.
-    pub disk_full: u64,
-    /// Clean ends.
-    pub closed: u64,
-    /// Writes that were acknowledged.
-    pub acknowledged: u64,
-    /// Reads that recoveries repeated.
-    pub repeated: u64,
-    /// Copies of the store that were restored.
-    pub restored: u64,
-    /// Copies of the trusted disk that were told of the gateway that goes on.
-    pub displaced: u64,
-}
-
-impl Summary {
-    pub fn add(&mut self, other: Summary) {
-        self.openings += other.openings;
-        self.openings_cut_off += other.openings_cut_off;
-        self.crashes += other.crashes;
-        self.power_failures += other.power_failures;
-        self.unavailable += other.unavailable;
-        self.disk_full += other.disk_full;
-        self.closed += other.closed;
-        self.acknowledged += other.acknowledged;
-        self.repeated += other.repeated;
-        self.restored += other.restored;
-        self.displaced += other.displaced;
-    }
-}
-
 /// The faults of the world beyond what a vault must bear: for tests of the simulation itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum World {
     /// The world as promised.
     Sound,
+    /// The same behind a provider's limits: lists in pages, a largest put, bursts of refusals.
+    Provider,
     /// The trusted disk acknowledges syncs and forgets them.
     LyingDisk,
     /// The store acknowledges writes and forgets some.
@@ -88,7 +48,7 @@ pub fn run(seed: u64, kind: World) -> Summary {
     local.block_on(&runtime, Run::new(seed, kind).run())
 }
 
-type Store = Watched<Retry<Faults<Network<Landing>>>>;
+type Store = Watched<Retry<Provider<Faults<Network<Landing>>>>>;
 
 pub(super) struct Run {
     pub(super) chance: Chance,
@@ -103,6 +63,7 @@ pub(super) struct Run {
     watcher: Watcher,
     wire: Wire,
     known: Known,
+    providers: Vec<ProviderDesk>,
     pub(super) summary: Summary,
 }
 
@@ -151,6 +112,7 @@ impl Run {
             twins: Vec::new(),
             watcher: Watcher::new(landing.clone(), verdict.clone()),
             known: Known(Rc::new(RefCell::new(contents))),
+            providers: Vec::new(),
             summary: Summary::default(),
             chance,
             scenario,
@@ -176,6 +138,7 @@ impl Run {
         self.verdict.speak();
         self.summary.acknowledged = self.known.0.borrow().acknowledged;
         self.summary.repeated = self.watcher.repeated();
+        self.providers.iter().for_each(|provider| self.summary.provider.add(provider.counts()));
         self.summary
     }
 
@@ -186,7 +149,22 @@ impl Run {
         }
         let network = Network::new(self.landing.clone(), self.wire.clone());
         let faults = Faults::new(network, rates, self.chance.seed());
-        self.watcher.over(Retry::new(faults, self.scenario.retry, self.chance.seed()))
+        let provider = match self.kind {
+            World::Provider => Provider::new(faults, self.draw_limits(is_faulty), self.chance.seed()),
+            _ => Provider::new(faults, ProviderLimits::S3, 0),
+        };
+        self.providers.push(provider.desk());
+        self.watcher.over(Retry::new(provider, self.scenario.retry, self.chance.seed()))
+    }
+
+    /// Limits that a small vault meets: what it plans to ship at most fits one put, and its lists have many pages.
+    fn draw_limits(&mut self, is_faulty: bool) -> ProviderLimits {
+        ProviderLimits {
+            most_put: Bytes(self.header.parameters.shipped_bytes() + 128),
+            page: self.chance.magnitude(4..=200) as usize,
+            bursts: if is_faulty { self.chance.one_of(&[0.0, 0.002, 0.01]) } else { 0.0 },
+            longest_burst: self.chance.magnitude(1..=20) as u32,
+        }
     }
 
     /// Makes the vault; tells whether it is there.
@@ -399,7 +377,7 @@ impl Run {
 
     /// Checks that a vault stops for what the simulation does to it, and for nothing else.
     fn expect_refusal(&mut self, error: &VaultError) {
-        let faulty = self.scenario.faults.error_before > 0.0;
+        let faulty = self.scenario.faults.error_before > 0.0 || self.kind == World::Provider;
         match error {
             VaultError::Unavailable(_) if faulty => self.summary.unavailable += 1,
             VaultError::DiskFull => self.summary.disk_full += 1,

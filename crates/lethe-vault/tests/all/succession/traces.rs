@@ -95,7 +95,7 @@ impl Side {
     async fn new(round_trip: Duration, seed: u64) -> Self {
         let header = header(vault_parameters(), seed);
         let memory = VersionedMemory::new(header.parameters.layout());
-        let disk = TrustedDisk::over(InMemoryBackend::new()).expect("a disk");
+        let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).expect("a disk");
         Vault::create(&mut setup(&disk, memory.clone(), seed + 1), &header).await.expect("it is made");
         let (vault, running) = Vault::start(setup(&disk, memory.clone(), seed + 2)).await.expect("it opens");
         let filling = async {

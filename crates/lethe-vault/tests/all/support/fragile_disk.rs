@@ -4,6 +4,7 @@
 //! keeps any part of that, sector by sector, in any order.
 
 use super::chance::Chance;
+use super::tape::{Effect, Tape};
 use futures::FutureExt;
 use lethe_vault::{TrustedDisk, VaultError};
 use redb::{Database, DatabaseError, StorageBackend};
@@ -18,29 +19,41 @@ const SECTOR: usize = 512;
 #[derive(Clone, Debug, Default)]
 pub struct FragileDisk(Arc<Mutex<Platter>>);
 
-#[derive(Debug, Default)]
-struct Platter {
+/// A file of the disk.
+#[derive(Clone, Debug, Default)]
+struct Surface {
     /// The bytes that a power loss leaves.
     durable: Vec<u8>,
     /// The bytes that a reader sees.
     cached: Vec<u8>,
     /// The changes that tell the two apart, in order.
     unsynced: Vec<Change>,
+}
+
+/// The files of a disk: the database, and the places of the stash.
+const DATABASE: usize = 0;
+const PLACES: usize = 1;
+
+#[derive(Debug, Default)]
+struct Platter {
+    files: [Surface; 2],
     /// Handles of earlier mounts are dead.
     mounts: u64,
     mounted: bool,
     /// Changes until the power fails, in the midst of the last one.
     power_left: Option<u64>,
-    /// Changes until there is no more space.
-    space_left: Option<u64>,
+    /// Changes until all further ones are refused, and how.
+    refuses: Option<(u64, ErrorKind)>,
     lies: bool,
     changes: u64,
+    tape: Option<Tape>,
     /// The time that a sync takes, and the time more for each byte, in tokio's time.
     sync_takes: Option<(Duration, Duration)>,
 }
 
+/// A change of the bytes that a reader sees.
 #[derive(Clone, Debug)]
-enum Change {
+pub enum Change {
     Write(usize, Vec<u8>),
     Resize(usize),
 }
@@ -61,19 +74,25 @@ impl FragileDisk {
 
     /// Opens the database on it. An earlier mount must have ended, by [`unplug`](Self::unplug) or by dropping it.
     pub fn mount(&self) -> Result<TrustedDisk, VaultError> {
-        TrustedDisk::over(self.backend())
+        let mount = self.begin_mount();
+        TrustedDisk::over(self.backend(mount, DATABASE), self.backend(mount, PLACES))
     }
 
     /// The database itself, for a test that wants to spoil it; otherwise as [`mount`](Self::mount).
     pub fn database(&self) -> Result<Database, DatabaseError> {
-        Database::builder().create_with_backend(self.backend())
+        let mount = self.begin_mount();
+        Database::builder().create_with_backend(self.backend(mount, DATABASE))
     }
 
-    fn backend(&self) -> Mount {
+    fn begin_mount(&self) -> u64 {
         let mut platter = self.platter();
         platter.mounts += 1;
         platter.mounted = true;
-        Mount { disk: self.clone(), mount: platter.mounts }
+        platter.mounts
+    }
+
+    fn backend(&self, mount: u64, file: usize) -> Mount {
+        Mount { disk: self.clone(), mount, file }
     }
 
     /// Unplugs the disk: from now on nothing that the mounted database does has any effect.
@@ -89,28 +108,18 @@ impl FragileDisk {
         if how == Crash::Kill {
             return;
         }
-        let unsynced = std::mem::take(&mut platter.unsynced);
-        // All, none, the first ones, or any of them.
-        let (kind, cut) = (chance.below(4), chance.below(unsynced.len() as u64 + 1) as usize);
-        for (nth, change) in unsynced.into_iter().enumerate() {
-            match kind {
-                0 => {}
-                1 => apply(&mut platter.durable, &change),
-                2 if nth < cut => apply(&mut platter.durable, &change),
-                2 if nth == cut => apply_some(&mut platter.durable, change, chance),
-                2 => {}
-                _ => apply_some(&mut platter.durable, change, chance),
-            }
-        }
-        platter.cached = platter.durable.clone();
+        platter.files.iter_mut().for_each(|file| file.lose_power(chance));
     }
 
     /// A copy as it is now, synced or not: an image that somebody makes and brings back later.
     pub fn image(&self) -> FragileDisk {
         let platter = self.platter();
-        let copy =
-            Platter { durable: platter.cached.clone(), cached: platter.cached.clone(), ..Platter::default() };
-        FragileDisk(Arc::new(Mutex::new(copy)))
+        let copied = |file: usize| {
+            let bytes = platter.files[file].cached.clone();
+            Surface { durable: bytes.clone(), cached: bytes, unsynced: Vec::new() }
+        };
+        let files = [copied(DATABASE), copied(PLACES)];
+        FragileDisk(Arc::new(Mutex::new(Platter { files, ..Platter::default() })))
     }
 
     /// Has the power fail in the midst of the change after `changes` more of them.
@@ -125,7 +134,40 @@ impl FragileDisk {
 
     /// Has the disk full after `changes` more changes; `None` frees space.
     pub fn fill_after(&self, changes: Option<u64>) {
-        self.platter().space_left = changes;
+        self.refuse_after(changes, ErrorKind::StorageFull);
+    }
+
+    /// Has every change fail so, after `changes` more of them; `None` ends that.
+    pub fn refuse_after(&self, changes: Option<u64>, how: ErrorKind) {
+        self.platter().refuses = changes.map(|changes| (changes, how));
+    }
+
+    /// Puts every change and every sync on a tape, from now on.
+    pub fn record(&self, tape: &Tape) {
+        self.platter().tape = Some(tape.clone());
+    }
+
+    /// Lets a change come once more that a tape holds; `None` is a sync.
+    pub fn play(&self, file: usize, change: Option<&Change>) {
+        let file = &mut self.platter().files[file];
+        match change {
+            Some(change) => {
+                apply(&mut file.cached, change);
+                file.unsynced.push(change.clone());
+            }
+            None => file.sync(),
+        }
+    }
+
+    /// A copy as it is now, with what is synced and what is not.
+    pub fn fork(&self) -> FragileDisk {
+        let files = self.platter().files.clone();
+        FragileDisk(Arc::new(Mutex::new(Platter { files, ..Platter::default() })))
+    }
+
+    /// Tells whether a power loss now would leave everything.
+    pub fn is_synced(&self) -> bool {
+        self.platter().files.iter().all(|file| file.unsynced.is_empty())
     }
 
     /// Acknowledges syncs without carrying them out: a disk that breaks its promise.
@@ -139,9 +181,46 @@ impl FragileDisk {
         self.platter().sync_takes = Some((sync, byte));
     }
 
+    /// Bytes of the file of the stash's places.
+    pub fn places_len(&self) -> usize {
+        self.platter().files[PLACES].cached.len()
+    }
+
+    /// Changes a byte of that file, for good.
+    pub fn flip_in_places(&self, at: usize) {
+        let file = &mut self.platter().files[PLACES];
+        file.cached[at] ^= 1;
+        file.durable[at] ^= 1;
+    }
+
     /// Changes so far.
     pub fn changes(&self) -> u64 {
         self.platter().changes
+    }
+}
+
+impl Surface {
+    /// Makes everything durable.
+    fn sync(&mut self) {
+        let Surface { durable, unsynced, .. } = self;
+        unsynced.drain(..).for_each(|change| apply(durable, &change));
+    }
+
+    fn lose_power(&mut self, chance: &mut Chance) {
+        let unsynced = std::mem::take(&mut self.unsynced);
+        // All, none, the first ones, or any of them.
+        let (kind, cut) = (chance.below(4), chance.below(unsynced.len() as u64 + 1) as usize);
+        for (nth, change) in unsynced.into_iter().enumerate() {
+            match kind {
+                0 => {}
+                1 => apply(&mut self.durable, &change),
+                2 if nth < cut => apply(&mut self.durable, &change),
+                2 if nth == cut => apply_some(&mut self.durable, change, chance),
+                2 => {}
+                _ => apply_some(&mut self.durable, change, chance),
+            }
+        }
+        self.cached = self.durable.clone();
     }
 }
 
@@ -187,6 +266,7 @@ fn apply_some(bytes: &mut Vec<u8>, change: Change, chance: &mut Chance) {
 struct Mount {
     disk: FragileDisk,
     mount: u64,
+    file: usize,
 }
 
 impl Mount {
@@ -201,14 +281,18 @@ impl Mount {
     fn change(&self, change: Change) -> Result<(), Error> {
         let mut platter = self.platter()?;
         platter.changes += 1;
-        if let Some(left) = &mut platter.space_left {
+        if let Some((left, how)) = &mut platter.refuses {
             if *left == 0 {
-                return Err(ErrorKind::StorageFull.into());
+                return Err((*how).into());
             }
             *left -= 1;
         }
-        apply(&mut platter.cached, &change);
-        platter.unsynced.push(change);
+        let file = &mut platter.files[self.file];
+        apply(&mut file.cached, &change);
+        file.unsynced.push(change.clone());
+        if let Some(tape) = &platter.tape {
+            tape.push(Effect::Change(self.file, change));
+        }
         platter.spend()
     }
 }
@@ -228,13 +312,13 @@ impl Platter {
 
 impl StorageBackend for Mount {
     fn len(&self) -> Result<u64, Error> {
-        Ok(self.platter()?.cached.len() as u64)
+        Ok(self.platter()?.files[self.file].cached.len() as u64)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
         let platter = self.platter()?;
         let at = offset as usize;
-        let bytes = platter.cached.get(at..at + out.len());
+        let bytes = platter.files[self.file].cached.get(at..at + out.len());
         out.copy_from_slice(bytes.ok_or_else(|| Error::from(ErrorKind::UnexpectedEof))?);
         Ok(())
     }
@@ -248,14 +332,16 @@ impl StorageBackend for Mount {
         platter.changes += 1;
         // A power failure in a sync comes before it or after it.
         let before = platter.power_left == Some(1) && platter.changes.is_multiple_of(2);
-        let bytes: usize = platter.unsynced.iter().map(Change::bytes).sum();
+        let bytes: usize = platter.files[self.file].unsynced.iter().map(Change::bytes).sum();
         if let Some((sync, byte)) = platter.sync_takes {
             // Its first poll sets the clock; the rest of it only gives way to others.
             let _ = tokio::time::advance(sync + byte * bytes as u32).now_or_never();
         }
         if !before && !platter.lies {
-            let Platter { durable, unsynced, .. } = &mut *platter;
-            unsynced.drain(..).for_each(|change| apply(durable, &change));
+            platter.files[self.file].sync();
+        }
+        if let Some(tape) = &platter.tape {
+            tape.push(Effect::Sync(self.file));
         }
         platter.spend()
     }

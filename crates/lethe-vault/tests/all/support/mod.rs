@@ -9,6 +9,7 @@ pub mod recorder;
 pub mod shape;
 pub mod shipped;
 pub mod stepped;
+pub mod tape;
 
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;

@@ -2,54 +2,96 @@
 
 use super::master;
 use borsh::BorshDeserialize;
-use lethe_core::position_map::flat::Positions;
-use lethe_core::schemes::path::{PathParameters, PathSnapshot};
-use lethe_core::schemes::ring::RingSnapshot;
-use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_core::store::BucketVersion;
+use lethe_core::words::Bucket;
+use lethe_core::words::Version;
 use lethe_seal::blob;
 use lethe_seal::derive::Purpose;
-use lethe_seal::versions::TrustedVersions;
-use lethe_vault::{Receipt, Row, VaultHeader};
+use lethe_seal::versions::VersionsHead;
+use lethe_store::{Blobs, VersionedMemory};
+use lethe_vault::{Receipt, Row, SchemeParameters, VaultHeader};
 use std::collections::BTreeSet;
 
-/// The format of a shipped checkpoint, written down a second time.
+/// The beginning of a shipped checkpoint's stream, written down a second time.
 #[derive(BorshDeserialize)]
-pub struct Shipped {
+pub struct Head {
     pub number: u64,
     pub epoch: u32,
     pub accesses: u64,
-    pub scheme: SchemeSnapshot,
-    pub versions: TrustedVersions,
-    pub rows: Vec<Row>,
+    pub rest: Vec<u8>,
+    pub versions: VersionsHead,
     pub history: Vec<(u64, [u8; 32])>,
+    pub stash: u64,
+    pub rows: u64,
 }
 
-/// A scheme's trusted state; its variants are told apart by their number.
-#[derive(BorshDeserialize)]
-pub enum SchemeSnapshot {
-    Ring(RingSnapshot),
-    Path(PathParameters, Positions, PathSnapshot),
-    Trivial(TrivialParameters),
+/// A shipped checkpoint.
+pub struct Shipped {
+    pub head: Head,
+    pub rows: Vec<Row>,
+    /// The bucket versions that a restore from it reads.
+    pub needed: BTreeSet<BucketVersion>,
+    /// The names of its pieces.
+    pub pieces: Vec<String>,
+    /// Bytes of manifest and pieces in the store.
+    pub bytes: usize,
 }
 
 impl Shipped {
-    /// Opens the blob of this name.
+    /// Opens the checkpoint of this name.
     ///
     /// # Panics
     /// If it is not what a vault ships.
-    pub fn open(header: &VaultHeader, name: &str, sealed: &[u8]) -> Shipped {
-        let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
-        let text =
-            blob::open(&master(), Purpose::CHECKPOINT, &context, sealed).expect("a shipped checkpoint opens");
-        let (padded, length) = text.split_last_chunk().expect("it ends in its length");
-        let text = &padded[..u64::from_le_bytes(*length) as usize];
-        borsh::from_slice(text).expect("a shipped checkpoint decodes")
+    pub async fn open(header: &VaultHeader, name: &str, store: &VersionedMemory) -> Shipped {
+        let get = async |name: &str| store.get(name, usize::MAX).await.expect("memory").expect("it is there");
+        let open = |purpose, name: &str, sealed: &[u8]| {
+            let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
+            blob::open(&master(), purpose, &context, sealed).expect("what was shipped opens")
+        };
+        let manifest = get(name).await;
+        let (mut bytes, mut stream, mut pieces) = (manifest.len(), Vec::new(), Vec::new());
+        let text = open(Purpose::MANIFEST, name, &manifest);
+        let digests: Vec<[u8; 32]> = borsh::from_slice(&text).expect("a manifest decodes");
+        for nth in 0..digests.len() {
+            let piece = format!("{}-{nth:08x}", name.replace("checkpoint/", "piece/"));
+            let sealed = get(&piece).await;
+            bytes += sealed.len();
+            stream.extend(open(Purpose::CHECKPOINT, &piece, &sealed));
+            pieces.push(piece);
+        }
+        let mut rest = &stream[..];
+        let head = Head::deserialize(&mut rest).expect("the head decodes");
+        let mut words = |count: u64| {
+            let (words, behind) = rest.split_at(4 * count as usize);
+            rest = behind;
+            words.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect::<Vec<u32>>()
+        };
+        let buckets = header.parameters.layout().buckets();
+        words(scheme_words(&header.parameters.scheme));
+        let versions = words(3 * buckets);
+        let needed = (0..).map(Bucket).zip(versions.as_chunks().0).filter_map(|(bucket, version)| {
+            let [epoch, high, low] = *version;
+            let version = Version { epoch, counter: u64::from(high) << 32 | u64::from(low) };
+            (!version.is_never()).then_some(BucketVersion { bucket, version })
+        });
+        let needed = needed.collect();
+        let block = u64::from(header.parameters.scheme.block_bytes());
+        let mut rows = &rest[(head.stash * (8 + block)) as usize..][..head.rows as usize];
+        let mut found = Vec::new();
+        while !rows.is_empty() {
+            found.push(Row::deserialize(&mut rows).expect("a row decodes"));
+        }
+        Shipped { head, rows: found, needed, pieces, bytes }
     }
+}
 
-    /// The bucket versions that a restore from it reads.
-    pub fn needed(&self) -> BTreeSet<BucketVersion> {
-        self.versions.live().collect()
+/// Words of a scheme's state: positions, slots, and a bit for each bucket.
+fn scheme_words(scheme: &SchemeParameters) -> u64 {
+    let layout = scheme.layout();
+    match scheme {
+        SchemeParameters::Ring(ring) => ring.capacity + layout.slots() + layout.buckets().div_ceil(32),
+        SchemeParameters::Path(path) => path.capacity,
+        SchemeParameters::Trivial(_) => 0,
     }
 }
 

@@ -3,12 +3,11 @@
 use super::counted::{BOARD_BYTES, Counted, How, Left};
 use super::default_scheme::default_scheme;
 use super::{executable, library};
-use crate::commands::Cli;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, ValueEnum};
 use lethe_pager::scheme::Scheme;
 use lethe_seal::pages::PageCipher;
 use rustix::fs::MemfdFlags;
@@ -46,7 +45,7 @@ pub(super) struct Paging {
     pub(super) second_chance: Option<u64>,
     /// The carrier of pages beside the program (eager, parallel schemes) [default: a process, if there are two processors]
     #[arg(long, value_enum, value_name = "WHO")]
-    pub(super) beside: Option<Beside>,
+    pub(super) beside: Option<Helper>,
     /// Threads that seal side by side (parallel schemes, with --beside threads) [default: the machine's processors]
     #[arg(long, value_name = "THREADS", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub(super) threads: Option<u64>,
@@ -77,7 +76,7 @@ impl Program {
 
 /// The helper that shares the work of a scheme that can share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Beside {
+pub(super) enum Helper {
     /// A process of its own: no page that is moved interrupts it
     Process,
     /// Threads of the program's process
@@ -85,20 +84,18 @@ pub(super) enum Beside {
 }
 
 impl Paging {
-    /// Ends as a mistyped flag does if the flags cannot be meant.
+    /// Checks that the flags can be meant.
     ///
     /// # Errors
-    /// The library is not found; the program would not be paged.
+    /// [`misused`] if they cannot; the library is not found; the program would not be paged.
     pub(super) fn check(&self, program: &OsStr) -> Result<()> {
         if let Some(library) = self.library.as_deref().filter(|library| !library.is_file()) {
-            misused(&format!("--library: {} is no file", library.display()));
+            bail!(misused(format!("--library: {} is no file", library.display())));
         }
-        if self.second_chance.is_some_and(|unmapped| unmapped >= self.resident) {
-            misused("--second-chance must be less than --resident");
-        }
-        if self.threads.is_some() && self.beside == Some(Beside::Process) {
-            misused("--threads needs --beside threads");
-        }
+        let keeps_some = self.second_chance.is_none_or(|unmapped| unmapped < self.resident);
+        ensure!(keeps_some, misused("--second-chance must be less than --resident".into()));
+        let has_threads = self.threads.is_none() || self.beside != Some(Helper::Process);
+        ensure!(has_threads, misused("--threads needs --beside threads".into()));
         executable::check(program, &library::check(self.library.as_deref())?)
     }
 
@@ -147,7 +144,7 @@ impl Paging {
     fn has_second_process(&self) -> bool {
         let processors = available_parallelism().map_or(1, NonZero::get);
         match self.beside {
-            Some(beside) => beside == Beside::Process,
+            Some(beside) => beside == Helper::Process,
             None => self.threads.is_none() && processors > 1,
         }
     }
@@ -208,7 +205,7 @@ pub(super) fn exit_code(status: ExitStatus) -> i32 {
     status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(Exit::Failure as i32)
 }
 
-/// Ends as a mistyped flag does.
-pub(super) fn misused(why: &str) -> ! {
-    Cli::command().error(ErrorKind::ValueValidation, why).exit()
+/// The error of flags that cannot be meant, with which the command line ends as for a mistyped one.
+pub(super) fn misused(why: String) -> clap::Error {
+    clap::Error::raw(ErrorKind::ValueValidation, why)
 }

@@ -4,13 +4,13 @@
 use crate::demonstration::{BareStore, Oblivious};
 use crate::vault::device::VaultDevice;
 use bytes::Bytes;
-use lethe_gateway::device::{Row, RowChange};
-use lethe_gateway::{Device, DeviceError, Flow};
+use lethe_gateway::{AnyDevice, Device, DeviceError, Flow, Gateway};
 use std::sync::Arc;
 
+/// The gateway over the device that is served. It is of any kind, so that the doors are compiled in their own crate.
+pub(super) type ServedGateway = Gateway<AnyDevice>;
+
 /// See the module. Rows are the vault's alone: they show in neither store.
-///
-/// It is one type, with a demonstration and without: everything above a device is compiled for each type of it.
 #[derive(Clone)]
 pub(super) struct ServedDevice {
     vault: VaultDevice,
@@ -29,21 +29,8 @@ impl ServedDevice {
 }
 
 impl Device for ServedDevice {
-    fn block_bytes(&self) -> usize {
-        self.vault.block_bytes()
-    }
-
-    fn blocks(&self) -> u64 {
-        self.vault.blocks()
-    }
-
-    fn max_batch(&self) -> usize {
-        self.vault.max_batch()
-    }
-
-    fn rows_bytes(&self) -> u64 {
-        self.vault.rows_bytes()
-    }
+    lethe_gateway::forward_device!(self => self.vault, shape);
+    lethe_gateway::forward_device!(self => self.vault, rows);
 
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         match &self.bare {
@@ -57,13 +44,5 @@ impl Device for ServedDevice {
         // Both to their end: after an error nothing may be replaced later on.
         let (vault, bare) = tokio::join!(self.vault.write(flow, writes.clone()), bare.write(writes));
         vault.and(bare)
-    }
-
-    async fn load_rows(&self) -> Result<Vec<Row>, DeviceError> {
-        self.vault.load_rows().await
-    }
-
-    async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
-        self.vault.commit_rows(changes).await
     }
 }

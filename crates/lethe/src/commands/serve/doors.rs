@@ -1,13 +1,12 @@
 //! The doors that clients come through.
 
-use super::ServedGateway;
+use super::device::ServedGateway;
 use crate::config::Settings;
 use anyhow::{Context, Result};
 use lethe_gateway::auth::identity::Users;
-use lethe_gateway::http::server::{Limits, Options, serve};
-use lethe_gateway::s3::S3Door;
-use lethe_gateway::swift::{Address, SwiftDoor};
-use lethe_gateway::{Admission, Tls};
+use lethe_gateway::http::server::{Limits, Options, Serving};
+use lethe_gateway::swift::Address;
+use lethe_gateway::{Admission, Tls, serve_s3, serve_swift};
 use std::net::TcpListener;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -41,15 +40,14 @@ impl Doors {
         let options = Options { limits: Limits::default(), admission, tls };
         let swift = match swift {
             Some(swift) => {
-                let door = SwiftDoor::new(gateway.clone(), Arc::clone(users), address);
                 let swift = tokio::net::TcpListener::from_std(swift)?;
-                Some(tokio::spawn(serve(swift, door, options.clone(), stop.clone().cancelled_owned())))
+                let (gateway, users, stop) = (gateway.clone(), Arc::clone(users), stopped(stop));
+                Some(tokio::spawn(serve_swift(swift, gateway, users, address, options.clone(), stop)))
             }
             None => None,
         };
-        let door = S3Door::new(gateway.clone(), Arc::clone(users));
         let s3 = tokio::net::TcpListener::from_std(s3)?;
-        let s3 = tokio::spawn(serve(s3, door, options, stop.clone().cancelled_owned()));
+        let s3 = tokio::spawn(serve_s3(s3, gateway.clone(), Arc::clone(users), options, stopped(stop)));
         Ok(Doors { s3, swift })
     }
 
@@ -64,4 +62,8 @@ impl Doors {
             None => Ok(()),
         }
     }
+}
+
+fn stopped(stop: &CancellationToken) -> Serving {
+    Box::pin(stop.clone().cancelled_owned())
 }

@@ -20,13 +20,12 @@ use crate::vault::device::VaultDevice;
 use administration::shows_page;
 use anyhow::{Context, Result};
 use clap::Args;
-use device::ServedDevice;
-use lethe_gateway::page::Watched;
-use lethe_gateway::{Gateway, Options};
+use device::{ServedDevice, ServedGateway};
+use lethe_gateway::page::{RequestCounters, Watched};
+use lethe_gateway::{AnyDevice, Gateway, Options};
 use ready::{Ready, open};
-use running::Running;
+use running::{Demonstrated, Running};
 use std::time::Duration;
-use tokio::task::JoinHandle;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -61,21 +60,12 @@ impl Arguments {
     }
 }
 
-/// The gateway over the device that is served, which counts what is asked of it.
-type ServedGateway = Gateway<Watched<ServedDevice>>;
-
-/// The parts of a demonstration beside its vault.
-struct Demonstrated {
-    pattern: Pattern,
-    switch: Switch,
-    reading: JoinHandle<()>,
-}
-
 pub(super) async fn run(settings: Settings, asked: &VaultConfig) -> Result<Exit> {
     let ready = open(&settings, asked).await?;
     let device = Watched::new(ServedDevice::new(ready.device.clone()));
+    let counters = device.counters();
     let gateway = gateway(&ready.settings, device).await?;
-    serve(ready, gateway, None).await
+    serve(ready, gateway, counters, None).await
 }
 
 /// Serves a vault that goes when it ends, and whose ORAM can be switched off.
@@ -89,7 +79,8 @@ pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exi
     let bare = ready.interrupts.cut_off(making).await?;
     let (oblivious, bare_provider) = (Oblivious::on(), bare.provider());
     let device = Watched::new(ServedDevice::beside(ready.device.clone(), bare, oblivious.clone()));
-    let switch = Switch::new(oblivious, vault, ready.provider.clone(), bare_provider, device.counters());
+    let counters = device.counters();
+    let switch = Switch::new(oblivious, vault, ready.provider.clone(), bare_provider, counters.clone());
     let gateway = gateway(&settings, device).await?;
     let bar = progress::steps("putting objects", OBJECTS);
     let putting =
@@ -99,7 +90,7 @@ pub(super) async fn demonstrate(settings: Settings, stage: &Stage) -> Result<Exi
     switch.count_anew();
     let reading = tokio::spawn(read_on(gateway.clone(), stage.pattern));
     let demonstrated = Demonstrated { pattern: stage.pattern, switch, reading };
-    serve(ready, gateway, Some(demonstrated)).await
+    serve(ready, gateway, counters, Some(demonstrated)).await
 }
 
 async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<ServedGateway> {
@@ -109,13 +100,18 @@ async fn gateway(settings: &Settings, device: Watched<ServedDevice>) -> Result<S
         counters: shows_page(settings).then(|| device.counters()),
         ..Options::default()
     };
-    Ok(Gateway::open(device, options).await?)
+    Ok(Gateway::open(AnyDevice::new(device), options).await?)
 }
 
 /// Serves until Ctrl-C or the vault's end, and ends what was begun.
-async fn serve(ready: Ready, gateway: ServedGateway, demonstrated: Option<Demonstrated>) -> Result<Exit> {
+async fn serve(
+    ready: Ready,
+    gateway: ServedGateway,
+    counters: RequestCounters,
+    demonstrated: Option<Demonstrated>,
+) -> Result<Exit> {
     announce(&ready, demonstrated.as_ref())?;
-    let mut running = Running::start(ready, gateway, demonstrated)?;
+    let mut running = Running::start(ready, gateway, counters, demonstrated)?;
     if wait(&running.device, &mut running.interrupts).await {
         tracing::error!("the vault has stopped; the server ends");
     } else {

@@ -3,7 +3,7 @@
 use crate::config::names::{ADMIN, LISTEN, SWIFT};
 use crate::config::{Settings, VaultConfig};
 use crate::report::banner::{Addresses, VaultSummary};
-use crate::report::page::Provider;
+use crate::report::provider::Provider;
 use crate::runtime::interrupt::Interrupts;
 use crate::runtime::listen::listen;
 use crate::users::file::UsersFile;

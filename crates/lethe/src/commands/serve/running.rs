@@ -1,11 +1,12 @@
 //! A gateway that serves: everything that runs while it does, begun in order and ended in order.
 
 use super::administration::{Administration, owners_page, shows_page};
+use super::device::ServedGateway;
 use super::doors::Doors;
 use super::ready::{Listeners, Ready};
 use super::status::Status;
 use super::sweeping::sweep;
-use super::{Demonstrated, ServedGateway};
+use crate::demonstration::{Pattern, Switch};
 use crate::report::left::Report;
 use crate::report::page::{Shown, Sources};
 use crate::report::public_figures::figures;
@@ -21,9 +22,18 @@ use anyhow::{Context, Result};
 use axum::Router;
 use lethe_gateway::auth::identity::Users;
 use lethe_gateway::http::admin;
+use lethe_gateway::page::RequestCounters;
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+/// The parts of a demonstration beside its vault.
+pub(super) struct Demonstrated {
+    pub(super) pattern: Pattern,
+    pub(super) switch: Switch,
+    /// Reads objects of its own accord.
+    pub(super) reading: JoinHandle<()>,
+}
 
 /// See the module.
 pub(super) struct Running {
@@ -52,6 +62,7 @@ impl Running {
     pub(super) fn start(
         ready: Ready,
         gateway: ServedGateway,
+        counters: RequestCounters,
         demonstrated: Option<Demonstrated>,
     ) -> Result<Self> {
         let (stop, stop_copying) = (CancellationToken::new(), CancellationToken::new());
@@ -65,7 +76,7 @@ impl Running {
             let status = Arc::clone(&status);
             async move { status.leave_on().await }
         })];
-        let router = administrative(&ready, &gateway, demonstrated.as_ref(), successor, &stop)?;
+        let router = administrative(&ready, counters, demonstrated.as_ref(), successor, &stop)?;
         let Ready { settings, device, users, file, listeners, tls, interrupts, following, .. } = ready;
         let Listeners { clients, swift, administration } = listeners;
         let administration = Administration::open(administration, router, &stop)?;
@@ -119,8 +130,13 @@ impl Running {
         self.status.leave()?;
         if self.demonstrated.is_some() {
             say!("Stopped. The demonstration's vault goes with its folder.");
+        } else if receipt.checkpoint == 0 {
+            say!("Stopped. No checkpoint is in the store yet: `lethe backup` ships one.");
         } else {
             say!("Stopped. Receipt of the last checkpoint in the store:\n  {receipt}");
+            if !self.device.vault().header().parameters.ships_at_stop() {
+                say!("It is of before the stop: `lethe backup` ships what came after it.");
+            }
         }
         Ok(Exit::Success)
     }
@@ -144,7 +160,7 @@ fn status(ready: &Ready, gateway: &ServedGateway, successor: Option<TellSuccesso
 /// Health, metrics and, where it is shown, the owner's page.
 fn administrative(
     ready: &Ready,
-    gateway: &ServedGateway,
+    counters: RequestCounters,
     demonstrated: Option<&Demonstrated>,
     successor: Option<TellSuccessor>,
     stop: &CancellationToken,
@@ -154,7 +170,7 @@ fn administrative(
         let sources = Sources {
             vault: vault.clone(),
             provider: ready.provider.clone(),
-            counters: gateway.device().counters(),
+            counters,
             prices: Shown::or_default(ready.prices.clone()),
             switch: demonstrated.map(|demonstrated| demonstrated.switch.clone()),
         };

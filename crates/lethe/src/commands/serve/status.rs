@@ -1,6 +1,6 @@
 //! The figures of `lethe status`, left in the trusted folder again and again, and the warnings among them.
 
-use super::ServedGateway;
+use super::device::ServedGateway;
 use crate::config::Settings;
 use crate::report::banner::VaultSummary;
 use crate::report::left::{Objects, Report};

@@ -1,6 +1,6 @@
 //! Objects whose time is over give their rows and blocks back, by their own date or by a rule of their S3 bucket.
 
-use super::ServedGateway;
+use super::device::ServedGateway;
 use lethe_gateway::Lifecycle;
 use std::time::Duration;
 

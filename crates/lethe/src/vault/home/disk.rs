@@ -2,15 +2,13 @@
 
 use super::Home;
 use crate::config::SettingsError;
+use crate::config::folders::DATABASE;
 use crate::config::names::DATA;
 use crate::migration::{note::Note, switch};
 use crate::vault::made::Made;
 use anyhow::{Context, Result};
 use lethe_vault::{TrustedDisk, VaultError, raw_header};
 use std::path::PathBuf;
-
-/// The trusted disk's file, in the trusted folder.
-pub(crate) const DATABASE: &str = "vault.redb";
 
 impl Home<'_> {
     /// The trusted disk's file.

@@ -19,7 +19,33 @@ impl Home<'_> {
     /// There is one already; the parameters cannot work; disk, key or store fail; Ctrl-C. Everything that was made on
     /// this machine is taken back, unless the store may have got the vault's header: opening completes such a vault.
     pub async fn make(&self) -> Result<(Opening, Interrupts)> {
-        self.make_of(vault_parameters(self.settings)?).await
+        let total = memory();
+        let parameters = self.planned_for(total)?;
+        self.make_of(parameters).await
+    }
+
+    /// The parameters for a machine with so much memory: unless a tree top is asked for, the trusted side takes at most
+    /// half of it.
+    fn planned_for(&self, total: Option<u64>) -> Result<VaultParameters, SettingsError> {
+        let planned = vault_parameters(self.settings)?;
+        let is_free =
+            self.settings.scheme.tree_top.is_none() && self.settings.scheme.scheme != Scheme::Trivial;
+        let half = total.map_or(u64::MAX, |total| total / 2);
+        if !is_free || TrustedMemory::of(&planned).most <= half {
+            return Ok(planned);
+        }
+        Ok(self.largest_fitting(half).map_or(planned, |(_, parameters)| parameters))
+    }
+
+    /// The largest tree top with which the trusted side takes at most so many bytes, and the parameters with it.
+    fn largest_fitting(&self, most: u64) -> Option<(Size, VaultParameters)> {
+        let with = |top: Size| {
+            let mut smaller = self.settings.clone();
+            smaller.scheme.tree_top = Some(top);
+            vault_parameters(&smaller).ok().map(|parameters| (top, parameters))
+        };
+        let tops = (20..=most.max(1).ilog2()).rev().map(|power| Size(1 << power));
+        tops.filter_map(with).find(|(_, parameters)| TrustedMemory::of(parameters).most <= most)
     }
 
     /// Makes a vault with these parameters, whose sizes the settings say too.
@@ -76,42 +102,38 @@ impl Home<'_> {
     /// Refuses a vault whose trusted side is larger than this machine's memory.
     fn refuse_what_memory_cannot_hold(&self, needed: u64) -> Result<(), SettingsError> {
         // Where the system does not say, the attempt has to.
-        let Ok(text) = std::fs::read_to_string("/proc/meminfo") else { return Ok(()) };
-        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
-        let Some(total) = total.and_then(|kib| kib.trim().parse::<u64>().ok()) else { return Ok(()) };
-        if needed <= total << 10 {
-            return Ok(());
-        }
+        let Some(total) = memory().filter(|total| needed > *total) else { return Ok(()) };
         let origins = &self.settings.origins;
         Err(SettingsError::Memory {
             name: origins.name(CAPACITY),
             capacity: self.settings.capacity,
             needed: Size(needed),
-            total: Size(total << 10),
-            advice: self.smaller_tree_top(total << 10),
+            total: Size(total),
+            advice: self.smaller_tree_top(total),
             block_name: origins.name(BLOCK_SIZE),
         })
     }
 
     /// Advice for a vault that does not fit into `total` bytes: the largest tree top with which it takes half of them.
     fn smaller_tree_top(&self, total: u64) -> String {
-        let (name, half) = (self.settings.origins.name(TREE_TOP), total / 2);
-        let needed = |top: Size| {
-            let mut smaller = self.settings.clone();
-            smaller.scheme.tree_top = Some(top);
-            vault_parameters(&smaller).map_or(u64::MAX, |parameters| TrustedMemory::of(&parameters).most)
-        };
+        let name = self.settings.origins.name(TREE_TOP);
         if self.settings.scheme.scheme == Scheme::Trivial {
             return String::new();
         }
-        let tops = (20..=half.max(1).ilog2()).rev().map(|power| Size(1 << power));
-        let fitting = tops.map(|top| (top, needed(top))).find(|(_, needed)| *needed <= half);
-        fitting.map_or_else(String::new, |(top, needed)| {
+        self.largest_fitting(total / 2).map_or_else(String::new, |(top, parameters)| {
             // As one word, for a shell.
             let top = top.to_string().replace(' ', "");
-            format!("{name} of {top} brings it down to {}, for more bytes moved; or ", Size(needed))
+            let needed = Size(TrustedMemory::of(&parameters).most);
+            format!("{name} of {top} brings it down to {needed}, for more bytes moved; or ")
         })
     }
+}
+
+/// The memory of this machine, where the system says it.
+fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"))?;
+    Some(total.trim().parse::<u64>().ok()? << 10)
 }
 
 #[cfg(test)]
@@ -122,6 +144,19 @@ mod tests {
 
     fn settings(text: &str) -> Settings {
         Settings::resolve(Config::parse(text, Path::new("lethe.toml")).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_large_vault_is_planned_for_the_memory_that_there_is_unless_a_tree_top_is_asked_for() {
+        const MEMORY: u64 = 16 << 30;
+        let planned = |text: &str, memory| Home::new(&settings(text)).planned_for(memory).unwrap();
+        let most = |parameters: &VaultParameters| TrustedMemory::of(parameters).most;
+        let large = planned("[vault]\ncapacity = \"1TiB\"", Some(MEMORY));
+        assert!((MEMORY / 8..=MEMORY / 2).contains(&most(&large)), "{}", Size(most(&large)));
+        let small = "[vault]\ncapacity = \"1GiB\"";
+        assert_eq!(planned(small, Some(MEMORY)), planned(small, None));
+        let asked = "[vault]\ncapacity = \"1TiB\"\ntree_top = \"64GiB\"";
+        assert_eq!(planned(asked, Some(MEMORY)), planned(asked, None));
     }
 
     #[test]

@@ -12,8 +12,6 @@ mod store;
 pub use opening::Opening;
 pub use store::Store;
 
-pub(crate) use disk::DATABASE;
-
 use crate::config::Settings;
 
 /// A vault's whereabouts.

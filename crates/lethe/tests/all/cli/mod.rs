@@ -6,6 +6,8 @@ mod leftovers;
 mod migrate;
 mod openings;
 mod output;
+#[path = "../../support/s3_client.rs"]
+mod s3_client;
 mod served;
 mod usage;
 mod users;

@@ -1,8 +1,8 @@
 //! `lethe serve` while it runs, and what its owner's page is told.
 
 use super::desk::Desk;
-use object_store::aws::{AmazonS3, AmazonS3Builder};
-use object_store::{ClientOptions, RetryConfig};
+use super::s3_client::S3Access;
+use object_store::aws::AmazonS3;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,9 +12,7 @@ use std::process::{Child, Command};
 /// A gateway on ports of its own.
 pub(crate) struct Served {
     process: Child,
-    address: String,
-    access_key: String,
-    secret_key: String,
+    s3: S3Access,
     page: String,
     cookie: String,
 }
@@ -52,51 +50,27 @@ impl Served {
         let file = after("The link to the owner's page is in ");
         let file = desk.path(file.trim_end_matches('.'));
         let link = std::fs::read_to_string(&file).expect("the link");
-        let users = std::fs::read_to_string(file.with_file_name("credentials.toml")).expect("the users");
-        let users: toml::Table = users.parse().expect("TOML");
-        let key = |name: &str| users["users"][0]["keys"][0][name].as_str().expect("text").to_owned();
-        let (access_key, secret_key) = (key("access_key_id"), key("secret_access_key"));
+        let s3 = S3Access::of_first_user(address, &file.with_file_name("credentials.toml"));
         let (page, path) =
             link.trim().strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a link");
         // Later output of the program must find a reader.
         std::thread::spawn(move || said.for_each(drop));
         let (page, cookie) = (page.to_owned(), String::new());
-        let mut served = Served { process, address, access_key, secret_key, page, cookie };
+        let mut served = Served { process, s3, page, cookie };
         let entered = served.ask("GET", &format!("/{path}"), "");
         let cookie = entered.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
         served.cookie = cookie.split(';').next().expect("a pair").to_owned();
         served
     }
 
-    /// A client of S3 that hides no failure behind a retry.
+    /// A client of S3.
     pub(crate) fn s3(&self, bucket: &str) -> AmazonS3 {
-        lethe_store::encrypt_with_ring();
-        AmazonS3Builder::new()
-            .with_endpoint(format!("http://{}", self.address))
-            .with_allow_http(true)
-            .with_bucket_name(bucket)
-            .with_access_key_id(&self.access_key)
-            .with_secret_access_key(&self.secret_key)
-            .with_client_options(ClientOptions::new().with_allow_http(true).with_timeout_disabled())
-            .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
-            .build()
-            .expect("a client")
+        self.s3.client(bucket)
     }
 
     /// Makes a bucket.
     pub(crate) async fn make_bucket(&self, name: &str) {
-        use object_store::{path::Path, signer::Signer};
-        let minute = std::time::Duration::from_secs(60);
-        let s3 = self.s3(name);
-        let url = s3.signed_url(http::Method::PUT, &Path::from(""), minute).await.expect("signed");
-        let (path, query) = (url.path(), url.query().expect("signed"));
-        let mut stream = TcpStream::connect(&self.address).expect("connected");
-        let (host, end) = (&self.address, "connection: close\r\ncontent-length: 0\r\n\r\n");
-        let head = format!("PUT {path}?{query} HTTP/1.1\r\nhost: {host}\r\n{end}");
-        stream.write_all(head.as_bytes()).expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        self.s3.make_bucket(name).await;
     }
 
     /// Sends a request to the page; its answer, head and body.

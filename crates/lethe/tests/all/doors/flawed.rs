@@ -3,7 +3,6 @@
 
 use bytes::Bytes;
 use lethe::vault::device::VaultDevice;
-use lethe_gateway::device::{Row, RowChange};
 use lethe_gateway::{Device, DeviceError, Flow};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -25,21 +24,8 @@ impl MaybeFlawed {
 }
 
 impl Device for MaybeFlawed {
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
-    }
-
-    fn blocks(&self) -> u64 {
-        self.inner.blocks()
-    }
-
-    fn max_batch(&self) -> usize {
-        self.inner.max_batch()
-    }
-
-    fn rows_bytes(&self) -> u64 {
-        self.inner.rows_bytes()
-    }
+    lethe_gateway::forward_device!(self => self.inner, shape);
+    lethe_gateway::forward_device!(self => self.inner, rows);
 
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         let Some(remembered) = &self.remembered else { return self.inner.read(flow, blocks).await };
@@ -57,13 +43,5 @@ impl Device for MaybeFlawed {
             remembered.lock().expect("nobody panics with it").clear();
         }
         self.inner.write(flow, writes).await
-    }
-
-    async fn load_rows(&self) -> Result<Vec<Row>, DeviceError> {
-        self.inner.load_rows().await
-    }
-
-    async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
-        self.inner.commit_rows(changes).await
     }
 }

@@ -49,8 +49,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     arguments.paging.check(arguments.program.name())?;
-    let mut svg = arguments.svg.as_deref().map(|path| Output::create("--svg", path));
-    let mut csv = arguments.csv.as_deref().map(|path| Output::create("--csv", path));
+    let mut svg = arguments.svg.as_deref().map(|path| Output::create("--svg", path)).transpose()?;
+    let mut csv = arguments.csv.as_deref().map(|path| Output::create("--csv", path)).transpose()?;
     let (watcher, theirs) = Watcher::new()?;
     let signals = Signals::listen()?;
     let paged =
@@ -136,10 +136,10 @@ struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn create(flag: &str, path: &'a Path) -> Self {
+    fn create(flag: &str, path: &'a Path) -> Result<Self, clap::Error> {
         match File::create(path) {
-            Ok(file) => Output { path, file },
-            Err(error) => misused(&format!("{flag}: {}: {error}", path.display())),
+            Ok(file) => Ok(Output { path, file }),
+            Err(error) => Err(misused(format!("{flag}: {}: {error}", path.display()))),
         }
     }
 

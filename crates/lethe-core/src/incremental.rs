@@ -1,0 +1,142 @@
+//! The interface of a scheme whose trusted state is written down bit by bit: what changed is written, and nothing else.
+//!
+//! The trusted state has three parts. **Words** are tables of fixed sizes, such as positions and bucket metadata: a
+//! change is a place and a value. **Blocks** are those of the stash, in an order. The **rest** is small and written
+//! anew each time. An owner who keeps these three can take the scheme up again; [`Resumable`](crate::resumable) hands
+//! out the whole state at once.
+
+use crate::oram::Oram;
+use crate::resumable::SnapshotError;
+use crate::stash_changes::StashChanges;
+use crate::words::{BlockId, Slot};
+use alloc::vec::Vec;
+use core::error::Error;
+use core::ops::Range;
+
+/// The changes of a scheme's trusted state since they were last taken. Secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The places of the words that may have changed, in ascending order, each once.
+    pub words: Vec<u64>,
+    /// The blocks that came, went, or were written.
+    pub stash: StashChanges,
+}
+
+/// The parts of a trusted state, for a scheme to be taken up from.
+pub struct Parts<'a> {
+    /// The tables of words, of the sizes that [`Incremental::tables`] gives.
+    pub tables: Vec<Vec<u32>>,
+    /// The rest.
+    pub rest: &'a [u8],
+    /// The blocks of the stash in their order, the first of a list last.
+    pub order: &'a [BlockId],
+    /// Their payloads.
+    pub payloads: &'a mut dyn Payloads,
+}
+
+/// The place of a block. Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockPlace {
+    /// It was never accessed, and reads as zeros.
+    Nowhere,
+    /// The stash.
+    Stash,
+    /// A slot of untrusted memory.
+    Slot(Slot),
+}
+
+/// The payloads of a stash, one after the other, in whatever order they lie.
+pub trait Payloads {
+    /// The block that comes next; `None` after the last one.
+    fn next_block(&mut self) -> Option<BlockId>;
+
+    /// Fills the buffer with its payload. Returns `false` if it cannot be had.
+    #[must_use]
+    fn fill(&mut self, payload: &mut [u8]) -> bool;
+}
+
+/// An oblivious RAM whose trusted state can be written down bit by bit. `R` is the randomness that it draws from.
+pub trait Incremental<R>: Oram + Sized {
+    /// The store that it keeps its blocks in.
+    type Store;
+    /// Its public parameters.
+    type Parameters;
+    /// The reason why its parameters are refused.
+    type ParametersError: Error + 'static;
+
+    /// The sizes of its tables, in words of 32 bits. Public. A new scheme's words are all zeros.
+    fn tables(parameters: &Self::Parameters) -> Vec<u64>;
+
+    /// Begins to note what changes.
+    fn watch(&self);
+
+    /// Takes the changes since the last call, or since [`watch`](Self::watch).
+    ///
+    /// # Errors
+    /// [`SnapshotError::InFlight`], [`SnapshotError::Torn`]; nothing is taken then.
+    fn take_changes(&self) -> Result<Changes, SnapshotError<Self::ParametersError>>;
+
+    /// Copies neighbouring words; the tables follow one another.
+    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
+
+    /// The rest of the state: small, whatever was asked.
+    fn rest(&self) -> Vec<u8>;
+
+    /// Lets the caller look at the payload of a block of the stash.
+    ///
+    /// # Panics
+    /// If the block is not there.
+    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8]));
+
+    /// All blocks of the stash, the first of a list after the others of it.
+    fn stash_order(&self) -> Vec<BlockId>;
+
+    /// The place of a block, if the trusted state tells it. By default it does not.
+    fn locate(&self, _block: BlockId) -> Option<BlockPlace> {
+        None
+    }
+
+    /// Goes on from a state that was written down, over the store as it was then.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Parameters`], [`SnapshotError::Mismatch`].
+    fn take_up(
+        parameters: Self::Parameters,
+        parts: Parts<'_>,
+        store: Self::Store,
+        random: R,
+    ) -> Result<Self, SnapshotError<Self::ParametersError>>;
+}
+
+/// The places of changed words in one row of tables, in ascending order: of each table, those that it noted.
+pub(crate) fn changed_words<const N: usize>(tables: [(u64, Vec<u32>); N]) -> Vec<u64> {
+    let (mut words, mut before) = (Vec::new(), 0);
+    for (size, mut places) in tables {
+        places.sort_unstable();
+        places.dedup();
+        words.extend(places.into_iter().map(|place| before + u64::from(place)));
+        before += size;
+    }
+    words
+}
+
+/// Copies the part of a table that lies in a range of words; the table begins at word `before`.
+pub(crate) fn copy_part(table: &[u32], before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
+    let place = |word: u64| word.saturating_sub(before).min(table.len() as u64) as usize;
+    into.extend_from_slice(&table[place(words.start)..place(words.end)]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_follow_one_another() {
+        let words = changed_words([(4, [3, 1, 3].into()), (10, [0, 9].into())]);
+        assert_eq!(words, [1, 3, 4, 13]);
+        let mut copied = Vec::new();
+        copy_part(&[1, 2, 3, 4], 0, &(2..7), &mut copied);
+        copy_part(&[5, 6, 7, 8], 4, &(2..7), &mut copied);
+        assert_eq!(copied, [3, 4, 5, 6, 7]);
+    }
+}

@@ -1,0 +1,124 @@
+//! The trusted state of a Ring ORAM, written down bit by bit: positions, slots and the buckets that were ever written
+//! are its tables of words; the schedule and the worn buckets are the rest.
+
+use super::agreement::Agreement;
+use super::snapshot::RingSnapshotError;
+use super::{RingOram, RingParameters, RingParametersError};
+use crate::bucket_metadata::BucketMetadata;
+use crate::incremental::{BlockPlace, Changes, Incremental, Parts, changed_words, copy_part};
+use crate::position_map::flat::{FlatPositionMap, Positions};
+use crate::resumable::SnapshotError;
+use crate::store::Store;
+use crate::tree::eviction_schedule::EvictionSchedule;
+use crate::words::{BlockId, Bucket};
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+use rand_core::RngCore;
+
+type Rest = (EvictionSchedule, VecDeque<Bucket>);
+
+impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Error>, R> {
+    type Store = S;
+    type Parameters = RingParameters;
+    type ParametersError = RingParametersError;
+
+    fn tables(parameters: &RingParameters) -> Vec<u64> {
+        let [slots, written] = BucketMetadata::tables(&parameters.geometry());
+        vec![parameters.capacity, slots, written]
+    }
+
+    fn watch(&self) {
+        self.positions.watch();
+        let state = &mut *self.state.borrow_mut();
+        state.metadata.watch();
+        state.stash.watch();
+    }
+
+    fn take_changes(&self) -> Result<Changes, RingSnapshotError> {
+        self.check_at_rest()?;
+        let state = &mut *self.state.borrow_mut();
+        let [slots, written] = BucketMetadata::tables(&self.tree);
+        let [changed_slots, changed_written] = state.metadata.take_changes();
+        let words = changed_words([
+            (self.parameters.capacity, self.positions.take_changes()),
+            (slots, changed_slots),
+            (written, changed_written),
+        ]);
+        Ok(Changes { words, stash: state.stash.take_changes() })
+    }
+
+    fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        let state = self.state.borrow();
+        let capacity = self.parameters.capacity;
+        self.positions.look(|positions| copy_part(positions.words(), 0, &words, into));
+        copy_part(state.metadata.words(), capacity, &words, into);
+        let before = capacity + state.metadata.words().len() as u64;
+        if words.end > before {
+            copy_part(&state.metadata.written_words(), before, &words, into);
+        }
+    }
+
+    fn rest(&self) -> Vec<u8> {
+        let state = self.state.borrow();
+        borsh::to_vec(&(state.schedule, &state.worn)).expect("memory takes every write")
+    }
+
+    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
+        let stash = &self.state.borrow().stash;
+        look(stash.payload(stash.find(block).expect("only blocks of the stash are looked at")));
+    }
+
+    fn stash_order(&self) -> Vec<BlockId> {
+        self.state.borrow().stash.order()
+    }
+
+    fn locate(&self, block: BlockId) -> Option<BlockPlace> {
+        let Some(leaf) = self.positions.look(|positions| positions.get(block)) else {
+            return Some(BlockPlace::Nowhere);
+        };
+        let state = self.state.borrow();
+        if state.stash.find(block).is_some() {
+            return Some(BlockPlace::Stash);
+        }
+        let find = |(level, bucket)| state.metadata.find(&self.tree, level, bucket, block);
+        self.tree.path(leaf).find_map(find).map(BlockPlace::Slot)
+    }
+
+    /// Refuses a state that contradicts itself, as [`Resumable::restore`](crate::resumable::Resumable::restore) does.
+    fn take_up(
+        parameters: RingParameters,
+        parts: Parts<'_>,
+        store: S,
+        random: R,
+    ) -> Result<Self, RingSnapshotError> {
+        parameters.validate()?;
+        let (tree, sizes) = (parameters.geometry(), Self::tables(&parameters));
+        if !parts.tables.iter().map(|table| table.len() as u64).eq(sizes) {
+            return Err(SnapshotError::Mismatch);
+        }
+        let mut tables = parts.tables.into_iter();
+        let mut table = || tables.next().unwrap_or_default();
+        let positions = Positions::from_words(table());
+        let metadata = BucketMetadata::from_tables(&tree, table(), &table());
+        let (schedule, worn): Rest = borsh::from_slice(parts.rest).map_err(|_| SnapshotError::Mismatch)?;
+        let ring = RingOram::new(parameters, store, FlatPositionMap::new(positions), random)?;
+        {
+            let state = &mut *ring.state.borrow_mut();
+            let filled =
+                ring.positions.look(|positions| state.stash.refill(parts.order, parts.payloads, positions));
+            let agrees = ring.positions.look(|positions| {
+                let (metadata, schedule, worn) = (&metadata, &schedule, &worn);
+                let stash = &state.stash;
+                Agreement { parameters: &ring.parameters, tree: &tree, positions, metadata, schedule, worn }
+                    .holds(stash.iter().map(|handle| (stash.block(handle), stash.leaf(handle))))
+            });
+            if !filled || !agrees {
+                return Err(SnapshotError::Mismatch);
+            }
+            (state.metadata, state.schedule, state.worn) = (metadata, schedule, worn);
+        }
+        Ok(ring)
+    }
+}

@@ -1,0 +1,128 @@
+//! A device of any kind behind one type: all that lies above it is compiled once, and not for each kind.
+
+use crate::device::{Device, DeviceError, Flow, Row, RowChange};
+use bytes::Bytes;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send + 'a>>;
+
+/// A device whose answers have one type.
+trait Boxed: Send + Sync {
+    fn shape(&self) -> Shape;
+    fn boxed_read(&self, flow: Flow, blocks: Vec<u64>) -> Answer<'_, Vec<Bytes>>;
+    fn boxed_write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Answer<'_, ()>;
+    fn boxed_load_rows(&self) -> Answer<'_, Vec<Row>>;
+    fn boxed_commit_rows(&self, changes: Vec<RowChange>) -> Answer<'_, ()>;
+}
+
+/// The numbers of a device, which never change.
+#[derive(Clone, Copy)]
+struct Shape {
+    block_bytes: usize,
+    blocks: u64,
+    max_batch: usize,
+    rows_bytes: u64,
+}
+
+impl<D: Device> Boxed for D {
+    fn shape(&self) -> Shape {
+        Shape {
+            block_bytes: self.block_bytes(),
+            blocks: self.blocks(),
+            max_batch: self.max_batch(),
+            rows_bytes: self.rows_bytes(),
+        }
+    }
+
+    fn boxed_read(&self, flow: Flow, blocks: Vec<u64>) -> Answer<'_, Vec<Bytes>> {
+        Box::pin(self.read(flow, blocks))
+    }
+
+    fn boxed_write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Answer<'_, ()> {
+        Box::pin(self.write(flow, writes))
+    }
+
+    fn boxed_load_rows(&self) -> Answer<'_, Vec<Row>> {
+        Box::pin(self.load_rows())
+    }
+
+    fn boxed_commit_rows(&self, changes: Vec<RowChange>) -> Answer<'_, ()> {
+        Box::pin(self.commit_rows(changes))
+    }
+}
+
+/// A device of any kind behind one type. Clones are the same device.
+#[derive(Clone)]
+pub struct AnyDevice {
+    inner: Arc<dyn Boxed>,
+}
+
+impl AnyDevice {
+    /// A device as one of any kind.
+    pub fn new(inner: impl Device) -> Self {
+        AnyDevice { inner: Arc::new(inner) }
+    }
+}
+
+impl fmt::Debug for AnyDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnyDevice(..)")
+    }
+}
+
+impl Device for AnyDevice {
+    fn block_bytes(&self) -> usize {
+        self.inner.shape().block_bytes
+    }
+
+    fn blocks(&self) -> u64 {
+        self.inner.shape().blocks
+    }
+
+    fn max_batch(&self) -> usize {
+        self.inner.shape().max_batch
+    }
+
+    fn rows_bytes(&self) -> u64 {
+        self.inner.shape().rows_bytes
+    }
+
+    async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
+        self.inner.boxed_read(flow, blocks).await
+    }
+
+    async fn write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Result<(), DeviceError> {
+        self.inner.boxed_write(flow, writes).await
+    }
+
+    async fn load_rows(&self) -> Result<Vec<Row>, DeviceError> {
+        self.inner.boxed_load_rows().await
+    }
+
+    async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), DeviceError> {
+        self.inner.boxed_commit_rows(changes).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Event, MemoryDevice};
+
+    #[tokio::test]
+    async fn a_device_of_any_kind_answers_as_the_device_itself() {
+        let inner = Arc::new(MemoryDevice::new(16, 640, 8));
+        let any = AnyDevice::new(Arc::clone(&inner));
+        let shape = (any.block_bytes(), any.blocks(), any.max_batch(), any.rows_bytes());
+        assert_eq!(shape, (16, 640, 8, inner.rows_bytes()));
+        any.write(Flow(1), vec![(3, Bytes::from(vec![7; 16]))]).await.expect("written");
+        assert_eq!(any.read(Flow(1), vec![3, 4]).await.expect("read"), [vec![7; 16], vec![0; 16]]);
+        assert!(any.read(Flow(1), vec![640]).await.is_err(), "beyond the device");
+        any.commit_rows(vec![(b"key".to_vec(), Some(b"value".to_vec()))]).await.expect("committed");
+        assert_eq!(any.load_rows().await.expect("rows"), [(b"key".to_vec(), b"value".to_vec())]);
+        let asked = [Event::Write(vec![3]), Event::Read(vec![3, 4]), Event::Rows(1)];
+        assert_eq!(inner.take_log(), asked, "one batch for each call, as it came");
+    }
+}

@@ -1,0 +1,22 @@
+//! The settings of a bucket, changed by the verbs that put or delete a part of them.
+
+use crate::catalogue::ContainerSettings;
+use crate::device::Device;
+use crate::objects::account::Account;
+use s3s::S3Result;
+
+/// Changes the settings of a bucket. Makes no access.
+///
+/// # Errors
+/// Those of S3 for a bucket that is not there, and for a vault that has failed.
+pub(super) async fn set<D: Device>(
+    account: &Account<D>,
+    bucket: &str,
+    change: impl FnOnce(&mut ContainerSettings) + Send + 'static,
+) -> S3Result<()> {
+    let changed = account.update_container(bucket, |settings| {
+        change(settings);
+        Ok(())
+    });
+    Ok(changed.await?)
+}

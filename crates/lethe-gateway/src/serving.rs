@@ -1,0 +1,33 @@
+//! Serving a gateway by its doors. They are compiled here and once, for a device of any kind.
+
+use crate::any_device::AnyDevice;
+use crate::auth::identity::Users;
+use crate::http::server::{Options, Serving, serve};
+use crate::objects::gateway::Gateway;
+use crate::s3::S3Door;
+use crate::swift::{Address, SwiftDoor};
+use std::sync::Arc;
+use tokio::net::TcpListener;
+
+/// Serves S3 as [`serve`] does, until `shutdown` is ready.
+pub fn serve_s3(
+    listener: TcpListener,
+    gateway: Gateway<AnyDevice>,
+    users: Arc<Users>,
+    options: Options,
+    shutdown: Serving,
+) -> Serving {
+    Box::pin(serve(listener, S3Door::new(gateway, users), options, shutdown))
+}
+
+/// Serves Swift as [`serve`] does, at an address as its catalogues name it, until `shutdown` is ready.
+pub fn serve_swift(
+    listener: TcpListener,
+    gateway: Gateway<AnyDevice>,
+    users: Arc<Users>,
+    address: Address,
+    options: Options,
+    shutdown: Serving,
+) -> Serving {
+    Box::pin(serve(listener, SwiftDoor::new(gateway, users, address), options, shutdown))
+}

@@ -1,0 +1,128 @@
+//! The old vault of a restore, over the local copy of its buckets.
+
+use super::shipped::ShippedScheme;
+use crate::engine::Engine;
+use crate::engine::gate::Gate;
+use crate::engine::record::{Call, Input};
+use crate::engine::scheme::Scheme;
+use crate::engine::work::carry_out;
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::session::check::check;
+use crate::trusted::header::VaultHeader;
+use bytes::Bytes;
+use lethe_core::block_header::{self, HEADER_BYTES};
+use lethe_core::incremental::BlockPlace;
+use lethe_core::store::Untrusted;
+use lethe_core::words::{BlockId, Slot};
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::parallel::Workers;
+use lethe_seal::sealed::{Resolved, Sealed};
+use lethe_seal::versions::TrustedVersions;
+use std::rc::Rc;
+
+/// The old vault, over the local copy.
+pub(super) struct Old<'a, L> {
+    engine: Engine<&'a L>,
+}
+
+impl<'a, L: Untrusted> Old<'a, L> {
+    pub(super) fn over(
+        copy: &'a L,
+        header: &VaultHeader,
+        master: &MasterKey,
+        scheme: ShippedScheme,
+        versions: TrustedVersions,
+        accesses: u64,
+        entropy: &mut Entropy,
+    ) -> Result<Self, VaultError> {
+        let gate = Rc::new(Gate::default());
+        let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
+        let scheme = scheme.take_up(header, gate.clone(), entropy.seed()).ok_or_else(damaged)?;
+        let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
+        let sealed = Sealed::new(copy, master, cipher, nonces, versions, Workers::single())?;
+        sealed.begin_epoch(entropy.salt())?;
+        let mut engine = Engine::new(Rc::new(sealed), scheme, gate, accesses);
+        engine.go_live();
+        Ok(Old { engine })
+    }
+
+    fn scheme(&self) -> &dyn Scheme {
+        &*self.engine.scheme
+    }
+
+    fn sealed(&self) -> &Sealed<&'a L> {
+        &self.engine.sealed
+    }
+
+    /// Authenticates every slot of the copy, dummies included, before anything is built on it.
+    pub(super) async fn verify(&self) -> Result<(), VaultError> {
+        let report = check(&self.engine.sealed, Box::new(|_, _| {})).await?;
+        report.complaints.into_iter().next().map_or(Ok(()), |wrong| Err(VaultError::Tampered(wrong.into())))
+    }
+
+    /// Reads blocks through the old scheme; only the local copy sees it.
+    pub(super) async fn read(&mut self, blocks: &[BlockId]) -> Result<Vec<Bytes>, VaultError> {
+        while self.engine.scheme.must_idle() {
+            self.run(Input::Idle).await?;
+        }
+        self.run(Input::Batch(blocks.iter().map(|block| Call::Read(*block)).collect())).await?;
+        let answers = self.engine.take_answers().ok_or(VaultError::Closed)??;
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    async fn run(&mut self, input: Input) -> Result<(), VaultError> {
+        let mut todo = self.engine.step(input, Vec::new())?.work;
+        while let Some((operation, work)) = todo.pop() {
+            let answer = carry_out(&self.engine.sealed, work).await?;
+            todo.extend(self.engine.step(Input::Complete(operation), answer)?.work);
+        }
+        self.engine.take_superseded();
+        Ok(())
+    }
+}
+
+impl<L: Untrusted> Old<'_, L> {
+    /// The place of a block in the old state.
+    pub(super) fn place_of(&self, block: BlockId) -> BlockPlace {
+        self.scheme().locate(block).unwrap_or(BlockPlace::Nowhere)
+    }
+
+    /// The payloads of mapped blocks: from the stash, or in one read of the local copy.
+    pub(super) async fn payloads(
+        &self,
+        blocks: impl Iterator<Item = BlockId>,
+    ) -> Result<Vec<Vec<u8>>, VaultError> {
+        let blocks: Vec<(BlockId, BlockPlace)> = blocks.map(|block| (block, self.place_of(block))).collect();
+        let slots: Vec<Slot> = blocks
+            .iter()
+            .filter_map(|(_, place)| match place {
+                BlockPlace::Slot(slot) => Some(*slot),
+                BlockPlace::Stash | BlockPlace::Nowhere => None,
+            })
+            .collect();
+        let sealed = self.sealed();
+        let places: Vec<Resolved> = sealed.resolve(&slots);
+        let mut bytes = vec![0; slots.iter().map(|slot| sealed.layout().slot_bytes(*slot)).sum()];
+        sealed.read_places(&places, &mut bytes).await?;
+        let mut rest = &bytes[..];
+        let slot_bytes = HEADER_BYTES + self.scheme().block_bytes();
+        let contradicts =
+            || VaultError::Tampered("the checkpoint in the store contradicts its buckets".into());
+        let payload = |(block, place): (BlockId, BlockPlace)| match place {
+            BlockPlace::Slot(_) => {
+                let (slot, behind) = rest.split_at(slot_bytes);
+                rest = behind;
+                let found = block_header::read(slot).map(|(found, _)| found);
+                if found == Some(block) { Ok(slot[HEADER_BYTES..].to_vec()) } else { Err(contradicts()) }
+            }
+            BlockPlace::Stash => {
+                let mut payload = Vec::new();
+                self.scheme().look_at(block, &mut |bytes| payload.extend_from_slice(bytes));
+                Ok(payload)
+            }
+            BlockPlace::Nowhere => Err(contradicts()),
+        };
+        blocks.into_iter().map(payload).collect()
+    }
+}

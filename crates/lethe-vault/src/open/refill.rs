@@ -1,0 +1,116 @@
+//! The second half of a restore for Ring ORAM: a full tree is written into the store, every bucket once, in the order of
+//! their numbers. Its positions are drawn anew, and its blocks come from the local copy of the old one.
+
+use super::old::Old;
+use super::setup::Setup;
+use crate::engine::gate::Gate;
+use crate::error::VaultError;
+use crate::store::VaultStore;
+use crate::trusted::header::VaultHeader;
+use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use lethe_core::block_header::{self, HEADER_BYTES};
+use lethe_core::incremental::{BlockPlace, Parts, Payloads};
+use lethe_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
+use lethe_core::store::{BucketVersion, Untrusted};
+use lethe_core::words::{BlockId, Bucket, Leaf, Level, Slot};
+use lethe_seal::epoch::Epoch;
+use lethe_seal::sealed::Sealed;
+use lethe_seal::versions::TrustedVersions;
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Buckets that are written at a time.
+const AT_ONCE: usize = 8;
+
+/// Writes the old blocks into a full tree under this epoch, and lays its state down on the trusted disk as checkpoint
+/// `number`.
+pub(super) async fn refill<U: VaultStore, L: Untrusted>(
+    setup: &mut Setup<U>,
+    (header, ring): (&VaultHeader, &RingParameters),
+    old: &Old<'_, L>,
+    (number, base): (u64, Epoch),
+    progress: &dyn Fn(&'static str, u64, u64),
+) -> Result<(), VaultError> {
+    let random = ChaCha20Rng::from_seed(setup.entropy.seed());
+    let mut filling = RingFilling::draw(ring, |block| old.place_of(block) != BlockPlace::Nowhere, random);
+    let empty = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
+    let (cipher, nonces) = (header.parameters.cipher()?, setup.entropy.nonces(header.parameters.slots));
+    let sealed = Sealed::new(&setup.store, &setup.master, cipher, nonces, empty, setup.workers.clone())?;
+    sealed.begin_epoch_numbered(base)?;
+
+    let buckets = filling.buckets();
+    let (mut done, all) = (0, header.parameters.layout().buckets());
+    // Versions are assigned in the order of the buckets; the writing of some overlaps.
+    let placed: Vec<_> =
+        buckets.map(|(level, bucket)| (level, bucket, filling.place(level, bucket))).collect();
+    let state = filling.finish();
+    let writing = |(level, bucket, placed): (Level, Bucket, Vec<(Slot, BlockId, Leaf)>)| {
+        let assigned = sealed.assign(&[bucket]);
+        let (sealed, tree) = (&sealed, ring.geometry());
+        async move {
+            let versions: Vec<BucketVersion> = assigned?.iter().map(|step| step.written()).collect();
+            let shape = tree.shape(level);
+            let mut plain = vec![0; (shape.slots * shape.slot_bytes) as usize];
+            let payloads = old.payloads(placed.iter().map(|(_, block, _)| *block)).await?;
+            for ((slot, block, leaf), payload) in placed.into_iter().zip(payloads) {
+                let into =
+                    &mut plain[(slot.index * shape.slot_bytes) as usize..][..shape.slot_bytes as usize];
+                block_header::write(into, block, leaf);
+                into[HEADER_BYTES..].copy_from_slice(&payload);
+            }
+            sealed.write_assigned(&versions, &plain).await.map_err(VaultError::from)
+        }
+    };
+    let mut writes = stream::iter(placed.into_iter().map(writing)).buffered(AT_ONCE);
+    while writes.try_next().await?.is_some() {
+        done += 1;
+        progress("rewriting", done, all);
+    }
+    drop(writes);
+
+    let versions = sealed.snapshot();
+    drop(sealed);
+    lay_down(setup, header, old, (number, state), &versions).await
+}
+
+/// Lays the state of a tree that was filled down on the trusted disk.
+async fn lay_down<U: VaultStore, L: Untrusted>(
+    setup: &mut Setup<U>,
+    header: &VaultHeader,
+    old: &Old<'_, L>,
+    (number, state): (u64, FilledRing),
+    versions: &TrustedVersions,
+) -> Result<(), VaultError> {
+    let waiting = old.payloads(state.stash.iter().copied()).await?;
+    let mut payloads = Waiting(state.stash.iter().copied().zip(waiting).collect());
+    let parts =
+        Parts { tables: state.tables, rest: &state.rest, order: &state.stash, payloads: &mut payloads };
+    let seed = setup.entropy.seed();
+    let scheme = header.parameters.scheme.take_up(parts, Rc::new(Gate::default()), seed);
+    let scheme =
+        scheme.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
+    let facts =
+        Facts { number, sequence: 0, accesses: 0, since: 0, seed, rewritten: Vec::new(), garbage: &[] };
+    let seal = SealWith { header, master: &setup.master, entropy: &mut setup.entropy };
+    let change = Ledger::new().write_down(&Moment { scheme: &*scheme, versions }, facts, seal)?;
+    setup.disk.commit_state(header.parameters.block(), &change)
+}
+
+/// The payloads of the blocks that found no room in the tree.
+struct Waiting(VecDeque<(BlockId, Vec<u8>)>);
+
+impl Payloads for Waiting {
+    fn next_block(&mut self) -> Option<BlockId> {
+        self.0.front().map(|(block, _)| *block)
+    }
+
+    fn fill(&mut self, payload: &mut [u8]) -> bool {
+        self.0.pop_front().is_some_and(|(_, from)| {
+            payload.copy_from_slice(&from);
+            true
+        })
+    }
+}

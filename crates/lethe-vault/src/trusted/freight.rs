@@ -1,0 +1,286 @@
+//! The trusted state as it is shipped to the store: one stream of bytes, of a length that the parameters give, cut into
+//! pieces of a fixed size. The list of the pieces, the **manifest**, is shipped last; a state without one is none.
+//!
+//! The stream is put together piece by piece, so shipping takes no more memory than a piece beside the words and the
+//! rows of its moment.
+
+use super::directory::{Entry, PlaceOpener};
+use super::disk::TrustedDisk;
+use super::places::PlaceId;
+use super::row::Row;
+use crate::error::VaultError;
+use crate::trusted::header::{PIECE_BYTES, VaultParameters};
+use borsh::{BorshDeserialize, BorshSerialize};
+use lethe_core::incremental::Payloads;
+use lethe_core::words::BlockId;
+use lethe_seal::versions::VersionsHead;
+use std::collections::VecDeque;
+
+/// The most bytes that a piece has in the store.
+pub(crate) const MOST_SEALED_BYTES: usize = PIECE_BYTES + (64 << 10);
+/// Words that are put into the stream at a time.
+const WORDS_AT_ONCE: usize = 16 << 10;
+/// Zeros that are put into the stream at a time.
+const ZEROS_AT_ONCE: u64 = 64 << 10;
+
+/// The beginning of the stream.
+#[derive(Clone, Debug, BorshSerialize, BorshDeserialize)]
+pub(crate) struct FreightHead {
+    pub(crate) number: u64,
+    pub(crate) epoch: u32,
+    pub(crate) accesses: u64,
+    /// The rest of the scheme's state.
+    pub(crate) rest: Vec<u8>,
+    pub(crate) versions: VersionsHead,
+    /// Receipts of earlier checkpoints.
+    pub(crate) history: Vec<(u64, [u8; 32])>,
+    /// Blocks of the stash.
+    pub(crate) stash: u64,
+    /// Bytes of the rows.
+    pub(crate) rows: u64,
+}
+
+/// The list of a stream's pieces: SHA-256 of each as it stands in the store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Manifest {
+    pub(crate) pieces: Vec<[u8; 32]>,
+}
+
+/// The name of a piece of a shipped checkpoint.
+pub(crate) fn piece_name(epoch: u32, number: u64, piece: u64) -> String {
+    format!("{PREFIX}{epoch:08x}-{number:016x}-{piece:08x}")
+}
+
+/// The beginning of the names of pieces.
+pub(crate) const PREFIX: &str = "piece/";
+
+/// The epoch and the number of the checkpoint in a piece's name, if it is exactly one that [`piece_name`] makes.
+pub(crate) fn piece_order(name: &str) -> Option<(u32, u64)> {
+    let mut parts = name.strip_prefix(PREFIX)?.splitn(3, '-');
+    let epoch = u32::from_str_radix(parts.next()?, 16).ok()?;
+    let number = u64::from_str_radix(parts.next()?, 16).ok()?;
+    let piece = u64::from_str_radix(parts.next()?, 16).ok()?;
+    (piece_name(epoch, number, piece) == name).then_some((epoch, number))
+}
+
+impl VaultParameters {
+    /// Bytes of the stream, padding included; more only if so many epochs are in use that they need it.
+    fn stream_bytes(&self, needed: u64) -> u64 {
+        let usual = self.shipped_bytes();
+        if needed <= usual { usual } else { needed.next_multiple_of(1 << 20) }
+    }
+
+    /// Pieces of a shipped checkpoint.
+    pub(crate) fn shipped_pieces(&self) -> u64 {
+        self.shipped_bytes().div_ceil(PIECE_BYTES as u64)
+    }
+}
+
+/// A state on its way into the stream. It is held as it was at one moment.
+pub(crate) struct Freight {
+    head: Option<FreightHead>,
+    words: VecDeque<u32>,
+    order: VecDeque<BlockId>,
+    entries: VecDeque<(PlaceId, Entry)>,
+    opener: PlaceOpener,
+    disk: TrustedDisk,
+    block_bytes: usize,
+    rows: VecDeque<Row>,
+    /// Zeros that follow.
+    zeros: u64,
+    /// Bytes that wait for their piece.
+    waiting: Vec<u8>,
+    sealed: Vec<u8>,
+}
+
+/// The parts of a state that is shipped.
+pub(crate) struct FreightParts {
+    pub(crate) head: FreightHead,
+    pub(crate) words: Vec<u32>,
+    pub(crate) order: Vec<BlockId>,
+    pub(crate) entries: Vec<(PlaceId, Entry)>,
+    pub(crate) opener: PlaceOpener,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Freight {
+    /// Begins the stream of a state.
+    pub(crate) fn new(parts: FreightParts, disk: TrustedDisk, parameters: &VaultParameters) -> Self {
+        let FreightParts { mut head, words, order, entries, opener, rows } = parts;
+        let row_bytes = |row: &Row| borsh::object_length(row).expect("memory takes every write") as u64;
+        let block_bytes = parameters.scheme.block_bytes() as usize;
+        (head.stash, head.rows) = (entries.len() as u64, rows.iter().map(row_bytes).sum());
+        let head_bytes = borsh::object_length(&head).expect("memory takes every write") as u64;
+        let needed = head_bytes + 4 * words.len() as u64 + head.stash * (8 + block_bytes as u64) + head.rows;
+        Freight {
+            head: Some(head),
+            words: words.into(),
+            order: order.into(),
+            entries: entries.into(),
+            opener,
+            disk,
+            block_bytes,
+            rows: rows.into(),
+            zeros: parameters.stream_bytes(needed) - needed,
+            waiting: Vec::with_capacity(PIECE_BYTES + (1 << 20)),
+            sealed: Vec::new(),
+        }
+    }
+
+    /// The next piece of the stream; `None` after the last one.
+    ///
+    /// # Errors
+    /// [`VaultError::Damaged`], and those of the disk.
+    pub(crate) fn next_piece(&mut self) -> Result<Option<Vec<u8>>, VaultError> {
+        while self.waiting.len() < PIECE_BYTES && self.put_more()? {}
+        if self.waiting.is_empty() {
+            return Ok(None);
+        }
+        let rest = self.waiting.split_off(self.waiting.len().min(PIECE_BYTES));
+        Ok(Some(std::mem::replace(&mut self.waiting, rest)))
+    }
+
+    /// Puts some more bytes into the stream. Returns `false` at its end.
+    fn put_more(&mut self) -> Result<bool, VaultError> {
+        let put = |what: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>, into: &mut Vec<u8>| {
+            what(into).expect("memory takes every write");
+        };
+        if let Some(head) = self.head.take() {
+            put(&|into| head.serialize(into), &mut self.waiting);
+        } else if !self.words.is_empty() {
+            let some = self.words.len().min(WORDS_AT_ONCE);
+            self.waiting.extend(self.words.drain(..some).flat_map(u32::to_le_bytes));
+        } else if let Some(block) = self.order.pop_front() {
+            self.waiting.extend_from_slice(&(block.0 as u32).to_le_bytes());
+        } else if let Some((place, entry)) = self.entries.pop_front() {
+            self.waiting.extend_from_slice(&(entry.block.0 as u32).to_le_bytes());
+            self.sealed.clear();
+            self.sealed.resize(self.block_bytes, 0);
+            self.disk.read_place(place, &mut self.sealed)?;
+            self.opener.open(&entry, &mut self.sealed, &mut self.waiting)?;
+        } else if let Some(row) = self.rows.pop_front() {
+            put(&|into| row.serialize(into), &mut self.waiting);
+        } else if self.zeros > 0 {
+            let some = self.zeros.min(ZEROS_AT_ONCE);
+            self.zeros -= some;
+            self.waiting.resize(self.waiting.len() + some as usize, 0);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+/// A shipped state as it comes out of its stream, piece by piece.
+pub(crate) struct Unloading {
+    words: usize,
+    block_bytes: usize,
+    head: Option<FreightHead>,
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+/// A shipped state.
+pub(crate) struct Unloaded {
+    pub(crate) head: FreightHead,
+    pub(crate) words: Vec<u32>,
+    pub(crate) order: Vec<BlockId>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) payloads: UnloadedPayloads,
+}
+
+/// The payloads of a shipped stash, each behind its block's number.
+pub(crate) struct UnloadedPayloads {
+    bytes: Vec<u8>,
+    at: usize,
+    end: usize,
+}
+
+impl Payloads for UnloadedPayloads {
+    fn next_block(&mut self) -> Option<BlockId> {
+        self.bytes[self.at..self.end].first_chunk().map(block)
+    }
+
+    fn fill(&mut self, payload: &mut [u8]) -> bool {
+        let next = self.at + 4 + payload.len();
+        let Some(from) = self.bytes[..self.end].get(self.at + 4..next) else { return false };
+        payload.copy_from_slice(from);
+        self.at = next;
+        true
+    }
+}
+
+fn block(bytes: &[u8; 4]) -> BlockId {
+    BlockId(u32::from_le_bytes(*bytes).into())
+}
+
+impl Unloading {
+    /// Begins to take a state out of its stream: it has so many words.
+    pub(crate) fn new(words: u64, block_bytes: u32) -> Self {
+        Unloading {
+            words: words as usize,
+            block_bytes: block_bytes as usize,
+            head: None,
+            bytes: Vec::new(),
+            at: 0,
+        }
+    }
+
+    /// Takes the next piece over: authenticated bytes.
+    pub(crate) fn take(&mut self, piece: &[u8]) -> Option<()> {
+        self.bytes.extend_from_slice(piece);
+        if self.head.is_none() {
+            let mut rest = &self.bytes[..];
+            self.head = Some(FreightHead::deserialize(&mut rest).ok()?);
+            self.at = self.bytes.len() - rest.len();
+        }
+        // The padding is left out.
+        let needed = self.needed()?;
+        self.bytes.truncate(needed.max(self.at));
+        Some(())
+    }
+
+    /// Bytes of the stream without its padding.
+    fn needed(&self) -> Option<usize> {
+        let head = self.head.as_ref()?;
+        let stash = usize::try_from(head.stash).ok()?.checked_mul(8 + self.block_bytes)?;
+        let rest =
+            self.words.checked_mul(4)?.checked_add(stash)?.checked_add(usize::try_from(head.rows).ok()?)?;
+        self.at.checked_add(rest)
+    }
+
+    /// Ends: all pieces were taken over. `None` if they hold no state.
+    pub(crate) fn finish(self) -> Option<Unloaded> {
+        let needed = self.needed()?;
+        let head = self.head?;
+        let stash = head.stash as usize;
+        let order = self.at + 4 * self.words;
+        let payloads = order + 4 * stash;
+        let rows_at = payloads + (4 + self.block_bytes) * stash;
+        let mut rest = self.bytes.get(rows_at..needed)?;
+        let mut rows = Vec::new();
+        while !rest.is_empty() {
+            rows.push(Row::deserialize(&mut rest).ok()?);
+        }
+        let words = self.bytes[self.at..order].as_chunks().0.iter();
+        let words = words.map(|word| u32::from_le_bytes(*word)).collect();
+        let order = self.bytes[order..payloads].as_chunks().0.iter().map(block).collect();
+        let payloads = UnloadedPayloads { bytes: self.bytes, at: payloads, end: rows_at };
+        Some(Unloaded { head, words, order, rows, payloads })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_name_as_the_vault_gives_it_is_a_pieces() {
+        assert_eq!(piece_order(&piece_name(3, 18, 2)), Some((3, 18)));
+        for other in
+            ["piece/3-12-0", "piece/00000003-0000000000000012", "piece/00000003-0000000000000012-+0000000"]
+        {
+            assert_eq!(piece_order(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A small vault that crashes at **every** step: before and after each change and sync of its trusted disk and each request
+//! to its store, and again at every step of the recovery. Nothing here knows what the vault keeps where: the steps are
+//! counted at the disk and at the store.
+//!
+//! One life is put on a tape, and the tape brings the world back as it was between any two steps. From each of these
+//! worlds the vault must open, hold what was acknowledged, and leave nothing in the store that it does not need; from each
+//! store alone, what the last receipt stands for must come back.
+//!
+//! `LETHE_SIM_SEEDS` above the usual number runs more lives, and in the first of them second crashes at all steps of all
+//! recoveries.
+#![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
+
+mod account;
+mod disk_fails;
+mod life;
+mod walk;
+
+use crate::simulation::number;
+use crate::support::{header, parameters};
+use lethe_core::schemes::path::PathParameters;
+use lethe_core::schemes::ring::RingParameters;
+use lethe_core::testing::small_ring;
+use lethe_core::words::Level;
+use lethe_vault::{SchemeParameters, VaultHeader, VaultParameters};
+use std::time::Instant;
+use walk::{Effort, Summary, walk};
+
+const CAPACITY: u64 = 16;
+const BLOCK_BYTES: u32 = 16;
+const BATCH: u32 = 2;
+/// Seeds of the simulation above which more is done here, too.
+const USUAL: u64 = 2000;
+
+/// A vault around a scheme, in whose short life everything comes that comes in a long one.
+fn around(scheme: SchemeParameters) -> VaultHeader {
+    let few = parameters(CAPACITY, BLOCK_BYTES, BATCH, 8);
+    header(VaultParameters { scheme, ship_every: 3, rows_bytes: 256, ..few }, 1)
+}
+
+fn ring(with_top: bool) -> VaultHeader {
+    let top = Level(u32::from(with_top));
+    let ring =
+        RingParameters { capacity: CAPACITY, leaf_level: Level(2), top, max_batch: BATCH, ..small_ring(6) };
+    assert_eq!((ring.validate(), ring.block_bytes), (Ok(()), BLOCK_BYTES));
+    around(SchemeParameters::Ring(ring))
+}
+
+fn path(with_top: bool) -> VaultHeader {
+    let planned = PathParameters::for_capacity(CAPACITY, BLOCK_BYTES, 2 * CAPACITY, BATCH).expect("planned");
+    assert!(planned.top > Level(0), "{planned:?}");
+    let top = if with_top { planned.top } else { Level(0) };
+    around(SchemeParameters::Path(PathParameters { top, ..planned }))
+}
+
+/// Has every crash come that there is in one life, or in more with `LETHE_SIM_SEEDS`.
+fn crash_everywhere(header: &VaultHeader) {
+    let asked = number("LETHE_SIM_SEEDS").unwrap_or(USUAL);
+    for seed in 0..asked.div_ceil(USUAL) {
+        let effort = if asked > USUAL && seed == 0 { Effort::ALL } else { Effort::USUAL };
+        let began = Instant::now();
+        let summary = walk(header, seed, effort);
+        println!("seed {seed}: {summary:?} in {:?}", began.elapsed());
+        let Summary { effects, crashes, again, restored } = summary;
+        assert!(effects > 300 && crashes > 300 && again > 300 && restored > 10, "{summary:?}");
+    }
+}
+
+#[test]
+fn no_crash_at_any_step_loses_anything_under_ring_oram() {
+    crash_everywhere(&ring(false));
+}
+
+#[test]
+fn no_crash_at_any_step_loses_anything_under_ring_oram_with_a_trusted_top() {
+    crash_everywhere(&ring(true));
+}
+
+#[test]
+fn no_crash_at_any_step_loses_anything_under_path_oram() {
+    crash_everywhere(&path(false));
+}
+
+#[test]
+fn no_crash_at_any_step_loses_anything_under_path_oram_with_a_trusted_top() {
+    crash_everywhere(&path(true));
+}
