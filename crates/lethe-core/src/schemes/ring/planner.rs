@@ -38,6 +38,8 @@ struct Choice {
     leaf_level: Level,
     /// Slots that inner buckets have beyond S, in square roots of A.
     inner_slots: f64,
+    /// Blocks that inner buckets may hold beyond the A/2 that they do on average, in square roots of those.
+    inner_blocks: f64,
     /// Slots that leaf buckets have beyond their blocks, in square roots of their share.
     leaf_slots: f64,
 }
@@ -45,16 +47,24 @@ struct Choice {
 impl Choice {
     /// The choice without spare room.
     fn tight(top: Level, leaf_level: Level) -> Self {
-        Choice { top, leaf_level, inner_slots: 0.0, leaf_slots: 0.0 }
+        Choice { top, leaf_level, inner_slots: 0.0, inner_blocks: f64::INFINITY, leaf_slots: 0.0 }
     }
 
     /// The choices of spare room with these levels.
     fn of_levels(top: Level, leaf_level: Level) -> Vec<Self> {
+        let is_leaf = top == leaf_level;
+        let inner: &[f64] = if is_leaf { &[0.0] } else { &[0.0, 0.4, 0.8, 1.2, 1.8, 2.5, 4.0] };
+        let blocks: &[f64] = if is_leaf { &[f64::INFINITY] } else { &[f64::INFINITY, 2.0, 3.0] };
         let mut choices = Vec::new();
-        let inner: &[f64] = if top == leaf_level { &[0.0] } else { &[0.0, 0.4, 0.8, 1.2, 1.8, 2.5, 4.0] };
         for leaf_slots in [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0] {
             for inner_slots in inner.iter().copied() {
-                choices.push(Choice { top, leaf_level, inner_slots, leaf_slots });
+                choices.extend(blocks.iter().map(|inner_blocks| Choice {
+                    top,
+                    leaf_level,
+                    inner_slots,
+                    inner_blocks: *inner_blocks,
+                    leaf_slots,
+                }));
             }
         }
         choices
@@ -230,9 +240,11 @@ fn with_rate(wishes: &Wishes, choice: &Choice, rate: u32) -> RingParameters {
     let Choice { top, leaf_level, .. } = *choice;
     let reads = least_reads(rate, max_batch);
     let spare = |roots: f64, of: f64| libm::ceil(roots * libm::sqrt(of)) as u32;
-    // Z is all slots: an eviction reads what is unread, and that is less.
     let slots = reads.saturating_add(spare(choice.inner_slots, rate.into())).max(least_blocks(rate));
-    let inner = RingBucket { blocks: slots, slots };
+    // An eviction reads no more than Z, and no more than what is unread.
+    let load = f64::from(rate) / 2.0;
+    let blocks = libm::ceil(load + choice.inner_blocks * libm::sqrt(load)) as u32;
+    let inner = RingBucket { blocks: blocks.max(least_blocks(rate)).min(slots), slots };
     // A leaf bucket's slots are its blocks: where dummies have run out, blocks are read in their place.
     let share = capacity as f64 / libm::exp2(leaf_level.0.into());
     let blocks = least_leaf_blocks(capacity, leaf_level.0, rate).saturating_add(spare(choice.leaf_slots, share));

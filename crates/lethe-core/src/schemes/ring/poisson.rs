@@ -2,6 +2,9 @@
 
 use core::f64::consts::LN_2;
 
+/// The exponent beyond which an expectation counts as infinite: e to this is still a number.
+const MOST_EXPONENT: f64 = 600.0;
+
 /// A number that a Poisson variable is held against, such as the slots of a bucket.
 #[derive(Clone, Copy)]
 pub(super) struct Threshold {
@@ -50,31 +53,41 @@ impl Threshold {
     }
 
     /// Returns `E[e^(θ (max(Y + X - number, 0) - max(Y - number, 0)))] - 1` for independent Poisson variables Y and X of
-    /// these means.
+    /// these means; infinity where that may be above what a number holds.
     pub(super) fn growth(&self, mean: f64, more: f64, theta: f64) -> f64 {
+        let exponent = more * libm::expm1(theta);
         if more <= 0.0 {
             return 0.0;
         }
-        let full = self.exceeded(mean) * libm::expm1(more * libm::expm1(theta));
-        if mean <= 0.0 {
-            return full;
+        if exponent > MOST_EXPONENT {
+            return f64::INFINITY;
         }
+        let (mean, step) = (mean.max(f64::MIN_POSITIVE), libm::exp(theta));
+        // X weighted with e^(θ X) is a Poisson variable too.
+        let weighted = more * step;
         // Where Y falls short by k: from the k that X exceeds with no weight that matters, down to none.
-        let (step, weighted) = (libm::exp(theta), more * libm::exp(theta));
-        let short = libm::ceil(weighted + 8.0 * libm::sqrt(weighted) + 12.0).min(self.number);
-        let at = |mean: f64, value: f64| libm::exp(value * libm::log(mean) - mean - libm::lgamma(value + 1.0));
-        let (mut p_more, mut p_short) = (at(more, short), at(mean, self.number - short));
-        let (mut tail, mut moment, mut sum, mut k) = (0.0, 0.0, 0.0, short);
+        let mut k = libm::ceil(weighted + 8.0 * libm::sqrt(weighted) + 12.0);
+        let (mut p_more, mut p_weighted) = (probability(more, k), probability(weighted, k));
+        let (mut tail, mut weighted_tail) = (0.0, 0.0);
+        let mut factor = libm::exp(exponent - theta * k);
+        let mut p_short = 0.0;
+        let mut sum = self.exceeded(mean) * libm::expm1(exponent);
         loop {
-            sum += p_short * (moment - tail);
-            if k < 1.0 {
-                return full + sum;
+            if k <= self.number {
+                let value = self.number - k;
+                // Too small a number is zero, and would stay so.
+                p_short = if p_short > 0.0 { p_short * mean / value } else { probability(mean, value) };
+                sum += p_short * (factor * weighted_tail - tail).max(0.0);
             }
-            moment = step * (moment + p_more);
+            if k < 1.0 {
+                return sum;
+            }
             tail += p_more;
+            weighted_tail += p_weighted;
             p_more *= k / more;
+            p_weighted *= k / weighted;
+            factor *= step;
             k -= 1.0;
-            p_short *= mean / (self.number - k);
         }
     }
 
@@ -89,6 +102,11 @@ impl Threshold {
         let at = next * (self.number + 1.0) / mean;
         (mean * (above + at) - self.number * above).max(0.0)
     }
+}
+
+/// Returns the probability of a value of a Poisson variable with this mean.
+fn probability(mean: f64, value: f64) -> f64 {
+    libm::exp(value * libm::log(mean) - mean - libm::lgamma(value + 1.0))
 }
 
 /// Returns `1 + r(0) + r(0) r(1) + ..`, as far as it matters.

@@ -33,7 +33,7 @@ const GROUPS: f64 = 8.0;
 const AGAIN: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
 
 /// The exponents that a bound on an overflow is looked for with, each so many times θ.
-const STEEPER: [f64; 7] = [1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
+const STEEPER: [f64; 8] = [1.0, 1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
 
 /// The number of exponents that a bound is looked for with at first.
 const NEAR: u32 = 40;
@@ -57,14 +57,6 @@ struct Room {
     slots: Threshold,
     /// The blocks that it is asked to hold on average.
     load: f64,
-}
-
-/// A bucket whose blocks may be read in place of dummies.
-struct Reads {
-    /// Blocks written into it, and reads since for blocks that were not: the mean of their sum.
-    mean: f64,
-    /// The mean of those reads while a block waits.
-    recent: f64,
 }
 
 impl StashLaw {
@@ -93,9 +85,8 @@ impl StashLaw {
     /// most 2^-bits.
     pub(crate) fn fills_at_most(&self, blocks: f64, bits: f64) -> bool {
         let is_enough = |value: f64| value <= -bits * LN_2;
-        let exponents = (0..NEAR).map(|nth| 1e-3 * libm::pow(3e3, f64::from(nth) / f64::from(NEAR - 1)));
         // Where the blocks that wait alone are too many, nothing else need be looked at.
-        exponents
+        exponents()
             .filter(|theta| is_enough(self.log_waiting(*theta, 1.0) - theta * (blocks + 1.0)))
             .any(|theta| {
                 let limit = theta * (blocks + 1.0) - bits * LN_2;
@@ -118,7 +109,10 @@ impl StashLaw {
     pub(crate) fn log2_excess_tail(&self, blocks: f64) -> f64 {
         let log_moment = |theta| {
             let again = self.again(0.0);
-            self.overflow(theta, again) + self.inner_compaction(theta, again) + self.leaf_compaction(theta, 0.0)
+            let none = f64::INFINITY;
+            self.overflow(theta, again)
+                + self.inner_compaction(theta, again, none)
+                + self.leaf_compaction(theta, 0.0, none)
         };
         (least(|theta| log_moment(theta) - theta * blocks) / LN_2).min(0.0)
     }
@@ -143,32 +137,45 @@ impl StashLaw {
             let again = self.again(fewer);
             let mut sum = waiting + self.overflow(theta, again);
             if sum <= limit {
-                sum += self.leaf_compaction(theta, fewer);
+                sum += self.leaf_compaction(theta, fewer, limit - sum);
             }
             if sum <= limit {
-                sum += self.inner_compaction(theta, again);
+                sum += self.inner_compaction(theta, again, limit - sum);
             }
-            if sum > limit {
-                return sum;
+            if sum > limit || sum.is_nan() {
+                return if sum.is_nan() { f64::INFINITY } else { sum };
             }
             most = f64::max(most, sum);
         }
         most
     }
 
-    /// The coins, and what Chernoff's bound leaves out: weighted with e^(θ coins), no number of them has more than
-    /// 0.4688 by their deviation (Baillon, Cominetti, Vaisman, 2016), and those above the least one count less, each by
-    /// e^-θ.
+    /// The coins, and what Chernoff's bound leaves out. Weighted with e^(θ c), the number C of coins is again a sum of
+    /// independent coins, whose variance is v; so no c is weighted with more than `m = 0.4688 / √v`:
+    ///
+    /// - A probability of C is at most the mean of the absolute value of its characteristic function. Of a coin p that
+    ///   is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`, of all of them `e^(-v (1 - cos t))`. The mean
+    ///   of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.4688.
+    /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is
+    ///   `e^(-θ n) e^-θ / (1 - e^-θ)²`. A convex function of C and other parts is greatest in the mean where they are
+    ///   independent, as parts that hinder each other here are; so `E[max(C + X - n, 0)]` is at most the same for
+    ///   `n - X`, which has `E[e^(θ X)]` as a factor.
+    /// - For a whole k, `P(C + X >= r) <= E[max(C + X - (r - k), 0)] / k`: the best k is near 1/θ.
     fn log_waiting(&self, theta: f64, part: f64) -> f64 {
+        // Less one turn's coins, so that the sum has no less than the integral.
+        let variance = self.rate * (self.subtrees * self.weighted_variance(theta, part) - 0.25).max(0.0);
+        let (fall, k) = (-libm::expm1(-theta), libm::round(1.0 / theta).max(1.0));
+        let sum = -theta - 2.0 * libm::log(fall) + theta * k - libm::log(k);
+        self.waiting(theta, part) + (libm::log(0.4688 / libm::sqrt(variance)) + sum).min(0.0)
+    }
+
+    /// The integral of `p e^θ (1 - p) / (1 + p (e^θ - 1))²` over p from `1 - part` to 1.
+    fn weighted_variance(&self, theta: f64, part: f64) -> f64 {
         let growth = libm::expm1(theta);
         let left = (1.0 - part) * growth;
-        // The integral of p e^θ (1 - p) / (1 + p (e^θ - 1))^2 over p from 1 - part to 1, with v = 1 + p (e^θ - 1).
+        // With v = 1 + p (e^θ - 1).
         let primitive = |v: f64| (growth + 2.0) * libm::log(v) - v + (growth + 1.0) / v;
-        let whole = libm::exp(theta) / (growth * growth * growth) * (primitive(1.0 + growth) - primitive(1.0 + left));
-        // Less one turn's coins, so that the sum has no less than the integral.
-        let variance = self.rate * (self.subtrees * whole - 0.25).max(0.0);
-        let most = 0.4688 / libm::sqrt(variance) / -libm::expm1(-theta);
-        self.waiting(theta, part) + libm::log(most).min(0.0)
+        libm::exp(theta) / (growth * growth * growth) * (primitive(1.0 + growth) - primitive(1.0 + left))
     }
 
     /// A part of the turn as a whole number of evictions.
@@ -218,36 +225,42 @@ impl StashLaw {
     }
 
     /// Sums over the buckets of a level, which lies so far below the subtrees' roots: `of` gets the accesses since the
-    /// eviction of the subtree and those since that of the bucket.
-    fn over_buckets(&self, depth: u32, of: impl Fn(f64, f64) -> f64) -> f64 {
+    /// eviction of the subtree and those since that of the bucket. Ends early, with some number above the limit, where
+    /// the sum is above it.
+    fn over_buckets(&self, depth: u32, limit: f64, of: impl Fn(f64, f64) -> f64) -> f64 {
         let turn = self.rate * self.subtrees;
         let below = libm::exp2(depth.into());
         let (groups, turns) = (self.subtrees.min(GROUPS), below.min(GROUPS));
+        let counts = self.subtrees * below / (groups * turns);
         let mut sum = 0.0;
-        for group in 1..=groups as u32 {
-            let evictions = self.subtrees / groups * f64::from(group) - 1.0;
-            let since = 2.0 * self.rate - 1.0 + evictions * self.rate;
-            for turns_ago in 1..=turns as u32 {
+        // The oldest first: they give the most.
+        for turns_ago in (1..=turns as u32).rev() {
+            for group in (1..=groups as u32).rev() {
+                let evictions = self.subtrees / groups * f64::from(group) - 1.0;
+                let since = 2.0 * self.rate - 1.0 + evictions * self.rate;
                 let before = below / turns * f64::from(turns_ago) - 1.0;
-                sum += of(since, since + before * turn);
+                sum += counts * of(since, since + before * turn);
+                if sum > limit {
+                    return sum;
+                }
             }
         }
-        sum * self.subtrees * below / (groups * turns)
+        sum
     }
 
     /// The blocks that the leaf buckets give in place of dummies, if so many of the newest accesses are not repeated.
-    fn leaf_compaction(&self, theta: f64, not_repeated: f64) -> f64 {
+    fn leaf_compaction(&self, theta: f64, not_repeated: f64, limit: f64) -> f64 {
         let leaves = self.subtrees * libm::exp2(self.inner_levels.into());
-        self.over_buckets(self.inner_levels, |since, all| {
+        self.over_buckets(self.inner_levels, limit, |since, all| {
             let misses = (all - not_repeated).max(0.0) / leaves;
-            let reads = Reads { mean: self.leaf.load + misses, recent: misses.min(since / leaves) };
-            given(&self.leaf, &reads, theta, &|_| 0.0)
+            let recent = misses.min(since / leaves);
+            libm::log1p(self.leaf.slots.growth(self.leaf.load + misses - recent, recent, theta))
         })
     }
 
     /// The blocks that the inner buckets give in place of dummies: all of their reads may be for blocks that were not in
     /// them, whatever is asked.
-    fn inner_compaction(&self, theta: f64, again: f64) -> f64 {
+    fn inner_compaction(&self, theta: f64, again: f64, limit: f64) -> f64 {
         let level = |depth: u32| {
             let buckets = self.subtrees * libm::exp2(depth.into());
             // What the buckets below cannot hold takes room in this one.
@@ -255,9 +268,13 @@ impl StashLaw {
                 let sets = self.sets(theta, again, self.inner_levels - depth - 1);
                 sets * (2.0 + sets)
             };
-            self.over_buckets(depth, |since, all| {
+            self.over_buckets(depth, limit, |since, all| {
                 let mean = self.inner.load * (1.0 + again) + all / buckets;
-                given(&self.inner, &Reads { mean, recent: since / buckets }, theta, &below)
+                let slots = &self.inner.slots;
+                let moment = |theta: f64| libm::exp(mean * libm::expm1(theta) - theta * slots.number());
+                let more = steeper(theta, |theta| moment(theta) * below(theta));
+                let recent = since / buckets;
+                libm::log1p(slots.growth(mean - recent, recent, theta) + more)
             })
         };
         (0..self.inner_levels).map(level).sum()
@@ -274,30 +291,33 @@ impl StashLaw {
 }
 
 /// The least bound on `E[e^(θ max(y, 0))] - 1`, where `moment` gives one on `E[e^(θ y)]`: `e^(θ y) - 1` is at most
-/// `κ e^(θ' y)` for y >= 0, with κ = 1 where θ' = θ.
+/// `κ e^(θ' y)` for y >= 0, with κ = 1 where θ' = θ. Infinite where there is none.
 fn steeper(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
-    let with = |times: f64| libm::pow((times - 1.0) / times, times) / (times - 1.0) * moment(times * theta);
-    STEEPER.into_iter().map(with).fold(moment(theta), f64::min)
+    let with = |times: f64| {
+        let part = if times > 1.0 { libm::pow((times - 1.0) / times, times) / (times - 1.0) } else { 1.0 };
+        part * moment(times * theta)
+    };
+    // The minimum passes over what is no number: an infinity times nothing.
+    STEEPER.into_iter().map(with).fold(f64::INFINITY, f64::min)
 }
 
-/// The logarithm of `E[e^(θ given)]`, where the sum's excess over the slots has grown by `given` of late. `below` bounds
-/// the sum over the sets of buckets below that are asked to hold too much.
-fn given(room: &Room, reads: &Reads, theta: f64, below: &dyn Fn(f64) -> f64) -> f64 {
-    let slots = room.slots.number();
-    let moment = |theta: f64| libm::exp(reads.mean * libm::expm1(theta) - theta * slots);
-    let more = steeper(theta, |theta| moment(theta) * below(theta));
-    libm::log1p(room.slots.growth(reads.mean - reads.recent, reads.recent, theta) + more)
+/// The exponents that a bound is looked for with at first, from 0.001 to 3.
+fn exponents() -> impl Iterator<Item = f64> {
+    (0..NEAR).map(|nth| 1e-3 * libm::pow(3e3, f64::from(nth) / f64::from(NEAR - 1)))
 }
 
-/// The least value of a function of θ that falls, then rises, and is infinite from somewhere on. Any θ gives a bound;
-/// the best is sought by golden section.
+/// The least value of a function of θ. Any θ gives a bound; the best is sought by golden section about the best of the
+/// first ones.
 fn least(of: impl Fn(f64) -> f64) -> f64 {
     const RATIO: f64 = 0.618_033_988_749_895;
-    let (mut low, mut high) = (1e-3, 3.0);
+    let first = exponents().map(|theta| (of(theta), theta));
+    let (at_first, first) = first.min_by(|one, other| one.0.total_cmp(&other.0)).expect("there are some");
+    let step = libm::pow(3e3, 1.0 / f64::from(NEAR - 1));
+    let (mut low, mut high) = (first / step, first * step);
     let place = |low: f64, high: f64, part: f64| low + part * (high - low);
     let (mut left, mut right) = (place(low, high, 1.0 - RATIO), place(low, high, RATIO));
     let (mut at_left, mut at_right) = (of(left), of(right));
-    for _ in 0..24 {
+    for _ in 0..12 {
         // Where both are infinite, the way is down.
         if at_left < at_right || at_right.is_infinite() {
             (high, right, at_right) = (right, left, at_left);
@@ -309,5 +329,5 @@ fn least(of: impl Fn(f64) -> f64) -> f64 {
             at_right = of(right);
         }
     }
-    at_left.min(at_right)
+    at_first.min(at_left).min(at_right)
 }
