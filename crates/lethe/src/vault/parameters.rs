@@ -7,6 +7,7 @@ use crate::config::names::{
 use crate::config::size::Size;
 use crate::config::{Cipher, Scheme, Settings, SettingsError, VaultConfig};
 use crate::report::banner::{PaceSummary, VaultSummary};
+use crate::vault::objective::objective;
 use crate::vault::trusted_memory::TrustedMemory;
 use clap::ValueEnum;
 use lethe_core::schemes::path::{PathParameters, PathParametersError};
@@ -39,7 +40,8 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
     };
     let parameters = match scheme.scheme {
         Scheme::Ring => {
-            let mut ring = RingParameters::for_capacity(capacity, block_bytes, top, batch);
+            let objective = objective(settings)?;
+            let mut ring = RingParameters::for_objective(capacity, block_bytes, top, batch, objective);
             if scheme.a.is_some() || scheme.z.is_some() || scheme.s.is_some() {
                 ring = ring.adjusted(scheme.z, scheme.s, scheme.a);
             }
@@ -148,7 +150,9 @@ fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool
         // Earlier versions planned as much stash as was asked for, and another level at times.
         (SchemeParameters::Ring(planned), SchemeParameters::Ring(made)) => {
             let asked = settings.scheme.tree_top.map(|top| top.0 / like_made.block_size.0);
-            planned.top.0.abs_diff(made.top.0) <= 1 || asked == Some(made.stash_bound.into())
+            // Where so little does not suffice, versions differ in what they plan instead.
+            let is_more = asked.is_some_and(|asked| asked < planned.stash_bound.min(made.stash_bound).into());
+            planned.top.0.abs_diff(made.top.0) <= 1 || asked == Some(made.stash_bound.into()) || is_more
         }
         // Not asked for again, its Z still decides; earlier versions planned the tree top as if Z were 4.
         (SchemeParameters::Path(planned), SchemeParameters::Path(made)) => {

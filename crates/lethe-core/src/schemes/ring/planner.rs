@@ -247,7 +247,8 @@ fn with_rate(wishes: &Wishes, choice: &Choice, rate: u32) -> RingParameters {
     let inner = RingBucket { blocks: blocks.max(least_blocks(rate)).min(slots), slots };
     // A leaf bucket's slots are its blocks: where dummies have run out, blocks are read in their place.
     let share = capacity as f64 / libm::exp2(leaf_level.0.into());
-    let blocks = least_leaf_blocks(capacity, leaf_level.0, rate).saturating_add(spare(choice.leaf_slots, share));
+    let blocks =
+        least_leaf_blocks(capacity, leaf_level.0, rate).saturating_add(spare(choice.leaf_slots, share));
     let leaf = RingBucket { blocks, slots: blocks.max(reads) };
     // As many reads as there are slots for, so that few buckets are reshuffled early.
     let reads = if top == leaf_level { leaf.slots } else { inner.slots.min(leaf.slots) };

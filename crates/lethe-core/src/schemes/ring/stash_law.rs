@@ -72,7 +72,10 @@ impl StashLaw {
             subtrees: libm::exp2(parameters.top.0.into()),
             inner_levels: parameters.leaf_level.0 - parameters.top.0,
             inner: room(parameters.inner, rate / 2.0),
-            leaf: room(parameters.leaf, parameters.capacity as f64 / libm::exp2(parameters.leaf_level.0.into())),
+            leaf: room(
+                parameters.leaf,
+                parameters.capacity as f64 / libm::exp2(parameters.leaf_level.0.into()),
+            ),
         }
     }
 
@@ -86,12 +89,12 @@ impl StashLaw {
     pub(crate) fn fills_at_most(&self, blocks: f64, bits: f64) -> bool {
         let is_enough = |value: f64| value <= -bits * LN_2;
         // Where the blocks that wait alone are too many, nothing else need be looked at.
-        exponents()
-            .filter(|theta| is_enough(self.log_waiting(*theta, 1.0) - theta * (blocks + 1.0)))
-            .any(|theta| {
+        exponents().filter(|theta| is_enough(self.log_waiting(*theta, 1.0) - theta * (blocks + 1.0))).any(
+            |theta| {
                 let limit = theta * (blocks + 1.0) - bits * LN_2;
                 self.log_moment(theta, limit) <= limit
-            })
+            },
+        )
     }
 
     /// The same for blocks that wait for their turn only: less than [`least_filling`](Self::least_filling).
