@@ -18,8 +18,14 @@ const EMERGENCY_BITS: f64 = 80.0;
 /// The blocks in a leaf's share of the finest tree: a finer one holds less than a bucket's worth in each leaf.
 const LEAST_SHARE: f64 = 16.0;
 
-/// The most untrusted levels above the leaves that the planner looks at.
-const MOST_INNER_LEVELS: u32 = 8;
+/// The steps of the search for spare room, in the units of a choice.
+const STEPS: [f64; 4] = [1.0, 0.5, 0.25, 0.125];
+
+/// The number of choices of levels whose spare room is searched for: those that are cheapest with some.
+const SEARCHED: usize = 3;
+
+/// The part of a cost that a better one must be below: less is not worth the search.
+const LEAST_GAIN: f64 = 0.999;
 
 /// The wishes that a plan must meet.
 #[derive(Clone, Copy)]
@@ -50,24 +56,28 @@ impl Choice {
         Choice { top, leaf_level, inner_slots: 0.0, inner_blocks: f64::INFINITY, leaf_slots: 0.0 }
     }
 
-    /// The choices of spare room with these levels.
-    fn of_levels(top: Level, leaf_level: Level) -> Vec<Self> {
-        let is_leaf = top == leaf_level;
-        let inner: &[f64] = if is_leaf { &[0.0] } else { &[0.0, 0.4, 0.8, 1.2, 1.8, 2.5, 4.0] };
-        let blocks: &[f64] = if is_leaf { &[f64::INFINITY] } else { &[f64::INFINITY, 2.0, 3.0] };
-        let mut choices = Vec::new();
-        for leaf_slots in [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0] {
-            for inner_slots in inner.iter().copied() {
-                choices.extend(blocks.iter().map(|inner_blocks| Choice {
-                    top,
-                    leaf_level,
-                    inner_slots,
-                    inner_blocks: *inner_blocks,
-                    leaf_slots,
-                }));
-            }
-        }
-        choices
+    /// The choices that the search begins with: the more room, the surer that some rate fits.
+    fn first(&self) -> [Self; 3] {
+        [(0.8, 0.75), (2.0, 2.0), (4.0, 3.0)].map(|(inner_slots, leaf_slots)| Choice {
+            inner_slots,
+            leaf_slots,
+            ..*self
+        })
+    }
+
+    /// The choices around this one, so far away.
+    fn around(&self, step: f64) -> impl Iterator<Item = Self> + use<> {
+        let this = *self;
+        let is_leaf = this.top == this.leaf_level;
+        let moves = [(0.0, -1.0), (0.0, 1.0), (-1.0, 0.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0)];
+        let moved =
+            moves.into_iter().take(if is_leaf { 2 } else { moves.len() }).map(move |(inner, leaf)| Choice {
+                inner_slots: (this.inner_slots + 0.8 * step * inner).max(0.0),
+                leaf_slots: (this.leaf_slots + step * leaf).max(0.0),
+                ..this
+            });
+        let blocks = [f64::INFINITY, 2.0, 2.5, 3.0, 4.0].into_iter().take(if is_leaf { 0 } else { 5 });
+        moved.chain(blocks.map(move |inner_blocks| Choice { inner_blocks, ..this }))
     }
 }
 
@@ -167,7 +177,7 @@ impl RingParameters {
 /// The cheapest parameters with one of these rates. `None` if all need more than may be trusted.
 fn cheapest(wishes: &Wishes, rates: RangeInclusive<u32>) -> Option<RingParameters> {
     // The greatest rate is the cheapest. First that for which the blocks that wait fit without any others.
-    let mut candidates: Vec<(f64, Choice, u32)> = Vec::new();
+    let mut levels: Vec<(f64, Choice, u32)> = Vec::new();
     for top in 0..=finest(wishes.capacity) {
         let level = Level(top);
         let waits = |rate: u32| {
@@ -175,29 +185,64 @@ fn cheapest(wishes: &Wishes, rates: RangeInclusive<u32>) -> Option<RingParameter
             bound_for(&planned, StashLaw::of(&planned).least_waiting(EMERGENCY_BITS)) <= wishes.trusted_blocks
         };
         let Some(rate) = greatest(rates.clone(), waits) else { continue };
-        for leaf_level in top..=finest(wishes.capacity).min(top + MOST_INNER_LEVELS) {
-            for choice in Choice::of_levels(level, Level(leaf_level)) {
-                let cost = with_rate(wishes, &choice, rate).cost(&wishes.objective);
-                candidates.push((cost, choice, rate));
-            }
+        for leaf_level in top..=finest(wishes.capacity) {
+            let choice = Choice::tight(level, Level(leaf_level));
+            levels.push((with_rate(wishes, &choice, rate).cost(&wishes.objective), choice, rate));
         }
     }
-    candidates.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let mut best: Option<(f64, RingParameters)> = None;
-    for (cost, choice, most) in candidates {
-        let least = best.as_ref().map_or(f64::INFINITY, |(least, _)| *least);
-        if cost >= least {
+    levels.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut found: Vec<(Found, RangeInclusive<u32>)> = Vec::new();
+    for (cost, choice, most) in levels {
+        if found.iter().any(|(found, _)| found.cost <= cost) {
             break;
         }
-        let of_rate = |rate: u32| with_rate(wishes, &choice, rate);
-        // A rate that is no cheaper than the best so far need not fit.
-        let dear = |rate: u32| of_rate(rate).cost(&wishes.objective) >= least;
-        let first = greatest(*rates.start()..=most, dear).map_or(*rates.start(), |dearest| dearest + 1);
-        let Some(rate) = greatest(first..=most, |rate| fits(wishes, &of_rate(rate))) else { continue };
-        let planned = of_rate(rate);
-        best = Some((planned.cost(&wishes.objective), planned));
+        let rates = *rates.start()..=most;
+        let first = choice.first().iter().find_map(|choice| better(wishes, choice, &rates, None));
+        found.extend(first.map(|first| (first, rates)));
     }
-    best.map(|(_, planned)| with_stash_bound(planned, wishes))
+    found.sort_by(|(one, _), (other, _)| one.cost.total_cmp(&other.cost));
+    let searched = found.into_iter().take(SEARCHED).map(|(found, rates)| search(wishes, found, &rates));
+    let best = searched.min_by(|one, other| one.cost.total_cmp(&other.cost))?;
+    Some(with_stash_bound(best.planned, wishes))
+}
+
+/// Goes from these parameters to cheaper ones around them, until there are none.
+fn search(wishes: &Wishes, mut found: Found, rates: &RangeInclusive<u32>) -> Found {
+    for step in STEPS {
+        loop {
+            let mut around = found.choice.around(step);
+            let Some(next) = around.find_map(|choice| better(wishes, &choice, rates, Some(found.cost)))
+            else {
+                break;
+            };
+            found = next;
+        }
+    }
+    found
+}
+
+/// The cheapest parameters so far, and the choice that they came from.
+#[derive(Clone)]
+struct Found {
+    cost: f64,
+    choice: Choice,
+    planned: RingParameters,
+}
+
+/// The cheapest parameters with this choice and one of these rates, if they are cheaper than this cost.
+fn better(
+    wishes: &Wishes,
+    choice: &Choice,
+    rates: &RangeInclusive<u32>,
+    cheaper_than: Option<f64>,
+) -> Option<Found> {
+    let least = cheaper_than.map_or(f64::INFINITY, |cost| cost * LEAST_GAIN);
+    let of_rate = |rate: u32| with_rate(wishes, choice, rate);
+    let cost = |rate: u32| of_rate(rate).cost(&wishes.objective);
+    // A rate that is no cheaper than the best so far need not fit.
+    let first = greatest(rates.clone(), |rate| cost(rate) >= least).map_or(*rates.start(), |dear| dear + 1);
+    let rate = greatest(first..=*rates.end(), |rate| fits(wishes, &of_rate(rate)))?;
+    Some(Found { cost: cost(rate), choice: *choice, planned: of_rate(rate) })
 }
 
 /// Tells whether the stash that these parameters need may be trusted.

@@ -35,6 +35,10 @@ const AGAIN: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0
 /// The exponents that a bound on an overflow is looked for with, each so many times θ.
 const STEEPER: [f64; 8] = [1.0, 1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
 
+/// The most slots of a bucket, and accesses for an eviction, that the law is reckoned for: more is no wish of anyone's,
+/// and would take long.
+const MOST_SLOTS: f64 = 1_048_576.0;
+
 /// The number of exponents that a bound is looked for with at first.
 const NEAR: u32 = 40;
 
@@ -123,6 +127,10 @@ impl StashLaw {
     /// The bound on `ln (P(held >= r) e^(θ r))`; infinite where there is none, and some number above the limit where it
     /// is above the limit.
     fn log_moment(&self, theta: f64, limit: f64) -> f64 {
+        let slots = self.inner.slots.number().max(self.leaf.slots.number());
+        if self.rate < 1.0 || self.rate.max(slots) > MOST_SLOTS {
+            return f64::INFINITY;
+        }
         if self.inner_levels == 0 {
             let overflow = self.leaf.blocks.log_moment(self.leaf.load, theta).0;
             return self.log_waiting(theta, 1.0) + self.subtrees * overflow;
@@ -131,22 +139,32 @@ impl StashLaw {
             return f64::INFINITY;
         }
         let (newest, turn) = (2.0 * self.rate - 1.0, self.rate * self.subtrees);
-        let mut most = f64::NEG_INFINITY;
-        // Between two numbers of accesses not repeated, the greater one waits and the lesser one is compacted by.
-        for (nth, part) in AGAIN.iter().enumerate() {
-            let waiting = self.log_waiting(theta, self.whole(1.0 - part));
-            let next = AGAIN.get(nth + 1);
-            let fewer = next.map_or(0.0, |next| newest + self.whole(1.0 - next) * turn);
-            let again = self.again(fewer);
-            let mut sum = waiting + self.overflow(theta, again);
+        // What comes beside the blocks that wait, where so many accesses are not repeated.
+        let beside = |not_repeated: f64, limit: f64| {
+            let again = self.again(not_repeated);
+            let mut sum = self.overflow(theta, again);
             if sum <= limit {
-                sum += self.leaf_compaction(theta, fewer, limit - sum);
+                sum += self.leaf_compaction(theta, not_repeated, limit - sum);
             }
             if sum <= limit {
                 sum += self.inner_compaction(theta, again, limit - sum);
             }
-            if sum > limit || sum.is_nan() {
-                return if sum.is_nan() { f64::INFINITY } else { sum };
+            if sum.is_nan() { f64::INFINITY } else { sum }
+        };
+        let mut most = f64::NEG_INFINITY;
+        let mut most_beside = None;
+        // Between two numbers of accesses not repeated, the greater one waits and the lesser one is compacted by.
+        for (nth, part) in AGAIN.iter().enumerate() {
+            let waiting = self.log_waiting(theta, self.whole(1.0 - part));
+            // The fewer wait, the more comes beside them. As soon as the most of that is too little, so it is with the rest.
+            if nth > 0 && waiting + *most_beside.get_or_insert_with(|| beside(0.0, f64::INFINITY)) <= most {
+                break;
+            }
+            let next = AGAIN.get(nth + 1);
+            let fewer = next.map_or(0.0, |next| newest + self.whole(1.0 - next) * turn);
+            let sum = waiting + beside(fewer, limit - waiting);
+            if sum > limit {
+                return sum;
             }
             most = f64::max(most, sum);
         }
