@@ -18,6 +18,9 @@ const EMERGENCY_BITS: f64 = 80.0;
 /// The blocks in a leaf's share of the finest tree: a finer one holds less than a bucket's worth in each leaf.
 const LEAST_SHARE: f64 = 16.0;
 
+/// The slots of a path, two of which may be in flight, beyond which it counts as too long: 80 MiB in blocks of 64 KiB.
+const LONG_PATH: f64 = 1280.0;
+
 /// The steps of the search for spare room, in the units of a choice.
 const STEPS: [f64; 4] = [1.0, 0.5, 0.25, 0.125];
 
@@ -164,13 +167,15 @@ impl RingParameters {
         with_stash_bound(self.clone(), &wishes)
     }
 
-    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload; beyond that a
-    /// cheaper access is not worth it.
+    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload, and a path in flight
+    /// as much memory as [`LONG_PATH`] says; beyond either a cheaper access is not worth it.
     fn cost(&self, objective: &RingObjective) -> f64 {
         let (top, leaves) = (libm::exp2(self.top.0.into()), libm::exp2(self.leaf_level.0.into()));
         let slots = (leaves - top) * f64::from(self.inner.slots) + leaves * f64::from(self.leaf.slots);
         let expansion = slots / self.capacity.max(64) as f64;
-        objective.of(&self.traffic()) * (1.0 + (expansion - 3.0).max(0.0))
+        let inner_levels = f64::from(self.leaf_level.0 - self.top.0);
+        let path = inner_levels * f64::from(self.inner.slots) + f64::from(self.leaf.slots);
+        objective.of(&self.traffic()) * (1.0 + (expansion - 3.0).max(0.0)) * (path / LONG_PATH).max(1.0)
     }
 }
 

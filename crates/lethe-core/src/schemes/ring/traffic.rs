@@ -45,8 +45,8 @@ impl RingObjective {
     /// The bytes moved, either way.
     pub const BYTES: Self = RingObjective { get: 0.0, put: 0.0, slot_read: 1.0, slot_written: 1.0 };
 
-    /// The requests; a slot counts as a hundredth of one, lest bytes be moved for almost nothing.
-    pub const REQUESTS: Self = RingObjective { get: 1.0, put: 2.0, slot_read: 0.01, slot_written: 0.01 };
+    /// The requests; a slot counts as a twentieth of one, lest many bytes be moved for almost nothing.
+    pub const REQUESTS: Self = RingObjective { get: 1.0, put: 2.0, slot_read: 0.05, slot_written: 0.05 };
 
     /// The cost of such an access.
     pub fn of(&self, traffic: &RingTraffic) -> f64 {
