@@ -39,6 +39,9 @@ const STEEPER: [f64; 8] = [1.0, 1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
 /// and would take long.
 const MOST_SLOTS: f64 = 1_048_576.0;
 
+/// The most that a probability of a sum of coins is, times its deviation.
+const MOST_BY_DEVIATION: f64 = 0.46883;
+
 /// The number of exponents that a bound is looked for with at first.
 const NEAR: u32 = 40;
 
@@ -172,11 +175,11 @@ impl StashLaw {
     }
 
     /// The coins, and what Chernoff's bound leaves out. Weighted with e^(θ c), the number C of coins is again a sum of
-    /// independent coins, whose variance is v; so no c is weighted with more than `m = 0.4688 / √v`:
+    /// independent coins, whose variance is v; so no c is weighted with more than `m = 0.46883 / √v`:
     ///
     /// - A probability of C is at most the mean of the absolute value of its characteristic function. Of a coin p that
     ///   is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`, of all of them `e^(-v (1 - cos t))`. The mean
-    ///   of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.4688.
+    ///   of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.46883.
     /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is
     ///   `e^(-θ n) e^-θ / (1 - e^-θ)²`. A convex function of C and other parts is greatest in the mean where they are
     ///   independent, as parts that hinder each other here are; so `E[max(C + X - n, 0)]` is at most the same for
@@ -187,7 +190,7 @@ impl StashLaw {
         let variance = self.rate * (self.subtrees * self.weighted_variance(theta, part) - 0.25).max(0.0);
         let (fall, k) = (-libm::expm1(-theta), libm::round(1.0 / theta).max(1.0));
         let sum = -theta - 2.0 * libm::log(fall) + theta * k - libm::log(k);
-        self.waiting(theta, part) + (libm::log(0.4688 / libm::sqrt(variance)) + sum).min(0.0)
+        self.waiting(theta, part) + (libm::log(MOST_BY_DEVIATION / libm::sqrt(variance)) + sum).min(0.0)
     }
 
     /// The integral of `p e^θ (1 - p) / (1 + p (e^θ - 1))²` over p from `1 - part` to 1.
@@ -351,4 +354,125 @@ fn least(of: impl Fn(f64) -> f64) -> f64 {
         }
     }
     at_first.min(at_left).min(at_right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    /// The law of the sum of two independent numbers.
+    fn sum(one: &[f64], other: &[f64]) -> Vec<f64> {
+        let mut law = vec![0.0; one.len() + other.len() - 1];
+        for (first, p) in one.iter().enumerate().filter(|(_, p)| **p > 0.0) {
+            for (second, q) in other.iter().enumerate() {
+                law[first + second] += p * q;
+            }
+        }
+        law
+    }
+
+    /// The exact law of the coins of the newest `2A - 1` accesses, and of so many evictions' before.
+    fn coins(rate: u32, subtrees: u32, evictions: u32) -> Vec<f64> {
+        let mut law = vec![0.0; 2 * rate as usize];
+        law[2 * rate as usize - 1] = 1.0;
+        for eviction in 1..=evictions.min(subtrees - 1) {
+            let waits = 1.0 - f64::from(eviction) / f64::from(subtrees);
+            for _ in 0..rate {
+                law = sum(&law, &[1.0 - waits, waits]);
+            }
+        }
+        law
+    }
+
+    /// The exact law of what a Poisson number of blocks has more than fits a bucket.
+    fn excess(load: f64, blocks: u32) -> Vec<f64> {
+        let mut law = vec![0.0; 200];
+        let mut p = libm::exp(-load);
+        for value in 0..blocks as usize + law.len() {
+            law[value.saturating_sub(blocks as usize)] += p;
+            p *= load / (value as f64 + 1.0);
+        }
+        law
+    }
+
+    fn from(law: &[f64], value: usize) -> f64 {
+        libm::log2(law.iter().skip(value).sum())
+    }
+
+    #[test]
+    fn the_bound_on_leaves_alone_is_above_the_exact_tail_and_near_it() {
+        for (capacity, trusted) in [(1024, 512), (4096, 1024), (4096, 1500)] {
+            let planned = RingParameters::for_capacity(capacity, 0, trusted, 16);
+            assert_eq!(planned.top, planned.leaf_level, "{planned:?}");
+            let (subtrees, law) = (1 << planned.top.0, StashLaw::of(&planned));
+            let load = capacity as f64 / f64::from(subtrees);
+            let mut exact = coins(planned.eviction_rate, subtrees, subtrees);
+            for _ in 0..subtrees {
+                exact = sum(&exact, &excess(load, planned.leaf.blocks));
+                exact.truncate(2000);
+            }
+            for bits in [10.0, 40.0, 80.0] {
+                let value = libm::ceil(law.least_filling(bits));
+                let (computed, exact) = (law.log2_tail(value), from(&exact, value as usize));
+                assert!(computed <= -bits + 0.01, "2^{computed:.1} for {bits}");
+                assert!(exact <= computed && exact > computed - 6.0, "2^{exact:.1} and 2^{computed:.1}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_bound_on_coins_is_above_their_exact_tail_and_near_it() {
+        for (rate, top, part) in [(4, 3, 1.0), (40, 4, 1.0), (40, 4, 0.5), (11, 6, 0.25)] {
+            let planned = RingParameters {
+                eviction_rate: rate,
+                top: crate::words::Level(top),
+                ..RingParameters::for_capacity(4096, 0, 512, 16)
+            };
+            let (law, subtrees) = (StashLaw::of(&planned), 1 << top);
+            let exact = coins(rate, subtrees, (part * f64::from(subtrees)) as u32);
+            for bits in [20.0, 60.0] {
+                let filling = least(|theta| (bits * LN_2 + law.log_waiting(theta, part)) / theta);
+                let exact = from(&exact, libm::ceil(filling) as usize);
+                assert!(exact <= -bits, "2^{exact:.1} for {bits}: {rate}, {top}, {part}");
+                assert!(
+                    exact > -bits - 7.0 || exact == f64::NEG_INFINITY,
+                    "2^{exact:.1} for {bits}: {rate}, {top}, {part}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_variance_of_weighted_coins_is_that_of_their_sum() {
+        let law = StashLaw::of(&RingParameters::for_capacity(4096, 0, 512, 16));
+        for (theta, part) in [(0.05, 1.0), (0.5, 1.0), (0.5, 0.3), (2.0, 0.7)] {
+            let steps = 100_000;
+            let variance = |step: u32| {
+                let p = 1.0 - part + part * (f64::from(step) + 0.5) / f64::from(steps);
+                let weighted = p * libm::exp(theta) / (1.0 + p * libm::expm1(theta));
+                weighted * (1.0 - weighted) * part / f64::from(steps)
+            };
+            let exact: f64 = (0..steps).map(variance).sum();
+            let computed = law.weighted_variance(theta, part);
+            assert!((computed - exact).abs() < 1e-6, "{computed} and {exact} for {theta}, {part}");
+        }
+    }
+
+    #[test]
+    fn no_probability_of_a_sum_of_coins_is_above_the_constant_by_its_deviation() {
+        // √v e^-v I0(v), by the series of I0.
+        for nth in 1..2000 {
+            let v = f64::from(nth) * 0.02;
+            let (mut term, mut series, mut k) = (1.0, 1.0, 1.0);
+            while term > 1e-16 * series {
+                term *= v * v / 4.0 / (k * k);
+                series += term;
+                k += 1.0;
+            }
+            let most = libm::sqrt(v) * libm::exp(-v) * series;
+            assert!(most <= MOST_BY_DEVIATION, "{most} at {v}");
+        }
+    }
 }
