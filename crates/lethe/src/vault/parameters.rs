@@ -337,6 +337,40 @@ mod tests {
     }
 
     #[test]
+    fn an_objective_is_for_a_vault_that_is_made_and_contradicts_none_that_is_there() {
+        let vault = |objective: &str| {
+            format!("[vault]\ncapacity = \"256MiB\"\ntree_top = \"32MiB\"\nobjective = \"{objective}\"")
+        };
+        let ring = |objective: &str| {
+            let made = vault_parameters(&settings(&vault(objective)).0).unwrap();
+            let SchemeParameters::Ring(ring) = made.scheme else { panic!("another scheme") };
+            ring
+        };
+        let (bytes, requests, dollars) = (ring("bytes"), ring("requests"), ring("dollars"));
+        assert!(requests.traffic().requests() < bytes.traffic().requests(), "{requests:?}, {bytes:?}");
+        assert!(bytes.traffic().slots() < requests.traffic().slots(), "{requests:?}, {bytes:?}");
+        assert!(
+            dollars.traffic().slots_read < 1.01 * requests.traffic().slots_read,
+            "{dollars:?}, {requests:?}"
+        );
+        for (made, asked) in [("bytes", "requests"), ("requests", "dollars"), ("dollars", "bytes")] {
+            assert_eq!(refused(&vault(made), &vault(asked)), Ok(()), "{asked} of a vault for {made}");
+        }
+    }
+
+    #[test]
+    fn a_ring_vault_whose_tree_top_did_not_suffice_is_not_contradicted_by_it() {
+        let asked = "[vault]\ncapacity = \"16MiB\"\ntree_top = \"128KiB\"";
+        let (settings, asked) = settings(asked);
+        let mut made = vault_parameters(&settings).unwrap();
+        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        assert!(ring.stash_bound > 2, "{ring:?}");
+        // Another version took other levels for it.
+        (ring.top.0, ring.leaf_level.0) = (ring.top.0 + 3, ring.leaf_level.0 + 3);
+        assert!(refuse_contradictions(&settings, &asked, &made).is_ok());
+    }
+
+    #[test]
     fn a_path_vault_with_its_own_bucket_size_is_not_contradicted_by_its_tree_top() {
         let path = "[vault]\ncapacity = \"16MiB\"\nscheme = \"path\"\n";
         for z in ["z = 3\n", "z = 4\n", "z = 16\n"] {
