@@ -26,7 +26,7 @@ pub enum Objective {
     Bytes,
     /// The requests to the store
     Requests,
-    /// What requests and bytes cost by the prices (`--prices`; S3's list prices if none are given)
+    /// The price of requests and bytes (`--prices`; S3's list prices if none are given)
     Dollars,
 }
 

@@ -35,7 +35,7 @@ const AGAIN: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0
 /// The exponents that a bound on an overflow is looked for with, each so many times θ.
 const STEEPER: [f64; 8] = [1.0, 1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
 
-/// The most slots of a bucket, and accesses for an eviction, that the law is reckoned for: more is no wish of anyone's,
+/// The most slots of a bucket, and accesses for an eviction, that the law is computed for: more is no wish of anyone's,
 /// and would take long.
 const MOST_SLOTS: f64 = 1_048_576.0;
 
