@@ -5,6 +5,7 @@
 //!     cargo run --release -p lethe-core --example ring_plans -- [all]
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
+#![allow(clippy::disallowed_types, reason = "the core has no clock; its user measures how long a plan takes")]
 
 use lethe_core::schemes::ring::{RingObjective, RingParameters};
 use lethe_core::testing::ring_plans::{OBJECTIVES, Wish, adjusted, grid};
