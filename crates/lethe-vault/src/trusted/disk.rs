@@ -40,7 +40,7 @@ const CACHE_BYTES: usize = 64 << 20;
 pub struct TrustedDisk {
     database: Arc<Database>,
     pub(super) places: Arc<PlacesFile>,
-    pub(super) group: Arc<Group>,
+    group: Arc<Group>,
     /// Its first failure: after it the database refuses everything, and does not say why any more.
     failure: Arc<OnceLock<VaultError>>,
     /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
@@ -166,20 +166,7 @@ impl TrustedDisk {
 
     /// Appends records; they are durable when this returns.
     pub(crate) fn append(&self, records: Vec<(u64, Vec<u8>)>) -> Result<(), VaultError> {
-        self.group.enter(self, Change::Records(records)).commit()
-    }
-
-    pub(super) fn append_in(
-        transaction: &WriteTransaction,
-        records: &[(u64, Vec<u8>)],
-    ) -> Result<(), redb::Error> {
-        let mut journal = transaction.open_table(JOURNAL)?;
-        for (sequence, record) in records {
-            for (nth, piece) in (0..).zip(pieces(record)) {
-                journal.insert((*sequence, nth), piece)?;
-            }
-        }
-        Ok(())
+        self.commit(self.group.enter(Change::Records(records)))
     }
 
     /// The journal since the last checkpoint, in order.
@@ -211,22 +198,15 @@ impl TrustedDisk {
     }
 
     /// Takes in changes of rows, sealed and by the hash of their keys; they come after those that were taken in before.
-    pub(crate) fn enter_rows(&self, changes: Vec<RowChange>) -> Entered<'_> {
-        self.group.enter(self, Change::Rows(changes))
+    pub(crate) fn enter_rows(&self, changes: Vec<RowChange>) -> Entered {
+        self.group.enter(Change::Rows(changes))
     }
 
-    pub(super) fn change_rows_in(
-        transaction: &WriteTransaction,
-        changes: &[RowChange],
-    ) -> Result<(), redb::Error> {
-        let mut rows = transaction.open_table(ROWS)?;
-        for RowChange { key, value } in changes {
-            match value {
-                Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
-                None => rows.remove(key.as_ref())?,
-            };
-        }
-        Ok(())
+    /// Makes a change that was taken in durable, together with those that wait.
+    pub(crate) fn commit(&self, entered: Entered) -> Result<(), VaultError> {
+        self.group.commit(entered, |changes| {
+            self.change(|transaction| changes.iter().try_for_each(|change| make(transaction, change)))
+        })
     }
 
     /// Holds the disk as it is now.
@@ -256,6 +236,29 @@ impl HeldDisk {
         }
         Ok(rows)
     }
+}
+
+fn make(transaction: &WriteTransaction, change: &Change) -> Result<(), redb::Error> {
+    match change {
+        Change::Records(records) => {
+            let mut journal = transaction.open_table(JOURNAL)?;
+            for (sequence, record) in records {
+                for (nth, piece) in (0..).zip(pieces(record)) {
+                    journal.insert((*sequence, nth), piece)?;
+                }
+            }
+        }
+        Change::Rows(changes) => {
+            let mut rows = transaction.open_table(ROWS)?;
+            for RowChange { key, value } in changes {
+                match value {
+                    Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
+                    None => rows.remove(key.as_ref())?,
+                };
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Empties the journal.

@@ -102,14 +102,11 @@ impl Rows {
         salt: impl FnMut() -> Salt,
     ) -> Result<(), VaultError> {
         // Under the lock a change is checked and takes its place; it becomes durable with others.
-        self.enter(changes, salt)?.commit()
+        let entered = self.enter(changes, salt)?;
+        self.disk.commit(entered)
     }
 
-    fn enter(
-        &self,
-        changes: Vec<RowChange>,
-        mut salt: impl FnMut() -> Salt,
-    ) -> Result<Entered<'_>, VaultError> {
+    fn enter(&self, changes: Vec<RowChange>, mut salt: impl FnMut() -> Salt) -> Result<Entered, VaultError> {
         let mut sizes = self.sizes.lock().expect("nobody panics with this lock");
         let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
         let mut sealed: Vec<RowChange> = Vec::with_capacity(changes.len());
