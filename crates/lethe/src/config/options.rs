@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_flag_says_the_same_as_its_key_in_the_file() {
-        let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme path --z 5 \
+        let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme ring --z 5 \
             --max-batch 8 --tree-top 1MiB --objective bytes --pad-batches --cipher chacha20-poly1305 --store s3://b/p \
             --endpoint http://127.0.0.1:1 --store-option region=r --key-env K --listen 127.0.0.1:1 \
             --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --padding power2 --pace 250ms --prices /p.toml \
@@ -175,7 +175,7 @@ mod tests {
         let file = r#"
             data = "/d"
             log = { level = "debug", format = "json" }
-            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "path", z = 5, max_batch = 8, tree_top = "1MiB", objective = "bytes", pad_batches = true, cipher = "chacha20-poly1305" }
+            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "1MiB", objective = "bytes", pad_batches = true, cipher = "chacha20-poly1305" }
             store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
             key = { source = "env", variable = "K" }
             serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", padding = "power2", pace = "250ms", tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }

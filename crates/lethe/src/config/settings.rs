@@ -386,7 +386,10 @@ mod tests {
                 "`vault.s` in lethe.toml is given, and the path scheme has no such parameter: leave it out",
             ),
             ("[serve]\npace = \"5ms\"", "`serve.pace` in lethe.toml is 5ms: choose from 8ms to 1h"),
-            ("[vault]\nscheme = \"path\"\nobjective = \"bytes\"", "`vault.objective` in lethe.toml is given"),
+            (
+                "[vault]\nscheme = \"path\"\nobjective = \"bytes\"",
+                "`vault.objective` in lethe.toml is given, and the path scheme has no such parameter: leave it out",
+            ),
             ("[vault]\nmax_batch = 0", "`vault.max_batch` in lethe.toml is 0: choose from 1 to 1024"),
             (
                 "[vault]\ntree_top = \"2GiB\"",

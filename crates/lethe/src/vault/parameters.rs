@@ -139,8 +139,8 @@ pub fn refuse_contradictions(
     if differing.is_empty() { Ok(()) } else { Err(SettingsError::OtherShape(differing.join(", "))) }
 }
 
-/// Tells whether a vault made with the tree top of these settings could have this scheme's: a vault keeps the level that
-/// its tree top reaches down to, not the bytes that were asked for.
+/// Tells whether a vault made with the tree top of these settings could have this scheme's: a vault keeps what was planned,
+/// not the bytes that were asked for.
 fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool, SettingsError> {
     let mut like_made = settings.clone();
     like_made.block_size = Size(made.block_bytes().into());
@@ -148,12 +148,14 @@ fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool
     (like_made.scheme.scheme, like_made.scheme.max_batch) = (scheme_of(made), Some(made.max_batch()));
     let planned = vault_parameters(&like_made)?.scheme;
     Ok(match (&planned, made) {
-        // Earlier versions planned as much stash as was asked for, and another level at times.
+        // Earlier versions planned as much stash as was asked for, and versions may differ in what they need of it.
         (SchemeParameters::Ring(planned), SchemeParameters::Ring(made)) => {
             let asked = settings.scheme.tree_top.map(|top| top.0 / like_made.block_size.0);
             // Where so little does not suffice, versions differ in what they plan instead.
             let is_more = asked.is_some_and(|asked| asked < planned.stash_bound.min(made.stash_bound).into());
-            planned.top.0.abs_diff(made.top.0) <= 1 || asked == Some(made.stash_bound.into()) || is_more
+            let (less, more) =
+                (planned.stash_bound.min(made.stash_bound), planned.stash_bound.max(made.stash_bound));
+            more <= 2 * less || asked == Some(made.stash_bound.into()) || is_more
         }
         // Not asked for again, its Z still decides; earlier versions planned the tree top as if Z were 4.
         (SchemeParameters::Path(planned), SchemeParameters::Path(made)) => {
