@@ -9,7 +9,7 @@
 //! buckets follow from the versions, which every watcher sees, and from the times of batches.
 
 use super::Session;
-use super::checkpoints::Shipping;
+use super::checkpoints::{Checkpoints, Shipping};
 use super::outbox::Event;
 use super::pace::{Local, next_instant};
 use crate::claims::notes::Notes;
@@ -22,8 +22,10 @@ use lethe_seal::derive::Salt;
 use lethe_seal::key_ring::KeyRing;
 use tokio::time::Instant;
 
-/// Sealed bytes that a step of the sweep reads, and writes again: more only if a bucket has more.
-const STEP_BYTES: usize = 1 << 20;
+/// The most sealed bytes that a step of the sweep reads and writes again, but for a bucket that has more.
+const STEP_BYTES: u64 = 1 << 20;
+/// The least steps of a sweep through everything: a small vault has small ones.
+const STEPS: u64 = 64;
 /// Steps of the sweep between two checkpoints, at the most: an opening after a crash reads so many again.
 const STEPS_PER_CHECKPOINT: u64 = 64;
 
@@ -105,13 +107,14 @@ impl<U: VaultStore> Session<U> {
         let (mut buckets, mut bytes) = (Vec::new(), 0);
         let Some(change) = &mut self.replaced.change else { return buckets };
         let layout = self.engine.sealed.untrusted().layout();
+        let most = (layout.bytes().0 / STEPS).min(STEP_BYTES);
         self.engine.sealed.with_versions(|versions| {
             while change.next < versions.buckets() {
                 let bucket = Bucket(change.next);
                 let version = versions.version(bucket);
                 if !version.is_never() && version.epoch <= change.until {
-                    bytes += layout.bucket_bytes(bucket);
-                    if bytes > STEP_BYTES && !buckets.is_empty() {
+                    bytes += layout.bucket_bytes(bucket) as u64;
+                    if bytes > most && !buckets.is_empty() {
                         break;
                     }
                     buckets.push(bucket);
@@ -122,27 +125,31 @@ impl<U: VaultStore> Session<U> {
         buckets
     }
 
-    /// Goes on to the end of the change, if nothing is left that the earlier key opens but claims and header. Tells
-    /// whether it does.
-    pub(super) async fn end_key_change(&mut self) -> Result<bool, VaultError> {
-        let Some(KeyChange { until, stage: Stage::Settling(after), .. }) = &self.replaced.change else {
-            return Ok(false);
-        };
-        let (until, after) = (*until, *after);
-        let has_shipped =
-            self.checkpoints.shipping == Shipping::Idle && self.checkpoints.shipped.number > after;
-        let may_begin = self.lease.is_valid() && self.closing.is_none();
-        if !has_shipped || !may_begin || self.replaced.is_deleting() || self.replaced.holds_up_to(until) {
-            return Ok(false);
+    /// Goes on to the end of the change, if nothing is left that the earlier key opens but claims and header.
+    pub(super) async fn end_key_change(&mut self) -> Result<(), VaultError> {
+        if !self.is_key_change_settled() {
+            return Ok(());
         }
+        let Some(change) = &mut self.replaced.change else { return Ok(()) };
+        change.stage = Stage::Ending;
+        let until = change.until;
         let (block, free) =
             (self.identity.header.parameters.block(), self.checkpoints.ledger.directory.free());
         self.outbox.on_disk(&self.disk, move |disk| disk.wipe_places(block, &free)).await?;
         self.replace_claims_and_header(until);
-        if let Some(change) = &mut self.replaced.change {
-            change.stage = Stage::Ending;
-        }
-        Ok(true)
+        Ok(())
+    }
+
+    /// Tells whether neither checkpoint names a bucket that the earlier key opens, and none is left in the store.
+    fn is_key_change_settled(&self) -> bool {
+        let Some(KeyChange { until, stage: Stage::Settling(after), .. }) = &self.replaced.change else {
+            return false;
+        };
+        let Checkpoints { shipping, shipped, .. } = &self.checkpoints;
+        let has_shipped = *shipping == Shipping::Idle && shipped.number > *after;
+        let is_deleted = !self.replaced.is_deleting() && !self.replaced.holds_up_to(*until);
+        let may_begin = self.lease.is_valid() && self.closing.is_none() && !self.checks.is_running();
+        has_shipped && is_deleted && may_begin
     }
 
     fn replace_claims_and_header(&mut self, until: u32) {

@@ -282,6 +282,7 @@ impl<U: VaultStore> Session<U> {
             if self.outbox.pacer().is_some_and(|pacer| pacer.is_hushed(Instant::now())) {
                 return Ok(());
             }
+            self.end_key_change().await?;
             let due = self.is_checkpoint_due() || self.checks.is_running() || !self.checks.is_empty();
             let sweeps = !due && self.is_sweep_due();
             let due = due || sweeps || self.engine.is_rewriting();
@@ -316,12 +317,8 @@ impl<U: VaultStore> Session<U> {
                 self.checkpoint().await?;
                 started = true;
             }
-            if !started && self.is_quiet() {
-                match sweeps {
-                    true => self.sweep()?,
-                    false if !self.end_key_change().await? => break,
-                    false => {}
-                }
+            if !started && sweeps && self.is_quiet() {
+                self.sweep()?;
                 started = true;
             }
             if !started {

@@ -12,6 +12,7 @@ mod lease;
 mod limits;
 mod pace;
 mod promises;
+mod rekey;
 mod released;
 mod restore;
 mod rivals;

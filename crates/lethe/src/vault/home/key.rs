@@ -13,7 +13,7 @@ use rand_core::{OsRng, TryRngCore};
 use zeroize::Zeroizing;
 
 /// A key, and how it came from a passphrase if it did.
-pub(super) type NewKey = (MasterKey, Option<PassphraseHeader>);
+pub type NewKey = (MasterKey, Option<PassphraseHeader>);
 
 impl Home<'_> {
     /// The key of a vault whose stored header is given.
@@ -77,6 +77,17 @@ impl Home<'_> {
             // A key that is there already may be the key of other vaults too.
             KeySettings::File(file) if !file.exists() => Ok(None),
             _ => Ok(Some((self.given_key()?, None))),
+        }
+    }
+
+    /// The key that a vault is to have from now on: as given, or made in its file, which stays.
+    ///
+    /// # Errors
+    /// The key is not where it should be, is none, or cannot be made.
+    pub fn given_or_made_key(&self) -> Result<NewKey> {
+        match self.key_for_new()? {
+            Some(key) => Ok(key),
+            None => self.make_key(&mut Made::new()),
         }
     }
 
