@@ -132,11 +132,11 @@ impl<U: VaultStore> Session<U> {
         }
         let Some(change) = &mut self.replaced.change else { return Ok(()) };
         change.stage = Stage::Ending;
-        let until = change.until;
+        let (until, began) = (change.until, Instant::now());
         let (block, free) =
             (self.identity.header.parameters.block(), self.checkpoints.ledger.directory.free());
         self.outbox.on_disk(&self.disk, move |disk| disk.wipe_places(block, &free)).await?;
-        self.replace_claims_and_header(until);
+        self.replace_claims_and_header(until, began);
         Ok(())
     }
 
@@ -152,7 +152,7 @@ impl<U: VaultStore> Session<U> {
         has_shipped && is_deleted && may_begin
     }
 
-    fn replace_claims_and_header(&mut self, until: u32) {
+    fn replace_claims_and_header(&mut self, until: u32, began: Instant) {
         let (identity, sealed) = (self.identity.clone(), self.engine.sealed.clone());
         let (disk, instants) = (self.disk.clone(), self.outbox.instants());
         let salts: Vec<Salt> = (0..until).map(|_| self.entropy.salt()).collect();
@@ -183,7 +183,8 @@ impl<U: VaultStore> Session<U> {
             };
             Event::KeyChanged(replacing.await)
         });
-        self.outbox.send(Local::Step, Instant::now(), errand);
+        // How long the wiping took shows no more than how long the sealing of a checkpoint takes.
+        self.outbox.send(Local::Shipment, began, errand);
     }
 
     /// Forgets the earlier key: nothing is left that it opens.

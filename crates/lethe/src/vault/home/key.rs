@@ -13,7 +13,7 @@ use rand_core::{OsRng, TryRngCore};
 use zeroize::Zeroizing;
 
 /// A key, and how it came from a passphrase if it did.
-pub type NewKey = (MasterKey, Option<PassphraseHeader>);
+pub(super) type NewKey = (MasterKey, Option<PassphraseHeader>);
 
 impl Home<'_> {
     /// The key of a vault whose stored header is given.
