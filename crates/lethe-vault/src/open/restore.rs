@@ -32,6 +32,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use lethe_core::store::{BucketVersion, Place, Untrusted};
 use lethe_core::words::{BlockId, Slot};
 use lethe_seal::epoch::Epoch;
+use lethe_seal::key_ring::KeyRing;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::Sealed;
@@ -67,14 +68,14 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
         return Err(VaultError::AlreadyThere("the trusted folder"));
     }
     let encoded = raw_header_of_store(&setup.store).await?;
-    let header = VaultHeader::decode(&encoded, &setup.master)?;
-    let chosen = choose_checkpoint(&setup, &header, options.expect.as_ref()).await?;
+    let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
+    let named = (&header, &ring);
+    let chosen = choose_checkpoint(&setup, named, options.expect.as_ref()).await?;
 
-    let (next, serves_from) = take_over(&mut setup, &header, chosen.1.epoch, options.takeover).await?;
-    let (receipt, shipped) = fetch_newest(&setup, &header, &options, chosen).await?;
+    let (next, serves_from) = take_over(&mut setup, named, chosen.1.epoch, options.takeover).await?;
+    let (receipt, shipped) = fetch_newest(&setup, named, &options, chosen).await?;
     let Found { number, accesses, scheme, versions, rows, history, .. } = shipped;
-    let old =
-        Old::over(&options.copy, &header, &setup.master, scheme, versions, accesses, &mut setup.entropy)?;
+    let old = Old::over(&options.copy, named, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
 
     let base = Epoch { number: next, salt: setup.entropy.salt() };
@@ -112,11 +113,11 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
 /// unless the gateway of the last one has stopped in order.
 async fn take_over<U: VaultStore>(
     setup: &mut Setup<U>,
-    header: &VaultHeader,
+    (header, ring): (&VaultHeader, &KeyRing),
     shipped_in: u32,
     may_displace: bool,
 ) -> Result<(u32, Option<Instant>), VaultError> {
-    let claims = Claims { blobs: &setup.store, master: &setup.master, vault: header.vault };
+    let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
     // The gateway that shipped the checkpoint had claimed its epoch.
     let claimed = claims.newest(shipped_in).await?;
     refuse_planted(&take_inventory(&setup.store).await?, &claims, claimed).await?;
@@ -165,12 +166,12 @@ async fn rewrite<L: Untrusted>(
 /// missing.
 async fn choose_checkpoint<U: VaultStore>(
     setup: &Setup<U>,
-    header: &VaultHeader,
+    named: (&VaultHeader, &KeyRing),
     expect: Option<&Receipt>,
 ) -> Result<(Receipt, Found), VaultError> {
     let mut orders = list_checkpoints(&setup.store).await?;
     loop {
-        match choose_of(&orders, setup, header, expect).await {
+        match choose_of(&orders, setup, named, expect).await {
             Err(error) if error.is_tampering() => {
                 // A gateway that still serves may have shipped a newer one meanwhile, and have removed what was listed.
                 let now = list_checkpoints(&setup.store).await?;
@@ -196,12 +197,12 @@ async fn list_checkpoints<U: VaultStore>(store: &U) -> Result<Vec<(u32, u64)>, V
 async fn choose_of<U: VaultStore>(
     orders: &[(u32, u64)],
     setup: &Setup<U>,
-    header: &VaultHeader,
+    (header, ring): (&VaultHeader, &KeyRing),
     expect: Option<&Receipt>,
 ) -> Result<(Receipt, Found), VaultError> {
     let mut refused = None;
     for (epoch, number) in orders.iter().copied().rev() {
-        let chosen = match fetch_checkpoint(&setup.store, (header, &setup.master), (epoch, number)).await {
+        let chosen = match fetch_checkpoint(&setup.store, (header, ring), (epoch, number)).await {
             Ok((receipt, shipped)) => {
                 verify_receipt(header, &receipt, &shipped, expect).map(|()| (receipt, shipped))
             }
@@ -231,6 +232,13 @@ fn verify_receipt(
     if expect.vault != header.vault {
         return Err(VaultError::Receipt("it belongs to another vault".into()));
     }
+    // Whoever has an earlier key can make checkpoints of its epochs: none of them comes after a receipt of a later one.
+    if found.epoch < expect.epoch {
+        return Err(VaultError::Receipt(format!(
+            "the newest checkpoint in the store is of epoch {} and the receipt of epoch {}: the store was rolled back",
+            found.epoch, expect.epoch
+        )));
+    }
     let is_found = expect.checkpoint == found.checkpoint && expect.digest == found.digest;
     if is_found || shipped.history.contains(&(expect.checkpoint, expect.digest)) {
         return Ok(());
@@ -253,14 +261,14 @@ fn verify_receipt(
 /// before it could see the claim may have come since, and have taken the place of the chosen one.
 async fn fetch_newest<U: VaultStore, L: Untrusted>(
     setup: &Setup<U>,
-    header: &VaultHeader,
+    named: (&VaultHeader, &KeyRing),
     options: &Restore<L>,
     mut chosen: (Receipt, Found),
 ) -> Result<(Receipt, Found), VaultError> {
     loop {
         match fetch_buckets(&setup.store, options, &chosen.1.versions).await {
             Err(error) if error.is_tampering() => {
-                let newest = choose_checkpoint(setup, header, options.expect.as_ref()).await?;
+                let newest = choose_checkpoint(setup, named, options.expect.as_ref()).await?;
                 let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
                 if order(&newest.0) <= order(&chosen.0) {
                     return Err(error);

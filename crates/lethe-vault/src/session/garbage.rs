@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::checkpoints::Shipping;
+use super::key_change::KeyChange;
 use super::outbox::Event;
 use crate::session::pace::{Local, next_instant};
 use crate::store::VaultStore;
@@ -15,11 +16,13 @@ pub(super) struct Replaced {
     /// The versions that an earlier opening left behind and that are not needed.
     orphans: Vec<BucketVersion>,
     deleting: bool,
+    /// The change of the vault's key, while one is under way: it replaces what the earlier key opens.
+    pub(super) change: Option<KeyChange>,
 }
 
 impl Replaced {
-    pub(super) fn new(garbage: Vec<Garbage>, orphans: Vec<BucketVersion>) -> Self {
-        Replaced { garbage, orphans, deleting: false }
+    pub(super) fn new(garbage: Vec<Garbage>, orphans: Vec<BucketVersion>, change: Option<KeyChange>) -> Self {
+        Replaced { garbage, orphans, deleting: false, change }
     }
 
     /// Notes versions that were replaced after the checkpoint of this number.
@@ -30,6 +33,11 @@ impl Replaced {
     /// All that wait, for a checkpoint.
     pub(super) fn garbage(&self) -> &[Garbage] {
         &self.garbage
+    }
+
+    /// Tells whether a version waits that is of an epoch up to this one, or of nobody knows which.
+    pub(super) fn holds_up_to(&self, epoch: u32) -> bool {
+        !self.orphans.is_empty() || self.garbage.iter().any(|garbage| garbage.version.epoch <= epoch)
     }
 
     /// Tells whether a deletion is under way.

@@ -11,6 +11,7 @@ mod command;
 mod garbage;
 mod identity;
 mod journal;
+mod key_change;
 mod lookout;
 mod outbox;
 pub(crate) mod pace;
@@ -42,6 +43,7 @@ use checks::Checks;
 use command::Reply;
 use garbage::Replaced;
 use journal::Journal;
+use key_change::KeyChange;
 use lethe_core::store::BucketVersion;
 use lethe_seal::epoch::Epoch;
 use lookout::Lookout;
@@ -123,6 +125,8 @@ impl<U: VaultStore> Session<U> {
             Some(pacer) => (pacer.first(), Some(pacer.instants())),
             None => (Instant::now(), None),
         };
+        // A restore seals everything anew by itself.
+        let change = KeyChange::of(&identity.ring()).filter(|_| shipping != Shipping::HeldBack);
         let lookout = Lookout::over(engine.sealed.clone(), identity.clone(), &tenure, first, instants);
         let mut session = Session {
             journal: Journal::new(&identity.header, &identity.master, &mut entropy, sequence)?,
@@ -137,11 +141,11 @@ impl<U: VaultStore> Session<U> {
             rows,
             entropy,
             engine,
-            replaced: Replaced::new(garbage, orphans),
+            beginning: Beginning::new(pacer.is_some() || change.is_some()),
+            replaced: Replaced::new(garbage, orphans, change),
             waiting: FairQueue::new(),
             checks: Checks::default(),
             figures: Figures::of(opening),
-            beginning: Beginning::new(pacer.is_some()),
             lease: tenure.lease,
             closing: None,
             outbox: Outbox::new(pacer, lookout),
@@ -278,7 +282,10 @@ impl<U: VaultStore> Session<U> {
             if self.outbox.pacer().is_some_and(|pacer| pacer.is_hushed(Instant::now())) {
                 return Ok(());
             }
+            self.end_key_change().await?;
             let due = self.is_checkpoint_due() || self.checks.is_running() || !self.checks.is_empty();
+            let sweeps = !due && self.is_sweep_due();
+            let due = due || sweeps || self.engine.is_rewriting();
             let scheme = self.engine.scheme.clone();
             let mut started = false;
             // Work that the last opening left owed comes before the first batch of this one.
@@ -288,6 +295,7 @@ impl<U: VaultStore> Session<U> {
             let ready = may_begin && !self.engine.is_accessing() && !scheme.must_idle();
             if !due && ready && self.is_turn() {
                 let batch = self.take_batch();
+                self.replaced.change.iter_mut().for_each(KeyChange::batch_begins);
                 self.step(Input::Batch(batch), Vec::new())?;
                 started = true;
             }
@@ -309,11 +317,16 @@ impl<U: VaultStore> Session<U> {
                 self.checkpoint().await?;
                 started = true;
             }
+            if !started && sweeps && self.is_quiet() {
+                self.sweep()?;
+                started = true;
+            }
             if !started {
                 break;
             }
         }
-        if self.is_quiet() && !self.checkpoints.is_under_way() {
+        let is_ending = self.replaced.change.as_ref().is_some_and(KeyChange::is_ending);
+        if self.is_quiet() && !self.checkpoints.is_under_way() && !is_ending {
             return self.begin_check();
         }
         Ok(())
@@ -321,7 +334,9 @@ impl<U: VaultStore> Session<U> {
 
     /// Tells whether nothing is under way that changes the trusted state or the buckets, but for deletions.
     fn is_quiet(&self) -> bool {
-        !self.engine.is_accessing() && !self.engine.is_idling() && !self.checks.is_running()
+        let is_engine_still =
+            !self.engine.is_accessing() && !self.engine.is_idling() && !self.engine.is_rewriting();
+        is_engine_still && !self.checks.is_running()
     }
 
     /// Tells whether the end was asked for, and every caller has been served.
@@ -438,6 +453,10 @@ impl<U: VaultStore> Session<U> {
             Event::PieceSent(shipment) => self.piece_was_sent(shipment?),
             Event::Shipped(shipped) => self.was_shipped(shipped?).await?,
             Event::Looked(looked) => self.has_looked(looked)?,
+            Event::KeyChanged(changed) => {
+                changed?;
+                self.key_has_changed();
+            }
             Event::Checked(report, reply) => {
                 self.checks.ended();
                 let _ = reply.send(report);

@@ -158,10 +158,12 @@ impl TrustedDisk {
     }
 
     pub(crate) fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), VaultError> {
-        self.change(|transaction| {
-            transaction.open_table(META)?.insert(name, value)?;
-            Ok(())
-        })
+        self.set_metas(&[(name, value)])
+    }
+
+    /// Sets several values, all of them or none.
+    pub(crate) fn set_metas<V: AsRef<[u8]>>(&self, values: &[(&str, V)]) -> Result<(), VaultError> {
+        self.change(|transaction| set_metas(transaction, values))
     }
 
     /// Appends records; they are durable when this returns.
@@ -240,14 +242,7 @@ impl HeldDisk {
 
 fn make(transaction: &WriteTransaction, change: &Change) -> Result<(), redb::Error> {
     match change {
-        Change::Records(records) => {
-            let mut journal = transaction.open_table(JOURNAL)?;
-            for (sequence, record) in records {
-                for (nth, piece) in (0..).zip(pieces(record)) {
-                    journal.insert((*sequence, nth), piece)?;
-                }
-            }
-        }
+        Change::Records(records) => append(transaction, records),
         Change::Rows(changes) => {
             let mut rows = transaction.open_table(ROWS)?;
             for RowChange { key, value } in changes {
@@ -256,7 +251,40 @@ fn make(transaction: &WriteTransaction, change: &Change) -> Result<(), redb::Err
                     None => rows.remove(key.as_ref())?,
                 };
             }
+            Ok(())
         }
+    }
+}
+
+/// Sets values by name.
+pub(super) fn set_metas<V: AsRef<[u8]>>(
+    transaction: &WriteTransaction,
+    values: &[(&str, V)],
+) -> Result<(), redb::Error> {
+    let mut meta = transaction.open_table(META)?;
+    for (name, value) in values {
+        meta.insert(*name, value.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Appends records.
+pub(super) fn append(transaction: &WriteTransaction, records: &[(u64, Vec<u8>)]) -> Result<(), redb::Error> {
+    let mut journal = transaction.open_table(JOURNAL)?;
+    for (sequence, record) in records {
+        for (nth, piece) in (0..).zip(pieces(record)) {
+            journal.insert((*sequence, nth), piece)?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts these rows in the place of all that are there.
+pub(super) fn replace_rows(transaction: &WriteTransaction, rows: &[Row]) -> Result<(), redb::Error> {
+    transaction.delete_table(ROWS)?;
+    let mut table = transaction.open_table(ROWS)?;
+    for Row { key, value } in rows {
+        table.insert(key.as_ref(), value.as_ref())?;
     }
     Ok(())
 }

@@ -9,15 +9,19 @@ use lethe_core::words::Bytes;
 use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
 use lethe_seal::derive::{Purpose, Salt, key_check};
+use lethe_seal::key_ring::{EarlierKey, KeyRing};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::passphrase::PassphraseHeader;
 use lethe_seal::sealed::sealed_layout;
 use lethe_seal::slot_format::SlotFormat;
 use lethe_seal::versions::VaultId;
+use zeroize::Zeroizing;
 
 /// The newest format of vaults. The format before it, 1, has counted slots and says nothing of them.
 pub const FORMAT: u16 = 2;
 const COUNTED: u16 = 1;
+/// The format of the header of a vault whose key is being changed: it holds the earlier key too.
+const CHANGING: u16 = 3;
 /// Bytes of a piece of a shipped checkpoint, before it is sealed. The last one has what is left.
 pub(crate) const PIECE_BYTES: usize = 16 << 20;
 /// Bytes of the largest checkpoint that is shipped at a stop.
@@ -180,13 +184,21 @@ impl VaultParameters {
 }
 
 impl VaultHeader {
-    /// The header as it is stored.
-    pub fn encode(&self, master: &MasterKey, check_salt: Salt, salt: Salt) -> Vec<u8> {
-        let (format, text) = match self.parameters.slots {
-            SlotFormat::Counted => (COUNTED, borsh::to_vec(&(self.vault, &self.parameters))),
-            slots => (FORMAT, borsh::to_vec(&(self.vault, &self.parameters, slots))),
+    /// The header as it is stored. An earlier key on the ring is in it, sealed with the newest.
+    pub fn encode(&self, ring: impl Into<KeyRing>, check_salt: Salt, salt: Salt) -> Vec<u8> {
+        let ring = ring.into();
+        let (master, parameters) = (ring.newest(), &self.parameters);
+        // So large that the text is never moved: no copy of a key is left behind.
+        let mut text = Zeroizing::new(Vec::with_capacity(4096));
+        let (format, written) = match (ring.earlier(), parameters.slots) {
+            (Some(earlier), slots) => {
+                let earlier = earlier.to_bytes();
+                (CHANGING, borsh::to_writer(&mut *text, &(self.vault, parameters, slots, &*earlier)))
+            }
+            (None, SlotFormat::Counted) => (COUNTED, borsh::to_writer(&mut *text, &(self.vault, parameters))),
+            (None, slots) => (FORMAT, borsh::to_writer(&mut *text, &(self.vault, parameters, slots))),
         };
-        let text = text.expect("memory takes every write");
+        written.expect("memory takes every write");
         let cipher = Cipher::from_number(self.parameters.cipher).unwrap_or_default();
         let outer = Outer {
             vault: self.vault,
@@ -221,17 +233,34 @@ impl VaultHeader {
     /// [`VaultError::Foreign`], [`VaultError::NewerFormat`], [`VaultError::WrongKey`], [`VaultError::Tampered`],
     /// [`VaultError::Parameters`].
     pub fn decode(bytes: &[u8], master: &MasterKey) -> Result<Self, VaultError> {
+        Ok(Self::decode_with_ring(bytes, master)?.0)
+    }
+
+    /// Reads a stored header, and the earlier key in it, if the vault's key is being changed. Errors are those of
+    /// [`decode`](Self::decode).
+    pub(crate) fn decode_with_ring(bytes: &[u8], master: &MasterKey) -> Result<(Self, KeyRing), VaultError> {
         let (format, outer) = outer(bytes)?;
         if key_check(master, &Salt(outer.check_salt)) != outer.key_check {
             return Err(VaultError::WrongKey);
         }
         let text = blob::open(master, Purpose::HEADER, NAME, &outer.sealed)
             .map_err(|error| VaultError::Tampered(Reason::of(error).about("the vault's header")))?;
+        let text = Zeroizing::new(text);
         // The format stands outside of what the key authenticates; under another one, the text has another length.
+        let mut rest = &text[..];
+        let earlier = match format {
+            CHANGING => {
+                let (before, earlier) =
+                    text.split_last_chunk::<{ EarlierKey::BYTES }>().ok_or(VaultError::Foreign)?;
+                rest = before;
+                Some(EarlierKey::from_bytes(earlier))
+            }
+            _ => None,
+        };
         let decoded = if format == COUNTED {
-            borsh::from_slice(&text).map(|(vault, parameters)| (vault, parameters, SlotFormat::Counted))
+            borsh::from_slice(rest).map(|(vault, parameters)| (vault, parameters, SlotFormat::Counted))
         } else {
-            borsh::from_slice(&text)
+            borsh::from_slice(rest)
         };
         let (vault, parameters, slots): (VaultId, VaultParameters, SlotFormat) =
             decoded.map_err(|_| VaultError::Foreign)?;
@@ -240,7 +269,8 @@ impl VaultHeader {
             return Err(VaultError::Tampered("the vault's header names two vaults".into()));
         }
         parameters.validate()?;
-        Ok(VaultHeader { vault, parameters, passphrase: outer.passphrase })
+        let header = VaultHeader { vault, parameters, passphrase: outer.passphrase };
+        Ok((header, KeyRing::new(master.clone(), earlier)))
     }
 }
 
@@ -248,8 +278,8 @@ fn outer(bytes: &[u8]) -> Result<(u16, Outer), VaultError> {
     let rest = bytes.strip_prefix(&MAGIC).ok_or(VaultError::Foreign)?;
     let (format, rest) = rest.split_first_chunk().ok_or(VaultError::Foreign)?;
     let found = u16::from_le_bytes(*format);
-    if !(COUNTED..=FORMAT).contains(&found) {
-        return Err(VaultError::NewerFormat { found, known: FORMAT });
+    if !(COUNTED..=CHANGING).contains(&found) {
+        return Err(VaultError::NewerFormat { found, known: CHANGING });
     }
     Ok((found, borsh::from_slice(rest).map_err(|_| VaultError::Foreign)?))
 }

@@ -7,6 +7,7 @@ pub(crate) mod disk;
 pub(crate) mod freight;
 pub(crate) mod group;
 pub(crate) mod header;
+pub(crate) mod header_exchange;
 pub(crate) mod ledger;
 pub(crate) mod names;
 pub(crate) mod part;

@@ -60,8 +60,11 @@ impl Rows {
         most: u64,
     ) -> Result<Self, VaultError> {
         let rows = Rows { disk, master, vault, most, sizes: Mutex::default(), used: AtomicU64::new(0) };
-        let of: BTreeMap<_, _> =
-            rows.load()?.iter().map(|row| (rows.hash(&row.key), size(&row.key, &row.value))).collect();
+        let of: BTreeMap<_, _> = rows
+            .load()?
+            .iter()
+            .map(|row| (hash(&rows.master, vault, &row.key), size(&row.key, &row.value)))
+            .collect();
         let total = of.values().sum();
         rows.used.store(total, Ordering::Relaxed);
         *rows.sizes.lock().expect("nobody panics with this lock") = RowSizes { of, total };
@@ -86,8 +89,8 @@ impl Rows {
     fn load_from(&self, disk: &HeldDisk) -> Result<Vec<Row>, VaultError> {
         let damaged = |_| VaultError::Damaged("a row does not open: the trusted folder was changed".into());
         let open = |Row { key: hash, value: sealed }: Row| {
-            let text =
-                blob::open(&self.master, Purpose::ROWS, &self.name(&hash), &sealed).map_err(damaged)?;
+            let text = blob::open(&self.master, Purpose::ROWS, &name(self.vault, &hash), &sealed)
+                .map_err(damaged)?;
             borsh::from_slice::<Row>(&text).map_err(|error| VaultError::Damaged(Reason::of(error)))
         };
         let mut rows = disk.rows()?.into_iter().map(open).collect::<Result<Vec<Row>, _>>()?;
@@ -111,12 +114,9 @@ impl Rows {
         let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
         let mut sealed: Vec<RowChange> = Vec::with_capacity(changes.len());
         for RowChange { key, value } in changes {
-            let hash = self.hash(&key);
+            let hash = hash(&self.master, self.vault, &key);
             changed.insert(hash, value.as_ref().map_or(0, |value| size(&key, value)));
-            let row = value.map(|value| {
-                let text = borsh::to_vec(&Row { key, value }).expect("memory takes every write");
-                blob::seal(&self.master, Purpose::ROWS, &self.name(&hash), Cipher::default(), salt(), &text)
-            });
+            let row = value.map(|value| seal(&self.master, self.vault, &Row { key, value }, salt()));
             sealed.push(RowChange { key: Bytes::copy_from_slice(&hash), value: row.map(Bytes::from) });
         }
         let removed: u64 = changed.keys().filter_map(|hash| sizes.of.get(hash)).sum();
@@ -136,14 +136,25 @@ impl Rows {
         }
         Ok(entered)
     }
+}
 
-    fn hash(&self, key: &[u8]) -> [u8; 32] {
-        *derive(&self.master, Purpose::ROWS, &Salt([0; 32]), &[self.vault.0.as_slice(), key].concat())
-    }
+/// Seals a row as the disk holds it: under the hash of its key.
+pub(crate) fn sealed_row(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Row {
+    Row::new(hash(master, vault, &row.key).to_vec(), seal(master, vault, row, salt))
+}
 
-    fn name(&self, hash: &[u8]) -> Vec<u8> {
-        [self.vault.0.as_slice(), hash].concat()
-    }
+fn seal(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Vec<u8> {
+    let text = borsh::to_vec(row).expect("memory takes every write");
+    let name = name(vault, &hash(master, vault, &row.key));
+    blob::seal(master, Purpose::ROWS, &name, Cipher::default(), salt, &text)
+}
+
+fn hash(master: &MasterKey, vault: VaultId, key: &[u8]) -> [u8; 32] {
+    *derive(master, Purpose::ROWS, &Salt([0; 32]), &[vault.0.as_slice(), key].concat())
+}
+
+fn name(vault: VaultId, hash: &[u8]) -> Vec<u8> {
+    [vault.0.as_slice(), hash].concat()
 }
 
 fn size(key: &[u8], value: &[u8]) -> u64 {

@@ -13,6 +13,7 @@ mod lease;
 mod limits;
 mod pace;
 mod promises;
+mod rekey;
 mod released;
 mod restore;
 mod rivals;

@@ -89,10 +89,15 @@ pub fn setup<U>(disk: &TrustedDisk, store: U, seed: u64) -> Setup<U> {
 
 /// The same small vault under every scheme.
 pub fn every_scheme() -> Vec<VaultParameters> {
-    let (capacity, block_bytes, batch) = (64, 32, 4);
+    every_scheme_of(64, 4, 40)
+}
+
+/// A small vault of so many blocks under every scheme.
+pub fn every_scheme_of(capacity: u64, batch: u32, checkpoint_every: u64) -> Vec<VaultParameters> {
+    let block_bytes = 32;
     let path = PathParameters::for_capacity(capacity, block_bytes, 32, batch).expect("planned");
     let trivial = TrivialParameters { capacity, block_bytes, chunk_blocks: 16, max_batch: batch };
-    let ring = parameters(capacity, block_bytes, batch, 40);
+    let ring = parameters(capacity, block_bytes, batch, checkpoint_every);
     let others = [SchemeParameters::Path(path), SchemeParameters::Trivial(trivial)];
     let with = |scheme| VaultParameters { scheme, ..ring.clone() };
     others.into_iter().map(with).chain([ring.clone()]).collect()
