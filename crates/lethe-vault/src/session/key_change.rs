@@ -45,7 +45,7 @@ pub(super) struct KeyChange {
 enum Stage {
     /// Buckets are left that the earlier key opens.
     Sweeping,
-    /// None is left, but the checkpoint of this number, or one before it, may name some.
+    /// The sweep is over, but the checkpoint of this number, or one before it, may name such buckets.
     Settling(u64),
     /// The claims are sealed anew, and the header is replaced.
     Ending,
