@@ -35,7 +35,7 @@ impl Replaced {
         &self.garbage
     }
 
-    /// Tells whether a version waits that is of an epoch up to this one, or of nobody knows which.
+    /// Tells whether a version waits that is of an epoch up to this one, or an orphan of any.
     pub(super) fn holds_up_to(&self, epoch: u32) -> bool {
         !self.orphans.is_empty() || self.garbage.iter().any(|garbage| garbage.version.epoch <= epoch)
     }
