@@ -2,7 +2,8 @@
 //! capacities, trusted shares and largest batches, under a scan, hot sets and random reads. Of each plan it prints
 //! log2 of the probability of an emergency eviction: as it is computed, and as the exact law of the blocks that wait
 //! and the measured excess, continued as a straight line, give it (no proof, and too high where samples are few). It fails
-//! if the computed one is above -80, at an emergency, or if any excess was seen more often than computed.
+//! if the computed one is above -80, at an emergency, or if any excess, or any number of blocks held, was seen more often
+//! than computed.
 //!
 //!     cargo run --release -p lethe-core --example stash_sweep -- [accesses] [largest log2 of the capacity]
 //!
@@ -11,12 +12,17 @@
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]
 
 use lethe_core::schemes::ring::RingParameters;
-use lethe_core::testing::stash_tail::{Reads, emergency_log2, excess_over_bound, moments, simulate};
+use lethe_core::testing::stash_tail::{
+    Reads, emergency_log2, excess_over_bound, held_over_bound, moments, simulate,
+};
 use std::process::ExitCode;
 
-const READS: [(&str, Reads); 4] = [
+const READS: [(&str, Reads); 7] = [
     ("scan", Reads::Scan),
     ("hot quarter", Reads::HotPart(4)),
+    ("hot sixth", Reads::HotPart(6)),
+    ("hot eighth", Reads::HotPart(8)),
+    ("hot tenth", Reads::HotPart(10)),
     ("hot sixteenth", Reads::HotPart(16)),
     ("random", Reads::Random),
 ];
@@ -56,7 +62,7 @@ fn main() -> ExitCode {
             let tail = simulate(&plan, reads, accesses, 1);
             let (mean, deviation) = moments(&tail.excess);
             let measured = emergency_log2(&plan, &tail.excess, 64);
-            let ratio = excess_over_bound(&plan, &tail.excess);
+            let ratio = excess_over_bound(&plan, &tail.excess).max(held_over_bound(&plan, &tail.held));
             let text = measured.map_or("too few samples".into(), |log2| format!("{log2:.1}"));
             println!(
                 "    {name:13} excess {mean:6.2}, deviation {deviation:5.2}: {text}; seen at most 2^{ratio:.1} times as often as computed"

@@ -29,6 +29,7 @@ pub mod error;
 pub mod identity;
 #[cfg(feature = "std")]
 pub mod key_file;
+pub mod key_ring;
 pub mod key_text;
 pub mod master_key;
 pub mod pages;

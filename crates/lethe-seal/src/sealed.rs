@@ -4,7 +4,7 @@ use crate::cipher::Cipher;
 use crate::derive::Salt;
 use crate::epoch::Epoch;
 use crate::error::SealError;
-use crate::master_key::MasterKey;
+use crate::key_ring::KeyRing;
 use crate::parallel::Workers;
 use crate::scratch::{Scratch, Scratches};
 use crate::shape::Shape;
@@ -108,13 +108,13 @@ struct Opening {
 
 impl<U: Untrusted> Sealed<U> {
     /// Makes sealed memory over `untrusted`, whose layout is a [`sealed_layout`] of the format of `nonces`. `versions`
-    /// is new, or a snapshot.
+    /// is new, or a snapshot. What belongs to an epoch of the ring's earlier key can be read, and nothing is sealed with it.
     ///
     /// # Errors
     /// [`SealError::SlotsTooSmall`], [`SealError::OtherLayout`].
     pub fn new(
         untrusted: U,
-        master: &MasterKey,
+        ring: impl Into<KeyRing>,
         cipher: Cipher,
         nonces: Nonces,
         versions: TrustedVersions,
@@ -135,7 +135,7 @@ impl<U: Untrusted> Sealed<U> {
             return Err(SealError::OtherLayout { found: versions.buckets(), expected: sealed.buckets() });
         }
         let run = writes_per_key_log2(sealed);
-        let keys = SlotKeys::new(master, cipher, format, &versions.vault, &versions.epochs, run);
+        let keys = SlotKeys::new(&ring.into(), cipher, format, &versions.vault, &versions.epochs, run);
         let layout = Layout::new(extents);
         Ok(Sealed {
             shape: Shape::new(&layout),
@@ -160,12 +160,14 @@ impl<U: Untrusted> Sealed<U> {
         &self.untrusted
     }
 
-    /// Begins an epoch under whose key this opening seals from now on, numbered after the newest one known here.
+    /// Begins an epoch under whose key this opening seals from now on, numbered after the newest one known here
+    /// and after those of an earlier master key.
     ///
     /// # Errors
     /// [`SealError::EpochNotNew`] if the salt was used before.
     pub fn begin_epoch(&self, salt: Salt) -> Result<u32, SealError> {
-        let number = self.versions.borrow().epochs.newest().saturating_add(1);
+        let newest = self.versions.borrow().epochs.newest().max(self.keys.borrow().until());
+        let number = newest.saturating_add(1);
         self.begin_epoch_numbered(Epoch { number, salt })?;
         Ok(number)
     }
@@ -174,8 +176,12 @@ impl<U: Untrusted> Sealed<U> {
     /// so that the names of its versions are new even when an old snapshot was brought back.
     ///
     /// # Errors
-    /// [`SealError::EpochNotNew`].
+    /// [`SealError::EpochNotNew`], also if the number belongs to an earlier master key.
     pub fn begin_epoch_numbered(&self, epoch: Epoch) -> Result<(), SealError> {
+        let until = self.keys.borrow().until();
+        if epoch.number <= until {
+            return Err(SealError::EpochNotNew { asked: epoch.number, newest: until });
+        }
         self.replay_epoch(epoch)?;
         self.opening.borrow_mut().began = true;
         Ok(())
@@ -201,6 +207,11 @@ impl<U: Untrusted> Sealed<U> {
         let mut versions = self.versions.borrow_mut();
         versions.drop_unused_epochs();
         self.keys.borrow_mut().retain(&versions.epochs);
+    }
+
+    /// Forgets the earlier master key: what was sealed with it can no longer be read.
+    pub fn forget_earlier_key(&self) {
+        self.keys.borrow_mut().forget_earlier();
     }
 
     /// A copy of the trusted state, to be kept or sealed by the caller.

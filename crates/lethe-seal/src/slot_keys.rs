@@ -12,6 +12,7 @@
 use crate::cipher::Cipher;
 use crate::derive::{DerivedKey, Purpose, Salt, derive, expand, extract};
 use crate::epoch::Epochs;
+use crate::key_ring::KeyRing;
 use crate::master_key::MasterKey;
 use crate::slot_format::SlotFormat;
 use crate::slot_key::SlotKey;
@@ -64,6 +65,8 @@ pub(crate) struct SlotKeys {
     cipher: Cipher,
     format: SlotFormat,
     root: DerivedKey,
+    /// The root of the earlier master key, and the last epoch that belongs to it.
+    earlier: Option<(DerivedKey, u32)>,
     epochs: BTreeMap<u32, DerivedKey>,
     kept: Vec<Option<Kept>>,
     writes_per_key_log2: u32,
@@ -71,7 +74,7 @@ pub(crate) struct SlotKeys {
 
 impl SlotKeys {
     pub(crate) fn new(
-        master: &MasterKey,
+        ring: &KeyRing,
         cipher: Cipher,
         format: SlotFormat,
         vault: &VaultId,
@@ -81,10 +84,12 @@ impl SlotKeys {
         let mut context = [0; 17];
         context[..16].copy_from_slice(&vault.0);
         context[16] = cipher.number();
+        let root = |master: &MasterKey| derive(master, Purpose::SLOTS, &Salt([0; 32]), &context);
         let mut keys = SlotKeys {
             cipher,
             format,
-            root: derive(master, Purpose::SLOTS, &Salt([0; 32]), &context),
+            root: root(ring.newest()),
+            earlier: ring.earlier().map(|earlier| (root(&earlier.key), earlier.until)),
             epochs: BTreeMap::new(),
             kept: Vec::new(),
             writes_per_key_log2,
@@ -101,7 +106,26 @@ impl SlotKeys {
     }
 
     pub(crate) fn begin(&mut self, epoch: u32, salt: &Salt) {
-        self.epochs.insert(epoch, extract(&self.root, salt));
+        let root = match &self.earlier {
+            Some((root, until)) if epoch <= *until => root,
+            _ => &self.root,
+        };
+        self.epochs.insert(epoch, extract(root, salt));
+    }
+
+    /// The last epoch of the earlier master key; 0 without one.
+    pub(crate) fn until(&self) -> u32 {
+        self.earlier.as_ref().map_or(0, |(_, until)| *until)
+    }
+
+    /// Forgets the earlier master key, and the keys of its epochs.
+    pub(crate) fn forget_earlier(&mut self) {
+        let until = self.until();
+        self.earlier = None;
+        self.epochs.retain(|&number, _| number > until);
+        for place in &mut self.kept {
+            place.take_if(|kept| kept.sub_key.epoch <= until);
+        }
     }
 
     /// Forgets the keys of epochs that the table no longer holds.
@@ -138,6 +162,7 @@ impl SlotKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key_ring::EarlierKey;
     use crate::slot_format::Fresh;
     use alloc::vec;
     use lethe_core::layout::Extent;
@@ -178,8 +203,14 @@ mod tests {
     fn keys_change_with_every_run_and_epoch_and_come_back_the_same_after_they_were_displaced() {
         let master = MasterKey::take(&mut [1; 32]);
         let vault = VaultId([2; 16]);
-        let mut keys =
-            SlotKeys::new(&master, Cipher::default(), SlotFormat::Counted, &vault, &Epochs::new(), 2);
+        let mut keys = SlotKeys::new(
+            &(&master).into(),
+            Cipher::default(),
+            SlotFormat::Counted,
+            &vault,
+            &Epochs::new(),
+            2,
+        );
         // The same salt in all epochs: their numbers alone must tell the keys apart.
         (1..=20).for_each(|epoch| keys.begin(epoch, &Salt([3; 32])));
         let mut first = BTreeMap::new();
@@ -200,7 +231,7 @@ mod tests {
     fn the_keys_of_forgotten_epochs_are_gone() {
         let master = MasterKey::take(&mut [1; 32]);
         let mut keys = SlotKeys::new(
-            &master,
+            &(&master).into(),
             Cipher::default(),
             SlotFormat::Counted,
             &VaultId([2; 16]),
@@ -212,5 +243,28 @@ mod tests {
         keys.retain(&Epochs::new());
         let sub_key = keys.sub_key(Version { epoch: 1, counter: 1 });
         assert!(keys.get(sub_key).is_none());
+    }
+
+    #[test]
+    fn an_epoch_has_the_keys_of_the_master_key_that_it_belongs_to_until_that_is_forgotten() {
+        let (old, new) = (MasterKey::take(&mut [1; 32]), MasterKey::take(&mut [2; 32]));
+        let keys_of = |ring: &KeyRing| {
+            let (cipher, vault) = (Cipher::default(), VaultId([2; 16]));
+            let mut keys = SlotKeys::new(ring, cipher, SlotFormat::Counted, &vault, &Epochs::new(), 2);
+            (1..=3).for_each(|epoch| keys.begin(epoch, &Salt([3; 32])));
+            keys
+        };
+        let mut under_old = keys_of(&(&old).into());
+        let mut under_new = keys_of(&(&new).into());
+        let mut both = keys_of(&KeyRing::new(new, Some(EarlierKey { key: old, until: 2 })));
+        for epoch in 1..=2 {
+            assert_eq!(tag(&mut both, epoch, 1), tag(&mut under_old, epoch, 1));
+        }
+        assert_eq!(tag(&mut both, 3, 1), tag(&mut under_new, 3, 1));
+        both.forget_earlier();
+        for (epoch, is_known) in [(1, false), (2, false), (3, true)] {
+            let sub_key = both.sub_key(Version { epoch, counter: 1 });
+            assert_eq!(both.get(sub_key).is_some(), is_known, "{epoch}");
+        }
     }
 }

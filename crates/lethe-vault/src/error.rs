@@ -37,7 +37,9 @@ pub enum VaultError {
         known: u16,
     },
     /// The master key is not this vault's.
-    #[error("the key does not open this vault: it was made with another key or passphrase")]
+    #[error(
+        "the key does not open this vault: it was made with another key or passphrase, or has got another since"
+    )]
     WrongKey,
     /// The store and the trusted folder belong to different vaults.
     #[error(
@@ -146,6 +148,12 @@ pub enum VaultError {
     /// The parameters cannot work.
     #[error("{0}")]
     Parameters(#[source] Reason),
+    /// The vault's key is being changed already.
+    #[error(
+        "the vault's key is being changed already: serve it with the newer key until `lethe status` tells of no change any \
+         more, and then change it again"
+    )]
+    KeyChanging,
     /// A restore was begun and not finished.
     #[error(
         "a restore into this trusted folder was not finished: run `lethe restore` again, with the same flags"

@@ -20,8 +20,8 @@ fn fuzz_vault_header() {
     let master = MasterKey::take(&mut [3; 32]);
     bolero::check!().for_each(|bytes: &[u8]| {
         // With a right beginning, so that what follows it is reached.
-        let begun = [b"LETHE\n\x01\x00".as_slice(), bytes].concat();
-        for bytes in [bytes, &begun] {
+        let begun = [b"LETHE\n\x01\x00", b"LETHE\n\x03\x00"].map(|begin| [begin, bytes].concat());
+        for bytes in [bytes, &begun[0], &begun[1]] {
             assert!(VaultHeader::decode(bytes, &master).is_err(), "nobody sealed this header");
             let _ = VaultHeader::passphrase(bytes);
         }

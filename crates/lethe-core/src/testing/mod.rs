@@ -7,6 +7,7 @@ pub mod executor;
 pub mod mutants;
 pub mod oblivious;
 pub mod path_tail;
+pub mod ring_plans;
 pub mod small_ring;
 pub mod stage;
 pub mod stash_tail;

@@ -123,12 +123,33 @@ impl WaitingLaw {
 /// was seen more often than computed.
 pub fn excess_over_bound(parameters: &RingParameters, excess: &BTreeMap<i64, u64>) -> f64 {
     let law = StashLaw::of(parameters);
-    let (samples, mut above) = (excess.values().sum::<u64>(), 0);
-    let ratios = excess.iter().rev().take_while(|(value, _)| **value > 0).map(|(value, times)| {
+    over_bound(excess, 0.0, |value| law.log2_excess_tail(value))
+}
+
+/// The same for all that the trusted side holds. The excess alone is above its share where blocks are asked for again
+/// and again, for then fewer wait.
+pub fn held_over_bound(parameters: &RingParameters, held: &BTreeMap<i64, u64>) -> f64 {
+    let law = StashLaw::of(parameters);
+    over_bound(held, 0.5, |value| law.log2_tail(value))
+}
+
+/// Compares the measured tail with a bound, where that says anything, at values that so many bits lie between.
+fn over_bound(counts: &BTreeMap<i64, u64>, bits: f64, log2_bound: impl Fn(f64) -> f64) -> f64 {
+    let (samples, mut above) = (counts.values().sum::<u64>(), 0);
+    let (mut last, mut most) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    for (value, times) in counts.iter().rev().take_while(|(value, _)| **value > 0) {
         above += times;
-        libm::log2(above as f64 / samples as f64) - law.log2_excess_tail(*value as f64)
-    });
-    ratios.fold(f64::NEG_INFINITY, f64::max)
+        let log2 = libm::log2(above as f64 / samples as f64);
+        if log2 < last + bits {
+            continue;
+        }
+        last = log2;
+        let bound = log2_bound(*value as f64);
+        if bound < 0.0 {
+            most = f64::max(most, log2 - bound);
+        }
+    }
+    most
 }
 
 /// The most blocks that wait for their turn on average, at any time, whatever is asked.

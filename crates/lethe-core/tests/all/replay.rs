@@ -17,10 +17,10 @@ use lethe_core::schemes::eager::{EagerOram, EagerParameters};
 use lethe_core::schemes::opam::{OpamOram, OpamParameters};
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::plain::{Plain, PlainParameters};
-use lethe_core::schemes::ring::{RingOram, RingParameters};
+use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
 use lethe_core::testing::{ArrayModel, Operation, TraceStore};
-use lethe_core::words::{BlockId, Bucket};
+use lethe_core::words::{BlockId, Bucket, Level};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
@@ -86,11 +86,25 @@ fn bytes(of: &impl borsh::BorshSerialize) -> Vec<u8> {
 
 #[test]
 fn ring_oram_makes_the_same_requests_as_ever() {
+    // As an earlier planner made them of 300 blocks of 9 bytes, 60 of them trusted, in batches of 5.
+    let planned_before = RingParameters {
+        capacity: 300,
+        block_bytes: 9,
+        leaf_level: Level(4),
+        top: Level(0),
+        eviction_rate: 4,
+        reads: 12,
+        inner: RingBucket { blocks: 9, slots: 12 },
+        leaf: RingBucket { blocks: 32, slots: 32 },
+        max_batch: 5,
+        stash_bound: 60,
+    };
     let planned = RingParameters::for_capacity(300, 9, 60, 5);
     for (parameters, expected) in [
         (whole_buckets(), "57bee70b598547f3"),
         (compacted_buckets(), "bd12c36028fed6b9"),
-        (planned, "24dd9f744631ef66"),
+        (planned_before, "24dd9f744631ef66"),
+        (planned, "402a6eeac95a2114"),
     ] {
         let store = ring::store_for(&parameters);
         let oram = ring::flat_ring(&parameters, &store, 1);

@@ -234,8 +234,10 @@ impl<D: Door> Server<D> {
             }
             None => (answering, Ok(self.door.refuse(&visit, BUSY))),
         };
-        // What a refusal says is no secret of the vault's, and goes out without the right.
+        // What a refusal or a failure says rests on no contents, and goes out without the right.
+        let has_failed = outcome.as_ref().is_ok_and(|response| response.status().is_server_error());
         let (outcome, right) = match &self.options.right {
+            _ if has_failed => (outcome, Right::default()),
             right if right.is_there() => (outcome, right.clone()),
             _ => (Ok(self.door.refuse(&visit, UNSURE)), Right::default()),
         };

@@ -17,7 +17,8 @@ impl<B: Blobs> Claims<'_, B> {
     /// Marks that the gateway of this epoch has ended: it answers nothing any more.
     pub(crate) async fn mark_end(&self, epoch: u32, salt: Salt) -> Result<(), VaultError> {
         let (context, cipher) = (self.context(ENDED), Cipher::default());
-        let sealed = blob::seal(self.master, Purpose::HEADER, &context, cipher, salt, &epoch.to_le_bytes());
+        let sealed =
+            blob::seal(self.ring.newest(), Purpose::HEADER, &context, cipher, salt, &epoch.to_le_bytes());
         Ok(self.blobs.put(ENDED, &sealed).await?)
     }
 
@@ -25,8 +26,8 @@ impl<B: Blobs> Claims<'_, B> {
     pub(crate) async fn has_ended(&self, epoch: u32) -> Result<bool, VaultError> {
         match self.blobs.get(ENDED, MAX_BYTES).await {
             Ok(Some(sealed)) => {
-                let opened = blob::open(self.master, Purpose::HEADER, &self.context(ENDED), &sealed);
-                Ok(opened.is_ok_and(|of| of == epoch.to_le_bytes()))
+                let opened = self.opens(ENDED, epoch, &sealed);
+                Ok(opened.is_some_and(|of| of == epoch.to_le_bytes()))
             }
             Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),
             Err(error) => Err(error.into()),

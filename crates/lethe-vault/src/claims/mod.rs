@@ -5,8 +5,9 @@
 //! after it, and claims the epoch after that: it never goes on under a claim that it has not made itself, for a copy of
 //! the trusted folder may be about to do the same.
 
+pub(crate) mod anew;
 pub(crate) mod ended;
-mod notes;
+pub(crate) mod notes;
 
 use crate::entropy::Entropy;
 use crate::error::VaultError;
@@ -14,7 +15,7 @@ use crate::trusted::disk::TrustedDisk;
 use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
 use lethe_seal::derive::Purpose;
-use lethe_seal::master_key::MasterKey;
+use lethe_seal::key_ring::KeyRing;
 use lethe_seal::versions::VaultId;
 use lethe_store::{BlobError, Blobs};
 use notes::Notes;
@@ -23,10 +24,10 @@ const PREFIX: &str = "epoch/";
 /// A claim is small; a larger object is not one.
 const MAX_BYTES: usize = 4096;
 
-/// A reader of the claims in a store, with a vault's key.
+/// A reader of the claims in a store, with a vault's keys.
 pub(crate) struct Claims<'a, B> {
     pub(crate) blobs: &'a B,
-    pub(crate) master: &'a MasterKey,
+    pub(crate) ring: KeyRing,
     pub(crate) vault: VaultId,
 }
 
@@ -92,13 +93,14 @@ impl<B: Blobs> Claims<'_, B> {
         entropy: &mut Entropy,
     ) -> Result<u32, VaultError> {
         let mut notes = Notes::load(disk, known)?;
-        let mut epoch = newest;
+        // What belongs to an earlier key is of epochs that have begun before.
+        let mut epoch = newest.max(self.ring.until());
         loop {
             epoch = epoch.checked_add(1).ok_or_else(|| VaultError::Damaged("no epochs are left".into()))?;
             let name = name(epoch);
             let (token, salt) = (entropy.salt(), entropy.salt());
             let (context, cipher) = (self.context(&name), Cipher::default());
-            let ours = blob::seal(self.master, Purpose::HEADER, &context, cipher, salt, &token.0);
+            let ours = blob::seal(self.ring.newest(), Purpose::HEADER, &context, cipher, salt, &token.0);
             notes.add(disk, epoch, &ours)?;
             if self.blobs.put_if_absent(&name, &ours).await? {
                 return Ok(epoch);
@@ -172,8 +174,8 @@ impl<B: Blobs> Claims<'_, B> {
     async fn read(&self, name: &str) -> Result<Found, VaultError> {
         match self.blobs.get(name, MAX_BYTES).await {
             Ok(Some(claim)) => {
-                let opened = blob::open(self.master, Purpose::HEADER, &self.context(name), &claim);
-                Ok(opened.map_or(Found::Other, |_| Found::Claim(claim)))
+                let is_claim = self.opens(name, number(name).unwrap_or(u32::MAX), &claim).is_some();
+                Ok(if is_claim { Found::Claim(claim) } else { Found::Other })
             }
             Ok(None) => Ok(Found::Nothing),
             Err(BlobError::TooLarge { .. }) => Ok(Found::Other),
@@ -185,6 +187,12 @@ impl<B: Blobs> Claims<'_, B> {
     pub(crate) async fn check(&self, ours: u32) -> Result<(), VaultError> {
         let theirs = self.newest(ours).await?;
         if theirs > ours { Err(VaultError::Displaced { ours, theirs }) } else { Ok(()) }
+    }
+
+    /// Opens an object of an epoch.
+    fn opens(&self, name: &str, epoch: u32, sealed: &[u8]) -> Option<Vec<u8>> {
+        let context = self.context(name);
+        self.ring.opening(epoch).find_map(|key| blob::open(key, Purpose::HEADER, &context, sealed).ok())
     }
 
     fn context(&self, name: &str) -> Vec<u8> {

@@ -9,7 +9,7 @@ const NAME: &str = "claims";
 const ONE: &str = "claim";
 
 /// See the module.
-pub(super) struct Notes(Vec<(u32, Vec<u8>)>);
+pub(crate) struct Notes(Vec<(u32, Vec<u8>)>);
 
 impl Notes {
     /// Loads the notes of epochs above `known`: the others are of openings that have written, and are over.
@@ -29,6 +29,15 @@ impl Notes {
     /// Tells whether an opening of this trusted disk has made this very claim, or has meant to.
     pub(super) fn hold(&self, epoch: u32, claim: &[u8]) -> bool {
         self.0.iter().any(|(noted, bytes)| *noted == epoch && bytes == claim)
+    }
+
+    /// The values that the disk holds when nothing is noted: all openings that are noted are over.
+    pub(crate) fn forgotten() -> [(&'static str, Vec<u8>); 2] {
+        let none: Vec<(u32, Vec<u8>)> = Vec::new();
+        // No epoch has this number.
+        let one = (0u32, Vec::<u8>::new());
+        let encoded = [(NAME, borsh::to_vec(&none)), (ONE, borsh::to_vec(&one))];
+        encoded.map(|(name, value)| (name, value.expect("memory takes every write")))
     }
 
     /// Notes a claim; it is durable when this returns.

@@ -3,6 +3,7 @@
 
 pub(crate) mod gate;
 pub(crate) mod record;
+mod rewrite;
 pub(crate) mod scheme;
 pub(crate) mod work;
 
@@ -33,6 +34,8 @@ pub(crate) struct Engine<U> {
     access: Option<Running<Answers>>,
     /// Steps of off-line work, in the order in which they began.
     idles: Vec<Running<()>>,
+    /// Buckets that are written again as they are.
+    rewriting: Option<Running<()>>,
     answered: Option<Answers>,
     refused: Option<VaultError>,
     /// Versions replaced since they were last collected.
@@ -68,6 +71,7 @@ impl<U: Untrusted> Engine<U> {
             gate,
             access: None,
             idles: Vec::new(),
+            rewriting: None,
             answered: None,
             refused: None,
             superseded: Vec::new(),
@@ -92,6 +96,11 @@ impl<U: Untrusted> Engine<U> {
     /// Tells whether a step of off-line work is in flight.
     pub(crate) fn is_idling(&self) -> bool {
         !self.idles.is_empty()
+    }
+
+    /// Tells whether buckets are being written again as they are.
+    pub(crate) fn is_rewriting(&self) -> bool {
+        self.rewriting.is_some()
     }
 
     /// Accesses since the vault was made, dummies included.
@@ -140,6 +149,13 @@ impl<U: Untrusted> Engine<U> {
             Input::Idle => {
                 let scheme = self.scheme.clone();
                 self.idles.push(Box::pin(async move { Ok(scheme.idle().await?) }));
+            }
+            Input::Rewrite(buckets) => {
+                if self.is_accessing() || self.is_idling() || self.is_rewriting() {
+                    return Err(VaultError::Damaged("its journal rewrites buckets that are in use".into()));
+                }
+                let rewriting = rewrite::rewrite(self.gate.clone(), self.sealed.layout(), buckets);
+                self.rewriting = Some(Box::pin(rewriting));
             }
             Input::Complete(operation) => {
                 self.unfinished.remove(operation);
@@ -218,6 +234,13 @@ impl<U: Untrusted> Engine<U> {
                         done?;
                     }
                 }
+            }
+            if let Some(rewriting) = &mut self.rewriting
+                && let Poll::Ready(done) = rewriting.as_mut().poll(&mut context)
+            {
+                self.rewriting = None;
+                moved = true;
+                done?;
             }
             if let Some(access) = &mut self.access
                 && let Poll::Ready(served) = access.as_mut().poll(&mut context)

@@ -31,6 +31,8 @@ pub(crate) enum Input {
     Complete(OperationId),
     /// The vault was opened again: from here on, another key. Writes that were not finished get new versions.
     Epoch(Epoch),
+    /// Buckets are read whole and written again as they are, under the newest key. Nothing else is in flight meanwhile.
+    Rewrite(Vec<Bucket>),
 }
 
 /// A request that goes out because of an input.

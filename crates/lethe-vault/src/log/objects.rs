@@ -1,6 +1,6 @@
 //! The objects of the journal in a store: created once, read and authenticated, and ended by a later opening.
 
-use super::entry::{Entry, Object, text_bytes};
+use super::entry::{Entry, Object, sealed_end_bytes, text_bytes};
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::header::VaultHeader;
@@ -8,6 +8,7 @@ use crate::trusted::ledger::context;
 use crate::trusted::position::{PREFIX, Position};
 use lethe_seal::blob;
 use lethe_seal::derive::{Purpose, Salt};
+use lethe_seal::key_ring::KeyRing;
 use lethe_seal::master_key::MasterKey;
 use lethe_store::Blobs;
 
@@ -18,7 +19,7 @@ pub(crate) const PURPOSE: Purpose = Purpose::named("store-journal");
 pub(crate) struct Objects<'a, B> {
     pub(crate) blobs: &'a B,
     pub(crate) header: &'a VaultHeader,
-    pub(crate) master: &'a MasterKey,
+    pub(crate) ring: &'a KeyRing,
 }
 
 /// Seals an object for its place.
@@ -35,12 +36,17 @@ pub(crate) fn seal(
 
 /// Opens what bears the name of a place.
 pub(crate) fn open(
-    (header, master): (&VaultHeader, &MasterKey),
+    (header, ring): (&VaultHeader, &KeyRing),
     at: Position,
     sealed: &[u8],
 ) -> Result<Object, VaultError> {
     let name = at.name();
-    let text = blob::open(master, PURPOSE, &context(header, &name), sealed).map_err(|error| {
+    // An end may come long after its epoch, and is sealed anew in its place.
+    let context = context(header, &name);
+    let open = |key| blob::open(key, PURPOSE, &context, sealed);
+    let opened =
+        ring.opening(at.epoch).skip(1).fold(open(ring.newest()), |opened, key| opened.or_else(|_| open(key)));
+    let text = opened.map_err(|error| {
         let why = Reason::of(error).about(format_args!("{name} in the store"));
         VaultError::Tampered(why.followed_by("it was planted, or was spoilt"))
     })?;
@@ -60,7 +66,7 @@ impl<B: Blobs> Objects<'_, B> {
         }
         match self.get(at).await? {
             Some(held) if held == sealed => Ok(()),
-            Some(held) => Err(match open((self.header, self.master), at, &held)? {
+            Some(held) => Err(match open((self.header, self.ring), at, &held)? {
                 Object::End(theirs) => VaultError::Displaced { ours: at.epoch, theirs },
                 Object::Entry(_) => VaultError::Copied(at.name()),
             }),
@@ -76,7 +82,7 @@ impl<B: Blobs> Objects<'_, B> {
     /// [`VaultError::Tampered`] if it was not made with this vault's key, and those of the store.
     pub(crate) async fn read(&self, at: Position) -> Result<Option<Object>, VaultError> {
         let held = self.get(at).await?;
-        held.map(|held| open((self.header, self.master), at, &held)).transpose()
+        held.map(|held| open((self.header, self.ring), at, &held)).transpose()
     }
 
     async fn get(&self, at: Position) -> Result<Option<Vec<u8>>, VaultError> {
@@ -91,6 +97,31 @@ impl<B: Blobs> Objects<'_, B> {
         let mut places: Vec<Position> = listed.iter().filter_map(|blob| Position::of(&blob.name)).collect();
         places.sort_unstable();
         Ok(places)
+    }
+
+    /// The places of ends, by their length, in epochs up to this one.
+    pub(crate) async fn ends(&self, until: u32) -> Result<Vec<Position>, VaultError> {
+        let listed = self.blobs.list(PREFIX).await?;
+        let ends = listed.iter().filter(|blob| blob.size.0 == sealed_end_bytes());
+        let mut places: Vec<Position> = ends.filter_map(|blob| Position::of(&blob.name)).collect();
+        places.retain(|at| at.epoch <= until);
+        places.sort_unstable();
+        Ok(places)
+    }
+
+    /// Seals an end anew with the newest key, in its place. One that is gone or spoilt stays as it is: a check tells.
+    pub(crate) async fn seal_end_anew(&self, at: Position, salt: Salt) -> Result<(), VaultError> {
+        let Some(held) = self.get(at).await? else { return Ok(()) };
+        if open((self.header, &self.ring.newest().into()), at, &held).is_ok() {
+            return Ok(());
+        }
+        match open((self.header, self.ring), at, &held) {
+            Ok(end @ Object::End(_)) => {
+                let sealed = seal((self.header, self.ring.newest()), at, &end, salt)?;
+                Ok(self.blobs.put(&at.name(), &sealed).await?)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Ends the journal of an epoch for the opening `by`: reads it from this place on, hands over what it holds, and
@@ -122,7 +153,7 @@ impl<B: Blobs> Objects<'_, B> {
                     return Err(VaultError::Tampered(why.into()));
                 }
                 None => {
-                    let end = seal((self.header, self.master), at, &Object::End(by), salt())?;
+                    let end = seal((self.header, self.ring.newest()), at, &Object::End(by), salt())?;
                     if self.blobs.put_if_absent(&at.name(), &end).await? {
                         return Ok(());
                     }

@@ -4,7 +4,7 @@ use crate::engine::scheme::SchemeParameters;
 use crate::lease::LOOK_EVERY;
 use crate::trusted::header::{JournalPlace, VaultParameters};
 use lethe_core::schemes::path::PathParameters;
-use lethe_core::schemes::ring::{RingBucket, RingParameters};
+use lethe_core::schemes::ring::RingParameters;
 use lethe_seal::blob;
 use lethe_store::Usage;
 use std::time::Duration;
@@ -84,31 +84,13 @@ struct JournalShare {
 }
 
 fn of_ring(ring: &RingParameters) -> Batch {
-    let accesses = f64::from(ring.max_batch);
-    let (rate, inner) = (f64::from(ring.eviction_rate), f64::from(ring.leaf_level.0 - ring.top.0));
-    let per_path =
-        |of: fn(&RingParameters, RingBucket) -> f64| inner * of(ring, ring.inner) + of(ring, ring.leaf);
-    // Evictions, and the reshuffles that come early beside them.
-    let rewritten = ring.slots_written_per_access() * rate / per_path(|_, bucket| f64::from(bucket.slots));
-    let evictions = accesses / rate * rewritten;
-    let on_line = accesses * (inner + 1.0);
+    let (accesses, traffic) = (f64::from(ring.max_batch), ring.traffic());
     Batch {
-        gets: on_line + evictions * per_path(runs),
-        slots_read: on_line + evictions * per_path(fetched),
-        buckets_written: evictions * (inner + 1.0),
-        slots_written: accesses * ring.slots_written_per_access(),
+        gets: accesses * traffic.gets,
+        slots_read: accesses * traffic.slots_read,
+        buckets_written: accesses * traffic.buckets_written,
+        slots_written: accesses * traffic.slots_written,
     }
-}
-
-/// Slots that an eviction fetches of a bucket.
-fn fetched(ring: &RingParameters, bucket: RingBucket) -> f64 {
-    f64::from(bucket.blocks).min((f64::from(bucket.slots) - f64::from(ring.eviction_rate)).max(0.0))
-}
-
-/// Requests that fetch them: each run of adjacent slots is one request. A random choice has so many runs on average.
-fn runs(ring: &RingParameters, bucket: RingBucket) -> f64 {
-    let (fetched, slots) = (fetched(ring, bucket), f64::from(bucket.slots));
-    fetched * (slots - fetched + 1.0) / slots
 }
 
 /// The paths of a batch share buckets near the root.

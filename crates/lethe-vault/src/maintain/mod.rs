@@ -2,4 +2,5 @@
 
 pub(crate) mod costs;
 pub(crate) mod migration;
+pub(crate) mod new_key;
 pub(crate) mod orphans;

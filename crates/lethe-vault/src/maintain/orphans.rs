@@ -26,6 +26,7 @@ use lethe_core::store::{BucketVersion, Untrusted};
 use lethe_core::words::Version;
 use lethe_seal::blob;
 use lethe_seal::derive::Purpose;
+use lethe_seal::key_ring::{EarlierKey, KeyRing};
 use lethe_seal::master_key::MasterKey;
 use lethe_store::{BlobError, Blobs};
 use std::collections::BTreeSet;
@@ -69,6 +70,7 @@ pub struct Orphans {
     /// Names that this vault has never given. Never removed.
     pub foreign: Vec<String>,
     vault: VaultHeader,
+    earlier: Option<EarlierKey>,
     epoch: u32,
     buckets: Vec<BucketVersion>,
     nobodys: Vec<BucketVersion>,
@@ -99,8 +101,8 @@ pub async fn find_orphans<U: VaultStore>(
     master: &MasterKey,
 ) -> Result<Orphans, VaultError> {
     let at_rest = AtRest::read(disk, store, master).await?;
-    let AtRest { header, state, records, known, .. } = &at_rest;
-    let claims = Claims { blobs: store, master, vault: header.vault };
+    let AtRest { header, ring, state, records, known, .. } = &at_rest;
+    let claims = Claims { blobs: store, ring: ring.clone(), vault: header.vault };
     let epoch = claims.ours(disk, known.epoch).await?;
     let shipped = match disk.meta(SHIPPED)? {
         Some(note) => {
@@ -122,6 +124,7 @@ pub async fn find_orphans<U: VaultStore>(
         newer: Vec::new(),
         foreign: Vec::new(),
         vault: header.clone(),
+        earlier: ring.earlier().cloned(),
         epoch,
         buckets: Vec::new(),
         nobodys: Vec::new(),
@@ -147,7 +150,7 @@ pub async fn find_orphans<U: VaultStore>(
         .await?;
     found.buckets.sort_unstable();
     if !newer.is_empty() {
-        let judge = Judge::new(store, master, &at_rest, epoch)?;
+        let judge = Judge::new(store, &at_rest, epoch)?;
         found.sort_newer(&judge, newer).await?;
     }
     let kept_from: Position = note(disk, FROM)?;
@@ -236,7 +239,8 @@ impl Orphans {
     /// # Errors
     /// [`VaultError::Displaced`] if another gateway has opened the vault since, and those of the store.
     pub async fn remove<U: VaultStore>(self, store: &U, master: &MasterKey) -> Result<Removed, VaultError> {
-        let claims = Claims { blobs: store, master, vault: self.vault.vault };
+        let ring = KeyRing::new(master.clone(), self.earlier.clone());
+        let claims = Claims { blobs: store, ring: ring.clone(), vault: self.vault.vault };
         let mut removed = Removed::default();
         let claimed: BTreeSet<u32> = self.nobodys.iter().map(|of| of.version.epoch).collect();
         for theirs in claimed.into_iter().filter(|epoch| *epoch > self.epoch) {
@@ -251,7 +255,7 @@ impl Orphans {
             removed.buckets += some.len() as u64;
         }
         for name in &self.checkpoints {
-            if self.is_ours(name, store, master).await? {
+            if self.is_ours(name, store, &ring).await? {
                 claims.check(self.epoch).await?;
                 Blobs::remove(store, name).await?;
                 removed.checkpoints += 1;
@@ -269,13 +273,16 @@ impl Orphans {
         &self,
         name: &str,
         store: &U,
-        master: &MasterKey,
+        ring: &KeyRing,
     ) -> Result<bool, VaultError> {
         match store.get(name, ShippedCheckpoint::most_sealed_bytes(&self.vault.parameters)).await {
             Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),
             Ok(Some(sealed)) => {
                 let context = context(&self.vault, name);
-                let opens = |purpose| blob::open(master, purpose, &context, &sealed).is_ok();
+                let object = Position::of(name).map(|at| (at.epoch, at.sequence));
+                let order = blob_order(name).or(piece_order(name)).or(object);
+                let key = ring.of_epoch(order.map_or(u32::MAX, |(epoch, _)| epoch));
+                let opens = |purpose| blob::open(key, purpose, &context, &sealed).is_ok();
                 Ok([Purpose::CHECKPOINT, Purpose::MANIFEST, log::objects::PURPOSE].into_iter().any(opens))
             }
             Err(error) => Err(error.into()),

@@ -1,23 +1,27 @@
 //! The trusted side as the last opening left it: the state at its checkpoint and the journal after it, authenticated.
 
-use super::header::{agree_on_header, read_header};
+use super::header::{agree_on_header, read_header_with_ring};
 use super::restoring;
 use super::state::State;
 use crate::engine::record::{Effect, Input, Record};
+use crate::entropy::Entropy;
 use crate::error::VaultError;
+use crate::reason::Reason;
 use crate::session::status::OpeningFigures;
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use lethe_core::words::Version;
 use lethe_seal::derive::{Purpose, Salt};
+use lethe_seal::key_ring::KeyRing;
 use lethe_seal::master_key::MasterKey;
-use lethe_seal::record::RecordOpener;
+use lethe_seal::record::{RecordOpener, RecordSealer};
 use tokio::time::Instant;
 
 /// See the module.
 pub(crate) struct AtRest {
     pub(crate) header: VaultHeader,
+    pub(crate) ring: KeyRing,
     pub(crate) state: State,
     /// The records of the journal, in order.
     pub(crate) records: Vec<Record>,
@@ -39,11 +43,11 @@ impl AtRest {
         store: &U,
         master: &MasterKey,
     ) -> Result<Self, VaultError> {
-        let header = read_header(disk, master)?;
+        let named = read_header_with_ring(disk, master)?;
         if restoring::is_unfinished(disk)? {
             return Err(VaultError::RestoreUnfinished);
         }
-        Self::of(header, disk, store, master).await
+        Self::of(named, disk, store, master).await
     }
 
     /// Reads the state that a restore has just laid down.
@@ -55,11 +59,11 @@ impl AtRest {
         store: &U,
         master: &MasterKey,
     ) -> Result<Self, VaultError> {
-        Self::of(read_header(disk, master)?, disk, store, master).await
+        Self::of(read_header_with_ring(disk, master)?, disk, store, master).await
     }
 
     async fn of<U: VaultStore>(
-        header: VaultHeader,
+        (header, ring): (VaultHeader, KeyRing),
         disk: &TrustedDisk,
         store: &U,
         master: &MasterKey,
@@ -76,7 +80,7 @@ impl AtRest {
         opening.journal = began.elapsed();
         opening.records = records.len() as u64;
         let known = newest_known(&state, &records);
-        Ok(AtRest { header, state, records, sequence, known, opening })
+        Ok(AtRest { header, ring, state, records, sequence, known, opening })
     }
 }
 
@@ -111,6 +115,30 @@ fn read_journal(
         records.push(Record::decode(&text).ok_or_else(damaged)?);
     }
     Ok((records, next))
+}
+
+/// Seals records anew, numbered from `first`, as [`read_journal`] reads them.
+///
+/// # Errors
+/// [`VaultError::Damaged`], if they are more than a key may seal.
+pub(crate) fn seal_journal(
+    records: &[Record],
+    header: &VaultHeader,
+    master: &MasterKey,
+    entropy: &mut Entropy,
+    first: u64,
+) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
+    let (cipher, salt) = (header.parameters.cipher()?, entropy.salt());
+    let mut sealer = RecordSealer::new(master, Purpose::JOURNAL, cipher, &salt, &header.vault.0);
+    let damaged = |error| VaultError::Damaged(Reason::of(error));
+    let mut sealed = Vec::with_capacity(records.len());
+    for (sequence, record) in (first..).zip(records) {
+        let mut bytes = salt.0.to_vec();
+        let text = borsh::to_vec(record).expect("memory takes every write");
+        sealer.seal(sequence, &text, &mut bytes).map_err(damaged)?;
+        sealed.push((sequence, bytes));
+    }
+    Ok(sealed)
 }
 
 /// The newest version that the trusted disk knows of.

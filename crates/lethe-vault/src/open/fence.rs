@@ -14,7 +14,6 @@ use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::JournalPlace;
 use lethe_seal::epoch::Epoch;
-use lethe_seal::master_key::MasterKey;
 use tokio::time::Instant;
 
 /// The epoch of an opening, and what the store held before.
@@ -33,18 +32,17 @@ pub(crate) struct Fenced {
 pub(crate) async fn fence<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
-    master: &MasterKey,
     at_rest: &AtRest,
     entropy: &mut Entropy,
     host: &Host,
 ) -> Result<Fenced, VaultError> {
     let (vault, known) = (at_rest.header.vault, at_rest.known);
-    let claims = Claims { blobs: store, master, vault };
+    let claims = Claims { blobs: store, ring: at_rest.ring.clone(), vault };
     // Before the claim: an older copy that is refused must not have displaced the gateway that it is a copy of.
     let claimed = claims.ours(disk, known.epoch).await?;
     let inventory = take_inventory(store).await?;
     if let Some(newer) = inventory.iter().find(|found| found.version > known) {
-        return Err(match Judge::new(store, master, at_rest, claimed)?.judge(*newer).await? {
+        return Err(match Judge::new(store, at_rest, claimed)?.judge(*newer).await? {
             Origin::Planted(why) => planted(*newer, why, REMOVE),
             Origin::Unclear => {
                 planted(*newer, "is of an epoch in which this vault has written nothing", UNCLEAR)
@@ -52,7 +50,7 @@ pub(crate) async fn fence<U: VaultStore>(
         });
     }
     let log = match at_rest.header.parameters.journal {
-        JournalPlace::Store => Some(check_log(disk, (store, master), at_rest, claimed).await?),
+        JournalPlace::Store => Some(check_log(disk, store, at_rest, claimed).await?),
         JournalPlace::Disk => None,
     };
     let salt = entropy.salt();

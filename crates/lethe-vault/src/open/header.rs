@@ -4,8 +4,14 @@ use crate::error::VaultError;
 use crate::store::{HEADER, MAX_HEADER_BYTES, SHIPPED, VaultStore};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::header_exchange;
+use lethe_seal::key_ring::KeyRing;
 use lethe_seal::master_key::MasterKey;
 use lethe_store::Blobs;
+
+/// The meaning of another header in the store.
+const ANOTHER_HEADER: &str = "the vault's header in the store is not the one that was made: it was changed, or one from before \
+    a change of the key was brought back; or the key was changed with another trusted folder, and this one is an older copy";
 
 /// The header on a trusted disk.
 ///
@@ -13,6 +19,14 @@ use lethe_store::Blobs;
 /// [`VaultError::NoVault`], and those of [`VaultHeader::decode`].
 pub fn read_header(disk: &TrustedDisk, master: &MasterKey) -> Result<VaultHeader, VaultError> {
     VaultHeader::decode(&disk.meta(HEADER)?.ok_or(VaultError::NoVault)?, master)
+}
+
+/// The header on a trusted disk, with the keys of the vault. Errors are those of [`read_header`].
+pub(crate) fn read_header_with_ring(
+    disk: &TrustedDisk,
+    master: &MasterKey,
+) -> Result<(VaultHeader, KeyRing), VaultError> {
+    VaultHeader::decode_with_ring(&raw_header(disk)?, master)
 }
 
 /// The header on a trusted disk, as stored: it tells how a passphrase becomes the key.
@@ -32,7 +46,7 @@ pub async fn raw_header_of_store(store: &impl Blobs) -> Result<Vec<u8>, VaultErr
 }
 
 /// Checks that the store holds the header of the trusted disk; puts it there if a crash came between the two halves of
-/// making the vault.
+/// making the vault, or of changing its key.
 ///
 /// # Errors
 /// [`VaultError::OtherVault`], [`VaultError::HeaderVanished`], [`VaultError::Tampered`], and those of disk and store.
@@ -42,10 +56,16 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
     master: &MasterKey,
     header: &VaultHeader,
 ) -> Result<(), VaultError> {
+    let before = header_exchange::before(disk)?;
     match store.get(HEADER, MAX_HEADER_BYTES).await? {
-        Some(theirs) if Some(&theirs) == disk.meta(HEADER)?.as_ref() => Ok(()),
+        Some(theirs) if Some(&theirs) == disk.meta(HEADER)?.as_ref() => match before {
+            // The answer to the put was lost. From now on the one before it is refused.
+            Some(_) => header_exchange::is_complete(disk),
+            None => Ok(()),
+        },
+        Some(theirs) if Some(&theirs) == before.as_ref() => header_exchange::complete(disk, store).await,
         Some(theirs) if VaultHeader::vault(&theirs) == Some(header.vault) => {
-            Err(VaultError::Tampered("the vault's header in the store is not the one that was made".into()))
+            Err(VaultError::Tampered(ANOTHER_HEADER.into()))
         }
         Some(theirs) => match VaultHeader::decode(&theirs, master) {
             // Our own header opened with this key, so the store's is of another key.

@@ -15,7 +15,6 @@ use crate::session::without_reads;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::position::Position;
 use crate::trusted::rows::Rows;
-use lethe_seal::master_key::MasterKey;
 use lethe_store::Blobs;
 
 /// The journal as the trusted disk knows it.
@@ -37,11 +36,11 @@ pub(super) struct KnownLog {
 /// store.
 pub(super) async fn check_log<B: Blobs>(
     disk: &TrustedDisk,
-    (blobs, master): (&B, &MasterKey),
+    blobs: &B,
     at_rest: &AtRest,
     claimed: u32,
 ) -> Result<KnownLog, VaultError> {
-    let objects = Objects { blobs, header: &at_rest.header, master };
+    let objects = Objects { blobs, header: &at_rest.header, ring: &at_rest.ring };
     let (mut next, from): (Position, Position) = (note(disk, NOTE)?, note(disk, FROM)?);
     if next.epoch < at_rest.known.epoch {
         // The last opening was a restore's, which has no journal.
@@ -78,7 +77,7 @@ fn last_batch(at_rest: &AtRest) -> (Vec<Call>, Option<u32>) {
         match &record.input {
             Input::Epoch(begun) => epoch = begun.number,
             Input::Batch(calls) => last = (without_reads(calls), Some(epoch)),
-            Input::Idle | Input::Complete(_) => {}
+            Input::Idle | Input::Rewrite(_) | Input::Complete(_) => {}
         }
     }
     last
@@ -129,7 +128,7 @@ impl KnownLog {
         let (mut at, of) = (begin, entries.len() as u32);
         for (nth, entry) in (0..).zip(entries) {
             let object = Object::Entry(Entry { opening: Some((nth, of)), ..entry });
-            let sealed = seal((objects.header, objects.master), at, &object, entropy.salt())?;
+            let sealed = seal((objects.header, objects.ring.newest()), at, &object, entropy.salt())?;
             objects.create(at, &sealed).await?;
             at = at.next();
         }

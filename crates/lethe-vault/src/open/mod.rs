@@ -17,7 +17,7 @@
 
 pub(crate) mod at_rest;
 pub(crate) mod create;
-mod fence;
+pub(crate) mod fence;
 pub(crate) mod header;
 mod inventory;
 mod log;

@@ -14,7 +14,6 @@ use crate::error::VaultError;
 use crate::store::VaultStore;
 use lethe_core::store::BucketVersion;
 use lethe_core::words::{Slot, Version};
-use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Resolved, Sealed};
 
@@ -40,23 +39,18 @@ pub(crate) struct Judge<'a, U> {
 impl<'a, U: VaultStore> Judge<'a, U> {
     /// Makes a judge for the gateway that has this state on the trusted disk, and has claimed the epochs up to
     /// `claimed`.
-    pub(crate) fn new(
-        store: &'a U,
-        master: &'a MasterKey,
-        at_rest: &AtRest,
-        claimed: u32,
-    ) -> Result<Self, VaultError> {
-        let AtRest { header, state, records, known, .. } = at_rest;
+    pub(crate) fn new(store: &'a U, at_rest: &AtRest, claimed: u32) -> Result<Self, VaultError> {
+        let AtRest { header, ring, state, records, known, .. } = at_rest;
         let cipher = header.parameters.cipher()?;
         // It reads, and seals nothing.
         let nonces = Entropy::system().nonces(header.parameters.slots);
-        let sealed = Sealed::new(store, master, cipher, nonces, state.versions.clone(), Workers::single())?;
+        let sealed = Sealed::new(store, ring, cipher, nonces, state.versions.clone(), Workers::single())?;
         for record in records {
             if let Input::Epoch(epoch) = record.input {
                 sealed.replay_epoch(epoch)?;
             }
         }
-        let claims = Claims { blobs: store, master, vault: header.vault };
+        let claims = Claims { blobs: store, ring: ring.clone(), vault: header.vault };
         let buckets = header.parameters.layout().buckets();
         Ok(Judge { sealed, claims, buckets, known: *known, claimed })
     }

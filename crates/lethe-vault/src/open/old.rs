@@ -15,7 +15,7 @@ use lethe_core::block_header::{self, HEADER_BYTES};
 use lethe_core::incremental::BlockPlace;
 use lethe_core::store::Untrusted;
 use lethe_core::words::{BlockId, Slot};
-use lethe_seal::master_key::MasterKey;
+use lethe_seal::key_ring::KeyRing;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Resolved, Sealed};
 use lethe_seal::versions::TrustedVersions;
@@ -32,8 +32,7 @@ pub(super) struct Old<'a, L> {
 impl<'a, L: Untrusted> Old<'a, L> {
     pub(super) fn over(
         copy: &'a L,
-        header: &VaultHeader,
-        master: &MasterKey,
+        (header, ring): (&VaultHeader, &KeyRing),
         scheme: ShippedScheme,
         versions: TrustedVersions,
         accesses: u64,
@@ -43,7 +42,7 @@ impl<'a, L: Untrusted> Old<'a, L> {
         let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
         let scheme = scheme.take_up(header, gate.clone(), entropy.seed()).ok_or_else(damaged)?;
         let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
-        let sealed = Sealed::new(copy, master, cipher, nonces, versions, Workers::single())?;
+        let sealed = Sealed::new(copy, ring, cipher, nonces, versions, Workers::single())?;
         sealed.begin_epoch(entropy.salt())?;
         let mut engine = Engine::new(Rc::new(sealed), scheme, gate, accesses);
         engine.go_live();

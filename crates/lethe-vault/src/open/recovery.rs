@@ -50,9 +50,9 @@ async fn recover<U: VaultStore>(
 ) -> Result<Start<U>, VaultError> {
     let Setup { disk, store, master, mut entropy, workers, pace, host } = setup;
     let asked = Instant::now();
-    let fenced = fence(&disk, &store, &master, &at_rest, &mut entropy, &host).await?;
+    let fenced = fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
     let Fenced { epoch, inventory, tenure, log } = fenced;
-    let AtRest { header, state, records, sequence, mut opening, .. } = at_rest;
+    let AtRest { header, ring, state, records, sequence, mut opening, .. } = at_rest;
     opening.store += asked.elapsed();
     let mut rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
     // A restore has no journal in the store: until it is complete, the one before it holds what is not shipped.
@@ -67,13 +67,13 @@ async fn recover<U: VaultStore>(
     let scheme = State::take_up(scheme, (gate.clone(), seed), (&disk, &header, &master), &ledger.directory)?;
     opening.state += taking_up.elapsed();
     let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
-    let sealed = Rc::new(Sealed::new(store, &master, cipher, nonces, versions, workers)?);
+    let sealed = Rc::new(Sealed::new(store, &ring, cipher, nonces, versions, workers)?);
     let mut engine = Engine::new(sealed.clone(), scheme, gate, accesses);
     let replaying = Instant::now();
     let finished = match replay(&mut engine, records).await {
         Ok(reads) => reads,
         Err(error) => {
-            let claims = Claims { blobs: sealed.untrusted(), master: &master, vault: header.vault };
+            let claims = Claims { blobs: sealed.untrusted(), ring, vault: header.vault };
             return Err(claims.unless_displaced(epoch.number, error).await);
         }
     };
@@ -89,14 +89,14 @@ async fn recover<U: VaultStore>(
     }
     let log = match log {
         Some(log) => {
-            let objects = Objects { blobs: sealed.untrusted(), header: &header, master: &master };
+            let objects = Objects { blobs: sealed.untrusted(), header: &header, ring: &ring };
             let next = log.begin(&disk, &objects, &rows, epoch.number, &mut entropy).await?;
             Some(Log::begin(rows.clone(), next))
         }
         None => None,
     };
     Ok(Start {
-        identity: Identity { header, master, epoch: epoch.number },
+        identity: Identity::new(header, ring, epoch.number),
         disk,
         rows,
         entropy,

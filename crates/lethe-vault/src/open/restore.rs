@@ -35,6 +35,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use lethe_core::store::{BucketVersion, Place, Untrusted};
 use lethe_core::words::{BlockId, Slot};
 use lethe_seal::epoch::Epoch;
+use lethe_seal::key_ring::KeyRing;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::Sealed;
@@ -70,19 +71,19 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
         return Err(VaultError::AlreadyThere("the trusted folder"));
     }
     let encoded = raw_header_of_store(&setup.store).await?;
-    let header = VaultHeader::decode(&encoded, &setup.master)?;
-    let chosen = match choose_checkpoint(&setup, &header, options.expect.as_ref()).await {
-        Err(VaultError::NoCheckpoint) if holds_all_in_log(&setup, &header, &options).await? => {
+    let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
+    let named = (&header, &ring);
+    let chosen = match choose_checkpoint(&setup, named, options.expect.as_ref()).await {
+        Err(VaultError::NoCheckpoint) if holds_all_in_log(&setup, named, &options).await? => {
             before_the_first(&header)
         }
         chosen => chosen?,
     };
 
-    let (next, serves_from) = take_over(&mut setup, &header, chosen.1.epoch, options.takeover).await?;
-    let (receipt, shipped, mut logged) = fetch_newest(&mut setup, &header, &options, chosen, next).await?;
+    let (next, serves_from) = take_over(&mut setup, named, chosen.1.epoch, options.takeover).await?;
+    let (receipt, shipped, mut logged) = fetch_newest(&mut setup, named, &options, chosen, next).await?;
     let Found { number, accesses, scheme, versions, rows, history, .. } = shipped;
-    let mut old =
-        Old::over(&options.copy, &header, &setup.master, scheme, versions, accesses, &mut setup.entropy)?;
+    let mut old = Old::over(&options.copy, named, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
     let rows = logged.change(rows);
     old.write_over(logged.into_writes());
@@ -124,11 +125,11 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
 /// unless the gateway of the last one has stopped in order.
 async fn take_over<U: VaultStore>(
     setup: &mut Setup<U>,
-    header: &VaultHeader,
+    (header, ring): (&VaultHeader, &KeyRing),
     shipped_in: u32,
     may_displace: bool,
 ) -> Result<(u32, Option<Instant>), VaultError> {
-    let claims = Claims { blobs: &setup.store, master: &setup.master, vault: header.vault };
+    let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
     // The gateway that shipped the checkpoint had claimed its epoch.
     let claimed = claims.newest(shipped_in).await?;
     refuse_planted(&take_inventory(&setup.store).await?, &claims, claimed).await?;
@@ -162,13 +163,13 @@ fn remember(
 /// first opening on.
 async fn holds_all_in_log<U: VaultStore, L>(
     setup: &Setup<U>,
-    header: &VaultHeader,
+    (header, ring): (&VaultHeader, &KeyRing),
     options: &Restore<L>,
 ) -> Result<bool, VaultError> {
     if header.parameters.journal == JournalPlace::Disk || options.expect.is_some() {
         return Ok(false);
     }
-    let objects = Objects { blobs: &setup.store, header, master: &setup.master };
+    let objects = Objects { blobs: &setup.store, header, ring };
     Ok(objects.list().await?.first() == Some(&Position { epoch: 1, sequence: 0 }))
 }
 
@@ -194,12 +195,12 @@ async fn rewrite<L: Untrusted>(
 /// missing.
 async fn choose_checkpoint<U: VaultStore>(
     setup: &Setup<U>,
-    header: &VaultHeader,
+    named: (&VaultHeader, &KeyRing),
     expect: Option<&Receipt>,
 ) -> Result<(Receipt, Found), VaultError> {
     let mut orders = list_checkpoints(&setup.store).await?;
     loop {
-        match choose_of(&orders, setup, header, expect).await {
+        match choose_of(&orders, setup, named, expect).await {
             Err(error) if error.is_tampering() => {
                 // A gateway that still serves may have shipped a newer one meanwhile, and have removed what was listed.
                 let now = list_checkpoints(&setup.store).await?;
@@ -225,12 +226,12 @@ async fn list_checkpoints<U: VaultStore>(store: &U) -> Result<Vec<(u32, u64)>, V
 async fn choose_of<U: VaultStore>(
     orders: &[(u32, u64)],
     setup: &Setup<U>,
-    header: &VaultHeader,
+    (header, ring): (&VaultHeader, &KeyRing),
     expect: Option<&Receipt>,
 ) -> Result<(Receipt, Found), VaultError> {
     let mut refused = None;
     for (epoch, number) in orders.iter().copied().rev() {
-        let chosen = match fetch_checkpoint(&setup.store, (header, &setup.master), (epoch, number)).await {
+        let chosen = match fetch_checkpoint(&setup.store, (header, ring), (epoch, number)).await {
             Ok((receipt, shipped)) => {
                 verify_receipt(header, &receipt, &shipped, expect).map(|()| (receipt, shipped))
             }
@@ -260,6 +261,13 @@ fn verify_receipt(
     if expect.vault != header.vault {
         return Err(VaultError::Receipt("it belongs to another vault".into()));
     }
+    // Whoever has an earlier key can make checkpoints of its epochs: none of them comes after a receipt of a later one.
+    if found.epoch < expect.epoch {
+        return Err(VaultError::Receipt(format!(
+            "the newest checkpoint in the store is of epoch {} and the receipt of epoch {}: the store was rolled back",
+            found.epoch, expect.epoch
+        )));
+    }
     let is_found = expect.checkpoint == found.checkpoint && expect.digest == found.digest;
     if is_found || shipped.history.contains(&(expect.checkpoint, expect.digest)) {
         return Ok(());
@@ -283,16 +291,16 @@ fn verify_receipt(
 /// taken the place of the chosen one.
 async fn fetch_newest<U: VaultStore, L: Untrusted>(
     setup: &mut Setup<U>,
-    header: &VaultHeader,
+    named: (&VaultHeader, &KeyRing),
     options: &Restore<L>,
     mut chosen: (Receipt, Found),
     claimed: u32,
 ) -> Result<(Receipt, Found, Folded), VaultError> {
     let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
     loop {
-        let Setup { store, master, entropy, .. } = &mut *setup;
+        let Setup { store, entropy, .. } = &mut *setup;
         let logged = match chosen.1.from {
-            Some(from) => take_log((&*store, header, master), from, claimed, entropy).await,
+            Some(from) => take_log(&*store, named, from, claimed, entropy).await,
             None => Ok(Folded::default()),
         };
         let fetched = match logged {
@@ -308,7 +316,7 @@ async fn fetch_newest<U: VaultStore, L: Untrusted>(
             }
             Ok(_) => VaultError::Tampered("a newer checkpoint came into the store, and went".into()),
         };
-        let newest = choose_checkpoint(setup, header, options.expect.as_ref()).await?;
+        let newest = choose_checkpoint(setup, named, options.expect.as_ref()).await?;
         if order(&newest.0) <= order(&chosen.0) {
             return Err(error);
         }
@@ -324,12 +332,13 @@ async fn is_newest<U: VaultStore>(store: &U, receipt: &Receipt) -> Result<bool, 
 
 /// Ends the journals of all openings before the one that has claimed this epoch, and takes what they hold from there on.
 async fn take_log<U: VaultStore>(
-    (blobs, header, master): (&U, &VaultHeader, &MasterKey),
+    blobs: &U,
+    (header, ring): (&VaultHeader, &KeyRing),
     from: Position,
     claimed: u32,
     entropy: &mut Entropy,
 ) -> Result<Folded, VaultError> {
-    let objects = Objects { blobs, header, master };
+    let objects = Objects { blobs, header, ring };
     let listed = objects.list().await?;
     let mut folded = Folded::default();
     for epoch in from.epoch..claimed {

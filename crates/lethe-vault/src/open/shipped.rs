@@ -17,6 +17,7 @@ use lethe_core::incremental::Parts;
 use lethe_core::words::BlockId;
 use lethe_seal::blob;
 use lethe_seal::derive::Purpose;
+use lethe_seal::key_ring::KeyRing;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::TrustedVersions;
 use std::rc::Rc;
@@ -85,9 +86,10 @@ pub(crate) fn before_the_first(header: &VaultHeader) -> (Receipt, Found) {
 /// [`VaultError::Tampered`], and those of the store.
 pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     store: &U,
-    (header, master): (&VaultHeader, &MasterKey),
+    (header, ring): (&VaultHeader, &KeyRing),
     (epoch, number): (u32, u64),
 ) -> Result<(Receipt, Found), VaultError> {
+    let master = ring.of_epoch(epoch);
     let name = blob_name(epoch, number);
     let sealed = fetch(store, &name, ShippedCheckpoint::most_sealed_bytes(&header.parameters)).await?;
     let receipt = Receipt { vault: header.vault, epoch, checkpoint: number, digest: digest(&sealed) };

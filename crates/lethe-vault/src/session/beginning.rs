@@ -11,9 +11,9 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// A paced vault does not wait to be asked.
-    pub(super) fn new(is_paced: bool) -> Self {
-        Beginning { asked: is_paced, settled: false }
+    /// A paced vault does not wait to be asked, nor one whose key is being changed.
+    pub(super) fn new(goes_on_unasked: bool) -> Self {
+        Beginning { asked: goes_on_unasked, settled: false }
     }
 
     /// Notes that a caller asks.

@@ -15,7 +15,7 @@ use lethe_core::words::{Bucket, Slot};
 use lethe_seal::blob;
 use lethe_seal::derive::Purpose;
 use lethe_seal::error::SealError;
-use lethe_seal::master_key::MasterKey;
+use lethe_seal::key_ring::KeyRing;
 use lethe_seal::sealed::{Resolved, Sealed};
 use lethe_seal::versions::VaultId;
 use lethe_store::{BlobError, Blobs};
@@ -73,7 +73,7 @@ pub(crate) async fn check<U: Untrusted>(
 
 /// The objects that stand beside the buckets, as the trusted side knows them.
 pub(crate) struct NamedObjects {
-    pub(crate) master: MasterKey,
+    pub(crate) ring: KeyRing,
     pub(crate) vault: VaultId,
     /// The header as it was stored.
     pub(crate) header: Vec<u8>,
@@ -97,7 +97,7 @@ impl NamedObjects {
             Read::Nothing => complaints.push("the vault's header was removed".into()),
             _ => complaints.push("the vault's header was changed".into()),
         }
-        let claims = Claims { blobs: store, master: &self.master, vault: self.vault };
+        let claims = Claims { blobs: store, ring: self.ring.clone(), vault: self.vault };
         complaints.extend(claims.complaints(self.epoch).await?);
         complaints.extend(self.check_shipped(store).await?);
         complaints.extend(self.check_log(store).await?);
@@ -107,7 +107,7 @@ impl NamedObjects {
     /// Reads the objects of the journal, one after the other.
     async fn check_log(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
         let Some((from, next)) = self.log else { return Ok(Vec::new()) };
-        let objects = Objects { blobs: store, header: &self.of, master: &self.master };
+        let objects = Objects { blobs: store, header: &self.of, ring: &self.ring };
         let (mut complaints, mut at, mut known) = (Vec::new(), from, BTreeSet::new());
         while at < next {
             known.insert(at);
@@ -182,7 +182,8 @@ impl NamedObjects {
 
     /// The manifest of a checkpoint that is authentic; one that an earlier Lethe shipped has no pieces.
     fn manifest(&self, name: &str, held: &[u8]) -> Manifest {
-        let text = blob::open(&self.master, Purpose::MANIFEST, &self.context(name), held);
+        let key = self.ring.of_epoch(self.shipped.epoch);
+        let text = blob::open(key, Purpose::MANIFEST, &self.context(name), held);
         text.ok().and_then(|text| Manifest::decode(&text)).map(|(manifest, _)| manifest).unwrap_or_default()
     }
 
@@ -190,7 +191,8 @@ impl NamedObjects {
     async fn opens(&self, store: &impl Blobs, name: &str) -> Result<bool, VaultError> {
         Ok(match read(store, name, MOST_SEALED_BYTES).await? {
             Read::Bytes(held) => {
-                blob::open(&self.master, Purpose::CHECKPOINT, &self.context(name), &held).is_ok()
+                let key = self.ring.of_epoch(piece_order(name).map_or(u32::MAX, |(epoch, _)| epoch));
+                blob::open(key, Purpose::CHECKPOINT, &self.context(name), &held).is_ok()
             }
             _ => false,
         })

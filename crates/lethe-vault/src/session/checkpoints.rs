@@ -102,6 +102,17 @@ impl Checkpoints {
         self.receipts.push((self.number + 1, reply));
     }
 
+    /// Has a checkpoint made now that goes to the store.
+    pub(super) fn want_in_store(&mut self) {
+        self.wanted = true;
+        self.ship_next = true;
+    }
+
+    /// Has a checkpoint made now.
+    pub(super) fn want_on_disk(&mut self) {
+        self.wanted = true;
+    }
+
     /// The accesses since the last one.
     pub(super) fn since(&self, accesses: u64) -> u64 {
         accesses - self.accesses

@@ -51,7 +51,7 @@ impl<U: VaultStore> Session<U> {
         let Some((progress, reply)) = self.checks.waiting.pop_front() else { return Ok(()) };
         let header = &self.identity.header;
         let named = NamedObjects {
-            master: self.identity.master.clone(),
+            ring: self.identity.ring(),
             vault: header.vault,
             header: self.disk.meta(HEADER)?.unwrap_or_default(),
             epoch: self.identity.epoch,

@@ -2,6 +2,7 @@
 
 use super::Session;
 use super::checkpoints::Shipping;
+use super::key_change::KeyChange;
 use super::outbox::Event;
 use crate::error::VaultError;
 use crate::log::entry::sealed_end_bytes;
@@ -25,11 +26,13 @@ pub(super) struct Replaced {
     deleting: bool,
     /// The first object of the journal in the store that is needed, when those before it are to be deleted.
     objects: Option<Position>,
+    /// The change of the vault's key, while one is under way: it replaces what the earlier key opens.
+    pub(super) change: Option<KeyChange>,
 }
 
 impl Replaced {
-    pub(super) fn new(garbage: Vec<Garbage>, orphans: Vec<BucketVersion>) -> Self {
-        Replaced { garbage, orphans, deleting: false, objects: None }
+    pub(super) fn new(garbage: Vec<Garbage>, orphans: Vec<BucketVersion>, change: Option<KeyChange>) -> Self {
+        Replaced { garbage, orphans, deleting: false, objects: None, change }
     }
 
     /// Notes versions that were replaced after the checkpoint of this number.
@@ -45,6 +48,13 @@ impl Replaced {
     /// All that wait, for a checkpoint.
     pub(super) fn garbage(&self) -> &[Garbage] {
         &self.garbage
+    }
+
+    /// Tells whether a version waits that is of an epoch up to this one, or an orphan of any, or objects of the journal in
+    /// the store.
+    pub(super) fn holds_up_to(&self, epoch: u32) -> bool {
+        let has_others = !self.orphans.is_empty() || self.objects.is_some();
+        has_others || self.garbage.iter().any(|garbage| garbage.version.epoch <= epoch)
     }
 
     /// Tells whether a deletion is under way.

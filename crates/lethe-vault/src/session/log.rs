@@ -4,19 +4,22 @@
 //! A change of rows waits for an object too. It goes with the next batch; if no call waits for one, a batch of dummies is
 //! made, which looks like any other.
 
+use super::Session;
 use super::command::Reply;
 use super::identity::Identity;
 use super::outbox::Event;
-use super::{Session, pace::Local};
+use super::pace::{Instants, Local, next_instant};
 use crate::engine::record::Call;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::log::entry::{Entry, Object, row_bytes};
 use crate::log::objects::{Objects, seal};
 use crate::store::VaultStore;
+use crate::trusted::header::JournalPlace;
 use crate::trusted::position::Position;
 use crate::trusted::rows::Rows;
 use crate::trusted::unlogged::CommitId;
+use lethe_store::Blobs;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -130,14 +133,34 @@ pub(crate) fn without_reads(batch: &[Call]) -> Vec<Call> {
     batch.iter().map(kept).collect()
 }
 
+/// Seals the ends of journals anew that may be sealed with an earlier key: those of epochs up to `until`. The entries
+/// before them were deleted when a checkpoint that holds them was shipped.
+pub(super) async fn seal_ends_anew<B: Blobs>(
+    blobs: &B,
+    identity: &Identity,
+    (until, instants): (u32, Option<Instants>),
+    mut entropy: Entropy,
+) -> Result<(), VaultError> {
+    if identity.header.parameters.journal == JournalPlace::Disk {
+        return Ok(());
+    }
+    let objects = Objects { blobs, header: &identity.header, ring: &identity.ring() };
+    next_instant(instants).await;
+    for at in objects.ends(until).await? {
+        next_instant(instants).await;
+        objects.seal_end_anew(at, entropy.salt()).await?;
+    }
+    Ok(())
+}
+
 impl<U: VaultStore> Session<U> {
     /// Sends the object of the batch on its way, whose record is durable now.
     pub(super) fn send_object(&mut self, began: Instant) {
         let Some((at, sealed)) = self.journal.log.as_mut().and_then(|log| log.object.take()) else { return };
         let (identity, store) = (self.identity.clone(), self.engine.sealed.clone());
         let errand = async move {
-            let Identity { header, master, .. } = &*identity;
-            let objects = Objects { blobs: store.untrusted(), header, master };
+            let objects =
+                Objects { blobs: store.untrusted(), header: &identity.header, ring: &identity.ring() };
             Event::Logged(objects.create(at, &sealed).await)
         };
         self.outbox.send(Local::Step, began, Box::pin(errand));

@@ -11,6 +11,7 @@ mod command;
 mod garbage;
 mod identity;
 mod journal;
+mod key_change;
 mod log;
 mod lookout;
 mod outbox;
@@ -45,6 +46,7 @@ use checks::Checks;
 use command::Reply;
 use garbage::Replaced;
 use journal::Journal;
+use key_change::KeyChange;
 use lethe_core::store::BucketVersion;
 use lethe_seal::epoch::Epoch;
 use lookout::Lookout;
@@ -129,6 +131,8 @@ impl<U: VaultStore> Session<U> {
             Some(pacer) => (pacer.first(), Some(pacer.instants())),
             None => (Instant::now(), None),
         };
+        // A restore seals everything anew by itself.
+        let change = KeyChange::of(&identity.ring()).filter(|_| shipping != Shipping::HeldBack);
         let lookout = Lookout::over(engine.sealed.clone(), identity.clone(), &tenure, first, instants);
         let mut session = Session {
             journal: Journal::new(&identity, &mut entropy, sequence, log)?,
@@ -143,11 +147,11 @@ impl<U: VaultStore> Session<U> {
             rows,
             entropy,
             engine,
-            replaced: Replaced::new(garbage, orphans),
+            beginning: Beginning::new(pacer.is_some() || change.is_some()),
+            replaced: Replaced::new(garbage, orphans, change),
             waiting: FairQueue::new(),
             checks: Checks::default(),
             figures: Figures::of(opening),
-            beginning: Beginning::new(pacer.is_some()),
             lease: tenure.lease,
             closing: None,
             outbox: Outbox::new(pacer, lookout),
@@ -292,7 +296,10 @@ impl<U: VaultStore> Session<U> {
             if self.outbox.pacer().is_some_and(|pacer| pacer.is_hushed(Instant::now())) {
                 return Ok(());
             }
+            self.end_key_change().await?;
             let due = self.is_checkpoint_due() || self.checks.is_running() || !self.checks.is_empty();
+            let sweeps = !due && self.is_sweep_due();
+            let due = due || sweeps || self.engine.is_rewriting();
             let scheme = self.engine.scheme.clone();
             let mut started = false;
             // Work that the last opening left owed comes before the first batch of this one.
@@ -303,6 +310,7 @@ impl<U: VaultStore> Session<U> {
                 may_begin && !self.engine.is_accessing() && !self.journal.is_owed() && !scheme.must_idle();
             if !due && ready && self.is_turn() {
                 let batch = self.take_batch();
+                self.replaced.change.iter_mut().for_each(KeyChange::batch_begins);
                 if let Some(log) = &mut self.journal.log {
                     log.put_together(&batch, &self.identity, &mut self.entropy)?;
                 }
@@ -327,11 +335,16 @@ impl<U: VaultStore> Session<U> {
                 self.checkpoint().await?;
                 started = true;
             }
+            if !started && sweeps && self.is_quiet() {
+                self.sweep()?;
+                started = true;
+            }
             if !started {
                 break;
             }
         }
-        if self.is_quiet() && !self.checkpoints.is_under_way() {
+        let is_ending = self.replaced.change.as_ref().is_some_and(KeyChange::is_ending);
+        if self.is_quiet() && !self.checkpoints.is_under_way() && !is_ending {
             return self.begin_check();
         }
         Ok(())
@@ -339,8 +352,9 @@ impl<U: VaultStore> Session<U> {
 
     /// Tells whether nothing is under way that changes the trusted state or the buckets, but for deletions.
     fn is_quiet(&self) -> bool {
-        let is_serving = self.engine.is_accessing() || self.journal.is_owed();
-        !is_serving && !self.engine.is_idling() && !self.checks.is_running()
+        let is_engine_still =
+            !self.engine.is_accessing() && !self.engine.is_idling() && !self.engine.is_rewriting();
+        is_engine_still && !self.journal.is_owed() && !self.checks.is_running()
     }
 
     /// Tells whether the end was asked for, and every caller has been served.
@@ -398,8 +412,8 @@ impl<U: VaultStore> Session<U> {
         if let Some(records) = self.journal.take_pressing(&self.identity, &mut self.entropy)? {
             let note = self.journal.note_of_object();
             let append = move |disk: &TrustedDisk| match note {
-                Some((note, logged)) => disk.append_with_note(&records, (NOTE, &note), logged),
-                None => disk.append(&records),
+                Some((note, logged)) => disk.append_with_note(records, (NOTE, note), logged),
+                None => disk.append(records),
             };
             self.outbox.on_disk(&self.disk, append).await?;
         }
@@ -418,18 +432,6 @@ impl<U: VaultStore> Session<U> {
             self.answer(answers);
         }
         Ok(())
-    }
-
-    /// Goes on after a look, also if the store could not be reached: then nothing is answered until it can be.
-    fn has_looked(&self, looked: Result<(), VaultError>) -> Result<(), VaultError> {
-        match looked {
-            Err(error @ VaultError::Unavailable(_)) if self.closing.is_none() => {
-                let answers = self.lease.is_valid();
-                tracing::warn!(%error, answers, "no look whether another gateway has taken the vault over");
-                Ok(())
-            }
-            looked => looked,
-        }
     }
 
     /// Gives the right to answer up. After an end in order, a takeover is told that it need not wait.
@@ -473,6 +475,10 @@ impl<U: VaultStore> Session<U> {
                 if let Some(log) = &mut self.journal.log {
                     log.has_arrived();
                 }
+            }
+            Event::KeyChanged(changed) => {
+                changed?;
+                self.key_has_changed();
             }
             Event::Checked(report, reply) => {
                 self.checks.ended();

@@ -26,6 +26,7 @@ pub(super) enum Event {
     Checked(Result<Report, VaultError>, Reply<Report>),
     Looked(Result<(), VaultError>),
     Logged(Result<(), VaultError>),
+    KeyChanged(Result<(), VaultError>),
 }
 
 /// A request that ends in an event.

@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::pace::Pacer;
-use super::status::{CheckpointFigures, OpeningFigures, RowFigures, StashFigures, Status};
+use super::status::{CheckpointFigures, KeyChangeFigures, OpeningFigures, RowFigures, StashFigures, Status};
 use crate::store::VaultStore;
 use std::sync::{Arc, Mutex};
 
@@ -65,6 +65,10 @@ impl<U: VaultStore> Session<U> {
             },
             old_versions: self.replaced.garbage().len() as u64,
             rows: RowFigures { used, reserved },
+            key_change: self.replaced.change.as_ref().map(|change| KeyChangeFigures {
+                passed: change.passed(),
+                of: header.parameters.scheme.layout().buckets(),
+            }),
             pace: self.outbox.pacer().map(Pacer::figures),
         };
     }

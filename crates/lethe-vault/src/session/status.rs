@@ -31,6 +31,8 @@ pub struct Status {
     pub old_versions: u64,
     /// The table of rows.
     pub rows: RowFigures,
+    /// The change of the vault's key, while one is under way. Public.
+    pub key_change: Option<KeyChangeFigures>,
     /// The way the pace was kept, if there is one. How much was asked for is for the owner alone.
     pub pace: Option<PaceFigures>,
 }
@@ -77,6 +79,15 @@ pub struct CheckpointFigures {
     pub by_kind: CheckpointBytes,
     /// The pieces in which the words of the state are written, one after the other.
     pub pieces: u64,
+}
+
+/// The progress of a change of the vault's key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyChangeFigures {
+    /// The buckets that the sweep has passed since the vault was opened.
+    pub passed: u64,
+    /// All buckets.
+    pub of: u64,
 }
 
 /// The bytes of rows.

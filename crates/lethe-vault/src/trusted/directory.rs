@@ -220,6 +220,17 @@ impl Directory {
         self.free.extend(self.pinned.take().into_iter().flatten());
     }
 
+    /// Ends the sealing under the keys so far: the next payload is sealed under a new one.
+    pub(crate) fn seal_anew(&mut self) {
+        self.sealing = None;
+    }
+
+    /// Places that no checkpoint names. There is none that only the last one names while [`committed`](Self::committed)
+    /// was the last word.
+    pub(crate) fn free(&self) -> Vec<PlaceId> {
+        self.free.iter().copied().collect()
+    }
+
     /// Places that no checkpoint names, so many: more are made where there are too few.
     pub(crate) fn spare(&mut self, count: usize) -> Vec<PlaceId> {
         while self.free.len() < count {

@@ -1,4 +1,5 @@
-//! The trusted disk: an embedded database (redb) in the trusted folder, one durable transaction for each commit.
+//! The trusted disk: an embedded database (redb) in the trusted folder. Each commit is durable, alone or with a
+//! [group](super::group) of others.
 //!
 //! | table | holds |
 //! |---|---|
@@ -13,6 +14,8 @@
 
 use crate::error::VaultError;
 use crate::reason::Reason;
+use crate::trusted::group::{Change, Entered, Group};
+use crate::trusted::logged;
 use crate::trusted::names::{make_durable, sync_folder};
 use crate::trusted::part::Part;
 use crate::trusted::pieces::pieces;
@@ -39,6 +42,7 @@ const CACHE_BYTES: usize = 64 << 20;
 pub struct TrustedDisk {
     database: Arc<Database>,
     pub(super) places: Arc<PlacesFile>,
+    group: Arc<Group>,
     /// Its first failure: after it the database refuses everything, and does not say why any more.
     failure: Arc<OnceLock<VaultError>>,
     /// True if long work is done by a thread of its own: a backend of the caller's own may not leave this one.
@@ -89,7 +93,8 @@ impl TrustedDisk {
 
     fn with(database: Database, places: PlacesFile, has_own_thread: bool) -> Result<Self, VaultError> {
         let (database, places) = (Arc::new(database), Arc::new(places));
-        let disk = TrustedDisk { database, places, failure: Arc::default(), has_own_thread };
+        let (group, failure) = (Arc::default(), Arc::default());
+        let disk = TrustedDisk { database, places, group, failure, has_own_thread };
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
             transaction.open_table(META)?;
@@ -155,12 +160,17 @@ impl TrustedDisk {
     }
 
     pub(crate) fn set_meta(&self, name: &str, value: &[u8]) -> Result<(), VaultError> {
-        self.change(|transaction| put_meta(transaction, name, value))
+        self.set_metas(&[(name, value)])
+    }
+
+    /// Sets several values, all of them or none.
+    pub(crate) fn set_metas<V: AsRef<[u8]>>(&self, values: &[(&str, V)]) -> Result<(), VaultError> {
+        self.change(|transaction| set_metas(transaction, values))
     }
 
     /// Appends records; they are durable when this returns.
-    pub(crate) fn append(&self, records: &[(u64, Vec<u8>)]) -> Result<(), VaultError> {
-        self.change(|transaction| put_records(transaction, records))
+    pub(crate) fn append(&self, records: Vec<(u64, Vec<u8>)>) -> Result<(), VaultError> {
+        self.commit(self.enter(Change::Records(records)))
     }
 
     /// The journal since the last checkpoint, in order.
@@ -191,9 +201,20 @@ impl TrustedDisk {
         })
     }
 
-    /// Changes rows, sealed and by the hash of their keys; all of them or none, durable when this returns.
-    pub(crate) fn change_rows(&self, changes: &[RowChange]) -> Result<(), VaultError> {
-        self.change(|transaction| put_rows(transaction, changes))
+    /// Takes in changes of rows, sealed and by the hash of their keys; they come after those that were taken in before.
+    pub(crate) fn enter_rows(&self, changes: Vec<RowChange>) -> Entered {
+        self.enter(Change::Rows(changes))
+    }
+
+    pub(super) fn enter(&self, change: Change) -> Entered {
+        self.group.enter(change)
+    }
+
+    /// Makes a change that was taken in durable, together with those that wait.
+    pub(crate) fn commit(&self, entered: Entered) -> Result<(), VaultError> {
+        self.group.commit(entered, |changes| {
+            self.change(|transaction| changes.iter().try_for_each(|change| make(transaction, change)))
+        })
     }
 
     /// Holds the disk as it is now.
@@ -225,15 +246,36 @@ impl HeldDisk {
     }
 }
 
-pub(super) fn put_meta(transaction: &WriteTransaction, name: &str, value: &[u8]) -> Result<(), redb::Error> {
-    transaction.open_table(META)?.insert(name, value)?;
+fn make(transaction: &WriteTransaction, change: &Change) -> Result<(), redb::Error> {
+    match change {
+        Change::Records(records) => append(transaction, records),
+        Change::Rows(changes) => put_rows(transaction, changes),
+        Change::KeptRows { changes, commit, logged } => {
+            put_rows(transaction, changes)?;
+            logged::keep(transaction, commit.as_slice(), *logged)
+        }
+        Change::Noted { records, name, note, logged } => {
+            append(transaction, records)?;
+            set_metas(transaction, &[(*name, note)])?;
+            logged::keep(transaction, &[], *logged)
+        }
+    }
+}
+
+/// Sets values by name.
+pub(super) fn set_metas<V: AsRef<[u8]>>(
+    transaction: &WriteTransaction,
+    values: &[(&str, V)],
+) -> Result<(), redb::Error> {
+    let mut meta = transaction.open_table(META)?;
+    for (name, value) in values {
+        meta.insert(*name, value.as_ref())?;
+    }
     Ok(())
 }
 
-pub(super) fn put_records(
-    transaction: &WriteTransaction,
-    records: &[(u64, Vec<u8>)],
-) -> Result<(), redb::Error> {
+/// Appends records.
+pub(super) fn append(transaction: &WriteTransaction, records: &[(u64, Vec<u8>)]) -> Result<(), redb::Error> {
     let mut journal = transaction.open_table(JOURNAL)?;
     for (sequence, record) in records {
         for (nth, piece) in (0..).zip(pieces(record)) {
@@ -243,13 +285,23 @@ pub(super) fn put_records(
     Ok(())
 }
 
-pub(super) fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(), redb::Error> {
+fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(), redb::Error> {
     let mut rows = transaction.open_table(ROWS)?;
     for RowChange { key, value } in changes {
         match value {
             Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
             None => rows.remove(key.as_ref())?,
         };
+    }
+    Ok(())
+}
+
+/// Puts these rows in the place of all that are there.
+pub(super) fn replace_rows(transaction: &WriteTransaction, rows: &[Row]) -> Result<(), redb::Error> {
+    transaction.delete_table(ROWS)?;
+    let mut table = transaction.open_table(ROWS)?;
+    for Row { key, value } in rows {
+        table.insert(key.as_ref(), value.as_ref())?;
     }
     Ok(())
 }

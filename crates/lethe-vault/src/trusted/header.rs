@@ -9,16 +9,23 @@ use lethe_core::words::Bytes;
 use lethe_seal::blob;
 use lethe_seal::cipher::Cipher;
 use lethe_seal::derive::{Purpose, Salt, key_check};
+use lethe_seal::key_ring::{EarlierKey, KeyRing};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::passphrase::PassphraseHeader;
 use lethe_seal::sealed::sealed_layout;
 use lethe_seal::slot_format::SlotFormat;
 use lethe_seal::versions::VaultId;
+use zeroize::Zeroizing;
 
-/// The newest format of vaults: that of a vault with its journal in the store. One without is of format 2, as before.
-/// Format 1 has counted slots and says nothing of them.
-pub const FORMAT: u16 = 3;
+/// The newest format of vaults that is known: that of a vault whose key is being changed, while it is.
+pub const FORMAT: u16 = CHANGING;
+/// The header of a vault whose key is being changed has slots, the place of the journal, and the earlier key.
+const CHANGING: u16 = 4;
+/// The header of a vault with its journal in the store says so.
+const IN_STORE: u16 = 3;
+/// The header of a vault without names the format of its slots.
 const SALTED: u16 = 2;
+/// The oldest has counted slots and says nothing of them.
 const COUNTED: u16 = 1;
 /// Bytes of a piece of a shipped checkpoint, before it is sealed. The last one has what is left.
 pub(crate) const PIECE_BYTES: usize = 16 << 20;
@@ -204,17 +211,29 @@ impl VaultParameters {
 }
 
 impl VaultHeader {
-    /// The header as it is stored.
-    pub fn encode(&self, master: &MasterKey, check_salt: Salt, salt: Salt) -> Vec<u8> {
-        let (vault, parameters) = (self.vault, &self.parameters);
-        let (format, text) = match (parameters.slots, parameters.journal) {
-            (slots, journal @ JournalPlace::Store) => {
-                (FORMAT, borsh::to_vec(&(vault, parameters, slots, journal)))
+    /// The header as it is stored. An earlier key on the ring is in it, sealed with the newest.
+    pub fn encode(&self, ring: impl Into<KeyRing>, check_salt: Salt, salt: Salt) -> Vec<u8> {
+        let ring = ring.into();
+        let (vault, master, parameters) = (self.vault, ring.newest(), &self.parameters);
+        let (slots, journal) = (parameters.slots, parameters.journal);
+        // So large that the text is never moved: no copy of a key is left behind.
+        let mut text = Zeroizing::new(Vec::with_capacity(4096));
+        let (format, written) = match (ring.earlier(), slots, journal) {
+            (Some(earlier), ..) => {
+                let earlier = earlier.to_bytes();
+                (CHANGING, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal, &*earlier)))
             }
-            (SlotFormat::Counted, JournalPlace::Disk) => (COUNTED, borsh::to_vec(&(vault, parameters))),
-            (slots, JournalPlace::Disk) => (SALTED, borsh::to_vec(&(vault, parameters, slots))),
+            (None, _, JournalPlace::Store) => {
+                (IN_STORE, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal)))
+            }
+            (None, SlotFormat::Counted, JournalPlace::Disk) => {
+                (COUNTED, borsh::to_writer(&mut *text, &(vault, parameters)))
+            }
+            (None, _, JournalPlace::Disk) => {
+                (SALTED, borsh::to_writer(&mut *text, &(vault, parameters, slots)))
+            }
         };
-        let text = text.expect("memory takes every write");
+        written.expect("memory takes every write");
         let cipher = Cipher::from_number(self.parameters.cipher).unwrap_or_default();
         let outer = Outer {
             vault: self.vault,
@@ -249,19 +268,36 @@ impl VaultHeader {
     /// [`VaultError::Foreign`], [`VaultError::NewerFormat`], [`VaultError::WrongKey`], [`VaultError::Tampered`],
     /// [`VaultError::Parameters`].
     pub fn decode(bytes: &[u8], master: &MasterKey) -> Result<Self, VaultError> {
+        Ok(Self::decode_with_ring(bytes, master)?.0)
+    }
+
+    /// Reads a stored header, and the earlier key in it, if the vault's key is being changed. Errors are those of
+    /// [`decode`](Self::decode).
+    pub(crate) fn decode_with_ring(bytes: &[u8], master: &MasterKey) -> Result<(Self, KeyRing), VaultError> {
         let (format, outer) = outer(bytes)?;
         if key_check(master, &Salt(outer.check_salt)) != outer.key_check {
             return Err(VaultError::WrongKey);
         }
         let text = blob::open(master, Purpose::HEADER, NAME, &outer.sealed)
             .map_err(|error| VaultError::Tampered(Reason::of(error).about("the vault's header")))?;
+        let text = Zeroizing::new(text);
         // The format stands outside of what the key authenticates; under another one, the text has another length.
+        let mut rest = &text[..];
+        let earlier = match format {
+            CHANGING => {
+                let (before, earlier) =
+                    text.split_last_chunk::<{ EarlierKey::BYTES }>().ok_or(VaultError::Foreign)?;
+                rest = before;
+                Some(EarlierKey::from_bytes(earlier))
+            }
+            _ => None,
+        };
         let decoded = match format {
-            COUNTED => borsh::from_slice(&text)
+            COUNTED => borsh::from_slice(rest)
                 .map(|(vault, parameters)| (vault, parameters, SlotFormat::Counted, JournalPlace::Disk)),
-            SALTED => borsh::from_slice(&text)
+            SALTED => borsh::from_slice(rest)
                 .map(|(vault, parameters, slots)| (vault, parameters, slots, JournalPlace::Disk)),
-            _ => borsh::from_slice(&text),
+            _ => borsh::from_slice(rest),
         };
         let (vault, parameters, slots, journal): (VaultId, VaultParameters, SlotFormat, JournalPlace) =
             decoded.map_err(|_| VaultError::Foreign)?;
@@ -270,7 +306,8 @@ impl VaultHeader {
             return Err(VaultError::Tampered("the vault's header names two vaults".into()));
         }
         parameters.validate()?;
-        Ok(VaultHeader { vault, parameters, passphrase: outer.passphrase })
+        let header = VaultHeader { vault, parameters, passphrase: outer.passphrase };
+        Ok((header, KeyRing::new(master.clone(), earlier)))
     }
 }
 

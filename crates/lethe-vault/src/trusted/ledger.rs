@@ -121,6 +121,13 @@ impl Ledger {
         Ledger { directory: Directory::empty(), pieces: Vec::new(), next_piece: 0, due: 0, is_new: true }
     }
 
+    /// Has the next checkpoint write everything anew, whatever stands on the disk: what the last one names stays as it is
+    /// until then.
+    pub(crate) fn write_anew(&mut self) {
+        self.is_new = true;
+        self.directory.seal_anew();
+    }
+
     /// Adds payloads of zeros, in places that stay vacant, up to so many: how many blocks came into the stash does not show
     /// by the time that a checkpoint takes.
     pub(crate) fn fill_up(&mut self, change: &mut StateChange, payloads: usize, block: Bytes) {

@@ -2,6 +2,7 @@
 //! may not hold yet, and the note of the objects begun. Both change together with what they are about.
 
 use super::disk::TrustedDisk;
+use super::group::{Change, Entered};
 use super::pieces::pieces;
 use super::row::RowChange;
 use super::unlogged::CommitId;
@@ -12,40 +13,26 @@ use redb::{ReadableTable, TableDefinition, TableError, WriteTransaction};
 const UNLOGGED: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("unlogged");
 
 impl TrustedDisk {
-    /// Changes rows, and keeps the commit, sealed, until the store holds it; forgets those up to `logged`. All in one
-    /// step, durable when this returns.
-    pub(crate) fn change_rows_and_keep(
+    /// Takes in changes of rows with the commit, sealed, that is kept until the store holds it; those up to `logged` are
+    /// forgotten.
+    pub(crate) fn enter_rows_and_keep(
         &self,
-        changes: &[RowChange],
-        commit: Option<(CommitId, &[u8])>,
+        changes: Vec<RowChange>,
+        commit: Option<(CommitId, Vec<u8>)>,
         logged: CommitId,
-    ) -> Result<(), VaultError> {
-        self.change(|transaction| {
-            super::disk::put_rows(transaction, changes)?;
-            forget(transaction, logged)?;
-            let mut table = transaction.open_table(UNLOGGED)?;
-            if let Some((id, sealed)) = commit {
-                for (nth, piece) in (0..).zip(pieces(sealed)) {
-                    table.insert((id, nth), piece)?;
-                }
-            }
-            Ok(())
-        })
+    ) -> Entered {
+        self.enter(Change::KeptRows { changes, commit, logged })
     }
 
     /// Appends records with a note of the object that goes with them, and forgets the commits up to `logged`; durable
     /// when this returns.
     pub(crate) fn append_with_note(
         &self,
-        records: &[(u64, Vec<u8>)],
-        (name, note): (&str, &[u8]),
+        records: Vec<(u64, Vec<u8>)>,
+        (name, note): (&'static str, Vec<u8>),
         logged: CommitId,
     ) -> Result<(), VaultError> {
-        self.change(|transaction| {
-            super::disk::put_records(transaction, records)?;
-            super::disk::put_meta(transaction, name, note)?;
-            forget(transaction, logged)
-        })
+        self.commit(self.enter(Change::Noted { records, name, note, logged }))
     }
 
     /// The commits that are kept, sealed, in their order.
@@ -69,7 +56,30 @@ impl TrustedDisk {
     }
 }
 
-fn forget(transaction: &WriteTransaction, logged: CommitId) -> Result<(), redb::Error> {
+/// Keeps commits, and forgets those up to `logged`.
+pub(super) fn keep(
+    transaction: &WriteTransaction,
+    commits: &[(CommitId, Vec<u8>)],
+    logged: CommitId,
+) -> Result<(), redb::Error> {
     let mut table = transaction.open_table(UNLOGGED)?;
-    Ok(table.retain_in(..=(logged, u32::MAX), |_, _| false)?)
+    table.retain_in(..=(logged, u32::MAX), |_, _| false)?;
+    for (id, sealed) in commits {
+        for (nth, piece) in (0..).zip(pieces(sealed)) {
+            table.insert((*id, nth), piece)?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts these commits in the place of all that are kept.
+pub(super) fn replace(
+    transaction: &WriteTransaction,
+    commits: &[(CommitId, Vec<u8>)],
+) -> Result<(), redb::Error> {
+    if commits.is_empty() {
+        return Ok(());
+    }
+    transaction.delete_table(UNLOGGED)?;
+    keep(transaction, commits, 0)
 }

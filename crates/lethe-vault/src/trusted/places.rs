@@ -43,6 +43,21 @@ impl TrustedDisk {
         })
     }
 
+    /// Overwrites places with zeros, those that lie in the file; durable when this returns.
+    pub(crate) fn wipe_places(&self, block: Bytes, free: &[PlaceId]) -> Result<(), VaultError> {
+        if free.is_empty() {
+            return Ok(());
+        }
+        let zeros = vec![0; block.0 as usize];
+        self.in_places(|places| {
+            let len = places.len()?;
+            for place in free.iter().filter(|place| place.offset(block) + block.0 <= len) {
+                places.write(place.offset(block), &zeros)?;
+            }
+            places.sync_data()
+        })
+    }
+
     /// Reads the sealed payload of a place.
     pub(crate) fn read_place(&self, place: PlaceId, into: &mut [u8]) -> Result<(), VaultError> {
         let offset = place.offset(Bytes(into.len() as u64));

@@ -6,6 +6,7 @@
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::disk::{HeldDisk, TrustedDisk};
+use crate::trusted::group::Entered;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::unlogged::{self, CommitId, Unlogged};
 use bytes::Bytes;
@@ -27,7 +28,7 @@ pub(crate) struct Rows {
     master: MasterKey,
     vault: VaultId,
     most: u64,
-    /// Held for as long as a change takes.
+    /// The sizes with every change that has its place in the order, durable or not.
     sizes: Mutex<RowSizes>,
     /// The total of the sizes, for readers that wait for no change.
     used: AtomicU64,
@@ -63,8 +64,11 @@ impl Rows {
     ) -> Result<Self, VaultError> {
         let (sizes, used) = (Mutex::default(), AtomicU64::new(0));
         let rows = Rows { disk, master, vault, most, sizes, used, unlogged: None };
-        let of: BTreeMap<_, _> =
-            rows.load()?.iter().map(|row| (rows.hash(&row.key), size(&row.key, &row.value))).collect();
+        let of: BTreeMap<_, _> = rows
+            .load()?
+            .iter()
+            .map(|row| (hash(&rows.master, vault, &row.key), size(&row.key, &row.value)))
+            .collect();
         let total = of.values().sum();
         rows.used.store(total, Ordering::Relaxed);
         *rows.sizes.lock().expect("nobody panics with this lock") = RowSizes { of, total };
@@ -73,15 +77,30 @@ impl Rows {
 
     /// Keeps what is committed from now on, and what an earlier opening has kept, until the journal in the store holds it.
     pub(crate) fn keep_for_log(mut self) -> Result<Self, VaultError> {
+        self.unlogged = Some(Mutex::new(Unlogged::of(self.kept()?)));
+        Ok(self)
+    }
+
+    fn kept(&self) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
         let open = |(id, sealed): (CommitId, Vec<u8>)| {
-            let opened = blob::open(&self.master, Purpose::ROWS, &self.commit_name(id), &sealed);
+            let name = commit_name(self.vault, id);
+            let opened = blob::open(&self.master, Purpose::ROWS, &name, &sealed);
             let damaged =
                 |error| VaultError::Damaged(Reason::of(error).about("a change of rows that is kept"));
             Ok((id, opened.map_err(damaged)?))
         };
-        let kept = self.disk.unlogged()?.into_iter().map(open).collect::<Result<Vec<_>, VaultError>>()?;
-        self.unlogged = Some(Mutex::new(Unlogged::of(kept)));
-        Ok(self)
+        self.disk.unlogged()?.into_iter().map(open).collect()
+    }
+
+    /// The commits that the disk keeps, sealed with another key.
+    pub(crate) fn kept_sealed_with(
+        &self,
+        master: &MasterKey,
+        mut salt: impl FnMut() -> Salt,
+    ) -> Result<Vec<(CommitId, Vec<u8>)>, VaultError> {
+        let kept = self.kept()?;
+        let anew = kept.iter().map(|(id, text)| (*id, seal_commit(master, self.vault, (*id, text), salt())));
+        Ok(anew.collect())
     }
 
     /// The commits that the journal in the store does not hold yet, if there is one.
@@ -107,8 +126,8 @@ impl Rows {
     fn load_from(&self, disk: &HeldDisk) -> Result<Vec<Row>, VaultError> {
         let damaged = |_| VaultError::Damaged("a row does not open: the trusted folder was changed".into());
         let open = |Row { key: hash, value: sealed }: Row| {
-            let text =
-                blob::open(&self.master, Purpose::ROWS, &self.name(&hash), &sealed).map_err(damaged)?;
+            let text = blob::open(&self.master, Purpose::ROWS, &name(self.vault, &hash), &sealed)
+                .map_err(damaged)?;
             borsh::from_slice::<Row>(&text).map_err(|error| VaultError::Damaged(Reason::of(error)))
         };
         let mut rows = disk.rows()?.into_iter().map(open).collect::<Result<Vec<Row>, _>>()?;
@@ -141,19 +160,27 @@ impl Rows {
         &self,
         changes: Vec<RowChange>,
         kept: Option<Vec<u8>>,
-        mut salt: impl FnMut() -> Salt,
+        salt: impl FnMut() -> Salt,
     ) -> Result<Option<CommitId>, VaultError> {
-        // The lock makes the size check and the change one step.
+        // Under the lock a change is checked and takes its place; it becomes durable with others.
+        let (entered, id) = self.enter(changes, kept, salt)?;
+        self.disk.commit(entered)?;
+        Ok(id)
+    }
+
+    fn enter(
+        &self,
+        changes: Vec<RowChange>,
+        kept: Option<Vec<u8>>,
+        mut salt: impl FnMut() -> Salt,
+    ) -> Result<(Entered, Option<CommitId>), VaultError> {
         let mut sizes = self.sizes.lock().expect("nobody panics with this lock");
         let mut changed: BTreeMap<[u8; 32], u64> = BTreeMap::new();
         let mut sealed: Vec<RowChange> = Vec::with_capacity(changes.len());
         for RowChange { key, value } in changes {
-            let hash = self.hash(&key);
+            let hash = hash(&self.master, self.vault, &key);
             changed.insert(hash, value.as_ref().map_or(0, |value| size(&key, value)));
-            let row = value.map(|value| {
-                let text = borsh::to_vec(&Row { key, value }).expect("memory takes every write");
-                blob::seal(&self.master, Purpose::ROWS, &self.name(&hash), Cipher::default(), salt(), &text)
-            });
+            let row = value.map(|value| seal(&self.master, self.vault, &Row { key, value }, salt()));
             sealed.push(RowChange { key: Bytes::copy_from_slice(&hash), value: row.map(Bytes::from) });
         }
         let removed: u64 = changed.keys().filter_map(|hash| sizes.of.get(hash)).sum();
@@ -161,7 +188,7 @@ impl Rows {
         if needed > self.most && needed > sizes.total {
             return Err(VaultError::RowsFull { needed, most: self.most });
         }
-        let id = self.change_disk(&sealed, kept, salt())?;
+        let entered = self.enter_disk(sealed, kept, salt);
         sizes.total = needed;
         self.used.store(needed, Ordering::Relaxed);
         for (hash, bytes) in changed {
@@ -171,42 +198,57 @@ impl Rows {
                 sizes.of.insert(hash, bytes)
             };
         }
-        Ok(id)
+        Ok(entered)
     }
 
-    /// Changes the disk, and keeps the commit for the journal in the store. The caller holds the lock of sizes, so commits
-    /// are kept in the order in which they were made.
-    fn change_disk(
+    /// Has the disk take changes in, and keeps the commit for the journal in the store. The caller holds the lock of sizes,
+    /// so both have the same order. An object may take the commit before it is durable: the record of its batch comes
+    /// after it in that order, and the object leaves after that record.
+    fn enter_disk(
         &self,
-        sealed: &[RowChange],
+        sealed: Vec<RowChange>,
         kept: Option<Vec<u8>>,
-        salt: Salt,
-    ) -> Result<Option<CommitId>, VaultError> {
-        let Some((id, logged)) = self.unlogged().map(|unlogged| (unlogged.next(), unlogged.logged())) else {
-            return self.disk.change_rows(sealed).map(|()| None);
-        };
-        let name = self.commit_name(id);
-        let seal = |text| blob::seal(&self.master, Purpose::ROWS, &name, Cipher::default(), salt, text);
-        let commit = kept.as_deref().map(seal);
-        self.disk.change_rows_and_keep(sealed, commit.as_deref().map(|commit| (id, commit)), logged)?;
-        Ok(kept.and_then(|kept| {
-            self.unlogged()?.push(id, kept);
-            Some(id)
-        }))
+        mut salt: impl FnMut() -> Salt,
+    ) -> (Entered, Option<CommitId>) {
+        let Some(mut unlogged) = self.unlogged() else { return (self.disk.enter_rows(sealed), None) };
+        let (id, logged) = (unlogged.next(), unlogged.logged());
+        let seal = |text: &Vec<u8>| (id, seal_commit(&self.master, self.vault, (id, text), salt()));
+        let commit = kept.as_ref().map(seal);
+        let entered = self.disk.enter_rows_and_keep(sealed, commit, logged);
+        let id = kept.map(|kept| {
+            unlogged.push(id, kept);
+            id
+        });
+        (entered, id)
     }
+}
 
-    /// The name under which a commit that is kept is sealed: shorter than that of a row.
-    fn commit_name(&self, id: CommitId) -> Vec<u8> {
-        self.name(&id.to_le_bytes())
-    }
+/// Seals a row as the disk holds it: under the hash of its key.
+pub(crate) fn sealed_row(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Row {
+    Row::new(hash(master, vault, &row.key).to_vec(), seal(master, vault, row, salt))
+}
 
-    fn hash(&self, key: &[u8]) -> [u8; 32] {
-        *derive(&self.master, Purpose::ROWS, &Salt([0; 32]), &[self.vault.0.as_slice(), key].concat())
-    }
+fn seal(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Vec<u8> {
+    let text = borsh::to_vec(row).expect("memory takes every write");
+    let name = name(vault, &hash(master, vault, &row.key));
+    blob::seal(master, Purpose::ROWS, &name, Cipher::default(), salt, &text)
+}
 
-    fn name(&self, hash: &[u8]) -> Vec<u8> {
-        [self.vault.0.as_slice(), hash].concat()
-    }
+fn seal_commit(master: &MasterKey, vault: VaultId, (id, text): (CommitId, &[u8]), salt: Salt) -> Vec<u8> {
+    blob::seal(master, Purpose::ROWS, &commit_name(vault, id), Cipher::default(), salt, text)
+}
+
+/// The name under which a commit that is kept is sealed: shorter than that of a row.
+fn commit_name(vault: VaultId, id: CommitId) -> Vec<u8> {
+    name(vault, &id.to_le_bytes())
+}
+
+fn hash(master: &MasterKey, vault: VaultId, key: &[u8]) -> [u8; 32] {
+    *derive(master, Purpose::ROWS, &Salt([0; 32]), &[vault.0.as_slice(), key].concat())
+}
+
+fn name(vault: VaultId, hash: &[u8]) -> Vec<u8> {
+    [vault.0.as_slice(), hash].concat()
 }
 
 fn size(key: &[u8], value: &[u8]) -> u64 {
@@ -236,5 +278,30 @@ mod tests {
         assert_eq!(rows.load().unwrap().len(), 2);
         let most = 1 << 20;
         assert_eq!(rows.usage(), (size(b"kept", b"changed") + size(b"later", b"row"), most));
+    }
+
+    #[test]
+    fn the_journal_in_the_store_takes_commits_in_the_order_in_which_the_disk_makes_them() {
+        let disk = TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).unwrap();
+        let master = MasterKey::take(&mut [3; 32]);
+        let rows = Rows::open(disk, master, VaultId([1; 16]), 1 << 20).unwrap().keep_for_log().unwrap();
+        std::thread::scope(|scope| {
+            for caller in 0..8u8 {
+                let rows = &rows;
+                scope.spawn(move || {
+                    let mut entropy = Entropy::system();
+                    for nth in 0..20 {
+                        let change = RowChange::put("contended", vec![caller, nth]);
+                        rows.commit(vec![change], || entropy.salt()).unwrap().expect("it is kept");
+                    }
+                });
+            }
+        });
+        let kept = rows.kept().unwrap();
+        assert!(kept.iter().map(|(id, _)| *id).eq(1..=160));
+        let (stream, last) = rows.unlogged().unwrap().take(usize::MAX);
+        assert_eq!((stream.bytes, last), (kept.iter().flat_map(|(_, text)| text.clone()).collect(), 160));
+        let [Row { value, .. }] = &rows.load().unwrap()[..] else { panic!("there is one row") };
+        assert!(kept.last().unwrap().1.ends_with(value), "the last commit is the one that the disk has");
     }
 }

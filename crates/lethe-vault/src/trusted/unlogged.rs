@@ -5,7 +5,7 @@ use super::row::RowChange;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// The number of a commit, in the order in which they became durable on the trusted disk.
+/// The number of a commit, in the order in which the trusted disk takes them.
 pub(crate) type CommitId = u64;
 
 /// Bytes of the stream, as one object holds them.
@@ -40,7 +40,7 @@ impl Unlogged {
         self.last + 1
     }
 
-    /// Adds a commit that is durable on the trusted disk, with its number.
+    /// Adds a commit that has its place in the order of the trusted disk, with its number.
     pub(crate) fn push(&mut self, id: CommitId, commit: Vec<u8>) {
         self.last = id;
         self.commits.push_back((id, commit.into()));

@@ -8,6 +8,7 @@ mod migrate;
 mod orphans;
 #[cfg(target_os = "linux")]
 mod page;
+mod rekey;
 mod restore;
 mod serve;
 mod status;
@@ -59,6 +60,8 @@ enum Command {
     Restore(restore::Arguments),
     /// Grow a vault, change its key, or move it to another store
     Migrate(migrate::Arguments),
+    /// Change the key of a vault in place
+    Rekey(rekey::Arguments),
     /// Rewrite the catalogue of a vault that an older version has served
     #[command(after_help = upgrade::HELP)]
     Upgrade(Found),
@@ -115,6 +118,10 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Migrate(arguments) => {
             let (config, wanted) = arguments.over(config);
             runtime.block_on(migrate::run(settle(config)?, wanted))
+        }
+        Command::Rekey(arguments) => {
+            let (config, new) = arguments.over(config);
+            runtime.block_on(rekey::run(settle(config)?, new))
         }
         Command::Upgrade(found) => runtime.block_on(upgrade::run(settle(found.over(config))?)),
         Command::User(arguments) => user::run(&settle(config)?, arguments),

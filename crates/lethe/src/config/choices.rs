@@ -18,6 +18,18 @@ pub enum Scheme {
     Trivial,
 }
 
+/// A cost of an access that the planned parameters make small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Objective {
+    /// The bytes moved, to the store and from it
+    Bytes,
+    /// The requests to the store
+    Requests,
+    /// The price of requests and bytes (`--prices`; S3's list prices if none are given)
+    Dollars,
+}
+
 /// A cipher that seals the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 pub enum Cipher {

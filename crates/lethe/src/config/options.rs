@@ -1,6 +1,8 @@
 //! All options that a file or a flag may give, a table of the file after the other.
 
-use super::choices::{Cipher, Journal, LogFormat, Padding, Scheme, SwiftListen, address, some_address};
+use super::choices::{
+    Cipher, Journal, LogFormat, Objective, Padding, Scheme, SwiftListen, address, some_address,
+};
 use super::declare::{Name, options};
 use super::store_options::StoreOptions;
 use crate::config::interval::Interval;
@@ -27,6 +29,8 @@ options! {
         MAX_BATCH: max_batch: u32 = "max-batch", "The most accesses of one batch";
         #[arg(value_name = "SIZE")]
         TREE_TOP: tree_top: Size = "tree-top", "Trusted memory for the top of the tree, such as 8MiB";
+        #[arg(value_name = "WHAT")]
+        OBJECTIVE: objective: Objective = "objective" or "bytes", "What the planned parameters make small (ring)";
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
         PAD_BATCHES: pad_batches: bool = "pad-batches" or "false",
             "Fill every batch up with dummy accesses, so that its length does not show";
@@ -150,7 +154,7 @@ mod tests {
             assert!(page.contains(&flag), "{flag} is missing");
         }
         let everything = "--data d --log l --log-format json --capacity 1KiB --block-size 64 --scheme ring --z 1 --s 1 \
-            --a 1 --max-batch 1 --tree-top 1KiB --pad-batches --cipher aegis-256 --store s --endpoint e \
+            --a 1 --max-batch 1 --tree-top 1KiB --objective dollars --pad-batches --cipher aegis-256 --store s --endpoint e \
             --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --padding none \
             --pace 1s --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
         let names = config(everything, "").unwrap().given();
@@ -167,15 +171,15 @@ mod tests {
 
     #[test]
     fn a_flag_says_the_same_as_its_key_in_the_file() {
-        let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme path --z 5 \
-            --max-batch 8 --tree-top 1MiB --pad-batches --cipher chacha20-poly1305 --store s3://b/p \
+        let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme ring --z 5 \
+            --max-batch 8 --tree-top 1MiB --objective bytes --pad-batches --cipher chacha20-poly1305 --store s3://b/p \
             --endpoint http://127.0.0.1:1 --store-option region=r --key-env K --listen 127.0.0.1:1 \
             --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --padding power2 --pace 250ms --prices /p.toml \
             --tls-cert /c.pem --tls-key /k.pem --requests 7 --transfer-memory 1GiB";
         let file = r#"
             data = "/d"
             log = { level = "debug", format = "json" }
-            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "path", z = 5, max_batch = 8, tree_top = "1MiB", pad_batches = true, cipher = "chacha20-poly1305" }
+            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "1MiB", objective = "bytes", pad_batches = true, cipher = "chacha20-poly1305" }
             store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
             key = { source = "env", variable = "K" }
             serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", padding = "power2", pace = "250ms", tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }

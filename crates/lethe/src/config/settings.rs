@@ -1,12 +1,12 @@
 //! A configuration with nothing left open, as a command works with it.
 
-use super::choices::{Cipher, Journal, KeySource, LogFormat, Padding, Scheme, SwiftListen};
+use super::choices::{Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen};
 use super::file::Config;
 use super::key::KeyConfig;
 use super::limits;
 use super::names::{
-    A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, PACE, REQUESTS, S,
-    STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, Z,
+    A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, OBJECTIVE, PACE,
+    REQUESTS, S, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, Z,
 };
 use super::options::{ServeConfig, StoreConfig, TlsConfig, VaultConfig};
 use super::origins::Origins;
@@ -68,6 +68,8 @@ pub struct SchemeSettings {
     pub max_batch: Option<u32>,
     /// Trusted memory for the top of the tree.
     pub tree_top: Option<Size>,
+    /// The cost of an access that the plan makes small.
+    pub objective: Objective,
     /// Tells whether every batch is filled up with dummies, so that its length does not show.
     pub pad_batches: bool,
     /// The place of the journal.
@@ -219,6 +221,9 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
             return Err(SettingsError::Size { name, value, least, most: capacity });
         }
     }
+    if vault.objective.is_some() && scheme != Scheme::Ring {
+        return Err(SettingsError::Parameter { name: origins.name(OBJECTIVE), scheme: scheme_name });
+    }
     Ok(SchemeSettings {
         scheme,
         z: vault.z,
@@ -226,6 +231,7 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         a: vault.a,
         max_batch: vault.max_batch,
         tree_top: vault.tree_top,
+        objective: vault.objective(),
         pad_batches: vault.pad_batches(),
         journal: vault.journal(),
         cipher: vault.cipher(),
@@ -383,6 +389,10 @@ mod tests {
                 "`vault.s` in lethe.toml is given, and the path scheme has no such parameter: leave it out",
             ),
             ("[serve]\npace = \"5ms\"", "`serve.pace` in lethe.toml is 5ms: choose from 8ms to 1h"),
+            (
+                "[vault]\nscheme = \"path\"\nobjective = \"bytes\"",
+                "`vault.objective` in lethe.toml is given, and the path scheme has no such parameter: leave it out",
+            ),
             ("[vault]\nmax_batch = 0", "`vault.max_batch` in lethe.toml is 0: choose from 1 to 1024"),
             (
                 "[vault]\ntree_top = \"2GiB\"",

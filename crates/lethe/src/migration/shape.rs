@@ -44,6 +44,7 @@ pub fn successor_parameters(
         ..asked.clone()
     };
     let shaped = Settings::resolve(Config { vault, ..Config::default() })?;
+    let shaped = Settings { prices: settings.prices.clone(), ..shaped };
     let parameters = if *asked == VaultConfig::default() {
         // Whatever its shape, a successor has slots of the newest format and a stash that holds what comes.
         let scheme = match &old.scheme {

@@ -35,6 +35,9 @@ pub struct Report {
     /// The way the pace was kept since the last opening.
     #[serde(default)]
     pace: Option<Turns>,
+    /// The buckets that the sweep of a new key has passed, of how many, while the key is being changed.
+    #[serde(default)]
+    key_change: Option<(u64, u64)>,
     /// The progress of its successor, if it has one.
     #[serde(default)]
     successor: Option<SuccessorFigures>,
@@ -147,6 +150,10 @@ pub struct Objects {
     pub waiting_bytes: u64,
 }
 
+fn key_change(status: &Status) -> Option<(u64, u64)> {
+    status.key_change.map(|change| (change.passed, change.of))
+}
+
 fn seconds_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
@@ -175,6 +182,7 @@ impl Report {
             receipt: status.checkpoints.receipt.clone(),
             warnings: Vec::new(),
             pace: status.pace.as_ref().map(Turns::of),
+            key_change: key_change(status),
             successor: None,
             objects,
             usage: usage.after(earlier),
@@ -224,6 +232,7 @@ impl Report {
         report.since_shipped = status.checkpoints.accesses_since;
         report.old_versions = status.old_versions;
         report.receipt = status.checkpoints.receipt.clone();
+        report.key_change = key_change(status);
         report.leave(data)
     }
 
@@ -246,6 +255,12 @@ impl Report {
     pub fn render(&self, prices: Option<&Prices>) -> String {
         let mut text = self.vault.render();
         let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<15} {value}\n"));
+        if let Some((passed, of)) = self.key_change {
+            let what = format!(
+                "is being changed: {passed} of {of} buckets; serve the vault until this line is gone"
+            );
+            line("key", what);
+        }
         if let Some(objects) = &self.objects {
             let used = objects.blocks - objects.free_blocks;
             line(

@@ -4,10 +4,11 @@ use crate::config::folders::DataFolder;
 use crate::demonstration::{Baseline, Switch};
 use crate::report::provider::Provider;
 use crate::runtime::replace::replace;
+use crate::vault::prices;
 use anyhow::{Context, Result};
 use lethe_gateway::catalogue::Moment;
 use lethe_gateway::page::{Costs, Figures, PricesOf, RequestCounters, Row, Seen, Told};
-use lethe_store::{PriceTable, Prices, TouchedRow, Usage};
+use lethe_store::{Prices, TouchedRow, Usage};
 use lethe_vault::Vault;
 use std::path::PathBuf;
 
@@ -18,15 +19,10 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// The list prices that are shown if no others were asked for.
-    const DEFAULT: &'static str = "s3-standard";
-
     /// The prices that were asked for, or the default.
     pub fn or_default(asked: Option<Prices>) -> Self {
         let by_default = asked.is_none();
-        let shipped =
-            || PriceTable::shipped().get(Self::DEFAULT).cloned().expect("the shipped table has them");
-        Shown { prices: asked.unwrap_or_else(shipped), by_default }
+        Shown { prices: asked.unwrap_or_else(prices::by_default), by_default }
     }
 
     fn of(&self) -> PricesOf {

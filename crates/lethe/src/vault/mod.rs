@@ -3,6 +3,8 @@
 pub mod device;
 pub mod home;
 pub mod made;
+mod objective;
 pub mod opened;
 pub mod parameters;
+pub mod prices;
 pub mod trusted_memory;

@@ -7,6 +7,7 @@ use crate::config::names::{
 use crate::config::size::Size;
 use crate::config::{Cipher, Journal, Scheme, Settings, SettingsError, VaultConfig};
 use crate::report::banner::{JournalSummary, PaceSummary, VaultSummary};
+use crate::vault::objective::objective;
 use crate::vault::trusted_memory::TrustedMemory;
 use clap::ValueEnum;
 use lethe_core::schemes::path::{PathParameters, PathParametersError};
@@ -40,7 +41,8 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
     };
     let parameters = match scheme.scheme {
         Scheme::Ring => {
-            let mut ring = RingParameters::for_capacity(capacity, block_bytes, top, batch);
+            let objective = objective(settings)?;
+            let mut ring = RingParameters::for_objective(capacity, block_bytes, top, batch, objective);
             if scheme.a.is_some() || scheme.z.is_some() || scheme.s.is_some() {
                 ring = ring.adjusted(scheme.z, scheme.s, scheme.a);
             }
@@ -153,8 +155,8 @@ pub fn refuse_contradictions(
     if differing.is_empty() { Ok(()) } else { Err(SettingsError::OtherShape(differing.join(", "))) }
 }
 
-/// Tells whether a vault made with the tree top of these settings could have this scheme's: a vault keeps the level that
-/// its tree top reaches down to, not the bytes that were asked for.
+/// Tells whether a vault made with the tree top of these settings could have this scheme's: a vault keeps what was planned,
+/// not the bytes that were asked for.
 fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool, SettingsError> {
     let mut like_made = settings.clone();
     like_made.block_size = Size(made.block_bytes().into());
@@ -162,10 +164,14 @@ fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool
     (like_made.scheme.scheme, like_made.scheme.max_batch) = (scheme_of(made), Some(made.max_batch()));
     let planned = vault_parameters(&like_made)?.scheme;
     Ok(match (&planned, made) {
-        // Earlier versions planned as much stash as was asked for, and another level at times.
+        // Earlier versions planned as much stash as was asked for, and versions may differ in what they need of it.
         (SchemeParameters::Ring(planned), SchemeParameters::Ring(made)) => {
             let asked = settings.scheme.tree_top.map(|top| top.0 / like_made.block_size.0);
-            planned.top.0.abs_diff(made.top.0) <= 1 || asked == Some(made.stash_bound.into())
+            // Where so little does not suffice, versions differ in what they plan instead.
+            let is_more = asked.is_some_and(|asked| asked < planned.stash_bound.min(made.stash_bound).into());
+            let (less, more) =
+                (planned.stash_bound.min(made.stash_bound), planned.stash_bound.max(made.stash_bound));
+            more <= 2 * less || asked == Some(made.stash_bound.into()) || is_more
         }
         // Not asked for again, its Z still decides; earlier versions planned the tree top as if Z were 4.
         (SchemeParameters::Path(planned), SchemeParameters::Path(made)) => {
@@ -364,6 +370,40 @@ mod tests {
         let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
         ring.stash_bound = 2000;
         assert!(refuse_contradictions(&settings, &asked, &made).is_err());
+    }
+
+    #[test]
+    fn an_objective_is_for_a_vault_that_is_made_and_contradicts_none_that_is_there() {
+        let vault = |objective: &str| {
+            format!("[vault]\ncapacity = \"256MiB\"\ntree_top = \"32MiB\"\nobjective = \"{objective}\"")
+        };
+        let ring = |objective: &str| {
+            let made = vault_parameters(&settings(&vault(objective)).0).unwrap();
+            let SchemeParameters::Ring(ring) = made.scheme else { panic!("another scheme") };
+            ring
+        };
+        let (bytes, requests, dollars) = (ring("bytes"), ring("requests"), ring("dollars"));
+        assert!(requests.traffic().requests() < bytes.traffic().requests(), "{requests:?}, {bytes:?}");
+        assert!(bytes.traffic().slots() < requests.traffic().slots(), "{requests:?}, {bytes:?}");
+        assert!(
+            dollars.traffic().slots_read < 1.01 * requests.traffic().slots_read,
+            "{dollars:?}, {requests:?}"
+        );
+        for (made, asked) in [("bytes", "requests"), ("requests", "dollars"), ("dollars", "bytes")] {
+            assert_eq!(refused(&vault(made), &vault(asked)), Ok(()), "{asked} of a vault for {made}");
+        }
+    }
+
+    #[test]
+    fn a_ring_vault_whose_tree_top_did_not_suffice_is_not_contradicted_by_it() {
+        let asked = "[vault]\ncapacity = \"16MiB\"\ntree_top = \"128KiB\"";
+        let (settings, asked) = settings(asked);
+        let mut made = vault_parameters(&settings).unwrap();
+        let SchemeParameters::Ring(ring) = &mut made.scheme else { panic!("another scheme") };
+        assert!(ring.stash_bound > 2, "{ring:?}");
+        // Another version took other levels for it.
+        (ring.top.0, ring.leaf_level.0) = (ring.top.0 + 3, ring.leaf_level.0 + 3);
+        assert!(refuse_contradictions(&settings, &asked, &made).is_ok());
     }
 
     #[test]

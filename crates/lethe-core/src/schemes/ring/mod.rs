@@ -42,15 +42,18 @@ mod filling;
 mod incremental;
 mod parameters;
 mod planner;
+mod poisson;
 mod snapshot;
 mod stash_law;
 mod state;
+mod traffic;
 
 pub use filling::{FilledRing, RingFilling};
 pub use parameters::{RingBucket, RingParameters, RingParametersError};
 pub use snapshot::{RingSnapshot, RingSnapshotError};
 #[cfg(feature = "testing")]
 pub(crate) use stash_law::StashLaw;
+pub use traffic::{RingObjective, RingTraffic};
 
 use crate::admission;
 use crate::block_header::HEADER_BYTES;

@@ -161,14 +161,6 @@ impl RingParameters {
         u32::from(is_compacted(self.leaf)) + if is_compacted(self.inner) { self.inner_levels() } else { 0 }
     }
 
-    /// Slots written for each access, expected: evictions and early reshuffles.
-    pub fn slots_written_per_access(&self) -> f64 {
-        let rate = f64::from(self.eviction_rate);
-        let early = poisson_above(rate, self.reads_before_reshuffle());
-        let slots = f64::from(self.inner_levels()) * f64::from(self.inner.slots) + f64::from(self.leaf.slots);
-        (1.0 + early) * slots / rate
-    }
-
     /// Checks the ranges, and Z and A against the paper's analysis (Ring ORAM, section 4.2: the stash stays bounded
     /// if `Z ln(2Z/A) + A/2 - Z - ln 4 > 0`; its premise about N and L is here the leaf bucket's own check, because
     /// leaf buckets may be larger than the others).
@@ -243,17 +235,6 @@ impl RingParameters {
     pub fn reads_before_reshuffle(&self) -> u32 {
         self.reads - self.max_batch
     }
-
-    /// Slots read and written for each access, expected: on-line reads, evictions and early reshuffles.
-    pub fn slots_per_access(&self) -> f64 {
-        let rate = f64::from(self.eviction_rate);
-        let early = poisson_above(rate, self.reads_before_reshuffle());
-        let level = |bucket: RingBucket| {
-            let fetched = f64::from(bucket.blocks).min((f64::from(bucket.slots) - rate).max(0.0));
-            1.0 + (1.0 + early) * (fetched + f64::from(bucket.slots)) / rate
-        };
-        f64::from(self.inner_levels()) * level(self.inner) + level(self.leaf)
-    }
 }
 
 /// The paper's condition for a bounded stash; positive is good.
@@ -288,17 +269,6 @@ pub(super) fn least_leaf_blocks(capacity: u64, leaf_level: u32, rate: u32) -> u3
     let share = capacity as f64 / libm::exp2(leaf_level.into());
     let (spread, least) = (libm::ceil(share + 3.0 * libm::sqrt(share)) as u32, least_blocks(rate));
     spread.max(least).min(capacity.max(u64::from(least)) as u32)
-}
-
-/// P(X > bound) for a Poisson X.
-fn poisson_above(mean: f64, bound: u32) -> f64 {
-    let mut term = libm::exp(-mean);
-    let mut below = term;
-    for n in 1..=bound {
-        term *= mean / f64::from(n);
-        below += term;
-    }
-    (1.0 - below).max(0.0)
 }
 
 #[cfg(test)]

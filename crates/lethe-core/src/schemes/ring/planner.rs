@@ -2,18 +2,33 @@
 
 use super::parameters::{MAX_BATCH, RingBucket, RingParameters, least_blocks, least_leaf_blocks};
 use super::stash_law::StashLaw;
+use super::traffic::RingObjective;
 use crate::bucket_metadata::MAX_BLOCKS;
 use crate::words::Level;
+use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// The rates of eviction that the planner looks at; the least is for a vault too small for any other.
-const RATES: RangeInclusive<u32> = 4..=64;
+/// The rates of eviction that the planner looks at: the least is for a vault too small for any other, the greatest keeps
+/// the path that an eviction has in flight small.
+const RATES: RangeInclusive<u32> = 4..=256;
 
 /// The planned probability that a batch makes an emergency eviction necessary is 2 to the minus this.
 const EMERGENCY_BITS: f64 = 80.0;
 
 /// The blocks in a leaf's share of the finest tree: a finer one holds less than a bucket's worth in each leaf.
-const LEAST_SHARE: f64 = 24.0;
+const LEAST_SHARE: f64 = 16.0;
+
+/// The slots of a path, two of which may be in flight, beyond which it counts as too long: 80 MiB in blocks of 64 KiB.
+const LONG_PATH: f64 = 1280.0;
+
+/// The steps of the search for spare room, in the units of a choice.
+const STEPS: [f64; 4] = [1.0, 0.5, 0.25, 0.125];
+
+/// The number of choices of levels whose spare room is searched for: those that are cheapest with some.
+const SEARCHED: usize = 3;
+
+/// The part of a cost that a better one must be below: less is not worth the search.
+const LEAST_GAIN: f64 = 0.999;
 
 /// The wishes that a plan must meet.
 #[derive(Clone, Copy)]
@@ -22,32 +37,50 @@ struct Wishes {
     block_bytes: u32,
     trusted_blocks: u64,
     max_batch: u32,
+    objective: RingObjective,
 }
 
-/// The choice of a rate, and of the spare room in buckets beyond the least, which keeps the stash smaller.
+/// The choice of levels, and of the spare room in buckets beyond the least, which keeps the stash smaller.
 #[derive(Clone, Copy)]
 struct Choice {
-    /// A.
-    rate: u32,
-    /// Blocks that Z is above the least of the paper's analysis.
-    spare_blocks: u32,
-    /// Slots that buckets have beyond what is read and held on average.
-    spare_slots: u32,
+    top: Level,
+    leaf_level: Level,
+    /// Slots that inner buckets have beyond S, in square roots of A.
+    inner_slots: f64,
+    /// Blocks that inner buckets may hold beyond the A/2 that they do on average, in square roots of those.
+    inner_blocks: f64,
+    /// Slots that leaf buckets have beyond their blocks, in square roots of their share.
+    leaf_slots: f64,
 }
 
 impl Choice {
     /// The choice without spare room.
-    fn tight(rate: u32) -> Self {
-        Choice { rate, spare_blocks: 0, spare_slots: 0 }
+    fn tight(top: Level, leaf_level: Level) -> Self {
+        Choice { top, leaf_level, inner_slots: 0.0, inner_blocks: f64::INFINITY, leaf_slots: 0.0 }
     }
 
-    /// The choices with this rate.
-    fn of_rate(rate: u32) -> impl Iterator<Item = Self> {
-        let blocks = least_blocks(rate).div_ceil(24);
-        let slots = libm::ceil(0.3 * libm::sqrt(rate.into())) as u32;
-        let choice =
-            move |nth: u32| Choice { rate, spare_blocks: nth / 4 * blocks, spare_slots: nth % 4 * slots };
-        (0..20).map(choice)
+    /// The choices that the search begins with: the more room, the surer that some rate fits.
+    fn first(&self) -> [Self; 3] {
+        [(0.8, 0.75), (2.0, 2.0), (4.0, 3.0)].map(|(inner_slots, leaf_slots)| Choice {
+            inner_slots,
+            leaf_slots,
+            ..*self
+        })
+    }
+
+    /// The choices around this one, so far away.
+    fn around(&self, step: f64) -> impl Iterator<Item = Self> + use<> {
+        let this = *self;
+        let is_leaf = this.top == this.leaf_level;
+        let moves = [(0.0, -1.0), (0.0, 1.0), (-1.0, 0.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0)];
+        let moved =
+            moves.into_iter().take(if is_leaf { 2 } else { moves.len() }).map(move |(inner, leaf)| Choice {
+                inner_slots: (this.inner_slots + 0.8 * step * inner).max(0.0),
+                leaf_slots: (this.leaf_slots + step * leaf).max(0.0),
+                ..this
+            });
+        let blocks = [f64::INFINITY, 2.0, 2.5, 3.0, 4.0].into_iter().take(if is_leaf { 0 } else { 5 });
+        moved.chain(blocks.map(move |inner_blocks| Choice { inner_blocks, ..this }))
     }
 }
 
@@ -57,13 +90,24 @@ impl RingParameters {
     ///
     /// A small vault gets a larger trusted side than asked for where nothing smaller would work.
     pub fn for_capacity(capacity: u64, block_bytes: u32, trusted_blocks: u64, max_batch: u32) -> Self {
+        Self::for_objective(capacity, block_bytes, trusted_blocks, max_batch, RingObjective::BYTES)
+    }
+
+    /// The same for another objective than slots moved.
+    pub fn for_objective(
+        capacity: u64,
+        block_bytes: u32,
+        trusted_blocks: u64,
+        max_batch: u32,
+        objective: RingObjective,
+    ) -> Self {
         // Beyond the range nothing is planned; `validate` says so.
         if capacity > MAX_BLOCKS || max_batch > MAX_BATCH {
-            let batch = max_batch.min(MAX_BATCH);
-            let nearest = Self::for_capacity(capacity.min(MAX_BLOCKS), block_bytes, trusted_blocks, batch);
+            let (most, batch) = (capacity.min(MAX_BLOCKS), max_batch.min(MAX_BATCH));
+            let nearest = Self::for_objective(most, block_bytes, trusted_blocks, batch, objective);
             return RingParameters { capacity, max_batch, ..nearest };
         }
-        let wishes = Wishes { capacity, block_bytes, trusted_blocks, max_batch };
+        let wishes = Wishes { capacity, block_bytes, trusted_blocks, max_batch, objective };
         // A stash for all blocks and a batch always suffices.
         let mut more = core::iter::successors(Some(trusted_blocks.max(1)), |less| Some(2 * less));
         more.find_map(|trusted_blocks| cheapest(&Wishes { trusted_blocks, ..wishes }, RATES))
@@ -80,7 +124,8 @@ impl RingParameters {
         max_batch: u32,
         rate: u32,
     ) -> Option<Self> {
-        cheapest(&Wishes { capacity, block_bytes, trusted_blocks, max_batch }, rate..=rate)
+        let objective = RingObjective::BYTES;
+        cheapest(&Wishes { capacity, block_bytes, trusted_blocks, max_batch, objective }, rate..=rate)
     }
 
     /// These parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from them
@@ -91,9 +136,11 @@ impl RingParameters {
             block_bytes: self.block_bytes,
             trusted_blocks: self.stash_bound.into(),
             max_batch: self.max_batch,
+            objective: RingObjective::BYTES,
         };
         let rate = a.unwrap_or(self.eviction_rate);
-        let mut adjusted = with_levels(&wishes, Choice::tight(rate), self.top, self.leaf_level);
+        let mut adjusted = with_rate(&wishes, &Choice::tight(self.top, self.leaf_level), rate);
+        adjusted.reads = least_reads(rate, self.max_batch);
         if let Some(blocks) = z {
             adjusted.inner.blocks = blocks;
         }
@@ -115,63 +162,147 @@ impl RingParameters {
             block_bytes: self.block_bytes,
             trusted_blocks: self.stash_bound.into(),
             max_batch: self.max_batch,
+            objective: RingObjective::BYTES,
         };
         with_stash_bound(self.clone(), &wishes)
     }
 
-    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload; beyond that a
-    /// cheaper access is not worth it.
-    fn cost(&self) -> f64 {
-        let expansion = self.geometry().layout().slots() as f64 / self.capacity.max(64) as f64;
-        self.slots_per_access() + 20.0 * (expansion - 3.0).max(0.0)
+    /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload, and a path in flight
+    /// as much memory as [`LONG_PATH`] says; beyond either a cheaper access is not worth it.
+    fn cost(&self, objective: &RingObjective) -> f64 {
+        let (top, leaves) = (libm::exp2(self.top.0.into()), libm::exp2(self.leaf_level.0.into()));
+        let slots = (leaves - top) * f64::from(self.inner.slots) + leaves * f64::from(self.leaf.slots);
+        let expansion = slots / self.capacity.max(64) as f64;
+        let inner_levels = f64::from(self.leaf_level.0 - self.top.0);
+        let path = inner_levels * f64::from(self.inner.slots) + f64::from(self.leaf.slots);
+        objective.of(&self.traffic()) * (1.0 + (expansion - 3.0).max(0.0)) * (path / LONG_PATH).max(1.0)
     }
 }
 
 /// The cheapest parameters with one of these rates. `None` if all need more than may be trusted.
 fn cheapest(wishes: &Wishes, rates: RangeInclusive<u32>) -> Option<RingParameters> {
-    let mut best: Option<(f64, RingParameters)> = None;
-    for choice in rates.flat_map(Choice::of_rate) {
-        // The trusted top that fits without any tail; a lower one costs more.
-        let fits = |top: &u32| {
-            with_levels(wishes, choice, Level(*top), Level(*top)).least_stash_bound() <= wishes.trusted_blocks
+    // The greatest rate is the cheapest. First that for which the blocks that wait fit without any others.
+    let mut levels: Vec<(f64, Choice, u32)> = Vec::new();
+    for top in 0..=finest(wishes.capacity) {
+        let level = Level(top);
+        let waits = |rate: u32| {
+            let planned = with_rate(wishes, &Choice::tight(level, level), rate);
+            bound_for(&planned, StashLaw::of(&planned).least_waiting(EMERGENCY_BITS)) <= wishes.trusted_blocks
         };
-        for top in (0..=finest(wishes.capacity)).rev().filter(fits) {
-            let (cost, planned) = with_top(wishes, choice, top);
-            if best.as_ref().is_some_and(|(least, _)| cost >= *least) {
-                break;
-            }
-            if needed_stash(&planned) <= wishes.trusted_blocks {
-                best = Some((cost, planned));
-                break;
-            }
+        let Some(rate) = greatest(rates.clone(), waits) else { continue };
+        for leaf_level in top..=finest(wishes.capacity) {
+            let choice = Choice::tight(level, Level(leaf_level));
+            levels.push((with_rate(wishes, &choice, rate).cost(&wishes.objective), choice, rate));
         }
     }
-    best.map(|(_, planned)| with_stash_bound(planned, wishes))
+    levels.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut found: Vec<(Found, RangeInclusive<u32>)> = Vec::new();
+    for (cost, choice, most) in levels {
+        if found.iter().any(|(found, _)| found.cost <= cost) {
+            break;
+        }
+        let rates = *rates.start()..=most;
+        let first = choice.first().iter().find_map(|choice| better(wishes, choice, &rates, None));
+        found.extend(first.map(|first| (first, rates)));
+    }
+    found.sort_by(|(one, _), (other, _)| one.cost.total_cmp(&other.cost));
+    let searched = found.into_iter().take(SEARCHED).map(|(found, rates)| search(wishes, found, &rates));
+    let best = searched.min_by(|one, other| one.cost.total_cmp(&other.cost))?;
+    Some(with_stash_bound(best.planned, wishes))
 }
 
-/// The cheapest parameters with this choice and this trusted top, and their cost.
-fn with_top(wishes: &Wishes, choice: Choice, top: u32) -> (f64, RingParameters) {
-    let planned = (top..=finest(wishes.capacity).max(top)).map(|leaf_level| {
-        let planned = with_levels(wishes, choice, Level(top), Level(leaf_level));
-        (planned.cost(), planned)
-    });
-    planned.min_by(|one, other| one.0.total_cmp(&other.0)).expect("there are candidates")
+/// Goes from these parameters to cheaper ones around them, until there are none.
+fn search(wishes: &Wishes, mut found: Found, rates: &RangeInclusive<u32>) -> Found {
+    for step in STEPS {
+        loop {
+            let mut around = found.choice.around(step);
+            let Some(next) = around.find_map(|choice| better(wishes, &choice, rates, Some(found.cost)))
+            else {
+                break;
+            };
+            found = next;
+        }
+    }
+    found
 }
 
-/// The parameters with this choice and these levels, and the least stash bound that is accepted.
-fn with_levels(wishes: &Wishes, choice: Choice, top: Level, leaf_level: Level) -> RingParameters {
-    let Wishes { capacity, block_bytes, max_batch, .. } = *wishes;
-    let rate = choice.rate;
-    let blocks = least_blocks(rate).saturating_add(choice.spare_blocks);
-    // Reads between two evictions are Poisson with mean A; a bucket that gets 1.3 deviations more is reshuffled.
+/// The cheapest parameters so far, and the choice that they came from.
+#[derive(Clone)]
+struct Found {
+    cost: f64,
+    choice: Choice,
+    planned: RingParameters,
+}
+
+/// The cheapest parameters with this choice and one of these rates, if they are cheaper than this cost.
+fn better(
+    wishes: &Wishes,
+    choice: &Choice,
+    rates: &RangeInclusive<u32>,
+    cheaper_than: Option<f64>,
+) -> Option<Found> {
+    let least = cheaper_than.map_or(f64::INFINITY, |cost| cost * LEAST_GAIN);
+    let of_rate = |rate: u32| with_rate(wishes, choice, rate);
+    let cost = |rate: u32| of_rate(rate).cost(&wishes.objective);
+    // A rate that is no cheaper than the best so far need not fit.
+    let first = greatest(rates.clone(), |rate| cost(rate) >= least).map_or(*rates.start(), |dear| dear + 1);
+    let rate = greatest(first..=*rates.end(), |rate| fits(wishes, &of_rate(rate)))?;
+    Some(Found { cost: cost(rate), choice: *choice, planned: of_rate(rate) })
+}
+
+/// Tells whether the stash that these parameters need may be trusted.
+fn fits(wishes: &Wishes, planned: &RingParameters) -> bool {
+    let room = wishes.trusted_blocks.saturating_sub(planned.max_batch.into());
+    planned.least_stash_bound() <= wishes.trusted_blocks
+        && (room >= planned.capacity || StashLaw::of(planned).fills_at_most(room as f64, EMERGENCY_BITS))
+}
+
+/// The greatest of these rates that fits, where every smaller one does.
+fn greatest(rates: RangeInclusive<u32>, fits: impl Fn(u32) -> bool) -> Option<u32> {
+    let (mut low, mut high) = rates.into_inner();
+    if low > high || !fits(low) {
+        return None;
+    }
+    if fits(high) {
+        return Some(high);
+    }
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(low)
+}
+
+/// The least S: reads between two evictions are Poisson with mean A, a bucket that gets 1.3 deviations more is
+/// reshuffled, and a batch comes.
+fn least_reads(rate: u32, max_batch: u32) -> u32 {
     let dummies = rate.saturating_add(libm::ceil(1.3 * libm::sqrt(rate.into())) as u32);
-    let reads = dummies.saturating_add(max_batch);
-    let leaf_blocks = least_leaf_blocks(capacity, leaf_level.0, rate);
-    let share = (capacity as f64 / libm::exp2(leaf_level.0.into())) as u32;
-    let bucket = |blocks: u32, held: u32| {
-        let slots = dummies.saturating_add(held).max(blocks).max(reads).saturating_add(choice.spare_slots);
-        RingBucket { blocks, slots: slots.min(blocks.saturating_add(reads)) }
-    };
+    dummies.saturating_add(max_batch)
+}
+
+/// The parameters with this choice and this rate, and the least stash bound that is accepted.
+fn with_rate(wishes: &Wishes, choice: &Choice, rate: u32) -> RingParameters {
+    let Wishes { capacity, block_bytes, max_batch, .. } = *wishes;
+    let Choice { top, leaf_level, .. } = *choice;
+    let reads = least_reads(rate, max_batch);
+    let spare = |roots: f64, of: f64| libm::ceil(roots * libm::sqrt(of)) as u32;
+    let slots = reads.saturating_add(spare(choice.inner_slots, rate.into())).max(least_blocks(rate));
+    // An eviction reads no more than Z, and no more than what is unread.
+    let load = f64::from(rate) / 2.0;
+    let blocks = libm::ceil(load + choice.inner_blocks * libm::sqrt(load)) as u32;
+    let inner = RingBucket { blocks: blocks.max(least_blocks(rate)).min(slots), slots };
+    // A leaf bucket's slots are its blocks: where dummies have run out, blocks are read in their place.
+    let share = capacity as f64 / libm::exp2(leaf_level.0.into());
+    let blocks =
+        least_leaf_blocks(capacity, leaf_level.0, rate).saturating_add(spare(choice.leaf_slots, share));
+    let leaf = RingBucket { blocks, slots: blocks.max(reads) };
+    // As many reads as there are slots for, so that few buckets are reshuffled early.
+    let reads = if top == leaf_level { leaf.slots } else { inner.slots.min(leaf.slots) };
+    let inner = if top == leaf_level { leaf } else { inner };
     let planned = RingParameters {
         capacity,
         block_bytes,
@@ -179,8 +310,8 @@ fn with_levels(wishes: &Wishes, choice: Choice, top: Level, leaf_level: Level) -
         top,
         eviction_rate: rate,
         reads,
-        inner: bucket(blocks, rate / 2),
-        leaf: bucket(leaf_blocks, share),
+        inner,
+        leaf,
         max_batch,
         stash_bound: 0,
     };
@@ -197,7 +328,12 @@ fn with_stash_bound(planned: RingParameters, wishes: &Wishes) -> RingParameters 
 /// The stash bound that these parameters need: for the tail of its law, but for no more blocks than there are, and for
 /// a largest batch.
 fn needed_stash(planned: &RingParameters) -> u64 {
-    let filling = libm::ceil(StashLaw::of(planned).least_filling(EMERGENCY_BITS)) as u64;
+    bound_for(planned, StashLaw::of(planned).least_filling(EMERGENCY_BITS))
+}
+
+fn bound_for(planned: &RingParameters, filling: f64) -> u64 {
+    // An emergency comes when there are more than the room.
+    let filling = (libm::ceil(filling) as u64).saturating_sub(1);
     (filling.min(planned.capacity) + u64::from(planned.max_batch)).max(planned.least_stash_bound())
 }
 

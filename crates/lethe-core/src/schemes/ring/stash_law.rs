@@ -3,26 +3,47 @@
 //! For every θ > 0, Chernoff's bound says that `P(held >= r) <= E[e^(θ held)] / e^(θ r)`. The blocks on the trusted
 //! side are a sum of three parts, and so is the logarithm of that expectation:
 //!
-//! - **Waiting**: a block waits from its access to the next eviction of its subtree, whatever is asked. Its leaf is
-//!   uniform and evictions go through the T = 2^top subtrees in turn, so a block accessed e evictions ago still waits
-//!   with probability `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1`
-//!   accesses had no eviction at all.
+//! - **Waiting**: a block waits from its access to the next eviction of its subtree. Its leaf is uniform and evictions
+//!   go through the T = 2^top subtrees in turn, so a block accessed e evictions ago still waits with probability
+//!   `1 - e/T`, independently of the others. At the worst time of the schedule the newest `2A - 1` accesses had no
+//!   eviction at all. An access whose block was asked for again since has no such coin.
 //! - **Overflow**: what a subtree's buckets cannot hold. It exceeds R only if some connected set of n buckets, the
 //!   subtree's root among them, is asked to hold more than its Z's and R (Ring ORAM, Lemma 1 and section 4.2: A/2 blocks
 //!   on average for an inner bucket, the leaf's share for a leaf). The sum over all sets is taken along the tree, level
 //!   by level, for the depth and the leaf buckets that there are.
-//! - **Compaction**: blocks read in place of dummies, from buckets with fewer than Z + S slots. They wait like the
-//!   blocks that were asked for.
+//! - **Compaction**: blocks read in place of dummies. With c blocks written into a bucket of s slots, and x reads since
+//!   for blocks that were not in it, `max(c + x - s, 0)` have come. A read of a leaf bucket is for a block that was not
+//!   in it only if that block was asked for before, since the bucket was written: so it took a coin of the first kind away.
 //!
-//! Waiting and overflow are bounds that hold for every sequence of accesses: each block is in one place at a time, and
-//! blocks choose their leaves independently. For compaction, the reads of a bucket and its blocks are taken as
-//! independent Poisson variables, and buckets as independent of each other; reshuffles, which place blocks before their
-//! turn, are not credited. `examples/stash_tail.rs` measures how far that is from what happens.
+//! How often blocks are asked for again decides between the first part and the third. The bound is the greatest over
+//! all numbers h of those of the newest accesses, one turn of the subtrees, whose blocks were not asked for again. Where
+//! only leaf buckets stand in the store, every block read in place of a dummy is made up for by a coin, and the third
+//! part is nothing: a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is assumed where
+//! there are inner buckets.
 
 use super::parameters::{RingBucket, RingParameters};
-use alloc::vec;
-use alloc::vec::Vec;
+use super::poisson::Threshold;
 use core::f64::consts::LN_2;
+
+/// The numbers of groups that sums over the subtrees and over the buckets of a subtree are taken in: each group counts
+/// as its last to be evicted.
+const GROUPS: f64 = 8.0;
+
+/// The parts of a turn of the subtrees, of which the last so many were asked for again: more is dense where it matters.
+const AGAIN: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
+
+/// The exponents that a bound on an overflow is looked for with, each so many times θ.
+const STEEPER: [f64; 8] = [1.0, 1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
+
+/// The most slots of a bucket, and accesses for an eviction, that the law is computed for: more is no wish of anyone's,
+/// and would take long.
+const MOST_SLOTS: f64 = 1_048_576.0;
+
+/// The most that a probability of a sum of coins is, times its deviation.
+const MOST_BY_DEVIATION: f64 = 0.46883;
+
+/// The number of exponents that a bound is looked for with at first.
+const NEAR: u32 = 40;
 
 /// A bound on the law of the stash of a full vault, at the worst time of the schedule.
 pub(crate) struct StashLaw {
@@ -32,197 +53,295 @@ pub(crate) struct StashLaw {
     subtrees: f64,
     /// Untrusted levels above the leaves.
     inner_levels: u32,
-    /// Z of inner buckets, and the blocks that one is asked to hold on average.
-    inner: (f64, f64),
-    /// Z of leaf buckets, and the blocks that one is asked to hold on average.
-    leaf: (f64, f64),
-    /// For each untrusted level, from the top: the law of the blocks that a bucket gives in place of dummies between
-    /// two evictions.
-    compacted: Vec<Vec<f64>>,
+    inner: Room,
+    leaf: Room,
+}
+
+/// The room of a bucket.
+struct Room {
+    /// Z.
+    blocks: Threshold,
+    slots: Threshold,
+    /// The blocks that it is asked to hold on average.
+    load: f64,
 }
 
 impl StashLaw {
     pub(crate) fn of(parameters: &RingParameters) -> Self {
         let rate = f64::from(parameters.eviction_rate);
-        let inner_levels = parameters.leaf_level.0 - parameters.top.0;
-        let share = parameters.capacity as f64 / libm::exp2(parameters.leaf_level.0.into());
-        let reads = Poisson::of(rate);
-        let law = |bucket, load, is_near| compaction(parameters, bucket, &reads, &Poisson::of(load), is_near);
-        // Near the root, a whole batch may read one bucket before it is reshuffled; elsewhere two reads more are rare.
-        let is_near = |level: u32| libm::exp2(level.into()) < 2.0 * f64::from(parameters.max_batch);
-        let [far, near] = [false, true].map(|near| law(parameters.inner, rate / 2.0, near));
-        let inner = (parameters.top.0..parameters.leaf_level.0)
-            .map(|level| if is_near(level) { near.clone() } else { far.clone() });
-        let leaf = law(parameters.leaf, share, is_near(parameters.leaf_level.0));
-        let compacted: Vec<Vec<f64>> = inner.chain([leaf]).collect();
-        // A block read in place of a dummy comes down once more.
-        let again: f64 = compacted.iter().map(|law| mean(law) / rate).sum();
+        let room = |bucket: RingBucket, load| Room {
+            blocks: Threshold::of(bucket.blocks),
+            slots: Threshold::of(bucket.slots),
+            load,
+        };
         StashLaw {
             rate,
             subtrees: libm::exp2(parameters.top.0.into()),
-            inner_levels,
-            inner: (parameters.inner.blocks.into(), rate / 2.0 * (1.0 + again)),
-            leaf: (parameters.leaf.blocks.into(), share),
-            compacted,
+            inner_levels: parameters.leaf_level.0 - parameters.top.0,
+            inner: room(parameters.inner, rate / 2.0),
+            leaf: room(
+                parameters.leaf,
+                parameters.capacity as f64 / libm::exp2(parameters.leaf_level.0.into()),
+            ),
         }
-    }
-
-    /// The blocks that wait for their turn on average, at the worst time of the schedule.
-    pub(crate) fn waiting_mean(&self) -> f64 {
-        2.0 * self.rate - 1.0 + self.rate * (self.subtrees - 1.0) / 2.0
     }
 
     /// The least number of blocks that are there with a probability of at most 2^-bits.
     pub(crate) fn least_filling(&self, bits: f64) -> f64 {
-        least(|theta| (bits * LN_2 + self.log_moment(theta)) / theta)
+        least(|theta| (bits * LN_2 + self.log_moment(theta, f64::INFINITY)) / theta)
+    }
+
+    /// Tells, as a bound that is looked for less closely says, whether so many blocks are there with a probability of at
+    /// most 2^-bits.
+    pub(crate) fn fills_at_most(&self, blocks: f64, bits: f64) -> bool {
+        let is_enough = |value: f64| value <= -bits * LN_2;
+        // Where the blocks that wait alone are too many, nothing else need be looked at.
+        exponents().filter(|theta| is_enough(self.log_waiting(*theta, 1.0) - theta * (blocks + 1.0))).any(
+            |theta| {
+                let limit = theta * (blocks + 1.0) - bits * LN_2;
+                self.log_moment(theta, limit) <= limit
+            },
+        )
+    }
+
+    /// The same for blocks that wait for their turn only: less than [`least_filling`](Self::least_filling).
+    pub(crate) fn least_waiting(&self, bits: f64) -> f64 {
+        least(|theta| (bits * LN_2 + self.log_waiting(theta, 1.0)) / theta)
     }
 
     /// The log2 of a bound on the probability that so many blocks are there.
     pub(crate) fn log2_tail(&self, blocks: f64) -> f64 {
-        (least(|theta| self.log_moment(theta) - theta * blocks) / LN_2).min(0.0)
+        (least(|theta| self.log_moment(theta, f64::INFINITY) - theta * blocks) / LN_2).min(0.0)
     }
 
     /// The log2 of a bound on the probability that there are so many blocks more than wait for their turn.
     #[cfg(feature = "testing")]
     pub(crate) fn log2_excess_tail(&self, blocks: f64) -> f64 {
-        let log_moment = |theta| self.overflow(theta) + self.compaction(theta);
+        let log_moment = |theta| {
+            let again = self.again(0.0);
+            let none = f64::INFINITY;
+            self.overflow(theta, again)
+                + self.inner_compaction(theta, again, none)
+                + self.leaf_compaction(theta, 0.0, none)
+        };
         (least(|theta| log_moment(theta) - theta * blocks) / LN_2).min(0.0)
     }
 
-    /// The bound on `ln E[e^(θ held)]`; infinite where there is none.
-    fn log_moment(&self, theta: f64) -> f64 {
-        self.waiting(theta) + self.overflow(theta) + self.compaction(theta)
+    /// The bound on `ln (P(held >= r) e^(θ r))`; infinite where there is none, and some number above the limit where it
+    /// is above the limit.
+    fn log_moment(&self, theta: f64, limit: f64) -> f64 {
+        let slots = self.inner.slots.number().max(self.leaf.slots.number());
+        if self.rate < 1.0 || self.rate.max(slots) > MOST_SLOTS {
+            return f64::INFINITY;
+        }
+        if self.inner_levels == 0 {
+            let overflow = self.leaf.blocks.log_moment(self.leaf.load, theta).0;
+            return self.log_waiting(theta, 1.0) + self.subtrees * overflow;
+        }
+        if !self.newest_first(theta) {
+            return f64::INFINITY;
+        }
+        let (newest, turn) = (2.0 * self.rate - 1.0, self.rate * self.subtrees);
+        // What comes beside the blocks that wait, where so many accesses are not repeated.
+        let beside = |not_repeated: f64, limit: f64| {
+            let again = self.again(not_repeated);
+            let mut sum = self.overflow(theta, again);
+            if sum <= limit {
+                sum += self.leaf_compaction(theta, not_repeated, limit - sum);
+            }
+            if sum <= limit {
+                sum += self.inner_compaction(theta, again, limit - sum);
+            }
+            if sum.is_nan() { f64::INFINITY } else { sum }
+        };
+        let mut most = f64::NEG_INFINITY;
+        let mut most_beside = None;
+        // Between two numbers of accesses not repeated, the greater one waits and the lesser one is compacted by.
+        for (nth, part) in AGAIN.iter().enumerate() {
+            let waiting = self.log_waiting(theta, self.whole(1.0 - part));
+            // The fewer wait, the more comes beside them. As soon as the most of that is too little, so it is with the rest.
+            if nth > 0 && waiting + *most_beside.get_or_insert_with(|| beside(0.0, f64::INFINITY)) <= most {
+                break;
+            }
+            let next = AGAIN.get(nth + 1);
+            let fewer = next.map_or(0.0, |next| newest + self.whole(1.0 - next) * turn);
+            let sum = waiting + beside(fewer, limit - waiting);
+            if sum > limit {
+                return sum;
+            }
+            most = f64::max(most, sum);
+        }
+        most
     }
 
-    /// The coins' sum has no more than its integral by the trapezoid rule, as the logarithm is concave.
-    fn waiting(&self, theta: f64) -> f64 {
-        let integral = theta / -libm::expm1(-theta) - 1.0;
-        (2.0 * self.rate - 1.0) * theta + self.rate * (self.subtrees * integral - theta / 2.0)
+    /// The coins, and what Chernoff's bound leaves out. Weighted with e^(θ c), the number C of coins is again a sum of
+    /// independent coins, whose variance is v; so no c is weighted with more than `m = 0.46883 / √v`:
+    ///
+    /// - A probability of C is at most the mean of the absolute value of its characteristic function. Of a coin p that
+    ///   is `√(1 - 2 p (1 - p) (1 - cos t)) <= e^(-p (1 - p) (1 - cos t))`, of all of them `e^(-v (1 - cos t))`. The mean
+    ///   of that over t is `e^-v I0(v)`, and `√v e^-v I0(v)` is nowhere above 0.46883.
+    /// - For whole numbers n, `E[max(C - n, 0)] <= m E[e^(θ C)] Σ_(c > n) (c - n) e^(-θ c)`, and that sum is
+    ///   `e^(-θ n) e^-θ / (1 - e^-θ)²`. A convex function of C and other parts is greatest in the mean where they are
+    ///   independent, as parts that hinder each other here are; so `E[max(C + X - n, 0)]` is at most the same for
+    ///   `n - X`, which has `E[e^(θ X)]` as a factor.
+    /// - For a whole k, `P(C + X >= r) <= E[max(C + X - (r - k), 0)] / k`: the best k is near 1/θ.
+    fn log_waiting(&self, theta: f64, part: f64) -> f64 {
+        // Less one turn's coins, so that the sum has no less than the integral.
+        let variance = self.rate * (self.subtrees * self.weighted_variance(theta, part) - 0.25).max(0.0);
+        let (fall, k) = (-libm::expm1(-theta), libm::round(1.0 / theta).max(1.0));
+        let sum = -theta - 2.0 * libm::log(fall) + theta * k - libm::log(k);
+        self.waiting(theta, part) + (libm::log(MOST_BY_DEVIATION / libm::sqrt(variance)) + sum).min(0.0)
     }
 
-    /// The sum over the sets of buckets, from the leaves up: a set below a bucket is empty or has its root.
-    fn overflow(&self, theta: f64) -> f64 {
+    /// The integral of `p e^θ (1 - p) / (1 + p (e^θ - 1))²` over p from `1 - part` to 1.
+    fn weighted_variance(&self, theta: f64, part: f64) -> f64 {
         let growth = libm::expm1(theta);
-        let weight = |(blocks, load): (f64, f64)| libm::exp(load * growth - theta * blocks);
-        let inner = weight(self.inner);
-        let mut sets = weight(self.leaf);
-        for _ in 0..self.inner_levels {
+        let left = (1.0 - part) * growth;
+        // With v = 1 + p (e^θ - 1).
+        let primitive = |v: f64| (growth + 2.0) * libm::log(v) - v + (growth + 1.0) / v;
+        libm::exp(theta) / (growth * growth * growth) * (primitive(1.0 + growth) - primitive(1.0 + left))
+    }
+
+    /// A part of the turn as a whole number of evictions.
+    fn whole(&self, part: f64) -> f64 {
+        libm::ceil(part * self.subtrees) / self.subtrees
+    }
+
+    /// The coins of the newest `2A - 1` accesses and of this part of a turn before them. The sum has no more than its
+    /// integral by the trapezoid rule, as the logarithm is concave.
+    fn waiting(&self, theta: f64, part: f64) -> f64 {
+        let growth = libm::expm1(theta);
+        let last = libm::log1p((1.0 - part) * growth);
+        let primitive = |log: f64| libm::exp(log) * (log - 1.0);
+        let integral = (primitive(theta) - primitive(last)) / growth;
+        (2.0 * self.rate - 1.0) * theta + self.rate * (self.subtrees * integral + (last - theta) / 2.0)
+    }
+
+    /// The sum over the sets of buckets below and with a bucket that lies so many levels above the leaves: a set below a
+    /// bucket is empty or has its root.
+    fn sets(&self, theta: f64, again: f64, levels: u32) -> f64 {
+        let growth = libm::expm1(theta);
+        let weight = |room: &Room, load: f64| libm::exp(load * growth - theta * room.blocks.number());
+        let inner = weight(&self.inner, self.inner.load * (1.0 + again));
+        let mut sets = weight(&self.leaf, self.leaf.load);
+        for _ in 0..levels {
             if sets > 1e9 {
                 return f64::INFINITY;
             }
             sets = inner * (1.0 + sets) * (1.0 + sets);
         }
-        self.subtrees * libm::log1p(sets)
+        sets
     }
 
-    /// The clusters of blocks that buckets give in place of dummies: towards the end of its turn, a bucket whose dummies
-    /// have run out gives c blocks in a row, of which those count that were read while blocks wait. The clusters of a
-    /// level are taken as a Poisson number.
-    fn compaction(&self, theta: f64) -> f64 {
-        let growth = libm::exp(theta);
-        let level = |(level, law): (usize, &Vec<f64>)| {
-            let buckets = self.subtrees * libm::exp2(level as f64);
-            // Reads of a bucket while a block waits, and that time as a part of the bucket's turn.
-            let reads = self.waiting_mean() / buckets;
-            let window = reads / self.rate;
-            let (mut at_least, mut p_reads) = (1.0, libm::exp(-reads));
-            let (mut sum, mut more, mut expected) = (0.0, growth - 1.0, 0.0);
-            for (p, blocks) in law.iter().zip(1..).map(|(p, blocks)| (p, f64::from(blocks))) {
-                // The expectation of e^(θ min(blocks, reads)) - 1, from that of one block less.
-                at_least = f64::max(at_least - p_reads, 0.0);
-                expected += at_least * more;
-                sum += p * f64::max(window, blocks / self.rate) * expected;
-                p_reads *= reads / blocks;
-                more *= growth;
+    /// The blocks that the buckets of all subtrees cannot hold.
+    fn overflow(&self, theta: f64, again: f64) -> f64 {
+        let best = steeper(theta, |theta| self.sets(theta, again, self.inner_levels));
+        self.subtrees * libm::log1p(best)
+    }
+
+    /// The blocks that are read in place of a dummy, for each access: they come down once more.
+    fn again(&self, not_repeated: f64) -> f64 {
+        let leaves = self.subtrees * libm::exp2(self.inner_levels.into());
+        let misses = (self.rate - not_repeated / leaves).max(0.0);
+        let leaf = self.leaf.slots.mean_excess(self.leaf.load + misses) / self.rate;
+        let inner = self.inner.slots.mean_excess(self.inner.load * (1.0 + leaf) + self.rate) / self.rate;
+        leaf + f64::from(self.inner_levels) * inner
+    }
+
+    /// Sums over the buckets of a level, which lies so far below the subtrees' roots: `of` gets the accesses since the
+    /// eviction of the subtree and those since that of the bucket. Ends early, with some number above the limit, where
+    /// the sum is above it.
+    fn over_buckets(&self, depth: u32, limit: f64, of: impl Fn(f64, f64) -> f64) -> f64 {
+        let turn = self.rate * self.subtrees;
+        let below = libm::exp2(depth.into());
+        let (groups, turns) = (self.subtrees.min(GROUPS), below.min(GROUPS));
+        let counts = self.subtrees * below / (groups * turns);
+        let mut sum = 0.0;
+        // The oldest first: they give the most.
+        for turns_ago in (1..=turns as u32).rev() {
+            for group in (1..=groups as u32).rev() {
+                let evictions = self.subtrees / groups * f64::from(group) - 1.0;
+                let since = 2.0 * self.rate - 1.0 + evictions * self.rate;
+                let before = below / turns * f64::from(turns_ago) - 1.0;
+                sum += counts * of(since, since + before * turn);
+                if sum > limit {
+                    return sum;
+                }
             }
-            buckets * sum
-        };
-        self.compacted.iter().enumerate().map(level).sum()
-    }
-}
-
-/// The probabilities that a bucket gives 1, 2, .. blocks in place of dummies between two evictions: as many as its reads
-/// and its blocks exceed its slots. `reads` and `blocks` are the laws of both.
-fn compaction(
-    parameters: &RingParameters,
-    bucket: RingBucket,
-    reads: &Poisson,
-    blocks: &Poisson,
-    is_near: bool,
-) -> Vec<f64> {
-    let overshoot = if is_near { parameters.max_batch } else { parameters.max_batch.min(2) };
-    let most_reads = parameters.reads_before_reshuffle().saturating_add(overshoot);
-    let most = most_reads.saturating_add(bucket.blocks).saturating_sub(bucket.slots) as usize;
-    let mut law = vec![0.0; most];
-    if most == 0 {
-        return law;
-    }
-    let all_reads = reads.from(most_reads);
-    for (held, p) in blocks.values() {
-        let dummies = bucket.slots - bucket.blocks.min(held);
-        for given in 1..most_reads.saturating_sub(dummies) {
-            law[given as usize - 1] += p * reads.at(dummies + given);
         }
-        if dummies < most_reads {
-            law[(most_reads - dummies) as usize - 1] += p * all_reads;
-        }
+        sum
     }
-    law
-}
 
-/// The mean of a law of 1, 2, ..
-fn mean(law: &[f64]) -> f64 {
-    law.iter().zip(1..).map(|(p, blocks)| p * f64::from(blocks)).sum()
-}
+    /// The blocks that the leaf buckets give in place of dummies, if so many of the newest accesses are not repeated.
+    fn leaf_compaction(&self, theta: f64, not_repeated: f64, limit: f64) -> f64 {
+        let leaves = self.subtrees * libm::exp2(self.inner_levels.into());
+        self.over_buckets(self.inner_levels, limit, |since, all| {
+            let misses = (all - not_repeated).max(0.0) / leaves;
+            let recent = misses.min(since / leaves);
+            libm::log1p(self.leaf.slots.growth(self.leaf.load + misses - recent, recent, theta))
+        })
+    }
 
-/// The law of a Poisson variable, but for values of a probability below 1e-9.
-struct Poisson {
-    first: u32,
-    probabilities: Vec<f64>,
-}
-
-impl Poisson {
-    fn of(mean: f64) -> Self {
-        let spread = 7.0 * libm::sqrt(mean) + 12.0;
-        let (first, last) = (libm::floor((mean - spread).max(0.0)) as u32, libm::ceil(mean + spread) as u32);
-        let start = f64::from(first);
-        let mut p = libm::exp(start * libm::log(mean) - mean - libm::lgamma(start + 1.0));
-        let probability = |value: u32| {
-            let this = p;
-            p *= mean / (f64::from(value) + 1.0);
-            this
+    /// The blocks that the inner buckets give in place of dummies: all of their reads may be for blocks that were not in
+    /// them, whatever is asked.
+    fn inner_compaction(&self, theta: f64, again: f64, limit: f64) -> f64 {
+        let level = |depth: u32| {
+            let buckets = self.subtrees * libm::exp2(depth.into());
+            // What the buckets below cannot hold takes room in this one.
+            let below = |theta: f64| {
+                let sets = self.sets(theta, again, self.inner_levels - depth - 1);
+                sets * (2.0 + sets)
+            };
+            self.over_buckets(depth, limit, |since, all| {
+                let mean = self.inner.load * (1.0 + again) + all / buckets;
+                let slots = &self.inner.slots;
+                let moment = |theta: f64| libm::exp(mean * libm::expm1(theta) - theta * slots.number());
+                let more = steeper(theta, |theta| moment(theta) * below(theta));
+                let recent = since / buckets;
+                libm::log1p(slots.growth(mean - recent, recent, theta) + more)
+            })
         };
-        Poisson { first, probabilities: (first..=last).map(probability).collect() }
+        (0..self.inner_levels).map(level).sum()
     }
 
-    fn values(&self) -> impl Iterator<Item = (u32, f64)> + '_ {
-        (self.first..).zip(self.probabilities.iter().copied())
-    }
-
-    /// The probability of this value.
-    fn at(&self, value: u32) -> f64 {
-        value
-            .checked_sub(self.first)
-            .and_then(|at| self.probabilities.get(at as usize))
-            .copied()
-            .unwrap_or(0.0)
-    }
-
-    /// The probability of this value or more.
-    fn from(&self, value: u32) -> f64 {
-        self.probabilities.iter().skip(value.saturating_sub(self.first) as usize).sum()
+    /// Tells whether more wait when the newest accesses are those that are not repeated, rather than others: what a
+    /// leaf bucket gives since it was evicted together with its subtree grows more slowly than coins are lost.
+    fn newest_first(&self, theta: f64) -> bool {
+        let below = libm::exp2(self.inner_levels.into());
+        let most = (self.subtrees + 1.0) * self.rate / (self.subtrees * below);
+        let (_, part) = self.leaf.slots.log_moment(self.leaf.load + most, theta);
+        part <= below * libm::exp(-theta)
     }
 }
 
-/// The least value of a function of θ that falls, then rises, and is infinite from somewhere on. Any θ gives a bound;
-/// the best is sought by golden section.
+/// The least bound on `E[e^(θ max(y, 0))] - 1`, where `moment` gives one on `E[e^(θ y)]`: `e^(θ y) - 1` is at most
+/// `κ e^(θ' y)` for y >= 0, with κ = 1 where θ' = θ. Infinite where there is none.
+fn steeper(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
+    let with = |times: f64| {
+        let part = if times > 1.0 { libm::pow((times - 1.0) / times, times) / (times - 1.0) } else { 1.0 };
+        part * moment(times * theta)
+    };
+    // The minimum passes over what is no number: an infinity times nothing.
+    STEEPER.into_iter().map(with).fold(f64::INFINITY, f64::min)
+}
+
+/// The exponents that a bound is looked for with at first, from 0.001 to 3.
+fn exponents() -> impl Iterator<Item = f64> {
+    (0..NEAR).map(|nth| 1e-3 * libm::pow(3e3, f64::from(nth) / f64::from(NEAR - 1)))
+}
+
+/// The least value of a function of θ. Any θ gives a bound; the best is sought by golden section about the best of the
+/// first ones.
 fn least(of: impl Fn(f64) -> f64) -> f64 {
     const RATIO: f64 = 0.618_033_988_749_895;
-    let (mut low, mut high) = (1e-3, 3.0);
+    let first = exponents().map(|theta| (of(theta), theta));
+    let (at_first, first) = first.min_by(|one, other| one.0.total_cmp(&other.0)).expect("there are some");
+    let step = libm::pow(3e3, 1.0 / f64::from(NEAR - 1));
+    let (mut low, mut high) = (first / step, first * step);
     let place = |low: f64, high: f64, part: f64| low + part * (high - low);
     let (mut left, mut right) = (place(low, high, 1.0 - RATIO), place(low, high, RATIO));
     let (mut at_left, mut at_right) = (of(left), of(right));
-    for _ in 0..24 {
+    for _ in 0..12 {
         // Where both are infinite, the way is down.
         if at_left < at_right || at_right.is_infinite() {
             (high, right, at_right) = (right, left, at_left);
@@ -234,5 +353,126 @@ fn least(of: impl Fn(f64) -> f64) -> f64 {
             at_right = of(right);
         }
     }
-    at_left.min(at_right)
+    at_first.min(at_left).min(at_right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    /// The law of the sum of two independent numbers.
+    fn sum(one: &[f64], other: &[f64]) -> Vec<f64> {
+        let mut law = vec![0.0; one.len() + other.len() - 1];
+        for (first, p) in one.iter().enumerate().filter(|(_, p)| **p > 0.0) {
+            for (second, q) in other.iter().enumerate() {
+                law[first + second] += p * q;
+            }
+        }
+        law
+    }
+
+    /// The exact law of the coins of the newest `2A - 1` accesses, and of so many evictions' before.
+    fn coins(rate: u32, subtrees: u32, evictions: u32) -> Vec<f64> {
+        let mut law = vec![0.0; 2 * rate as usize];
+        law[2 * rate as usize - 1] = 1.0;
+        for eviction in 1..=evictions.min(subtrees - 1) {
+            let waits = 1.0 - f64::from(eviction) / f64::from(subtrees);
+            for _ in 0..rate {
+                law = sum(&law, &[1.0 - waits, waits]);
+            }
+        }
+        law
+    }
+
+    /// The exact law of what a Poisson number of blocks has more than fits a bucket.
+    fn excess(load: f64, blocks: u32) -> Vec<f64> {
+        let mut law = vec![0.0; 200];
+        let mut p = libm::exp(-load);
+        for value in 0..blocks as usize + law.len() {
+            law[value.saturating_sub(blocks as usize)] += p;
+            p *= load / (value as f64 + 1.0);
+        }
+        law
+    }
+
+    fn from(law: &[f64], value: usize) -> f64 {
+        libm::log2(law.iter().skip(value).sum())
+    }
+
+    #[test]
+    fn the_bound_on_leaves_alone_is_above_the_exact_tail_and_near_it() {
+        for (capacity, trusted) in [(1024, 512), (4096, 1024), (4096, 1500)] {
+            let planned = RingParameters::for_capacity(capacity, 0, trusted, 16);
+            assert_eq!(planned.top, planned.leaf_level, "{planned:?}");
+            let (subtrees, law) = (1 << planned.top.0, StashLaw::of(&planned));
+            let load = capacity as f64 / f64::from(subtrees);
+            let mut exact = coins(planned.eviction_rate, subtrees, subtrees);
+            for _ in 0..subtrees {
+                exact = sum(&exact, &excess(load, planned.leaf.blocks));
+                exact.truncate(2000);
+            }
+            for bits in [10.0, 40.0, 80.0] {
+                let value = libm::ceil(law.least_filling(bits));
+                let (computed, exact) = (law.log2_tail(value), from(&exact, value as usize));
+                assert!(computed <= -bits + 0.01, "2^{computed:.1} for {bits}");
+                assert!(exact <= computed && exact > computed - 6.0, "2^{exact:.1} and 2^{computed:.1}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_bound_on_coins_is_above_their_exact_tail_and_near_it() {
+        for (rate, top, part) in [(4, 3, 1.0), (40, 4, 1.0), (40, 4, 0.5), (11, 6, 0.25)] {
+            let planned = RingParameters {
+                eviction_rate: rate,
+                top: crate::words::Level(top),
+                ..RingParameters::for_capacity(4096, 0, 512, 16)
+            };
+            let (law, subtrees) = (StashLaw::of(&planned), 1 << top);
+            let exact = coins(rate, subtrees, (part * f64::from(subtrees)) as u32);
+            for bits in [20.0, 60.0] {
+                let filling = least(|theta| (bits * LN_2 + law.log_waiting(theta, part)) / theta);
+                let exact = from(&exact, libm::ceil(filling) as usize);
+                assert!(exact <= -bits, "2^{exact:.1} for {bits}: {rate}, {top}, {part}");
+                assert!(
+                    exact > -bits - 7.0 || exact == f64::NEG_INFINITY,
+                    "2^{exact:.1} for {bits}: {rate}, {top}, {part}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_variance_of_weighted_coins_is_that_of_their_sum() {
+        let law = StashLaw::of(&RingParameters::for_capacity(4096, 0, 512, 16));
+        for (theta, part) in [(0.05, 1.0), (0.5, 1.0), (0.5, 0.3), (2.0, 0.7)] {
+            let steps = 100_000;
+            let variance = |step: u32| {
+                let p = 1.0 - part + part * (f64::from(step) + 0.5) / f64::from(steps);
+                let weighted = p * libm::exp(theta) / (1.0 + p * libm::expm1(theta));
+                weighted * (1.0 - weighted) * part / f64::from(steps)
+            };
+            let exact: f64 = (0..steps).map(variance).sum();
+            let computed = law.weighted_variance(theta, part);
+            assert!((computed - exact).abs() < 1e-6, "{computed} and {exact} for {theta}, {part}");
+        }
+    }
+
+    #[test]
+    fn no_probability_of_a_sum_of_coins_is_above_the_constant_by_its_deviation() {
+        // √v e^-v I0(v), by the series of I0.
+        for nth in 1..2000 {
+            let v = f64::from(nth) * 0.02;
+            let (mut term, mut series, mut k) = (1.0, 1.0, 1.0);
+            while term > 1e-16 * series {
+                term *= v * v / 4.0 / (k * k);
+                series += term;
+                k += 1.0;
+            }
+            let most = libm::sqrt(v) * libm::exp(-v) * series;
+            assert!(most <= MOST_BY_DEVIATION, "{most} at {v}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 mod array;
 mod filling;
 mod incremental;
+mod plans;
 mod refusals;
 pub(crate) mod setup;
 mod snapshots;

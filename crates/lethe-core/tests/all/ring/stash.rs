@@ -5,7 +5,8 @@ use super::setup::*;
 use lethe_core::oram::{Access, Oram};
 use lethe_core::schemes::ring::{RingBucket, RingParameters, RingParametersError};
 use lethe_core::testing::stash_tail::{
-    ExponentialFit, Reads, emergency_log2, excess_over_bound, moments, simulate, waiting_mean,
+    ExponentialFit, Reads, emergency_log2, excess_over_bound, held_over_bound, moments, simulate,
+    waiting_mean,
 };
 use lethe_core::testing::{finish_now, settle};
 use lethe_core::words::{BlockId, Level};
@@ -21,10 +22,12 @@ fn plans() -> impl Iterator<Item = RingParameters> {
 #[test]
 fn no_excess_is_seen_more_often_than_the_law_says() {
     for parameters in plans() {
-        for reads in [Reads::Scan, Reads::HotPart(4), Reads::HotPart(16)] {
+        for reads in [Reads::Scan, Reads::Random, Reads::HotPart(4), Reads::HotPart(7), Reads::HotPart(16)] {
             let tail = simulate(&parameters, reads, 40_000, 1);
             let ratio = excess_over_bound(&parameters, &tail.excess);
             assert!(ratio < 0.0, "2^{ratio:.1} times as often for {reads:?} with {parameters:?}");
+            let ratio = held_over_bound(&parameters, &tail.held);
+            assert!(ratio < 0.0, "2^{ratio:.1} times as many for {reads:?} with {parameters:?}");
             assert_eq!(tail.emergencies, 0, "{reads:?} with {parameters:?}");
         }
     }

@@ -4,6 +4,7 @@ use crate::running::{answer_head, body, start, within};
 use http::Method;
 use lethe_gateway::Right;
 use lethe_gateway::http::server;
+use lethe_gateway::testing::Faults;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::AsyncReadExt;
@@ -44,6 +45,22 @@ async fn without_the_right_to_answer_every_request_is_refused_for_now_and_with_i
         404,
         "the put was carried out, and so was the delete after it"
     );
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_error_of_the_vault_is_told_as_it_is_without_the_right() {
+    let (on, options) = switch();
+    let running = start(options).await;
+    on.store(false, Ordering::SeqCst);
+    running.device.set_faults(Faults { writes_left: Some(0), ..Faults::default() });
+    let head = running.head(Method::PUT, "late", "connection: close\r\ncontent-length: 20000\r\n").await;
+    let mut stream = running.send(&head).await;
+    tokio::io::AsyncWriteExt::write_all(&mut stream, &body(20_000)).await.unwrap();
+    let (status, _, mut text) = answer_head(&mut stream).await;
+    let _ = within(stream.read_to_end(&mut text)).await;
+    let text = String::from_utf8_lossy(&text);
+    assert!(status == 503 && !text.contains("may have been done, or not"), "{status} {text}");
     running.stop().await;
 }
 

@@ -1,7 +1,7 @@
 //! A small vault to work at: a trusted disk, a store that keeps everything, and the bytes that the blocks should hold.
 
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::{header, parameters, setup};
+use crate::support::{header, often_evicted, setup};
 use lethe_core::words::BlockId;
 use lethe_store::{Snapshot, VersionedMemory};
 use lethe_vault::{Call, Receipt, Report, Setup, TrustedDisk, Vault, VaultError, VaultHeader};
@@ -28,7 +28,7 @@ pub fn block(fill: u8) -> Vec<u8> {
 impl Desk {
     /// A new vault that holds nothing.
     pub async fn new() -> Self {
-        Self::with(header(parameters(CAPACITY, BLOCK_BYTES, 4, 40), 1)).await
+        Self::with(header(often_evicted(), 1)).await
     }
 
     /// A new vault with this header.

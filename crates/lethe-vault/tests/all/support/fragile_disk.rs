@@ -186,6 +186,11 @@ impl FragileDisk {
         self.platter().files[PLACES].cached.len()
     }
 
+    /// The bytes of that file.
+    pub fn places(&self) -> Vec<u8> {
+        self.platter().files[PLACES].cached.clone()
+    }
+
     /// Changes a byte of that file, for good.
     pub fn flip_in_places(&self, at: usize) {
         let file = &mut self.platter().files[PLACES];

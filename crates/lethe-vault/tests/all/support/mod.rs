@@ -12,8 +12,9 @@ pub mod stepped;
 pub mod tape;
 
 use lethe_core::schemes::path::PathParameters;
-use lethe_core::schemes::ring::RingParameters;
+use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_core::schemes::trivial::TrivialParameters;
+use lethe_core::words::Level;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_vault::{
@@ -32,6 +33,24 @@ pub fn parameters(capacity: u64, block_bytes: u32, batch: u32, checkpoint_every:
         rows_bytes: 4096,
         ..VaultParameters::around(SchemeParameters::Ring(ring))
     }
+}
+
+/// The same of 64 blocks with a tree of four leaves and an eviction every fourth access, whatever the planner would choose:
+/// each piece of work has some.
+pub fn often_evicted() -> VaultParameters {
+    let planned = parameters(64, 32, 4, 40);
+    let SchemeParameters::Ring(ring) = planned.scheme else { unreachable!("it is planned for Ring ORAM") };
+    let ring = RingParameters {
+        leaf_level: Level(2),
+        top: Level(1),
+        eviction_rate: 4,
+        reads: 11,
+        inner: RingBucket { blocks: 9, slots: 12 },
+        leaf: RingBucket { blocks: 28, slots: 29 },
+        stash_bound: 64,
+        ..ring
+    };
+    VaultParameters { scheme: SchemeParameters::Ring(ring), ..planned }
 }
 
 /// A key for tests.
@@ -70,10 +89,15 @@ pub fn setup<U>(disk: &TrustedDisk, store: U, seed: u64) -> Setup<U> {
 
 /// The same small vault under every scheme.
 pub fn every_scheme() -> Vec<VaultParameters> {
-    let (capacity, block_bytes, batch) = (64, 32, 4);
+    every_scheme_of(64, 4, 40)
+}
+
+/// A small vault of so many blocks under every scheme.
+pub fn every_scheme_of(capacity: u64, batch: u32, checkpoint_every: u64) -> Vec<VaultParameters> {
+    let block_bytes = 32;
     let path = PathParameters::for_capacity(capacity, block_bytes, 32, batch).expect("planned");
     let trivial = TrivialParameters { capacity, block_bytes, chunk_blocks: 16, max_batch: batch };
-    let ring = parameters(capacity, block_bytes, batch, 40);
+    let ring = parameters(capacity, block_bytes, batch, checkpoint_every);
     let others = [SchemeParameters::Path(path), SchemeParameters::Trivial(trivial)];
     let with = |scheme| VaultParameters { scheme, ..ring.clone() };
     others.into_iter().map(with).chain([ring.clone()]).collect()

@@ -7,6 +7,7 @@ use lethe_core::words::Bucket;
 use lethe_core::words::Version;
 use lethe_seal::blob;
 use lethe_seal::derive::Purpose;
+use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::VersionsHead;
 use lethe_store::{Blobs, VersionedMemory};
 use lethe_vault::{Receipt, Row, SchemeParameters, VaultHeader};
@@ -43,15 +44,30 @@ impl Shipped {
     /// # Panics
     /// If it is not what a vault ships.
     pub async fn open(header: &VaultHeader, name: &str, store: &VersionedMemory) -> Shipped {
+        Self::open_with(header, name, store, &master()).await
+    }
+
+    /// Opens the checkpoint of this name with this key.
+    ///
+    /// # Panics
+    /// If it is not what a vault ships.
+    pub async fn open_with(
+        header: &VaultHeader,
+        name: &str,
+        store: &VersionedMemory,
+        key: &MasterKey,
+    ) -> Shipped {
         let get = async |name: &str| store.get(name, usize::MAX).await.expect("memory").expect("it is there");
         let open = |purpose, name: &str, sealed: &[u8]| {
             let context = [header.vault.0.as_slice(), name.as_bytes()].concat();
-            blob::open(&master(), purpose, &context, sealed).expect("what was shipped opens")
+            blob::open(key, purpose, &context, sealed).expect("what was shipped opens")
         };
         let manifest = get(name).await;
         let (mut bytes, mut stream, mut pieces) = (manifest.len(), Vec::new(), Vec::new());
         let text = open(Purpose::MANIFEST, name, &manifest);
-        let digests: Vec<[u8; 32]> = borsh::from_slice(&text).expect("a manifest decodes");
+        // With a journal in the store, the place of an object comes after them.
+        let digests: Vec<[u8; 32]> =
+            borsh::BorshDeserialize::deserialize(&mut &text[..]).expect("a manifest decodes");
         for nth in 0..digests.len() {
             let piece = format!("{}-{nth:08x}", name.replace("checkpoint/", "piece/"));
             let sealed = get(&piece).await;

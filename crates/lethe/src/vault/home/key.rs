@@ -80,6 +80,17 @@ impl Home<'_> {
         }
     }
 
+    /// The key that a vault is to have from now on: as given, or made in its file, which stays.
+    ///
+    /// # Errors
+    /// The key is not where it should be, is none, or cannot be made.
+    pub fn given_or_made_key(&self) -> Result<NewKey> {
+        match self.key_for_new()? {
+            Some(key) => Ok(key),
+            None => self.make_key(&mut Made::new()),
+        }
+    }
+
     pub(super) fn make_key(&self, made: &mut Made) -> Result<NewKey> {
         let KeySettings::File(file) = &self.settings.key else {
             return Ok((self.given_key()?, None));

@@ -50,6 +50,11 @@ impl Opening {
         self.touches.clone()
     }
 
+    /// The parts that open it, for a command that does not.
+    pub fn into_setup(self) -> Setup<Store> {
+        self.setup
+    }
+
     /// Opens it.
     ///
     /// # Errors

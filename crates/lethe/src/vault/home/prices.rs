@@ -2,39 +2,15 @@
 
 use super::Home;
 use crate::config::SettingsError;
-use crate::config::names::PRICES;
-use lethe_store::{PriceError, PriceTable, Prices};
+use crate::vault::prices;
+use lethe_store::Prices;
 
 impl Home<'_> {
-    /// The prices that were asked for: a name of the table that comes with Lethe, or a file and a name in it.
+    /// The prices that were asked for.
     ///
     /// # Errors
     /// There are no such prices.
     pub fn prices(&self) -> Result<Option<Prices>, SettingsError> {
-        let Some(asked) = &self.settings.prices else { return Ok(None) };
-        let shipped = PriceTable::shipped();
-        // A name in the configuration arrives joined to the configuration's folder.
-        let name = asked.file_name().filter(|_| !asked.exists()).map(|name| name.to_string_lossy());
-        if let Some(Ok(prices)) = name.map(|name| shipped.get(&name).cloned()) {
-            return Ok(Some(prices));
-        }
-        let asked = asked.to_string_lossy();
-        let wrong = |why: String| SettingsError::Prices {
-            name: self.settings.origins.name(PRICES),
-            asked: asked.to_string(),
-            why,
-        };
-        let (file, name) = asked.rsplit_once('#').map_or((&*asked, None), |(file, name)| (file, Some(name)));
-        let text = std::fs::read_to_string(file).map_err(|error| {
-            let names = shipped.names().collect::<Vec<_>>().join(", ");
-            wrong(format!("this is neither one of {names} nor a file that can be read ({error})"))
-        })?;
-        let table: PriceTable = text.parse().map_err(|error: PriceError| wrong(error.to_string()))?;
-        let mut names = table.names();
-        let name = match (name, names.next(), names.next()) {
-            (Some(name), _, _) | (None, Some(name), None) => name,
-            _ => return Err(wrong(format!("it does not hold exactly one table: write {file}#NAME"))),
-        };
-        table.get(name).cloned().map(Some).map_err(|error| wrong(error.to_string()))
+        prices::asked(self.settings)
     }
 }

@@ -29,7 +29,7 @@ fn predecessors(desk: &Desk) -> usize {
 }
 
 /// Serves until the line `until` was said, then stops; returns what was said.
-fn serve_until(desk: &Desk, flags: &str, until: &str) -> String {
+pub(super) fn serve_until(desk: &Desk, flags: &str, until: &str) -> String {
     let mut child = desk.command(&format!("{SERVE} {flags}")).spawn().expect("it starts");
     let mut said = String::new();
     let mut output = std::io::BufReader::new(child.stdout.take().expect("piped"));

@@ -6,6 +6,7 @@ mod leftovers;
 mod migrate;
 mod openings;
 mod output;
+mod rekey;
 #[path = "../../support/s3_client.rs"]
 mod s3_client;
 mod served;

@@ -1,0 +1,57 @@
+//! Plans of Ring ORAM for a grid that spans what a user can ask for.
+
+use crate::schemes::ring::{RingObjective, RingParameters};
+use alloc::vec::Vec;
+
+/// S3's list prices for blocks of 64 KiB: a request that reads, one that writes, egress; ingress is free.
+pub const DOLLARS: RingObjective =
+    RingObjective { get: 4e-7, put: 5e-6, slot_read: 0.09 / 16_384.0, slot_written: 0.0009 / 16_384.0 };
+
+/// The objectives, by name.
+pub const OBJECTIVES: [(&str, RingObjective); 3] =
+    [("bytes", RingObjective::BYTES), ("requests", RingObjective::REQUESTS), ("dollars", DOLLARS)];
+
+/// A user's wish for a vault.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wish {
+    /// Blocks.
+    pub capacity: u64,
+    /// Blocks that may be trusted.
+    pub trusted: u64,
+    /// The largest batch.
+    pub max_batch: u32,
+    /// The cost that is made small.
+    pub objective: RingObjective,
+}
+
+impl Wish {
+    /// The parameters that are planned for it.
+    pub fn plan(&self) -> RingParameters {
+        RingParameters::for_objective(self.capacity, 0, self.trusted, self.max_batch, self.objective)
+    }
+}
+
+/// The parameters that a user makes of planned ones with a Z, an S or an A: from the least that may be given to the
+/// most.
+pub fn adjusted(plan: &RingParameters) -> impl Iterator<Item = RingParameters> {
+    [1, 4, 16, 64, 256, 1024].into_iter().flat_map(|given| {
+        let wishes = [(Some(given), None, None), (None, Some(given), None), (None, None, Some(given))];
+        wishes.map(|(z, s, a)| plan.adjusted(z, s, a))
+    })
+}
+
+/// All combinations of capacities, of parts of them that are trusted (one in so many), of largest batches and of
+/// objectives.
+pub fn grid(capacities: &[u64], parts: &[u64], batches: &[u32]) -> Vec<Wish> {
+    let mut wishes = Vec::new();
+    for capacity in capacities.iter().copied() {
+        for part in parts.iter().copied() {
+            for max_batch in batches.iter().copied() {
+                for (_, objective) in OBJECTIVES {
+                    wishes.push(Wish { capacity, trusted: capacity / part, max_batch, objective });
+                }
+            }
+        }
+    }
+    wishes
+}

@@ -1,0 +1,99 @@
+//! A new master key for a vault that is not open: the first half of a change, after which the new key alone opens it.
+//!
+//! An epoch is claimed with the old key: it is the last that belongs to it, and keeps other gateways out. Then everything
+//! on the trusted disk is sealed with the new key, in one step, and the header in the store is exchanged for one that
+//! holds the old key, sealed with the new one. The [session](crate::session) does the rest, in service.
+
+use crate::engine::gate::Gate;
+use crate::entropy::Entropy;
+use crate::error::VaultError;
+use crate::open::at_rest::{AtRest, seal_journal};
+use crate::open::fence::fence;
+use crate::open::header::{agree_on_header, read_header};
+use crate::open::setup::Setup;
+use crate::open::state::State;
+use crate::store::VaultStore;
+use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::VaultHeader;
+use crate::trusted::header_exchange;
+use crate::trusted::ledger::{Facts, Moment, SealWith};
+use crate::trusted::rows::{Rows, sealed_row};
+use crate::trusted::state::SealedAnew;
+use lethe_seal::key_ring::{EarlierKey, KeyRing};
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::passphrase::PassphraseHeader;
+use std::rc::Rc;
+
+/// The key that a vault is to have.
+pub struct NewKey {
+    /// The key.
+    pub master: MasterKey,
+    /// The way from a passphrase to the key, if there is one.
+    pub passphrase: Option<PassphraseHeader>,
+}
+
+/// Changes the master key of a vault that is not open anywhere; `setup` has the one so far. When this returns, the new key
+/// opens the vault and its store, and the old one is refused. **Serve it afterwards**: what the store holds is sealed anew
+/// while it is open, and the old key is needed, sealed with the new one, until that is complete.
+///
+/// It may be cut off anywhere: until the trusted disk has changed, the vault has the old key, and from then on the new one;
+/// either way it can be done again, with the same keys.
+///
+/// # Errors
+/// [`VaultError::KeyChanging`] while an earlier change is not complete, [`VaultError::Parameters`] if it is the same key,
+/// and those of an opening.
+pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(), VaultError> {
+    let Setup { disk, store, master, mut entropy, host, .. } = setup;
+    if new.master == master {
+        return Err(VaultError::Parameters("the new key is the one that the vault has".into()));
+    }
+    if let (Err(VaultError::WrongKey), Ok(header)) =
+        (read_header(&disk, &master), read_header(&disk, &new.master))
+    {
+        // The last run was cut off after it had changed the disk.
+        return agree_on_header(&disk, &store, &new.master, &header).await;
+    }
+    let at_rest = AtRest::read(&disk, &store, &master).await?;
+    if at_rest.ring.earlier().is_some() {
+        return Err(VaultError::KeyChanging);
+    }
+    let fenced = fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
+    let block = at_rest.header.parameters.block();
+    let anew = seal_anew(at_rest, &disk, new, fenced.epoch.number, &mut entropy)?;
+    disk.seal_anew(block, &anew)?;
+    header_exchange::complete(&disk, &store).await
+}
+
+/// Seals everything on the trusted disk with the new key. `until` is the last epoch that belongs to the old one.
+fn seal_anew(
+    at_rest: AtRest,
+    disk: &TrustedDisk,
+    new: NewKey,
+    until: u32,
+    entropy: &mut Entropy,
+) -> Result<SealedAnew, VaultError> {
+    let AtRest { header, ring, state, records, .. } = at_rest;
+    let old = ring.newest();
+    let header = VaultHeader { passphrase: new.passphrase, ..header };
+    let rows = Rows::open(disk.clone(), old.clone(), header.vault, header.parameters.rows_bytes)?;
+    let unlogged = rows.kept_sealed_with(&new.master, || entropy.salt())?;
+    let rows = rows.load()?;
+    let rows = rows.iter().map(|row| sealed_row(&new.master, header.vault, row, entropy.salt())).collect();
+
+    let State { number, sequence, accesses, seed, scheme, versions, garbage, mut ledger } = state;
+    let old_side = (disk, &header, old);
+    let scheme = State::take_up(scheme, (Rc::new(Gate::default()), seed), old_side, &ledger.directory)?;
+    ledger.write_anew();
+    // The same state once more: the journal goes on from it as from the one before.
+    let number = number + 1;
+    let facts =
+        Facts { number, sequence, accesses, since: 0, seed, rewritten: Vec::new(), garbage: &garbage };
+    let journal = seal_journal(&records, &header, &new.master, entropy, sequence)?;
+    let seal = SealWith { header: &header, master: &new.master, entropy: &mut *entropy };
+    let state = ledger.write_down(&Moment { scheme: &*scheme, versions: &versions }, facts, seal)?;
+
+    let ring = KeyRing::new(new.master, Some(EarlierKey { key: old.clone(), until }));
+    let encoded = header.encode(&ring, entropy.salt(), entropy.salt());
+    let metas = Vec::from(header_exchange::values(disk, encoded)?);
+    Ok(SealedAnew { state, journal, rows, unlogged, metas })
+}

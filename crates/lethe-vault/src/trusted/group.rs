@@ -1,0 +1,154 @@
+//! Changes of the trusted disk that are made durable together: while one transaction is synced, others come to wait, and
+//! the next transaction takes all of them.
+//!
+//! A sync takes milliseconds however little it writes. With a transaction for each change, sixteen callers would wait for
+//! sixteen syncs in a row, and the journal's records behind them.
+
+use super::row::RowChange;
+use super::unlogged::CommitId;
+use crate::error::VaultError;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// A change that can wait with others.
+pub(crate) enum Change {
+    /// Records for the journal, by sequence number.
+    Records(Vec<(u64, Vec<u8>)>),
+    /// Changes of rows, sealed and by the hash of their keys.
+    Rows(Vec<RowChange>),
+    /// The same, with the commit that they are, sealed, if the store is to hold it. Commits up to `logged` are forgotten.
+    KeptRows { changes: Vec<RowChange>, commit: Option<(CommitId, Vec<u8>)>, logged: CommitId },
+    /// Records with a note of the object that goes with them. Commits up to `logged` are forgotten.
+    Noted { records: Vec<(u64, Vec<u8>)>, name: &'static str, note: Vec<u8>, logged: CommitId },
+}
+
+/// The changes that wait, in the order in which they came.
+#[derive(Default)]
+pub(crate) struct Group {
+    waiting: Mutex<(Vec<Change>, Vec<Outcome>)>,
+    /// Held by the caller that makes a transaction.
+    turn: Mutex<()>,
+}
+
+type Outcome = Arc<OnceLock<Result<(), VaultError>>>;
+
+/// The place of a change in the order. It comes into effect with [`Group::commit`], or with that of a later one.
+#[must_use = "the change may never come into effect"]
+pub(crate) struct Entered(Outcome);
+
+impl Group {
+    /// Takes a change in.
+    pub(crate) fn enter(&self, change: Change) -> Entered {
+        let outcome = Outcome::default();
+        let mut waiting = self.waiting.lock().expect("nobody panics with this lock");
+        waiting.0.push(change);
+        waiting.1.push(outcome.clone());
+        Entered(outcome)
+    }
+
+    /// Returns when the change is durable, all of it, or nothing of it is made. `make` makes changes durable together, in
+    /// this order, unless an earlier caller has taken this one along.
+    ///
+    /// # Errors
+    /// Those of `make`: then nothing of the whole group is made, and all are told.
+    pub(crate) fn commit(
+        &self,
+        Entered(outcome): Entered,
+        make: impl FnOnce(&[Change]) -> Result<(), VaultError>,
+    ) -> Result<(), VaultError> {
+        let _turn = self.turn.lock().expect("nobody panics with this lock");
+        if let Some(outcome) = outcome.get() {
+            return outcome.clone();
+        }
+        let (changes, outcomes) =
+            std::mem::take(&mut *self.waiting.lock().expect("nobody panics with this lock"));
+        let made = make(&changes);
+        for outcome in outcomes {
+            let _ = outcome.set(made.clone());
+        }
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Barrier, mpsc};
+
+    fn put(key: u8) -> Change {
+        Change::Rows(vec![RowChange::put(vec![key], vec![key])])
+    }
+
+    /// The keys of the rows that are changed.
+    fn keys(changes: &[Change]) -> Vec<u8> {
+        let rows = changes.iter().flat_map(|change| match change {
+            Change::Rows(rows) => &rows[..],
+            _ => panic!("there are none"),
+        });
+        rows.map(|row| row.key[0]).collect()
+    }
+
+    /// Has many callers commit while the first one's transaction is held up; each transaction ends so. Returns the keys of
+    /// each transaction, and what the callers were told.
+    fn commit_behind_one(
+        many: u8,
+        ends: Result<(), VaultError>,
+    ) -> (Vec<Vec<u8>>, Vec<Result<(), VaultError>>) {
+        let (group, made) = (Group::default(), Mutex::new(Vec::new()));
+        let make = |changes: &[Change]| {
+            made.lock().unwrap().push(keys(changes));
+            ends.clone()
+        };
+        let all_have_entered = Barrier::new(usize::from(many) + 1);
+        let (begun, has_begun) = mpsc::channel();
+        let told = std::thread::scope(|scope| {
+            let (group, make, all_have_entered) = (&group, &make, &all_have_entered);
+            let first = scope.spawn(move || {
+                let entered = group.enter(put(0));
+                group.commit(entered, |changes| {
+                    begun.send(()).unwrap();
+                    all_have_entered.wait();
+                    make(changes)
+                })
+            });
+            has_begun.recv().unwrap();
+            let caller = |key| {
+                scope.spawn(move || {
+                    let entered = group.enter(put(key));
+                    all_have_entered.wait();
+                    group.commit(entered, make)
+                })
+            };
+            let others: Vec<_> = (1..=many).map(caller).collect();
+            std::iter::once(first).chain(others).map(|caller| caller.join().unwrap()).collect()
+        });
+        (made.into_inner().unwrap(), told)
+    }
+
+    #[test]
+    fn what_comes_while_a_transaction_is_under_way_is_in_the_next_one_and_all_are_told() {
+        let (mut made, told) = commit_behind_one(16, Ok(()));
+        assert!(told.len() == 17 && told.iter().all(Result::is_ok), "{told:?}");
+        made[1].sort_unstable();
+        assert_eq!(made, [vec![0], (1..=16).collect()]);
+    }
+
+    #[test]
+    fn a_failure_is_told_to_everybody_in_the_group() {
+        let (_, told) = commit_behind_one(8, Err(VaultError::DiskFull));
+        assert!(told.iter().all(|told| matches!(told, Err(VaultError::DiskFull))), "{told:?}");
+    }
+
+    #[test]
+    fn changes_are_made_in_the_order_in_which_they_came_whoever_commits_first() {
+        let group = Group::default();
+        let (earlier, later) = (group.enter(put(1)), group.enter(put(2)));
+        let mut made = Vec::new();
+        let mut make = |changes: &[Change]| {
+            made.extend(keys(changes));
+            Ok(())
+        };
+        group.commit(later, &mut make).unwrap();
+        group.commit(earlier, &mut make).unwrap();
+        assert_eq!(made, [1, 2]);
+    }
+}

@@ -1,0 +1,93 @@
+//! `lethe rekey`
+
+use super::vault_flags::Found;
+use crate::config::{Config, KeySettings, Settings, SettingsError, VaultConfig};
+use crate::migration::note::Note;
+use crate::runtime::exit::Exit;
+use crate::runtime::output::say;
+use crate::vault::home::Home;
+use anyhow::Result;
+use clap::Args;
+use lethe_vault::{NewKey, change_key, raw_header};
+use std::path::PathBuf;
+
+/// The environment variable of the new passphrase.
+const NEW_PASSPHRASE: &str = "LETHE_NEW_PASSPHRASE";
+
+#[derive(Args)]
+#[command(
+    after_help = "Stop `lethe serve` first. Afterwards the new key alone opens the vault, here and in a restore. The next `lethe \
+serve`, with the new key, seals anew what is in the store, beside its clients, and `lethe status` tells how far it is: \
+serve the vault until that line is gone. Cut off, run it again with the same flags; if it then says that the key does not \
+open the vault, the new one does. What the provider has kept of before stays readable with the old key.
+
+Examples:
+  lethe rekey --new-key-file new.key
+  lethe rekey --store s3://my-bucket/lethe --passphrase --new-passphrase"
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    new: NewKeyFlags,
+    #[command(flatten)]
+    found: Found,
+}
+
+/// The key that the vault is to have.
+#[derive(Args)]
+#[command(next_help_heading = "New key")]
+#[group(required = true, multiple = false)]
+pub(super) struct NewKeyFlags {
+    /// Its file, made if it is not there
+    #[arg(long, value_name = "FILE")]
+    new_key_file: Option<PathBuf>,
+    /// The environment variable that holds it
+    #[arg(long, value_name = "NAME")]
+    new_key_env: Option<String>,
+    /// Take a passphrase, from LETHE_NEW_PASSPHRASE or from the terminal
+    #[arg(long)]
+    new_passphrase: bool,
+}
+
+impl NewKeyFlags {
+    fn settings(self) -> KeySettings {
+        match (self.new_key_file, self.new_key_env) {
+            (Some(file), _) => KeySettings::File(file),
+            (_, Some(variable)) => KeySettings::Env(variable),
+            _ => KeySettings::Passphrase(NEW_PASSPHRASE.into()),
+        }
+    }
+}
+
+impl Arguments {
+    pub(super) fn over(self, config: Config) -> (Config, NewKeyFlags) {
+        (self.found.over(config), self.new)
+    }
+}
+
+pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
+    let home = Home::new(&settings);
+    let disk = home.disk()?;
+    if Note::load(&settings.data)?.is_some() {
+        let why = "the vault has a successor, which has a key of its own: have that take over, or give it up with \
+                   `lethe migrate --cancel`, and then change the key";
+        return Err(SettingsError::Successor(why.into()).into());
+    }
+    let renewed = Settings { key: new.settings(), ..settings.clone() };
+    let new_home = Home::new(&renewed);
+    let header = raw_header(&disk)?;
+    if new_home.would_share_key_with(&header)? {
+        say!("The vault has this key already. Serve it with\n\n  {}\n", new_home.serve_line());
+        return Ok(Exit::Success);
+    }
+    let master = home.key(&header)?;
+    let opening = home.find_with(disk, master, &VaultConfig::default()).await?;
+    // A file that was made stays, however this ends: the vault may have its key by then.
+    let (master, passphrase) = new_home.given_or_made_key()?;
+    change_key(opening.into_setup(), NewKey { master, passphrase }).await?;
+    say!(
+        "The vault has the new key. Keep it safe, and serve the vault with\n\n  {}\n\n\
+         Until `lethe status` tells of no change any more, objects in the store are left that the old key opens.",
+        new_home.serve_line()
+    );
+    Ok(Exit::Success)
+}

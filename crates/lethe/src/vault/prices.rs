@@ -1,0 +1,45 @@
+//! The prices of a vault's provider.
+
+use crate::config::names::PRICES;
+use crate::config::{Settings, SettingsError};
+use lethe_store::{PriceError, PriceTable, Prices};
+
+/// The name of the prices that hold where none are asked for, in the table that comes with Lethe.
+const DEFAULT: &str = "s3-standard";
+
+/// The prices that were asked for: a name of the table that comes with Lethe, or a file and a name in it.
+///
+/// # Errors
+/// There are no such prices.
+pub fn asked(settings: &Settings) -> Result<Option<Prices>, SettingsError> {
+    let Some(asked) = &settings.prices else { return Ok(None) };
+    let shipped = PriceTable::shipped();
+    // A name in the configuration arrives joined to the configuration's folder.
+    let name = asked.file_name().filter(|_| !asked.exists()).map(|name| name.to_string_lossy());
+    if let Some(Ok(prices)) = name.map(|name| shipped.get(&name).cloned()) {
+        return Ok(Some(prices));
+    }
+    let asked = asked.to_string_lossy();
+    let wrong = |why: String| SettingsError::Prices {
+        name: settings.origins.name(PRICES),
+        asked: asked.to_string(),
+        why,
+    };
+    let (file, name) = asked.rsplit_once('#').map_or((&*asked, None), |(file, name)| (file, Some(name)));
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let names = shipped.names().collect::<Vec<_>>().join(", ");
+        wrong(format!("this is neither one of {names} nor a file that can be read ({error})"))
+    })?;
+    let table: PriceTable = text.parse().map_err(|error: PriceError| wrong(error.to_string()))?;
+    let mut names = table.names();
+    let name = match (name, names.next(), names.next()) {
+        (Some(name), _, _) | (None, Some(name), None) => name,
+        _ => return Err(wrong(format!("it does not hold exactly one table: write {file}#NAME"))),
+    };
+    table.get(name).cloned().map(Some).map_err(|error| wrong(error.to_string()))
+}
+
+/// The prices that hold where none are asked for.
+pub fn by_default() -> Prices {
+    PriceTable::shipped().get(DEFAULT).cloned().expect("the shipped table has them")
+}
