@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, expect
 from programs import Demonstration, Gateway
 
 expect.set_options(timeout=120_000)
@@ -56,6 +56,16 @@ def opened(browser, gateway: Gateway | Demonstration, viewport=WIDE, scheme="lig
 
 def _own(url: str, gateway: Gateway | Demonstration) -> bool:
     return url.startswith((f"http://127.0.0.1:{gateway.admin_port}/", "data:"))
+
+
+def picture(page: Page, path: str) -> None:
+    """A picture of the whole page. A browser that is short of time now and then cannot take one, and can the next."""
+    try:
+        page.screenshot(path=path, full_page=True)
+    except Error as error:
+        if "Unable to capture screenshot" not in error.message:
+            raise
+        page.screenshot(path=path, full_page=True)
 
 
 INK = """canvas => {
@@ -124,7 +134,7 @@ def test_it_fits_in_both_themes_and_at_both_widths(browser, gateway, bucket, sch
     assert light == (scheme == "light")
     kept = os.environ.get("LETHE_TEST_SCREENSHOTS")
     width = "phone" if viewport is PHONE else "wide"
-    page.screenshot(path=f"{kept or tmp_path}/page-{width}-{scheme}.png", full_page=True)
+    picture(page, f"{kept or tmp_path}/page-{width}-{scheme}.png")
     assert page.problems == []
 
 
@@ -239,7 +249,7 @@ def test_a_demonstration_fits_in_both_themes_and_at_both_widths(browser, demonst
         page.wait_for_function(requests)
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, "the page is wider than the screen"
-        page.screenshot(path=f"{kept or tmp_path}/demonstration-{state}-{width}-{scheme}.png", full_page=True)
+        picture(page, f"{kept or tmp_path}/demonstration-{state}-{width}-{scheme}.png")
     assert page.problems == []
 
 

@@ -26,7 +26,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-#[ignore = "started by the other tests of this file, with a role"]
+#[ignore = "started by the other tests of this file, with a role: `cargo test -p lethe-pager --test processes`"]
 fn a_child_with_a_role() {
     let role = std::env::var(ROLE).expect("started with a role");
     let words: Vec<&str> = role.split(' ').collect();

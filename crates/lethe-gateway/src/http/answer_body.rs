@@ -48,10 +48,12 @@ impl Line {
 pub(crate) struct Unanswered(pub(crate) BoxError);
 
 impl<B: Body> AnswerBody<B> {
-    pub(crate) fn new(body: B, answering: Answering, line: Line, right: Right) -> Self {
+    /// The body of an answer whose head promises this length, if it promises one: a server asks for no more of a body once it
+    /// has so many bytes, and not for its end.
+    pub(crate) fn new(body: B, length: Option<u64>, answering: Answering, line: Line, right: Right) -> Self {
         // Of a HEAD's answer, and of a 304, no byte of a body is ever asked for.
         let has_body = line.method != Method::HEAD && line.status != StatusCode::NOT_MODIFIED;
-        let left = if has_body { body.size_hint().exact() } else { Some(0) };
+        let left = if has_body { body.size_hint().exact().or(length) } else { Some(0) };
         AnswerBody { body: Box::pin(body), left, line, right, _answering: answering }
     }
 }
@@ -122,7 +124,7 @@ mod tests {
         }
     }
 
-    fn answer(pieces: &'static [&'static str]) -> AnswerBody<axum::body::Body> {
+    fn answer(pieces: &'static [&'static str], length: Option<u64>) -> AnswerBody<axum::body::Body> {
         let line = Line {
             method: Method::GET,
             verb: Verb::default(),
@@ -132,7 +134,7 @@ mod tests {
         };
         let pieces = pieces.iter().map(|piece| Ok::<_, std::io::Error>(Bytes::from_static(piece.as_bytes())));
         let body = axum::body::Body::from_stream(stream::iter(pieces));
-        AnswerBody::new(body, Presence::new().answering(), line, Right::default())
+        AnswerBody::new(body, length, Presence::new().answering(), line, Right::default())
     }
 
     #[test]
@@ -143,17 +145,25 @@ mod tests {
             tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
         tracing::subscriber::with_default(subscriber, || {
             let mut context = Context::from_waker(std::task::Waker::noop());
-            let mut whole = answer(&["one", "two"]);
+            let mut whole = answer(&["one", "two"], None);
             while let Poll::Ready(Some(frame)) = Pin::new(&mut whole).poll_frame(&mut context) {
                 assert!(frame.is_ok());
                 assert_eq!(log.text(), "");
             }
             drop(whole);
             assert!(log.text().contains("answered method=GET"), "{}", log.text());
-            let mut left = answer(&["one", "two"]);
-            assert!(Pin::new(&mut left).poll_frame(&mut context).is_ready());
-            drop(left);
-            assert_eq!(log.text().matches("broken off method=GET").count(), 1, "{}", log.text());
+            for length in [None, Some(6)] {
+                let mut left = answer(&["one", "two"], length);
+                assert!(Pin::new(&mut left).poll_frame(&mut context).is_ready());
+            }
+            assert_eq!(log.text().matches("broken off method=GET").count(), 2, "{}", log.text());
+            // A server that has as many bytes as the head promises asks for no end.
+            let mut promised = answer(&["one", "two"], Some(6));
+            for _ in 0..2 {
+                assert!(Pin::new(&mut promised).poll_frame(&mut context).is_ready());
+            }
+            drop(promised);
+            assert_eq!(log.text().matches("answered method=GET").count(), 2, "{}", log.text());
         });
     }
 }

@@ -247,7 +247,9 @@ impl<D: Door> Server<D> {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
                 let line = Line { method, verb, status: response.status(), id, begun };
-                Ok(response.map(|body| AnswerBody::new(body, answering, line, right)))
+                let length = response.headers().get(header::CONTENT_LENGTH);
+                let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+                Ok(response.map(|body| AnswerBody::new(body, length, answering, line, right)))
             }
             Err(error) => {
                 let milliseconds = begun.elapsed().as_millis() as u64;

@@ -18,7 +18,7 @@ const ANOTHER_HEADER: &str = "the vault's header in the store is not the one tha
 /// # Errors
 /// [`VaultError::NoVault`], and those of [`VaultHeader::decode`].
 pub fn read_header(disk: &TrustedDisk, master: &MasterKey) -> Result<VaultHeader, VaultError> {
-    VaultHeader::decode(&disk.meta(HEADER)?.ok_or(VaultError::NoVault)?, master)
+    VaultHeader::decode(&raw_header(disk)?, master)
 }
 
 /// The header on a trusted disk, with the keys of the vault. Errors are those of [`read_header`].
@@ -74,8 +74,7 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
         },
         // A crash came between the two halves of making the vault.
         None if disk.meta(SHIPPED)?.is_none() => {
-            let encoded = disk.meta(HEADER)?.ok_or(VaultError::NoVault)?;
-            store.put_if_absent(HEADER, &encoded).await?;
+            store.put_if_absent(HEADER, &raw_header(disk)?).await?;
             Ok(())
         }
         None => Err(VaultError::HeaderVanished),

@@ -180,7 +180,7 @@ impl Rows {
         for RowChange { key, value } in changes {
             let hash = hash(&self.master, self.vault, &key);
             changed.insert(hash, value.as_ref().map_or(0, |value| size(&key, value)));
-            let row = value.map(|value| seal(&self.master, self.vault, &Row { key, value }, salt()));
+            let row = value.map(|value| seal(&self.master, self.vault, (&hash, &Row { key, value }), salt()));
             sealed.push(RowChange { key: Bytes::copy_from_slice(&hash), value: row.map(Bytes::from) });
         }
         let removed: u64 = changed.keys().filter_map(|hash| sizes.of.get(hash)).sum();
@@ -225,13 +225,13 @@ impl Rows {
 
 /// Seals a row as the disk holds it: under the hash of its key.
 pub(crate) fn sealed_row(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Row {
-    Row::new(hash(master, vault, &row.key).to_vec(), seal(master, vault, row, salt))
+    let hash = hash(master, vault, &row.key);
+    Row::new(hash.to_vec(), seal(master, vault, (&hash, row), salt))
 }
 
-fn seal(master: &MasterKey, vault: VaultId, row: &Row, salt: Salt) -> Vec<u8> {
+fn seal(master: &MasterKey, vault: VaultId, (hash, row): (&[u8; 32], &Row), salt: Salt) -> Vec<u8> {
     let text = borsh::to_vec(row).expect("memory takes every write");
-    let name = name(vault, &hash(master, vault, &row.key));
-    blob::seal(master, Purpose::ROWS, &name, Cipher::default(), salt, &text)
+    blob::seal(master, Purpose::ROWS, &name(vault, hash), Cipher::default(), salt, &text)
 }
 
 fn seal_commit(master: &MasterKey, vault: VaultId, (id, text): (CommitId, &[u8]), salt: Salt) -> Vec<u8> {

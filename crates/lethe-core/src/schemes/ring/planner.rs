@@ -131,13 +131,7 @@ impl RingParameters {
     /// These parameters with another Z (inner buckets), S (without the batch) or A; the values that follow from them
     /// are chosen anew, the stash bound too. [`validate`](Self::validate) says whether they work.
     pub fn adjusted(&self, z: Option<u32>, s: Option<u32>, a: Option<u32>) -> Self {
-        let wishes = Wishes {
-            capacity: self.capacity,
-            block_bytes: self.block_bytes,
-            trusted_blocks: self.stash_bound.into(),
-            max_batch: self.max_batch,
-            objective: RingObjective::BYTES,
-        };
+        let wishes = self.wishes();
         let rate = a.unwrap_or(self.eviction_rate);
         let mut adjusted = with_rate(&wishes, &Choice::tight(self.top, self.leaf_level), rate);
         adjusted.reads = least_reads(rate, self.max_batch);
@@ -157,14 +151,18 @@ impl RingParameters {
         if self.emergency_log2() <= -EMERGENCY_BITS {
             return self.clone();
         }
-        let wishes = Wishes {
+        with_stash_bound(self.clone(), &self.wishes())
+    }
+
+    /// The wishes that these parameters were planned for: the stash that they have may be trusted.
+    fn wishes(&self) -> Wishes {
+        Wishes {
             capacity: self.capacity,
             block_bytes: self.block_bytes,
             trusted_blocks: self.stash_bound.into(),
             max_batch: self.max_batch,
             objective: RingObjective::BYTES,
-        };
-        with_stash_bound(self.clone(), &wishes)
+        }
     }
 
     /// The cost that the planner minimises. Untrusted memory may cost up to three times the payload, and a path in flight

@@ -74,26 +74,13 @@ fn report_rows(report: &mut Report, lives: &[Life], options: &GrowOptions) {
         report.row(name("opening, full journal"), "s", seconds(&life.with_journal), None, trusted);
         report.row(name("opening, empty journal"), "s", seconds(&life.without), None, trusted);
     }
-    let all: Vec<f64> = lives.iter().map(|life| life.local_per_access()).collect();
-    let spread = Sample::of(&all);
-    let growth = Sample::once(spread.most / spread.least);
-    report.row(
-        "local bytes an access, costliest size",
-        "× cheapest",
-        growth,
-        options.asked_growth.map(Bound::AtMost),
-        None,
-    );
-    let journal: Vec<f64> = lives.iter().map(|life| life.opened(|one| one.journal as f64)).collect();
-    let spread = Sample::of(&journal);
-    let growth = Sample::once(spread.most / spread.least);
-    report.row(
-        "bytes of the journal at a crash, costliest size",
-        "× cheapest",
-        growth,
-        options.asked_growth.map(Bound::AtMost),
-        None,
-    );
+    let mut growth = |name: &str, figure: &dyn Fn(&Life) -> f64| {
+        let spread = Sample::of(&lives.iter().map(figure).collect::<Vec<_>>());
+        let growth = Sample::once(spread.most / spread.least);
+        report.row(name, "× cheapest", growth, options.asked_growth.map(Bound::AtMost), None);
+    };
+    growth("local bytes an access, costliest size", &Life::local_per_access);
+    growth("bytes of the journal at a crash, costliest size", &|life| life.opened(|one| one.journal as f64));
 }
 
 /// Every figure, a column for each size.

@@ -1,7 +1,7 @@
 //! A small vault to work at: a trusted disk, a store that keeps everything, and the bytes that the blocks should hold.
 
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::{header, often_evicted, setup};
+use crate::support::{header, often_evicted, setup, work_and_close};
 use lethe_core::words::BlockId;
 use lethe_store::{Snapshot, VersionedMemory};
 use lethe_vault::{Call, Receipt, Report, Setup, TrustedDisk, Vault, VaultError, VaultHeader};
@@ -72,15 +72,8 @@ impl Desk {
 
     /// Opens the vault, works with it, and closes it.
     pub async fn open<T>(&self, work: impl AsyncFnOnce(&Vault) -> T) -> Result<(T, Receipt), VaultError> {
-        let (vault, running) = Vault::start(self.setup(&self.disk.mount()?)).await?;
-        let working = async {
-            let done = work(&vault).await;
-            vault.close().await.map(|receipt| (done, receipt))
-        };
-        let (done, ()) = futures::join!(working, running);
-        drop(vault);
-        self.disk.unplug();
-        done
+        let opened = Vault::start(self.setup(&self.disk.mount()?)).await?;
+        work_and_close(opened, &self.disk, work).await
     }
 
     /// Opens the vault, works with it, and lets it die when the work is done. Returns the error that stopped it, if

@@ -1,7 +1,7 @@
 //! The owner of a small vault, with the two keys, and the contents that never change.
 
 use crate::support::fragile_disk::FragileDisk;
-use crate::support::{header, master, setup};
+use crate::support::{header, master, setup, work_and_close};
 use futures::future::{Either, select};
 use lethe_core::words::BlockId;
 use lethe_seal::master_key::MasterKey;
@@ -97,15 +97,8 @@ impl Owner {
         setup: Setup<impl VaultStore>,
         work: impl AsyncFnOnce(&Vault) -> T,
     ) -> Result<(T, Receipt), VaultError> {
-        let (vault, running) = Vault::start(setup).await.inspect_err(|_| self.disk.unplug())?;
-        let working = async {
-            let done = work(&vault).await;
-            vault.close().await.map(|receipt| (done, receipt))
-        };
-        let (done, ()) = futures::join!(working, running);
-        drop(vault);
-        self.disk.unplug();
-        done
+        let opened = Vault::start(setup).await.inspect_err(|_| self.disk.unplug())?;
+        work_and_close(opened, &self.disk, work).await
     }
 
     /// Opens the vault with the new key, works with it, and is killed.

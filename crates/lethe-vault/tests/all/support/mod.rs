@@ -11,6 +11,7 @@ pub mod shipped;
 pub mod stepped;
 pub mod tape;
 
+use fragile_disk::FragileDisk;
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::{RingBucket, RingParameters};
 use lethe_core::schemes::trivial::TrivialParameters;
@@ -18,7 +19,8 @@ use lethe_core::words::Level;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_vault::{
-    Entropy, Host, SchemeParameters, Setup, TrustedDisk, VaultHeader, VaultParameters, draw_header,
+    Entropy, Host, Receipt, SchemeParameters, Setup, TrustedDisk, Vault, VaultError, VaultHeader,
+    VaultParameters, draw_header,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -85,6 +87,22 @@ pub fn setup<U>(disk: &TrustedDisk, store: U, seed: u64) -> Setup<U> {
         pace: None,
         host: host(),
     }
+}
+
+/// Works with a vault that was opened, closes it, and takes its disk away.
+pub async fn work_and_close<T>(
+    (vault, running): (Vault, impl Future<Output = ()>),
+    disk: &FragileDisk,
+    work: impl AsyncFnOnce(&Vault) -> T,
+) -> Result<(T, Receipt), VaultError> {
+    let working = async {
+        let done = work(&vault).await;
+        vault.close().await.map(|receipt| (done, receipt))
+    };
+    let (done, ()) = futures::join!(working, running);
+    drop(vault);
+    disk.unplug();
+    done
 }
 
 /// The same small vault under every scheme.
