@@ -10,7 +10,8 @@ use lethe_vault::{Pace, Setup, Vault, VaultError};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-const SECRET: u8 = 40;
+/// What the blocks hold when a change has ended.
+pub const SECRET: u8 = 40;
 
 /// Checks that the change is complete: of the store, of the disk, and of a restore from the store alone.
 pub async fn assert_complete(owner: &Owner) {

@@ -1,7 +1,7 @@
 //! A change of the key of a vault whose journal is in the store: the ends of journals are sealed anew, what a crash has left
 //! on the disk alone still gets to the store, and a restore in the midst of the change has what either key has sealed.
 
-use super::ends::{assert_complete, assert_nothing_is_left_of, sealed_on};
+use super::ends::{SECRET, assert_complete, assert_nothing_is_left_of, sealed_on};
 use super::opened::opened_by;
 use super::owner::{Owner, check, compare, contents, new_key, old_key, touch, wait};
 use crate::support::every_scheme;
@@ -11,7 +11,6 @@ use lethe_store::Blobs;
 use lethe_vault::{JournalPlace, RowChange, Vault, VaultParameters};
 use std::pin::pin;
 
-const SECRET: u8 = 90;
 /// Another secret, of a vault that was written over.
 const LATER: u8 = 91;
 
