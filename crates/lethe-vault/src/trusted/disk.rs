@@ -8,14 +8,14 @@
 //! | `state` | the last checkpoint of an earlier kind, sealed, in [pieces] |
 //! | `journal` | the records since, sealed, by sequence number, in pieces |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
-//! | `unlogged` | changes of rows that the journal in the store may not hold yet, sealed ([there](super::logged)) |
+//! | `unlogged` | changes of rows that the journal in the store may not hold yet, sealed ([there](super::kept)) |
 //!
 //! Beside it lies the [file](super::places_file) of the stash's places.
 
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::group::{Change, Entered, Group};
-use crate::trusted::logged;
+use crate::trusted::kept;
 use crate::trusted::names::{make_durable, sync_folder};
 use crate::trusted::part::Part;
 use crate::trusted::pieces::pieces;
@@ -252,12 +252,12 @@ fn make(transaction: &WriteTransaction, change: &Change) -> Result<(), redb::Err
         Change::Rows(changes) => put_rows(transaction, changes),
         Change::KeptRows { changes, commit, logged } => {
             put_rows(transaction, changes)?;
-            logged::keep(transaction, commit.as_slice(), *logged)
+            kept::keep(transaction, commit.as_slice(), *logged)
         }
         Change::Noted { records, name, note, logged } => {
             append(transaction, records)?;
             set_metas(transaction, &[(*name, note)])?;
-            logged::keep(transaction, &[], *logged)
+            kept::keep(transaction, &[], *logged)
         }
     }
 }

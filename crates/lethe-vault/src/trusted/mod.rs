@@ -8,6 +8,7 @@ pub(crate) mod freight;
 pub(crate) mod group;
 pub(crate) mod header;
 pub(crate) mod header_exchange;
+mod kept;
 pub(crate) mod ledger;
 mod logged;
 pub(crate) mod names;

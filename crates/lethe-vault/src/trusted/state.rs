@@ -41,7 +41,7 @@ impl TrustedDisk {
             write_state(transaction, state)?;
             super::disk::append(transaction, journal)?;
             super::disk::replace_rows(transaction, rows)?;
-            super::logged::replace(transaction, unlogged)?;
+            super::kept::replace(transaction, unlogged)?;
             super::disk::set_metas(transaction, metas)
         })
     }

@@ -154,8 +154,8 @@ mod tests {
             assert!(page.contains(&flag), "{flag} is missing");
         }
         let everything = "--data d --log l --log-format json --capacity 1KiB --block-size 64 --scheme ring --z 1 --s 1 \
-            --a 1 --max-batch 1 --tree-top 1KiB --objective dollars --pad-batches --cipher aegis-256 --store s --endpoint e \
-            --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --padding none \
+            --a 1 --max-batch 1 --tree-top 1KiB --objective dollars --pad-batches --journal store \
+            --cipher aegis-256 --store s --endpoint e --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --padding none \
             --pace 1s --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
         let names = config(everything, "").unwrap().given();
         // Of the three flags of a key, one at a time is taken; `--help` and those that this is no test of are none.
@@ -179,7 +179,7 @@ mod tests {
         let file = r#"
             data = "/d"
             log = { level = "debug", format = "json" }
-            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "1MiB", objective = "bytes", pad_batches = true, cipher = "chacha20-poly1305" }
+            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "1MiB", objective = "bytes", pad_batches = true, journal = "store", cipher = "chacha20-poly1305" }
             store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
             key = { source = "env", variable = "K" }
             serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", padding = "power2", pace = "250ms", tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }

@@ -10,7 +10,7 @@ use lethe_vault::{Pace, Setup, Vault, VaultError};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What the blocks hold when a change has ended.
+/// The contents of the blocks when a change has ended.
 pub const SECRET: u8 = 40;
 
 /// Checks that the change is complete: of the store, of the disk, and of a restore from the store alone.
