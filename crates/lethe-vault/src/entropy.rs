@@ -38,6 +38,11 @@ impl Entropy {
         }
     }
 
+    /// A source for a task of its own.
+    pub(crate) fn split(&mut self) -> Entropy {
+        if self.is_system { Entropy::system() } else { Entropy::of(ChaCha20Rng::from_seed(self.seed())) }
+    }
+
     pub(crate) fn seed(&mut self) -> Seed {
         let mut seed = Seed::default();
         self.source.fill_bytes(&mut seed);

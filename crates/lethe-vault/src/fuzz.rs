@@ -2,13 +2,17 @@
 //! may cause a panic all the same.
 
 use crate::engine::record::Record;
+use crate::engine::scheme::SchemeParameters;
+use crate::log::entry::{Object, text_bytes};
 use crate::trusted::checkpoint::{Checkpoint, Receipt, Shipped, ShippedCheckpoint, blob_order};
 use crate::trusted::delta::Delta;
 use crate::trusted::directory::Directory;
 use crate::trusted::freight::{Manifest, Unloading, piece_order};
-use crate::trusted::header::VaultHeader;
+use crate::trusted::header::{VaultHeader, VaultParameters};
 use crate::trusted::summary::Summary;
 use crate::trusted::tables::Tables;
+use crate::trusted::unlogged::RowStream;
+use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_seal::master_key::MasterKey;
 
 #[test]
@@ -55,6 +59,26 @@ fn fuzz_state_written_bit_by_bit() {
         let mut unloading = Unloading::new(3, 2);
         if bytes.chunks(40).try_for_each(|piece| unloading.take(piece)).is_some() {
             let _ = unloading.finish();
+        }
+    });
+}
+
+#[test]
+fn fuzz_object_of_the_journal_in_the_store() {
+    let trivial = TrivialParameters { capacity: 8, block_bytes: 16, chunk_blocks: 2, max_batch: 3 };
+    let parameters = VaultParameters::around(SchemeParameters::Trivial(trivial));
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let _ = Manifest::decode(bytes);
+        // Of a right length, so that what follows the head is reached.
+        let mut whole = bytes.to_vec();
+        whole.resize(text_bytes(&parameters, 2), 0);
+        for text in [bytes, &whole] {
+            let Some(object) = Object::decode(text, &parameters) else { continue };
+            let again = Object::decode(&object.encode(&parameters), &parameters);
+            assert_eq!(again.as_ref(), Some(&object));
+            if let Object::Entry(entry) = object {
+                let _ = RowStream::default().take(&entry.rows);
+            }
         }
     });
 }

@@ -15,6 +15,7 @@
 //! | `engine` | the scheme, its futures, the sealing layer: one step at a time |
 //! | `trusted` | the trusted side at rest: disk, header, rows, checkpoints |
 //! | `claims` | one gateway at a time: the opening claims, and the session checks that no other has |
+//! | `log` | the journal in the store: its objects, and what they come to |
 //! | `lease` | how long a gateway answers after such a check, and which opening waits for an earlier gateway |
 //! | `session` | the loop of one opening, and its parts: journal, outbox, checkpoints, garbage, queue, pace, checks |
 //! | `vault` | the handle that callers hold |
@@ -31,6 +32,7 @@ mod error;
 #[cfg(test)]
 mod fuzz;
 mod lease;
+mod log;
 mod maintain;
 mod open;
 mod reason;
@@ -62,7 +64,7 @@ pub use session::status::{
 pub use store::VaultStore;
 pub use trusted::checkpoint::Receipt;
 pub use trusted::disk::TrustedDisk;
-pub use trusted::header::{FORMAT, STASH_ENTRY, VaultHeader, VaultParameters};
+pub use trusted::header::{FORMAT, JournalPlace, STASH_ENTRY, VaultHeader, VaultParameters};
 pub use trusted::row::{Row, RowChange};
 pub use trusted::written::CheckpointBytes;
 pub use vault::Vault;

@@ -167,7 +167,8 @@ impl Vault {
         blocking(move || rows.load()).await
     }
 
-    /// Changes rows, all or none, durable when this returns. Shows the store nothing.
+    /// Changes rows, all or none, durable when this returns. Shows the store nothing, but in a vault with its journal in
+    /// the store: there it waits for a batch, or makes one of dummies.
     ///
     /// # Errors
     /// [`VaultError::RowsFull`], [`VaultError::Disk`], [`VaultError::DiskFull`]. [`VaultError::Lapsed`], or why the vault
@@ -175,12 +176,28 @@ impl Vault {
     pub async fn commit_rows(&self, changes: Vec<RowChange>) -> Result<(), VaultError> {
         self.refuse_unless_leased()?;
         let rows = self.shared.rows.clone();
-        blocking(move || {
+        let kept = blocking(move || {
             let mut entropy = Entropy::system();
             rows.commit(changes, || entropy.salt())
-        })
-        .await?;
+        });
+        if let Some(commit) = kept.await? {
+            self.ask(|reply| Command::Log(commit, reply)).await?;
+        }
         self.refuse_unless_leased()
+    }
+
+    /// Replaces rows as [`commit_rows`](Self::commit_rows) does, and ships a checkpoint with them: the way for all rows at
+    /// once, which the journal in the store does not hold. No other change of rows may be under way. Returns the receipt.
+    pub(crate) async fn ship_rows(&self, changes: Vec<RowChange>) -> Result<Receipt, VaultError> {
+        self.refuse_unless_leased()?;
+        let rows = self.shared.rows.clone();
+        let committing = blocking(move || {
+            let mut entropy = Entropy::system();
+            rows.commit_beside_log(changes, || entropy.salt())
+        });
+        committing.await?;
+        self.refuse_unless_leased()?;
+        self.checkpoint().await
     }
 
     /// Writes a checkpoint now and ships it; returns its receipt.

@@ -2,7 +2,7 @@
 
 use crate::engine::scheme::SchemeParameters;
 use crate::lease::LOOK_EVERY;
-use crate::trusted::header::VaultParameters;
+use crate::trusted::header::{JournalPlace, VaultParameters};
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
 use lethe_seal::blob;
@@ -46,20 +46,41 @@ impl VaultParameters {
         let sealed = |text: u64, objects: u64| text + objects * blob::sealed_bytes(0) as u64;
         let manifest = sealed(4 + 32 * pieces, 1);
         let shipped_bytes = shipped * (sealed(self.shipped_bytes(), pieces) + manifest) as f64;
+        let journal = self.journal_of(full_batches);
         let whole = |count: f64| count.round() as u64;
         Usage {
             slot_reads: whole(full_batches * batch.gets),
             bucket_writes: whole(full_batches * batch.buckets_written),
             bucket_deletes: whole(full_batches * batch.buckets_written),
-            blob_writes: whole(objects),
-            blob_deletes: whole(objects),
+            blob_writes: whole(objects + journal.objects),
+            blob_deletes: whole(objects + journal.objects),
             // Before a manifest is sent and before something is deleted, the claims are listed; after it, what is older.
-            lists: whole(3.0 * shipped + checkpoints),
-            bytes_up: whole(full_batches * batch.slots_written * slot_bytes + shipped_bytes),
+            lists: whole(3.0 * shipped + checkpoints + journal.lists * shipped),
+            bytes_up: whole(full_batches * batch.slots_written * slot_bytes + shipped_bytes + journal.bytes),
             bytes_down: whole(full_batches * batch.slots_read * slot_bytes),
             ..Usage::default()
         }
     }
+
+    /// The share of a journal in the store: an object for each batch, and lists of those that a shipped checkpoint holds.
+    fn journal_of(&self, full_batches: f64) -> JournalShare {
+        if self.journal == JournalPlace::Disk {
+            return JournalShare::default();
+        }
+        /// Names in a page of a list.
+        const PAGE: f64 = 1000.0;
+        let each = self.journal_object_bytes(self.scheme.max_batch().into()) as f64;
+        let between = self.recovery_point() as f64 / f64::from(self.scheme.max_batch());
+        JournalShare { objects: full_batches, bytes: full_batches * each, lists: (between / PAGE).ceil() }
+    }
+}
+
+/// Objects and bytes of a journal in the store, and lists for each shipped checkpoint.
+#[derive(Default)]
+struct JournalShare {
+    objects: f64,
+    bytes: f64,
+    lists: f64,
 }
 
 fn of_ring(ring: &RingParameters) -> Batch {

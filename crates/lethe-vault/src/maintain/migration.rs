@@ -273,8 +273,7 @@ pub async fn cut_over(old: &VaultHeader, rows: Vec<Row>, new: &Vault) -> Result<
     let mut changes: BTreeMap<Bytes, RowChange> =
         there.into_iter().map(|row| (row.key.clone(), RowChange::remove(row.key))).collect();
     changes.extend(rows.into_iter().map(|row| (row.key.clone(), row.into())));
-    new.commit_rows(changes.into_values().collect()).await?;
-    new.checkpoint().await
+    new.ship_rows(changes.into_values().collect()).await
 }
 
 /// Carries work out to its end, also when the caller that waits for it goes away.

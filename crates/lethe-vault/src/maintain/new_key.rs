@@ -75,7 +75,9 @@ fn seal_anew(
     let AtRest { header, ring, state, records, .. } = at_rest;
     let old = ring.newest();
     let header = VaultHeader { passphrase: new.passphrase, ..header };
-    let rows = Rows::open(disk.clone(), old.clone(), header.vault, header.parameters.rows_bytes)?.load()?;
+    let rows = Rows::open(disk.clone(), old.clone(), header.vault, header.parameters.rows_bytes)?;
+    let unlogged = rows.kept_sealed_with(&new.master, || entropy.salt())?;
+    let rows = rows.load()?;
     let rows = rows.iter().map(|row| sealed_row(&new.master, header.vault, row, entropy.salt())).collect();
 
     let State { number, sequence, accesses, seed, scheme, versions, garbage, mut ledger } = state;
@@ -93,5 +95,5 @@ fn seal_anew(
     let ring = KeyRing::new(new.master, Some(EarlierKey { key: old.clone(), until }));
     let encoded = header.encode(&ring, entropy.salt(), entropy.salt());
     let metas = Vec::from(header_exchange::values(disk, encoded)?);
-    Ok(SealedAnew { state, journal, rows, metas })
+    Ok(SealedAnew { state, journal, rows, unlogged, metas })
 }

@@ -10,6 +10,8 @@ use crate::claims::ended::ENDED;
 use crate::claims::{self, Claims};
 use crate::engine::record::{Effect, Record};
 use crate::error::VaultError;
+use crate::log::entry::sealed_end_bytes;
+use crate::log::{self, FROM, note};
 use crate::open::at_rest::AtRest;
 use crate::open::newer::{Judge, Origin};
 use crate::reason::Reason;
@@ -17,8 +19,9 @@ use crate::store::{HEADER, SHIPPED, VaultStore};
 use crate::trusted::checkpoint::{Shipped, ShippedCheckpoint, blob_order};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::freight::piece_order;
-use crate::trusted::header::VaultHeader;
+use crate::trusted::header::{JournalPlace, VaultHeader};
 use crate::trusted::ledger::context;
+use crate::trusted::position::Position;
 use lethe_core::store::{BucketVersion, Untrusted};
 use lethe_core::words::Version;
 use lethe_seal::blob;
@@ -57,7 +60,8 @@ pub struct Orphans {
     pub kept: Tally,
     /// Buckets of this vault's names that nothing needs any more.
     pub dead_buckets: Tally,
-    /// Checkpoints before the newest, and pieces of those that never got to their end.
+    /// Checkpoints before the newest, pieces of those that never got to their end, and objects of the journal that the
+    /// newest one holds.
     pub dead_checkpoints: Tally,
     /// Buckets newer than the newest state that no gateway of this vault has written: nobody's.
     pub planted: Tally,
@@ -149,8 +153,9 @@ pub async fn find_orphans<U: VaultStore>(
         let judge = Judge::new(store, &at_rest, epoch)?;
         found.sort_newer(&judge, newer).await?;
     }
+    let kept_from: Position = note(disk, FROM)?;
     for blob in store.list("").await? {
-        found.sort_blob(blob.name, blob.size.0, &shipped);
+        found.sort_blob(blob.name, blob.size.0, &shipped, kept_from);
     }
     Ok(found)
 }
@@ -189,7 +194,18 @@ impl Orphans {
         Ok(())
     }
 
-    fn sort_blob(&mut self, name: String, bytes: u64, shipped: &Shipped) {
+    fn sort_blob(&mut self, name: String, bytes: u64, shipped: &Shipped, kept_from: Position) {
+        let has_journal = self.vault.parameters.journal == JournalPlace::Store;
+        if let Some(object) = Position::of(&name).filter(|_| has_journal) {
+            return match object {
+                _ if object.epoch > self.epoch => self.newer.push(name),
+                _ if object >= kept_from || bytes == sealed_end_bytes() => self.in_use.add(bytes),
+                _ => {
+                    self.dead_checkpoints.add(bytes);
+                    self.checkpoints.push(name);
+                }
+            };
+        }
         let newest = (shipped.epoch, shipped.number);
         let claim = claims::number(&name).filter(|epoch| claims::name(*epoch) == name);
         // A shipment that was given up has left pieces behind: they are newer than the newest checkpoint, of an epoch of
@@ -263,10 +279,11 @@ impl Orphans {
             Ok(None) | Err(BlobError::TooLarge { .. }) => Ok(false),
             Ok(Some(sealed)) => {
                 let context = context(&self.vault, name);
-                let epoch = blob_order(name).or(piece_order(name)).map_or(u32::MAX, |(epoch, _)| epoch);
-                let key = ring.of_epoch(epoch);
+                let object = Position::of(name).map(|at| (at.epoch, at.sequence));
+                let order = blob_order(name).or(piece_order(name)).or(object);
+                let key = ring.of_epoch(order.map_or(u32::MAX, |(epoch, _)| epoch));
                 let opens = |purpose| blob::open(key, purpose, &context, &sealed).is_ok();
-                Ok(opens(Purpose::CHECKPOINT) || opens(Purpose::MANIFEST))
+                Ok([Purpose::CHECKPOINT, Purpose::MANIFEST, log::objects::PURPOSE].into_iter().any(opens))
             }
             Err(error) => Err(error.into()),
         }

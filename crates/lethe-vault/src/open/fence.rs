@@ -3,6 +3,7 @@
 
 use super::at_rest::AtRest;
 use super::inventory::{Inventory, REMOVE, UNCLEAR, planted, take_inventory};
+use super::log::{KnownLog, check_log};
 use super::newer::{Judge, Origin};
 use crate::claims::Claims;
 use crate::entropy::Entropy;
@@ -11,6 +12,7 @@ use crate::lease::tenancy::{move_in, predecessor_is_gone};
 use crate::lease::{Host, LEASE, Lease, Tenure};
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
+use crate::trusted::header::JournalPlace;
 use lethe_seal::epoch::Epoch;
 use tokio::time::Instant;
 
@@ -19,6 +21,8 @@ pub(crate) struct Fenced {
     pub(crate) epoch: Epoch,
     pub(crate) inventory: Inventory,
     pub(crate) tenure: Tenure,
+    /// The journal in the store, if the vault has one.
+    pub(super) log: Option<KnownLog>,
 }
 
 /// Claims an epoch for this opening.
@@ -45,6 +49,10 @@ pub(crate) async fn fence<U: VaultStore>(
             }
         });
     }
+    let log = match at_rest.header.parameters.journal {
+        JournalPlace::Store => Some(check_log(disk, store, at_rest, claimed).await?),
+        JournalPlace::Disk => None,
+    };
     let salt = entropy.salt();
     let is_alone = predecessor_is_gone(disk, host, &claims, claimed).await?;
     if is_alone {
@@ -56,5 +64,5 @@ pub(crate) async fn fence<U: VaultStore>(
     let waits_until = (!is_alone).then(|| Instant::now() + LEASE);
     store.sweep_unfinished().await?;
     let tenure = Tenure { lease: Lease::since(host, since), began, waits_until };
-    Ok(Fenced { epoch: Epoch { number, salt }, inventory, tenure })
+    Ok(Fenced { epoch: Epoch { number, salt }, inventory, tenure, log })
 }

@@ -7,6 +7,7 @@
 //! | `at_rest` | what the last opening left on the trusted disk |
 //! | `state` | its checkpoint, and the scheme as it was then |
 //! | `fence`, `newer` | nothing in the store is newer; an epoch is claimed |
+//! | `log` | the journal in the store: nothing in it is newer, and it begins anew |
 //! | `replay` | the journal, input after input |
 //! | `inventory` | what the store holds and must hold |
 //! | `recovery` | the steps of an opening, up to a complete start |
@@ -19,6 +20,7 @@ pub(crate) mod create;
 pub(crate) mod fence;
 pub(crate) mod header;
 mod inventory;
+mod log;
 pub(crate) mod newer;
 mod old;
 mod recovery;

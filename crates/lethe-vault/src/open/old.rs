@@ -19,11 +19,14 @@ use lethe_seal::key_ring::KeyRing;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Resolved, Sealed};
 use lethe_seal::versions::TrustedVersions;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The old vault, over the local copy.
 pub(super) struct Old<'a, L> {
     engine: Engine<&'a L>,
+    /// Payloads that came after it, by the journal in the store.
+    later: HashMap<BlockId, Bytes>,
 }
 
 impl<'a, L: Untrusted> Old<'a, L> {
@@ -43,7 +46,12 @@ impl<'a, L: Untrusted> Old<'a, L> {
         sealed.begin_epoch(entropy.salt())?;
         let mut engine = Engine::new(Rc::new(sealed), scheme, gate, accesses);
         engine.go_live();
-        Ok(Old { engine })
+        Ok(Old { engine, later: HashMap::new() })
+    }
+
+    /// Puts payloads over its own that were written after it.
+    pub(super) fn write_over(&mut self, later: HashMap<BlockId, Bytes>) {
+        self.later = later;
     }
 
     fn scheme(&self) -> &dyn Scheme {
@@ -67,7 +75,8 @@ impl<'a, L: Untrusted> Old<'a, L> {
         }
         self.run(Input::Batch(blocks.iter().map(|block| Call::Read(*block)).collect())).await?;
         let answers = self.engine.take_answers().ok_or(VaultError::Closed)??;
-        Ok(answers.into_iter().flatten().collect())
+        let read = blocks.iter().zip(answers.into_iter().flatten());
+        Ok(read.map(|(block, own)| self.later.get(block).cloned().unwrap_or(own)).collect())
     }
 
     async fn run(&mut self, input: Input) -> Result<(), VaultError> {
@@ -82,12 +91,17 @@ impl<'a, L: Untrusted> Old<'a, L> {
 }
 
 impl<L: Untrusted> Old<'_, L> {
+    /// Tells whether a block was ever written.
+    pub(super) fn is_written(&self, block: BlockId) -> bool {
+        self.later.contains_key(&block) || self.place_of(block) != BlockPlace::Nowhere
+    }
+
     /// The place of a block in the old state.
-    pub(super) fn place_of(&self, block: BlockId) -> BlockPlace {
+    fn place_of(&self, block: BlockId) -> BlockPlace {
         self.scheme().locate(block).unwrap_or(BlockPlace::Nowhere)
     }
 
-    /// The payloads of mapped blocks: from the stash, or in one read of the local copy.
+    /// The payloads of written blocks: from the stash, or in one read of the local copy.
     pub(super) async fn payloads(
         &self,
         blocks: impl Iterator<Item = BlockId>,
@@ -108,7 +122,7 @@ impl<L: Untrusted> Old<'_, L> {
         let slot_bytes = HEADER_BYTES + self.scheme().block_bytes();
         let contradicts =
             || VaultError::Tampered("the checkpoint in the store contradicts its buckets".into());
-        let payload = |(block, place): (BlockId, BlockPlace)| match place {
+        let mut payload = |(block, place): (BlockId, BlockPlace)| match place {
             BlockPlace::Slot(_) => {
                 let (slot, behind) = rest.split_at(slot_bytes);
                 rest = behind;
@@ -120,7 +134,12 @@ impl<L: Untrusted> Old<'_, L> {
                 self.scheme().look_at(block, &mut |bytes| payload.extend_from_slice(bytes));
                 Ok(payload)
             }
+            BlockPlace::Nowhere if self.later.contains_key(&block) => Ok(Vec::new()),
             BlockPlace::Nowhere => Err(contradicts()),
+        };
+        let payload = |(block, place)| {
+            let own: Vec<u8> = payload((block, place))?;
+            Ok(self.later.get(&block).map_or(own, |later| later.to_vec()))
         };
         blocks.into_iter().map(payload).collect()
     }

@@ -16,8 +16,9 @@ use crate::engine::Engine;
 use crate::engine::gate::Gate;
 use crate::error::VaultError;
 use crate::lease::tenancy::move_in;
+use crate::log::objects::Objects;
 use crate::session::pace::Pacer;
-use crate::session::{Identity, Session, Shipping, Start};
+use crate::session::{Identity, Log, Session, Shipping, Start};
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::Garbage;
 use crate::trusted::rows::Rows;
@@ -50,10 +51,16 @@ async fn recover<U: VaultStore>(
     let Setup { disk, store, master, mut entropy, workers, pace, host } = setup;
     let asked = Instant::now();
     let fenced = fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
-    let Fenced { epoch, inventory, tenure } = fenced;
+    let Fenced { epoch, inventory, tenure, log } = fenced;
     let AtRest { header, ring, state, records, sequence, mut opening, .. } = at_rest;
     opening.store += asked.elapsed();
-    let rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
+    let mut rows = Rows::open(disk.clone(), master.clone(), header.vault, header.parameters.rows_bytes)?;
+    // A restore has no journal in the store: until it is complete, the one before it holds what is not shipped.
+    let log = log.filter(|_| shipping != Shipping::HeldBack);
+    if log.is_some() {
+        rows = rows.keep_for_log()?;
+    }
+    let rows = Arc::new(rows);
     let gate = Rc::new(Gate::default());
     let State { number, accesses, seed, scheme, versions, mut garbage, ledger, .. } = state;
     let taking_up = Instant::now();
@@ -80,10 +87,18 @@ async fn recover<U: VaultStore>(
         sleep_until(until).await;
         move_in(&disk, &host)?;
     }
+    let log = match log {
+        Some(log) => {
+            let objects = Objects { blobs: sealed.untrusted(), header: &header, ring: &ring };
+            let next = log.begin(&disk, &objects, &rows, epoch.number, &mut entropy).await?;
+            Some(Log::begin(rows.clone(), next))
+        }
+        None => None,
+    };
     Ok(Start {
         identity: Identity::new(header, ring, epoch.number),
         disk,
-        rows: Arc::new(rows),
+        rows,
         entropy,
         engine,
         epoch,
@@ -97,5 +112,6 @@ async fn recover<U: VaultStore>(
         finished,
         shipping,
         pacer: pace.map(|pace| Pacer::new(pace, began, Instant::now())),
+        log,
     })
 }

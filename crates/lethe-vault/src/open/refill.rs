@@ -10,7 +10,7 @@ use crate::trusted::header::VaultHeader;
 use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use lethe_core::block_header::{self, HEADER_BYTES};
-use lethe_core::incremental::{BlockPlace, Parts, Payloads};
+use lethe_core::incremental::{Parts, Payloads};
 use lethe_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
 use lethe_core::store::{BucketVersion, Untrusted};
 use lethe_core::words::{BlockId, Bucket, Leaf, Level, Slot};
@@ -35,7 +35,7 @@ pub(super) async fn refill<U: VaultStore, L: Untrusted>(
     progress: &dyn Fn(&'static str, u64, u64),
 ) -> Result<(), VaultError> {
     let random = ChaCha20Rng::from_seed(setup.entropy.seed());
-    let mut filling = RingFilling::draw(ring, |block| old.place_of(block) != BlockPlace::Nowhere, random);
+    let mut filling = RingFilling::draw(ring, |block| old.is_written(block), random);
     let empty = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
     let (cipher, nonces) = (header.parameters.cipher()?, setup.entropy.nonces(header.parameters.slots));
     let sealed = Sealed::new(&setup.store, &setup.master, cipher, nonces, empty, setup.workers.clone())?;

@@ -12,7 +12,7 @@ use super::inventory::{refuse_planted, take_inventory};
 use super::old::Old;
 use super::refill::refill;
 use super::setup::Setup;
-use super::shipped::{Found, fetch_checkpoint};
+use super::shipped::{Found, before_the_first, fetch_checkpoint};
 use super::{recovery, restoring};
 use crate::claims::Claims;
 use crate::engine::record::Call;
@@ -20,11 +20,14 @@ use crate::engine::scheme::SchemeParameters;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::lease::LEASE;
+use crate::log::fold::Folded;
+use crate::log::objects::Objects;
 use crate::reason::Reason;
 use crate::store::{HEADER, SHIPPED, VaultStore};
 use crate::trusted::checkpoint::{Receipt, Shipped, blob_order};
 use crate::trusted::disk::TrustedDisk;
-use crate::trusted::header::VaultHeader;
+use crate::trusted::header::{JournalPlace, VaultHeader};
+use crate::trusted::position::Position;
 use crate::trusted::row::{Row, RowChange};
 use crate::trusted::rows::Rows;
 use crate::vault::Vault;
@@ -70,14 +73,23 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     let encoded = raw_header_of_store(&setup.store).await?;
     let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
     let named = (&header, &ring);
-    let chosen = choose_checkpoint(&setup, named, options.expect.as_ref()).await?;
+    let chosen = match choose_checkpoint(&setup, named, options.expect.as_ref()).await {
+        Err(VaultError::NoCheckpoint) if holds_all_in_log(&setup, named, &options).await? => {
+            before_the_first(&header)
+        }
+        chosen => chosen?,
+    };
 
     let (next, serves_from) = take_over(&mut setup, named, chosen.1.epoch, options.takeover).await?;
-    let (receipt, shipped) = fetch_newest(&setup, named, &options, chosen).await?;
+    let (receipt, shipped, mut logged) = fetch_newest(&mut setup, named, &options, chosen, next).await?;
     let Found { number, accesses, scheme, versions, rows, history, .. } = shipped;
-    let old = Old::over(&options.copy, named, scheme, versions, accesses, &mut setup.entropy)?;
+    let mut old = Old::over(&options.copy, named, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
+    let rows = logged.change(rows);
+    old.write_over(logged.into_writes());
 
+    // Before the first, there is none that it could be numbered as.
+    let number = number.max(1);
     let base = Epoch { number: next, salt: setup.entropy.salt() };
     if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
         refill(&mut setup, (&header, ring), &old, (number, base), &*options.progress).await?;
@@ -138,10 +150,27 @@ fn remember(
     mut history: Vec<(u64, [u8; 32])>,
 ) -> Result<(), VaultError> {
     let Receipt { epoch, checkpoint: number, digest, .. } = *receipt;
+    if number == 0 {
+        return Ok(());
+    }
     history.push((number, digest));
     let known = Shipped { number, epoch, newest: (0, 0), digest };
     let note = borsh::to_vec(&(known, history)).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
     disk.set_meta(SHIPPED, &note)
+}
+
+/// Tells whether the store holds no checkpoint because none was shipped yet: then the journal there holds everything from the
+/// first opening on.
+async fn holds_all_in_log<U: VaultStore, L>(
+    setup: &Setup<U>,
+    (header, ring): (&VaultHeader, &KeyRing),
+    options: &Restore<L>,
+) -> Result<bool, VaultError> {
+    if header.parameters.journal == JournalPlace::Disk || options.expect.is_some() {
+        return Ok(false);
+    }
+    let objects = Objects { blobs: &setup.store, header, ring };
+    Ok(objects.list().await?.first() == Some(&Position { epoch: 1, sequence: 0 }))
 }
 
 /// Writes every block of the old vault into the new one, by accesses in full batches.
@@ -257,27 +286,67 @@ fn verify_receipt(
     )))
 }
 
-/// Copies the buckets of the checkpoint that was chosen before the claim, or of a newer one: what the old gateway had sent
-/// before it could see the claim may have come since, and have taken the place of the chosen one.
+/// Ends the journal in the store, if there is one, and copies the buckets of the checkpoint that was chosen before the
+/// claim, or of a newer one: what the old gateway had sent before it could see the claim may have come since, and have
+/// taken the place of the chosen one.
 async fn fetch_newest<U: VaultStore, L: Untrusted>(
-    setup: &Setup<U>,
+    setup: &mut Setup<U>,
     named: (&VaultHeader, &KeyRing),
     options: &Restore<L>,
     mut chosen: (Receipt, Found),
-) -> Result<(Receipt, Found), VaultError> {
+    claimed: u32,
+) -> Result<(Receipt, Found, Folded), VaultError> {
+    let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
     loop {
-        match fetch_buckets(&setup.store, options, &chosen.1.versions).await {
-            Err(error) if error.is_tampering() => {
-                let newest = choose_checkpoint(setup, named, options.expect.as_ref()).await?;
-                let order = |receipt: &Receipt| (receipt.epoch, receipt.checkpoint);
-                if order(&newest.0) <= order(&chosen.0) {
-                    return Err(error);
-                }
-                chosen = newest;
+        let Setup { store, entropy, .. } = &mut *setup;
+        let logged = match chosen.1.from {
+            Some(from) => take_log(&*store, named, from, claimed, entropy).await,
+            None => Ok(Folded::default()),
+        };
+        let fetched = match logged {
+            Ok(logged) => fetch_buckets(store, options, &chosen.1.versions).await.map(|()| logged),
+            Err(error) => Err(error),
+        };
+        let error = match fetched {
+            Err(error) if error.is_tampering() => error,
+            Err(error) => return Err(error),
+            // Objects may have been deleted for a newer one before the first of them was asked for.
+            Ok(logged) if chosen.1.from.is_none() || is_newest(store, &chosen.0).await? => {
+                return Ok((chosen.0, chosen.1, logged));
             }
-            fetched => return fetched.map(|()| chosen),
+            Ok(_) => VaultError::Tampered("a newer checkpoint came into the store, and went".into()),
+        };
+        let newest = choose_checkpoint(setup, named, options.expect.as_ref()).await?;
+        if order(&newest.0) <= order(&chosen.0) {
+            return Err(error);
         }
+        chosen = newest;
     }
+}
+
+/// Tells whether no checkpoint in the store is newer.
+async fn is_newest<U: VaultStore>(store: &U, receipt: &Receipt) -> Result<bool, VaultError> {
+    let newest = list_checkpoints(store).await?.pop();
+    Ok(newest <= Some((receipt.epoch, receipt.checkpoint)))
+}
+
+/// Ends the journals of all openings before the one that has claimed this epoch, and takes what they hold from there on.
+async fn take_log<U: VaultStore>(
+    blobs: &U,
+    (header, ring): (&VaultHeader, &KeyRing),
+    from: Position,
+    claimed: u32,
+    entropy: &mut Entropy,
+) -> Result<Folded, VaultError> {
+    let objects = Objects { blobs, header, ring };
+    let listed = objects.list().await?;
+    let mut folded = Folded::default();
+    for epoch in from.epoch..claimed {
+        let from = if epoch == from.epoch { from } else { Position { epoch, sequence: 0 } };
+        let mut take = |at, entry| folded.take(at, entry);
+        objects.end(from, (claimed, &listed), &mut || entropy.salt(), &mut take).await?;
+    }
+    Ok(folded)
 }
 
 /// Copies the buckets of the checkpoint, in the order of their numbers.
@@ -325,5 +394,5 @@ fn bring_back_rows<U>(setup: &Setup<U>, header: &VaultHeader, rows: Vec<Row>) ->
     // Left from an earlier attempt.
     let stale = table.load()?.into_iter().map(|row| RowChange::remove(row.key));
     let changes = stale.chain(rows.into_iter().map(RowChange::from)).collect();
-    table.commit(changes, || entropy.salt())
+    table.commit(changes, || entropy.salt()).map(drop)
 }

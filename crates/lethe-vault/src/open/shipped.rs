@@ -10,6 +10,7 @@ use crate::trusted::checkpoint::{Receipt, ShippedCheckpoint, blob_name, digest};
 use crate::trusted::freight::{Manifest, Unloaded, UnloadedPayloads, Unloading, piece_name};
 use crate::trusted::header::VaultHeader;
 use crate::trusted::ledger::context;
+use crate::trusted::position::Position;
 use crate::trusted::row::Row;
 use crate::trusted::tables::Tables;
 use lethe_core::incremental::Parts;
@@ -35,10 +36,14 @@ pub(crate) struct Found {
     pub(crate) rows: Vec<Row>,
     /// Receipts of earlier checkpoints.
     pub(crate) history: Vec<(u64, [u8; 32])>,
+    /// The first object of the journal in the store that it does not hold, if the vault has such a journal.
+    pub(crate) from: Option<Position>,
 }
 
 /// The state of a scheme that was shipped.
 pub(crate) enum ShippedScheme {
+    /// The state of a vault of which nothing was shipped yet.
+    Empty,
     /// By an earlier Lethe.
     Whole(Box<SchemeSnapshot>),
     /// Tables of words, the rest, and the stash.
@@ -49,6 +54,7 @@ impl ShippedScheme {
     /// Takes the scheme up. `None` if its state contradicts itself.
     pub(crate) fn take_up(self, header: &VaultHeader, gate: Rc<Gate>, seed: Seed) -> Option<Rc<dyn Scheme>> {
         match self {
+            ShippedScheme::Empty => header.parameters.scheme.start(gate, seed).ok(),
             ShippedScheme::Whole(snapshot) => snapshot.restore(gate, seed),
             ShippedScheme::Written { tables, rest, order, mut payloads } => {
                 let parts = Parts { tables, rest: &rest, order: &order, payloads: &mut payloads };
@@ -56,6 +62,22 @@ impl ShippedScheme {
             }
         }
     }
+}
+
+/// The state of a vault before its first checkpoint: empty, with everything in the journal in the store.
+pub(crate) fn before_the_first(header: &VaultHeader) -> (Receipt, Found) {
+    let receipt = Receipt { vault: header.vault, epoch: 0, checkpoint: 0, digest: [0; 32] };
+    let found = Found {
+        number: 0,
+        epoch: 0,
+        accesses: 0,
+        scheme: ShippedScheme::Empty,
+        versions: TrustedVersions::new(header.vault, header.parameters.layout().buckets()),
+        rows: Vec::new(),
+        history: Vec::new(),
+        from: Some(Position { epoch: 1, sequence: 0 }),
+    };
+    (receipt, found)
 }
 
 /// Fetches the checkpoint of this epoch and number, with its receipt.
@@ -73,8 +95,9 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
     let receipt = Receipt { vault: header.vault, epoch, checkpoint: number, digest: digest(&sealed) };
     let found = match blob::open(master, Purpose::MANIFEST, &context(header, &name), &sealed) {
         Ok(text) => {
-            let manifest: Manifest = borsh::from_slice(&text).map_err(|_| is_none(&name))?;
-            unload(store, (header, master), (epoch, number), manifest).await?
+            let (manifest, from) = Manifest::decode(&text).ok_or_else(|| is_none(&name))?;
+            let found = unload(store, (header, master), (epoch, number), manifest).await?;
+            Found { from, ..found }
         }
         Err(_) => {
             let text = blob::open(master, Purpose::CHECKPOINT, &context(header, &name), &sealed).map_err(
@@ -130,7 +153,16 @@ async fn unload<U: VaultStore>(
         return Err(contradicts());
     }
     let scheme = ShippedScheme::Written { tables: tables.into_inner(), rest: head.rest, order, payloads };
-    Ok(Found { number, epoch, accesses: head.accesses, scheme, versions, rows, history: head.history })
+    Ok(Found {
+        number,
+        epoch,
+        accesses: head.accesses,
+        scheme,
+        versions,
+        rows,
+        history: head.history,
+        from: None,
+    })
 }
 
 /// Decodes a checkpoint that was shipped as one object.
@@ -145,5 +177,6 @@ fn of_one_object(text: &[u8]) -> Option<Found> {
         versions,
         rows,
         history,
+        from: None,
     })
 }

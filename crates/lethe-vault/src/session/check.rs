@@ -3,9 +3,13 @@
 
 use crate::claims::Claims;
 use crate::error::VaultError;
+use crate::log::entry::Object;
+use crate::log::objects::Objects;
 use crate::store::{HEADER, MAX_HEADER_BYTES};
 use crate::trusted::checkpoint::{Shipped, blob_name, blob_order, digest};
 use crate::trusted::freight::{MOST_SEALED_BYTES, Manifest, PREFIX, piece_name, piece_order};
+use crate::trusted::header::VaultHeader;
+use crate::trusted::position::{PREFIX as PREFIX_OF_LOG, Position};
 use lethe_core::store::Untrusted;
 use lethe_core::words::{Bucket, Slot};
 use lethe_seal::blob;
@@ -15,6 +19,7 @@ use lethe_seal::key_ring::KeyRing;
 use lethe_seal::sealed::{Resolved, Sealed};
 use lethe_seal::versions::VaultId;
 use lethe_store::{BlobError, Blobs};
+use std::collections::BTreeSet;
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,6 +81,11 @@ pub(crate) struct NamedObjects {
     pub(crate) shipped: Shipped,
     /// The most bytes that a shipped checkpoint has.
     pub(crate) most: usize,
+    /// The journal in the store, if there is one: the first object that the shipped checkpoint does not hold, and the place
+    /// after the last one.
+    pub(crate) log: Option<(Position, Position)>,
+    /// The vault's header.
+    pub(crate) of: VaultHeader,
 }
 
 impl NamedObjects {
@@ -90,6 +100,42 @@ impl NamedObjects {
         let claims = Claims { blobs: store, ring: self.ring.clone(), vault: self.vault };
         complaints.extend(claims.complaints(self.epoch).await?);
         complaints.extend(self.check_shipped(store).await?);
+        complaints.extend(self.check_log(store).await?);
+        Ok(complaints)
+    }
+
+    /// Reads the objects of the journal, one after the other.
+    async fn check_log(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
+        let Some((from, next)) = self.log else { return Ok(Vec::new()) };
+        let objects = Objects { blobs: store, header: &self.of, ring: &self.ring };
+        let (mut complaints, mut at, mut known) = (Vec::new(), from, BTreeSet::new());
+        while at < next {
+            known.insert(at);
+            let what = match objects.read(at).await {
+                Ok(Some(Object::End(_))) => {
+                    at = Position { epoch: at.epoch + 1, sequence: 0 };
+                    continue;
+                }
+                Ok(Some(Object::Entry(_))) => {
+                    at = at.next();
+                    continue;
+                }
+                Ok(None) => "removed",
+                Err(error) if error.is_tampering() => "changed",
+                Err(error) => return Err(error),
+            };
+            complaints.push(format!("{} was {what}", at.name()));
+            // It may have been the end.
+            let after = objects.list().await?.into_iter().find(|after| *after > at && *after < next);
+            at = match after {
+                Some(after) if after.epoch == at.epoch => at.next(),
+                after => after.unwrap_or(next),
+            };
+        }
+        // Those before are left from a crash.
+        let is_planted = |name: &str| Position::of(name).is_none_or(|at| at >= from && !known.contains(&at));
+        let planted = store.list(PREFIX_OF_LOG).await?.into_iter().filter(|blob| is_planted(&blob.name));
+        complaints.extend(planted.map(|blob| format!("{} was not written by this vault", blob.name)));
         Ok(complaints)
     }
 
@@ -136,9 +182,9 @@ impl NamedObjects {
 
     /// The manifest of a checkpoint that is authentic; one that an earlier Lethe shipped has no pieces.
     fn manifest(&self, name: &str, held: &[u8]) -> Manifest {
-        let text =
-            blob::open(self.ring.of_epoch(self.shipped.epoch), Purpose::MANIFEST, &self.context(name), held);
-        text.ok().and_then(|text| borsh::from_slice(&text).ok()).unwrap_or_default()
+        let key = self.ring.of_epoch(self.shipped.epoch);
+        let text = blob::open(key, Purpose::MANIFEST, &self.context(name), held);
+        text.ok().and_then(|text| Manifest::decode(&text)).map(|(manifest, _)| manifest).unwrap_or_default()
     }
 
     /// Tells whether a piece was sealed with this vault's key.

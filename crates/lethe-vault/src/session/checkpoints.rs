@@ -10,6 +10,7 @@ use crate::store::{SHIPPED, VaultStore};
 use crate::trusted::checkpoint::{Receipt, Shipped, shorten};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith, StateChange};
+use crate::trusted::position::Position;
 use crate::trusted::written::CheckpointBytes;
 use lethe_seal::versions::VaultId;
 use tokio::time::Instant;
@@ -46,6 +47,8 @@ pub(super) struct Checkpoints {
     /// The callers that wait for a receipt, and the first checkpoint that holds what was there when they asked.
     receipts: Vec<(u64, Reply<Receipt>)>,
     bytes: CheckpointBytes,
+    /// The first object of the journal in the store that the one on its way does not hold.
+    pub(super) log_from: Option<Position>,
 }
 
 impl Checkpoints {
@@ -80,6 +83,7 @@ impl Checkpoints {
             history,
             receipts: Vec::new(),
             bytes: CheckpointBytes::default(),
+            log_from: None,
         })
     }
 

@@ -4,9 +4,11 @@ use super::Session;
 use super::command::Reply;
 use super::outbox::Event;
 use crate::error::VaultError;
+use crate::log::{FROM, note};
 use crate::session::check::{NamedObjects, Progress, Report, check};
 use crate::store::{HEADER, VaultStore};
 use crate::trusted::checkpoint::ShippedCheckpoint;
+use crate::trusted::position::Position;
 use std::collections::VecDeque;
 
 /// See the module.
@@ -55,6 +57,15 @@ impl<U: VaultStore> Session<U> {
             epoch: self.identity.epoch,
             shipped: self.checkpoints.shipped,
             most: ShippedCheckpoint::most_sealed_bytes(&header.parameters),
+            log: match &self.journal.log {
+                // Before the first checkpoint it begins with the first opening.
+                Some(log) => {
+                    let from: Position = note(&self.disk, FROM)?;
+                    Some((from.max(Position { epoch: 1, sequence: 0 }), log.next()))
+                }
+                None => None,
+            },
+            of: header.clone(),
         };
         let sealed = self.engine.sealed.clone();
         self.checks.running = true;

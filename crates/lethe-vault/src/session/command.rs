@@ -6,6 +6,7 @@ use crate::error::VaultError;
 use crate::session::check::{Progress, Report};
 use crate::session::queue::Flow;
 use crate::trusted::checkpoint::Receipt;
+use crate::trusted::unlogged::CommitId;
 use tokio::sync::oneshot;
 
 /// The way back to a caller.
@@ -15,6 +16,8 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, VaultError>>;
 pub(crate) enum Command {
     /// Calls, at most a batch of them, checked before.
     Access(Option<Flow>, Vec<Call>, Reply<Answers>),
+    /// Waits until the journal in the store holds this commit of rows.
+    Log(CommitId, Reply<()>),
     /// A checkpoint now, shipped.
     Checkpoint(Reply<Receipt>),
     /// Reads and authenticates everything in the store.
@@ -31,6 +34,7 @@ impl Command {
         // A caller that has gone away needs no answer.
         match self {
             Command::Access(_, _, reply) => drop(reply.send(Err(why.clone()))),
+            Command::Log(_, reply) => drop(reply.send(Err(why.clone()))),
             Command::Check(_, reply) => drop(reply.send(Err(why.clone()))),
             Command::Checkpoint(reply) | Command::Close(reply) => drop(reply.send(Err(why.clone()))),
             Command::StopResumed => {}

@@ -4,11 +4,19 @@ use super::Session;
 use super::checkpoints::Shipping;
 use super::key_change::KeyChange;
 use super::outbox::Event;
-use crate::session::pace::{Local, next_instant};
+use crate::error::VaultError;
+use crate::log::entry::sealed_end_bytes;
+use crate::session::pace::{Instants, Local, next_instant};
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Garbage, Shipped};
+use crate::trusted::position::{PREFIX, Position};
+use futures::future::try_join_all;
 use lethe_core::store::{BucketVersion, Untrusted};
+use lethe_store::{Blob, Blobs};
 use tokio::time::Instant;
+
+/// Objects of the journal in the store that are deleted at a time.
+const AT_ONCE: usize = 32;
 
 /// See the module.
 pub(super) struct Replaced {
@@ -16,13 +24,15 @@ pub(super) struct Replaced {
     /// The versions that an earlier opening left behind and that are not needed.
     orphans: Vec<BucketVersion>,
     deleting: bool,
+    /// The first object of the journal in the store that is needed, when those before it are to be deleted.
+    objects: Option<Position>,
     /// The change of the vault's key, while one is under way: it replaces what the earlier key opens.
     pub(super) change: Option<KeyChange>,
 }
 
 impl Replaced {
     pub(super) fn new(garbage: Vec<Garbage>, orphans: Vec<BucketVersion>, change: Option<KeyChange>) -> Self {
-        Replaced { garbage, orphans, deleting: false, change }
+        Replaced { garbage, orphans, deleting: false, objects: None, change }
     }
 
     /// Notes versions that were replaced after the checkpoint of this number.
@@ -30,14 +40,21 @@ impl Replaced {
         self.garbage.extend(replaced.into_iter().map(|at| Garbage::new(at, after)));
     }
 
+    /// Notes that the objects of the journal in the store before this one are in a shipped checkpoint.
+    pub(super) fn add_objects(&mut self, before: Option<Position>) {
+        self.objects = before;
+    }
+
     /// All that wait, for a checkpoint.
     pub(super) fn garbage(&self) -> &[Garbage] {
         &self.garbage
     }
 
-    /// Tells whether a version waits that is of an epoch up to this one, or an orphan of any.
+    /// Tells whether a version waits that is of an epoch up to this one, or an orphan of any, or objects of the journal in
+    /// the store.
     pub(super) fn holds_up_to(&self, epoch: u32) -> bool {
-        !self.orphans.is_empty() || self.garbage.iter().any(|garbage| garbage.version.epoch <= epoch)
+        let has_others = !self.orphans.is_empty() || self.objects.is_some();
+        has_others || self.garbage.iter().any(|garbage| garbage.version.epoch <= epoch)
     }
 
     /// Tells whether a deletion is under way.
@@ -72,7 +89,8 @@ impl<U: VaultStore> Session<U> {
             return;
         }
         let gone = self.replaced.take_unneeded(self.checkpoints.number, &self.checkpoints.shipped);
-        if gone.is_empty() {
+        let objects = self.replaced.objects.take();
+        if gone.is_empty() && objects.is_none() {
             return;
         }
         let (store, identity, instants) =
@@ -82,12 +100,35 @@ impl<U: VaultStore> Session<U> {
             let deleting = async {
                 // A displaced gateway must not delete what its successor may still need.
                 identity.claims(store.untrusted()).check(identity.epoch).await?;
-                next_instant(instants).await;
-                Untrusted::delete(store.untrusted(), &gone).await?;
-                Ok(())
+                if !gone.is_empty() {
+                    next_instant(instants).await;
+                    Untrusted::delete(store.untrusted(), &gone).await?;
+                }
+                match objects {
+                    Some(before) => delete_objects(store.untrusted(), before, instants).await,
+                    None => Ok(()),
+                }
             };
             Event::Deleted(deleting.await)
         });
         self.outbox.send(Local::Step, Instant::now(), request);
     }
+}
+
+/// Deletes the objects of the journal in the store before this one. An end stays: whoever wrote that journal may still be
+/// there, and would go on if its next name were free.
+async fn delete_objects<B: Blobs>(
+    blobs: &B,
+    before: Position,
+    instants: Option<Instants>,
+) -> Result<(), VaultError> {
+    next_instant(instants).await;
+    let mut names = blobs.list(PREFIX).await?;
+    let is_end = |blob: &Blob| blob.size.0 == sealed_end_bytes();
+    names.retain(|blob| !is_end(blob) && Position::of(&blob.name).is_some_and(|at| at < before));
+    for some in names.chunks(AT_ONCE) {
+        next_instant(instants).await;
+        try_join_all(some.iter().map(|blob| blobs.remove(&blob.name))).await?;
+    }
+    Ok(())
 }

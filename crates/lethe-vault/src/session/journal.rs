@@ -1,5 +1,6 @@
 //! The journal: records of steps that are not durable yet, and the work that waits until they are.
 
+use super::Log;
 use super::identity::Identity;
 use crate::engine::gate::OperationId;
 use crate::engine::record::{Input, Record};
@@ -7,7 +8,9 @@ use crate::engine::work::Work;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::reason::Reason;
-use crate::trusted::header::VaultHeader;
+use crate::trusted::header::{JournalPlace, VaultHeader};
+use crate::trusted::position::Position;
+use crate::trusted::unlogged::CommitId;
 use lethe_seal::derive::{Purpose, Salt};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::record::{RecordError, RecordSealer};
@@ -27,30 +30,57 @@ pub(super) struct Journal {
     /// The moment of the first step that has not been flushed yet.
     stepped_at: Option<Instant>,
     bytes: u64,
+    /// The journal in the store, if there is one.
+    pub(super) log: Option<Log>,
 }
 
 impl Journal {
     pub(super) fn new(
-        header: &VaultHeader,
-        master: &MasterKey,
+        identity: &Identity,
         entropy: &mut Entropy,
         sequence: u64,
+        log: Option<Log>,
     ) -> Result<Self, VaultError> {
         let salt = entropy.salt();
         Ok(Journal {
-            sealer: sealer(header, master, &salt)?,
+            sealer: sealer(&identity.header, &identity.master, &salt)?,
             salt,
             sequence,
             records: Vec::new(),
             work: Vec::new(),
             stepped_at: None,
             bytes: 0,
+            log,
         })
     }
 
     /// The number of the next record.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// Tells whether an object is not known to be in the store: nothing is answered meanwhile.
+    pub(super) fn is_owed(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::is_owed)
+    }
+
+    /// Tells whether a change of rows waits for an object in the store.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::is_wanted)
+    }
+
+    /// The note that goes with the record of a batch that makes an object, and the last commit of rows that the store
+    /// holds for good.
+    pub(super) fn note_of_object(&self) -> Option<(Vec<u8>, CommitId)> {
+        let log = self.log.as_ref().filter(|log| log.has_object())?;
+        Some((borsh::to_vec(&log.next()).expect("memory takes every write"), log.logged()))
+    }
+
+    /// The first object of the journal in the store that a state of this moment does not hold. A restore has no such
+    /// journal, and none comes after it in its epoch.
+    pub(super) fn first_after(&self, header: &VaultHeader, epoch: u32) -> Option<Position> {
+        let is_kept = header.parameters.journal == JournalPlace::Store;
+        is_kept.then(|| self.log.as_ref().map_or(Position { epoch, sequence: 0 }, Log::next))
     }
 
     /// Bytes sealed so far.

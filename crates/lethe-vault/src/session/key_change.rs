@@ -10,6 +10,7 @@
 
 use super::Session;
 use super::checkpoints::{Checkpoints, Shipping};
+use super::log::seal_ends_anew;
 use super::outbox::Event;
 use super::pace::{Local, next_instant};
 use crate::claims::notes::Notes;
@@ -78,7 +79,8 @@ impl<U: VaultStore> Session<U> {
     /// Tells whether a step of the sweep comes before anything else begins.
     pub(super) fn is_sweep_due(&self) -> bool {
         let Some(change) = &self.replaced.change else { return false };
-        let is_idle = self.waiting.is_empty() && self.engine.scheme.owed() == 0;
+        let is_asked = !self.waiting.is_empty() || self.journal.is_wanted();
+        let is_idle = !is_asked && self.engine.scheme.owed() == 0;
         let has_turn = change.has_turn || (is_idle && self.outbox.pacer().is_none());
         let may_begin = self.lease.is_valid() && self.closing.is_none();
         change.stage == Stage::Sweeping && has_turn && may_begin
@@ -157,6 +159,7 @@ impl<U: VaultStore> Session<U> {
         let (disk, instants) = (self.disk.clone(), self.outbox.instants());
         let salts: Vec<Salt> = (0..until).map(|_| self.entropy.salt()).collect();
         let [mark, check, header] = [(); 3].map(|()| self.entropy.salt());
+        let of_ends = self.entropy.split();
         let errand = Box::pin(async move {
             let replacing = async {
                 let store = sealed.untrusted();
@@ -168,6 +171,7 @@ impl<U: VaultStore> Session<U> {
                 }
                 next_instant(instants).await;
                 claims.seal_mark_anew(mark).await?;
+                seal_ends_anew(store, &identity, (until, instants), of_ends).await?;
                 // A gateway that has taken over has read the header that stands there.
                 next_instant(instants).await;
                 claims.check(identity.epoch).await?;

@@ -7,7 +7,8 @@
 
 use super::outbox::Errand;
 use super::pace::Instants;
-use super::{Identity, outbox::Event};
+use super::{Identity, Session, outbox::Event};
+use crate::error::VaultError;
 use crate::lease::{LOOK_EVERY, Lease, Tenure};
 use crate::store::VaultStore;
 use lethe_seal::sealed::Sealed;
@@ -24,6 +25,20 @@ pub(super) struct Lookout {
     last: Instant,
     under_way: Option<Errand>,
     instants: Option<Instants>,
+}
+
+impl<U: VaultStore> Session<U> {
+    /// Goes on after a look, also if the store could not be reached: then nothing is answered until it can be.
+    pub(super) fn has_looked(&self, looked: Result<(), VaultError>) -> Result<(), VaultError> {
+        match looked {
+            Err(error @ VaultError::Unavailable(_)) if self.closing.is_none() => {
+                let answers = self.lease.is_valid();
+                tracing::warn!(%error, answers, "no look whether another gateway has taken the vault over");
+                Ok(())
+            }
+            looked => looked,
+        }
+    }
 }
 
 impl Lookout {

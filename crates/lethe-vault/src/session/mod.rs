@@ -12,6 +12,7 @@ mod garbage;
 mod identity;
 mod journal;
 mod key_change;
+mod log;
 mod lookout;
 mod outbox;
 pub(crate) mod pace;
@@ -23,6 +24,7 @@ pub(crate) mod status;
 pub(crate) use checkpoints::Shipping;
 pub(crate) use command::Command;
 pub(crate) use identity::Identity;
+pub(crate) use log::{Log, without_reads};
 
 use crate::engine::gate::OperationId;
 use crate::engine::record::{Call, Input};
@@ -32,6 +34,7 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::lease::tenancy::move_out;
 use crate::lease::{Lease, Tenure};
+use crate::log::NOTE;
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Garbage, Receipt};
 use crate::trusted::disk::TrustedDisk;
@@ -110,14 +113,17 @@ pub(crate) struct Start<U> {
     pub(crate) finished: Vec<(OperationId, Vec<u8>)>,
     pub(crate) shipping: Shipping,
     pub(crate) pacer: Option<Pacer>,
+    /// The journal in the store, if the vault has one and is not being restored.
+    pub(crate) log: Option<Log>,
 }
 
 impl<U: VaultStore> Session<U> {
     /// Begins the epoch.
     pub(crate) fn begin(start: Start<U>) -> Result<Self, VaultError> {
         let Start { identity, disk, rows, mut entropy, engine, epoch, opening, .. } = start;
-        let Start { number, sequence, ledger, garbage, orphans, finished, shipping, pacer, tenure, .. } =
-            start;
+        let Start {
+            number, sequence, ledger, garbage, orphans, finished, shipping, pacer, tenure, log, ..
+        } = start;
         let (left, ship_every) = (orphans.len(), identity.header.parameters.ship_every);
         engine.sealed.begin_epoch_numbered(epoch)?;
         let identity = Rc::new(identity);
@@ -129,7 +135,7 @@ impl<U: VaultStore> Session<U> {
         let change = KeyChange::of(&identity.ring()).filter(|_| shipping != Shipping::HeldBack);
         let lookout = Lookout::over(engine.sealed.clone(), identity.clone(), &tenure, first, instants);
         let mut session = Session {
-            journal: Journal::new(&identity.header, &identity.master, &mut entropy, sequence)?,
+            journal: Journal::new(&identity, &mut entropy, sequence, log)?,
             checkpoints: Checkpoints::load(
                 &disk,
                 ledger,
@@ -213,6 +219,9 @@ impl<U: VaultStore> Session<U> {
         }
         self.checks.refuse(&why);
         self.checkpoints.refuse(&why);
+        if let Some(log) = &mut self.journal.log {
+            log.refuse(&why);
+        }
         for command in left {
             command.refuse(&why);
         }
@@ -261,6 +270,11 @@ impl<U: VaultStore> Session<U> {
         self.beginning.ask();
         match command {
             Some(Command::Access(flow, calls, reply)) => self.waiting.push(flow, calls, reply),
+            Some(Command::Log(commit, reply)) => match &mut self.journal.log {
+                Some(log) => log.want(commit, reply),
+                // Nothing waits for a journal that is not there.
+                None => drop(reply.send(Ok(()))),
+            },
             Some(Command::Checkpoint(reply)) => self.checkpoints.want(reply),
             Some(Command::Check(progress, reply)) => self.checks.push(progress, reply),
             Some(Command::Close(reply)) => self.closing = Some((self.checkpoints.number, reply)),
@@ -292,10 +306,14 @@ impl<U: VaultStore> Session<U> {
             let may_begin = self.beginning.settles(scheme.owed() > 0 || self.engine.is_idling());
             // A gateway that may have been displaced reads no path and evicts nothing.
             let may_begin = may_begin && self.lease.is_valid();
-            let ready = may_begin && !self.engine.is_accessing() && !scheme.must_idle();
+            let ready =
+                may_begin && !self.engine.is_accessing() && !self.journal.is_owed() && !scheme.must_idle();
             if !due && ready && self.is_turn() {
                 let batch = self.take_batch();
                 self.replaced.change.iter_mut().for_each(KeyChange::batch_begins);
+                if let Some(log) = &mut self.journal.log {
+                    log.put_together(&batch, &self.identity, &mut self.entropy)?;
+                }
                 self.step(Input::Batch(batch), Vec::new())?;
                 started = true;
             }
@@ -336,12 +354,12 @@ impl<U: VaultStore> Session<U> {
     fn is_quiet(&self) -> bool {
         let is_engine_still =
             !self.engine.is_accessing() && !self.engine.is_idling() && !self.engine.is_rewriting();
-        is_engine_still && !self.checks.is_running()
+        is_engine_still && !self.journal.is_owed() && !self.checks.is_running()
     }
 
     /// Tells whether the end was asked for, and every caller has been served.
     fn is_ending(&self) -> bool {
-        self.closing.is_some() && self.waiting.is_empty()
+        self.closing.is_some() && self.waiting.is_empty() && !self.journal.is_wanted()
     }
 
     fn is_finished(&self) -> bool {
@@ -359,7 +377,7 @@ impl<U: VaultStore> Session<U> {
     fn is_turn(&self) -> bool {
         match self.outbox.pacer() {
             Some(pacer) => pacer.is_due(Instant::now()) && !self.is_ending(),
-            None => !self.waiting.is_empty(),
+            None => !self.waiting.is_empty() || self.journal.is_wanted(),
         }
     }
 
@@ -369,6 +387,9 @@ impl<U: VaultStore> Session<U> {
         let most = parameters.scheme.max_batch() as usize;
         let mut batch = self.waiting.take_batch(most);
         let asked = batch.len();
+        if let Some(log) = self.journal.log.as_ref().filter(|_| asked == 0) {
+            batch.resize(log.dummies(most), Call::Dummy);
+        }
         if parameters.pad_batches || self.outbox.pacer().is_some() {
             batch.resize(most, Call::Dummy);
         }
@@ -389,32 +410,28 @@ impl<U: VaultStore> Session<U> {
     /// Makes the records durable if anything depends on them, then sends the requests and the answers.
     async fn flush(&mut self) -> Result<(), VaultError> {
         if let Some(records) = self.journal.take_pressing(&self.identity, &mut self.entropy)? {
-            self.outbox.on_disk(&self.disk, move |disk| disk.append(records)).await?;
+            let note = self.journal.note_of_object();
+            let append = move |disk: &TrustedDisk| match note {
+                Some((note, logged)) => disk.append_with_note(records, (NOTE, note), logged),
+                None => disk.append(records),
+            };
+            self.outbox.on_disk(&self.disk, append).await?;
         }
         let (began, work) = self.journal.take_work();
         // A watcher of the requests may know before that they have begun.
         self.publish();
+        self.send_object(began);
         for (operation, work) in work {
             let sealed = self.engine.sealed.clone();
             let request = async move { Event::Operation(operation, carry_out(&sealed, work).await) };
             self.outbox.send(Local::Step, began, Box::pin(request));
         }
-        if let Some(answers) = self.engine.take_answers() {
+        if !self.journal.is_owed()
+            && let Some(answers) = self.engine.take_answers()
+        {
             self.answer(answers);
         }
         Ok(())
-    }
-
-    /// Goes on after a look, also if the store could not be reached: then nothing is answered until it can be.
-    fn has_looked(&self, looked: Result<(), VaultError>) -> Result<(), VaultError> {
-        match looked {
-            Err(error @ VaultError::Unavailable(_)) if self.closing.is_none() => {
-                let answers = self.lease.is_valid();
-                tracing::warn!(%error, answers, "no look whether another gateway has taken the vault over");
-                Ok(())
-            }
-            looked => looked,
-        }
     }
 
     /// Gives the right to answer up. After an end in order, a takeover is told that it need not wait.
@@ -453,6 +470,12 @@ impl<U: VaultStore> Session<U> {
             Event::PieceSent(shipment) => self.piece_was_sent(shipment?),
             Event::Shipped(shipped) => self.was_shipped(shipped?).await?,
             Event::Looked(looked) => self.has_looked(looked)?,
+            Event::Logged(logged) => {
+                logged?;
+                if let Some(log) = &mut self.journal.log {
+                    log.has_arrived();
+                }
+            }
             Event::KeyChanged(changed) => {
                 changed?;
                 self.key_has_changed();

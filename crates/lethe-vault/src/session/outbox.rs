@@ -25,6 +25,7 @@ pub(super) enum Event {
     Deleted(Result<(), VaultError>),
     Checked(Result<Report, VaultError>, Reply<Report>),
     Looked(Result<(), VaultError>),
+    Logged(Result<(), VaultError>),
     KeyChanged(Result<(), VaultError>),
 }
 

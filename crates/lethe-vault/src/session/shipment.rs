@@ -8,15 +8,18 @@ use super::Session;
 use super::checkpoints::{SHIPPING, Shipping};
 use super::outbox::Event;
 use crate::error::VaultError;
+use crate::log::FROM;
 use crate::session::pace::{Local, next_instant};
 use crate::store::{SHIPPED, VaultStore};
 use crate::trusted::checkpoint::{Shipped, blob_name, blob_order, digest};
 use crate::trusted::directory::PlaceOpener;
+use crate::trusted::disk::TrustedDisk;
 use crate::trusted::freight::{
     Freight, FreightHead, FreightParts, Manifest, PREFIX, piece_name, piece_order,
 };
 use crate::trusted::header::VaultHeader;
 use crate::trusted::ledger::{Moment, context};
+use crate::trusted::position::Position;
 use lethe_core::store::Untrusted;
 use lethe_seal::blob;
 use lethe_seal::derive::{Purpose, Salt};
@@ -28,6 +31,8 @@ use tokio::time::Instant;
 pub(super) struct Shipment {
     freight: Freight,
     manifest: Manifest,
+    /// The first object of the journal in the store that the state does not hold, if there is such a journal.
+    from: Option<Position>,
     /// The object that leaves next, sealed.
     next: Object,
     number: u64,
@@ -66,6 +71,8 @@ impl<U: VaultStore> Session<U> {
             };
             (head, words)
         });
+        let from = self.journal.first_after(header, epoch);
+        checkpoints.log_from = from;
         let newest = (head.versions.newest_epoch(), head.versions.counter());
         let directory = &mut checkpoints.ledger.directory;
         let opener = PlaceOpener::new(header, &identity.master, directory.keys())?;
@@ -78,7 +85,7 @@ impl<U: VaultStore> Session<U> {
             let parts = FreightParts { head, words, order, entries, opener, rows };
             let freight = Freight::new(parts, disk, &parameters);
             let (manifest, next) = (Manifest::default(), Object::Piece(Vec::new()));
-            Ok(Box::new(Shipment { freight, manifest, next, number, epoch, newest, began }))
+            Ok(Box::new(Shipment { freight, manifest, from, next, number, epoch, newest, began }))
         };
         self.seal_beside(load);
         Ok(())
@@ -149,7 +156,16 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.has_shipped(shipped);
         self.checkpoints.ledger.directory.unpin();
         let note = borsh::to_vec(&(shipped, &self.checkpoints.history)).expect("memory takes every write");
-        self.outbox.on_disk(&self.disk, move |disk| disk.set_meta(SHIPPED, &note)).await?;
+        let from = self.checkpoints.log_from.take();
+        let noting = move |disk: &TrustedDisk| {
+            // Before the other: what is deleted follows from this one.
+            if let Some(from) = from {
+                disk.set_meta(FROM, &borsh::to_vec(&from).expect("memory takes every write"))?;
+            }
+            disk.set_meta(SHIPPED, &note)
+        };
+        self.outbox.on_disk(&self.disk, noting).await?;
+        self.replaced.add_objects(from);
         let receipt = self.checkpoints.receipt(self.identity.header.vault);
         self.checkpoints.answer(receipt);
         self.collect_garbage();
@@ -177,7 +193,7 @@ impl Shipment {
                 Object::Piece(sealed)
             }
             None => {
-                let text = borsh::to_vec(&self.manifest).expect("memory takes every write");
+                let text = self.manifest.encode(self.from);
                 Object::Manifest(seal(Purpose::MANIFEST, &blob_name(self.epoch, self.number), &text))
             }
         };

@@ -8,12 +8,14 @@
 //! | `state` | the last checkpoint of an earlier kind, sealed, in [pieces] |
 //! | `journal` | the records since, sealed, by sequence number, in pieces |
 //! | `rows` | the gateway's rows, sealed, by a keyed hash of their key |
+//! | `unlogged` | changes of rows that the journal in the store may not hold yet, sealed ([there](super::kept)) |
 //!
 //! Beside it lies the [file](super::places_file) of the stash's places.
 
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::group::{Change, Entered, Group};
+use crate::trusted::kept;
 use crate::trusted::names::{make_durable, sync_folder};
 use crate::trusted::part::Part;
 use crate::trusted::pieces::pieces;
@@ -168,7 +170,7 @@ impl TrustedDisk {
 
     /// Appends records; they are durable when this returns.
     pub(crate) fn append(&self, records: Vec<(u64, Vec<u8>)>) -> Result<(), VaultError> {
-        self.commit(self.group.enter(Change::Records(records)))
+        self.commit(self.enter(Change::Records(records)))
     }
 
     /// The journal since the last checkpoint, in order.
@@ -201,7 +203,11 @@ impl TrustedDisk {
 
     /// Takes in changes of rows, sealed and by the hash of their keys; they come after those that were taken in before.
     pub(crate) fn enter_rows(&self, changes: Vec<RowChange>) -> Entered {
-        self.group.enter(Change::Rows(changes))
+        self.enter(Change::Rows(changes))
+    }
+
+    pub(super) fn enter(&self, change: Change) -> Entered {
+        self.group.enter(change)
     }
 
     /// Makes a change that was taken in durable, together with those that wait.
@@ -243,15 +249,15 @@ impl HeldDisk {
 fn make(transaction: &WriteTransaction, change: &Change) -> Result<(), redb::Error> {
     match change {
         Change::Records(records) => append(transaction, records),
-        Change::Rows(changes) => {
-            let mut rows = transaction.open_table(ROWS)?;
-            for RowChange { key, value } in changes {
-                match value {
-                    Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
-                    None => rows.remove(key.as_ref())?,
-                };
-            }
-            Ok(())
+        Change::Rows(changes) => put_rows(transaction, changes),
+        Change::KeptRows { changes, commit, logged } => {
+            put_rows(transaction, changes)?;
+            kept::keep(transaction, commit.as_slice(), *logged)
+        }
+        Change::Noted { records, name, note, logged } => {
+            append(transaction, records)?;
+            set_metas(transaction, &[(*name, note)])?;
+            kept::keep(transaction, &[], *logged)
         }
     }
 }
@@ -275,6 +281,17 @@ pub(super) fn append(transaction: &WriteTransaction, records: &[(u64, Vec<u8>)])
         for (nth, piece) in (0..).zip(pieces(record)) {
             journal.insert((*sequence, nth), piece)?;
         }
+    }
+    Ok(())
+}
+
+fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(), redb::Error> {
+    let mut rows = transaction.open_table(ROWS)?;
+    for RowChange { key, value } in changes {
+        match value {
+            Some(value) => rows.insert(key.as_ref(), value.as_ref())?,
+            None => rows.remove(key.as_ref())?,
+        };
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 use super::directory::{Entry, PlaceOpener};
 use super::disk::TrustedDisk;
 use super::places::PlaceId;
+use super::position::Position;
 use super::row::Row;
 use crate::error::VaultError;
 use crate::trusted::header::{PIECE_BYTES, VaultParameters};
@@ -44,6 +45,25 @@ pub(crate) struct FreightHead {
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Manifest {
     pub(crate) pieces: Vec<[u8; 32]>,
+}
+
+impl Manifest {
+    /// The text of the manifest. In a vault with its journal in the store, the first object follows that the state does not
+    /// hold.
+    pub(crate) fn encode(&self, from: Option<Position>) -> Vec<u8> {
+        let mut text = borsh::to_vec(self).expect("memory takes every write");
+        if let Some(from) = from {
+            borsh::to_writer(&mut text, &from).expect("memory takes every write");
+        }
+        text
+    }
+
+    /// Decodes a text that was authenticated.
+    pub(crate) fn decode(mut text: &[u8]) -> Option<(Self, Option<Position>)> {
+        let manifest = Manifest::deserialize(&mut text).ok()?;
+        let from = if text.is_empty() { None } else { Some(borsh::from_slice(text).ok()?) };
+        Some((manifest, from))
+    }
 }
 
 /// The name of a piece of a shipped checkpoint.

@@ -5,6 +5,7 @@
 //! sixteen syncs in a row, and the journal's records behind them.
 
 use super::row::RowChange;
+use super::unlogged::CommitId;
 use crate::error::VaultError;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -14,6 +15,10 @@ pub(crate) enum Change {
     Records(Vec<(u64, Vec<u8>)>),
     /// Changes of rows, sealed and by the hash of their keys.
     Rows(Vec<RowChange>),
+    /// The same, with the commit that they are, sealed, if the store is to hold it. Commits up to `logged` are forgotten.
+    KeptRows { changes: Vec<RowChange>, commit: Option<(CommitId, Vec<u8>)>, logged: CommitId },
+    /// Records with a note of the object that goes with them. Commits up to `logged` are forgotten.
+    Noted { records: Vec<(u64, Vec<u8>)>, name: &'static str, note: Vec<u8>, logged: CommitId },
 }
 
 /// The changes that wait, in the order in which they came.
@@ -77,7 +82,7 @@ mod tests {
     fn keys(changes: &[Change]) -> Vec<u8> {
         let rows = changes.iter().flat_map(|change| match change {
             Change::Rows(rows) => &rows[..],
-            Change::Records(_) => panic!("there are none"),
+            _ => panic!("there are none"),
         });
         rows.map(|row| row.key[0]).collect()
     }

@@ -17,17 +17,35 @@ use lethe_seal::slot_format::SlotFormat;
 use lethe_seal::versions::VaultId;
 use zeroize::Zeroizing;
 
-/// The newest format of vaults. The format before it, 1, has counted slots and says nothing of them.
-pub const FORMAT: u16 = 2;
+/// The newest format of vaults that is known: that of a vault whose key is being changed, while it is.
+pub const FORMAT: u16 = CHANGING;
+/// The header of a vault whose key is being changed has slots, the place of the journal, and the earlier key.
+const CHANGING: u16 = 4;
+/// The header of a vault with its journal in the store says so.
+const IN_STORE: u16 = 3;
+/// The header of a vault without names the format of its slots.
+const SALTED: u16 = 2;
+/// The oldest has counted slots and says nothing of them.
 const COUNTED: u16 = 1;
-/// The format of the header of a vault whose key is being changed: it holds the earlier key too.
-const CHANGING: u16 = 3;
 /// Bytes of a piece of a shipped checkpoint, before it is sealed. The last one has what is left.
 pub(crate) const PIECE_BYTES: usize = 16 << 20;
 /// Bytes of the largest checkpoint that is shipped at a stop.
 const MOST_SHIPPED_AT_STOP: u64 = 256 << 20;
 const MAGIC: [u8; 6] = *b"LETHE\n";
 const NAME: &[u8] = b"header";
+
+/// The place of the journal that an acknowledged write waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
+#[borsh(use_discriminant = true)]
+#[repr(u8)]
+pub enum JournalPlace {
+    /// The trusted disk alone: a lost machine loses what came after the last shipped checkpoint.
+    #[default]
+    Disk = 1,
+    /// The store as well: each batch makes an object there before it is answered, and a lost machine loses nothing that
+    /// was acknowledged.
+    Store = 2,
+}
 
 /// The parameters of a vault. All of them are public; they cannot be changed later.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -47,6 +65,9 @@ pub struct VaultParameters {
     pub rows_bytes: u64,
     /// True if every batch is filled up with dummy accesses to the largest size, so that its length does not show.
     pub pad_batches: bool,
+    /// The place of the journal.
+    #[borsh(skip)]
+    pub journal: JournalPlace,
 }
 
 /// Bytes of memory of a block of the stash beside its payload: its entry in lists and index, and in the directory of the
@@ -89,6 +110,7 @@ impl VaultParameters {
             ship_every: 1,
             rows_bytes,
             pad_batches: false,
+            journal: JournalPlace::Disk,
         };
         let block = u64::from(parameters.scheme.block_bytes()).max(1);
         let blocks = parameters.shipped_bytes().div_ceil(block);
@@ -139,15 +161,20 @@ impl VaultParameters {
         self.checkpoint_every * self.ship_every
     }
 
-    /// The most bytes that the store holds: buckets, the versions of them that a restore or a recovery may need, and
-    /// two checkpoints. Expected evictions are counted; chance moves it by a few per cent.
+    /// The most bytes that the store holds: buckets, the versions of them that a restore or a recovery may need, two
+    /// checkpoints, and the journal if it is there, of batches of one access. Expected evictions are counted; chance moves it by a few per cent.
     pub fn stored_bytes(&self) -> u64 {
         let buckets = self.layout().bytes().0;
         let block = f64::from(self.scheme.block_bytes());
         let written = |accesses: u64| (accesses as f64 * self.scheme.bytes_written_per_byte() * block) as u64;
         let for_restore = written(self.recovery_point()).min(buckets);
         let for_recovery = written(2 * self.checkpoint_every);
-        buckets + for_restore + for_recovery + 2 * self.shipped_bytes()
+        let journal = match self.journal {
+            JournalPlace::Disk => 0,
+            // Objects are deleted when a checkpoint has arrived, and another may be due before.
+            JournalPlace::Store => 2 * self.recovery_point() * self.journal_object_bytes(1),
+        };
+        buckets + for_restore + for_recovery + 2 * self.shipped_bytes() + journal
     }
 
     /// Bytes that the trusted disk needs for the next checkpoint beside the last one, and for the journal up to it, if
@@ -187,16 +214,24 @@ impl VaultHeader {
     /// The header as it is stored. An earlier key on the ring is in it, sealed with the newest.
     pub fn encode(&self, ring: impl Into<KeyRing>, check_salt: Salt, salt: Salt) -> Vec<u8> {
         let ring = ring.into();
-        let (master, parameters) = (ring.newest(), &self.parameters);
+        let (vault, master, parameters) = (self.vault, ring.newest(), &self.parameters);
+        let (slots, journal) = (parameters.slots, parameters.journal);
         // So large that the text is never moved: no copy of a key is left behind.
         let mut text = Zeroizing::new(Vec::with_capacity(4096));
-        let (format, written) = match (ring.earlier(), parameters.slots) {
-            (Some(earlier), slots) => {
+        let (format, written) = match (ring.earlier(), slots, journal) {
+            (Some(earlier), ..) => {
                 let earlier = earlier.to_bytes();
-                (CHANGING, borsh::to_writer(&mut *text, &(self.vault, parameters, slots, &*earlier)))
+                (CHANGING, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal, &*earlier)))
             }
-            (None, SlotFormat::Counted) => (COUNTED, borsh::to_writer(&mut *text, &(self.vault, parameters))),
-            (None, slots) => (FORMAT, borsh::to_writer(&mut *text, &(self.vault, parameters, slots))),
+            (None, _, JournalPlace::Store) => {
+                (IN_STORE, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal)))
+            }
+            (None, SlotFormat::Counted, JournalPlace::Disk) => {
+                (COUNTED, borsh::to_writer(&mut *text, &(vault, parameters)))
+            }
+            (None, _, JournalPlace::Disk) => {
+                (SALTED, borsh::to_writer(&mut *text, &(vault, parameters, slots)))
+            }
         };
         written.expect("memory takes every write");
         let cipher = Cipher::from_number(self.parameters.cipher).unwrap_or_default();
@@ -257,14 +292,16 @@ impl VaultHeader {
             }
             _ => None,
         };
-        let decoded = if format == COUNTED {
-            borsh::from_slice(rest).map(|(vault, parameters)| (vault, parameters, SlotFormat::Counted))
-        } else {
-            borsh::from_slice(rest)
+        let decoded = match format {
+            COUNTED => borsh::from_slice(rest)
+                .map(|(vault, parameters)| (vault, parameters, SlotFormat::Counted, JournalPlace::Disk)),
+            SALTED => borsh::from_slice(rest)
+                .map(|(vault, parameters, slots)| (vault, parameters, slots, JournalPlace::Disk)),
+            _ => borsh::from_slice(rest),
         };
-        let (vault, parameters, slots): (VaultId, VaultParameters, SlotFormat) =
+        let (vault, parameters, slots, journal): (VaultId, VaultParameters, SlotFormat, JournalPlace) =
             decoded.map_err(|_| VaultError::Foreign)?;
-        let parameters = VaultParameters { slots, ..parameters };
+        let parameters = VaultParameters { slots, journal, ..parameters };
         if vault != outer.vault {
             return Err(VaultError::Tampered("the vault's header names two vaults".into()));
         }
@@ -278,8 +315,8 @@ fn outer(bytes: &[u8]) -> Result<(u16, Outer), VaultError> {
     let rest = bytes.strip_prefix(&MAGIC).ok_or(VaultError::Foreign)?;
     let (format, rest) = rest.split_first_chunk().ok_or(VaultError::Foreign)?;
     let found = u16::from_le_bytes(*format);
-    if !(COUNTED..=CHANGING).contains(&found) {
-        return Err(VaultError::NewerFormat { found, known: CHANGING });
+    if !(COUNTED..=FORMAT).contains(&found) {
+        return Err(VaultError::NewerFormat { found, known: FORMAT });
     }
     Ok((found, borsh::from_slice(rest).map_err(|_| VaultError::Foreign)?))
 }

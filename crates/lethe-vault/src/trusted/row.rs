@@ -13,7 +13,7 @@ pub struct Row {
 }
 
 /// A change of a row: its key, and its new value or nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RowChange {
     /// The key.
     pub key: Bytes,

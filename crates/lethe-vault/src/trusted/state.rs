@@ -5,6 +5,7 @@ use super::ledger::StateChange;
 use super::part::{DELTAS, GARBAGE, Part, SUMMARY, WORDS};
 use super::pieces::pieces;
 use super::row::Row;
+use super::unlogged::CommitId;
 use crate::error::VaultError;
 use lethe_core::words::Bytes;
 use redb::{ReadableTable, Table, WriteTransaction};
@@ -17,6 +18,8 @@ pub(crate) struct SealedAnew {
     /// The records after it.
     pub(crate) journal: Vec<(u64, Vec<u8>)>,
     pub(crate) rows: Vec<Row>,
+    /// The changes of rows that the journal in the store may not hold yet.
+    pub(crate) unlogged: Vec<(CommitId, Vec<u8>)>,
     /// Values by name: the header, and what goes with it.
     pub(crate) metas: Vec<(&'static str, Vec<u8>)>,
 }
@@ -32,12 +35,13 @@ impl TrustedDisk {
     /// Puts everything that is sealed in the place of what was sealed with another key, in one step: afterwards the new
     /// key alone opens this disk.
     pub(crate) fn seal_anew(&self, block: Bytes, anew: &SealedAnew) -> Result<(), VaultError> {
-        let SealedAnew { state, journal, rows, metas } = anew;
+        let SealedAnew { state, journal, rows, unlogged, metas } = anew;
         self.write_places(block, &state.writes)?;
         self.change(|transaction| {
             write_state(transaction, state)?;
             super::disk::append(transaction, journal)?;
             super::disk::replace_rows(transaction, rows)?;
+            super::kept::replace(transaction, unlogged)?;
             super::disk::set_metas(transaction, metas)
         })
     }

@@ -18,6 +18,7 @@ mod released;
 mod restore;
 mod rivals;
 mod simulation;
+mod store_journal;
 mod succession;
 mod support;
 mod written_once;

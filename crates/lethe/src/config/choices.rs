@@ -51,6 +51,16 @@ pub enum Cipher {
     ChaCha20Poly1305,
 }
 
+/// The place of the journal that an acknowledged write waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Journal {
+    /// The trusted folder: a lost machine loses what came after the last shipped checkpoint
+    Disk,
+    /// The store as well, an object for each batch: a lost machine loses nothing that was acknowledged
+    Store,
+}
+
 /// A kind of source of the master key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]

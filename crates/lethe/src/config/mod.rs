@@ -17,7 +17,7 @@ mod settings_error;
 pub mod size;
 mod store_options;
 
-pub use choices::{Cipher, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen};
+pub use choices::{Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen};
 pub use file::Config;
 pub use key::KeyConfig;
 pub use locate::ConfigError;

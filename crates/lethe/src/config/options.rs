@@ -1,6 +1,8 @@
 //! All options that a file or a flag may give, a table of the file after the other.
 
-use super::choices::{Cipher, LogFormat, Objective, Padding, Scheme, SwiftListen, address, some_address};
+use super::choices::{
+    Cipher, Journal, LogFormat, Objective, Padding, Scheme, SwiftListen, address, some_address,
+};
 use super::declare::{Name, options};
 use super::store_options::StoreOptions;
 use crate::config::interval::Interval;
@@ -32,6 +34,8 @@ options! {
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
         PAD_BATCHES: pad_batches: bool = "pad-batches" or "false",
             "Fill every batch up with dummy accesses, so that its length does not show";
+        #[arg(value_name = "PLACE")]
+        JOURNAL: journal: Journal = "journal" or "disk", "Where a write must be before it is acknowledged";
         #[arg(value_name = "CIPHER")]
         CIPHER: cipher: Cipher = "cipher" or "aes-256-gcm", "What seals the slots";
     }
@@ -150,8 +154,8 @@ mod tests {
             assert!(page.contains(&flag), "{flag} is missing");
         }
         let everything = "--data d --log l --log-format json --capacity 1KiB --block-size 64 --scheme ring --z 1 --s 1 \
-            --a 1 --max-batch 1 --tree-top 1KiB --objective dollars --pad-batches --cipher aegis-256 --store s --endpoint e \
-            --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --padding none \
+            --a 1 --max-batch 1 --tree-top 1KiB --objective dollars --pad-batches --journal store \
+            --cipher aegis-256 --store s --endpoint e --store-option a=b --key-file k --listen [::1]:1 --admin [::1]:2 --swift off --swift-url u --padding none \
             --pace 1s --tls-cert c --tls-key k --requests 1 --transfer-memory 1KiB --prices p";
         let names = config(everything, "").unwrap().given();
         // Of the three flags of a key, one at a time is taken; `--help` and those that this is no test of are none.
@@ -168,14 +172,14 @@ mod tests {
     #[test]
     fn a_flag_says_the_same_as_its_key_in_the_file() {
         let flags = "--data /d --log debug --log-format json --capacity 2GiB --block-size 4KiB --scheme ring --z 5 \
-            --max-batch 8 --tree-top 1MiB --objective bytes --pad-batches --cipher chacha20-poly1305 --store s3://b/p \
+            --max-batch 8 --tree-top 1MiB --objective bytes --pad-batches --journal store \
             --endpoint http://127.0.0.1:1 --store-option region=r --key-env K --listen 127.0.0.1:1 \
-            --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --padding power2 --pace 250ms --prices /p.toml \
+            --cipher chacha20-poly1305 --store s3://b/p --admin 127.0.0.1:2 --swift 127.0.0.1:3 --swift-url http://s --padding power2 --pace 250ms --prices /p.toml \
             --tls-cert /c.pem --tls-key /k.pem --requests 7 --transfer-memory 1GiB";
         let file = r#"
             data = "/d"
             log = { level = "debug", format = "json" }
-            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "1MiB", objective = "bytes", pad_batches = true, cipher = "chacha20-poly1305" }
+            vault = { capacity = "2GiB", block_size = "4KiB", scheme = "ring", z = 5, max_batch = 8, tree_top = "1MiB", objective = "bytes", pad_batches = true, journal = "store", cipher = "chacha20-poly1305" }
             store = { url = "s3://b/p", endpoint = "http://127.0.0.1:1", options = { region = "r" } }
             key = { source = "env", variable = "K" }
             serve = { listen = "127.0.0.1:1", admin = "127.0.0.1:2", swift = "127.0.0.1:3", swift_url = "http://s", padding = "power2", pace = "250ms", tls = { cert = "/c.pem", key = "/k.pem" }, requests = 7, transfer_memory = "1GiB" }

@@ -1,6 +1,6 @@
 //! A configuration with nothing left open, as a command works with it.
 
-use super::choices::{Cipher, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen};
+use super::choices::{Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen};
 use super::file::Config;
 use super::key::KeyConfig;
 use super::limits;
@@ -72,6 +72,8 @@ pub struct SchemeSettings {
     pub objective: Objective,
     /// Tells whether every batch is filled up with dummies, so that its length does not show.
     pub pad_batches: bool,
+    /// The place of the journal.
+    pub journal: Journal,
     /// The cipher that seals the slots.
     pub cipher: Cipher,
 }
@@ -231,6 +233,7 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         tree_top: vault.tree_top,
         objective: vault.objective(),
         pad_batches: vault.pad_batches(),
+        journal: vault.journal(),
         cipher: vault.cipher(),
     })
 }

@@ -57,6 +57,7 @@ pub fn successor_parameters(
         VaultParameters {
             cipher: if asked.cipher.is_some() { planned.cipher } else { old.cipher },
             rows_bytes: planned.rows_bytes.max(old.rows_bytes),
+            journal: if asked.journal.is_some() { planned.journal } else { old.journal },
             ..planned
         }
     };

@@ -42,6 +42,18 @@ pub struct VaultSummary {
     /// The pace that it is served at, if there is one.
     #[serde(default)]
     pub pace: Option<PaceSummary>,
+    /// The cost of the journal in the store, if there is one.
+    #[serde(default)]
+    pub journal: Option<JournalSummary>,
+}
+
+/// The cost of a journal in the store: one object, one request, for each batch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JournalSummary {
+    /// Lengths of batches, and the bytes of the object of each.
+    pub objects: Vec<(u64, Size)>,
+    /// US dollars of the requests of a million batches, if a table of prices was given.
+    pub dollars: Option<f64>,
 }
 
 /// The cost of a pace, whether or not a client asks for anything.
@@ -83,6 +95,13 @@ impl VaultSummary {
         }
         if let Some(dollars) = self.dollars_per_month {
             line("storage costs", format!("${dollars:.2} a month when full; requests and traffic apart"));
+        }
+        if let Some(JournalSummary { objects, dollars }) = &self.journal {
+            let dollars = dollars.map(|dollars| format!(", ${dollars:.2} a million")).unwrap_or_default();
+            line("journal", format!("in the store: one object and one request a batch{dollars}"));
+            let sizes: Vec<String> =
+                objects.iter().map(|(length, bytes)| format!("{bytes} for {length}")).collect();
+            line("its objects", format!("{} accesses", sizes.join(", ")));
         }
         if let Some(pace) = &self.pace {
             let PaceSummary { turn, batch, per_second, requests, bytes, dollars } = pace;
@@ -274,6 +293,7 @@ mod tests {
             older_slots: false,
             dollars_per_month: None,
             pace: None,
+            journal: None,
         }
     }
 
@@ -295,6 +315,14 @@ mod tests {
         assert!(older.render().contains("`lethe migrate` makes a successor"));
         let priced = VaultSummary { dollars_per_month: Some(0.069), ..summary() };
         assert!(priced.render().contains("$0.07 a month"));
+        let journal =
+            JournalSummary { objects: vec![(1, Size(67 << 10)), (16, Size(1 << 20))], dollars: Some(5.0) };
+        let text = VaultSummary { journal: Some(journal), ..summary() }.render();
+        for part in
+            ["one object and one request a batch, $5.00 a million", "67 KiB for 1, 1 MiB for 16 accesses"]
+        {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
         let pace = PaceSummary {
             turn: "1s".into(),
             batch: 16,

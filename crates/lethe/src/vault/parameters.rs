@@ -2,11 +2,11 @@
 
 use crate::config::interval::Interval;
 use crate::config::names::{
-    A, BLOCK_SIZE, CAPACITY, CIPHER, MAX_BATCH, Name, PAD_BATCHES, S, SCHEME, TREE_TOP, Z,
+    A, BLOCK_SIZE, CAPACITY, CIPHER, JOURNAL, MAX_BATCH, Name, PAD_BATCHES, S, SCHEME, TREE_TOP, Z,
 };
 use crate::config::size::Size;
-use crate::config::{Cipher, Scheme, Settings, SettingsError, VaultConfig};
-use crate::report::banner::{PaceSummary, VaultSummary};
+use crate::config::{Cipher, Journal, Scheme, Settings, SettingsError, VaultConfig};
+use crate::report::banner::{JournalSummary, PaceSummary, VaultSummary};
 use crate::vault::objective::objective;
 use crate::vault::trusted_memory::TrustedMemory;
 use clap::ValueEnum;
@@ -15,7 +15,7 @@ use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_seal::cipher;
 use lethe_store::{Prices, Usage};
-use lethe_vault::{Pace, SchemeParameters, VaultParameters, usage_of_looks};
+use lethe_vault::{JournalPlace, Pace, SchemeParameters, VaultParameters, usage_of_looks};
 use std::time::Duration;
 
 /// The largest batch when nothing else is said: enough that sixteen clients share every round trip.
@@ -66,8 +66,16 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
     Ok(VaultParameters {
         cipher: seal_cipher(scheme.cipher).number(),
         pad_batches: scheme.pad_batches,
+        journal: journal_place(scheme.journal),
         ..VaultParameters::around(parameters)
     })
+}
+
+fn journal_place(asked: Journal) -> JournalPlace {
+    match asked {
+        Journal::Disk => JournalPlace::Disk,
+        Journal::Store => JournalPlace::Store,
+    }
 }
 
 fn seal_cipher(asked: Cipher) -> cipher::Cipher {
@@ -121,6 +129,14 @@ pub fn refuse_contradictions(
         (A, differ(asked.a, a)),
         (MAX_BATCH, differ(asked.max_batch, Some(scheme.max_batch()))),
         (PAD_BATCHES, differ(asked.pad_batches, Some(made.pad_batches))),
+        (JOURNAL, {
+            let is_other = asked.journal.is_some_and(|asked| journal_place(asked) != made.journal);
+            let made = match made.journal {
+                JournalPlace::Disk => Journal::Disk,
+                JournalPlace::Store => Journal::Store,
+            };
+            asked.journal.filter(|_| is_other).map(|asked| (word(asked), word(made)))
+        }),
         (CIPHER, {
             let is_other = asked.cipher.is_some_and(|asked| Some(seal_cipher(asked)) != cipher);
             asked.cipher.filter(|_| is_other).map(|asked| (word(asked), "another".into()))
@@ -219,7 +235,23 @@ pub fn summary(
         older_slots: parameters.has_older_slots(),
         dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),
         pace: pace.map(|pace| pace_summary(parameters, pace, prices)),
+        journal: (parameters.journal == JournalPlace::Store).then(|| journal_summary(parameters, prices)),
     }
+}
+
+/// The cost of a journal in the store, by the length of a batch: 1, then twice as much each time, up to the most.
+fn journal_summary(parameters: &VaultParameters, prices: Option<&Prices>) -> JournalSummary {
+    /// Batches that the price is of.
+    const MANY: u64 = 1_000_000;
+    let most = u64::from(parameters.scheme.max_batch());
+    let doubled = std::iter::successors(Some(1), |length| Some(2 * length));
+    let lengths = doubled.take_while(|length| *length < most).chain([most]);
+    let objects = lengths.map(|length| (length, Size(parameters.journal_object_bytes(length)))).collect();
+    let dollars = prices.map(|prices| {
+        let usage = Usage { blob_writes: MANY, blob_deletes: MANY, ..Usage::default() };
+        prices.bill(&usage).requests
+    });
+    JournalSummary { objects, dollars }
 }
 
 fn pace_summary(parameters: &VaultParameters, pace: Pace, prices: Option<&Prices>) -> PaceSummary {

@@ -22,6 +22,7 @@ mod one_draw;
 mod transcript;
 
 use crate::support::chance::Chance;
+use crate::support::recorder::{Moment, Request};
 use crate::support::shape::{Shape, shape};
 use flaws::Flaw;
 use lethe_core::schemes::ring::RingParameters;
@@ -29,7 +30,7 @@ use lethe_core::testing::oblivious::statistics::certain;
 use lethe_core::testing::oblivious::{ALARM_LOG2, Adversary, Judgement, Trial, judge, ring};
 use lethe_core::testing::{Operation, small_ring};
 use lethe_core::words::BlockId;
-use lethe_vault::{SchemeParameters, VaultParameters};
+use lethe_vault::{JournalPlace, SchemeParameters, VaultParameters};
 use life::{Public, live};
 use one_draw::draw_once;
 use std::time::Duration;
@@ -118,8 +119,20 @@ fn shape_of(
     seed: u64,
     flaw: Option<Flaw>,
 ) -> (Vec<(Duration, Shape)>, usize, usize) {
+    shape_with(JournalPlace::Disk, nth, workload, seed, flaw)
+}
+
+/// The same with the journal in this place.
+fn shape_with(
+    journal: JournalPlace,
+    nth: u64,
+    workload: Workload,
+    seed: u64,
+    flaw: Option<Flaw>,
+) -> (Vec<(Duration, Shape)>, usize, usize) {
     let parameters = roomy_parameters();
-    let public = public(&parameters, nth, WARM_UP, ALWAYS_QUIET);
+    let mut public = public(&parameters, nth, WARM_UP, ALWAYS_QUIET);
+    public.parameters.journal = journal;
     let life = live(&public, &script(nth, workload), seed, flaw).expect("the vault goes on");
     (shape(&parameters, &life.trace), life.deaths, life.early_deaths)
 }
@@ -142,6 +155,22 @@ fn the_shape_of_a_trace_with_crashes_does_not_depend_on_what_is_asked() {
     }
     assert!(all_deaths as u64 >= 6 * SHAPED, "{all_deaths} deaths");
     assert!(all_early as u64 >= SHAPED, "{all_early} deaths before the vault was open");
+}
+
+#[test]
+fn a_journal_in_the_store_shows_nothing_of_what_is_asked_across_crashes() {
+    let mut objects = 0;
+    for nth in 0..SHAPED {
+        let (one, ..) = shape_with(JournalPlace::Store, nth, hammer, 2 * nth, None);
+        let (other, ..) = shape_with(JournalPlace::Store, nth, scan, 2 * nth + 1, None);
+        assert_eq!(parting(&one, &other), None, "life {nth}");
+        let is_object = |shape: &Shape| {
+            matches!(shape, Shape::Other(Moment::Asks { request: Request::PutIfAbsent { name, .. }, .. })
+                if name.starts_with("log/"))
+        };
+        objects += one.iter().filter(|(_, shape)| is_object(shape)).count();
+    }
+    assert!(objects as u64 > BATCHES as u64 * SHAPED, "{objects} objects");
 }
 
 #[test]

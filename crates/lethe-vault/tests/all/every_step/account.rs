@@ -109,6 +109,25 @@ impl Account {
         (0, Vec::new())
     }
 
+    /// Tells whether nothing was ever acknowledged.
+    pub fn is_untouched(&self) -> bool {
+        !self.is_made
+    }
+
+    /// Checks a vault that goes on from all that was acknowledged: nothing of it may be missing.
+    pub fn compare_successor(&mut self, blocks: &[Option<Bytes>], rows: Vec<Row>) {
+        self.registers.settle();
+        let from = self.registers.tick();
+        for (block, bytes) in (0..).zip(blocks) {
+            self.registers.read(block, from, bytes.as_ref().expect("a read is answered"));
+        }
+        if let Some(changes) = self.commits.take() {
+            self.rows.failed(&changes);
+        }
+        let now = self.registers.tick();
+        self.rows.settle(rows, now);
+    }
+
     /// Checks a copy of the vault, as it was at some moment since `from`.
     pub fn compare_copy(&mut self, from: Moment, blocks: &[Option<Bytes>], rows: Vec<Row>) {
         for (block, bytes) in (0..).zip(blocks) {

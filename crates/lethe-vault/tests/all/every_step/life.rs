@@ -9,8 +9,8 @@ use futures::future::{Either, join_all, select};
 use lethe_core::words::BlockId;
 use lethe_store::{Blobs, VersionedMemory};
 use lethe_vault::{
-    Call, Restore, RowChange, Setup, TrustedDisk, Vault, VaultError, VaultHeader, find_orphans, read_header,
-    restore,
+    Call, JournalPlace, Restore, RowChange, Setup, TrustedDisk, Vault, VaultError, VaultHeader, find_orphans,
+    read_header, restore,
 };
 use std::pin::pin;
 
@@ -120,18 +120,18 @@ impl Machine {
             for some in blocks.chunks(vault.max_batch()) {
                 access(vault, keeper, some, &[]).await?;
             }
-            commit(vault, keeper, &[("a", Some("first")), ("b", Some("gone soon"))])?;
+            commit(vault, keeper, &[("a", Some("first")), ("b", Some("gone soon"))]).await?;
             for _ in 0..4 {
                 at_once(vault, keeper, chance).await?;
             }
             checkpoint(vault, keeper).await?;
-            commit(vault, keeper, &[("b", None), ("c", Some("third"))])?;
+            commit(vault, keeper, &[("b", None), ("c", Some("third"))]).await?;
             at_once(vault, keeper, chance).await
         })
         .await?;
         self.open(End::Kill, async |vault, keeper, chance| {
             access(vault, keeper, &[1, 2], &[3]).await?;
-            commit(vault, keeper, &[("a", Some("first, again"))])?;
+            commit(vault, keeper, &[("a", Some("first, again"))]).await?;
             for _ in 0..3 {
                 at_once(vault, keeper, chance).await?;
             }
@@ -139,7 +139,7 @@ impl Machine {
         })
         .await?;
         self.open(End::Close, async |vault, keeper, chance| {
-            commit(vault, keeper, &[("d", Some("fourth"))])?;
+            commit(vault, keeper, &[("d", Some("fourth"))]).await?;
             at_once(vault, keeper, chance).await?;
             access(vault, keeper, &[5], &[1, 5]).await
         })
@@ -175,12 +175,15 @@ impl Machine {
     }
 }
 
-/// Restores the vault from its store alone, and compares it with what the last receipt stands for. Tells whether anything
-/// was shipped.
+/// Restores the vault from its store alone, and compares it with what the last receipt stands for, or with everything if its
+/// journal is in the store. Tells whether anything was shipped.
 pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut account: Account) -> bool {
+    let keeps_all = header.parameters.journal == JournalPlace::Store;
     let has_shipped = !store.list("checkpoint/").await.expect("memory does not fail").is_empty();
     assert!(has_shipped || account.receipt.is_none(), "the store holds no checkpoint any more");
-    if !has_shipped {
+    let is_empty = store.list("log/").await.expect("memory does not fail").is_empty();
+    if !has_shipped && (!keeps_all || is_empty) {
+        assert!(!keeps_all || account.is_untouched(), "the journal in the store does not begin");
         return false;
     }
     // Before the first receipt, something older may be there.
@@ -195,7 +198,11 @@ pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut
         let calls = (0..vault.capacity()).map(|at| Call::Read(BlockId(at))).collect();
         let answers = vault.access(calls).await.expect("it is open");
         let rows = futures::executor::block_on(vault.load_rows()).expect("rows can be read");
-        account.compare_copy(from, &answers, rows);
+        if keeps_all {
+            account.compare_successor(&answers, rows);
+        } else {
+            account.compare_copy(from, &answers, rows);
+        }
         vault.close().await.expect("it can be closed");
     };
     futures::join!(reading, running);
@@ -238,15 +245,19 @@ async fn checkpoint(vault: &Vault, keeper: &Keeper) -> Result<(), VaultError> {
     Ok(())
 }
 
-/// Commits rows in one step, so that the thread that carries it out brings no chance of its own in.
-fn commit(vault: &Vault, keeper: &Keeper, rows: &[(&str, Option<&str>)]) -> Result<(), VaultError> {
+/// Commits rows in one step, so that the thread that carries it out brings no chance of its own in. With its journal in the
+/// store, the vault has to go on meanwhile.
+async fn commit(vault: &Vault, keeper: &Keeper, rows: &[(&str, Option<&str>)]) -> Result<(), VaultError> {
     let change = |(key, value): &(&str, Option<&str>)| match value {
         Some(value) => RowChange::put(key.to_string(), value.to_string()),
         None => RowChange::remove(key.to_string()),
     };
     let changes: Vec<RowChange> = rows.iter().map(change).collect();
     keeper.enter(Entry::Commits(changes.clone()));
-    futures::executor::block_on(vault.commit_rows(changes))?;
+    match vault.header().parameters.journal {
+        JournalPlace::Disk => futures::executor::block_on(vault.commit_rows(changes))?,
+        JournalPlace::Store => vault.commit_rows(changes).await?,
+    }
     keeper.enter(Entry::Committed);
     Ok(())
 }

@@ -21,7 +21,7 @@ use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::testing::small_ring;
 use lethe_core::words::Level;
-use lethe_vault::{SchemeParameters, VaultHeader, VaultParameters};
+use lethe_vault::{JournalPlace, SchemeParameters, VaultHeader, VaultParameters};
 use std::time::Instant;
 use walk::{Effort, Summary, walk};
 
@@ -35,6 +35,13 @@ const USUAL: u64 = 2000;
 fn around(scheme: SchemeParameters) -> VaultHeader {
     let few = parameters(CAPACITY, BLOCK_BYTES, BATCH, 8);
     header(VaultParameters { scheme, ship_every: 3, rows_bytes: 256, ..few }, 1)
+}
+
+/// The same vault with its journal in the store.
+fn kept_in_the_store(header: &VaultHeader) -> VaultHeader {
+    let mut header = header.clone();
+    header.parameters.journal = JournalPlace::Store;
+    header
 }
 
 fn ring(with_top: bool) -> VaultHeader {
@@ -83,4 +90,14 @@ fn no_crash_at_any_step_loses_anything_under_path_oram() {
 #[test]
 fn no_crash_at_any_step_loses_anything_under_path_oram_with_a_trusted_top() {
     crash_everywhere(&path(true));
+}
+
+#[test]
+fn a_machine_lost_at_any_step_loses_nothing_that_was_acknowledged_with_its_journal_in_the_store() {
+    crash_everywhere(&kept_in_the_store(&ring(true)));
+}
+
+#[test]
+fn a_machine_lost_at_any_step_loses_nothing_under_path_oram_with_its_journal_in_the_store() {
+    crash_everywhere(&kept_in_the_store(&path(false)));
 }

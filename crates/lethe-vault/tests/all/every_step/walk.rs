@@ -5,7 +5,7 @@ use super::life::{Machine, restore_elsewhere};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::Crash;
 use crate::support::tape::{Effect, World};
-use lethe_vault::VaultHeader;
+use lethe_vault::{JournalPlace, VaultHeader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::{Builder, Runtime};
 
@@ -78,9 +78,11 @@ impl Walk<'_> {
                     self.recover(world, &account, &when, again);
                     self.summary.crashes += 1;
                 }
-                if at > 0
-                    && matches!(effects[at - 1], Effect::Put(..) | Effect::Removed(_) | Effect::Deleted(_))
-                {
+                // What is acknowledged comes between two effects.
+                let keeps_all = self.header.parameters.journal == JournalPlace::Store;
+                let has_changed = at > 0
+                    && matches!(effects[at - 1], Effect::Put(..) | Effect::Removed(_) | Effect::Deleted(_));
+                if has_changed || keeps_all {
                     let (store, account) = (world.fork().store, new().at(at, entries));
                     let when = format!("seed {}, a lost machine after {at} effects", self.seed);
                     let restoring = restore_elsewhere(self.header, store, account);

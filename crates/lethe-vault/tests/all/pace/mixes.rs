@@ -3,7 +3,7 @@
 use super::flawed::Door;
 use crate::support::chance::Chance;
 use lethe_core::words::BlockId;
-use lethe_vault::{Call, RowChange, Vault};
+use lethe_vault::{Call, JournalPlace, RowChange, Vault};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -90,7 +90,11 @@ impl Client {
                 Mix::Hammer => {
                     let changes = vec![RowChange::put(vec![1; 8], vec![self.chance.below(256) as u8; 300])];
                     // A single step: no other thread brings a chance of its own in.
-                    let _ = futures::executor::block_on(self.vault.commit_rows(changes));
+                    let committing = self.vault.commit_rows(changes);
+                    match self.vault.header().parameters.journal {
+                        JournalPlace::Disk => drop(futures::executor::block_on(committing)),
+                        JournalPlace::Store => drop(committing.await),
+                    }
                     self.write(5).await;
                 }
                 Mix::Writes => self.write(5).await,

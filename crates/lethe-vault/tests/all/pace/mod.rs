@@ -22,7 +22,7 @@ use flawed::Pacing;
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::testing::small_ring;
 use lethe_core::words::Level;
-use lethe_vault::{PaceFigures, SchemeParameters, VaultParameters};
+use lethe_vault::{JournalPlace, PaceFigures, SchemeParameters, VaultParameters};
 use life::{Life, Public, live};
 use mixes::Mix;
 use std::time::Duration;
@@ -71,6 +71,12 @@ fn public(nth: u64, round_trip: Duration, deaths: usize) -> Public {
         sync_takes: None,
         seed: nth,
     }
+}
+
+/// The same with the journal in the store.
+fn kept_in_the_store(public: Public) -> Public {
+    let parameters = VaultParameters { journal: JournalPlace::Store, ..public.parameters };
+    Public { parameters, ..public }
 }
 
 /// The facts that a watcher of the store has of a life, but leaves and slots.
@@ -156,6 +162,19 @@ fn a_crash_and_what_comes_after_it_show_nothing_of_what_was_asked() {
     }
     assert!(deaths as u64 > 8 * LIVES, "{deaths} deaths");
     assert!(early as u64 >= LIVES, "{early} deaths before the vault was open");
+}
+
+#[test]
+fn a_journal_in_the_store_shows_nothing_of_what_is_asked_under_a_pace() {
+    for (nth, deaths) in (0..LIVES).zip([0, DEATHS].into_iter().cycle()) {
+        let public = kept_in_the_store(public(nth, QUICK, deaths));
+        let idle = live(&public, Pacing::Sound, Mix::Silence, 2 * nth);
+        for mix in Mix::BUSY {
+            let busy = live(&public, Pacing::Sound, mix, 2 * nth + 1);
+            assert!(busy.answered > 20, "{mix:?}: {} requests were answered", busy.answered);
+            assert_eq!(parting(&shown(&idle), &shown(&busy)), None, "life {nth}: {mix:?}");
+        }
+    }
 }
 
 #[test]

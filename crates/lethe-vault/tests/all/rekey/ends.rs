@@ -10,10 +10,11 @@ use lethe_vault::{Pace, Setup, Vault, VaultError};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-const SECRET: u8 = 40;
+/// The contents of the blocks when a change has ended.
+pub const SECRET: u8 = 40;
 
 /// Checks that the change is complete: of the store, of the disk, and of a restore from the store alone.
-async fn assert_complete(owner: &Owner) {
+pub async fn assert_complete(owner: &Owner) {
     assert_eq!(opened_by(owner, &old_key(), &new_key()).await, [""; 0], "the old key opens these");
     let objects = owner.store.list("").await.unwrap().len() + owner.store.bucket_versions().len();
     let opened = opened_by(owner, &new_key(), &new_key()).await;
@@ -36,7 +37,7 @@ async fn assert_complete(owner: &Owner) {
 }
 
 /// The values on a disk that are sealed, in all its tables, and the payloads in the places of its stash.
-fn sealed_on(owner: &Owner) -> BTreeSet<Vec<u8>> {
+pub fn sealed_on(owner: &Owner) -> BTreeSet<Vec<u8>> {
     use redb::{ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
     let database = owner.disk.database().unwrap();
     let reading = database.begin_read().unwrap();
@@ -82,7 +83,7 @@ fn sealed_on(owner: &Owner) -> BTreeSet<Vec<u8>> {
 }
 
 /// Checks that nothing on the trusted disk is as it was sealed with the old key.
-fn assert_nothing_is_left_of(before: &BTreeSet<Vec<u8>>, owner: &Owner) {
+pub fn assert_nothing_is_left_of(before: &BTreeSet<Vec<u8>>, owner: &Owner) {
     let now = sealed_on(owner);
     let left: Vec<_> = now.intersection(before).collect();
     assert!(left.is_empty(), "the trusted disk holds what was sealed with the old key: {left:?}");

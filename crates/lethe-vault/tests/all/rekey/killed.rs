@@ -9,7 +9,7 @@ use crate::support::every_scheme_of;
 use crate::support::fragile_disk::Crash;
 use crate::support::tape::{Effect, Tape, Taped, World};
 use lethe_store::{Blobs, VersionedMemory};
-use lethe_vault::{VaultHeader, VaultParameters, read_header};
+use lethe_vault::{JournalPlace, VaultHeader, VaultParameters, read_header};
 use tokio::runtime::Builder;
 
 const SECRET: u8 = 150;
@@ -119,4 +119,10 @@ fn no_crash_at_any_step_of_a_change_loses_anything_under_trivial_oram() {
 #[test]
 fn no_crash_at_any_step_of_a_change_loses_anything_under_ring_oram() {
     cut_off_everywhere(every_scheme_of(32, 2, 24).remove(2), 3);
+}
+
+#[test]
+fn no_crash_at_any_step_of_a_change_loses_anything_of_a_vault_with_its_journal_in_the_store() {
+    let ring = every_scheme_of(32, 2, 24).remove(2);
+    cut_off_everywhere(VaultParameters { journal: JournalPlace::Store, ..ring }, 4);
 }

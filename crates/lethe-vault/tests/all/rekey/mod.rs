@@ -6,4 +6,5 @@ mod killed;
 mod opened;
 mod owner;
 mod refused;
+mod store_journal;
 mod traces;

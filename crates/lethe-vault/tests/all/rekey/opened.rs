@@ -30,6 +30,7 @@ pub async fn opened_by(owner: &Owner, key: &MasterKey, reader: &MasterKey) -> Ve
             Some("epoch" | "ended") => opens(Purpose::HEADER),
             Some("checkpoint") => opens(Purpose::MANIFEST),
             Some("piece") => opens(Purpose::CHECKPOINT),
+            Some("log") => opens(Purpose::named("store-journal")),
             _ => panic!("an object that this test does not know: {name}"),
         };
         if is_opened {

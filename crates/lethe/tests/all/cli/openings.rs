@@ -77,15 +77,16 @@ fn a_header_that_is_newer_or_foreign_is_refused() {
     let ours = std::fs::read(&header).expect("the header");
     let mut newer = ours.clone();
     newer[6] = 99;
-    // The format is not sealed: an earlier one would have slots opened that nobody sealed so, and that of a vault whose
-    // key is being changed names a key.
-    let (mut earlier, mut changing) = (ours.clone(), ours.clone());
-    (earlier[6], changing[6]) = (1, 3);
+    // The format is not sealed: an earlier one would have slots opened that nobody sealed so, that of a vault with its
+    // journal in the store names a place, and that of a vault whose key is being changed names a key.
+    let (mut earlier, mut in_store, mut changing) = (ours.clone(), ours.clone(), ours.clone());
+    (earlier[6], in_store[6], changing[6]) = (1, 3, 4);
     let garbled = b"something else entirely".to_vec();
     let foreign = "not one of Lethe's";
     for (bytes, code, of_vault, part) in [
         (newer, 1, "use a newer lethe", "use a newer lethe"),
         (earlier, 3, "is not the one that was made", foreign),
+        (in_store, 3, "is not the one that was made", foreign),
         (changing, 3, "is not the one that was made", foreign),
         (garbled, 1, foreign, foreign),
     ] {

@@ -1,0 +1,47 @@
+//! Places in the journal in the store, and the names of its objects.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// The beginning of the names of objects.
+pub(crate) const PREFIX: &str = "log/";
+/// The place of an object: the epoch of its opening, and how many came before it there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Position {
+    pub(crate) epoch: u32,
+    pub(crate) sequence: u64,
+}
+
+impl Position {
+    /// The place after it.
+    pub(crate) fn next(self) -> Self {
+        Position { sequence: self.sequence + 1, ..self }
+    }
+
+    /// The name of the object.
+    pub(crate) fn name(self) -> String {
+        format!("{PREFIX}{:08x}-{:016x}", self.epoch, self.sequence)
+    }
+
+    /// The place in a name, if it is exactly one that [`name`](Self::name) makes.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        let (epoch, sequence) = name.strip_prefix(PREFIX)?.split_once('-')?;
+        let (epoch, sequence) =
+            (u32::from_str_radix(epoch, 16).ok()?, u64::from_str_radix(sequence, 16).ok()?);
+        let place = Position { epoch, sequence };
+        (place.name() == name).then_some(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_name_as_the_vault_gives_it_is_an_objects() {
+        let place = Position { epoch: 3, sequence: 18 };
+        assert_eq!(Position::of(&place.name()), Some(place));
+        for other in ["log/3-12", "log/00000003-+000000000000012", "log/00000003", "journal/00000003-0"] {
+            assert_eq!(Position::of(other), None, "{other}");
+        }
+    }
+}

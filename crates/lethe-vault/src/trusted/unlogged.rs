@@ -1,0 +1,156 @@
+//! Changes of rows that the journal in the store does not hold yet: a stream of commits, of which each object takes the
+//! next bytes. A commit may lie in several objects, and an object may hold several.
+
+use super::row::RowChange;
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// The number of a commit, in the order in which the trusted disk takes them.
+pub(crate) type CommitId = u64;
+
+/// Bytes of the stream, as one object holds them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RowBytes {
+    /// Bytes at the begin that belong to a commit of which earlier objects hold the rest.
+    pub(crate) continued: u32,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// The commits that wait, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Unlogged {
+    commits: VecDeque<(CommitId, Bytes)>,
+    /// Bytes of the first one that objects hold already.
+    begun: usize,
+    last: CommitId,
+    /// The last commit that the store holds for good.
+    logged: CommitId,
+}
+
+impl Unlogged {
+    /// The commits that an earlier opening has left on the trusted disk.
+    pub(crate) fn of(commits: Vec<(CommitId, Vec<u8>)>) -> Self {
+        let last = commits.last().map_or(0, |(id, _)| *id);
+        let commits = commits.into_iter().map(|(id, bytes)| (id, Bytes::from(bytes))).collect();
+        Unlogged { commits, begun: 0, last, logged: 0 }
+    }
+
+    /// The number of the next commit.
+    pub(crate) fn next(&self) -> CommitId {
+        self.last + 1
+    }
+
+    /// Adds a commit that has its place in the order of the trusted disk, with its number.
+    pub(crate) fn push(&mut self, id: CommitId, commit: Vec<u8>) {
+        self.last = id;
+        self.commits.push_back((id, commit.into()));
+    }
+
+    /// Bytes that wait.
+    pub(crate) fn bytes(&self) -> usize {
+        self.commits.iter().map(|(_, commit)| commit.len()).sum::<usize>() - self.begun
+    }
+
+    /// Takes the next bytes of the stream, at most so many; returns the last commit of which no byte is left.
+    pub(crate) fn take(&mut self, most: usize) -> (RowBytes, CommitId) {
+        let mut taken = RowBytes::default();
+        while let Some((_, commit)) = self.commits.front()
+            && taken.bytes.len() < most
+        {
+            let part = (commit.len() - self.begun).min(most - taken.bytes.len());
+            if self.begun > 0 {
+                taken.continued = part as u32;
+            }
+            taken.bytes.extend_from_slice(&commit[self.begun..][..part]);
+            self.begun += part;
+            if self.begun == commit.len() {
+                self.commits.pop_front();
+                self.begun = 0;
+            }
+        }
+        (taken, self.commits.front().map_or(self.last, |(id, _)| id - 1))
+    }
+
+    /// Notes that the store holds all commits up to this one for good.
+    pub(crate) fn are_logged(&mut self, up_to: CommitId) {
+        self.logged = self.logged.max(up_to);
+    }
+
+    /// The last commit that the store holds for good.
+    pub(crate) fn logged(&self) -> CommitId {
+        self.logged
+    }
+}
+
+/// A commit as the stream holds it: its length, and its changes.
+pub(crate) fn encode(changes: &[RowChange]) -> Vec<u8> {
+    let text = borsh::to_vec(changes).expect("memory takes every write");
+    borsh::to_vec(&text).expect("memory takes every write")
+}
+
+/// A reader of the stream, which may begin in the midst of a commit: that one is left out.
+#[derive(Debug, Default)]
+pub(crate) struct RowStream {
+    /// The begin of a commit whose end has not come; `None` until one has begun here.
+    begun: Option<Vec<u8>>,
+}
+
+impl RowStream {
+    /// Takes the bytes of the next object; returns the commits that end in it. `None` if they are none of a stream's.
+    pub(crate) fn take(&mut self, RowBytes { continued, bytes }: &RowBytes) -> Option<Vec<Vec<RowChange>>> {
+        let own = bytes.get(*continued as usize..)?;
+        let mut stream = match self.begun.take() {
+            Some(begun) => [&begun[..], bytes].concat(),
+            // The rest of a commit that began before.
+            None if own.is_empty() => return Some(Vec::new()),
+            None => own.to_vec(),
+        };
+        let mut commits = Vec::new();
+        while let Some((length, rest)) = stream.split_first_chunk() {
+            let Some(text) = rest.get(..u32::from_le_bytes(*length) as usize) else { break };
+            commits.push(borsh::from_slice(text).ok()?);
+            stream = rest[text.len()..].to_vec();
+        }
+        self.begun = Some(stream);
+        Some(commits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn commit(nth: usize, bytes: usize) -> Vec<RowChange> {
+        vec![RowChange::put(nth.to_string(), vec![nth as u8; bytes]), RowChange::remove("gone")]
+    }
+
+    proptest! {
+        #[test]
+        fn each_commit_comes_out_whole_and_once_wherever_objects_cut_the_stream_and_a_reader_begins(
+            sizes in prop::collection::vec(0usize..60, 0..20), most in 1usize..100, skipped in 0usize..8,
+        ) {
+            let commits: Vec<_> = sizes.iter().enumerate().map(|(nth, bytes)| commit(nth, *bytes)).collect();
+            let mut unlogged = Unlogged::default();
+            for changes in &commits {
+                unlogged.push(unlogged.next(), encode(changes));
+            }
+            let (mut objects, mut ends) = (Vec::new(), Vec::new());
+            while unlogged.bytes() > 0 {
+                let (bytes, end) = unlogged.take(most);
+                prop_assert!(bytes.bytes.len() <= most);
+                objects.push(bytes);
+                ends.push(end as usize);
+            }
+            let mut stream = RowStream::default();
+            let mut read = Vec::new();
+            for object in objects.iter().skip(skipped) {
+                read.extend(stream.take(object).expect("it is a stream"));
+            }
+            // Those that began before the reader did are left out, be they complete before it or not.
+            let before: usize = if skipped == 0 { 0 } else { ends.get(skipped - 1).copied().unwrap_or(commits.len()) };
+            let is_cut = objects.get(skipped).is_some_and(|object| object.continued > 0) && skipped > 0;
+            prop_assert_eq!(read, &commits[(before + usize::from(is_cut)).min(commits.len())..]);
+        }
+    }
+}
