@@ -9,12 +9,13 @@ use crate::support::shipped;
 use bytes::Bytes;
 use lethe_core::words::BlockId;
 use lethe_store::Blobs;
-use lethe_vault::{Call, Flow, Receipt, Row, RowChange, Status, Vault, VaultError};
+use lethe_vault::{Call, Flow, JournalPlace, Receipt, Row, RowChange, Status, Vault, VaultError};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
+use tokio::sync::Mutex;
 
 /// The known contents of the vault; all callers share them, across all openings.
 #[derive(Clone)]
@@ -28,6 +29,8 @@ pub struct Contents {
     /// The newest receipt, and a moment before its checkpoint was asked for.
     pub receipt: Option<(Receipt, Moment)>,
     pub acknowledged: u64,
+    /// Held by the caller whose commit of rows waits for the store: the model knows no commits side by side.
+    pub committing: Rc<Mutex<()>>,
     /// No emergency eviction may come.
     pub has_planned_stash: bool,
 }
@@ -54,7 +57,7 @@ impl Caller {
             let answered = match self.chance.below(100) {
                 0..=69 => self.access().await,
                 70..=73 => self.access_and_leave().await,
-                74..=83 => self.commit_rows(),
+                74..=83 => self.commit_rows().await,
                 84..=85 => self.read_rows(),
                 86..=88 => self.checkpoint().await,
                 89..=90 => self.ask_the_impossible().await,
@@ -143,8 +146,9 @@ impl Caller {
         }
     }
 
-    /// Commits rows in one step, so that the threads that redb is called on bring no chance of their own in.
-    fn commit_rows(&mut self) -> Result<(), VaultError> {
+    async fn commit_rows(&mut self) -> Result<(), VaultError> {
+        let committing = self.known.0.borrow().committing.clone();
+        let _turn = committing.lock().await;
         let changes: Vec<RowChange> = (0..self.chance.within(0..=4))
             .map(|_| {
                 let key = vec![b'k', self.chance.below(6) as u8];
@@ -153,7 +157,14 @@ impl Caller {
                 RowChange { key: key.into(), value: (!self.chance.percent(30)).then(|| value.into()) }
             })
             .collect();
-        let committed = futures::executor::block_on(self.vault.commit_rows(changes.clone()));
+        diary::note(|| format!("  commits {changes:?}"));
+        let committing = self.vault.commit_rows(changes.clone());
+        // In one step where that can be, so that the threads that redb is called on bring no chance of their own in.
+        let committed = match self.vault.header().parameters.journal {
+            JournalPlace::Disk => futures::executor::block_on(committing),
+            JournalPlace::Store => committing.await,
+        };
+        diary::note(|| format!("  has committed: {committed:?}"));
         let mut contents = self.known.0.borrow_mut();
         let now = contents.registers.tick();
         match committed {
@@ -174,6 +185,8 @@ impl Caller {
     }
 
     fn read_rows(&mut self) -> Result<(), VaultError> {
+        let committing = self.known.0.borrow().committing.clone();
+        let Ok(_turn) = committing.try_lock() else { return Ok(()) };
         let rows = futures::executor::block_on(self.vault.load_rows())?;
         self.known.0.borrow().rows.read(rows);
         Ok(())

@@ -66,6 +66,11 @@ impl Landing {
         self.history.borrow().checkpoints.keys().copied().collect()
     }
 
+    /// Tells whether a journal has been begun here.
+    pub async fn has_journal(&self) -> bool {
+        !self.memory.list("log/").await.expect("memory does not fail").is_empty()
+    }
+
     async fn checkpoint_landed(&self, number: (u32, u64), name: &str) {
         let Shipped { needed, pieces, bytes, .. } = Shipped::open(&self.header, name, &self.memory).await;
         let mut history = self.history.borrow_mut();

@@ -6,7 +6,7 @@ use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_core::words::Level;
 use lethe_store::{FaultRates, RetryPolicy};
-use lethe_vault::{Pace, SchemeParameters, VaultParameters};
+use lethe_vault::{JournalPlace, Pace, SchemeParameters, VaultParameters};
 use std::time::Duration;
 
 /// See the module.
@@ -34,6 +34,11 @@ impl Scenario {
         path.stash_bound >= path.waiting_bound() + batch
     }
 
+    /// Tells whether a lost machine must lose nothing that was acknowledged.
+    pub fn has_journal_in_store(&self) -> bool {
+        self.parameters.journal == JournalPlace::Store
+    }
+
     pub fn draw(chance: &mut Chance) -> Self {
         let capacity = chance.within(16..=128);
         let block_bytes = chance.within(16..=64) as u32;
@@ -58,6 +63,7 @@ impl Scenario {
             ship_every: chance.within(1..=3),
             rows_bytes: 1024,
             pad_batches: chance.percent(25),
+            journal: if chance.percent(25) { JournalPlace::Store } else { JournalPlace::Disk },
             ..VaultParameters::around(scheme)
         };
         let rate = chance.one_of(&[0.0, 0.0, 0.01, 0.05, 0.2]);

@@ -105,6 +105,7 @@ impl Run {
             status: Default::default(),
             receipt: None,
             acknowledged: 0,
+            committing: Rc::default(),
         };
         Run {
             kind,
@@ -390,16 +391,29 @@ impl Run {
         tokio::time::sleep(Duration::from_secs(3600)).await;
     }
 
+    pub(super) fn has_journal_in_store(&self) -> bool {
+        self.scenario.has_journal_in_store()
+    }
+
     /// Restores after the machine is lost: the owner of the key and of a copy of the store gets back the state that the
-    /// last receipt stands for.
+    /// last receipt stands for, or all that was acknowledged, if the journal is in the store.
     async fn restore_a_copy(&mut self) {
-        let Some((receipt, from)) = self.known.0.borrow().receipt else { return };
+        let known = self.known.0.borrow().receipt;
+        let (receipt, from) = match known {
+            // No opening has got so far as to answer anybody.
+            _ if self.has_journal_in_store() && !self.landing.has_journal().await => return,
+            _ if self.has_journal_in_store() => {
+                let expect = known.map(|(receipt, _)| receipt).filter(|_| self.chance.percent(50));
+                (expect, self.known.0.borrow_mut().registers.tick())
+            }
+            Some((receipt, from)) => (Some(receipt), from),
+            None => return,
+        };
         let store = VersionedMemory::new(self.header.parameters.layout());
         store.restore(&self.landing.memory().snapshot());
         let disk = FragileDisk::default().mount().expect("a new disk can be used");
         let copy = VersionedMemory::new(self.header.parameters.layout());
-        let options =
-            Restore { copy, expect: Some(receipt), takeover: true, progress: Box::new(|_, _, _| {}) };
+        let options = Restore { copy, expect: receipt, takeover: true, progress: Box::new(|_, _, _| {}) };
         let restored = restore(setup(&disk, store.clone(), self.chance.seed()), options).await;
         restored.unwrap_or_else(|error| panic!("the store's copy cannot be restored: {error}"));
         let (vault, running) =
