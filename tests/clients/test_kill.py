@@ -84,6 +84,26 @@ def compare(endpoint: Endpoint, ledger: Ledger, writer: int) -> None:
     ledger.under_way.clear()
 
 
+def kill_under_load(gateway: Gateway, ledgers: list[Ledger], turn: int, wanted: int) -> None:
+    """Kills it when the writers have got so many answers."""
+    endpoint, stop = gateway.endpoint, threading.Event()
+    with ThreadPoolExecutor(WRITERS) as pool:
+        writers = [pool.submit(load, endpoint, ledger, writer, turn, stop) for writer, ledger in enumerate(ledgers)]
+        wait_for(lambda: sum(ledger.done for ledger in ledgers) >= wanted, writers)
+        gateway.kill()
+        stop.set()
+        for writer in writers:
+            writer.result()
+    for ledger in ledgers:
+        ledger.done = 0
+
+
+def compare_all(gateway: Gateway, ledgers: list[Ledger]) -> None:
+    """Reads the keys of all writers."""
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(compare, [gateway.endpoint] * WRITERS, ledgers, range(WRITERS)))
+
+
 def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway):
     gateway: Gateway = new_gateway()
     gateway.start()
@@ -92,23 +112,34 @@ def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     dice = random.Random(seed)
-    with ThreadPoolExecutor(WRITERS) as pool:
-        for turn in range(KILLS):
-            endpoint, stop = gateway.endpoint, threading.Event()
-            writers = [
-                pool.submit(load, endpoint, ledger, writer, turn, stop) for writer, ledger in enumerate(ledgers)
-            ]
-            wanted = dice.randrange(10, 120)
-            wait_for(lambda wanted=wanted: sum(ledger.done for ledger in ledgers) >= wanted, writers)
-            gateway.kill()
-            stop.set()
-            for writer in writers:
-                writer.result()
-            for ledger in ledgers:
-                ledger.done = 0
-            gateway.start()
-            assert gateway.endpoint == endpoint, "the credentials changed"
-            list(pool.map(compare, [endpoint] * WRITERS, ledgers, range(WRITERS)))
+    for turn in range(KILLS):
+        endpoint = gateway.endpoint
+        kill_under_load(gateway, ledgers, turn, dice.randrange(10, 120))
+        gateway.start()
+        assert gateway.endpoint == endpoint, "the credentials changed"
+        compare_all(gateway, ledgers)
+    gateway.stop()
+    checked = gateway.run("check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_what_was_acknowledged_survives_the_machine_if_the_journal_is_in_the_store(new_gateway):
+    gateway: Gateway = new_gateway()
+    # A restore writes every block again.
+    gateway.capacity = "32MiB"
+    gateway.serve_flags = ["--journal", "store"]
+    gateway.start()
+    gateway.endpoint.client().create_bucket(Bucket=BUCKET)
+    ledgers = [Ledger() for _ in range(WRITERS)]
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    dice = random.Random(seed)
+    kill_under_load(gateway, ledgers, 0, dice.randrange(60, 240))
+    gateway.lose_the_machine()
+    restored = gateway.run("restore", "--takeover")
+    assert restored.returncode == 0, restored.stderr
+    gateway.start()
+    compare_all(gateway, ledgers)
     gateway.stop()
     checked = gateway.run("check")
     assert checked.returncode == 0, checked.stdout + checked.stderr
