@@ -37,6 +37,8 @@ pub(super) struct Checkpoints {
     pub(super) number: u64,
     /// The accesses that it holds.
     accesses: u64,
+    /// The accesses by which the last one came late: the next one comes so much sooner.
+    late: u64,
     /// True if a caller or an opening wants a checkpoint now.
     wanted: bool,
     /// True if the next one goes to the store, whatever its number.
@@ -72,6 +74,7 @@ impl Checkpoints {
             ledger,
             number,
             accesses,
+            late: 0,
             // The journal has been used: a new checkpoint spares the next opening the same replay.
             wanted: true,
             // It is not known any more what such a checkpoint needs: a newer one must take its place before anything is
@@ -118,6 +121,11 @@ impl Checkpoints {
         accesses - self.accesses
     }
 
+    /// The accesses of a schedule that takes up what came late.
+    pub(super) fn since_due(&self, accesses: u64) -> u64 {
+        self.since(accesses) + self.late
+    }
+
     /// Bytes sealed for the trusted disk so far.
     pub(super) fn bytes(&self) -> CheckpointBytes {
         self.bytes
@@ -137,6 +145,11 @@ impl Checkpoints {
         self.wanted |= self.ship_next;
         self.history.push((shipped.number, shipped.digest));
         shorten(&mut self.history);
+    }
+
+    /// Tells whether a checkpoint was asked for, and not only comes in its turn.
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.wanted
     }
 
     /// Answers the callers that waited for this receipt.
@@ -164,7 +177,7 @@ impl<U: VaultStore> Session<U> {
             !self.has_settled()
         };
         let last = self.is_ending() && can_be_last;
-        self.checkpoints.wanted || last || self.checkpoints.since(self.engine.accesses()) >= every
+        self.checkpoints.wanted || last || self.checkpoints.since_due(self.engine.accesses()) >= every
     }
 
     /// Tells whether the last checkpoint holds everything, and is in the store where it is to be at a stop.
@@ -196,7 +209,7 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.number += 1;
         let mut change = self.write_down(seed)?;
         let parameters = &self.identity.header.parameters;
-        let block = parameters.block();
+        let (block, every) = (parameters.block(), parameters.checkpoint_every);
         if self.outbox.pacer().is_some() {
             self.checkpoints.ledger.fill_up(&mut change, 2 * parameters.checkpoint_every as usize, block);
         }
@@ -204,6 +217,8 @@ impl<U: VaultStore> Session<U> {
         self.outbox.on_disk(&self.disk, move |disk| disk.commit_state(block, &change)).await?;
         self.checkpoints.ledger.directory.committed();
         self.journal.forget();
+        let late = self.checkpoints.since_due(self.engine.accesses()).saturating_sub(every);
+        self.checkpoints.late = if self.checkpoints.wanted { 0 } else { late };
         self.checkpoints.accesses = self.engine.accesses();
         self.checkpoints.wanted = false;
         if self.is_to_be_shipped() {

@@ -3,12 +3,14 @@
 //! Nothing goes out before the record that announces it is durable, and nothing is acknowledged before the record of
 //! its batch is. Every failure ends the session; the next opening recovers, by the one path that crashes take too.
 
+mod batch;
 mod beginning;
 pub(crate) mod check;
 mod checkpoints;
 mod checks;
 mod command;
 mod garbage;
+mod gathering;
 mod identity;
 mod journal;
 mod key_change;
@@ -27,7 +29,7 @@ pub(crate) use identity::Identity;
 pub(crate) use log::{Log, without_reads};
 
 use crate::engine::gate::OperationId;
-use crate::engine::record::{Call, Input};
+use crate::engine::record::Input;
 use crate::engine::work::carry_out;
 use crate::engine::{Answers, Engine};
 use crate::entropy::Entropy;
@@ -241,7 +243,7 @@ impl<U: VaultStore> Session<U> {
             if self.is_finished() {
                 return Ok(());
             }
-            let wakes = self.outbox.wakes();
+            let wakes = [self.outbox.wakes(), self.gathers_until()].into_iter().flatten().min();
             let news = tokio::select! {
                 biased;
                 event = self.outbox.next() => Some(News::Event(event)),
@@ -308,7 +310,7 @@ impl<U: VaultStore> Session<U> {
             let may_begin = may_begin && self.lease.is_valid();
             let ready =
                 may_begin && !self.engine.is_accessing() && !self.journal.is_owed() && !scheme.must_idle();
-            if !due && ready && self.is_turn() {
+            if (!due || self.may_go_on_beside()) && ready && self.is_turn() {
                 let batch = self.take_batch();
                 self.replaced.change.iter_mut().for_each(KeyChange::batch_begins);
                 if let Some(log) = &mut self.journal.log {
@@ -372,33 +374,6 @@ impl<U: VaultStore> Session<U> {
         self.is_ending() && is_still && self.checks.is_empty() && self.has_settled()
     }
 
-    /// Tells whether a batch is to begin as soon as it can. Under a pace that does not depend on what is asked; at the
-    /// end, turns go on until every caller that waits is served.
-    fn is_turn(&self) -> bool {
-        match self.outbox.pacer() {
-            Some(pacer) => pacer.is_due(Instant::now()) && !self.is_ending(),
-            None => !self.waiting.is_empty() || self.journal.is_wanted(),
-        }
-    }
-
-    /// Takes as many waiting calls as fit the largest batch, a call of each flow in turn.
-    fn take_batch(&mut self) -> Vec<Call> {
-        let parameters = &self.identity.header.parameters;
-        let most = parameters.scheme.max_batch() as usize;
-        let mut batch = self.waiting.take_batch(most);
-        let asked = batch.len();
-        if let Some(log) = self.journal.log.as_ref().filter(|_| asked == 0) {
-            batch.resize(log.dummies(most), Call::Dummy);
-        }
-        if parameters.pad_batches || self.outbox.pacer().is_some() {
-            batch.resize(most, Call::Dummy);
-        }
-        if let Some(pacer) = self.outbox.pacer_mut() {
-            pacer.begins(Instant::now(), asked as u64, (most - asked) as u64);
-        }
-        batch
-    }
-
     fn step(&mut self, input: Input, answer: Vec<u8>) -> Result<(), VaultError> {
         self.journal.begins();
         let step = self.engine.step(input, answer)?;
@@ -444,22 +419,6 @@ impl<U: VaultStore> Session<U> {
         let claims = self.identity.claims(self.engine.sealed.untrusted());
         if let Err(error) = claims.mark_end(epoch, salt).await {
             tracing::warn!(%error, "the end could not be marked in the store: a takeover will wait");
-        }
-    }
-
-    fn answer(&mut self, answers: Result<Answers, VaultError>) {
-        // A caller that has gone away wants no answer; its access was carried out all the same.
-        match answers {
-            Ok(answers) => {
-                for (reply, answers) in self.waiting.answer(answers) {
-                    let _ = reply.send(Ok(answers));
-                }
-            }
-            Err(refusal) => {
-                for reply in self.waiting.refuse() {
-                    let _ = reply.send(Err(refusal.clone()));
-                }
-            }
         }
     }
 

@@ -4,10 +4,12 @@
 //! With n flows waiting, a flow's next call is among the next n that are served, however much the others ask for. The
 //! watcher sees only that batches are full while enough calls wait; whose calls fill them is logical.
 
+use super::gathering::Gathering;
 use crate::engine::Answers;
 use crate::engine::record::Call;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use tokio::time::Instant;
 
 /// Names a flow of accesses, such as one transfer: they take one turn among all other flows, and are served in the order
 /// in which they came.
@@ -33,6 +35,7 @@ pub(crate) struct FairQueue<R> {
     lines: HashMap<Line, VecDeque<(AccessId, Call)>>,
     /// The owners of the calls in the batch in flight, in its order.
     in_flight: Vec<AccessId>,
+    gathering: Gathering,
 }
 
 struct Pending<R> {
@@ -49,12 +52,23 @@ impl<R> FairQueue<R> {
             order: VecDeque::new(),
             lines: HashMap::new(),
             in_flight: Vec::new(),
+            gathering: Gathering::new(),
         }
     }
 
     /// Tells whether no call waits for a batch.
     pub(crate) fn is_empty(&self) -> bool {
         self.order.is_empty()
+    }
+
+    /// The end of the [wait](super::gathering) for more calls, if the next batch, of at most `most`, is to wait for them.
+    pub(crate) fn gathers_until(&self, most: usize) -> Option<Instant> {
+        self.gathering.lasts_until(self.calls(), most)
+    }
+
+    /// The calls that wait for a batch.
+    fn calls(&self) -> usize {
+        self.lines.values().map(VecDeque::len).sum()
     }
 
     /// Adds an access of at least one call. An access of no flow has at most as many calls as a batch.
@@ -102,12 +116,14 @@ impl<R> FairQueue<R> {
         for name in too_long.into_iter().rev() {
             self.order.push_front(name);
         }
+        self.gathering.begins(batch.len());
         batch
     }
 
     /// Takes the answers to the batch in flight; the dummies that filled it up have none here. Returns the accesses
     /// that have all of theirs.
     pub(crate) fn answer(&mut self, answers: impl IntoIterator<Item = Option<Bytes>>) -> Vec<(R, Answers)> {
+        self.gathering.is_answered(self.calls());
         let mut whole = Vec::new();
         for (id, answer) in std::mem::take(&mut self.in_flight).into_iter().zip(answers) {
             let Some(access) = self.accesses.get_mut(&id) else { continue };

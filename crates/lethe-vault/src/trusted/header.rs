@@ -155,8 +155,14 @@ impl VaultParameters {
         self.shipped_bytes() <= MOST_SHIPPED_AT_STOP
     }
 
+    /// Accesses after which no batch begins before a checkpoint that is due: evictions that it waits for may take long, and
+    /// a quarter more goes on beside them.
+    pub(crate) fn latest_checkpoint(&self) -> u64 {
+        self.checkpoint_every + self.checkpoint_every / 4
+    }
+
     /// Accesses between two shipped checkpoints: the most that a lost machine loses, beside those while one is on its
-    /// way.
+    /// way, and a quarter of `checkpoint_every` where one came late.
     pub fn recovery_point(&self) -> u64 {
         self.checkpoint_every * self.ship_every
     }
@@ -168,7 +174,7 @@ impl VaultParameters {
         let block = f64::from(self.scheme.block_bytes());
         let written = |accesses: u64| (accesses as f64 * self.scheme.bytes_written_per_byte() * block) as u64;
         let for_restore = written(self.recovery_point()).min(buckets);
-        let for_recovery = written(2 * self.checkpoint_every);
+        let for_recovery = written(2 * self.latest_checkpoint());
         let journal = match self.journal {
             JournalPlace::Disk => 0,
             // Objects are deleted when a checkpoint has arrived, and another may be due before.
@@ -182,14 +188,14 @@ impl VaultParameters {
     pub fn trusted_disk_bytes(&self) -> u64 {
         /// The bytes of an access beside its payloads: the slots that its requests name, its words, pieces.
         const ACCESS: u64 = 2048;
-        self.checkpoint_every * (2 * u64::from(self.scheme.block_bytes()) + ACCESS) + (1 << 20)
+        self.latest_checkpoint() * (2 * u64::from(self.scheme.block_bytes()) + ACCESS) + (1 << 20)
     }
 
     /// The most bytes of memory that checkpoints take beside the trusted memory: the payloads of one, sealed, for the
     /// disk; words, rows and a piece in its three forms of one that is on its way to the store.
     pub fn checkpoint_memory(&self) -> u64 {
         let words = 4 * self.scheme.words() + 12 * self.layout().buckets();
-        let payloads = 2 * self.checkpoint_every * u64::from(self.scheme.block_bytes());
+        let payloads = 2 * self.latest_checkpoint() * u64::from(self.scheme.block_bytes());
         payloads + words + self.rows_bytes + 3 * PIECE_BYTES as u64
     }
 

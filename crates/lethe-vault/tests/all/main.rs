@@ -8,6 +8,7 @@ mod crash_traces;
 mod durable;
 mod every_step;
 mod fairness;
+mod full_batches;
 mod large;
 mod lease;
 mod limits;

@@ -1,0 +1,85 @@
+//! The batches of a session: when the next one begins, the calls in it, and their answers.
+
+use super::Session;
+use crate::engine::Answers;
+use crate::engine::record::Call;
+use crate::error::VaultError;
+use crate::store::VaultStore;
+use tokio::time::Instant;
+
+impl<U: VaultStore> Session<U> {
+    /// Tells whether a batch may begin although a checkpoint is due: evictions that it waits for take long, and reads
+    /// can go on beside them. The checkpoint comes late so, at most by a share of what lies between two.
+    pub(super) fn may_go_on_beside(&self) -> bool {
+        let most = self.identity.header.parameters.latest_checkpoint();
+        let is_only_late = self.is_checkpoint_due()
+            && !self.checkpoints.is_asked_for()
+            && self.checkpoints.since_due(self.engine.accesses()) < most;
+        let nothing_else = self.checks.is_empty() && !self.checks.is_running() && !self.engine.is_rewriting();
+        is_only_late
+            && nothing_else
+            && self.closing.is_none()
+            && self.outbox.pacer().is_none()
+            && self.engine.is_idling()
+    }
+
+    /// Tells whether a batch is to begin as soon as it can. Under a pace that does not depend on what is asked; at the
+    /// end, turns go on until every caller that waits is served.
+    pub(super) fn is_turn(&self) -> bool {
+        match self.outbox.pacer() {
+            Some(pacer) => pacer.is_due(Instant::now()) && !self.is_ending(),
+            None => self.is_asked() && self.gathers_until().is_none(),
+        }
+    }
+
+    fn is_asked(&self) -> bool {
+        !self.waiting.is_empty() || self.journal.is_wanted()
+    }
+
+    /// The end of the wait for calls that may still come, if the next batch is to wait for them. Under a pace none does.
+    pub(super) fn gathers_until(&self) -> Option<Instant> {
+        if !self.is_asked()
+            || self.closing.is_some()
+            || self.outbox.pacer().is_some()
+            || self.engine.is_accessing()
+        {
+            return None;
+        }
+        let most = self.identity.header.parameters.scheme.max_batch() as usize;
+        self.waiting.gathers_until(most)
+    }
+
+    /// Takes as many waiting calls as fit the largest batch, a call of each flow in turn.
+    pub(super) fn take_batch(&mut self) -> Vec<Call> {
+        let parameters = &self.identity.header.parameters;
+        let most = parameters.scheme.max_batch() as usize;
+        let mut batch = self.waiting.take_batch(most);
+        let asked = batch.len();
+        if let Some(log) = self.journal.log.as_ref().filter(|_| asked == 0) {
+            batch.resize(log.dummies(most), Call::Dummy);
+        }
+        if parameters.pad_batches || self.outbox.pacer().is_some() {
+            batch.resize(most, Call::Dummy);
+        }
+        if let Some(pacer) = self.outbox.pacer_mut() {
+            pacer.begins(Instant::now(), asked as u64, (most - asked) as u64);
+        }
+        batch
+    }
+
+    pub(super) fn answer(&mut self, answers: Result<Answers, VaultError>) {
+        // A caller that has gone away wants no answer; its access was carried out all the same.
+        match answers {
+            Ok(answers) => {
+                for (reply, answers) in self.waiting.answer(answers) {
+                    let _ = reply.send(Ok(answers));
+                }
+            }
+            Err(refusal) => {
+                for reply in self.waiting.refuse() {
+                    let _ = reply.send(Err(refusal.clone()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The gathering of a batch. Callers that were just answered often ask again at once; a batch that began without them would
+//! leave them to the next, and the two would go on in turns, each half full and each a round trip long.
+//!
+//! So the next batch waits until as many calls are there as were under way when the last one ended, for a small share of
+//! the time that the last one took. A lone caller never waits for this: it is all that was under way.
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The share of a batch's time that the next one waits at most.
+const SHARE: u32 = 16;
+/// The least wait that a timer can keep: over a store that is nearer than that, batches do not wait.
+const LEAST: Duration = Duration::from_millis(1);
+
+/// See the module.
+pub(super) struct Gathering {
+    /// The begin of the batch in flight, and its calls.
+    began: Instant,
+    calls: usize,
+    /// The calls for which the next batch waits, and until when.
+    expected: usize,
+    until: Instant,
+}
+
+impl Gathering {
+    /// Nothing was under way yet.
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Gathering { began: now, calls: 0, expected: 0, until: now }
+    }
+
+    /// Notes that a batch of so many calls begins.
+    pub(super) fn begins(&mut self, calls: usize) {
+        (self.began, self.calls) = (Instant::now(), calls);
+    }
+
+    /// Notes that the batch is answered, while so many calls wait for the next one.
+    pub(super) fn is_answered(&mut self, waiting: usize) {
+        let now = Instant::now();
+        let wait = (now - self.began) / SHARE;
+        self.expected = self.calls + waiting;
+        self.until = if wait < LEAST { now } else { now + wait };
+    }
+
+    /// The end of the wait for more calls, if a batch of at most `most` is to wait although so many are there.
+    pub(super) fn lasts_until(&self, waiting: usize, most: usize) -> Option<Instant> {
+        let waits = waiting < self.expected.min(most) && Instant::now() < self.until;
+        waits.then_some(self.until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn after_a_batch(of: usize, took: Duration, waiting: usize) -> Gathering {
+        let mut gathering = Gathering::new();
+        gathering.begins(of);
+        tokio::time::advance(took).await;
+        gathering.is_answered(waiting);
+        gathering
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_waits_a_sixteenth_of_the_last_for_the_callers_that_were_answered() {
+        let gathering = after_a_batch(11, Duration::from_millis(64), 5).await;
+        let until = Instant::now() + Duration::from_millis(4);
+        assert_eq!(gathering.lasts_until(5, 16), Some(until));
+        assert_eq!(gathering.lasts_until(15, 16), Some(until));
+        assert_eq!(gathering.lasts_until(16, 16), None, "all are there");
+        assert_eq!(gathering.lasts_until(8, 8), None, "no more fit a batch");
+        tokio::time::advance(Duration::from_millis(4)).await;
+        assert_eq!(gathering.lasts_until(5, 16), None, "some have gone away");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lone_caller_never_waits() {
+        let gathering = after_a_batch(1, Duration::from_millis(64), 0).await;
+        assert_eq!(gathering.lasts_until(1, 16), None);
+        assert_eq!(Gathering::new().lasts_until(1, 16), None, "nor the first of all");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn batches_over_a_near_store_do_not_wait() {
+        let gathering = after_a_batch(11, Duration::from_millis(15), 5).await;
+        assert_eq!(gathering.lasts_until(5, 16), None);
+    }
+}
