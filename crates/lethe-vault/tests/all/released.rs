@@ -11,6 +11,8 @@ use std::process::Command;
 
 /// The archives of format 1, whose slots are sealed under counted nonces.
 const FORMAT_1: [&str; 2] = ["format-1-ring.tar.gz", "format-1-path.tar.gz"];
+/// Those of format 2, whose slots are salted; payloads of the stash lie in places beside the database.
+const FORMAT_2: [&str; 2] = ["format-2-ring.tar.gz", "format-2-path.tar.gz"];
 
 fn unpack(archive: &str, into: &Path) {
     let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/released").join(archive);
@@ -26,7 +28,17 @@ fn as_released(block: u64) -> Vec<u8> {
 
 #[tokio::test(start_paused = true)]
 async fn a_vault_of_format_1_is_recovered_used_and_keeps_its_format() {
-    for archive in FORMAT_1 {
+    are_used(&FORMAT_1, true).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vault_of_format_2_is_recovered_and_used() {
+    are_used(&FORMAT_2, false).await;
+}
+
+/// Opens these vaults three times, and reads, writes and checks them each time.
+async fn are_used(archives: &[&str], has_older_slots: bool) {
+    for archive in archives {
         let folder = tempfile::tempdir().unwrap();
         unpack(archive, folder.path());
         let location = folder.path().join("store").display().to_string();
@@ -35,7 +47,7 @@ async fn a_vault_of_format_1_is_recovered_used_and_keeps_its_format() {
         for opening in 0..3 {
             let disk = TrustedDisk::open(&folder.path().join("vault.redb")).unwrap();
             let header = read_header(&disk, &master()).unwrap();
-            assert!(header.parameters.has_older_slots());
+            assert_eq!(header.parameters.has_older_slots(), has_older_slots);
             let store = store.with_layout(header.parameters.layout());
             let (vault, running) = Vault::start(setup(&disk, store, 200 + opening)).await.unwrap();
             let session = async {
