@@ -4,12 +4,13 @@
 use super::ends::{SECRET, assert_complete, assert_nothing_is_left_of, sealed_on};
 use super::opened::opened_by;
 use super::owner::{Owner, check, compare, contents, new_key, old_key, touch, wait};
-use crate::support::every_scheme;
+use crate::support::{every_scheme, parameters};
 use futures::future::select;
 use lethe_core::words::BlockId;
-use lethe_store::Blobs;
+use lethe_store::{BitsPerSecond, Blobs, Link, LinkSpeed};
 use lethe_vault::{JournalPlace, RowChange, Vault, VaultParameters};
 use std::pin::pin;
+use std::time::Duration;
 
 /// Another secret, of a vault that was written over.
 const LATER: u8 = 91;
@@ -111,6 +112,22 @@ async fn a_change_of_rows_that_a_crash_has_left_on_the_disk_alone_outlives_the_c
         let seen = restored.open(new_key(), async |vault| vault.load_rows().await.unwrap()).await.unwrap().0;
         assert_eq!(seen.iter().map(|row| row.value[..].to_vec()).collect::<Vec<_>>(), [vec![LATER]]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_rows_does_not_wait_for_the_sweep_of_an_idle_vault() {
+    let many_buckets = parameters(1024, 32, 4, 64);
+    let owner = Owner::of(VaultParameters { journal: JournalPlace::Store, ..many_buckets }, SECRET).await;
+    owner.change_key().await.unwrap();
+    let changing = async |vault: &Vault| {
+        vault.commit_rows(vec![RowChange::put("name", vec![LATER])]).await.unwrap();
+        let sweep = vault.status().key_change.expect("the sweep has not ended");
+        assert!(sweep.passed < sweep.of, "the change waited for the whole sweep: {sweep:?}");
+    };
+    // Each step of the sweep takes a while.
+    let unlimited = BitsPerSecond(0);
+    let speed = LinkSpeed { round_trip: Duration::from_millis(10), up: unlimited, down: unlimited };
+    owner.open_over(Link::new(owner.store.clone(), speed), new_key(), changing).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
