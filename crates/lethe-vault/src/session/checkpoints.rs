@@ -195,6 +195,7 @@ impl<U: VaultStore> Session<U> {
         self.engine.renumber();
         self.checkpoints.number += 1;
         let mut change = self.write_down(seed)?;
+        self.engine.check_keeper()?;
         let parameters = &self.identity.header.parameters;
         let block = parameters.block();
         if self.outbox.pacer().is_some() {
@@ -203,6 +204,7 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.bytes += change.bytes();
         self.outbox.on_disk(&self.disk, move |disk| disk.commit_state(block, &change)).await?;
         self.checkpoints.ledger.directory.committed();
+        self.engine.scheme.let_go();
         self.journal.forget();
         self.checkpoints.accesses = self.engine.accesses();
         self.checkpoints.wanted = false;
