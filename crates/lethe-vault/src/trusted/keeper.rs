@@ -50,6 +50,7 @@ impl PlaceKeeper {
         map: Arc<Mutex<PlaceMap>>,
         entropy: &mut Entropy,
     ) -> Result<Self, VaultError> {
+        disk.keep_places_uncached();
         let (block, cipher) = (header.parameters.block(), header.parameters.cipher()?);
         let guard = map.lock().expect("nobody panics with this lock");
         let opener = PlaceOpener::new(header, master, guard.keys())?;
