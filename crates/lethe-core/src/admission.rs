@@ -85,7 +85,7 @@ pub(crate) fn claim<E: Error + 'static>(
 /// Serves an access from a block of the stash: a read copies its payload, a write replaces it.
 pub(crate) fn serve(access: &mut Access<'_>, stash: &mut Stash, handle: Handle) {
     match access {
-        Access::Read(_, into) => into.copy_from_slice(stash.payload(handle)),
+        Access::Read(_, into) => stash.read(handle, into),
         Access::Write(_, from) => stash.payload_mut(handle).copy_from_slice(from),
         Access::Dummy => {}
     }

@@ -8,7 +8,9 @@
 use crate::oram::Oram;
 use crate::resumable::SnapshotError;
 use crate::stash_changes::StashChanges;
-use crate::words::{BlockId, Slot};
+use crate::stash_payloads::PayloadKeeper;
+use crate::words::{BlockId, Bucket, Slot};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::error::Error;
 use core::ops::Range;
@@ -32,6 +34,9 @@ pub struct Parts<'a> {
     pub order: &'a [BlockId],
     /// Their payloads.
     pub payloads: &'a mut dyn Payloads,
+    /// The holder of the payloads that are not in memory, if some are not to be: it has those of all these blocks then,
+    /// and none is asked of `payloads`.
+    pub keeper: Option<Box<dyn PayloadKeeper>>,
 }
 
 /// The place of a block. Secret.
@@ -94,6 +99,22 @@ pub trait Incremental<R>: Oram + Sized {
     /// The place of a block, if the trusted state tells it. By default it does not.
     fn locate(&self, _block: BlockId) -> Option<BlockPlace> {
         None
+    }
+
+    /// Tells whether the payload of a block is in the stash, and with its keeper only. Secret.
+    fn is_elsewhere(&self, _block: BlockId) -> bool {
+        false
+    }
+
+    /// Takes the payload of such a block into memory, as its keeper has it. Of any other block, nothing.
+    fn bring(&self, _block: BlockId, _payload: &[u8]) {}
+
+    /// Drops the payloads from memory that the keeper has: those that did not change since the changes were last taken.
+    fn let_go(&self) {}
+
+    /// The most blocks that a write of these buckets takes from the stash. Public.
+    fn most_blocks_in(&self, _buckets: &[Bucket]) -> usize {
+        0
     }
 
     /// Goes on from a state that was written down, over the store as it was then.

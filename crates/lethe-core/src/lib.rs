@@ -26,6 +26,7 @@ pub mod resumable;
 pub mod schemes;
 pub mod stash;
 pub mod stash_changes;
+pub mod stash_payloads;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -8,7 +8,9 @@ use crate::block_header::{self, HEADER_BYTES};
 use crate::incremental::Payloads;
 use crate::position_map::flat::Positions;
 use crate::stash_changes::{StashChanges, StashLog};
+use crate::stash_payloads::{PayloadKeeper, StashPayloads};
 use crate::words::{BlockId, Leaf, Level};
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -42,7 +44,7 @@ pub struct Stash {
     /// The level of the subtrees' roots.
     top: Level,
     entries: Vec<Entry>,
-    payloads: Vec<u8>,
+    payloads: StashPayloads,
     vacant: Vec<u32>,
     heads: Vec<u32>,
     /// Places in `entries`, by the hash of their block.
@@ -74,7 +76,7 @@ impl Stash {
             leaf_level,
             top,
             entries: Vec::new(),
-            payloads: Vec::new(),
+            payloads: StashPayloads::new(block_bytes),
             vacant: Vec::new(),
             heads: vec![NONE; 1 << top.0],
             index: HashTable::new(),
@@ -100,7 +102,7 @@ impl Stash {
 
     /// Bytes that it occupies now: payloads, lists and index.
     pub fn bytes(&self) -> usize {
-        self.payloads.capacity()
+        self.payloads.allocated()
             + self.entries.capacity() * size_of::<Entry>()
             + (self.heads.len() + self.vacant.capacity()) * size_of::<u32>()
             + self.index.allocation_size()
@@ -116,25 +118,30 @@ impl Stash {
     /// Adds a block that is not here yet, with a payload of zeros to be filled by the caller.
     pub fn insert(&mut self, block: BlockId, leaf: Leaf) -> Handle {
         let handle = self.place(block, leaf);
-        self.payload_mut(handle).fill(0);
+        self.payloads.room_mut(handle.0).fill(0);
         handle
     }
 
     /// Adds a block that is not here yet, with this payload.
     pub fn insert_with(&mut self, block: BlockId, leaf: Leaf, payload: &[u8]) -> Handle {
         let handle = self.place(block, leaf);
-        self.payload_mut(handle).copy_from_slice(payload);
+        self.payloads.room_mut(handle.0).copy_from_slice(payload);
         handle
     }
 
-    /// Finds a place; its payload is what the last block left there.
+    /// Has a keeper hold the payloads that are let go, from the beginning: the stash is empty and was never used.
+    pub fn keep_with(&mut self, keeper: Box<dyn PayloadKeeper>) {
+        self.payloads.keep_with(keeper);
+    }
+
+    /// Finds a place; its payload is what the last block left there, or with the keeper.
     fn place(&mut self, block: BlockId, leaf: Leaf) -> Handle {
         let at = match self.vacant.pop() {
             Some(at) => at,
             None => {
                 self.grow();
                 self.entries.push(Entry { block: 0, leaf: 0, previous: NONE, next: NONE });
-                self.payloads.resize(self.entries.len() * self.block_bytes, 0);
+                self.payloads.push();
                 (self.entries.len() - 1) as u32
             }
         };
@@ -154,6 +161,7 @@ impl Stash {
         self.unlink(handle.0);
         let found = self.index.find_entry(hash(self.block(handle)), |at| *at == handle.0);
         found.expect("a handle is valid until its block is removed").remove();
+        self.payloads.let_go(handle.0);
         self.vacant.push(handle.0);
     }
 
@@ -173,24 +181,62 @@ impl Stash {
         Leaf(self.entries[handle.0 as usize].leaf.into())
     }
 
-    /// The payload of the block at a handle.
-    pub fn payload(&self, handle: Handle) -> &[u8] {
-        let start = handle.0 as usize * self.block_bytes;
-        &self.payloads[start..start + self.block_bytes]
+    /// Copies the payload of the block at a handle, which may be with the keeper.
+    pub fn read(&self, handle: Handle, into: &mut [u8]) {
+        self.payloads.read(handle.0, self.block(handle), into);
     }
 
-    /// The payload of the block at a handle, to be changed.
+    /// Lets the caller look at the payload of the block at a handle, which may be with the keeper.
+    pub fn look_at(&self, handle: Handle, look: &mut dyn FnMut(&[u8])) {
+        match self.payloads.get(handle.0) {
+            Some(payload) => look(payload),
+            None => {
+                let mut payload = vec![0; self.block_bytes];
+                self.read(handle, &mut payload);
+                look(&payload);
+            }
+        }
+    }
+
+    /// The payload of the block at a handle, to be changed: it is in memory from now on.
     pub fn payload_mut(&mut self, handle: Handle) -> &mut [u8] {
-        self.log.written(self.block(handle));
-        let start = handle.0 as usize * self.block_bytes;
-        &mut self.payloads[start..start + self.block_bytes]
+        let block = self.block(handle);
+        self.log.written(block);
+        self.payloads.get_mut(handle.0, block)
+    }
+
+    /// Tells whether the payload of a block is with the keeper, and not in memory.
+    pub fn is_elsewhere(&self, block: BlockId) -> bool {
+        self.find(block).is_some_and(|handle| !self.payloads.is_resident(handle.0))
+    }
+
+    /// Takes the payload of a block back into memory, as its keeper has it.
+    pub fn bring(&mut self, block: BlockId, payload: &[u8]) {
+        if let Some(handle) = self.find(block).filter(|handle| !self.payloads.is_resident(handle.0)) {
+            self.payloads.room_mut(handle.0).copy_from_slice(payload);
+        }
+    }
+
+    /// Drops from memory what the keeper has: all payloads but those that may have changed since the changes were last
+    /// taken. Without a keeper nothing.
+    pub fn let_go(&mut self) {
+        if !self.payloads.has_keeper() {
+            return;
+        }
+        let changed = self.log.written_since();
+        let all: Vec<Handle> = self.iter().collect();
+        for handle in all {
+            if !changed.contains(&self.block(handle)) {
+                self.payloads.let_go(handle.0);
+            }
+        }
     }
 
     /// Writes a block as it stands in untrusted memory: its header, then its payload.
     pub fn lay_out(&self, handle: Handle, into: &mut [u8]) {
         let (header, payload) = into.split_at_mut(HEADER_BYTES);
         block_header::write(header, self.block(handle), self.leaf(handle));
-        payload.copy_from_slice(self.payload(handle));
+        self.read(handle, payload);
     }
 
     /// The blocks of one subtree, the one that came last first.
@@ -236,7 +282,7 @@ impl Stash {
         snapshot.payloads.reserve_exact(self.len() * self.block_bytes);
         for handle in self.iter() {
             snapshot.blocks.push((self.block(handle), self.leaf(handle)));
-            snapshot.payloads.extend_from_slice(self.payload(handle));
+            self.look_at(handle, &mut |payload| snapshot.payloads.extend_from_slice(payload));
         }
         snapshot
     }
@@ -261,7 +307,7 @@ impl Stash {
     }
 
     /// Fills an empty stash with blocks, the first of a list last, each with the leaf that it is mapped to; then with
-    /// their payloads. Returns `false` if they cannot be those of such a stash.
+    /// their payloads, if there is no keeper that has them. Returns `false` if they cannot be those of such a stash.
     #[must_use]
     pub fn refill(&mut self, order: &[BlockId], payloads: &mut dyn Payloads, positions: &Positions) -> bool {
         if !self.is_empty() {
@@ -274,6 +320,9 @@ impl Stash {
                 Some(leaf) if self.find(block).is_none() => self.place(block, leaf),
                 _ => return false,
             };
+        }
+        if self.payloads.has_keeper() {
+            return true;
         }
         let mut left = order.len();
         while let Some(block) = payloads.next_block() {
@@ -291,7 +340,7 @@ impl Stash {
         if self.entries.len() == self.entries.capacity() {
             let more = (self.entries.len() / 8).max(32);
             self.entries.reserve_exact(more);
-            self.payloads.reserve_exact(more * self.block_bytes);
+            self.payloads.reserve(more);
         }
     }
 
@@ -329,6 +378,61 @@ impl Stash {
 mod tests {
     use super::*;
 
+    fn payload(stash: &Stash, block: BlockId) -> [u8; 2] {
+        let mut payload = [0; 2];
+        stash.read(stash.find(block).unwrap(), &mut payload);
+        payload
+    }
+
+    /// Holds for each block its number, twice.
+    struct Numbers;
+
+    impl PayloadKeeper for Numbers {
+        fn read(&self, block: BlockId, into: &mut [u8]) {
+            into.fill(block.0 as u8);
+        }
+    }
+
+    #[test]
+    fn a_payload_that_its_keeper_has_is_read_from_there_and_one_that_was_changed_stays() {
+        let mut stash = Stash::new(2, Level(0), Level(0));
+        stash.keep_with(Box::new(Numbers));
+        stash.watch();
+        for block in 1..4 {
+            stash.insert_with(BlockId(block), Leaf(0), b"ab");
+        }
+        stash.let_go();
+        assert_eq!(payload(&stash, BlockId(1)), *b"ab", "no keeper has it before its changes are taken");
+        stash.take_changes();
+        let second = stash.find(BlockId(2)).unwrap();
+        stash.payload_mut(second).copy_from_slice(b"cd");
+        stash.let_go();
+        let all = [1, 2, 3].map(|block| payload(&stash, BlockId(block)));
+        assert_eq!(all, [[1, 1], *b"cd", [3, 3]]);
+        assert_eq!([1, 2, 3].map(|block| stash.is_elsewhere(BlockId(block))), [true, false, true]);
+        stash.bring(BlockId(3), b"ef");
+        stash.bring(BlockId(2), b"no");
+        assert_eq!((payload(&stash, BlockId(3)), payload(&stash, BlockId(2))), (*b"ef", *b"cd"));
+        let first = stash.find(BlockId(1)).unwrap();
+        assert_eq!(stash.payload_mut(first), [1, 1]);
+    }
+
+    #[test]
+    fn memory_follows_what_is_resident() {
+        let mut stash = Stash::new(4096, Level(0), Level(0));
+        stash.keep_with(Box::new(Numbers));
+        stash.watch();
+        for block in 0..1000 {
+            stash.insert(BlockId(block), Leaf(0));
+            if block % 10 == 9 {
+                stash.take_changes();
+                stash.let_go();
+            }
+        }
+        assert_eq!(stash.len(), 1000);
+        assert!(stash.bytes() < 16 * 4096 + 1000 * 100, "{} bytes", stash.bytes());
+    }
+
     #[test]
     fn blocks_are_found_by_id_and_by_subtree() {
         let mut stash = Stash::new(2, Level(3), Level(1));
@@ -338,7 +442,7 @@ mod tests {
         stash.remap(one, Leaf(7));
         let right: Vec<BlockId> = stash.subtree(1).map(|handle| stash.block(handle)).collect();
         assert_eq!(right, [BlockId(10), BlockId(11)]);
-        assert_eq!(stash.payload(stash.find(BlockId(10)).unwrap()), b"ab");
+        assert_eq!(payload(&stash, BlockId(10)), *b"ab");
         stash.remove(one);
         assert!(stash.find(BlockId(10)).is_none());
         assert_eq!((stash.len(), stash.peak()), (1, 2));
@@ -349,8 +453,8 @@ mod tests {
         let mut stash = Stash::new(2, Level(0), Level(0));
         let first = stash.insert_with(BlockId(1), Leaf(0), b"xy");
         stash.remove(first);
-        let second = stash.insert(BlockId(2), Leaf(0));
-        assert_eq!(stash.payload(second), [0, 0]);
+        stash.insert(BlockId(2), Leaf(0));
+        assert_eq!(payload(&stash, BlockId(2)), [0, 0]);
     }
 
     #[test]

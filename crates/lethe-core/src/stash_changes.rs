@@ -39,6 +39,11 @@ impl StashLog {
         }
     }
 
+    /// The blocks whose payload may have changed since the changes were last taken.
+    pub(crate) fn written_since(&self) -> BTreeSet<BlockId> {
+        self.0.iter().flat_map(|changes| changes.written.iter().copied()).collect()
+    }
+
     /// Notes that a block was taken out.
     pub(crate) fn removed(&mut self, block: BlockId) {
         if let Some(changes) = &mut self.0 {

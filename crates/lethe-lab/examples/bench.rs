@@ -66,6 +66,12 @@ fn main() -> Result<ExitCode, BenchError> {
         options.together = number("--together=").map_or(options.together, |together| together as usize);
         reports.push(files::run(&options, &ToStderr)?);
     }
+    if has("files-on-disk") {
+        let mut options = FilesOptions::on_disk();
+        options.vault = vault(options.vault);
+        options.together = number("--together=").map_or(options.together, |together| together as usize);
+        reports.push(files::run(&options, &ToStderr)?);
+    }
     if has("link") {
         let mut options = LinkOptions::standard();
         options.vault = vault(options.vault);

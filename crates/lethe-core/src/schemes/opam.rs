@@ -360,7 +360,7 @@ impl<S: Store, R: RngCore> OpamOram<S, R> {
             let bytes = &mut moved.bytes[nth * block_bytes..][..block_bytes];
             match state.placement.chosen(level).first() {
                 Some(handle) => {
-                    bytes.copy_from_slice(state.stash.payload(*handle));
+                    state.stash.read(*handle, bytes);
                     state.pages[slot.bucket.0 as usize] = state.stash.block(*handle).0 as u32 + 1;
                     state.stash.remove(*handle);
                 }

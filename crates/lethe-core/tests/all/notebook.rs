@@ -67,7 +67,7 @@ impl Notebook {
         let order: Vec<BlockId> = blocks.iter().map(|(block, _)| **block).collect();
         let mut payloads =
             Pages(self.blocks.iter().map(|(block, (_, payload))| (*block, &payload[..])).collect());
-        let parts = Parts { tables, rest: &self.rest, order: &order, payloads: &mut payloads };
+        let parts = Parts { tables, rest: &self.rest, order: &order, payloads: &mut payloads, keeper: None };
         O::take_up(parameters, parts, store, random)
     }
 }

@@ -29,8 +29,13 @@ pub struct FilesOptions {
     pub window: u64,
     /// The bound on the bytes moved for each logical byte.
     pub asked_bytes: Option<f64>,
+    /// The bound on the bytes of the store alone.
+    pub asked_of_store: Option<f64>,
     /// The bound on the requests for each access.
     pub asked_requests: Option<f64>,
+    /// The bound on what stash and tree top take of memory, as a share of the payload; that of what is trusted if nothing
+    /// is said.
+    pub asked_memory: Option<f64>,
 }
 
 impl FilesOptions {
@@ -43,7 +48,22 @@ impl FilesOptions {
             most_windows: 6,
             window: 1,
             asked_bytes: Some(16.0),
+            asked_of_store: None,
             asked_requests: Some(8.0),
+            asked_memory: None,
+        }
+    }
+
+    /// The same with a quarter of the blocks trusted, on disk: few requests, and little memory.
+    pub fn on_disk() -> Self {
+        let standard = Self::standard();
+        FilesOptions {
+            vault: VaultOptions { trusted_blocks: 1024, on_disk: true, ..standard.vault },
+            asked_bytes: Some(9.0),
+            asked_of_store: Some(6.8),
+            asked_requests: Some(2.0),
+            asked_memory: Some(0.05),
+            ..standard
         }
     }
 }
@@ -126,7 +146,8 @@ async fn measure(options: &FilesOptions, progress: &dyn Progress) -> Result<Repo
     report_windows(&mut report, &windows, options, trusted);
     let payload = (capacity * u64::from(block_bytes)) as f64;
     let stash = Sample::once(trusted.stash_and_top as f64 / payload);
-    let share = Bound::AtMost(trusted_blocks as f64 / capacity as f64);
+    let share = options.asked_memory.unwrap_or(trusted_blocks as f64 / capacity as f64);
+    let share = Bound::AtMost(share);
     report.row("stash and tree top, peak", "× payload", stash, Some(share), Some(trusted));
     let stored = Sample::once(meter.usage().most_stored_bytes as f64 / payload);
     report.row("stored, peak", "× payload", stored, None, Some(trusted));
@@ -179,6 +200,8 @@ fn report_windows(report: &mut Report, windows: &[Window], options: &FilesOption
     let unit = "bytes/logical byte";
     let all = Sample::once(last.bytes_per_byte(options));
     report.row("bytes moved, all", unit, all, options.asked_bytes.map(Bound::AtMost), trusted);
+    let store = per_byte(last.store.bytes_up + last.store.bytes_down);
+    report.row("  store", unit, store, options.asked_of_store.map(Bound::AtMost), trusted);
     report.row("  store, up", unit, per_byte(last.store.bytes_up), None, trusted);
     report.row("  store, down", unit, per_byte(last.store.bytes_down), None, trusted);
     report.row("  trusted disk, written", unit, per_byte(last.disk.written), None, trusted);

@@ -2,12 +2,14 @@
 //! same steps; they differ only in where the inputs come from.
 
 pub(crate) mod gate;
+mod local_reads;
 pub(crate) mod record;
 mod rewrite;
 pub(crate) mod scheme;
 pub(crate) mod work;
 
 use crate::error::VaultError;
+use crate::trusted::keeper::PlaceKeeper;
 use bytes::Bytes;
 use gate::{Gate, OperationId, Request};
 use lethe_core::oram::Access;
@@ -31,6 +33,8 @@ pub(crate) struct Engine<U> {
     pub(crate) sealed: Rc<Sealed<U>>,
     pub(crate) scheme: Rc<dyn Scheme>,
     gate: Rc<Gate>,
+    /// Has the payloads of stash and tree top that are not in memory, in a vault that keeps them on its trusted disk.
+    keeper: Option<PlaceKeeper>,
     access: Option<Running<Answers>>,
     /// Steps of off-line work, in the order in which they began.
     idles: Vec<Running<()>>,
@@ -63,12 +67,18 @@ pub(crate) struct Step {
 }
 
 impl<U: Untrusted> Engine<U> {
-    pub(crate) fn new(sealed: Rc<Sealed<U>>, scheme: Rc<dyn Scheme>, gate: Rc<Gate>, accesses: u64) -> Self {
+    pub(crate) fn new(
+        sealed: Rc<Sealed<U>>,
+        scheme: Rc<dyn Scheme>,
+        (gate, keeper): (Rc<Gate>, Option<PlaceKeeper>),
+        accesses: u64,
+    ) -> Self {
         let emergencies = scheme.emergencies();
         Engine {
             sealed,
             scheme,
             gate,
+            keeper,
             access: None,
             idles: Vec::new(),
             rewriting: None,
@@ -144,6 +154,7 @@ impl<U: Untrusted> Engine<U> {
         match &input {
             Input::Batch(calls) => {
                 self.accesses += calls.len() as u64;
+                self.read_for(calls);
                 self.access = Some(Box::pin(serve(self.scheme.clone(), calls.clone())));
             }
             Input::Idle => {
@@ -175,7 +186,9 @@ impl<U: Untrusted> Engine<U> {
             }
         }
         self.poll()?;
-        for (operation, request) in self.gate.take_submitted() {
+        let submitted = self.gate.take_submitted();
+        self.fill_up_reads(&input, &submitted)?;
+        for (operation, request) in submitted {
             let (effect, todo) = self.plan(operation, request)?;
             announced.push(Announcement { operation, effect });
             work.push((operation, todo));

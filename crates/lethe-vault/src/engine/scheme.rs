@@ -71,6 +71,10 @@ pub(crate) trait Scheme {
     fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8]));
     fn stash_order(&self) -> Vec<BlockId>;
     fn locate(&self, block: BlockId) -> Option<BlockPlace>;
+    fn is_elsewhere(&self, block: BlockId) -> bool;
+    fn bring(&self, block: BlockId, payload: &[u8]);
+    fn let_go(&self);
+    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize;
 }
 
 impl<O> Scheme for O
@@ -144,6 +148,22 @@ where
     fn locate(&self, block: BlockId) -> Option<BlockPlace> {
         Incremental::locate(self, block)
     }
+
+    fn is_elsewhere(&self, block: BlockId) -> bool {
+        Incremental::is_elsewhere(self, block)
+    }
+
+    fn bring(&self, block: BlockId, payload: &[u8]) {
+        Incremental::bring(self, block, payload);
+    }
+
+    fn let_go(&self) {
+        Incremental::let_go(self);
+    }
+
+    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize {
+        Incremental::most_blocks_in(self, buckets)
+    }
 }
 
 /// The sizes that the parameters of every scheme give.
@@ -206,6 +226,24 @@ impl SchemeParameters {
     /// The most blocks that a checkpoint may hold.
     pub fn stash_bound(&self) -> u64 {
         self.sizes().stash_bound.into()
+    }
+
+    /// The most payloads of the stash that came or changed in so many accesses and a batch, and in the evictions that these
+    /// made due: an eviction may leave as many blocks that it read as it takes others.
+    pub(crate) fn most_resident(&self, accesses: u64) -> u64 {
+        let accesses = accesses + u64::from(self.sizes().max_batch);
+        match self {
+            SchemeParameters::Ring(ring) => {
+                let tree = ring.geometry();
+                let path: u64 = tree.levels().map(|level| u64::from(tree.shape(level).blocks)).sum();
+                let evictions = accesses / u64::from(ring.eviction_rate) + 2;
+                accesses * u64::from(ring.most_blocks_per_access()) + evictions * path
+            }
+            SchemeParameters::Path(path) => {
+                accesses * (1 + path.path_buckets() as u64 * u64::from(path.blocks_per_bucket))
+            }
+            SchemeParameters::Trivial(_) => 0,
+        }
     }
 
     /// Bytes of position map and metadata in a checkpoint.

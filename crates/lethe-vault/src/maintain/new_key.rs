@@ -82,7 +82,8 @@ fn seal_anew(
 
     let State { number, sequence, accesses, seed, scheme, versions, garbage, mut ledger } = state;
     let old_side = (disk, &header, old);
-    let scheme = State::take_up(scheme, (Rc::new(Gate::default()), seed), old_side, &ledger.directory)?;
+    let scheme =
+        State::take_up(scheme, (Rc::new(Gate::default()), seed), old_side, (&ledger.directory, None))?;
     ledger.write_anew();
     // The same state once more: the journal goes on from it as from the one before.
     let number = number + 1;

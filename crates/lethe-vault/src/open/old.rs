@@ -44,7 +44,7 @@ impl<'a, L: Untrusted> Old<'a, L> {
         let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
         let sealed = Sealed::new(copy, ring, cipher, nonces, versions, Workers::single())?;
         sealed.begin_epoch(entropy.salt())?;
-        let mut engine = Engine::new(Rc::new(sealed), scheme, gate, accesses);
+        let mut engine = Engine::new(Rc::new(sealed), scheme, (gate, None), accesses);
         engine.go_live();
         Ok(Old { engine, later: HashMap::new() })
     }

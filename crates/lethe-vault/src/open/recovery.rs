@@ -21,6 +21,8 @@ use crate::session::pace::Pacer;
 use crate::session::{Identity, Log, Session, Shipping, Start};
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::Garbage;
+use crate::trusted::header::TreeTopPlace;
+use crate::trusted::keeper::PlaceKeeper;
 use crate::trusted::rows::Rows;
 use lethe_seal::sealed::Sealed;
 use std::rc::Rc;
@@ -64,11 +66,16 @@ async fn recover<U: VaultStore>(
     let gate = Rc::new(Gate::default());
     let State { number, accesses, seed, scheme, versions, mut garbage, ledger, .. } = state;
     let taking_up = Instant::now();
-    let scheme = State::take_up(scheme, (gate.clone(), seed), (&disk, &header, &master), &ledger.directory)?;
+    let side = (&disk, &header, &master);
+    let keeper = match header.parameters.tree_top {
+        TreeTopPlace::Disk => Some(PlaceKeeper::new(side, ledger.directory.shared(), &mut entropy)?),
+        TreeTopPlace::Memory => None,
+    };
+    let scheme = State::take_up(scheme, (gate.clone(), seed), side, (&ledger.directory, keeper.as_ref()))?;
     opening.state += taking_up.elapsed();
     let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
     let sealed = Rc::new(Sealed::new(store, &ring, cipher, nonces, versions, workers)?);
-    let mut engine = Engine::new(sealed.clone(), scheme, gate, accesses);
+    let mut engine = Engine::new(sealed.clone(), scheme, (gate, keeper), accesses);
     let replaying = Instant::now();
     let finished = match replay(&mut engine, records).await {
         Ok(reads) => reads,

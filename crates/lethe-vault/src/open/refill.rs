@@ -86,8 +86,13 @@ async fn lay_down<U: VaultStore, L: Untrusted>(
 ) -> Result<(), VaultError> {
     let waiting = old.payloads(state.stash.iter().copied()).await?;
     let mut payloads = Waiting(state.stash.iter().copied().zip(waiting).collect());
-    let parts =
-        Parts { tables: state.tables, rest: &state.rest, order: &state.stash, payloads: &mut payloads };
+    let parts = Parts {
+        tables: state.tables,
+        rest: &state.rest,
+        order: &state.stash,
+        payloads: &mut payloads,
+        keeper: None,
+    };
     let seed = setup.entropy.seed();
     let scheme = header.parameters.scheme.take_up(parts, Rc::new(Gate::default()), seed);
     let scheme =

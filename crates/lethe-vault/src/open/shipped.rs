@@ -57,7 +57,8 @@ impl ShippedScheme {
             ShippedScheme::Empty => header.parameters.scheme.start(gate, seed).ok(),
             ShippedScheme::Whole(snapshot) => snapshot.restore(gate, seed),
             ShippedScheme::Written { tables, rest, order, mut payloads } => {
-                let parts = Parts { tables, rest: &rest, order: &order, payloads: &mut payloads };
+                let parts =
+                    Parts { tables, rest: &rest, order: &order, payloads: &mut payloads, keeper: None };
                 header.parameters.scheme.take_up(parts, gate, seed)
             }
         }

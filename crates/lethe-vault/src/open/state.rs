@@ -9,6 +9,7 @@ use crate::trusted::delta::Delta;
 use crate::trusted::directory::{Directory, ENTRY_WORDS, Entry, PlaceOpener};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
+use crate::trusted::keeper::PlaceKeeper;
 use crate::trusted::ledger::{Ledger, PIECE_WORDS, SUMMARY, context, delta_name, garbage_name, piece_name};
 use crate::trusted::part::Part;
 use crate::trusted::places::PlaceId;
@@ -16,6 +17,7 @@ use crate::trusted::summary::Summary;
 use crate::trusted::tables::Tables;
 use borsh::BorshDeserialize;
 use lethe_core::incremental::{Parts, Payloads};
+use lethe_core::stash_payloads::PayloadKeeper;
 use lethe_core::words::BlockId;
 use lethe_seal::blob;
 use lethe_seal::derive::Purpose;
@@ -66,7 +68,7 @@ impl State {
         }
     }
 
-    /// Takes the scheme up, and begins to note its changes.
+    /// Takes the scheme up, and begins to note its changes. Payloads that a keeper has are not read.
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
@@ -74,17 +76,18 @@ impl State {
         scheme: SchemeAtRest,
         (gate, seed): (Rc<Gate>, Seed),
         (disk, header, master): (&TrustedDisk, &VaultHeader, &MasterKey),
-        directory: &Directory,
+        (directory, keeper): (&Directory, Option<&PlaceKeeper>),
     ) -> Result<Rc<dyn Scheme>, VaultError> {
         let contradiction = || VaultError::Damaged("its checkpoint contradicts itself".into());
         let scheme = match scheme {
             SchemeAtRest::Whole(snapshot) => snapshot.restore(gate, seed).ok_or_else(contradiction)?,
             SchemeAtRest::Written(tables, rest) => {
-                let entries: Vec<(PlaceId, Entry)> = directory.entries().collect();
-                let opener = PlaceOpener::new(header, master, directory.keys())?;
+                let entries: Vec<(PlaceId, Entry)> = directory.entries();
+                let opener = PlaceOpener::new(header, master, &directory.keys())?;
+                let keeper = keeper.map(|keeper| Box::new(keeper.clone()) as Box<dyn PayloadKeeper>);
                 let mut places = Places { disk, opener, entries: entries.into_iter(), failure: None };
                 let (order, payloads) = (directory.order(), &mut places);
-                let parts = Parts { tables, rest: &rest, order: &order, payloads };
+                let parts = Parts { tables, rest: &rest, order: &order, payloads, keeper };
                 let taken_up = header.parameters.scheme.take_up(parts, gate, seed);
                 if let Some(failure) = places.failure {
                     return Err(failure);

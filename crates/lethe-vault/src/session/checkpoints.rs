@@ -208,6 +208,7 @@ impl<U: VaultStore> Session<U> {
         self.engine.renumber();
         self.checkpoints.number += 1;
         let mut change = self.write_down(seed)?;
+        self.engine.check_keeper()?;
         let parameters = &self.identity.header.parameters;
         let (block, every) = (parameters.block(), parameters.checkpoint_every);
         if self.outbox.pacer().is_some() {
@@ -216,6 +217,7 @@ impl<U: VaultStore> Session<U> {
         self.checkpoints.bytes += change.bytes();
         self.outbox.on_disk(&self.disk, move |disk| disk.commit_state(block, &change)).await?;
         self.checkpoints.ledger.directory.committed();
+        self.engine.scheme.let_go();
         self.journal.forget();
         let late = self.checkpoints.since_due(self.engine.accesses()).saturating_sub(every);
         self.checkpoints.late = if self.checkpoints.wanted { 0 } else { late };

@@ -75,8 +75,8 @@ impl<U: VaultStore> Session<U> {
         checkpoints.log_from = from;
         let newest = (head.versions.newest_epoch(), head.versions.counter());
         let directory = &mut checkpoints.ledger.directory;
-        let opener = PlaceOpener::new(header, &identity.master, directory.keys())?;
-        let (order, entries) = (directory.order(), directory.entries().collect());
+        let opener = PlaceOpener::new(header, &identity.master, &directory.keys())?;
+        let (order, entries) = (directory.order(), directory.entries());
         directory.pin();
         checkpoints.shipping = Shipping::UnderWay(number);
         let (disk, parameters) = (self.disk.clone(), header.parameters.clone());

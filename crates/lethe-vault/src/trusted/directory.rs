@@ -11,6 +11,7 @@ use lethe_seal::derive::{Purpose, Salt};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::record::{RecordOpener, RecordSealer};
 use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Words of an entry in the trusted state.
 pub(crate) const ENTRY_WORDS: u64 = 10;
@@ -42,6 +43,11 @@ impl Entry {
         [block, self.key, nonce, nonce_high, turn, turn_high, tag(0), tag(1), tag(2), tag(3)]
     }
 
+    /// The entry of a payload on no disk, sealed first under key number 0.
+    pub(crate) fn standing_in(tag: [u8; TAG_BYTES]) -> Self {
+        Entry { block: BlockId(0), key: 0, nonce: 0, turn: 0, tag }
+    }
+
     /// The entry of these words; `None` for a vacant place.
     fn from_words(words: &Words) -> Option<Entry> {
         let [block, key, nonce, nonce_high, turn, turn_high, tag @ ..] = *words;
@@ -58,12 +64,60 @@ impl Entry {
 /// A function that shows the payload of a block of the stash.
 type LookAt<'a> = &'a mut dyn FnMut(BlockId, &mut dyn FnMut(&[u8]));
 
-/// See the module.
-pub(crate) struct Directory {
+/// The places and their blocks, as the last checkpoint has them while none is being made. Whoever reads payloads from there
+/// shares it.
+#[derive(Default)]
+pub(crate) struct PlaceMap {
     /// The entry of each place, as words: a third less than an entry takes in memory.
     entries: Vec<Words>,
     /// The place of each block.
     places: HashMap<u32, PlaceId>,
+    keys: Vec<StashKey>,
+}
+
+impl PlaceMap {
+    /// The place of a block, and its entry.
+    pub(crate) fn find(&self, block: BlockId) -> Option<(PlaceId, Entry)> {
+        let place = *self.places.get(&(block.0 as u32))?;
+        Some((place, self.entry(place)))
+    }
+
+    /// The place of this number or the next one that is not vacant, whichever comes first in turn.
+    pub(crate) fn next_from(&self, number: usize) -> Option<(PlaceId, Entry)> {
+        let (before, from) = self.entries.split_at(number.min(self.entries.len()));
+        let turn = (number..).zip(from).chain((0..).zip(before));
+        turn.into_iter().find_map(|(at, words)| Some((PlaceId(at as u32), Entry::from_words(words)?)))
+    }
+
+    /// Places, vacant ones too.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The keys that payloads are sealed under.
+    pub(crate) fn keys(&self) -> &[StashKey] {
+        &self.keys
+    }
+
+    fn entry(&self, place: PlaceId) -> Entry {
+        Entry::from_words(&self.entries[place.0 as usize]).expect("a block's place has an entry")
+    }
+
+    fn set(&mut self, place: PlaceId, entry: Entry) {
+        self.entries[place.0 as usize] = entry.to_words();
+        self.places.insert(entry.block.0 as u32, place);
+    }
+
+    /// Adds a vacant place.
+    fn push(&mut self) -> PlaceId {
+        self.entries.push(Words::default());
+        PlaceId(self.entries.len() as u32 - 1)
+    }
+}
+
+/// See the module.
+pub(crate) struct Directory {
+    map: Arc<Mutex<PlaceMap>>,
     /// The places that no checkpoint names.
     free: BTreeSet<PlaceId>,
     /// The places that only the last checkpoint names.
@@ -71,7 +125,6 @@ pub(crate) struct Directory {
     /// The places that only a checkpoint on its way to the store names, while there is one.
     pinned: Option<Vec<PlaceId>>,
     turns: u64,
-    keys: Vec<StashKey>,
     sealing: Option<Sealing>,
 }
 
@@ -122,36 +175,47 @@ impl Directory {
             return None;
         }
         let (vacated, pinned, sealing) = (Vec::new(), None, None);
-        Some(Directory { entries, places, free, vacated, pinned, turns, keys, sealing })
+        let map = Arc::new(Mutex::new(PlaceMap { entries, places, keys }));
+        Some(Directory { map, free, vacated, pinned, turns, sealing })
+    }
+
+    /// The places and their blocks, to be shared with a reader.
+    pub(crate) fn shared(&self) -> Arc<Mutex<PlaceMap>> {
+        self.map.clone()
+    }
+
+    fn map(&self) -> MutexGuard<'_, PlaceMap> {
+        self.map.lock().expect("nobody panics with this lock")
     }
 
     /// Places in the file, vacant ones too.
     pub(crate) fn len(&self) -> u64 {
-        self.entries.len() as u64
+        self.map().len() as u64
     }
 
     /// The keys that payloads on the disk are sealed under.
-    pub(crate) fn keys(&self) -> &[StashKey] {
-        &self.keys
+    pub(crate) fn keys(&self) -> Vec<StashKey> {
+        self.map().keys.clone()
     }
 
     /// The blocks that lie at a place, in the order of the places.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = (PlaceId, Entry)> + '_ {
-        let places = (0..).map(PlaceId).zip(&self.entries);
-        places.filter_map(|(place, words)| Some((place, Entry::from_words(words)?)))
+    pub(crate) fn entries(&self) -> Vec<(PlaceId, Entry)> {
+        let map = self.map();
+        let places = (0..).map(PlaceId).zip(&map.entries);
+        places.filter_map(|(place, words)| Some((place, Entry::from_words(words)?))).collect()
     }
 
     /// The blocks in the order of the stash, the first of a list last.
     pub(crate) fn order(&self) -> Vec<BlockId> {
         let mut blocks: Vec<(u64, BlockId)> =
-            self.entries().map(|(_, entry)| (entry.turn, entry.block)).collect();
+            self.entries().into_iter().map(|(_, entry)| (entry.turn, entry.block)).collect();
         blocks.sort_unstable();
         blocks.into_iter().map(|(_, block)| block).collect()
     }
 
     /// Appends the words of a place.
     pub(crate) fn copy_words(&self, place: PlaceId, into: &mut Vec<u32>) {
-        into.extend_from_slice(&self.entries[place.0 as usize]);
+        into.extend_from_slice(&self.map().entries[place.0 as usize]);
     }
 
     /// Takes the changes of a stash over. `look_at` shows the payload of a block that is in it.
@@ -164,37 +228,32 @@ impl Directory {
         let (header, master, entropy) = seal_as;
         let mut changed = PlaceChanges::default();
         for block in changes.removed {
-            if let Some(place) = self.places.remove(&(block.0 as u32)) {
-                self.vacate(place, &mut changed);
-            }
+            self.vacate(block, &mut changed);
         }
         let mut turns: HashMap<BlockId, u64> = HashMap::new();
         for block in changes.linked {
             self.turns += 1;
-            match self.places.get(&(block.0 as u32)).copied() {
-                Some(place) => {
-                    let entry = self.entry(place);
-                    self.entries[place.0 as usize] = Entry { turn: self.turns, ..entry }.to_words();
+            let mut map = self.map();
+            match map.find(block) {
+                Some((place, entry)) => {
+                    map.set(place, Entry { turn: self.turns, ..entry });
                     changed.entries.insert(place);
                 }
                 None => drop(turns.insert(block, self.turns)),
             }
         }
         for block in changes.written {
-            let before = self.places.remove(&(block.0 as u32));
-            let turn = match before {
-                Some(place) => self.entry(place).turn,
+            let turn = match self.map().find(block) {
+                Some((_, entry)) => entry.turn,
                 None => turns.get(&block).copied().expect("a block that comes comes into a list"),
             };
-            if let Some(place) = before {
-                self.vacate(place, &mut changed);
-            }
+            // Its payload may still lie where it was: that place is vacated later.
             let (key, nonce, mut sealed) = self.seal(block, (header, master, &mut *entropy), look_at)?;
+            self.vacate(block, &mut changed);
             let tag = sealed.split_off(sealed.len() - TAG_BYTES);
-            let tag = tag.try_into().expect("that many bytes were split off");
+            let tag = tag.try_into().expect("a tag has this many bytes");
             let place = self.find_room();
-            self.entries[place.0 as usize] = Entry { block, key, nonce, turn, tag }.to_words();
-            self.places.insert(block.0 as u32, place);
+            self.map().set(place, Entry { block, key, nonce, turn, tag });
             changed.entries.insert(place);
             changed.writes.push((place, sealed));
         }
@@ -234,34 +293,32 @@ impl Directory {
     /// Places that no checkpoint names, so many: more are made where there are too few.
     pub(crate) fn spare(&mut self, count: usize) -> Vec<PlaceId> {
         while self.free.len() < count {
-            self.free.insert(PlaceId(self.entries.len() as u32));
-            self.entries.push(Words::default());
+            let place = self.map().push();
+            self.free.insert(place);
         }
         self.free.iter().take(count).copied().collect()
     }
 
     /// Bytes that it occupies in memory.
     pub(crate) fn bytes(&self) -> u64 {
+        let map = self.map();
         // A place's bytes in the map: key, value, and what the map needs to be no fuller than seven eighths.
-        let map = self.places.capacity() * (size_of::<(u32, PlaceId)>() + 1) * 8 / 7;
-        (self.entries.capacity() * size_of::<Words>() + map) as u64
+        let places = map.places.capacity() * (size_of::<(u32, PlaceId)>() + 1) * 8 / 7;
+        (map.entries.capacity() * size_of::<Words>() + places) as u64
     }
 
-    fn entry(&self, place: PlaceId) -> Entry {
-        Entry::from_words(&self.entries[place.0 as usize]).expect("a block's place has an entry")
-    }
-
-    fn vacate(&mut self, place: PlaceId, changed: &mut PlaceChanges) {
-        self.entries[place.0 as usize] = Words::default();
+    /// Takes the place of a block from it, if it has one.
+    fn vacate(&mut self, block: BlockId, changed: &mut PlaceChanges) {
+        let mut map = self.map();
+        let Some(place) = map.places.remove(&(block.0 as u32)) else { return };
+        map.entries[place.0 as usize] = Words::default();
+        drop(map);
         self.vacated.push(place);
         changed.entries.insert(place);
     }
 
     fn find_room(&mut self) -> PlaceId {
-        self.free.pop_first().unwrap_or_else(|| {
-            self.entries.push(Words::default());
-            PlaceId(self.entries.len() as u32 - 1)
-        })
+        self.free.pop_first().unwrap_or_else(|| self.map().push())
     }
 
     /// Seals the payload of a block, under the key of this opening; returns the key's number and the nonce as well.
@@ -276,9 +333,10 @@ impl Directory {
             let sealing = match &mut self.sealing {
                 Some(sealing) => sealing,
                 None => {
-                    let number = self.keys.last().map_or(0, |(number, _)| number + 1);
+                    let mut map = self.map.lock().expect("nobody panics with this lock");
+                    let number = map.keys.last().map_or(0, |(number, _)| number + 1);
                     let salt = entropy.salt();
-                    self.keys.push((number, salt));
+                    map.keys.push((number, salt));
                     let sealer = RecordSealer::new(master, Purpose::STASH, cipher, &salt, &header.vault.0);
                     self.sealing.insert(Sealing { number, next: 0, sealer })
                 }
@@ -313,6 +371,11 @@ impl PlaceOpener {
         let cipher = header.parameters.cipher()?;
         let opener = |salt: &Salt| RecordOpener::new(master, Purpose::STASH, cipher, salt, &header.vault.0);
         Ok(PlaceOpener { openers: keys.iter().map(|(number, salt)| (*number, opener(salt))).collect() })
+    }
+
+    /// Tells whether it has the key of an entry.
+    pub(crate) fn knows(&self, entry: &Entry) -> bool {
+        self.openers.contains_key(&entry.key)
     }
 
     /// Opens the sealed payload of an entry, and appends it.

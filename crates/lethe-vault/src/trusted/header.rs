@@ -18,7 +18,11 @@ use lethe_seal::versions::VaultId;
 use zeroize::Zeroizing;
 
 /// The newest format of vaults that is known: that of a vault whose key is being changed, while it is.
-pub const FORMAT: u16 = CHANGING;
+pub const FORMAT: u16 = ON_DISK_CHANGING;
+/// The header of such a vault with its tree top on the trusted disk.
+const ON_DISK_CHANGING: u16 = 6;
+/// The header of a vault with its tree top on the trusted disk says so, after the place of the journal.
+const ON_DISK: u16 = 5;
 /// The header of a vault whose key is being changed has slots, the place of the journal, and the earlier key.
 const CHANGING: u16 = 4;
 /// The header of a vault with its journal in the store says so.
@@ -47,6 +51,18 @@ pub enum JournalPlace {
     Store = 2,
 }
 
+/// The place of the payloads of stash and tree top.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
+#[borsh(use_discriminant = true)]
+#[repr(u8)]
+pub enum TreeTopPlace {
+    /// Memory, and the trusted disk for the next opening.
+    #[default]
+    Memory = 1,
+    /// The trusted disk alone, but for those that came or were asked for since the last checkpoint.
+    Disk = 2,
+}
+
 /// The parameters of a vault. All of them are public; they cannot be changed later.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct VaultParameters {
@@ -68,6 +84,9 @@ pub struct VaultParameters {
     /// The place of the journal.
     #[borsh(skip)]
     pub journal: JournalPlace,
+    /// The place of stash and tree top.
+    #[borsh(skip)]
+    pub tree_top: TreeTopPlace,
 }
 
 /// Bytes of memory of a block of the stash beside its payload: its entry in lists and index, and in the directory of the
@@ -111,11 +130,31 @@ impl VaultParameters {
             rows_bytes,
             pad_batches: false,
             journal: JournalPlace::Disk,
+            tree_top: TreeTopPlace::Memory,
         };
         let block = u64::from(parameters.scheme.block_bytes()).max(1);
         let blocks = parameters.shipped_bytes().div_ceil(block);
         parameters.ship_every = (4 * blocks).div_ceil(parameters.checkpoint_every);
         parameters
+    }
+
+    /// The same with stash and tree top on the trusted disk. Checkpoints there come so often that what came since the last
+    /// one is a small part of the payload; those in the store come as often as before.
+    #[must_use]
+    pub fn on_disk(self) -> Self {
+        let point = self.recovery_point();
+        let checkpoint_every = (self.scheme.capacity() / 64).clamp(16, 256).min(self.checkpoint_every);
+        let ship_every = point.div_ceil(checkpoint_every);
+        VaultParameters { checkpoint_every, ship_every, tree_top: TreeTopPlace::Disk, ..self }
+    }
+
+    /// The most payloads of stash and tree top that are in memory in the long run.
+    pub fn resident_blocks(&self) -> u64 {
+        let bound = self.scheme.stash_bound();
+        match self.tree_top {
+            TreeTopPlace::Memory => bound,
+            TreeTopPlace::Disk => bound.min(self.scheme.most_resident(self.checkpoint_every)),
+        }
     }
 
     /// The cipher.
@@ -202,13 +241,17 @@ impl VaultParameters {
     /// The most bytes of trusted memory in the long run: position map, metadata, versions, stash with tree top. Each
     /// eviction in flight, two at most, holds its path and its sealed copy besides.
     pub fn trusted_bytes(&self) -> u64 {
-        let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + STASH_ENTRY);
-        self.scheme.map_bytes() + stash
+        let payloads = self.resident_blocks() * u64::from(self.scheme.block_bytes());
+        self.scheme.map_bytes() + payloads + self.scheme.stash_bound() * STASH_ENTRY
     }
 
     pub(crate) fn validate(&self) -> Result<(), VaultError> {
         self.scheme.validate()?;
         self.cipher()?;
+        if self.tree_top == TreeTopPlace::Disk && matches!(self.scheme, SchemeParameters::Trivial(_)) {
+            let why = "Trivial ORAM has no tree top that could stand on the trusted disk";
+            return Err(VaultError::Parameters(why.into()));
+        }
         if self.checkpoint_every == 0 || self.ship_every == 0 {
             return Err(VaultError::Parameters("a checkpoint every 0 accesses: give at least 1".into()));
         }
@@ -221,21 +264,28 @@ impl VaultHeader {
     pub fn encode(&self, ring: impl Into<KeyRing>, check_salt: Salt, salt: Salt) -> Vec<u8> {
         let ring = ring.into();
         let (vault, master, parameters) = (self.vault, ring.newest(), &self.parameters);
-        let (slots, journal) = (parameters.slots, parameters.journal);
+        let VaultParameters { slots, journal, tree_top, .. } = *parameters;
         // So large that the text is never moved: no copy of a key is left behind.
         let mut text = Zeroizing::new(Vec::with_capacity(4096));
-        let (format, written) = match (ring.earlier(), slots, journal) {
-            (Some(earlier), ..) => {
-                let earlier = earlier.to_bytes();
-                (CHANGING, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal, &*earlier)))
+        let earlier = ring.earlier().map(EarlierKey::to_bytes);
+        let (format, written) = match (&earlier, slots, journal, tree_top) {
+            (None, _, _, TreeTopPlace::Disk) => {
+                (ON_DISK, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal, tree_top)))
             }
-            (None, _, JournalPlace::Store) => {
+            (Some(earlier), _, _, TreeTopPlace::Disk) => {
+                let held = (vault, parameters, slots, journal, tree_top, &**earlier);
+                (ON_DISK_CHANGING, borsh::to_writer(&mut *text, &held))
+            }
+            (Some(earlier), ..) => {
+                (CHANGING, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal, &**earlier)))
+            }
+            (None, _, JournalPlace::Store, _) => {
                 (IN_STORE, borsh::to_writer(&mut *text, &(vault, parameters, slots, journal)))
             }
-            (None, SlotFormat::Counted, JournalPlace::Disk) => {
+            (None, SlotFormat::Counted, JournalPlace::Disk, _) => {
                 (COUNTED, borsh::to_writer(&mut *text, &(vault, parameters)))
             }
-            (None, _, JournalPlace::Disk) => {
+            (None, _, JournalPlace::Disk, _) => {
                 (SALTED, borsh::to_writer(&mut *text, &(vault, parameters, slots)))
             }
         };
@@ -290,7 +340,7 @@ impl VaultHeader {
         // The format stands outside of what the key authenticates; under another one, the text has another length.
         let mut rest = &text[..];
         let earlier = match format {
-            CHANGING => {
+            CHANGING | ON_DISK_CHANGING => {
                 let (before, earlier) =
                     text.split_last_chunk::<{ EarlierKey::BYTES }>().ok_or(VaultError::Foreign)?;
                 rest = before;
@@ -298,16 +348,20 @@ impl VaultHeader {
             }
             _ => None,
         };
+        let of_memory =
+            |(vault, parameters, slots, journal)| (vault, parameters, slots, journal, TreeTopPlace::Memory);
         let decoded = match format {
-            COUNTED => borsh::from_slice(rest)
-                .map(|(vault, parameters)| (vault, parameters, SlotFormat::Counted, JournalPlace::Disk)),
+            COUNTED => borsh::from_slice(rest).map(|(vault, parameters)| {
+                of_memory((vault, parameters, SlotFormat::Counted, JournalPlace::Disk))
+            }),
             SALTED => borsh::from_slice(rest)
-                .map(|(vault, parameters, slots)| (vault, parameters, slots, JournalPlace::Disk)),
+                .map(|(vault, parameters, slots)| of_memory((vault, parameters, slots, JournalPlace::Disk))),
+            IN_STORE | CHANGING => borsh::from_slice(rest).map(of_memory),
             _ => borsh::from_slice(rest),
         };
-        let (vault, parameters, slots, journal): (VaultId, VaultParameters, SlotFormat, JournalPlace) =
+        let (vault, parameters, slots, journal, tree_top): Decoded =
             decoded.map_err(|_| VaultError::Foreign)?;
-        let parameters = VaultParameters { slots, journal, ..parameters };
+        let parameters = VaultParameters { slots, journal, tree_top, ..parameters };
         if vault != outer.vault {
             return Err(VaultError::Tampered("the vault's header names two vaults".into()));
         }
@@ -316,6 +370,9 @@ impl VaultHeader {
         Ok((header, KeyRing::new(master.clone(), earlier)))
     }
 }
+
+/// The vault and the parameters in a header, with those that only some formats say.
+type Decoded = (VaultId, VaultParameters, SlotFormat, JournalPlace, TreeTopPlace);
 
 fn outer(bytes: &[u8]) -> Result<(u16, Outer), VaultError> {
     let rest = bytes.strip_prefix(&MAGIC).ok_or(VaultError::Foreign)?;

@@ -181,7 +181,7 @@ impl Ledger {
             rest: moment.scheme.rest(),
             versions: moment.versions.head(),
             places: self.directory.len(),
-            keys: self.directory.keys().to_vec(),
+            keys: self.directory.keys(),
             oldest,
             next_piece: self.next_piece,
         };

@@ -8,6 +8,7 @@ pub(crate) mod freight;
 pub(crate) mod group;
 pub(crate) mod header;
 pub(crate) mod header_exchange;
+pub(crate) mod keeper;
 mod kept;
 pub(crate) mod ledger;
 mod logged;

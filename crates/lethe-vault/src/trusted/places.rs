@@ -40,7 +40,14 @@ impl TrustedDisk {
                 places.write(place.offset(block), sealed)?;
             }
             places.sync_data()
-        })
+        })?;
+        self.places.forget(0, 0);
+        Ok(())
+    }
+
+    /// Has the system keep nothing of the places in memory: all reads are to take as long.
+    pub(crate) fn keep_places_uncached(&self) {
+        self.places.keep_uncached();
     }
 
     /// Overwrites places with zeros, those that lie in the file; durable when this returns.
@@ -61,7 +68,10 @@ impl TrustedDisk {
     /// Reads the sealed payload of a place.
     pub(crate) fn read_place(&self, place: PlaceId, into: &mut [u8]) -> Result<(), VaultError> {
         let offset = place.offset(Bytes(into.len() as u64));
-        self.in_places(|places| places.read(offset, into))
+        let bytes = into.len() as u64;
+        self.in_places(|places| places.read(offset, into))?;
+        self.places.forget(offset, bytes);
+        Ok(())
     }
 
     fn in_places<T>(&self, work: impl FnOnce(&dyn StorageBackend) -> io::Result<T>) -> Result<T, VaultError> {

@@ -2,6 +2,9 @@
 //!
 //! It has a name of its own, which the database remembers: a database that is moved to another folder is followed by its
 //! file, and meets no other's there.
+//!
+//! Where a step reads places, the system is told to keep none of it in memory: a place that was read a moment ago would
+//! come sooner than others, and what is in memory would not be as little as was asked for.
 
 use super::names::{make_durable, sync_folder};
 use base16ct::lower::encode_string;
@@ -10,12 +13,23 @@ use redb::StorageBackend;
 use redb::backends::FileBackend;
 use std::fs::{File, OpenOptions};
 use std::io;
+#[cfg(target_os = "linux")]
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes that the system keeps or forgets together.
+const PAGE: u64 = 4096;
 
 /// See the module.
+#[derive(Default)]
 pub(super) struct PlacesFile {
     file: OnceLock<Box<dyn StorageBackend>>,
+    /// The same file, for advice to the system; none for a file that was given.
+    advised: OnceLock<File>,
+    /// True if the system is to keep nothing of it in memory.
+    uncached: AtomicBool,
     /// The folder of the database; `None` for a file that was given.
     folder: Option<PathBuf>,
 }
@@ -24,12 +38,34 @@ impl PlacesFile {
     /// A file in the folder of this database.
     pub(super) fn beside(database: &Path) -> Self {
         let folder = database.parent().map(Path::to_path_buf).unwrap_or_default();
-        PlacesFile { file: OnceLock::new(), folder: Some(folder) }
+        PlacesFile { folder: Some(folder), ..PlacesFile::default() }
     }
 
     /// A file of the caller's own.
     pub(super) fn given(file: impl StorageBackend) -> Self {
-        PlacesFile { file: OnceLock::from(Box::new(file) as Box<dyn StorageBackend>), folder: None }
+        let file = OnceLock::from(Box::new(file) as Box<dyn StorageBackend>);
+        PlacesFile { file, ..PlacesFile::default() }
+    }
+
+    /// Has the system keep nothing of the file in memory from now on.
+    pub(super) fn keep_uncached(&self) {
+        self.uncached.store(true, Ordering::Relaxed);
+        self.read_nothing_ahead();
+    }
+
+    /// Has the system forget these bytes, and the rest of their pages. They are durable; 0 bytes are all that follow.
+    pub(super) fn forget(&self, offset: u64, bytes: u64) {
+        if let (true, Some(file)) = (self.uncached.load(Ordering::Relaxed), self.advised.get()) {
+            let from = offset - offset % PAGE;
+            let bytes = (offset + bytes).next_multiple_of(PAGE) - from;
+            advise(file, from, if bytes == 0 { u64::MAX } else { bytes }, Advice::Forget);
+        }
+    }
+
+    fn read_nothing_ahead(&self) {
+        if let (true, Some(file)) = (self.uncached.load(Ordering::Relaxed), self.advised.get()) {
+            advise(file, 0, u64::MAX, Advice::ReadNothingAhead);
+        }
     }
 
     /// The file, if it is open.
@@ -60,7 +96,31 @@ impl PlacesFile {
     }
 
     fn take(&self, file: File) -> io::Result<&dyn StorageBackend> {
+        let advised = file.try_clone()?;
         let file = FileBackend::new(file).map_err(io::Error::other)?;
-        Ok(&**self.file.get_or_init(|| Box::new(file)))
+        let file = &**self.file.get_or_init(|| Box::new(file));
+        self.advised.get_or_init(|| advised);
+        self.read_nothing_ahead();
+        Ok(file)
     }
 }
+
+enum Advice {
+    Forget,
+    ReadNothingAhead,
+}
+
+/// Tells the system what will be asked of a file; where there is no such call, or no such advice, nothing.
+#[cfg(target_os = "linux")]
+fn advise(file: &File, offset: u64, bytes: u64, advice: Advice) {
+    let advice = match advice {
+        Advice::Forget => rustix::fs::Advice::DontNeed,
+        Advice::ReadNothingAhead => rustix::fs::Advice::Random,
+    };
+    // Without a length it is all that follows.
+    let bytes = NonZeroU64::new(bytes).filter(|bytes| bytes.get() != u64::MAX);
+    let _ = rustix::fs::fadvise(file, offset, bytes, advice);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise(_: &File, _: u64, _: u64, _: Advice) {}

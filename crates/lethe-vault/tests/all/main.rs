@@ -22,4 +22,5 @@ mod simulation;
 mod store_journal;
 mod succession;
 mod support;
+mod top_on_disk;
 mod written_once;

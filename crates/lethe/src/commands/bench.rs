@@ -32,7 +32,7 @@ Examples:
   lethe bench grow --full --block-size 512"
 )]
 pub(super) struct Arguments {
-    /// The benches to run; all of them but `gateway` and `grow` if none is named
+    /// The benches to run; all but `files-on-disk`, `gateway` and `grow` if none is named
     #[arg(value_enum)]
     benches: Vec<Bench>,
     /// Seal with AEGIS-128L instead of AES-256-GCM (memory benches)
@@ -68,6 +68,9 @@ enum Bench {
     Memory4096,
     /// 4096 blocks of 64 KiB in files: bytes moved, requests
     Files,
+    /// The same with a quarter of the blocks trusted, on disk: bytes moved, requests, memory; only when it is named
+    #[value(name = "files-on-disk")]
+    FilesOnDisk,
     /// The same vault behind 23.6 ms and 510 Mbit/s: throughput, latency
     Link,
     /// Clients of S3 on such a link, with the ORAM and without; a quarter of an hour, and only when it is named
@@ -153,6 +156,7 @@ fn measure(bench: Bench, arguments: &Arguments, progress: &dyn Progress) -> Resu
         Bench::Memory64 => memory(MemoryOptions::small_blocks())?,
         Bench::Memory4096 => memory(MemoryOptions::pages())?,
         Bench::Files => files::run(&FilesOptions::standard(), progress)?,
+        Bench::FilesOnDisk => files::run(&FilesOptions::on_disk(), progress)?,
         Bench::Link => link::run(&LinkOptions::standard(), progress)?,
         Bench::Gateway => {
             let mut options = GatewayOptions::standard();

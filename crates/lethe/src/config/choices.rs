@@ -61,6 +61,16 @@ pub enum Journal {
     Store,
 }
 
+/// The place of stash and tree top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum TreeTopOn {
+    /// Memory
+    Memory,
+    /// The trusted folder: memory holds what came or was asked for since the last checkpoint alone
+    Disk,
+}
+
 /// A kind of source of the master key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]

@@ -14,10 +14,13 @@ mod origins;
 mod pace_alone;
 mod settings;
 mod settings_error;
+pub mod share;
 pub mod size;
 mod store_options;
 
-pub use choices::{Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen};
+pub use choices::{
+    Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn,
+};
 pub use file::Config;
 pub use key::KeyConfig;
 pub use locate::ConfigError;

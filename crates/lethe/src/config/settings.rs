@@ -1,12 +1,14 @@
 //! A configuration with nothing left open, as a command works with it.
 
-use super::choices::{Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen};
+use super::choices::{
+    Cipher, Journal, KeySource, LogFormat, Objective, Padding, Scheme, SwiftListen, TreeTopOn,
+};
 use super::file::Config;
 use super::key::KeyConfig;
 use super::limits;
 use super::names::{
     A, ADMIN, BLOCK_SIZE, CAPACITY, ENDPOINT, KEY_ENV, KEY_FILE, LISTEN, MAX_BATCH, Name, OBJECTIVE, PACE,
-    REQUESTS, S, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, Z,
+    REQUESTS, S, STORE, SWIFT, SWIFT_URL, TLS_CERT, TLS_KEY, TREE_TOP, TREE_TOP_ON, Z,
 };
 use super::options::{ServeConfig, StoreConfig, TlsConfig, VaultConfig};
 use super::origins::Origins;
@@ -68,6 +70,10 @@ pub struct SchemeSettings {
     pub max_batch: Option<u32>,
     /// Trusted memory for the top of the tree.
     pub tree_top: Option<Size>,
+    /// The place of stash and tree top.
+    pub tree_top_on: TreeTopOn,
+    /// Tells whether a network file system may hold them, whose owner sees which blocks are asked for again.
+    pub watched_disk: bool,
     /// The cost of an access that the plan makes small.
     pub objective: Objective,
     /// Tells whether every batch is filled up with dummies, so that its length does not show.
@@ -212,7 +218,11 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
             return Err(SettingsError::Number { name, value, least: 1, most });
         }
     }
-    if let Some(value) = vault.tree_top {
+    let tree_top = vault.tree_top.map(|top| top.of(capacity));
+    if vault.tree_top_on() == TreeTopOn::Disk && !has.contains(&TREE_TOP) {
+        return Err(SettingsError::Parameter { name: origins.name(TREE_TOP_ON), scheme: scheme_name });
+    }
+    if let Some(value) = tree_top {
         if !has.contains(&TREE_TOP) {
             return Err(SettingsError::Parameter { name: origins.name(TREE_TOP), scheme: scheme_name });
         }
@@ -230,7 +240,9 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         s: vault.s,
         a: vault.a,
         max_batch: vault.max_batch,
-        tree_top: vault.tree_top,
+        tree_top,
+        tree_top_on: vault.tree_top_on(),
+        watched_disk: vault.watched_disk_shows_which_blocks(),
         objective: vault.objective(),
         pad_batches: vault.pad_batches(),
         journal: vault.journal(),

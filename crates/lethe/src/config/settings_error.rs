@@ -105,6 +105,15 @@ pub enum SettingsError {
         /// The block size's name.
         block_name: String,
     },
+    /// A tree top on a disk that somebody else may watch.
+    #[error(
+        "{folder} lies on a network file system, whose owner sees which blocks of the tree top are asked for: name a \
+         --data folder on a disk of this machine, or say --watched-disk-shows-which-blocks"
+    )]
+    WatchedDisk {
+        /// The trusted folder.
+        folder: String,
+    },
     /// An existing vault of another shape.
     #[error(
         "this vault was made with other parameters, which cannot change: {0}; leave them out, or name another --data \

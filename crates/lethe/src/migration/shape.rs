@@ -2,10 +2,10 @@
 
 use crate::config::names::{BLOCK_SIZE, CAPACITY};
 use crate::config::size::Size;
-use crate::config::{Config, Settings, SettingsError, VaultConfig};
+use crate::config::{Config, Scheme, SchemeSettings, Settings, SettingsError, TreeTopOn, VaultConfig};
 use crate::vault::parameters::{scheme_of, vault_parameters};
 use lethe_seal::slot_format::SlotFormat;
-use lethe_vault::{SchemeParameters, VaultParameters};
+use lethe_vault::{SchemeParameters, TreeTopPlace, VaultParameters};
 
 /// The parameters of a successor of a vault with the parameters `old`, and settings that say the same.
 ///
@@ -41,11 +41,18 @@ pub fn successor_parameters(
         scheme: Some(asked.scheme.unwrap_or_else(|| scheme_of(&old.scheme))),
         max_batch: Some(asked.max_batch.unwrap_or_else(|| old.scheme.max_batch())),
         pad_batches: Some(asked.pad_batches.unwrap_or(old.pad_batches)),
+        tree_top_on: asked.tree_top_on.or(match old.tree_top {
+            // A scheme that has no tree top is asked for as such.
+            TreeTopPlace::Disk if asked.scheme != Some(Scheme::Trivial) => Some(TreeTopOn::Disk),
+            _ => None,
+        }),
         ..asked.clone()
     };
     let shaped = Settings::resolve(Config { vault, ..Config::default() })?;
     let shaped = Settings { prices: settings.prices.clone(), ..shaped };
-    let parameters = if *asked == VaultConfig::default() {
+    // Who may watch the disk says nothing of the shape.
+    let shape = VaultConfig { watched_disk_shows_which_blocks: None, ..asked.clone() };
+    let parameters = if shape == VaultConfig::default() {
         // Whatever its shape, a successor has slots of the newest format and a stash that holds what comes.
         let scheme = match &old.scheme {
             SchemeParameters::Ring(ring) => SchemeParameters::Ring(ring.with_stash_that_holds()),
@@ -62,6 +69,7 @@ pub fn successor_parameters(
         }
     };
     let Settings { capacity, block_size, scheme, .. } = shaped;
+    let scheme = SchemeSettings { watched_disk: settings.scheme.watched_disk, ..scheme };
     Ok((parameters, Settings { capacity, block_size, scheme, ..settings.clone() }))
 }
 
@@ -93,6 +101,12 @@ mod tests {
         assert_eq!(grown.scheme.name(), old.scheme.name());
         assert_eq!((grown.scheme.max_batch(), grown.cipher), (8, old.cipher));
         assert!(grown.rows_bytes >= old.rows_bytes);
+        let on_disk = VaultParameters { tree_top: TreeTopPlace::Disk, ..old.clone() };
+        for more in ["", "[vault]\ncapacity = \"64MiB\"", "[vault]\nwatched_disk_shows_which_blocks = true"] {
+            assert_eq!(asked(more, &on_disk).unwrap().tree_top, TreeTopPlace::Disk);
+        }
+        let moved = asked("[vault]\ntree_top_on = \"memory\"", &on_disk).unwrap();
+        assert_eq!(moved.tree_top, TreeTopPlace::Memory);
         let other = asked("[vault]\nscheme = \"ring\"", &old).unwrap();
         assert_eq!(other.scheme.capacity(), old.scheme.capacity());
         assert_ne!(other.scheme.name(), old.scheme.name());

@@ -34,6 +34,9 @@ pub struct VaultSummary {
     pub trusted_usual: Size,
     /// The most bytes of trusted memory: maps, and room for the stash at its hard bound and for evictions in flight.
     pub trusted: Size,
+    /// The room that stash and tree top take on the trusted disk, if they are there.
+    #[serde(default)]
+    pub on_disk: Option<OnDiskSummary>,
     /// Tells whether its slots are of an earlier format.
     #[serde(default)]
     pub older_slots: bool,
@@ -45,6 +48,15 @@ pub struct VaultSummary {
     /// The cost of the journal in the store, if there is one.
     #[serde(default)]
     pub journal: Option<JournalSummary>,
+}
+
+/// Stash and tree top on the trusted disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OnDiskSummary {
+    /// Bytes of trusted disk for them.
+    pub room: Size,
+    /// The most of them that is in memory besides.
+    pub resident: Size,
 }
 
 /// The cost of a journal in the store: one object, one request, for each batch.
@@ -89,6 +101,12 @@ impl VaultSummary {
         line("provider stores", format!("at most {}", self.stored));
         line("bytes moved", format!("{:.1} per byte that you read or write", self.moved_per_byte));
         line("trusted memory", format!("about {}, at most {}", self.trusted_usual, self.trusted));
+        if let Some(OnDiskSummary { room, resident }) = &self.on_disk {
+            line(
+                "tree top",
+                format!("on the trusted disk, at most {room}; at most {resident} of it in memory"),
+            );
+        }
         if self.older_slots {
             let why = "of an earlier format: copies of the running machine would share nonces";
             line("slots", format!("{why}; `lethe migrate` makes a successor without that"));
@@ -290,6 +308,7 @@ mod tests {
             moved_per_byte: 12.345,
             trusted_usual: Size(40 << 20),
             trusted: Size(96 << 20),
+            on_disk: None,
             older_slots: false,
             dollars_per_month: None,
             pace: None,
@@ -311,6 +330,9 @@ mod tests {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
         assert!(!text.contains('$') && !text.contains("slots"));
+        let there = OnDiskSummary { room: Size(48 << 20), resident: Size(3 << 20) };
+        let on_disk = VaultSummary { on_disk: Some(there), ..summary() }.render();
+        assert!(on_disk.contains("on the trusted disk, at most 48 MiB; at most 3 MiB of it in memory"));
         let older = VaultSummary { older_slots: true, ..summary() };
         assert!(older.render().contains("`lethe migrate` makes a successor"));
         let priced = VaultSummary { dollars_per_month: Some(0.069), ..summary() };

@@ -161,6 +161,7 @@ async fn in_service(
     fresh: bool,
 ) -> Result<Opened> {
     let parameters = opening.header.parameters.clone();
+    Home::new(settings).refuse_watched_disk(&parameters)?;
     let opening = opening.paced(settings.serve.pace);
     let versioning = interrupts.cut_off(async { Ok(opening.objects().versioning().await) }).await?;
     let touches = opening.touches();
@@ -188,6 +189,7 @@ async fn open_both(settings: &Settings, asked: &VaultConfig, note: &Note) -> Res
     let (disk, master) = old.disk_and_key()?;
     let header = read_header(&disk, &master)?;
     let opening = new.find(&VaultConfig::default()).await.context(OF_SUCCESSOR)?;
+    new.refuse_watched_disk(&opening.header.parameters).context(OF_SUCCESSOR)?;
     if let Stage::Copying(next) = stage(&header, &opening.rows()?)? {
         let of = header.parameters.scheme.capacity();
         note.refuse_early(settings, next.0, of)?;

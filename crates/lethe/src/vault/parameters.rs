@@ -2,11 +2,12 @@
 
 use crate::config::interval::Interval;
 use crate::config::names::{
-    A, BLOCK_SIZE, CAPACITY, CIPHER, JOURNAL, MAX_BATCH, Name, PAD_BATCHES, S, SCHEME, TREE_TOP, Z,
+    A, BLOCK_SIZE, CAPACITY, CIPHER, JOURNAL, MAX_BATCH, Name, PAD_BATCHES, S, SCHEME, TREE_TOP, TREE_TOP_ON,
+    Z,
 };
 use crate::config::size::Size;
-use crate::config::{Cipher, Journal, Scheme, Settings, SettingsError, VaultConfig};
-use crate::report::banner::{JournalSummary, PaceSummary, VaultSummary};
+use crate::config::{Cipher, Journal, Scheme, Settings, SettingsError, TreeTopOn, VaultConfig};
+use crate::report::banner::{JournalSummary, OnDiskSummary, PaceSummary, VaultSummary};
 use crate::vault::objective::objective;
 use crate::vault::trusted_memory::TrustedMemory;
 use clap::ValueEnum;
@@ -15,7 +16,7 @@ use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_seal::cipher;
 use lethe_store::{Prices, Usage};
-use lethe_vault::{JournalPlace, Pace, SchemeParameters, VaultParameters, usage_of_looks};
+use lethe_vault::{JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters, usage_of_looks};
 use std::time::Duration;
 
 /// The largest batch when nothing else is said: enough that sixteen clients share every round trip.
@@ -63,12 +64,20 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
             SchemeParameters::Trivial(trivial)
         }
     };
+    let around = VaultParameters::around(parameters);
     Ok(VaultParameters {
         cipher: seal_cipher(scheme.cipher).number(),
         pad_batches: scheme.pad_batches,
         journal: journal_place(scheme.journal),
-        ..VaultParameters::around(parameters)
+        ..if scheme.tree_top_on == TreeTopOn::Disk { around.on_disk() } else { around }
     })
+}
+
+fn top_place(asked: TreeTopOn) -> TreeTopPlace {
+    match asked {
+        TreeTopOn::Memory => TreeTopPlace::Memory,
+        TreeTopOn::Disk => TreeTopPlace::Disk,
+    }
 }
 
 fn journal_place(asked: Journal) -> JournalPlace {
@@ -136,6 +145,14 @@ pub fn refuse_contradictions(
                 JournalPlace::Store => Journal::Store,
             };
             asked.journal.filter(|_| is_other).map(|asked| (word(asked), word(made)))
+        }),
+        (TREE_TOP_ON, {
+            let is_other = asked.tree_top_on.is_some_and(|asked| top_place(asked) != made.tree_top);
+            let made = match made.tree_top {
+                TreeTopPlace::Memory => TreeTopOn::Memory,
+                TreeTopPlace::Disk => TreeTopOn::Disk,
+            };
+            asked.tree_top_on.filter(|_| is_other).map(|asked| (word(asked), word(made)))
         }),
         (CIPHER, {
             let is_other = asked.cipher.is_some_and(|asked| Some(seal_cipher(asked)) != cipher);
@@ -232,11 +249,20 @@ pub fn summary(
         moved_per_byte: scheme.bytes_per_byte(),
         trusted_usual: Size(trusted.usual),
         trusted: Size(trusted.most),
+        on_disk: (parameters.tree_top == TreeTopPlace::Disk).then(|| on_disk_summary(parameters)),
         older_slots: parameters.has_older_slots(),
         dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),
         pace: pace.map(|pace| pace_summary(parameters, pace, prices)),
         journal: (parameters.journal == JournalPlace::Store).then(|| journal_summary(parameters, prices)),
     }
+}
+
+/// The room of stash and tree top on the trusted disk.
+fn on_disk_summary(parameters: &VaultParameters) -> OnDiskSummary {
+    let block = u64::from(parameters.scheme.block_bytes());
+    // What the last checkpoint names stays as it is while the next one is written.
+    let places = parameters.scheme.stash_bound() + 2 * parameters.checkpoint_every;
+    OnDiskSummary { room: Size(places * block), resident: Size(parameters.resident_blocks() * block) }
 }
 
 /// The cost of a journal in the store, by the length of a batch: 1, then twice as much each time, up to the most.

@@ -2,7 +2,7 @@
 
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
-use lethe_vault::{STASH_ENTRY, SchemeParameters, VaultParameters};
+use lethe_vault::{STASH_ENTRY, SchemeParameters, TreeTopPlace, VaultParameters};
 
 /// The stash grows by an eighth, and by no less than this many blocks.
 const LEAST_GROWTH: u64 = 32;
@@ -24,9 +24,12 @@ impl TrustedMemory {
     /// The trusted memory of a vault with these parameters.
     pub fn of(parameters: &VaultParameters) -> Self {
         let scheme = &parameters.scheme;
-        let entry = u64::from(scheme.block_bytes()) + STASH_ENTRY;
+        let block = u64::from(scheme.block_bytes());
+        let entry = block + STASH_ENTRY;
         // Position map, metadata and versions; the heads of the lists come with them.
-        let maps = parameters.trusted_bytes() - scheme.stash_bound() * entry;
+        let maps = parameters.trusted_bytes()
+            - scheme.stash_bound() * STASH_ENTRY
+            - parameters.resident_blocks() * block;
         let held = match scheme {
             SchemeParameters::Ring(ring) => of_ring(ring),
             SchemeParameters::Path(path) => of_path(path),
@@ -41,9 +44,18 @@ impl TrustedMemory {
                 }
             }
         };
-        let most =
-            maps + (held.most_blocks + (held.most_blocks / 8).max(LEAST_GROWTH)) * entry + held.most_buffers;
-        let usual = maps + held.usual_blocks * entry + held.usual_buffers;
+        let grown = |blocks: u64| blocks + (blocks / 8).max(LEAST_GROWTH);
+        let (resident, usually) = match parameters.tree_top {
+            TreeTopPlace::Memory => (held.most_blocks, held.usual_blocks),
+            // An access brings a block into memory, and checkpoints take them out.
+            TreeTopPlace::Disk => {
+                let usually = held.usual_blocks - held.resting_blocks + parameters.checkpoint_every;
+                (held.most_blocks.min(parameters.resident_blocks()), held.usual_blocks.min(usually))
+            }
+        };
+        let bytes = |entries: u64, payloads: u64| entries * STASH_ENTRY + payloads * block;
+        let most = maps + bytes(grown(held.most_blocks), grown(resident)) + held.most_buffers;
+        let usual = maps + bytes(held.usual_blocks, usually) + held.usual_buffers;
         TrustedMemory { usual: usual.min(most), resting_blocks: held.resting_blocks, most }
     }
 }

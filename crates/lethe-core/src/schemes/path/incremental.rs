@@ -43,11 +43,27 @@ impl<S: Store, R: RngCore> Incremental<R> for PathOram<S, FlatPositionMap<S::Err
 
     fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
         let stash = &self.state.borrow().stash;
-        look(stash.payload(stash.find(block).expect("only blocks of the stash are looked at")));
+        stash.look_at(stash.find(block).expect("only blocks of the stash are looked at"), look);
     }
 
     fn stash_order(&self) -> Vec<BlockId> {
         self.state.borrow().stash.order()
+    }
+
+    fn is_elsewhere(&self, block: BlockId) -> bool {
+        self.state.borrow().stash.is_elsewhere(block)
+    }
+
+    fn bring(&self, block: BlockId, payload: &[u8]) {
+        self.state.borrow_mut().stash.bring(block, payload);
+    }
+
+    fn let_go(&self) {
+        self.state.borrow_mut().stash.let_go();
+    }
+
+    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize {
+        buckets.len() * self.parameters.blocks_per_bucket as usize
     }
 
     fn take_up(
@@ -56,7 +72,7 @@ impl<S: Store, R: RngCore> Incremental<R> for PathOram<S, FlatPositionMap<S::Err
         store: S,
         random: R,
     ) -> Result<Self, PathSnapshotError> {
-        let Parts { mut tables, rest, order, payloads } = parts;
+        let Parts { mut tables, rest, order, payloads, keeper } = parts;
         let (Some(words), true) = (tables.pop(), tables.is_empty()) else {
             return Err(SnapshotError::Mismatch);
         };
@@ -68,6 +84,9 @@ impl<S: Store, R: RngCore> Incremental<R> for PathOram<S, FlatPositionMap<S::Err
         let path = PathOram::new(parameters, Bucket(0), store, FlatPositionMap::new(positions), random)?;
         {
             let state = &mut *path.state.borrow_mut();
+            if let Some(keeper) = keeper {
+                state.stash.keep_with(keeper);
+            }
             let filled = path.positions.look(|positions| state.stash.refill(order, payloads, positions));
             let fits = state.stash.len() <= path.parameters.stash_bound as usize
                 && held.iter().all(|path_held| path_held.0 < path.tree.leaves());

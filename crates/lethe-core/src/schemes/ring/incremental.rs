@@ -67,7 +67,7 @@ impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Err
 
     fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
         let stash = &self.state.borrow().stash;
-        look(stash.payload(stash.find(block).expect("only blocks of the stash are looked at")));
+        stash.look_at(stash.find(block).expect("only blocks of the stash are looked at"), look);
     }
 
     fn stash_order(&self) -> Vec<BlockId> {
@@ -84,6 +84,22 @@ impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Err
         }
         let find = |(level, bucket)| state.metadata.find(&self.tree, level, bucket, block);
         self.tree.path(leaf).find_map(find).map(BlockPlace::Slot)
+    }
+
+    fn is_elsewhere(&self, block: BlockId) -> bool {
+        self.state.borrow().stash.is_elsewhere(block)
+    }
+
+    fn bring(&self, block: BlockId, payload: &[u8]) {
+        self.state.borrow_mut().stash.bring(block, payload);
+    }
+
+    fn let_go(&self) {
+        self.state.borrow_mut().stash.let_go();
+    }
+
+    fn most_blocks_in(&self, buckets: &[Bucket]) -> usize {
+        buckets.iter().map(|bucket| self.tree.shape(self.tree.level_of(*bucket)).blocks as usize).sum()
     }
 
     /// Refuses a state that contradicts itself, as [`Resumable::restore`](crate::resumable::Resumable::restore) does.
@@ -106,6 +122,9 @@ impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Err
         let ring = RingOram::new(parameters, store, FlatPositionMap::new(positions), random)?;
         {
             let state = &mut *ring.state.borrow_mut();
+            if let Some(keeper) = parts.keeper {
+                state.stash.keep_with(keeper);
+            }
             let filled =
                 ring.positions.look(|positions| state.stash.refill(parts.order, parts.payloads, positions));
             let agrees = ring.positions.look(|positions| {

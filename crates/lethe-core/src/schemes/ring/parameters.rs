@@ -151,7 +151,7 @@ impl RingParameters {
     }
 
     /// The most blocks that an access brings into the stash: its own, and one from each compacted bucket.
-    pub(super) fn most_blocks_per_access(&self) -> u32 {
+    pub fn most_blocks_per_access(&self) -> u32 {
         1 + self.compacted_levels()
     }
 

@@ -13,8 +13,8 @@ use lethe_seal::cipher::Cipher;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_vault::{
-    Call, Entropy, Host, SchemeParameters, Setup, Status, TrustedDisk, Vault, VaultHeader, VaultParameters,
-    VaultStore, draw_header,
+    Call, Entropy, Host, SchemeParameters, Setup, Status, TreeTopPlace, TrustedDisk, Vault, VaultHeader,
+    VaultParameters, VaultStore, draw_header,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_core::{OsRng, RngCore, SeedableRng, TryRngCore};
@@ -30,6 +30,8 @@ pub struct VaultOptions {
     pub block_bytes: u32,
     /// Blocks that the trusted side may hold: stash and tree top.
     pub trusted_blocks: u64,
+    /// True if stash and tree top are on the trusted disk.
+    pub on_disk: bool,
     /// The largest batch.
     pub batch: u32,
     /// Blocks that are written before anything is measured, and asked for afterwards.
@@ -51,6 +53,7 @@ impl VaultOptions {
             capacity: 4096,
             block_bytes: 64 << 10,
             trusted_blocks: 512,
+            on_disk: false,
             batch: 16,
             filled: 4096,
             eviction_rate: None,
@@ -67,6 +70,7 @@ impl VaultOptions {
     pub fn parameters(&self) -> Result<VaultParameters, BenchError> {
         let scheme = SchemeParameters::Ring(self.ring()?);
         let usual = VaultParameters::around(scheme);
+        let usual = if self.on_disk { usual.on_disk() } else { usual };
         let checkpoint_every = self.checkpoint_every.unwrap_or(usual.checkpoint_every).max(1);
         let ship_every = usual.recovery_point().div_ceil(checkpoint_every);
         Ok(VaultParameters { cipher: self.cipher.number(), checkpoint_every, ship_every, ..usual })
@@ -218,6 +222,13 @@ impl VaultFolder {
                 bytes(parameters.shipped_bytes())
             ),
         );
+        if parameters.tree_top == TreeTopPlace::Disk {
+            let resident = bytes(parameters.resident_blocks() * u64::from(parameters.scheme.block_bytes()));
+            report.set(
+                "stash and tree top",
+                format!("on the trusted disk, at most {resident} of it in memory"),
+            );
+        }
         report.set("stored at most", bytes(parameters.stored_bytes()));
     }
 }

@@ -21,7 +21,7 @@ use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::testing::small_ring;
 use lethe_core::words::Level;
-use lethe_vault::{JournalPlace, SchemeParameters, VaultHeader, VaultParameters};
+use lethe_vault::{JournalPlace, SchemeParameters, TreeTopPlace, VaultHeader, VaultParameters};
 use std::time::Instant;
 use walk::{Effort, Summary, walk};
 
@@ -41,6 +41,13 @@ fn around(scheme: SchemeParameters) -> VaultHeader {
 fn kept_in_the_store(header: &VaultHeader) -> VaultHeader {
     let mut header = header.clone();
     header.parameters.journal = JournalPlace::Store;
+    header
+}
+
+/// The same vault with stash and tree top on the trusted disk.
+fn kept_on_the_disk(header: &VaultHeader) -> VaultHeader {
+    let mut header = header.clone();
+    header.parameters.tree_top = TreeTopPlace::Disk;
     header
 }
 
@@ -100,4 +107,19 @@ fn a_machine_lost_at_any_step_loses_nothing_that_was_acknowledged_with_its_journ
 #[test]
 fn a_machine_lost_at_any_step_loses_nothing_under_path_oram_with_its_journal_in_the_store() {
     crash_everywhere(&kept_in_the_store(&path(false)));
+}
+
+#[test]
+fn no_crash_at_any_step_loses_anything_under_ring_oram_with_its_top_on_the_disk() {
+    crash_everywhere(&kept_on_the_disk(&ring(true)));
+}
+
+#[test]
+fn no_crash_at_any_step_loses_anything_under_path_oram_with_its_top_on_the_disk() {
+    crash_everywhere(&kept_on_the_disk(&path(true)));
+}
+
+#[test]
+fn a_machine_lost_at_any_step_loses_nothing_with_its_top_on_the_disk_and_its_journal_in_the_store() {
+    crash_everywhere(&kept_in_the_store(&kept_on_the_disk(&ring(true))));
 }

@@ -53,6 +53,12 @@ impl Desk {
         Desk { header, store, disk: self.disk.image(), seed: Cell::new(self.seed.get() + 1000) }
     }
 
+    /// Another machine at the same store.
+    pub fn with_empty_disk(&self) -> Desk {
+        let (header, store) = (self.header.clone(), self.store.clone());
+        Desk { header, store, disk: FragileDisk::default(), seed: Cell::new(self.seed.get() + 2000) }
+    }
+
     /// The same machine once more: the same disk, and the same secrets drawn from now on.
     pub fn copied_machine(&self) -> Desk {
         let (header, store) = (self.header.clone(), self.store.clone());

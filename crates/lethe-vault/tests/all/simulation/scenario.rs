@@ -6,7 +6,7 @@ use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::trivial::TrivialParameters;
 use lethe_core::words::Level;
 use lethe_store::{FaultRates, RetryPolicy};
-use lethe_vault::{JournalPlace, Pace, SchemeParameters, VaultParameters};
+use lethe_vault::{JournalPlace, Pace, SchemeParameters, TreeTopPlace, VaultParameters};
 use std::time::Duration;
 
 /// See the module.
@@ -80,7 +80,7 @@ impl Scenario {
             first_wait: Duration::from_millis(10),
             longest_wait: Duration::from_millis(100),
         };
-        Scenario {
+        let mut scenario = Scenario {
             parameters,
             faults,
             retry,
@@ -93,7 +93,12 @@ impl Scenario {
                 let turn = Duration::from_millis(chance.magnitude(8..=1000));
                 Pace::every(turn).expect("it is in range")
             }),
+        };
+        let has_top = !matches!(scenario.parameters.scheme, SchemeParameters::Trivial(_));
+        if has_top && chance.percent(30) {
+            scenario.parameters.tree_top = TreeTopPlace::Disk;
         }
+        scenario
     }
 }
 

@@ -49,6 +49,10 @@ struct Platter {
     tape: Option<Tape>,
     /// The time that a sync takes, and the time more for each byte, in tokio's time.
     sync_takes: Option<(Duration, Duration)>,
+    /// The reads of the stash's places so far, by their offsets.
+    place_reads: Vec<u64>,
+    /// The time that each of them takes, in tokio's time.
+    read_takes: Option<Duration>,
 }
 
 /// A change of the bytes that a reader sees.
@@ -179,6 +183,17 @@ impl FragileDisk {
     /// paused time only.
     pub fn take_time(&self, sync: Duration, byte: Duration) {
         self.platter().sync_takes = Some((sync, byte));
+    }
+
+    /// Lets a read of the stash's places take a while from now on. No other task runs meanwhile. Under tokio's paused time
+    /// only.
+    pub fn read_slowly(&self, read: Duration) {
+        self.platter().read_takes = Some(read);
+    }
+
+    /// Takes the offsets of the reads of that file since the last call.
+    pub fn take_place_reads(&self) -> Vec<u64> {
+        std::mem::take(&mut self.platter().place_reads)
     }
 
     /// Bytes of the file of the stash's places.
@@ -321,7 +336,13 @@ impl StorageBackend for Mount {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), Error> {
-        let platter = self.platter()?;
+        let mut platter = self.platter()?;
+        if self.file == PLACES {
+            platter.place_reads.push(offset);
+            if let Some(takes) = platter.read_takes {
+                let _ = tokio::time::advance(takes).now_or_never();
+            }
+        }
         let at = offset as usize;
         let bytes = platter.files[self.file].cached.get(at..at + out.len());
         out.copy_from_slice(bytes.ok_or_else(|| Error::from(ErrorKind::UnexpectedEof))?);

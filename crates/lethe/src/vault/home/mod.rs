@@ -8,6 +8,7 @@ mod opening;
 mod prices;
 mod serve_line;
 mod store;
+mod watched;
 
 pub use opening::Opening;
 pub use store::Store;

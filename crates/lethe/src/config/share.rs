@@ -1,0 +1,91 @@
+//! Sizes that may be written as a share of the capacity: `8MiB`, `25%`.
+
+use super::size::{Size, SizeError};
+use serde::Deserialize;
+use std::str::FromStr;
+
+/// A size, or a share of the capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Written")]
+pub enum Share {
+    /// Bytes.
+    Size(Size),
+    /// Thousandths of a per cent of the capacity.
+    Of(u64),
+}
+
+/// The reason why a text is neither.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShareError {
+    /// A per cent sign behind something that is no share.
+    #[error("`{0}` is no share of the capacity: write 0% to 100%, such as 25%")]
+    Share(String),
+    /// Without a per cent sign it is a size.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+}
+
+impl Share {
+    /// The size, for this capacity.
+    pub fn of(self, capacity: Size) -> Size {
+        match self {
+            Share::Size(size) => size,
+            Share::Of(thousandths) => {
+                Size((u128::from(capacity.0) * u128::from(thousandths) / 100_000) as u64)
+            }
+        }
+    }
+}
+
+impl FromStr for Share {
+    type Err = ShareError;
+
+    fn from_str(text: &str) -> Result<Self, ShareError> {
+        let Some(number) = text.trim().strip_suffix('%') else { return Ok(Share::Size(text.parse()?)) };
+        let share = number.trim_end().parse::<f64>().ok().filter(|share| (0.0..=100.0).contains(share));
+        let share = share.ok_or_else(|| ShareError::Share(text.to_owned()))?;
+        Ok(Share::Of((share * 1000.0).round() as u64))
+    }
+}
+
+/// A share as a file may say it: a text, or a number of bytes.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Bytes(u64),
+    Text(String),
+}
+
+impl TryFrom<Written> for Share {
+    type Error = ShareError;
+
+    fn try_from(written: Written) -> Result<Self, ShareError> {
+        match written {
+            Written::Bytes(bytes) => Ok(Share::Size(Size(bytes))),
+            Written::Text(text) => text.parse(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_of_the_capacity_and_a_size_is_not() {
+        let of = |text: &str| text.parse::<Share>().unwrap().of(Size(1 << 30));
+        assert_eq!(of("25%"), Size(1 << 28));
+        assert_eq!(of(" 12.5 % "), Size(1 << 27));
+        assert_eq!(of("8MiB"), Size(8 << 20));
+        assert_eq!("100%".parse::<Share>().unwrap().of(Size(u64::MAX)), Size(u64::MAX));
+    }
+
+    #[test]
+    fn a_share_above_all_of_it_is_refused() {
+        for text in ["101%", "-1%", "a quarter%", "%"] {
+            let error = text.parse::<Share>().unwrap_err().to_string();
+            assert!(error.contains("such as 25%"), "{error}");
+        }
+        assert!("25".parse::<Share>().is_ok(), "bytes");
+    }
+}
