@@ -153,7 +153,7 @@ impl VaultParameters {
         let bound = self.scheme.stash_bound();
         match self.tree_top {
             TreeTopPlace::Memory => bound,
-            TreeTopPlace::Disk => bound.min(self.scheme.most_resident(self.checkpoint_every)),
+            TreeTopPlace::Disk => bound.min(self.scheme.most_resident(self.latest_checkpoint())),
         }
     }
 
