@@ -114,6 +114,16 @@ impl MemoryDevice {
         counts
     }
 
+    /// A device with what is durable on this one now: what a kill at this moment would leave.
+    pub fn after_a_kill(&self) -> MemoryDevice {
+        let copy = MemoryDevice::new(self.block_bytes, self.blocks, self.max_batch);
+        {
+            let (state, mut left) = (self.state.lock(), copy.state.lock());
+            (left.blocks, left.rows) = (state.blocks.clone(), state.rows.clone());
+        }
+        copy
+    }
+
     /// Changes rows behind the gateway's back.
     pub fn edit_rows(&self, edit: impl FnOnce(&mut BTreeMap<Vec<u8>, Vec<u8>>)) {
         edit(&mut self.state.lock().rows);

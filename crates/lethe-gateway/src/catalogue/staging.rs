@@ -164,8 +164,10 @@ mod tests {
     }
 
     fn object(fragment: u64, order: u64) -> Arc<Object> {
-        let details =
-            Details { delete_at: (fragment % 2 == 0).then_some(Moment(fragment)), ..Details::default() };
+        let details = Details {
+            delete_at: (fragment.is_multiple_of(2)).then_some(Moment(fragment)),
+            ..Details::default()
+        };
         let version = Version { order, ..Version::default() };
         Arc::new(Object { details, version, segments: vec![segment(fragment)], ..Object::default() })
     }

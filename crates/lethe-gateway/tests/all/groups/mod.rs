@@ -1,6 +1,9 @@
 //! Commits by groups: changes that come while a commit is under way share the next one, keep the promises that they keep
 //! one after the other, and stand or fall together.
 
+mod concurrent;
+mod register;
+
 use bytes::Bytes;
 use futures::future::join_all;
 use lethe_gateway::catalogue::{ContainerSettings, Details, Object};
@@ -14,8 +17,8 @@ use tokio::task::JoinHandle;
 const BLOCK: usize = 32;
 const BLOCKS: u64 = 200;
 
-type Tested = Gateway<Arc<MemoryDevice>>;
-type TestedAccount = Account<Arc<MemoryDevice>>;
+pub type Tested = Gateway<Arc<MemoryDevice>>;
+pub type TestedAccount = Account<Arc<MemoryDevice>>;
 
 async fn open(device: &Arc<MemoryDevice>) -> Tested {
     // Blocks are counted here, and commits: small objects do not share any, and no round of packing moves them.
@@ -32,7 +35,7 @@ async fn fresh() -> (Arc<MemoryDevice>, Tested, TestedAccount) {
     (device, gateway, account)
 }
 
-async fn put_if(
+pub async fn put_if(
     gateway: &Tested,
     key: &str,
     body: &[u8],
@@ -49,16 +52,16 @@ async fn put(gateway: &Tested, key: &str, body: &[u8]) -> Result<Arc<Object>, Er
     put_if(gateway, key, body, WriteConditions::default()).await
 }
 
-fn if_absent() -> WriteConditions {
+pub fn if_absent() -> WriteConditions {
     WriteConditions { if_match: None, if_none_match: Some(TagMatch::Any) }
 }
 
-fn if_it_is(object: &Object) -> WriteConditions {
+pub fn if_it_is(object: &Object) -> WriteConditions {
     let tag = TagMatch::Tag(object.etag.clone());
     WriteConditions { if_match: Some(tag), if_none_match: None }
 }
 
-async fn delete(account: &TestedAccount, key: &str) -> Result<bool, Error> {
+pub async fn delete(account: &TestedAccount, key: &str) -> Result<bool, Error> {
     let mut outcomes = account.delete("container", vec![(key.into(), WriteConditions::default())]).await?;
     outcomes.pop().expect("one for each key")
 }
@@ -83,7 +86,7 @@ fn commits(device: &MemoryDevice) -> usize {
 }
 
 /// The names and the ETags that a gateway tells, and those that its rows tell.
-async fn agrees_with_its_rows(device: &Arc<MemoryDevice>, gateway: &Tested) {
+pub async fn agrees_with_its_rows(device: &Arc<MemoryDevice>, gateway: &Tested) {
     gateway.settle().await;
     let reloaded = open(device).await;
     assert_eq!(reloaded.usage(), gateway.usage());
