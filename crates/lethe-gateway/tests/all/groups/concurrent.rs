@@ -71,7 +71,7 @@ impl History {
         let number = self.bodies.get();
         self.bodies.set(number + 1);
         // Some share a block, some have blocks of their own.
-        (number, number.to_le_bytes().repeat(if number % 3 == 0 { 12 } else { 1 }))
+        (number, number.to_le_bytes().repeat(if number.is_multiple_of(3) { 12 } else { 1 }))
     }
 
     fn contents(&self, found: Result<Arc<Object>, Error>) -> Contents {
