@@ -5,7 +5,7 @@ use crate::catalogue::{Catalogue, Clock, Moment, Upload};
 use crate::device::{Device, DeviceError, Flow};
 use crate::error::OpenError;
 use crate::objects::allocate::Allocator;
-use crate::objects::commit::Commits;
+use crate::objects::group::Commits;
 use crate::objects::memory::Memory;
 use crate::objects::packing::{self, PackedUsage};
 use crate::objects::padding::Padding;

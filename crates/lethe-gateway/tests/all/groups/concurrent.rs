@@ -55,7 +55,7 @@ struct History {
     bodies: Cell<u32>,
     /// The numbers of bodies, by their ETags.
     numbers: RefCell<HashMap<String, u32>>,
-    /// What was answered; a failure has no outcome and says what was tried.
+    /// The answers so far; a failure has no outcome and says what was tried.
     records: RefCell<Vec<(usize, Record)>>,
     /// The moments at which a kill was looked at, with the contents that it would leave.
     kills: RefCell<Vec<(u64, [Contents; 3])>>,
