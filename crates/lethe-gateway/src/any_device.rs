@@ -11,6 +11,7 @@ type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + Send 
 /// A device whose answers have one type.
 trait Boxed: Send + Sync {
     fn shape(&self) -> Shape;
+    fn free_for_rows(&self) -> u64;
     fn boxed_read(&self, flow: Flow, blocks: Vec<u64>) -> Answer<'_, Vec<Bytes>>;
     fn boxed_write(&self, flow: Flow, writes: Vec<(u64, Bytes)>) -> Answer<'_, ()>;
     fn boxed_load_rows(&self) -> Answer<'_, Vec<Row>>;
@@ -34,6 +35,10 @@ impl<D: Device> Boxed for D {
             max_batch: self.max_batch(),
             rows_bytes: self.rows_bytes(),
         }
+    }
+
+    fn free_for_rows(&self) -> u64 {
+        self.rows_free()
     }
 
     fn boxed_read(&self, flow: Flow, blocks: Vec<u64>) -> Answer<'_, Vec<Bytes>> {
@@ -87,6 +92,10 @@ impl Device for AnyDevice {
 
     fn rows_bytes(&self) -> u64 {
         self.inner.shape().rows_bytes
+    }
+
+    fn rows_free(&self) -> u64 {
+        self.inner.free_for_rows()
     }
 
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {

@@ -36,6 +36,9 @@ pub trait Device: Send + Sync + 'static {
     /// Bytes of room for rows: keys and values together.
     fn rows_bytes(&self) -> u64;
 
+    /// Bytes of room for rows that are free now. A row takes at most 64 bytes beside its key and its value.
+    fn rows_free(&self) -> u64;
+
     /// Reads blocks in the order asked, each exactly one block long. A block never written reads as zeros.
     fn read(
         &self,
@@ -54,7 +57,8 @@ pub trait Device: Send + Sync + 'static {
     /// All rows, in any order. Shows nothing to the watcher.
     fn load_rows(&self) -> impl Future<Output = Result<Vec<Row>, DeviceError>> + Send;
 
-    /// Changes rows, all of them or none, durable when this returns. Nothing of it shows but that it happened.
+    /// Changes rows, all of them or none, durable when this returns. A later change of a key wins over an earlier one.
+    /// Nothing of it shows but that it happened.
     ///
     /// After [`DeviceError::Full`] or [`DeviceError::RowsFull`] nothing has changed. After any other error the
     /// changes may be there or not; the gateway then writes the rows as it knows them before it changes any other.
@@ -121,6 +125,9 @@ macro_rules! forward_device {
         }
         fn rows_bytes(&$self) -> u64 {
             $crate::Device::rows_bytes(&$inner)
+        }
+        fn rows_free(&$self) -> u64 {
+            $crate::Device::rows_free(&$inner)
         }
     };
     ($self:ident => $inner:expr, rows) => {

@@ -39,6 +39,8 @@ pub struct Faults {
     pub writes_left: Option<u64>,
     /// The fate of commits.
     pub commits: CommitFault,
+    /// Commits that still succeed before that.
+    pub commits_left: u64,
 }
 
 /// Blocks and rows in memory. Put it in an [`Arc`](std::sync::Arc) to open it again or to look at its log.
@@ -58,6 +60,7 @@ struct State {
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
     log: Vec<Event>,
     faults: Faults,
+    rows_bytes: Option<u64>,
 }
 
 impl MemoryDevice {
@@ -76,6 +79,11 @@ impl MemoryDevice {
     /// Sets when it fails, from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.state.lock().faults = faults;
+    }
+
+    /// Bounds the bytes of keys and values of rows from now on. [`Device::rows_bytes`] goes on to tell of no bound.
+    pub fn bound_rows(&self, bytes: u64) {
+        self.state.lock().rows_bytes = Some(bytes);
     }
 
     /// Lets no write of blocks go on until the answer is dropped.
@@ -106,9 +114,32 @@ impl MemoryDevice {
         counts
     }
 
+    /// A device with what is durable on this one now: what a kill at this moment would leave.
+    pub fn after_a_kill(&self) -> MemoryDevice {
+        let copy = MemoryDevice::new(self.block_bytes, self.blocks, self.max_batch);
+        {
+            let (state, mut left) = (self.state.lock(), copy.state.lock());
+            (left.blocks, left.rows) = (state.blocks.clone(), state.rows.clone());
+        }
+        copy
+    }
+
     /// Changes rows behind the gateway's back.
     pub fn edit_rows(&self, edit: impl FnOnce(&mut BTreeMap<Vec<u8>, Vec<u8>>)) {
         edit(&mut self.state.lock().rows);
+    }
+}
+
+fn bytes_of(rows: &BTreeMap<Vec<u8>, Vec<u8>>) -> u64 {
+    rows.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum()
+}
+
+fn apply(rows: &mut BTreeMap<Vec<u8>, Vec<u8>>, changes: Vec<RowChange>) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => rows.insert(key, value),
+            None => rows.remove(&key),
+        };
     }
 }
 
@@ -153,6 +184,11 @@ impl Device for MemoryDevice {
         u64::MAX
     }
 
+    fn rows_free(&self) -> u64 {
+        let state = self.state.lock();
+        state.rows_bytes.map_or(u64::MAX, |most| most.saturating_sub(bytes_of(&state.rows)))
+    }
+
     async fn read(&self, _: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         tokio::task::yield_now().await;
         self.check_batch(&blocks)?;
@@ -192,19 +228,23 @@ impl Device for MemoryDevice {
         let _allowed = self.committing.read().await;
         tokio::task::yield_now().await;
         let mut state = self.state.lock();
-        let fault = state.faults.commits;
+        let left = state.faults.commits_left;
+        let fault = if left > 0 { CommitFault::None } else { state.faults.commits };
+        state.faults.commits_left = left.saturating_sub(1);
         match fault {
             CommitFault::RowsFull => return Err(DeviceError::RowsFull),
             CommitFault::Before => return Err(failure()),
             CommitFault::None | CommitFault::After => {}
         }
-        state.log.push(Event::Rows(changes.len()));
-        for (key, value) in changes {
-            match value {
-                Some(value) => state.rows.insert(key, value),
-                None => state.rows.remove(&key),
-            };
+        if let Some(most) = state.rows_bytes {
+            let mut after = state.rows.clone();
+            apply(&mut after, changes.clone());
+            if bytes_of(&after) > most.max(bytes_of(&state.rows)) {
+                return Err(DeviceError::RowsFull);
+            }
         }
+        state.log.push(Event::Rows(changes.len()));
+        apply(&mut state.rows, changes);
         match fault {
             CommitFault::After => Err(failure()),
             _ => Ok(()),

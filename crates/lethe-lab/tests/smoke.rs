@@ -125,6 +125,9 @@ impl Device for VaultDevice {
     fn rows_bytes(&self) -> u64 {
         self.0.header().parameters.rows_bytes
     }
+    fn rows_free(&self) -> u64 {
+        self.0.rows().free()
+    }
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         let calls = blocks.into_iter().map(|block| Call::Read(BlockId(block))).collect();
         let answers = self.0.access_in(lethe_vault::Flow(flow.0), calls).await;

@@ -78,8 +78,13 @@ impl Vault {
     pub fn status(&self) -> Status {
         let published = self.shared.status.lock().expect("nobody panics with this lock").clone();
         // Rows change without an access: the figures published with the last access may be old.
+        Status { rows: self.rows(), ..published }
+    }
+
+    /// The room for rows at this moment. Waits for no change that is under way.
+    pub fn rows(&self) -> RowFigures {
         let (used, reserved) = self.shared.rows.usage();
-        Status { rows: RowFigures { used, reserved }, ..published }
+        RowFigures { used, reserved }
     }
 
     /// Tells whether anything may be answered now: the gateway has looked for a newer one within its lease, and is open.

@@ -7,6 +7,7 @@ mod lifecycle;
 pub(crate) mod moment;
 mod object;
 pub(crate) mod rows;
+pub(crate) mod staging;
 mod totals;
 mod upload;
 mod upload_id;
@@ -260,17 +261,22 @@ impl Catalogue {
                     self.count_pending(&upload, upload.totals(), Totals::default());
                 }
             }
-            Change::PutPart { id, number, part } => {
-                if let Some(mut upload) = self.uploads.remove(&id) {
-                    let bytes = |part: &Part| Totals { objects: 0, bytes: part.segment.bytes() };
-                    let new = bytes(&part);
-                    let old = upload.parts.insert(number, part);
-                    self.count_pending(&upload, old.map_or(Totals::default(), |old| bytes(&old)), new);
-                    self.uploads.insert(id, upload);
-                }
-            }
+            Change::PutPart { id, number, part } => self.set_part(id, number, Some(part)),
             Change::MoveFragments { moves } => self.shelf.relocate(moves),
         }
+    }
+
+    /// Gives a number of an upload this part, or none.
+    fn set_part(&mut self, id: UploadId, number: u16, part: Option<Arc<Part>>) {
+        let Some(mut upload) = self.uploads.remove(&id) else { return };
+        let bytes = |part: &Arc<Part>| Totals { objects: 0, bytes: part.segment.bytes() };
+        let new = part.as_ref().map_or(Totals::default(), bytes);
+        let old = match part {
+            Some(part) => upload.parts.insert(number, part),
+            None => upload.parts.remove(&number),
+        };
+        self.count_pending(&upload, old.as_ref().map_or(Totals::default(), bytes), new);
+        self.uploads.insert(id, upload);
     }
 
     /// Counts a change of an unfinished upload for its container.

@@ -1,60 +1,136 @@
-//! Commits of changes, one after the other: checked against the catalogue, made durable, then made visible.
+//! Commits of changes by groups: each is checked against the catalogue as the ones before it leave it, all of a group are
+//! made durable together, and then they become visible.
+//!
+//! A sync takes milliseconds however little it writes. While one group is made durable, other changes come to wait, and
+//! the next group takes all of them. Readers see the catalogue as it was before a group or after all of it, and never what
+//! is not durable. A group that fails fails for everybody in it, those included whose refusal followed from it.
 
+use crate::catalogue::staging::Staging;
 use crate::catalogue::{Catalogue, Change};
 use crate::device::{Device, DeviceError};
 use crate::error::Error;
 use crate::objects::gateway::Inner;
+use crate::objects::group::{Asked, Group, Request, plan};
 use crate::objects::uncertain::Uncertain;
+use std::collections::VecDeque;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use tokio::sync::oneshot;
 
 impl<D: Device> Inner<D> {
     /// Changes the catalogue. `plan` sees it as it stands and returns the changes, or the reason against them; nothing
-    /// comes between `plan` and the change. Runs to its end even if the caller drops the future.
+    /// comes between `plan` and the change. What it sees may not be durable yet: the answer waits until it is. Runs to
+    /// its end even if the caller drops the future.
     pub(crate) async fn change<T, F>(self: &Arc<Self>, plan: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: FnOnce(&Catalogue) -> Result<(Vec<Change>, T), Error> + Send + 'static,
     {
+        let (caller, answer) = oneshot::channel();
+        self.commits.waiting.lock().push_back(Box::new(Request(plan, caller)));
         let inner = Arc::clone(self);
-        let task = self.tasks.spawn(async move { inner.change_to_its_end(plan).await });
-        match task.await {
-            Ok(outcome) => outcome,
-            Err(failure) if failure.is_panic() => std::panic::resume_unwind(failure.into_panic()),
+        self.tasks.spawn(async move { inner.commit_what_waits().await });
+        match answer.await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panic)) => resume_unwind(panic),
             Err(_) => Err(DeviceError::Closed.into()),
         }
     }
 
-    async fn change_to_its_end<T>(
-        &self,
-        plan: impl FnOnce(&Catalogue) -> Result<(Vec<Change>, T), Error>,
-    ) -> Result<T, Error> {
-        let mut uncertain = self.committing.lock().await;
-        if let Some(commit) = &*uncertain {
+    async fn commit_what_waits(&self) {
+        let mut uncertain = self.commits.turn.lock().await;
+        while let Some(first) = self.take_waiting() {
+            match self.take_back(&mut uncertain).await {
+                Ok(()) => self.commit_group(first, &mut uncertain).await,
+                Err(failure) => first.into_iter().for_each(|asked| asked.refuse(failure.clone())),
+            }
+        }
+    }
+
+    fn take_waiting(&self) -> Option<VecDeque<Box<dyn Asked>>> {
+        let waiting = std::mem::take(&mut *self.commits.waiting.lock());
+        (!waiting.is_empty()).then_some(waiting)
+    }
+
+    /// Makes the rows certain again.
+    async fn take_back(&self, uncertain: &mut Option<Uncertain>) -> Result<(), DeviceError> {
+        if let Some(commit) = uncertain {
             self.device.commit_rows(commit.back.clone()).await?;
             tracing::info!("the catalogue's rows are certain again");
             *uncertain = None;
         }
-        let (changes, fragments, outcome, forth, back) = {
+        Ok(())
+    }
+
+    async fn commit_group(&self, asked: VecDeque<Box<dyn Asked>>, uncertain: &mut Option<Uncertain>) {
+        let (group, last) = self.plan_group(asked);
+        let durable = self.commit(group, uncertain).await;
+        match (last, durable) {
+            (None, _) => {}
+            (Some(last), Ok(())) => drop(self.commit(last, uncertain).await),
+            // It was planned upon what has failed.
+            (Some(last), failed) => last.tell(&failed),
+        }
+    }
+
+    /// Plans the changes that are asked for, in their order. A group takes all for which the table of rows has room
+    /// whatever they replace. The change after them, whose room the device must judge, is a group of its own. Those
+    /// behind it wait on.
+    fn plan_group(&self, mut asked: VecDeque<Box<dyn Asked>>) -> (Group, Option<Group>) {
+        let mut group = Group::default();
+        if asked.len() == 1 {
             let catalogue = self.catalogue.read();
-            let (changes, outcome) = plan(&catalogue)?;
-            let fragments = catalogue.fragment_changes(&changes);
-            let (forth, back) = catalogue.rows_of(&changes, &fragments);
-            (changes, fragments, outcome, forth, back)
-        };
-        if changes.is_empty() {
-            return Ok(outcome);
+            asked.into_iter().for_each(|asked| group.add(plan(asked, &catalogue)));
+            return (group, None);
         }
-        match self.device.commit_rows(forth).await {
-            Ok(()) => {
-                self.catalogue.write().apply(changes, fragments);
-                Ok(outcome)
+        let free = self.device.rows_free();
+        let mut catalogue = self.catalogue.write();
+        let mut staging = Staging::of(&mut catalogue);
+        while let Some(next) = asked.pop_front() {
+            let next = plan(next, staging.catalogue());
+            if !group.changes.is_empty() && group.growth.saturating_add(next.growth) > free {
+                self.wait_on(asked);
+                return (group, Some(next));
             }
-            Err(refusal @ (DeviceError::Full | DeviceError::RowsFull)) => Err(refusal.into()),
-            Err(failure) => {
-                tracing::error!(error = %failure, "a commit of the catalogue failed; it is taken back before the next");
-                *uncertain = Some(Uncertain { back, _held: changes });
-                Err(failure.into())
+            if next.changes.is_empty() && group.changes.is_empty() {
+                next.tell(&Ok(()));
+                continue;
+            }
+            if !asked.is_empty() {
+                next.changes.iter().for_each(|(changes, fragments)| staging.apply(changes, fragments));
+            }
+            group.add(next);
+        }
+        (group, None)
+    }
+
+    fn wait_on(&self, asked: VecDeque<Box<dyn Asked>>) {
+        let mut waiting = self.commits.waiting.lock();
+        for asked in asked.into_iter().rev() {
+            waiting.push_front(asked);
+        }
+    }
+
+    /// Makes a group durable and then visible, and tells its callers.
+    async fn commit(&self, mut group: Group, uncertain: &mut Option<Uncertain>) -> Result<(), DeviceError> {
+        let mut durable = Ok(());
+        if !group.changes.is_empty() {
+            durable = self.device.commit_rows(std::mem::take(&mut group.forth)).await;
+            let changes = std::mem::take(&mut group.changes);
+            match &durable {
+                Ok(()) => {
+                    let mut catalogue = self.catalogue.write();
+                    changes.into_iter().for_each(|(changes, fragments)| catalogue.apply(changes, fragments));
+                }
+                Err(DeviceError::Full | DeviceError::RowsFull) => {}
+                Err(failure) => {
+                    tracing::error!(error = %failure, "a commit of the catalogue failed; it is taken back before the next");
+                    let held = changes.into_iter().flat_map(|(changes, _)| changes).collect();
+                    *uncertain = Some(Uncertain { back: std::mem::take(&mut group.back), _held: held });
+                }
             }
         }
+        group.tell(&durable);
+        durable
     }
 }

@@ -5,10 +5,10 @@ use crate::catalogue::{Catalogue, Clock, Moment, Upload};
 use crate::device::{Device, DeviceError, Flow};
 use crate::error::OpenError;
 use crate::objects::allocate::Allocator;
+use crate::objects::group::Commits;
 use crate::objects::memory::Memory;
 use crate::objects::packing::{self, PackedUsage};
 use crate::objects::padding::Padding;
-use crate::objects::uncertain::Uncertain;
 use crate::page::RequestCounters;
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -66,8 +66,7 @@ pub(crate) struct Inner<D> {
     pub(crate) options: Options,
     pub(crate) allocator: Arc<Allocator>,
     pub(crate) catalogue: RwLock<Catalogue>,
-    /// Held from the check of a change's conditions until the change is durable and in memory.
-    pub(crate) committing: tokio::sync::Mutex<Option<Uncertain>>,
+    pub(crate) commits: Commits,
     pub(crate) tasks: TaskTracker,
     /// The most bytes of a fragment, if small objects share blocks.
     pub(crate) most_fragment_bytes: Option<u64>,
@@ -130,7 +129,7 @@ impl<D: Device> Gateway<D> {
                 options,
                 allocator,
                 catalogue: RwLock::new(catalogue),
-                committing: tokio::sync::Mutex::new(None),
+                commits: Commits::default(),
                 tasks: TaskTracker::new(),
                 most_fragment_bytes,
                 next_fragment,

@@ -7,6 +7,7 @@ pub mod checksums;
 pub(crate) mod commit;
 pub mod conditions;
 pub(crate) mod gateway;
+pub(crate) mod group;
 pub(crate) mod lifecycle;
 pub mod listing;
 pub(crate) mod memory;

@@ -7,6 +7,7 @@ mod admin;
 mod edge;
 mod expiry;
 mod failures;
+mod groups;
 mod histories;
 mod http;
 mod logs;

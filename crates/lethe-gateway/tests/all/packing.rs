@@ -210,7 +210,7 @@ async fn small_objects_are_there_after_every_failure_and_every_reopening() {
         }
         world.delete((0..100).filter(|number| number % 3 != 0).map(|number| number.to_string())).await;
         let writes_left = (fault == CommitFault::None).then_some(0);
-        world.device.set_faults(Faults { commits: fault, writes_left, reads_left: None });
+        world.device.set_faults(Faults { commits: fault, writes_left, ..Faults::default() });
         for number in 100..140 {
             let put = world.put(&number.to_string(), &body(number)).await;
             assert_eq!(

@@ -98,3 +98,10 @@ pub struct RowFigures {
     /// The bytes reserved.
     pub reserved: u64,
 }
+
+impl RowFigures {
+    /// The bytes that are free.
+    pub fn free(&self) -> u64 {
+        self.reserved.saturating_sub(self.used)
+    }
+}

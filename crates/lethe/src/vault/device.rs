@@ -100,6 +100,10 @@ impl Device for VaultDevice {
         self.vault().header().parameters.rows_bytes
     }
 
+    fn rows_free(&self) -> u64 {
+        self.vault().rows().free()
+    }
+
     async fn read(&self, flow: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         let calls = blocks.into_iter().map(|block| Call::Read(BlockId(block))).collect();
         Ok(self.access(flow, calls).await?.into_iter().flatten().collect())

@@ -85,6 +85,10 @@ impl Device for PlainDevice {
         u64::MAX
     }
 
+    fn rows_free(&self) -> u64 {
+        u64::MAX
+    }
+
     async fn read(&self, _: Flow, blocks: Vec<u64>) -> Result<Vec<Bytes>, DeviceError> {
         try_join_all(blocks.into_iter().map(|block| self.read_block(block))).await
     }

@@ -1,0 +1,274 @@
+//! Changes that the catalogue shows for a moment, so that others can be planned upon them, and that it then takes back.
+
+use super::{Catalogue, Change, FragmentChanges, Part, UploadId};
+use crate::objects::packing::{Fragment, FragmentId};
+use std::sync::Arc;
+
+/// A catalogue with changes that are not durable. It is as it was when this is dropped; to be dropped before any reader
+/// looks.
+///
+/// What the changes replace is held meanwhile, so no block becomes free.
+pub(crate) struct Staging<'a> {
+    catalogue: &'a mut Catalogue,
+    /// The steps back, the last one first to be made.
+    back: Vec<Step>,
+}
+
+/// A step back.
+enum Step {
+    /// A change like others.
+    Change(Change),
+    /// An account was not there.
+    ForgetAccount(String),
+    /// Another part, or none, had this number.
+    Part(UploadId, u16, Option<Arc<Part>>),
+    /// A fragment was there.
+    AddFragment(Arc<Fragment>),
+    /// A fragment was not there.
+    RemoveFragment(FragmentId),
+}
+
+impl<'a> Staging<'a> {
+    pub(crate) fn of(catalogue: &'a mut Catalogue) -> Self {
+        Staging { catalogue, back: Vec::new() }
+    }
+
+    /// The catalogue with the changes so far.
+    pub(crate) fn catalogue(&self) -> &Catalogue {
+        self.catalogue
+    }
+
+    /// Applies changes as [`Catalogue::apply`] does.
+    pub(crate) fn apply(&mut self, changes: &[Change], fragments: &FragmentChanges) {
+        for change in changes {
+            self.note(change);
+            self.catalogue.apply_one(change.clone());
+        }
+        let shelf = &mut self.catalogue.shelf;
+        for id in &fragments.dropped {
+            self.back.extend(shelf.get(*id).cloned().map(Step::AddFragment));
+            shelf.remove(*id);
+        }
+        for (id, fragment) in &fragments.added {
+            if shelf.get(*id).is_none() {
+                self.back.push(Step::RemoveFragment(*id));
+            }
+            shelf.add(fragment);
+        }
+    }
+
+    /// Notes the steps back from a change that is about to be made.
+    fn note(&mut self, change: &Change) {
+        let catalogue = &*self.catalogue;
+        let container = |account: &str, name: &str| catalogue.container(account, name).ok();
+        let step = match change {
+            Change::PutAccount { name, .. } => Some(match catalogue.accounts.get(name) {
+                Some(old) => {
+                    let settings = Arc::clone(&old.settings);
+                    Step::Change(Change::PutAccount { name: name.clone(), settings })
+                }
+                None => Step::ForgetAccount(name.clone()),
+            }),
+            Change::PutContainer { account, name, .. } => {
+                if !catalogue.accounts.contains_key(account) {
+                    self.back.push(Step::ForgetAccount(account.clone()));
+                }
+                let (old, account, name) = (container(account, name), account.clone(), name.clone());
+                Some(Step::Change(match old.map(|old| Arc::clone(&old.settings)) {
+                    Some(settings) => Change::PutContainer { account, name, settings },
+                    None => Change::DropContainer { account, name },
+                }))
+            }
+            Change::DropContainer { account, name } => container(account, name).map(|old| {
+                let (account, name) = (account.clone(), name.clone());
+                Step::Change(Change::PutContainer { account, name, settings: Arc::clone(&old.settings) })
+            }),
+            Change::PutObject { at, .. } | Change::DropObject { at } => {
+                let old = container(&at.account, &at.container).and_then(|there| there.objects.get(&at.key));
+                Some(Step::Change(match old.cloned() {
+                    Some(object) => Change::PutObject { at: at.clone(), object },
+                    None => Change::DropObject { at: at.clone() },
+                }))
+            }
+            Change::PutVersion { at, .. } | Change::DropVersion { at, .. } => {
+                let order = match change {
+                    Change::DropVersion { order, .. } => *order,
+                    Change::PutVersion { object, .. } => object.version.order,
+                    _ => return,
+                };
+                let old = container(&at.account, &at.container).and_then(|there| there.old(&at.key, order));
+                Some(Step::Change(match old.cloned() {
+                    Some(object) => Change::PutVersion { at: at.clone(), object },
+                    None => Change::DropVersion { at: at.clone(), order },
+                }))
+            }
+            Change::AddUpload { id, .. } => Some(Step::Change(Change::DropUpload { id: *id })),
+            Change::DropUpload { id } => catalogue
+                .uploads
+                .get(id)
+                .map(|upload| Step::Change(Change::AddUpload { id: *id, upload: Box::new(upload.clone()) })),
+            Change::PutPart { id, number, .. } => catalogue
+                .uploads
+                .get(id)
+                .map(|upload| Step::Part(*id, *number, upload.parts.get(number).cloned())),
+            Change::MoveFragments { moves } => {
+                let fragments = moves.iter().filter_map(|(id, _)| catalogue.shelf.get(*id));
+                let moves = fragments.map(|fragment| (fragment.id(), fragment.location())).collect();
+                Some(Step::Change(Change::MoveFragments { moves }))
+            }
+        };
+        self.back.extend(step);
+    }
+
+    fn step_back(&mut self, step: Step) {
+        match step {
+            Step::Change(change) => self.catalogue.apply_one(change),
+            Step::ForgetAccount(name) => drop(self.catalogue.accounts.remove(&name)),
+            Step::Part(id, number, part) => self.catalogue.set_part(id, number, part),
+            Step::AddFragment(fragment) => self.catalogue.shelf.add(&fragment),
+            Step::RemoveFragment(id) => self.catalogue.shelf.remove(id),
+        }
+    }
+}
+
+impl Drop for Staging<'_> {
+    fn drop(&mut self) {
+        while let Some(step) = self.back.pop() {
+            self.step_back(step);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{
+        AccountSettings, ContainerSettings, Details, Moment, Object, ObjectName, Segment, SegmentPlace,
+        Upload, Version,
+    };
+    use crate::objects::allocate::Allocator;
+    use crate::objects::packing::{Location, Pack};
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    const NAMES: [&str; 3] = ["a", "b", "c"];
+
+    /// The numbers of a random change: its kind, its account, its container, its key, and its order.
+    type Dice = (u8, u8, u8, u8, u64);
+
+    fn segment(fragment: u64) -> Arc<Segment> {
+        let bytes = fragment % 5 + 1;
+        let waiting = Location::Waiting(Bytes::from(vec![0; bytes as usize]));
+        let place = SegmentPlace::Fragment(Fragment::new(FragmentId(fragment), bytes, waiting));
+        Arc::new(Segment { bytes, place })
+    }
+
+    fn object(fragment: u64, order: u64) -> Arc<Object> {
+        let details = Details {
+            delete_at: (fragment.is_multiple_of(2)).then_some(Moment(fragment)),
+            ..Details::default()
+        };
+        let version = Version { order, ..Version::default() };
+        Arc::new(Object { details, version, segments: vec![segment(fragment)], ..Object::default() })
+    }
+
+    fn part(fragment: u64) -> Arc<Part> {
+        let segment = segment(fragment);
+        Arc::new(Part { segment, md5: [0; 16], checksum: None, crc64nvme: None, modified: Moment(fragment) })
+    }
+
+    /// A change as the verbs make it: what it names is there where it must be.
+    fn change(
+        catalogue: &Catalogue,
+        packs: &[Arc<Pack>],
+        next: u64,
+        (kind, a, c, k, order): Dice,
+    ) -> Option<Change> {
+        let name = |nth: u8| NAMES[usize::from(nth) % NAMES.len()].to_owned();
+        let (account, container) = (name(a), name(c));
+        let at = ObjectName::new(&account, &container, name(k));
+        let id = UploadId([k; 16]);
+        let there = catalogue.container(&account, &container).ok();
+        let settings = ContainerSettings { created: Moment(next), ..ContainerSettings::default() };
+        Some(match kind {
+            0 => Change::PutAccount {
+                name: account,
+                settings: Arc::new(AccountSettings { created: Moment(next), ..AccountSettings::default() }),
+            },
+            1 | 2 => Change::PutContainer { account, name: container, settings: Arc::new(settings) },
+            3 => {
+                let is_empty =
+                    there.is_some_and(|there| there.objects.is_empty() && there.history.is_empty());
+                let pends = |upload: &Upload| upload.account == account && upload.container == container;
+                if !is_empty || catalogue.uploads.values().any(pends) {
+                    return None;
+                }
+                Change::DropContainer { account, name: container }
+            }
+            4..=6 => Change::PutObject { object: there.map(|_| object(next, order))?, at },
+            7 => Change::DropObject { at },
+            8 | 9 => Change::PutVersion { object: there.map(|_| object(next, order))?, at },
+            10 => Change::DropVersion { at, order },
+            11 if there.is_some() && !catalogue.uploads.contains_key(&id) => Change::AddUpload {
+                id,
+                upload: Box::new(Upload {
+                    account,
+                    container,
+                    key: at.key,
+                    details: Details::default(),
+                    checksum: None,
+                    started: Moment(next),
+                    initiator: None,
+                    parts: std::collections::BTreeMap::new(),
+                }),
+            },
+            12 => Change::DropUpload { id },
+            13 | 14 => Change::PutPart { id, number: order as u16, part: part(next) },
+            15 => {
+                let pack = &packs[next as usize % packs.len()];
+                let some = (0..next).filter(|fragment| fragment % 3 == u64::from(k) % 3).map(FragmentId);
+                let moves = some.map(|id| (id, Location::Packed { pack: Arc::clone(pack), offset: id.0 }));
+                Change::MoveFragments { moves: moves.collect() }
+            }
+            _ => return None,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_catalogue_is_as_it_was_once_its_changes_are_taken_back(
+            before in prop::collection::vec((0u8..16, 0u8..3, 0u8..2, 0u8..3, 0u64..4), 0..40),
+            staged in prop::collection::vec((0u8..16, 0u8..3, 0u8..2, 0u8..3, 0u64..4), 1..40),
+        ) {
+            let (mut catalogue, allocator) = (Catalogue::default(), Allocator::new(8));
+            // They stay taken throughout: the text of a catalogue tells of the free blocks too.
+            let packs: Vec<_> = (0..8).map(|_| Pack::new(allocator.allocate(1).expect("free"))).collect();
+            let mut next = 0;
+            for dice in before {
+                next += 1;
+                if let Some(change) = change(&catalogue, &packs, next, dice) {
+                    catalogue.apply_stored(change);
+                }
+            }
+            let was = format!("{catalogue:?}");
+            let mut staging = Staging::of(&mut catalogue);
+            let mut all = Vec::new();
+            for dice in staged {
+                next += 1;
+                if let Some(change) = change(staging.catalogue(), &packs, next, dice) {
+                    let changes = vec![change];
+                    let fragments = staging.catalogue().fragment_changes(&changes);
+                    staging.apply(&changes, &fragments);
+                    all.push((changes, fragments));
+                }
+            }
+            let then = format!("{:?}", staging.catalogue());
+            drop(staging);
+            prop_assert_eq!(format!("{catalogue:?}"), was);
+            for (changes, fragments) in all {
+                catalogue.apply(changes, fragments);
+            }
+            prop_assert_eq!(format!("{catalogue:?}"), then, "for good they come to what they came to for a moment");
+        }
+    }
+}
