@@ -21,7 +21,6 @@ use crate::session::pace::Pacer;
 use crate::session::{Identity, Log, Session, Shipping, Start};
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::Garbage;
-use crate::trusted::header::TreeTopPlace;
 use crate::trusted::keeper::PlaceKeeper;
 use crate::trusted::rows::Rows;
 use lethe_seal::sealed::Sealed;
@@ -67,10 +66,7 @@ async fn recover<U: VaultStore>(
     let State { number, accesses, seed, scheme, versions, mut garbage, ledger, .. } = state;
     let taking_up = Instant::now();
     let side = (&disk, &header, &master);
-    let keeper = match header.parameters.tree_top {
-        TreeTopPlace::Disk => Some(PlaceKeeper::new(side, ledger.directory.shared(), &mut entropy)?),
-        TreeTopPlace::Memory => None,
-    };
+    let keeper = PlaceKeeper::of(side, ledger.directory.shared(), &mut entropy)?;
     let scheme = State::take_up(scheme, (gate.clone(), seed), side, (&ledger.directory, keeper.as_ref()))?;
     opening.state += taking_up.elapsed();
     let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));

@@ -143,7 +143,7 @@ impl VaultParameters {
     #[must_use]
     pub fn on_disk(self) -> Self {
         let point = self.recovery_point();
-        let checkpoint_every = (self.scheme.capacity() / 64).clamp(16, 256).min(self.checkpoint_every);
+        let checkpoint_every = (self.scheme.capacity() / 128).clamp(16, 256).min(self.checkpoint_every);
         let ship_every = point.div_ceil(checkpoint_every);
         VaultParameters { checkpoint_every, ship_every, tree_top: TreeTopPlace::Disk, ..self }
     }

@@ -8,7 +8,7 @@ use super::disk::TrustedDisk;
 use super::places::PlaceId;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
-use crate::trusted::header::VaultHeader;
+use crate::trusted::header::{TreeTopPlace, VaultHeader};
 use lethe_core::stash_payloads::PayloadKeeper;
 use lethe_core::words::{BlockId, Bytes};
 use lethe_seal::cipher::TAG_BYTES;
@@ -41,11 +41,26 @@ struct Reader {
 }
 
 impl PlaceKeeper {
+    /// The keeper of a vault whose places these are, if its tree top is on the trusted disk.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(crate) fn of(
+        side: (&TrustedDisk, &VaultHeader, &MasterKey),
+        map: Arc<Mutex<PlaceMap>>,
+        entropy: &mut Entropy,
+    ) -> Result<Option<Self>, VaultError> {
+        match side.1.parameters.tree_top {
+            TreeTopPlace::Disk => Self::new(side, map, entropy).map(Some),
+            TreeTopPlace::Memory => Ok(None),
+        }
+    }
+
     /// The keeper of a vault whose places these are.
     ///
     /// # Errors
     /// Those of the disk.
-    pub(crate) fn new(
+    fn new(
         (disk, header, master): (&TrustedDisk, &VaultHeader, &MasterKey),
         map: Arc<Mutex<PlaceMap>>,
         entropy: &mut Entropy,

@@ -122,7 +122,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_vault_in_use_never_takes_more_than_was_stated() {
-        for scheme in ["ring", "path", "trivial"] {
+        let on_disk = ["ring", "path"].map(|scheme| format!("{scheme}\"\ntree_top_on = \"disk"));
+        let in_memory = ["ring", "path", "trivial"].map(String::from);
+        for scheme in in_memory.iter().chain(&on_disk) {
             let folder = tempfile::tempdir().unwrap();
             let settings = settings(scheme, folder.path());
             let stated = TrustedMemory::of(&vault_parameters(&settings).unwrap());

@@ -4,6 +4,8 @@
 mod reads;
 
 use crate::promises::desk::{CAPACITY, Desk, block, check, read_all, write_all};
+use crate::support::chance::Chance;
+use crate::support::fragile_disk::Crash;
 use crate::support::{every_scheme, header, often_evicted, parameters};
 use lethe_core::words::BlockId;
 use lethe_vault::{
@@ -89,6 +91,32 @@ async fn a_place_that_is_spoilt_at_any_time_is_an_error_and_never_wrong_data() {
         }
     }
     assert!(noticed > 50, "{noticed} were noticed");
+}
+
+/// Blocks are written as they are, so that whatever a power loss leaves holds the same; a payload in another's place would not
+/// open.
+#[tokio::test(start_paused = true)]
+async fn a_place_that_a_checkpoint_names_is_not_written_before_the_next_one_is_durable() {
+    let desk = Desk::with(header(kept_on_the_disk(often_evicted()), 1)).await;
+    desk.open(async |vault| write_all(vault, 3).await).await.unwrap();
+    let (state, mut failed) = (desk.store.snapshot(), 0);
+    for cut in (1..1200).step_by(3) {
+        let copy = desk.copy(&state);
+        let working = copy.open_and_crash(async |vault| {
+            copy.disk.fail_after(Some(cut));
+            for at in (0..2 * CAPACITY).map(|at| at % CAPACITY) {
+                let calls = vec![Call::Write(BlockId(at), block(3 + at as u8).into())];
+                if vault.access(calls).await.is_err() {
+                    break;
+                }
+            }
+        });
+        working.await.unwrap();
+        failed += u64::from(copy.disk.has_failed());
+        copy.disk.crash(Crash::PowerLoss, &mut Chance::of(cut));
+        copy.open(async |vault| read_all(vault, 3).await.unwrap()).await.unwrap();
+    }
+    assert!(failed > 100, "the power failed {failed} times");
 }
 
 #[tokio::test(start_paused = true)]

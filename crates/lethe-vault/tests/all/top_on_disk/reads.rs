@@ -25,7 +25,7 @@ enum Workload {
     /// All blocks in turn, which are in the tree as a rule.
     Misses,
     Writes,
-    /// One block, as often as a batch has calls.
+    /// A single block, as often as a batch has calls.
     Repeats,
     Dummies,
     /// Nothing was ever written: the stash is empty for long.
