@@ -4,7 +4,7 @@ use crate::support::{header, parameters, setup};
 use futures::future::join_all;
 use lethe_core::words::BlockId;
 use lethe_store::{BitsPerSecond, Link, LinkSpeed, VersionedMemory};
-use lethe_vault::{Call, TrustedDisk, Vault, VaultParameters};
+use lethe_vault::{Call, Status, TrustedDisk, Vault, VaultParameters};
 use redb::backends::InMemoryBackend;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -22,6 +22,14 @@ struct Seen {
     since_checkpoint: BTreeSet<u64>,
     checkpoints_before: u64,
     checkpoints: u64,
+}
+
+impl Seen {
+    fn note(&mut self, status: &Status) {
+        self.after_batches.insert(status.accesses);
+        self.since_checkpoint.insert(status.checkpoints.accesses_since);
+        self.checkpoints = status.checkpoints.newest;
+    }
 }
 
 /// Callers that ask again soon after each answer; so many of them begin a little later than the others.
@@ -44,11 +52,7 @@ async fn ask_again_and_again(late: u64) -> Seen {
             }
             for round in 0..ROUNDS {
                 vault.read(BlockId((nth * 31 + round * 7) % BLOCKS)).await.unwrap();
-                let (status, mut seen) = (vault.status(), seen.borrow_mut());
-                seen.after_batches.insert(status.accesses);
-                seen.since_checkpoint.insert(status.checkpoints.accesses_since);
-                seen.checkpoints = status.checkpoints.newest;
-                drop(seen);
+                seen.borrow_mut().note(&vault.status());
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
