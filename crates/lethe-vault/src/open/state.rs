@@ -23,7 +23,9 @@ use lethe_seal::blob;
 use lethe_seal::derive::Purpose;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::TrustedVersions;
+use std::iter::Peekable;
 use std::rc::Rc;
+use std::vec::IntoIter;
 
 /// The trusted state, all of it but rows and master key.
 pub(crate) struct State {
@@ -82,10 +84,10 @@ impl State {
         let scheme = match scheme {
             SchemeAtRest::Whole(snapshot) => snapshot.restore(gate, seed).ok_or_else(contradiction)?,
             SchemeAtRest::Written(tables, rest) => {
-                let entries: Vec<(PlaceId, Entry)> = directory.entries();
+                let entries = directory.entries().into_iter().peekable();
                 let opener = PlaceOpener::new(header, master, &directory.keys())?;
                 let keeper = keeper.map(|keeper| Box::new(keeper.clone()) as Box<dyn PayloadKeeper>);
-                let mut places = Places { disk, opener, entries: entries.into_iter(), failure: None };
+                let mut places = Places { disk, opener, entries, failure: None };
                 let (order, payloads) = (directory.order(), &mut places);
                 let parts = Parts { tables, rest: &rest, order: &order, payloads, keeper };
                 let taken_up = header.parameters.scheme.take_up(parts, gate, seed);
@@ -101,14 +103,14 @@ impl State {
 }
 
 /// The payloads of the stash, read from their places one after the other.
-struct Places<'a, I> {
+struct Places<'a> {
     disk: &'a TrustedDisk,
     opener: PlaceOpener,
-    entries: I,
+    entries: Peekable<IntoIter<(PlaceId, Entry)>>,
     failure: Option<VaultError>,
 }
 
-impl<I: Iterator<Item = (PlaceId, Entry)> + Clone> Places<'_, I> {
+impl Places<'_> {
     fn read(&mut self, payload: &mut [u8]) -> Result<(), VaultError> {
         let Some((place, entry)) = self.entries.next() else { return Ok(()) };
         let mut sealed = vec![0; payload.len()];
@@ -120,9 +122,9 @@ impl<I: Iterator<Item = (PlaceId, Entry)> + Clone> Places<'_, I> {
     }
 }
 
-impl<I: Iterator<Item = (PlaceId, Entry)> + Clone> Payloads for Places<'_, I> {
+impl Payloads for Places<'_> {
     fn next_block(&mut self) -> Option<BlockId> {
-        self.entries.clone().next().map(|(_, entry)| entry.block)
+        self.entries.peek().map(|(_, entry)| entry.block)
     }
 
     fn fill(&mut self, payload: &mut [u8]) -> bool {
