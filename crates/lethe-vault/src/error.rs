@@ -132,7 +132,9 @@ pub enum VaultError {
     )]
     DiskFull,
     /// The trusted disk's contents cannot be understood.
-    #[error("the trusted folder is damaged: {0}")]
+    #[error(
+        "the trusted folder is damaged: {0}; `lethe restore --takeover` with a new --data folder brings back what reached the store"
+    )]
     Damaged(#[source] Reason),
     /// The store cannot be reached for now.
     #[error(
@@ -150,7 +152,7 @@ pub enum VaultError {
     Parameters(#[source] Reason),
     /// The vault's key is being changed already.
     #[error(
-        "the vault's key is being changed already: serve it with the newer key until `lethe status` tells of no change any \
+        "the vault's key is being changed already: serve it with the newer key until `lethe status` has no line `key` any \
          more, and then change it again"
     )]
     KeyChanging,

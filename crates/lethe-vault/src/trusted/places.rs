@@ -75,7 +75,10 @@ impl TrustedDisk {
     }
 
     fn in_places<T>(&self, work: impl FnOnce(&dyn StorageBackend) -> io::Result<T>) -> Result<T, VaultError> {
-        let failed = |error| self.failed(redb::Error::Io(error));
+        let failed = |error: io::Error| match error.kind() {
+            ErrorKind::UnexpectedEof => VaultError::Damaged("the file of its stash ends too early".into()),
+            _ => self.failed(redb::Error::Io(error)),
+        };
         if let Some(file) = self.places.get() {
             return work(file).map_err(failed);
         }

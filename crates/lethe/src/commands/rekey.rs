@@ -86,7 +86,8 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
     change_key(opening.into_setup(), NewKey { master, passphrase }).await?;
     say!(
         "The vault has the new key. Keep it safe, and serve the vault with\n\n  {}\n\n\
-         Until `lethe status` tells of no change any more, objects in the store are left that the old key opens.",
+         Objects in the store are left that the old key opens. They go while the vault is served: `lethe status` then has a \
+         line `key` until none is left.",
         new_home.serve_line()
     );
     Ok(Exit::Success)

@@ -16,7 +16,7 @@ use lethe_vault::{CheckpointFigures, Receipt, Restore, Status, VaultHeader, raw_
 
 #[derive(Args)]
 #[command(
-    after_help = "Writes since the last shipped checkpoint are gone. The whole vault is fetched once into a \
+    after_help = "Writes since the last shipped checkpoint are gone, unless the vault has its journal in the store. The whole vault is fetched once into a \
 folder beside the trusted one, and written anew, every position drawn again.
 
 Examples:

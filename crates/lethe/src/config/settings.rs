@@ -13,6 +13,7 @@ use super::names::{
 use super::options::{ServeConfig, StoreConfig, TlsConfig, VaultConfig};
 use super::origins::Origins;
 use super::settings_error::SettingsError;
+use super::share::Share;
 use super::store_options::StoreOptions;
 use crate::config::folders::DataFolder;
 use crate::config::interval::Interval;
@@ -69,7 +70,7 @@ pub struct SchemeSettings {
     /// The most accesses of one batch.
     pub max_batch: Option<u32>,
     /// Trusted memory for the top of the tree.
-    pub tree_top: Option<Size>,
+    pub tree_top: Option<Share>,
     /// The place of stash and tree top.
     pub tree_top_on: TreeTopOn,
     /// Tells whether a network file system may hold them, whose owner sees which blocks are asked for again.
@@ -218,11 +219,11 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
             return Err(SettingsError::Number { name, value, least: 1, most });
         }
     }
-    let tree_top = vault.tree_top.map(|top| top.of(capacity));
     if vault.tree_top_on() == TreeTopOn::Disk && !has.contains(&TREE_TOP) {
         return Err(SettingsError::Parameter { name: origins.name(TREE_TOP_ON), scheme: scheme_name });
     }
-    if let Some(value) = tree_top {
+    if let Some(top) = vault.tree_top {
+        let value = top.of(capacity);
         if !has.contains(&TREE_TOP) {
             return Err(SettingsError::Parameter { name: origins.name(TREE_TOP), scheme: scheme_name });
         }
@@ -240,7 +241,7 @@ fn scheme(vault: &VaultConfig, capacity: Size, origins: &Origins) -> Result<Sche
         s: vault.s,
         a: vault.a,
         max_batch: vault.max_batch,
-        tree_top,
+        tree_top: vault.tree_top,
         tree_top_on: vault.tree_top_on(),
         watched_disk: vault.watched_disk_shows_which_blocks(),
         objective: vault.objective(),

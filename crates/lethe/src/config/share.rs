@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::str::FromStr;
 
 /// A size, or a share of the capacity.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Written")]
 pub enum Share {
     /// Bytes.

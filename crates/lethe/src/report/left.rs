@@ -283,7 +283,7 @@ impl Report {
             line("names", format!("{} of {}", Size(self.rows_used), Size(self.rows_reserved)));
         }
         line("accesses", self.accesses.to_string());
-        let stash = format!("{} blocks of it in the stash, {} at most", self.stash_blocks, self.stash_peak);
+        let stash = format!("{} blocks in the stash, {} at most", self.stash_blocks, self.stash_peak);
         if was_open {
             line("trusted now", format!("{}, {stash}", Size(self.trusted_bytes)));
         }

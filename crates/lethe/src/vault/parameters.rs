@@ -35,7 +35,9 @@ pub fn vault_parameters(settings: &Settings) -> Result<VaultParameters, Settings
     // The settings bound it by 16 MiB.
     let block_bytes = settings.block_size.0 as u32;
     let batch = scheme.max_batch.unwrap_or(DEFAULT_BATCH);
-    let top = scheme.tree_top.map_or(capacity / TRUSTED_SHARE, |top| top.0 / settings.block_size.0);
+    let top = scheme
+        .tree_top
+        .map_or(capacity / TRUSTED_SHARE, |top| top.of(settings.capacity).0 / settings.block_size.0);
     let together = |names: &[Name], why: String| {
         let names: Vec<String> = names.iter().map(|name| settings.origins.name(*name)).collect();
         SettingsError::Together { names: names.join(", "), why }
@@ -183,7 +185,8 @@ fn could_be_planned(settings: &Settings, made: &SchemeParameters) -> Result<bool
     Ok(match (&planned, made) {
         // Earlier versions planned as much stash as was asked for, and versions may differ in what they need of it.
         (SchemeParameters::Ring(planned), SchemeParameters::Ring(made)) => {
-            let asked = settings.scheme.tree_top.map(|top| top.0 / like_made.block_size.0);
+            let asked =
+                settings.scheme.tree_top.map(|top| top.of(like_made.capacity).0 / like_made.block_size.0);
             // Where so little does not suffice, versions differ in what they plan instead.
             let is_more = asked.is_some_and(|asked| asked < planned.stash_bound.min(made.stash_bound).into());
             let (less, more) =
@@ -260,8 +263,8 @@ pub fn summary(
 /// The room of stash and tree top on the trusted disk.
 fn on_disk_summary(parameters: &VaultParameters) -> OnDiskSummary {
     let block = u64::from(parameters.scheme.block_bytes());
-    // What the last checkpoint names stays as it is while the next one is written.
-    let places = parameters.scheme.stash_bound() + 2 * parameters.checkpoint_every;
+    // What a checkpoint names stays as it is while it is on its way to the store, and all may be replaced meanwhile.
+    let places = 2 * (parameters.scheme.stash_bound() + parameters.resident_blocks());
     OnDiskSummary { room: Size(places * block), resident: Size(parameters.resident_blocks() * block) }
 }
 
@@ -355,6 +358,15 @@ mod tests {
         ] {
             assert_eq!(refused(made, asked), Ok(()), "{asked}");
         }
+    }
+
+    #[test]
+    fn a_share_is_of_the_capacity_that_the_vault_has() {
+        let made = "[vault]\ncapacity = \"128MiB\"\ntree_top = \"25%\"";
+        assert_eq!(refused(made, "[vault]\ntree_top = \"25%\""), Ok(()));
+        assert_eq!(refused(made, "[vault]\ntree_top = \"32MiB\""), Ok(()));
+        let error = refused(made, "[vault]\ntree_top = \"100%\"").unwrap_err();
+        assert!(error.contains("gives another tree top"), "{error}");
     }
 
     #[test]

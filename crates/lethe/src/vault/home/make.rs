@@ -3,6 +3,7 @@
 use super::key::NewKey;
 use super::{Home, Opening};
 use crate::config::names::{BLOCK_SIZE, CAPACITY, TREE_TOP};
+use crate::config::share::Share;
 use crate::config::size::Size;
 use crate::config::{Scheme, SettingsError};
 use crate::runtime::interrupt::{Interrupted, Interrupts};
@@ -41,7 +42,7 @@ impl Home<'_> {
     fn largest_fitting(&self, most: u64) -> Option<(Size, VaultParameters)> {
         let with = |top: Size| {
             let mut smaller = self.settings.clone();
-            smaller.scheme.tree_top = Some(top);
+            smaller.scheme.tree_top = Some(Share::Size(top));
             vault_parameters(&smaller).ok().map(|parameters| (top, parameters))
         };
         let tops = (20..=most.max(1).ilog2()).rev().map(|power| Size(1 << power));
@@ -169,7 +170,7 @@ mod tests {
         let top =
             advice.strip_prefix("--tree-top of ").and_then(|rest| rest.split_once(" brings")).unwrap().0;
         let mut smaller = large.clone();
-        smaller.scheme.tree_top = Some(top.parse().unwrap());
+        smaller.scheme.tree_top = Some(Share::Size(top.parse().unwrap()));
         assert!(TrustedMemory::of(&vault_parameters(&smaller).unwrap()).most <= memory / 2, "{advice}");
         assert_eq!(Home::new(&large).smaller_tree_top(1 << 20), "", "nothing fits into a mebibyte");
     }
