@@ -104,23 +104,32 @@ def compare_all(gateway: Gateway, ledgers: list[Ledger]) -> None:
         list(pool.map(compare, [gateway.endpoint] * WRITERS, ledgers, range(WRITERS)))
 
 
-def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway):
-    gateway: Gateway = new_gateway()
+def start_for_writers(gateway: Gateway) -> tuple[list[Ledger], random.Random]:
+    """Serves a bucket for the writers; returns their ledgers, and dice whose seed is printed."""
     gateway.start()
     gateway.endpoint.client().create_bucket(Bucket=BUCKET)
-    ledgers = [Ledger() for _ in range(WRITERS)]
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    dice = random.Random(seed)
+    return [Ledger() for _ in range(WRITERS)], random.Random(seed)
+
+
+def stop_and_check(gateway: Gateway) -> None:
+    """Stops it, and has its vault checked."""
+    gateway.stop()
+    checked = gateway.run("check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway):
+    gateway: Gateway = new_gateway()
+    ledgers, dice = start_for_writers(gateway)
     for turn in range(KILLS):
         endpoint = gateway.endpoint
         kill_under_load(gateway, ledgers, turn, dice.randrange(10, 120))
         gateway.start()
         assert gateway.endpoint == endpoint, "the credentials changed"
         compare_all(gateway, ledgers)
-    gateway.stop()
-    checked = gateway.run("check")
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    stop_and_check(gateway)
 
 
 def test_what_was_acknowledged_survives_the_machine_if_the_journal_is_in_the_store(new_gateway):
@@ -128,21 +137,14 @@ def test_what_was_acknowledged_survives_the_machine_if_the_journal_is_in_the_sto
     # A restore writes every block again.
     gateway.capacity = "32MiB"
     gateway.serve_flags = ["--journal", "store"]
-    gateway.start()
-    gateway.endpoint.client().create_bucket(Bucket=BUCKET)
-    ledgers = [Ledger() for _ in range(WRITERS)]
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    dice = random.Random(seed)
+    ledgers, dice = start_for_writers(gateway)
     kill_under_load(gateway, ledgers, 0, dice.randrange(60, 240))
     gateway.lose_the_machine()
     restored = gateway.run("restore", "--takeover")
     assert restored.returncode == 0, restored.stderr
     gateway.start()
     compare_all(gateway, ledgers)
-    gateway.stop()
-    checked = gateway.run("check")
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    stop_and_check(gateway)
 
 
 def test_a_kill_in_the_middle_of_recovery_loses_nothing(new_gateway):

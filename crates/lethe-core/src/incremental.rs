@@ -7,11 +7,14 @@
 
 use crate::oram::Oram;
 use crate::resumable::SnapshotError;
+use crate::stash::Stash;
 use crate::stash_changes::StashChanges;
 use crate::stash_payloads::PayloadKeeper;
+pub use crate::stash_payloads::Payloads;
 use crate::words::{BlockId, Bucket, Slot};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::cell::RefMut;
 use core::error::Error;
 use core::ops::Range;
 
@@ -50,16 +53,6 @@ pub enum BlockPlace {
     Slot(Slot),
 }
 
-/// The payloads of a stash, one after the other, in whatever order they lie.
-pub trait Payloads {
-    /// The block that comes next; `None` after the last one.
-    fn next_block(&mut self) -> Option<BlockId>;
-
-    /// Fills the buffer with its payload. Returns `false` if it cannot be had.
-    #[must_use]
-    fn fill(&mut self, payload: &mut [u8]) -> bool;
-}
-
 /// An oblivious RAM whose trusted state can be written down bit by bit. `R` is the randomness that it draws from.
 pub trait Incremental<R>: Oram + Sized {
     /// The store that it keeps its blocks in.
@@ -87,14 +80,25 @@ pub trait Incremental<R>: Oram + Sized {
     /// The rest of the state: small, whatever was asked.
     fn rest(&self) -> Vec<u8>;
 
+    /// The stash, if the scheme has one. Nothing else of the scheme is to be called meanwhile.
+    fn stash(&self) -> Option<RefMut<'_, Stash>> {
+        None
+    }
+
     /// Lets the caller look at the payload of a block of the stash.
     ///
     /// # Panics
     /// If the block is not there.
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8]));
+    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
+        if let Some(stash) = self.stash() {
+            stash.look_at(stash.find(block).expect("only blocks of the stash are looked at"), look);
+        }
+    }
 
     /// All blocks of the stash, the first of a list after the others of it.
-    fn stash_order(&self) -> Vec<BlockId>;
+    fn stash_order(&self) -> Vec<BlockId> {
+        self.stash().map(|stash| stash.order()).unwrap_or_default()
+    }
 
     /// The place of a block, if the trusted state tells it. By default it does not.
     fn locate(&self, _block: BlockId) -> Option<BlockPlace> {
@@ -102,15 +106,23 @@ pub trait Incremental<R>: Oram + Sized {
     }
 
     /// Tells whether the payload of a block is in the stash, and with its keeper only. Secret.
-    fn is_elsewhere(&self, _block: BlockId) -> bool {
-        false
+    fn is_elsewhere(&self, block: BlockId) -> bool {
+        self.stash().is_some_and(|stash| stash.is_elsewhere(block))
     }
 
     /// Takes the payload of such a block into memory, as its keeper has it. Of any other block, nothing.
-    fn bring(&self, _block: BlockId, _payload: &[u8]) {}
+    fn bring(&self, block: BlockId, payload: &[u8]) {
+        if let Some(mut stash) = self.stash() {
+            stash.bring(block, payload);
+        }
+    }
 
     /// Drops the payloads from memory that the keeper has: those that did not change since the changes were last taken.
-    fn let_go(&self) {}
+    fn let_go(&self) {
+        if let Some(mut stash) = self.stash() {
+            stash.let_go();
+        }
+    }
 
     /// The most blocks that a write of these buckets takes from the stash. Public.
     fn most_blocks_in(&self, _buckets: &[Bucket]) -> usize {

@@ -5,10 +5,9 @@
 //! at one list only. With one subtree (no trusted level) it is the stash of the paper.
 
 use crate::block_header::{self, HEADER_BYTES};
-use crate::incremental::Payloads;
 use crate::position_map::flat::Positions;
 use crate::stash_changes::{StashChanges, StashLog};
-use crate::stash_payloads::{PayloadKeeper, StashPayloads};
+use crate::stash_payloads::{PayloadKeeper, Payloads, StashPayloads};
 use crate::words::{BlockId, Leaf, Level};
 use alloc::boxed::Box;
 use alloc::vec;

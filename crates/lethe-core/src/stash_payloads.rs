@@ -8,6 +8,16 @@ const NONE: u32 = u32::MAX;
 /// Payloads for which memory is made at a time, at least, where most payloads are elsewhere.
 const STEP: usize = 8;
 
+/// The payloads of a stash, one after the other, in whatever order they lie.
+pub trait Payloads {
+    /// The block that comes next; `None` after the last one.
+    fn next_block(&mut self) -> Option<BlockId>;
+
+    /// Fills the buffer with its payload. Returns `false` if it cannot be had.
+    #[must_use]
+    fn fill(&mut self, payload: &mut [u8]) -> bool;
+}
+
 /// A holder of payloads that are not in memory, such as a trusted disk.
 pub trait PayloadKeeper: Send {
     /// Fills the buffer with the payload of a block that was let go. A keeper that cannot remembers why, for its owner to

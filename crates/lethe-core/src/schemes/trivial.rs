@@ -23,7 +23,7 @@ use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::resumable::{Resumable, SnapshotError};
 use crate::store::Store;
 use crate::turns::Turns;
-use crate::words::{BlockId, Bucket, Slot};
+use crate::words::{Bucket, Slot};
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
 use core::cell::RefCell;
@@ -242,12 +242,6 @@ impl<S: Store, R> Incremental<R> for TrivialOram<S> {
     fn copy_words(&self, _words: Range<u64>, _into: &mut Vec<u32>) {}
 
     fn rest(&self) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn look_at(&self, _block: BlockId, _look: &mut dyn FnMut(&[u8])) {}
-
-    fn stash_order(&self) -> Vec<BlockId> {
         Vec::new()
     }
 

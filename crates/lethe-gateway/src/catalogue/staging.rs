@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A catalogue with changes that are not durable. It is as it was when this is dropped; to be dropped before any reader
 /// looks.
 ///
-/// What the changes replace is held meanwhile, so no block becomes free.
+/// The contents that the changes replace are held meanwhile, so no block becomes free.
 pub(crate) struct Staging<'a> {
     catalogue: &'a mut Catalogue,
     /// The steps back, the last one first to be made.

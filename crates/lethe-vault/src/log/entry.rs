@@ -112,9 +112,9 @@ impl Object {
     }
 }
 
-/// Bytes of an end in the store.
-pub(crate) fn sealed_end_bytes() -> u64 {
-    blob::sealed_bytes(HEAD_BYTES) as u64
+/// Tells whether an object of so many bytes is an end: all others are longer.
+pub(crate) fn is_end(sealed_bytes: u64) -> bool {
+    sealed_bytes == blob::sealed_bytes(HEAD_BYTES) as u64
 }
 
 impl Entry {

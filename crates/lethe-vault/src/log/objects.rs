@@ -1,6 +1,6 @@
 //! The objects of the journal in a store: created once, read and authenticated, and ended by a later opening.
 
-use super::entry::{Entry, Object, sealed_end_bytes, text_bytes};
+use super::entry::{Entry, Object, is_end, text_bytes};
 use crate::error::VaultError;
 use crate::reason::Reason;
 use crate::trusted::header::VaultHeader;
@@ -102,7 +102,7 @@ impl<B: Blobs> Objects<'_, B> {
     /// The places of ends, by their length, in epochs up to this one.
     pub(crate) async fn ends(&self, until: u32) -> Result<Vec<Position>, VaultError> {
         let listed = self.blobs.list(PREFIX).await?;
-        let ends = listed.iter().filter(|blob| blob.size.0 == sealed_end_bytes());
+        let ends = listed.iter().filter(|blob| is_end(blob.size.0));
         let mut places: Vec<Position> = ends.filter_map(|blob| Position::of(&blob.name)).collect();
         places.retain(|at| at.epoch <= until);
         places.sort_unstable();
@@ -124,12 +124,30 @@ impl<B: Blobs> Objects<'_, B> {
         }
     }
 
+    /// Ends the journals before that of the opening `by`, each as [`end`](Self::end) does: the first from this place on, and
+    /// those after it from their begin.
+    ///
+    /// # Errors
+    /// As [`end`](Self::end).
+    pub(crate) async fn end_earlier(
+        &self,
+        from: Position,
+        (by, listed): (u32, &[Position]),
+        salt: &mut dyn FnMut() -> Salt,
+        each: &mut dyn FnMut(Position, Entry) -> Result<(), VaultError>,
+    ) -> Result<(), VaultError> {
+        for epoch in from.epoch.max(1)..by {
+            self.end(from.max(Position::first_of(epoch)), (by, listed), salt, each).await?;
+        }
+        Ok(())
+    }
+
     /// Ends the journal of an epoch for the opening `by`: reads it from this place on, hands over what it holds, and
     /// creates the end after it unless it has one. `listed` was there when the opening had claimed its epoch, or before.
     ///
     /// # Errors
     /// [`VaultError::Tampered`] if an object is missing before others, those of `each`, and those of the store.
-    pub(crate) async fn end(
+    async fn end(
         &self,
         from: Position,
         (by, listed): (u32, &[Position]),

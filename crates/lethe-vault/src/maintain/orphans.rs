@@ -10,7 +10,7 @@ use crate::claims::ended::ENDED;
 use crate::claims::{self, Claims};
 use crate::engine::record::{Effect, Record};
 use crate::error::VaultError;
-use crate::log::entry::sealed_end_bytes;
+use crate::log::entry::is_end;
 use crate::log::{self, FROM, note};
 use crate::open::at_rest::AtRest;
 use crate::open::newer::{Judge, Origin};
@@ -199,7 +199,7 @@ impl Orphans {
         if let Some(object) = Position::of(&name).filter(|_| has_journal) {
             return match object {
                 _ if object.epoch > self.epoch => self.newer.push(name),
-                _ if object >= kept_from || bytes == sealed_end_bytes() => self.in_use.add(bytes),
+                _ if object >= kept_from || is_end(bytes) => self.in_use.add(bytes),
                 _ => {
                     self.dead_checkpoints.add(bytes);
                     self.checkpoints.push(name);

@@ -44,7 +44,7 @@ pub(super) async fn check_log<B: Blobs>(
     let (mut next, from): (Position, Position) = (note(disk, NOTE)?, note(disk, FROM)?);
     if next.epoch < at_rest.known.epoch {
         // The last opening was a restore's, which has no journal.
-        next = Position { epoch: at_rest.known.epoch, sequence: 0 };
+        next = Position::first_of(at_rest.known.epoch);
     }
     let (last, epoch) = last_batch(at_rest);
     let is_in_doubt = epoch == Some(next.epoch) && next.sequence > 0;
@@ -108,13 +108,9 @@ impl KnownLog {
         entropy: &mut Entropy,
     ) -> Result<Position, VaultError> {
         let KnownLog { next, in_doubt, last, listed } = self;
-        for earlier in next.epoch.max(1)..epoch {
-            let from =
-                if earlier == next.epoch { in_doubt } else { Position { epoch: earlier, sequence: 0 } };
-            let mut each = |at, entry| refuse_newer(next, at, &entry);
-            objects.end(from, (epoch, &listed), &mut || entropy.salt(), &mut each).await?;
-        }
-        let begin = Position { epoch, sequence: 0 };
+        let mut each = |at, entry| refuse_newer(next, at, &entry);
+        objects.end_earlier(in_doubt, (epoch, &listed), &mut || entropy.salt(), &mut each).await?;
+        let begin = Position::first_of(epoch);
         let mut entries: Vec<Entry> = Vec::new();
         let mut taken = 0;
         while let Some(mut unlogged) = rows.unlogged()

@@ -170,7 +170,7 @@ async fn holds_all_in_log<U: VaultStore, L>(
         return Ok(false);
     }
     let objects = Objects { blobs: &setup.store, header, ring };
-    Ok(objects.list().await?.first() == Some(&Position { epoch: 1, sequence: 0 }))
+    Ok(objects.list().await?.first() == Some(&Position::first_of(1)))
 }
 
 /// Writes every block of the old vault into the new one, by accesses in full batches.
@@ -341,11 +341,8 @@ async fn take_log<U: VaultStore>(
     let objects = Objects { blobs, header, ring };
     let listed = objects.list().await?;
     let mut folded = Folded::default();
-    for epoch in from.epoch..claimed {
-        let from = if epoch == from.epoch { from } else { Position { epoch, sequence: 0 } };
-        let mut take = |at, entry| folded.take(at, entry);
-        objects.end(from, (claimed, &listed), &mut || entropy.salt(), &mut take).await?;
-    }
+    let mut take = |at, entry| folded.take(at, entry);
+    objects.end_earlier(from, (claimed, &listed), &mut || entropy.salt(), &mut take).await?;
     Ok(folded)
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn before_the_first(header: &VaultHeader) -> (Receipt, Found) {
         versions: TrustedVersions::new(header.vault, header.parameters.layout().buckets()),
         rows: Vec::new(),
         history: Vec::new(),
-        from: Some(Position { epoch: 1, sequence: 0 }),
+        from: Some(Position::first_of(1)),
     };
     (receipt, found)
 }

@@ -32,7 +32,8 @@ impl<U: VaultStore> Session<U> {
         }
     }
 
-    fn is_asked(&self) -> bool {
+    /// Tells whether anybody waits for a batch.
+    pub(super) fn is_asked(&self) -> bool {
         !self.waiting.is_empty() || self.journal.is_wanted()
     }
 

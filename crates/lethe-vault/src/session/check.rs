@@ -113,7 +113,7 @@ impl NamedObjects {
             known.insert(at);
             let what = match objects.read(at).await {
                 Ok(Some(Object::End(_))) => {
-                    at = Position { epoch: at.epoch + 1, sequence: 0 };
+                    at = Position::first_of(at.epoch + 1);
                     continue;
                 }
                 Ok(Some(Object::Entry(_))) => {

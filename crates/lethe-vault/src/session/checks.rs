@@ -61,7 +61,7 @@ impl<U: VaultStore> Session<U> {
                 // Before the first checkpoint it begins with the first opening.
                 Some(log) => {
                     let from: Position = note(&self.disk, FROM)?;
-                    Some((from.max(Position { epoch: 1, sequence: 0 }), log.next()))
+                    Some((from.max(Position::first_of(1)), log.next()))
                 }
                 None => None,
             },

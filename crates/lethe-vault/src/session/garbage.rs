@@ -5,14 +5,14 @@ use super::checkpoints::Shipping;
 use super::key_change::KeyChange;
 use super::outbox::Event;
 use crate::error::VaultError;
-use crate::log::entry::sealed_end_bytes;
+use crate::log::entry::is_end;
 use crate::session::pace::{Instants, Local, next_instant};
 use crate::store::VaultStore;
 use crate::trusted::checkpoint::{Garbage, Shipped};
 use crate::trusted::position::{PREFIX, Position};
 use futures::future::try_join_all;
 use lethe_core::store::{BucketVersion, Untrusted};
-use lethe_store::{Blob, Blobs};
+use lethe_store::Blobs;
 use tokio::time::Instant;
 
 /// Objects of the journal in the store that are deleted at a time.
@@ -124,8 +124,7 @@ async fn delete_objects<B: Blobs>(
 ) -> Result<(), VaultError> {
     next_instant(instants).await;
     let mut names = blobs.list(PREFIX).await?;
-    let is_end = |blob: &Blob| blob.size.0 == sealed_end_bytes();
-    names.retain(|blob| !is_end(blob) && Position::of(&blob.name).is_some_and(|at| at < before));
+    names.retain(|blob| !is_end(blob.size.0) && Position::of(&blob.name).is_some_and(|at| at < before));
     for some in names.chunks(AT_ONCE) {
         next_instant(instants).await;
         try_join_all(some.iter().map(|blob| blobs.remove(&blob.name))).await?;

@@ -80,7 +80,7 @@ impl Journal {
     /// journal, and none comes after it in its epoch.
     pub(super) fn first_after(&self, header: &VaultHeader, epoch: u32) -> Option<Position> {
         let is_kept = header.parameters.journal == JournalPlace::Store;
-        is_kept.then(|| self.log.as_ref().map_or(Position { epoch, sequence: 0 }, Log::next))
+        is_kept.then(|| self.log.as_ref().map_or(Position::first_of(epoch), Log::next))
     }
 
     /// Bytes sealed so far.

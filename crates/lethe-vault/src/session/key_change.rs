@@ -79,8 +79,7 @@ impl<U: VaultStore> Session<U> {
     /// Tells whether a step of the sweep comes before anything else begins.
     pub(super) fn is_sweep_due(&self) -> bool {
         let Some(change) = &self.replaced.change else { return false };
-        let is_asked = !self.waiting.is_empty() || self.journal.is_wanted();
-        let is_idle = !is_asked && self.engine.scheme.owed() == 0;
+        let is_idle = !self.is_asked() && self.engine.scheme.owed() == 0;
         let has_turn = change.has_turn || (is_idle && self.outbox.pacer().is_none());
         let may_begin = self.lease.is_valid() && self.closing.is_none();
         change.stage == Stage::Sweeping && has_turn && may_begin

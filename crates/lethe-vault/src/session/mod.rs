@@ -361,7 +361,7 @@ impl<U: VaultStore> Session<U> {
 
     /// Tells whether the end was asked for, and every caller has been served.
     fn is_ending(&self) -> bool {
-        self.closing.is_some() && self.waiting.is_empty() && !self.journal.is_wanted()
+        self.closing.is_some() && !self.is_asked()
     }
 
     fn is_finished(&self) -> bool {

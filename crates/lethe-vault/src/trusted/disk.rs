@@ -18,7 +18,7 @@ use crate::trusted::group::{Change, Entered, Group};
 use crate::trusted::kept;
 use crate::trusted::names::{make_durable, sync_folder};
 use crate::trusted::part::Part;
-use crate::trusted::pieces::pieces;
+use crate::trusted::pieces::{self, PiecesTable};
 use crate::trusted::places_file::PlacesFile;
 use crate::trusted::row::{Row, RowChange};
 use lethe_core::words::Bytes;
@@ -32,7 +32,7 @@ use std::sync::{Arc, OnceLock};
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
-const JOURNAL: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("journal");
+const JOURNAL: PiecesTable = PiecesTable::new("journal");
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
 const CACHE_BYTES: usize = 64 << 20;
@@ -175,19 +175,7 @@ impl TrustedDisk {
 
     /// The journal since the last checkpoint, in order.
     pub(crate) fn journal(&self) -> Result<Vec<(u64, Vec<u8>)>, VaultError> {
-        self.look(|transaction| {
-            let mut records: Vec<(u64, Vec<u8>)> = Vec::new();
-            for entry in transaction.open_table(JOURNAL)?.iter()? {
-                let (key, piece) = entry?;
-                // A piece that is missing shows when the record is opened.
-                let (sequence, _) = key.value();
-                match records.last_mut() {
-                    Some((last, record)) if *last == sequence => record.extend_from_slice(piece.value()),
-                    _ => records.push((sequence, piece.value().to_vec())),
-                }
-            }
-            Ok(records)
-        })
+        self.look(|transaction| pieces::whole(&transaction.open_table(JOURNAL)?))
     }
 
     /// The last checkpoint of the earlier kind, which was written whole; empty if there is none.
@@ -276,13 +264,7 @@ pub(super) fn set_metas<V: AsRef<[u8]>>(
 
 /// Appends records.
 pub(super) fn append(transaction: &WriteTransaction, records: &[(u64, Vec<u8>)]) -> Result<(), redb::Error> {
-    let mut journal = transaction.open_table(JOURNAL)?;
-    for (sequence, record) in records {
-        for (nth, piece) in (0..).zip(pieces(record)) {
-            journal.insert((*sequence, nth), piece)?;
-        }
-    }
-    Ok(())
+    pieces::put(&mut transaction.open_table(JOURNAL)?, records)
 }
 
 fn put_rows(transaction: &WriteTransaction, changes: &[RowChange]) -> Result<(), redb::Error> {

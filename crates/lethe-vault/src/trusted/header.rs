@@ -207,7 +207,8 @@ impl VaultParameters {
     }
 
     /// The most bytes that the store holds: buckets, the versions of them that a restore or a recovery may need, two
-    /// checkpoints, and the journal if it is there, of batches of one access. Expected evictions are counted; chance moves it by a few per cent.
+    /// checkpoints, and the journal if it is there, of batches of one access. Expected evictions are counted; chance moves it
+    /// by a few per cent.
     pub fn stored_bytes(&self) -> u64 {
         let buckets = self.layout().bytes().0;
         let block = f64::from(self.scheme.block_bytes());

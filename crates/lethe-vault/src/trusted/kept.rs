@@ -1,11 +1,11 @@
 //! The table of the commits of rows that the journal in the store may not hold yet.
 
-use super::pieces::pieces;
+use super::pieces::{self, PiecesTable};
 use super::unlogged::CommitId;
-use redb::{ReadTransaction, ReadableTable, TableDefinition, TableError, WriteTransaction};
+use redb::{ReadTransaction, TableError, WriteTransaction};
 
 /// Commits of rows, sealed, in pieces, by number.
-const UNLOGGED: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("unlogged");
+const UNLOGGED: PiecesTable = PiecesTable::new("unlogged");
 
 /// The commits that are kept, sealed, in their order.
 pub(super) fn commits(transaction: &ReadTransaction) -> Result<Vec<(CommitId, Vec<u8>)>, redb::Error> {
@@ -13,16 +13,7 @@ pub(super) fn commits(transaction: &ReadTransaction) -> Result<Vec<(CommitId, Ve
         Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
         table => table?,
     };
-    let mut commits: Vec<(CommitId, Vec<u8>)> = Vec::new();
-    for entry in table.iter()? {
-        let (key, piece) = entry?;
-        let (id, _) = key.value();
-        match commits.last_mut() {
-            Some((last, commit)) if *last == id => commit.extend_from_slice(piece.value()),
-            _ => commits.push((id, piece.value().to_vec())),
-        }
-    }
-    Ok(commits)
+    pieces::whole(&table)
 }
 
 /// Keeps commits, and forgets those up to `logged`.
@@ -33,12 +24,7 @@ pub(super) fn keep(
 ) -> Result<(), redb::Error> {
     let mut table = transaction.open_table(UNLOGGED)?;
     table.retain_in(..=(logged, u32::MAX), |_, _| false)?;
-    for (id, sealed) in commits {
-        for (nth, piece) in (0..).zip(pieces(sealed)) {
-            table.insert((*id, nth), piece)?;
-        }
-    }
-    Ok(())
+    pieces::put(&mut table, commits)
 }
 
 /// Puts these commits in the place of all that are kept.

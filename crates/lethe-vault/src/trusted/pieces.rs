@@ -3,6 +3,8 @@
 //! redb gives a long value a page of its own, which is a power of two times 4 KiB, and writes it whole: a value of
 //! 64 KiB and a few bytes would take 128 KiB, and be written as such.
 
+use redb::{ReadableTable, Table, TableDefinition};
+
 /// The smallest page.
 const PAGE: usize = 4096;
 /// The bytes left free in each page for the key and what the database notes there.
@@ -17,6 +19,38 @@ pub(crate) fn pieces(mut value: &[u8]) -> impl Iterator<Item = &[u8]> {
         value = rest;
         (!piece.is_empty()).then_some(piece)
     })
+}
+
+/// A table of values in pieces, by the number of each value and of its piece.
+pub(super) type PiecesTable = TableDefinition<'static, (u64, u32), &'static [u8]>;
+
+/// Puts the pieces of values into a table.
+pub(super) fn put(
+    table: &mut Table<'_, (u64, u32), &'static [u8]>,
+    values: &[(u64, Vec<u8>)],
+) -> Result<(), redb::Error> {
+    for (number, value) in values {
+        for (nth, piece) in (0..).zip(pieces(value)) {
+            table.insert((*number, nth), piece)?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts all values of a table together, in the order of their numbers. A piece that is missing shows when the value is opened.
+pub(super) fn whole(
+    table: &impl ReadableTable<(u64, u32), &'static [u8]>,
+) -> Result<Vec<(u64, Vec<u8>)>, redb::Error> {
+    let mut values: Vec<(u64, Vec<u8>)> = Vec::new();
+    for entry in table.iter()? {
+        let (key, piece) = entry?;
+        let (number, _) = key.value();
+        match values.last_mut() {
+            Some((last, value)) if *last == number => value.extend_from_slice(piece.value()),
+            _ => values.push((number, piece.value().to_vec())),
+        }
+    }
+    Ok(values)
 }
 
 /// Bytes of the next piece of what is left.

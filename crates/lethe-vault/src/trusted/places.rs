@@ -41,7 +41,7 @@ impl TrustedDisk {
             }
             places.sync_data()
         })?;
-        self.places.forget(0, 0);
+        self.places.forget_all();
         Ok(())
     }
 
@@ -68,9 +68,9 @@ impl TrustedDisk {
     /// Reads the sealed payload of a place.
     pub(crate) fn read_place(&self, place: PlaceId, into: &mut [u8]) -> Result<(), VaultError> {
         let offset = place.offset(Bytes(into.len() as u64));
-        let bytes = into.len() as u64;
+        let bytes = offset..offset + into.len() as u64;
         self.in_places(|places| places.read(offset, into))?;
-        self.places.forget(offset, bytes);
+        self.places.forget(bytes);
         Ok(())
     }
 

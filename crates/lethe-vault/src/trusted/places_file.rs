@@ -13,8 +13,8 @@ use redb::StorageBackend;
 use redb::backends::FileBackend;
 use std::fs::{File, OpenOptions};
 use std::io;
-#[cfg(target_os = "linux")]
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,18 +53,25 @@ impl PlacesFile {
         self.read_nothing_ahead();
     }
 
-    /// Has the system forget these bytes, and the rest of their pages. They are durable; 0 bytes are all that follow.
-    pub(super) fn forget(&self, offset: u64, bytes: u64) {
-        if let (true, Some(file)) = (self.uncached.load(Ordering::Relaxed), self.advised.get()) {
-            let from = offset - offset % PAGE;
-            let bytes = (offset + bytes).next_multiple_of(PAGE) - from;
-            advise(file, from, if bytes == 0 { u64::MAX } else { bytes }, Advice::Forget);
-        }
+    /// Has the system forget these bytes, and the rest of their pages. They are durable.
+    pub(super) fn forget(&self, bytes: Range<u64>) {
+        let from = bytes.start - bytes.start % PAGE;
+        self.advise(from, NonZeroU64::new(bytes.end.next_multiple_of(PAGE) - from), Advice::Forget);
+    }
+
+    /// Has the system forget all of the file, which is durable.
+    pub(super) fn forget_all(&self) {
+        self.advise(0, None, Advice::Forget);
     }
 
     fn read_nothing_ahead(&self) {
+        self.advise(0, None, Advice::ReadNothingAhead);
+    }
+
+    /// Gives the system advice on so many bytes, or on all that follow, if it is to keep nothing in memory.
+    fn advise(&self, offset: u64, bytes: Option<NonZeroU64>, advice: Advice) {
         if let (true, Some(file)) = (self.uncached.load(Ordering::Relaxed), self.advised.get()) {
-            advise(file, 0, u64::MAX, Advice::ReadNothingAhead);
+            advise(file, offset, bytes, advice);
         }
     }
 
@@ -112,15 +119,13 @@ enum Advice {
 
 /// Tells the system what will be asked of a file; where there is no such call, or no such advice, nothing.
 #[cfg(target_os = "linux")]
-fn advise(file: &File, offset: u64, bytes: u64, advice: Advice) {
+fn advise(file: &File, offset: u64, bytes: Option<NonZeroU64>, advice: Advice) {
     let advice = match advice {
         Advice::Forget => rustix::fs::Advice::DontNeed,
         Advice::ReadNothingAhead => rustix::fs::Advice::Random,
     };
-    // Without a length it is all that follows.
-    let bytes = NonZeroU64::new(bytes).filter(|bytes| bytes.get() != u64::MAX);
     let _ = rustix::fs::fadvise(file, offset, bytes, advice);
 }
 
 #[cfg(not(target_os = "linux"))]
-fn advise(_: &File, _: u64, _: u64, _: Advice) {}
+fn advise(_: &File, _: u64, _: Option<NonZeroU64>, _: Advice) {}

@@ -12,6 +12,11 @@ pub(crate) struct Position {
 }
 
 impl Position {
+    /// The place of the first object of an epoch's opening.
+    pub(crate) fn first_of(epoch: u32) -> Self {
+        Position { epoch, sequence: 0 }
+    }
+
     /// The place after it.
     pub(crate) fn next(self) -> Self {
         Position { sequence: self.sequence + 1, ..self }

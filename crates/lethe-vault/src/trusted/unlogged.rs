@@ -99,19 +99,19 @@ impl RowStream {
     /// Takes the bytes of the next object; returns the commits that end in it. `None` if they are none of a stream's.
     pub(crate) fn take(&mut self, RowBytes { continued, bytes }: &RowBytes) -> Option<Vec<Vec<RowChange>>> {
         let own = bytes.get(*continued as usize..)?;
-        let mut stream = match self.begun.take() {
+        let joined = match self.begun.take() {
             Some(begun) => [&begun[..], bytes].concat(),
             // The rest of a commit that began before.
             None if own.is_empty() => return Some(Vec::new()),
             None => own.to_vec(),
         };
-        let mut commits = Vec::new();
+        let (mut stream, mut commits) = (&joined[..], Vec::new());
         while let Some((length, rest)) = stream.split_first_chunk() {
             let Some(text) = rest.get(..u32::from_le_bytes(*length) as usize) else { break };
             commits.push(borsh::from_slice(text).ok()?);
-            stream = rest[text.len()..].to_vec();
+            stream = &rest[text.len()..];
         }
-        self.begun = Some(stream);
+        self.begun = Some(stream.to_vec());
         Some(commits)
     }
 }

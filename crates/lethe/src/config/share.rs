@@ -1,6 +1,6 @@
 //! Sizes that may be written as a share of the capacity: `8MiB`, `25%`.
 
-use super::size::{Size, SizeError};
+use super::size::{Size, SizeError, Written};
 use serde::Deserialize;
 use std::str::FromStr;
 
@@ -48,21 +48,13 @@ impl FromStr for Share {
     }
 }
 
-/// A share as a file may say it: a text, or a number of bytes.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Written {
-    Bytes(u64),
-    Text(String),
-}
-
 impl TryFrom<Written> for Share {
     type Error = ShareError;
 
     fn try_from(written: Written) -> Result<Self, ShareError> {
         match written {
-            Written::Bytes(bytes) => Ok(Share::Size(Size(bytes))),
             Written::Text(text) => text.parse(),
+            number @ Written::Number(_) => Ok(Share::Size(number.try_into()?)),
         }
     }
 }

@@ -101,7 +101,7 @@ impl fmt::Debug for Size {
 /// A TOML file may hold a text or a plain number of bytes.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a size such as \"64KiB\", or a number of bytes")]
-enum Written {
+pub(super) enum Written {
     Number(i64),
     Text(String),
 }

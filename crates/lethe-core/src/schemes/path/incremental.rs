@@ -5,10 +5,12 @@ use super::{PathOram, PathParameters, PathParametersError};
 use crate::incremental::{Changes, Incremental, Parts, changed_words, copy_part};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::resumable::SnapshotError;
+use crate::stash::Stash;
 use crate::store::Store;
-use crate::words::{BlockId, Bucket, Leaf};
+use crate::words::{Bucket, Leaf};
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::RefMut;
 use core::ops::Range;
 use rand_core::RngCore;
 
@@ -41,25 +43,8 @@ impl<S: Store, R: RngCore> Incremental<R> for PathOram<S, FlatPositionMap<S::Err
         borsh::to_vec(&self.state.borrow().held).expect("memory takes every write")
     }
 
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
-        let stash = &self.state.borrow().stash;
-        stash.look_at(stash.find(block).expect("only blocks of the stash are looked at"), look);
-    }
-
-    fn stash_order(&self) -> Vec<BlockId> {
-        self.state.borrow().stash.order()
-    }
-
-    fn is_elsewhere(&self, block: BlockId) -> bool {
-        self.state.borrow().stash.is_elsewhere(block)
-    }
-
-    fn bring(&self, block: BlockId, payload: &[u8]) {
-        self.state.borrow_mut().stash.bring(block, payload);
-    }
-
-    fn let_go(&self) {
-        self.state.borrow_mut().stash.let_go();
+    fn stash(&self) -> Option<RefMut<'_, Stash>> {
+        Some(RefMut::map(self.state.borrow_mut(), |state| &mut state.stash))
     }
 
     fn most_blocks_in(&self, buckets: &[Bucket]) -> usize {

@@ -8,12 +8,14 @@ use crate::bucket_metadata::BucketMetadata;
 use crate::incremental::{BlockPlace, Changes, Incremental, Parts, changed_words, copy_part};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::resumable::SnapshotError;
+use crate::stash::Stash;
 use crate::store::Store;
 use crate::tree::eviction_schedule::EvictionSchedule;
 use crate::words::{BlockId, Bucket};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::RefMut;
 use core::ops::Range;
 use rand_core::RngCore;
 
@@ -65,13 +67,8 @@ impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Err
         borsh::to_vec(&(state.schedule, &state.worn)).expect("memory takes every write")
     }
 
-    fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8])) {
-        let stash = &self.state.borrow().stash;
-        stash.look_at(stash.find(block).expect("only blocks of the stash are looked at"), look);
-    }
-
-    fn stash_order(&self) -> Vec<BlockId> {
-        self.state.borrow().stash.order()
+    fn stash(&self) -> Option<RefMut<'_, Stash>> {
+        Some(RefMut::map(self.state.borrow_mut(), |state| &mut state.stash))
     }
 
     fn locate(&self, block: BlockId) -> Option<BlockPlace> {
@@ -84,18 +81,6 @@ impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Err
         }
         let find = |(level, bucket)| state.metadata.find(&self.tree, level, bucket, block);
         self.tree.path(leaf).find_map(find).map(BlockPlace::Slot)
-    }
-
-    fn is_elsewhere(&self, block: BlockId) -> bool {
-        self.state.borrow().stash.is_elsewhere(block)
-    }
-
-    fn bring(&self, block: BlockId, payload: &[u8]) {
-        self.state.borrow_mut().stash.bring(block, payload);
-    }
-
-    fn let_go(&self) {
-        self.state.borrow_mut().stash.let_go();
     }
 
     fn most_blocks_in(&self, buckets: &[Bucket]) -> usize {
