@@ -3,8 +3,9 @@
 //! Ring ORAM (Ren et al. 2015, section 3.1) stores this beside each bucket; here it stays on the trusted side, which
 //! saves a round trip and the requests: 4 bytes a slot.
 
-use crate::changes::ChangeLog;
+use crate::bit_table::BitTable;
 use crate::tree::geometry::Geometry;
+use crate::word_table::WordTable;
 use crate::words::{BlockId, Bucket, Level, Slot};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,7 +13,6 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use core::ops::Range;
 
 const READ: u32 = 1 << 31;
-const WORD_BITS: u64 = 32;
 
 /// The largest number of blocks that the words of the metadata can name.
 pub const MAX_BLOCKS: u64 = (1 << 31) - 1;
@@ -20,86 +20,88 @@ pub const MAX_BLOCKS: u64 = (1 << 31) - 1;
 /// Metadata of all buckets of a tree. A word is block + 1, or 0 for a dummy; its top bit says "read since written".
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub struct BucketMetadata {
-    words: Vec<u32>,
+    slots: WordTable,
     reads: Vec<u32>,
-    written: Vec<bool>,
-    /// Places in `words`.
-    #[borsh(skip)]
-    changes: ChangeLog,
-    /// Buckets written for the first time.
-    #[borsh(skip)]
-    begun: ChangeLog,
+    /// A bit for each bucket.
+    written: BitTable,
 }
 
 impl BucketMetadata {
     /// Metadata of a tree of which nothing was ever written.
     pub fn new(tree: &Geometry) -> Self {
-        let buckets = tree.buckets() as usize;
+        let [slots, written] = Self::tables(tree);
         BucketMetadata {
-            words: vec![0; tree.layout().slots() as usize],
-            reads: vec![0; buckets],
-            written: vec![false; buckets],
-            changes: ChangeLog::default(),
-            begun: ChangeLog::default(),
+            slots: WordTable::zeros(slots as usize),
+            reads: vec![0; tree.buckets() as usize],
+            written: BitTable::of(tree.buckets() as usize, WordTable::zeros(written as usize)),
         }
     }
 
     /// The sizes of its two tables, in words: one for each slot, one for each 32 buckets.
     pub(crate) fn tables(tree: &Geometry) -> [u64; 2] {
-        [tree.layout().slots(), tree.buckets().div_ceil(WORD_BITS)]
+        [tree.layout().slots(), BitTable::words_for(tree.buckets())]
     }
 
     /// The metadata with these tables, of the sizes that [`tables`](Self::tables) gives. The counts of reads follow from
     /// the slots.
-    pub(crate) fn from_tables(tree: &Geometry, words: Vec<u32>, written: &[u32]) -> Self {
-        let is_written = |nth: usize| written[nth / 32] >> (nth % 32) & 1 == 1;
-        let mut metadata = BucketMetadata {
-            words,
-            written: (0..tree.buckets() as usize).map(is_written).collect(),
-            ..BucketMetadata::new(tree)
-        };
-        for (level, bucket) in tree.all_buckets() {
-            let slots = &metadata.words[range(tree, level, bucket)];
-            metadata.reads[nth(tree, bucket)] = slots.iter().filter(|word| **word & READ != 0).count() as u32;
+    pub(crate) fn from_tables(tree: &Geometry, slots: Vec<u32>, written: Vec<u32>) -> Self {
+        let count = |words: &[u32]| words.iter().filter(|word| **word & READ != 0).count() as u32;
+        let reads =
+            tree.all_buckets().map(|(level, bucket)| count(&slots[range(tree, level, bucket)])).collect();
+        BucketMetadata {
+            slots: WordTable::of(slots),
+            reads,
+            written: BitTable::of(tree.buckets() as usize, WordTable::of(written)),
         }
-        metadata
     }
 
     /// Begins to note what changes.
     pub(crate) fn watch(&mut self) {
-        self.changes.watch();
-        self.begun.watch();
+        self.slots.watch();
+        self.written.words.watch();
     }
 
     /// Takes the places in both tables that changed since the last call.
-    pub(crate) fn take_changes(&mut self) -> [Vec<u32>; 2] {
-        let begun = self.begun.take().into_iter().map(|bucket| bucket / 32).collect();
-        [self.changes.take(), begun]
+    pub(crate) fn take_changes(&mut self) -> [Vec<u64>; 2] {
+        [self.slots.take_changes(), self.written.words.take_changes()]
     }
 
-    /// The table of slots.
-    pub(crate) fn words(&self) -> &[u32] {
-        &self.words
+    /// Its two tables: that of the slots, and that which tells the buckets that were ever written, a bit for each.
+    pub(crate) fn into_tables(self) -> [Vec<u32>; 2] {
+        [self.slots.into_words(), self.written.words.into_words()]
     }
 
-    /// The table that tells which buckets were ever written, a bit for each.
-    pub(crate) fn written_words(&self) -> Vec<u32> {
-        let word = |bits: &[bool]| (0..).zip(bits).map(|(at, bit)| u32::from(*bit) << at).sum();
-        self.written.chunks(32).map(word).collect()
+    /// Copies the words of both tables that lie in a range of a row of tables, in which they begin at word `before`.
+    pub(crate) fn copy_words(&self, before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
+        self.slots.copy(before, words, into);
+        self.written.words.copy(before + self.slots.words().len() as u64, words, into);
+    }
+
+    /// Holds the words of this moment until they are copied out.
+    pub(crate) fn hold(&mut self) {
+        self.slots.hold();
+        self.written.words.hold();
+    }
+
+    /// Does what [`copy_words`](Self::copy_words) does, as the words were when they were held.
+    pub(crate) fn copy_held_words(&mut self, before: u64, words: &Range<u64>, into: &mut Vec<u32>) {
+        self.slots.copy_held(before, words, into);
+        self.written.words.copy_held(before + self.slots.words().len() as u64, words, into);
     }
 
     /// Tells whether it has the size that this tree needs and names only blocks below `capacity`.
     pub fn fits(&self, tree: &Geometry, capacity: u64) -> bool {
         let buckets = tree.buckets() as usize;
-        self.words.len() as u64 == tree.layout().slots()
+        self.slots.words().len() as u64 == tree.layout().slots()
             && self.reads.len() == buckets
             && self.written.len() == buckets
-            && self.words.iter().all(|word| u64::from(word & !READ) <= capacity)
+            && self.slots.words().iter().all(|word| u64::from(word & !READ) <= capacity)
     }
 
     /// Bytes that it occupies on the trusted side.
     pub fn bytes(&self) -> usize {
-        self.words.len() * size_of::<u32>() + self.reads.len() * (size_of::<u32>() + 1)
+        let words = self.slots.words().len() + self.reads.len() + self.written.words.words().len();
+        words * size_of::<u32>()
     }
 
     /// Slots read since the bucket was written. Public.
@@ -109,13 +111,13 @@ impl BucketMetadata {
 
     /// Tells whether the bucket was ever written. Public.
     pub fn is_written(&self, tree: &Geometry, bucket: Bucket) -> bool {
-        self.written[nth(tree, bucket)]
+        self.written.get(nth(tree, bucket))
     }
 
     /// The slot that holds a block, if it was not read since.
     pub fn find(&self, tree: &Geometry, level: Level, bucket: Bucket, block: BlockId) -> Option<Slot> {
         let word = block.0 as u32 + 1;
-        let index = self.words[range(tree, level, bucket)].iter().position(|at| *at == word)?;
+        let index = self.slots.words()[range(tree, level, bucket)].iter().position(|at| *at == word)?;
         Some(Slot { bucket, index: index as u32 })
     }
 
@@ -127,7 +129,7 @@ impl BucketMetadata {
         bucket: Bucket,
         real: bool,
     ) -> impl Iterator<Item = Slot> + '_ {
-        let words = &self.words[range(tree, level, bucket)];
+        let words = &self.slots.words()[range(tree, level, bucket)];
         words.iter().enumerate().filter_map(move |(index, word)| {
             (word & READ == 0 && (*word != 0) == real).then_some(Slot { bucket, index: index as u32 })
         })
@@ -135,7 +137,7 @@ impl BucketMetadata {
 
     /// The block in a slot.
     pub fn block(&self, tree: &Geometry, level: Level, slot: Slot) -> Option<BlockId> {
-        let word = self.words[range(tree, level, slot.bucket).start + slot.index as usize] & !READ;
+        let word = self.slots.words()[range(tree, level, slot.bucket).start + slot.index as usize] & !READ;
         word.checked_sub(1).map(|block| BlockId(block.into()))
     }
 
@@ -154,13 +156,11 @@ impl BucketMetadata {
 
     /// Begins the rewriting of a bucket: all slots are unread dummies until blocks are put in.
     pub fn rewrite(&mut self, tree: &Geometry, level: Level, bucket: Bucket) {
-        let (slots, nth) = (range(tree, level, bucket), nth(tree, bucket));
-        self.changes.note_all(slots.clone());
-        self.words[slots].fill(0);
+        let nth = nth(tree, bucket);
+        self.slots.clear(range(tree, level, bucket));
         self.reads[nth] = 0;
-        if !self.written[nth] {
-            self.begun.note(nth);
-            self.written[nth] = true;
+        if !self.is_written(tree, bucket) {
+            self.written.set(nth);
         }
     }
 
@@ -171,8 +171,7 @@ impl BucketMetadata {
 
     fn set(&mut self, tree: &Geometry, level: Level, slot: Slot, word: u32) {
         let place = range(tree, level, slot.bucket).start + slot.index as usize;
-        self.changes.note(place);
-        self.words[place] = word;
+        self.slots.set(place, word);
     }
 }
 

@@ -8,13 +8,14 @@
 extern crate alloc;
 
 mod admission;
+mod bit_table;
 pub mod block_header;
 pub mod bucket_metadata;
 mod buffers;
-mod changes;
 mod condition;
 mod draw;
 mod held_buckets;
+pub mod held_words;
 mod in_flight;
 pub mod incremental;
 pub mod layout;
@@ -32,5 +33,6 @@ pub mod store;
 pub mod testing;
 pub mod tree;
 pub mod turns;
+mod word_table;
 pub mod words;
 pub mod write_schedule;

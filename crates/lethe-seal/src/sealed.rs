@@ -15,6 +15,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::fmt;
+use core::ops::Range;
 use lethe_core::layout::{Extent, Layout};
 use lethe_core::store::{BucketVersion, Place, Store, Untrusted, UntrustedError};
 use lethe_core::words::{Bucket, Slot, Version};
@@ -223,6 +224,18 @@ impl<U: Untrusted> Sealed<U> {
     /// change it.
     pub fn with_versions<T>(&self, look: impl FnOnce(&TrustedVersions) -> T) -> T {
         look(&self.versions.borrow())
+    }
+
+    /// Holds the versions of this moment, for [`copy_held_versions`](Self::copy_held_versions).
+    pub fn hold_versions(&self) {
+        self.versions.borrow_mut().hold();
+    }
+
+    /// Appends neighbouring words of the versions as they were when they were held,
+    /// [`TrustedVersions::WORDS`] for each bucket. Ranges follow one another from the first word to the last; writes may go
+    /// on meanwhile.
+    pub fn copy_held_versions(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        self.versions.borrow_mut().copy_held_words(words, into);
     }
 
     /// The newest version of a bucket.

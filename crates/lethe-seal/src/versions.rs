@@ -1,10 +1,13 @@
 //! The trusted version table: it tells which writing of every bucket is the newest. So an old slot is an error.
 
 use crate::epoch::Epochs;
+use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize, io};
 use core::fmt;
+use core::ops::Range;
+use lethe_core::held_words::HeldWords;
 use lethe_core::store::BucketVersion;
 use lethe_core::words::{Bucket, Version};
 use rand_core::CryptoRng;
@@ -67,6 +70,11 @@ pub struct TrustedVersions {
     pub(crate) counter: u64,
     /// Epoch, then the counter's upper and lower half: packed, because there is one for every bucket.
     table: Vec<[u32; 3]>,
+    /// The number of buckets whose newest version is of an epoch.
+    #[borsh(skip)]
+    uses: BTreeMap<u32, u64>,
+    #[borsh(skip)]
+    held: HeldWords,
 }
 
 impl TrustedVersions {
@@ -76,7 +84,18 @@ impl TrustedVersions {
     /// If the table does not fit the address space.
     pub fn new(vault: VaultId, buckets: u64) -> Self {
         let buckets = usize::try_from(buckets).expect("the version table fits in memory");
-        TrustedVersions { vault, epochs: Epochs::new(), counter: 0, table: vec![[0; 3]; buckets] }
+        let head = VersionsHead { vault, epochs: Epochs::new(), counter: 0 };
+        TrustedVersions::of(head, vec![[0; 3]; buckets])
+    }
+
+    fn of(head: VersionsHead, table: Vec<[u32; 3]>) -> Self {
+        let VersionsHead { vault, epochs, counter } = head;
+        let mut uses = BTreeMap::new();
+        // Neighbours mostly share their epoch.
+        for run in table.chunk_by(|one, next| one[0] == next[0]) {
+            *uses.entry(run[0][0]).or_default() += run.len() as u64;
+        }
+        TrustedVersions { vault, epochs, counter, table, uses, held: HeldWords::default() }
     }
 
     /// All but the table.
@@ -89,12 +108,11 @@ impl TrustedVersions {
     /// # Errors
     /// A sentence that says how they contradict themselves.
     pub fn from_parts(head: VersionsHead, words: &[u32]) -> Result<Self, &'static str> {
-        let VersionsHead { vault, epochs, counter } = head;
         let (table, rest) = words.as_chunks();
         if !rest.is_empty() {
             return Err("a version has too few words");
         }
-        let versions = TrustedVersions { vault, epochs, counter, table: table.to_vec() };
+        let versions = TrustedVersions::of(head, table.to_vec());
         match versions.contradiction() {
             Some(why) => Err(why),
             None => Ok(versions),
@@ -110,6 +128,17 @@ impl TrustedVersions {
     /// If the bucket lies outside of the table.
     pub fn words(&self, bucket: Bucket) -> &[u32] {
         &self.table[bucket.0 as usize]
+    }
+
+    /// Appends neighbouring words of all buckets as they were when they were held. Ranges follow one another from the first
+    /// word to the last.
+    pub(crate) fn copy_held_words(&mut self, words: Range<u64>, into: &mut Vec<u32>) {
+        self.held.copy(self.table.as_flattened(), words, into);
+    }
+
+    /// Holds the versions of this moment until they are copied out.
+    pub(crate) fn hold(&mut self) {
+        self.held.hold();
     }
 
     /// The vault's identity.
@@ -150,24 +179,22 @@ impl TrustedVersions {
     }
 
     pub(crate) fn set(&mut self, bucket: Bucket, version: Version) {
-        self.table[bucket.0 as usize] = pack(version);
+        let packed = &mut self.table[bucket.0 as usize];
+        self.held.note_all(Self::WORDS * bucket.0, packed);
+        let before = packed[0];
+        *packed = pack(version);
+        if before != version.epoch {
+            *self.uses.entry(version.epoch).or_default() += 1;
+            if let Some(uses) = self.uses.get_mut(&before) {
+                *uses -= 1;
+            }
+        }
     }
 
     /// Forgets the epochs that no bucket's newest version belongs to.
     pub(crate) fn drop_unused_epochs(&mut self) {
-        let numbers: Vec<u32> = self.epochs.iter().map(|e| e.number).collect();
-        let mut used = vec![false; numbers.len()];
-        let mut last = 0;
-        for &[epoch, ..] in &self.table {
-            // Neighbours mostly share their epoch.
-            if epoch != last
-                && let Ok(at) = numbers.binary_search(&epoch)
-            {
-                used[at] = true;
-                last = epoch;
-            }
-        }
-        self.epochs.retain(|number| numbers.binary_search(&number).is_ok_and(|at| used[at]));
+        self.uses.retain(|_, uses| *uses > 0);
+        self.epochs.retain(|number| self.uses.contains_key(&number));
     }
 
     /// Tells why these versions contradict themselves, if they do.
@@ -196,12 +223,8 @@ impl TrustedVersions {
 
 impl BorshDeserialize for TrustedVersions {
     fn deserialize_reader<R: io::Read>(reader: &mut R) -> io::Result<Self> {
-        let versions = TrustedVersions {
-            vault: BorshDeserialize::deserialize_reader(reader)?,
-            epochs: BorshDeserialize::deserialize_reader(reader)?,
-            counter: BorshDeserialize::deserialize_reader(reader)?,
-            table: BorshDeserialize::deserialize_reader(reader)?,
-        };
+        let head = VersionsHead::deserialize_reader(reader)?;
+        let versions = TrustedVersions::of(head, BorshDeserialize::deserialize_reader(reader)?);
         match versions.contradiction() {
             Some(why) => Err(io::Error::new(io::ErrorKind::InvalidData, why)),
             None => Ok(versions),

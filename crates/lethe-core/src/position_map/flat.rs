@@ -1,55 +1,55 @@
 //! The whole position map on the trusted side: 4 bytes a block.
 
 use super::{Lookup, PositionMap};
-use crate::changes::ChangeLog;
 use crate::oram::OramError;
+use crate::word_table::WordTable;
 use crate::words::{BlockId, Leaf};
-use alloc::vec;
 use alloc::vec::Vec;
 use borsh::{BorshDeserialize, BorshSerialize};
-use core::cell::RefCell;
+use core::cell::{RefCell, RefMut};
 use core::marker::PhantomData;
 
 /// A word for each block, as it is kept and written into snapshots: 0 means never mapped, otherwise leaf + 1.
 #[derive(Clone, BorshSerialize, BorshDeserialize)]
 pub struct Positions {
-    words: Vec<u32>,
-    #[borsh(skip)]
-    changes: ChangeLog,
+    words: WordTable,
 }
 
 impl Positions {
     /// A map of `blocks` blocks, none of them mapped.
     pub fn new(blocks: u64) -> Self {
-        Positions::from_words(vec![0; blocks as usize])
+        Positions { words: WordTable::zeros(blocks as usize) }
     }
 
     /// The map with these words.
     pub fn from_words(words: Vec<u32>) -> Self {
-        Positions { words, changes: ChangeLog::default() }
+        Positions { words: WordTable::of(words) }
     }
 
     /// Its words, one for each block.
     pub fn words(&self) -> &[u32] {
-        &self.words
+        self.words.words()
+    }
+
+    /// Gives its words away.
+    pub fn into_words(self) -> Vec<u32> {
+        self.words.into_words()
     }
 
     /// Blocks in it.
     pub fn blocks(&self) -> u64 {
-        self.words.len() as u64
+        self.words().len() as u64
     }
 
     /// The leaf of a block.
     pub fn get(&self, block: BlockId) -> Option<Leaf> {
-        self.words[block.0 as usize].checked_sub(1).map(|leaf| Leaf(leaf.into()))
+        self.words()[block.0 as usize].checked_sub(1).map(|leaf| Leaf(leaf.into()))
     }
 
     /// Gives a block a leaf and returns its old leaf.
     pub fn replace(&mut self, block: BlockId, leaf: Leaf) -> Option<Leaf> {
-        self.changes.note(block.0 as usize);
-        let word = &mut self.words[block.0 as usize];
-        let old = word.checked_sub(1).map(|leaf| Leaf(leaf.into()));
-        *word = leaf.0 as u32 + 1;
+        let old = self.get(block);
+        self.words.set(block.0 as usize, leaf.0 as u32 + 1);
         old
     }
 }
@@ -78,12 +78,17 @@ impl<E> FlatPositionMap<E> {
 
     /// Begins to note which positions change.
     pub(crate) fn watch(&self) {
-        self.positions.borrow_mut().changes.watch();
+        self.positions.borrow_mut().words.watch();
     }
 
     /// Takes the places of positions that changed since the last call.
-    pub(crate) fn take_changes(&self) -> Vec<u32> {
-        self.positions.borrow_mut().changes.take()
+    pub(crate) fn take_changes(&self) -> Vec<u64> {
+        self.positions.borrow_mut().words.take_changes()
+    }
+
+    /// Lets the caller use the table of positions.
+    pub(crate) fn table(&self) -> RefMut<'_, WordTable> {
+        RefMut::map(self.positions.borrow_mut(), |positions| &mut positions.words)
     }
 }
 
@@ -99,6 +104,6 @@ impl<E: core::error::Error + 'static> PositionMap for FlatPositionMap<E> {
     }
 
     fn trusted_bytes(&self) -> usize {
-        self.positions.borrow().words.len() * size_of::<u32>()
+        size_of_val(self.positions.borrow().words())
     }
 }

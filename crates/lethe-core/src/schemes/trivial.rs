@@ -241,6 +241,10 @@ impl<S: Store, R> Incremental<R> for TrivialOram<S> {
 
     fn copy_words(&self, _words: Range<u64>, _into: &mut Vec<u32>) {}
 
+    fn hold_words(&self) {}
+
+    fn copy_held_words(&self, _words: Range<u64>, _into: &mut Vec<u32>) {}
+
     fn rest(&self) -> Vec<u8> {
         Vec::new()
     }

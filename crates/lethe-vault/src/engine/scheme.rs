@@ -67,6 +67,8 @@ pub(crate) trait Scheme {
     /// `None` while something is in flight.
     fn take_changes(&self) -> Option<Changes>;
     fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>);
+    fn hold_words(&self);
+    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>);
     fn rest(&self) -> Vec<u8>;
     fn look_at(&self, block: BlockId, look: &mut dyn FnMut(&[u8]));
     fn stash_order(&self) -> Vec<BlockId>;
@@ -131,6 +133,14 @@ where
 
     fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
         Incremental::copy_words(self, words, into);
+    }
+
+    fn hold_words(&self) {
+        Incremental::hold_words(self);
+    }
+
+    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        Incremental::copy_held_words(self, words, into);
     }
 
     fn rest(&self) -> Vec<u8> {

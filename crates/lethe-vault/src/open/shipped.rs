@@ -131,7 +131,9 @@ async fn unload<U: VaultStore>(
 ) -> Result<Found, VaultError> {
     let scheme = &header.parameters.scheme;
     let versions = TrustedVersions::WORDS * header.parameters.layout().buckets();
-    let mut unloading = Unloading::new(scheme.words() + versions, scheme.block_bytes());
+    let mut sizes = scheme.tables();
+    sizes.push(versions);
+    let mut unloading = Unloading::new(Tables::zeros(&sizes), scheme.block_bytes());
     for (piece, expected) in (0..).zip(&manifest.pieces) {
         let name = piece_name(epoch, number, piece);
         let sealed = fetch(store, &name, crate::trusted::freight::MOST_SEALED_BYTES).await?;
@@ -146,11 +148,10 @@ async fn unload<U: VaultStore>(
         unloading.take(&text).ok_or_else(|| is_none(&name))?;
     }
     let contradicts = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
-    let Unloaded { head, words, order, rows, payloads } = unloading.finish().ok_or_else(contradicts)?;
-    let (words, version_words) = words.split_at_checked(scheme.words() as usize).ok_or_else(contradicts)?;
-    let versions = TrustedVersions::from_parts(head.versions, version_words).map_err(|_| contradicts())?;
-    let mut tables = Tables::zeros(&scheme.tables());
-    if !tables.set(0, words) || head.number != number || head.epoch != epoch {
+    let Unloaded { head, mut tables, order, rows, payloads } = unloading.finish().ok_or_else(contradicts)?;
+    let versions =
+        TrustedVersions::from_parts(head.versions, &tables.take_last()).map_err(|_| contradicts())?;
+    if head.number != number || head.epoch != epoch {
         return Err(contradicts());
     }
     let scheme = ShippedScheme::Written { tables: tables.into_inner(), rest: head.rest, order, payloads };

@@ -1,12 +1,13 @@
 //! Shipments: checkpoints on their way to the store, piece by piece, with all rows.
 //!
-//! A shipment takes a while. It holds the state of its checkpoint's moment: words and rows in memory, the blocks of the
-//! stash in their places, which are not written meanwhile. Pieces are put together and sealed on a thread of their own;
-//! accesses and checkpoints on the trusted disk go on. The manifest is sent last, and makes the pieces a checkpoint.
+//! A shipment takes a while. It holds the state of its checkpoint's moment: rows in memory, the blocks of the stash in their
+//! places, which are not written meanwhile, and of the words those that change before a piece takes them up. Pieces are put
+//! together and sealed on a thread of their own; accesses and checkpoints on the trusted disk go on. The manifest is sent last, and makes the pieces a checkpoint.
 
 use super::Session;
 use super::checkpoints::{SHIPPING, Shipping};
 use super::outbox::Event;
+use crate::engine::Engine;
 use crate::error::VaultError;
 use crate::log::FROM;
 use crate::session::pace::{Local, next_instant};
@@ -15,16 +16,18 @@ use crate::trusted::checkpoint::{Shipped, blob_name, blob_order, digest};
 use crate::trusted::directory::PlaceOpener;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::freight::{
-    Freight, FreightHead, FreightParts, Manifest, PREFIX, piece_name, piece_order,
+    Freight, FreightHead, FreightParts, Manifest, PIECE_WORDS, PREFIX, piece_name, piece_order,
 };
 use crate::trusted::header::VaultHeader;
-use crate::trusted::ledger::{Moment, context};
+use crate::trusted::ledger::context;
 use crate::trusted::position::Position;
 use lethe_core::store::Untrusted;
 use lethe_seal::blob;
 use lethe_seal::derive::{Purpose, Salt};
 use lethe_seal::master_key::MasterKey;
+use lethe_seal::versions::TrustedVersions;
 use lethe_store::Blobs;
+use std::ops::Range;
 use tokio::time::Instant;
 
 /// A checkpoint on its way, with the piece that leaves next.
@@ -55,22 +58,22 @@ impl<U: VaultStore> Session<U> {
         let rows = self.rows.hold()?;
         let Session { engine, identity, checkpoints, .. } = self;
         let (header, epoch) = (&identity.header, identity.epoch);
-        let (head, words) = engine.sealed.with_versions(|versions| {
-            let moment = Moment { scheme: &*engine.scheme, versions };
-            let mut words = Vec::new();
-            checkpoints.ledger.copy_all(&moment, header.parameters.scheme.words(), &mut words);
-            let head = FreightHead {
-                number,
-                epoch,
-                accesses: engine.accesses(),
-                rest: engine.scheme.rest(),
-                versions: versions.head(),
-                history: checkpoints.history.clone(),
-                stash: 0,
-                rows: 0,
-            };
-            (head, words)
-        });
+        engine.scheme.hold_words();
+        engine.sealed.hold_versions();
+        let head = FreightHead {
+            number,
+            epoch,
+            accesses: engine.accesses(),
+            rest: engine.scheme.rest(),
+            versions: engine.sealed.with_versions(TrustedVersions::head),
+            history: checkpoints.history.clone(),
+            stash: 0,
+            rows: 0,
+        };
+        let versions = TrustedVersions::WORDS * header.parameters.layout().buckets();
+        let tables = header.parameters.scheme.words();
+        let words = tables + versions;
+        let words = (words, held_words(engine, tables, 0..words.min(PIECE_WORDS)));
         let from = self.journal.first_after(header, epoch);
         checkpoints.log_from = from;
         let newest = (head.versions.newest_epoch(), head.versions.counter());
@@ -148,6 +151,8 @@ impl<U: VaultStore> Session<U> {
     /// Goes on with a shipment of which a piece has reached the store.
     pub(super) fn piece_was_sent(&mut self, mut shipment: Box<Shipment>) {
         shipment.began = Instant::now();
+        let tables = self.identity.header.parameters.scheme.words();
+        shipment.freight.supply(held_words(&self.engine, tables, shipment.freight.wanted()));
         self.seal_beside(move || Ok(shipment));
     }
 
@@ -171,6 +176,18 @@ impl<U: VaultStore> Session<U> {
         self.collect_garbage();
         Ok(())
     }
+}
+
+/// Copies words of the scheme, which has `tables` of them, and of the versions behind them: as they were at the moment of
+/// the shipment.
+fn held_words<U: VaultStore>(engine: &Engine<U>, tables: u64, words: Range<u64>) -> Vec<u32> {
+    let mut copied = Vec::with_capacity((words.end - words.start) as usize);
+    engine.scheme.copy_held_words(words.clone(), &mut copied);
+    let versions = words.start.max(tables)..words.end.max(tables);
+    if !versions.is_empty() {
+        engine.sealed.copy_held_versions(versions.start - tables..versions.end - tables, &mut copied);
+    }
+    copied
 }
 
 /// Creates an object; other bytes under its name are a copy's of this machine.

@@ -1,14 +1,15 @@
 //! The trusted state as it is shipped to the store: one stream of bytes, of a length that the parameters give, cut into
 //! pieces of a fixed size. The list of the pieces, the **manifest**, is shipped last; a state without one is none.
 //!
-//! The stream is put together piece by piece, so shipping takes no more memory than a piece beside the words and the
-//! rows of its moment.
+//! The stream is put together piece by piece, so shipping takes no more memory than a piece beside the rows of its moment:
+//! the words are supplied as pieces need them, and are held as they were at that moment by the tables that they stand in.
 
 use super::directory::{Entry, PlaceOpener};
 use super::disk::TrustedDisk;
 use super::places::PlaceId;
 use super::position::Position;
 use super::row::Row;
+use super::tables::Tables;
 use crate::error::VaultError;
 use crate::trusted::header::{PIECE_BYTES, VaultParameters};
 use borsh::{BorshDeserialize, BorshSerialize};
@@ -16,11 +17,14 @@ use lethe_core::incremental::Payloads;
 use lethe_core::words::BlockId;
 use lethe_seal::versions::VersionsHead;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// The most bytes that a piece has in the store.
 pub(crate) const MOST_SEALED_BYTES: usize = PIECE_BYTES + (64 << 10);
 /// Words that are put into the stream at a time.
 const WORDS_AT_ONCE: usize = 16 << 10;
+/// The most words of a piece.
+pub(crate) const PIECE_WORDS: u64 = PIECE_BYTES as u64 / 4;
 /// Zeros that are put into the stream at a time.
 const ZEROS_AT_ONCE: u64 = 64 << 10;
 
@@ -99,7 +103,10 @@ impl VaultParameters {
 /// A state on its way into the stream. It is held as it was at one moment.
 pub(crate) struct Freight {
     head: Option<FreightHead>,
+    /// The words that were supplied and are not in the stream yet.
     words: VecDeque<u32>,
+    /// Those that are still to be supplied.
+    wanted: Range<u64>,
     order: VecDeque<BlockId>,
     entries: VecDeque<(PlaceId, Entry)>,
     opener: PlaceOpener,
@@ -116,7 +123,8 @@ pub(crate) struct Freight {
 /// The parts of a state that is shipped.
 pub(crate) struct FreightParts {
     pub(crate) head: FreightHead,
-    pub(crate) words: Vec<u32>,
+    /// Words of the state, and the first of them: as many as a piece has. The others are to be supplied.
+    pub(crate) words: (u64, Vec<u32>),
     pub(crate) order: Vec<BlockId>,
     pub(crate) entries: Vec<(PlaceId, Entry)>,
     pub(crate) opener: PlaceOpener,
@@ -126,15 +134,16 @@ pub(crate) struct FreightParts {
 impl Freight {
     /// Begins the stream of a state.
     pub(crate) fn new(parts: FreightParts, disk: TrustedDisk, parameters: &VaultParameters) -> Self {
-        let FreightParts { mut head, words, order, entries, opener, rows } = parts;
+        let FreightParts { mut head, words: (words, first), order, entries, opener, rows } = parts;
         let row_bytes = |row: &Row| borsh::object_length(row).expect("memory takes every write") as u64;
         let block_bytes = parameters.scheme.block_bytes() as usize;
         (head.stash, head.rows) = (entries.len() as u64, rows.iter().map(row_bytes).sum());
         let head_bytes = borsh::object_length(&head).expect("memory takes every write") as u64;
-        let needed = head_bytes + 4 * words.len() as u64 + head.stash * (8 + block_bytes as u64) + head.rows;
+        let needed = head_bytes + 4 * words + head.stash * (8 + block_bytes as u64) + head.rows;
         Freight {
             head: Some(head),
-            words: words.into(),
+            wanted: first.len() as u64..words,
+            words: first.into(),
             order: order.into(),
             entries: entries.into(),
             opener,
@@ -147,7 +156,19 @@ impl Freight {
         }
     }
 
-    /// The next piece of the stream; `None` after the last one.
+    /// The words that are to be supplied before the next piece is asked for: at most as many as a piece has.
+    pub(crate) fn wanted(&self) -> Range<u64> {
+        let some = PIECE_WORDS - self.words.len() as u64;
+        self.wanted.start..self.wanted.end.min(self.wanted.start + some)
+    }
+
+    /// Takes the words that are wanted.
+    pub(crate) fn supply(&mut self, words: Vec<u32>) {
+        self.wanted.start += words.len() as u64;
+        self.words.extend(words);
+    }
+
+    /// The next piece of the stream; `None` after the last one. The words that it wants were supplied.
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
@@ -193,17 +214,19 @@ impl Freight {
 
 /// A shipped state as it comes out of its stream, piece by piece.
 pub(crate) struct Unloading {
-    words: usize,
-    block_bytes: usize,
     head: Option<FreightHead>,
+    tables: Tables,
+    /// Words that are in the tables.
+    words: u64,
+    block_bytes: usize,
+    /// What came behind them so far.
     bytes: Vec<u8>,
-    at: usize,
 }
 
 /// A shipped state.
 pub(crate) struct Unloaded {
     pub(crate) head: FreightHead,
-    pub(crate) words: Vec<u32>,
+    pub(crate) tables: Tables,
     pub(crate) order: Vec<BlockId>,
     pub(crate) rows: Vec<Row>,
     pub(crate) payloads: UnloadedPayloads,
@@ -235,15 +258,9 @@ fn block(bytes: &[u8; 4]) -> BlockId {
 }
 
 impl Unloading {
-    /// Begins to take a state out of its stream: it has so many words.
-    pub(crate) fn new(words: u64, block_bytes: u32) -> Self {
-        Unloading {
-            words: words as usize,
-            block_bytes: block_bytes as usize,
-            head: None,
-            bytes: Vec::new(),
-            at: 0,
-        }
+    /// Begins to take a state out of its stream: its words are those of these tables.
+    pub(crate) fn new(tables: Tables, block_bytes: u32) -> Self {
+        Unloading { head: None, tables, words: 0, block_bytes: block_bytes as usize, bytes: Vec::new() }
     }
 
     /// Takes the next piece over: authenticated bytes.
@@ -252,41 +269,42 @@ impl Unloading {
         if self.head.is_none() {
             let mut rest = &self.bytes[..];
             self.head = Some(FreightHead::deserialize(&mut rest).ok()?);
-            self.at = self.bytes.len() - rest.len();
+            self.bytes.drain(..self.bytes.len() - rest.len());
         }
-        // The padding is left out.
-        let needed = self.needed()?;
-        self.bytes.truncate(needed.max(self.at));
-        Some(())
+        let left = usize::try_from(self.tables.len() - self.words).ok()?;
+        let words: Vec<u32> =
+            self.bytes.as_chunks().0.iter().take(left).map(|w| u32::from_le_bytes(*w)).collect();
+        self.bytes.drain(..4 * words.len());
+        let fit = self.tables.set(self.words, &words);
+        self.words += words.len() as u64;
+        if words.len() == left {
+            // The padding is left out.
+            self.bytes.truncate(self.needed()?);
+        }
+        fit.then_some(())
     }
 
-    /// Bytes of the stream without its padding.
+    /// Bytes behind the words, without the padding.
     fn needed(&self) -> Option<usize> {
         let head = self.head.as_ref()?;
         let stash = usize::try_from(head.stash).ok()?.checked_mul(8 + self.block_bytes)?;
-        let rest =
-            self.words.checked_mul(4)?.checked_add(stash)?.checked_add(usize::try_from(head.rows).ok()?)?;
-        self.at.checked_add(rest)
+        stash.checked_add(usize::try_from(head.rows).ok()?)
     }
 
     /// Ends: all pieces were taken over. `None` if they hold no state.
     pub(crate) fn finish(self) -> Option<Unloaded> {
-        let needed = self.needed()?;
-        let head = self.head?;
-        let stash = head.stash as usize;
-        let order = self.at + 4 * self.words;
-        let payloads = order + 4 * stash;
-        let rows_at = payloads + (4 + self.block_bytes) * stash;
+        let needed = self.needed().filter(|_| self.words == self.tables.len())?;
+        let (head, tables) = (self.head?, self.tables);
+        let payloads = 4 * head.stash as usize;
+        let rows_at = payloads + (4 + self.block_bytes) * head.stash as usize;
         let mut rest = self.bytes.get(rows_at..needed)?;
         let mut rows = Vec::new();
         while !rest.is_empty() {
             rows.push(Row::deserialize(&mut rest).ok()?);
         }
-        let words = self.bytes[self.at..order].as_chunks().0.iter();
-        let words = words.map(|word| u32::from_le_bytes(*word)).collect();
-        let order = self.bytes[order..payloads].as_chunks().0.iter().map(block).collect();
+        let order = self.bytes[..payloads].as_chunks().0.iter().map(block).collect();
         let payloads = UnloadedPayloads { bytes: self.bytes, at: payloads, end: rows_at };
-        Some(Unloaded { head, words, order, rows, payloads })
+        Some(Unloaded { head, tables, order, rows, payloads })
     }
 }
 

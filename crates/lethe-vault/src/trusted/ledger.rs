@@ -269,13 +269,6 @@ impl Ledger {
             .collect()
     }
 
-    /// Appends the words of the scheme, of which there are so many, and those of the versions.
-    pub(crate) fn copy_all(&self, moment: &Moment<'_>, tables: u64, into: &mut Vec<u32>) {
-        let all = tables + TrustedVersions::WORDS * moment.versions.buckets();
-        into.reserve_exact(all as usize);
-        self.copy_words(moment, tables, 0..all, into);
-    }
-
     /// Appends neighbouring words of the whole state; the scheme's are the first `tables`.
     fn copy_words(&self, moment: &Moment<'_>, tables: u64, words: Range<u64>, into: &mut Vec<u32>) {
         moment.scheme.copy_words(words.clone(), into);

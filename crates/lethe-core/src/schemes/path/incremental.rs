@@ -2,7 +2,7 @@
 
 use super::snapshot::PathSnapshotError;
 use super::{PathOram, PathParameters, PathParametersError};
-use crate::incremental::{Changes, Incremental, Parts, changed_words, copy_part};
+use crate::incremental::{Changes, Incremental, Parts, changed_words};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::resumable::SnapshotError;
 use crate::stash::Stash;
@@ -36,7 +36,15 @@ impl<S: Store, R: RngCore> Incremental<R> for PathOram<S, FlatPositionMap<S::Err
     }
 
     fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        self.positions.look(|positions| copy_part(positions.words(), 0, &words, into));
+        self.positions.table().copy(0, &words, into);
+    }
+
+    fn hold_words(&self) {
+        self.positions.table().hold();
+    }
+
+    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        self.positions.table().copy_held(0, &words, into);
     }
 
     fn rest(&self) -> Vec<u8> {

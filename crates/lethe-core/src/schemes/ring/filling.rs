@@ -86,7 +86,8 @@ impl<R: RngCore> RingFilling<R> {
     /// Ends: every bucket was written.
     pub fn finish(self) -> FilledRing {
         let RingFilling { positions, metadata, stash, .. } = self;
-        let tables = vec![positions.words().to_vec(), metadata.words().to_vec(), metadata.written_words()];
+        let [slots, written] = metadata.into_tables();
+        let tables = vec![positions.into_words(), slots, written];
         let rest: (EvictionSchedule, VecDeque<Bucket>) = Default::default();
         let rest = borsh::to_vec(&rest).expect("memory takes every write");
         FilledRing { tables, rest, stash }

@@ -5,7 +5,7 @@ use super::agreement::Agreement;
 use super::snapshot::RingSnapshotError;
 use super::{RingOram, RingParameters, RingParametersError};
 use crate::bucket_metadata::BucketMetadata;
-use crate::incremental::{BlockPlace, Changes, Incremental, Parts, changed_words, copy_part};
+use crate::incremental::{BlockPlace, Changes, Incremental, Parts, changed_words};
 use crate::position_map::flat::{FlatPositionMap, Positions};
 use crate::resumable::SnapshotError;
 use crate::stash::Stash;
@@ -52,14 +52,20 @@ impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Err
     }
 
     fn copy_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
-        let state = self.state.borrow();
-        let capacity = self.parameters.capacity;
-        self.positions.look(|positions| copy_part(positions.words(), 0, &words, into));
-        copy_part(state.metadata.words(), capacity, &words, into);
-        let before = capacity + state.metadata.words().len() as u64;
-        if words.end > before {
-            copy_part(&state.metadata.written_words(), before, &words, into);
-        }
+        let (state, capacity) = (self.state.borrow(), self.parameters.capacity);
+        self.positions.table().copy(0, &words, into);
+        state.metadata.copy_words(capacity, &words, into);
+    }
+
+    fn hold_words(&self) {
+        self.positions.table().hold();
+        self.state.borrow_mut().metadata.hold();
+    }
+
+    fn copy_held_words(&self, words: Range<u64>, into: &mut Vec<u32>) {
+        let (state, capacity) = (&mut *self.state.borrow_mut(), self.parameters.capacity);
+        self.positions.table().copy_held(0, &words, into);
+        state.metadata.copy_held_words(capacity, &words, into);
     }
 
     fn rest(&self) -> Vec<u8> {
@@ -102,7 +108,7 @@ impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Err
         let mut tables = parts.tables.into_iter();
         let mut table = || tables.next().unwrap_or_default();
         let positions = Positions::from_words(table());
-        let metadata = BucketMetadata::from_tables(&tree, table(), &table());
+        let metadata = BucketMetadata::from_tables(&tree, table(), table());
         let (schedule, worn): Rest = borsh::from_slice(parts.rest).map_err(|_| SnapshotError::Mismatch)?;
         let ring = RingOram::new(parameters, store, FlatPositionMap::new(positions), random)?;
         {

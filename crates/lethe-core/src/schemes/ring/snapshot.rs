@@ -9,6 +9,7 @@ use crate::stash::StashSnapshot;
 use crate::store::Store;
 use crate::tree::eviction_schedule::EvictionSchedule;
 use crate::words::Bucket;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use borsh::{BorshDeserialize, BorshSerialize};
 use rand_core::RngCore;
@@ -19,7 +20,7 @@ pub struct RingSnapshot {
     parameters: RingParameters,
     positions: Positions,
     stash: StashSnapshot,
-    metadata: BucketMetadata,
+    metadata: Box<BucketMetadata>,
     schedule: EvictionSchedule,
     worn: VecDeque<Bucket>,
 }
@@ -41,7 +42,7 @@ impl<S: Store, R: RngCore> Resumable<R> for RingOram<S, FlatPositionMap<S::Error
             parameters: self.parameters.clone(),
             positions: self.positions.snapshot(),
             stash: state.stash.snapshot(),
-            metadata: state.metadata.clone(),
+            metadata: Box::new(state.metadata.clone()),
             schedule: state.schedule,
             worn: state.worn.clone(),
         })
@@ -70,7 +71,7 @@ impl<S: Store, R: RngCore> Resumable<R> for RingOram<S, FlatPositionMap<S::Error
             if !state.stash.restore(&snapshot.stash) {
                 return Err(SnapshotError::Mismatch);
             }
-            state.metadata = snapshot.metadata;
+            state.metadata = *snapshot.metadata;
             state.schedule = snapshot.schedule;
             state.worn = snapshot.worn;
         }

@@ -29,6 +29,10 @@ pub struct Head {
 /// A shipped checkpoint.
 pub struct Shipped {
     pub head: Head,
+    /// The words of the scheme's state.
+    pub words: Vec<u32>,
+    /// The blocks of the stash.
+    pub stash: Vec<u32>,
     pub rows: Vec<Row>,
     /// The bucket versions that a restore from it reads.
     pub needed: BTreeSet<BucketVersion>,
@@ -83,7 +87,7 @@ impl Shipped {
             words.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect::<Vec<u32>>()
         };
         let buckets = header.parameters.layout().buckets();
-        words(scheme_words(&header.parameters.scheme));
+        let scheme = words(scheme_words(&header.parameters.scheme));
         let versions = words(3 * buckets);
         let needed = (0..).map(Bucket).zip(versions.as_chunks().0).filter_map(|(bucket, version)| {
             let [epoch, high, low] = *version;
@@ -91,13 +95,14 @@ impl Shipped {
             (!version.is_never()).then_some(BucketVersion { bucket, version })
         });
         let needed = needed.collect();
+        let stash = words(head.stash);
         let block = u64::from(header.parameters.scheme.block_bytes());
-        let mut rows = &rest[(head.stash * (8 + block)) as usize..][..head.rows as usize];
+        let mut rows = &rest[(head.stash * (4 + block)) as usize..][..head.rows as usize];
         let mut found = Vec::new();
         while !rows.is_empty() {
             found.push(Row::deserialize(&mut rows).expect("a row decodes"));
         }
-        Shipped { head, rows: found, needed, pieces, bytes }
+        Shipped { head, words: scheme, stash, rows: found, needed, pieces, bytes }
     }
 }
 
