@@ -11,7 +11,7 @@ mod admission;
 mod bit_table;
 pub mod block_header;
 pub mod bucket_metadata;
-mod buffers;
+pub mod buffers;
 mod condition;
 mod draw;
 mod held_buckets;

@@ -8,6 +8,7 @@ use crate::words::{Bucket, Slot, Version};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// Memory as a scheme sees it: slots are read one by one, buckets are replaced whole.
 ///
@@ -24,6 +25,17 @@ pub trait Store {
 
     /// Replaces whole buckets. `from` is exactly the buckets' plaintext, all slots of each, in the order given.
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Self::Error>;
+
+    /// Reads as [`read`](Self::read) does. The store may keep the buffer and leave another of the same length: so contents
+    /// need not be copied.
+    async fn read_buffer(&self, slots: &[Slot], into: &mut Vec<u8>) -> Result<(), Self::Error> {
+        self.read(slots, into).await
+    }
+
+    /// Writes as [`write`](Self::write) does. The store may keep the buffer and leave another, whatever is in it.
+    async fn write_buffer(&self, buckets: &[Bucket], from: &mut Vec<u8>) -> Result<(), Self::Error> {
+        self.write(buckets, from).await
+    }
 
     /// Carries slots into buckets, and writes one bucket more: one read and one write, unless the store can do it
     /// without handing the contents out. It shows the same: every slot of `from` is read, and the buckets change in the
@@ -142,6 +154,12 @@ macro_rules! forward_through {
             }
             async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Self::Error> {
                 (**self).write(buckets, from).await
+            }
+            async fn read_buffer(&self, slots: &[Slot], into: &mut Vec<u8>) -> Result<(), Self::Error> {
+                (**self).read_buffer(slots, into).await
+            }
+            async fn write_buffer(&self, buckets: &[Bucket], from: &mut Vec<u8>) -> Result<(), Self::Error> {
+                (**self).write_buffer(buckets, from).await
             }
             async fn carry(&self, carried: Carried<'_>) -> Result<(), Self::Error> {
                 (**self).carry(carried).await

@@ -4,6 +4,7 @@ use crate::batch::Batch;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::ops::{Deref, DerefMut};
+use lethe_core::buffers::best_fit;
 use lethe_core::store::{BucketVersion, Place};
 
 /// Buffers kept for later. More requests than this in flight allocate theirs anew.
@@ -36,8 +37,11 @@ pub(crate) struct Scratches {
 }
 
 impl Scratches {
-    pub(crate) fn take(&self) -> Borrowed<'_> {
-        let mut scratch = self.idle.borrow_mut().pop().unwrap_or_default();
+    /// Buffers for a request that moves about so many bytes.
+    pub(crate) fn take(&self, bytes: usize) -> Borrowed<'_> {
+        let mut idle = self.idle.borrow_mut();
+        let best = best_fit(idle.iter().map(|scratch| scratch.sealed.capacity()), bytes);
+        let mut scratch = best.map(|at| idle.swap_remove(at)).unwrap_or_default();
         scratch.batch.clear();
         scratch.places.clear();
         scratch.buckets.clear();

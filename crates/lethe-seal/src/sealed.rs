@@ -256,7 +256,7 @@ impl<U: Untrusted> Sealed<U> {
     /// [`SealError::Forged`], [`SealError::Missing`], [`SealError::Truncated`], each naming the slot;
     /// [`SealError::UnknownEpoch`]; [`SealError::Store`]. The bytes of `into` are then no answer.
     pub async fn read_places(&self, slots: &[Resolved], into: &mut [u8]) -> Result<(), SealError> {
-        let mut scratch = self.scratches.take();
+        let mut scratch = self.scratches.take(into.len());
         self.prepare_read(&mut scratch, slots.iter().copied())?;
         self.fetch(&mut scratch, into).await
     }
@@ -281,7 +281,7 @@ impl<U: Untrusted> Sealed<U> {
     /// [`SealError::NotSealable`]: the version was sealed before, or not assigned in this opening; nothing is
     /// sealed then, nor can any of these versions be.
     pub fn seal(&self, buckets: &[BucketVersion], plain: &[u8], out: &mut Vec<u8>) -> Result<(), SealError> {
-        let mut scratch = self.scratches.take();
+        let mut scratch = self.scratches.take(plain.len());
         self.prepare_write(&mut scratch, buckets)?;
         check_length(plain.len(), scratch.batch.plain_bytes());
         let start = out.len();
@@ -304,7 +304,7 @@ impl<U: Untrusted> Sealed<U> {
     /// # Errors
     /// As [`seal`](Self::seal) and [`send`](Self::send).
     pub async fn write_assigned(&self, buckets: &[BucketVersion], plain: &[u8]) -> Result<(), SealError> {
-        let mut scratch = self.scratches.take();
+        let mut scratch = self.scratches.take(plain.len());
         self.prepare_write(&mut scratch, buckets)?;
         self.seal_and_send(&mut scratch, buckets, plain).await
     }
@@ -401,7 +401,7 @@ impl<U: Untrusted> Store for Sealed<U> {
     type Error = SealError;
 
     async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), SealError> {
-        let mut scratch = self.scratches.take();
+        let mut scratch = self.scratches.take(into.len());
         {
             let versions = self.versions.borrow();
             let newest = |&slot: &Slot| Resolved { slot, version: versions.version(slot.bucket) };
@@ -411,7 +411,7 @@ impl<U: Untrusted> Store for Sealed<U> {
     }
 
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), SealError> {
-        let mut scratch = self.scratches.take();
+        let mut scratch = self.scratches.take(from.len());
         let mut written = core::mem::take(&mut scratch.buckets);
         self.assign_each(buckets, |step| written.push(step.written()))?;
         self.prepare_write(&mut scratch, &written)?;

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::poll_fn;
+use std::mem;
 use std::task::Poll;
 
 /// The number of an operation, unique since the last checkpoint.
@@ -18,7 +19,8 @@ pub(crate) type OperationId = u64;
 /// A scheme's request to the store.
 #[derive(Debug)]
 pub(crate) enum Request {
-    Read(Vec<Slot>),
+    /// With a buffer for the answer, whose bytes are of no use.
+    Read(Vec<Slot>, Vec<u8>),
     Write(Vec<Bucket>, Bytes),
 }
 
@@ -36,10 +38,10 @@ pub(crate) struct Gate(RefCell<State>);
 impl Gate {
     /// Takes the requests since the last call, in order.
     pub(crate) fn take_submitted(&self) -> Vec<(OperationId, Request)> {
-        std::mem::take(&mut self.0.borrow_mut().submitted)
+        mem::take(&mut self.0.borrow_mut().submitted)
     }
 
-    /// Answers an operation; a write is answered with nothing.
+    /// Answers an operation. A write is answered with a buffer that the scheme may use, or with nothing.
     pub(crate) fn deliver(&self, operation: OperationId, answer: Vec<u8>) {
         self.0.borrow_mut().answers.insert(operation, answer);
     }
@@ -73,14 +75,27 @@ impl Store for Gate {
     type Error = Infallible;
 
     async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
-        let operation = self.submit(Request::Read(slots.to_vec()));
-        into.copy_from_slice(&self.answer(operation).await);
+        let mut answer = vec![0; into.len()];
+        self.read_buffer(slots, &mut answer).await?;
+        into.copy_from_slice(&answer);
         Ok(())
     }
 
     async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
-        let operation = self.submit(Request::Write(buckets.to_vec(), Bytes::copy_from_slice(from)));
-        self.answer(operation).await;
+        self.write_buffer(buckets, &mut from.to_vec()).await
+    }
+
+    async fn read_buffer(&self, slots: &[Slot], into: &mut Vec<u8>) -> Result<(), Infallible> {
+        let bytes = into.len();
+        let operation = self.submit(Request::Read(slots.to_vec(), mem::take(into)));
+        *into = self.answer(operation).await;
+        assert_eq!(into.len(), bytes, "an answer has the length of its slots");
+        Ok(())
+    }
+
+    async fn write_buffer(&self, buckets: &[Bucket], from: &mut Vec<u8>) -> Result<(), Infallible> {
+        let operation = self.submit(Request::Write(buckets.to_vec(), Bytes::from(mem::take(from))));
+        *from = self.answer(operation).await;
         Ok(())
     }
 }

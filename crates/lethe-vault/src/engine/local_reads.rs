@@ -34,7 +34,7 @@ impl<U: Untrusted> Engine<U> {
         // Buckets that are written again as they are take nothing from the stash.
         let written = submitted.iter().filter(|_| !self.is_rewriting()).map(|(_, request)| match request {
             Request::Write(buckets, _) => self.scheme.most_blocks_in(buckets),
-            Request::Read(_) => 0,
+            Request::Read(..) => 0,
         });
         keeper.fill_up(calls + written.sum::<usize>());
         keeper.check()

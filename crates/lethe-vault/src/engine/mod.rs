@@ -144,7 +144,7 @@ impl<U: Untrusted> Engine<U> {
             .copied()
     }
 
-    /// Applies an input. `answer` is what the store returned, for a completed read.
+    /// Applies an input. `answer` is what the store returned for a completed operation.
     ///
     /// # Errors
     /// Only those after which the engine must be dropped; a refused batch is an answer.
@@ -213,11 +213,11 @@ impl<U: Untrusted> Engine<U> {
 
     fn plan(&mut self, operation: OperationId, request: Request) -> Result<(Effect, Work), VaultError> {
         match request {
-            Request::Read(slots) => {
+            Request::Read(slots, buffer) => {
                 let resolved = self.sealed.resolve(&slots);
                 self.unfinished.insert(operation, Unfinished::Read);
                 let effect = Effect::Read(resolved.iter().map(|at| (at.slot, at.version)).collect());
-                Ok((effect, Work::Read(resolved)))
+                Ok((effect, Work::Read(resolved, buffer)))
             }
             Request::Write(buckets, plaintext) => {
                 let assigned = self.sealed.assign(&buckets)?;

@@ -25,8 +25,8 @@ pub(super) fn rewrite(
     let buckets = buckets.to_vec();
     async move {
         let mut plain = vec![0; bytes];
-        let Ok(()) = gate.read(&slots, &mut plain).await;
-        let Ok(()) = gate.write(&buckets, &plain).await;
+        let Ok(()) = gate.read_buffer(&slots, &mut plain).await;
+        let Ok(()) = gate.write_buffer(&buckets, &mut plain).await;
         Ok(())
     }
 }

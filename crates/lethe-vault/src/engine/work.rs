@@ -7,22 +7,23 @@ use lethe_seal::sealed::{Resolved, Sealed};
 
 /// The work of the store for an operation.
 pub(crate) enum Work {
-    Read(Vec<Resolved>),
+    /// With a buffer for the answer, whose bytes are of no use.
+    Read(Vec<Resolved>, Vec<u8>),
     Write(Vec<BucketVersion>, Bytes),
 }
 
-/// Reads or writes what the engine asks for; a write answers with nothing.
+/// Reads or writes what the engine asks for. A write answers with the buffer of its plaintext, if nobody else needs it.
 pub(crate) async fn carry_out<U: Untrusted>(sealed: &Sealed<U>, work: Work) -> Result<Vec<u8>, SealError> {
     match work {
-        Work::Read(places) => {
+        Work::Read(places, mut into) => {
             let layout = sealed.layout();
-            let mut into = vec![0; places.iter().map(|at| layout.slot_bytes(at.slot)).sum()];
+            into.resize(places.iter().map(|at| layout.slot_bytes(at.slot)).sum(), 0);
             sealed.read_places(&places, &mut into).await?;
             Ok(into)
         }
         Work::Write(buckets, plaintext) => {
             sealed.write_assigned(&buckets, &plaintext).await?;
-            Ok(Vec::new())
+            Ok(if plaintext.is_unique() { plaintext.into() } else { Vec::new() })
         }
     }
 }

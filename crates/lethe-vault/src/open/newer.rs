@@ -88,7 +88,7 @@ impl<'a, U: VaultStore> Judge<'a, U> {
     async fn opens(&self, of: BucketVersion) -> Result<bool, VaultError> {
         for index in 0..self.sealed.layout().extent(of.bucket).slots {
             let slot = Slot { bucket: of.bucket, index };
-            let read = Work::Read(vec![Resolved { slot, version: of.version }]);
+            let read = Work::Read(vec![Resolved { slot, version: of.version }], Vec::new());
             match carry_out(&self.sealed, read).await.map_err(VaultError::from) {
                 Ok(_) => return Ok(true),
                 Err(error) if error.is_tampering() => {}

@@ -81,6 +81,6 @@ async fn read_again<U: VaultStore>(
 ) -> Result<(OperationId, Vec<u8>), VaultError> {
     let places: Vec<Resolved> =
         places.iter().map(|(slot, version)| Resolved { slot: *slot, version: *version }).collect();
-    let answer = carry_out(sealed, Work::Read(places)).await?;
+    let answer = carry_out(sealed, Work::Read(places, Vec::new())).await?;
     Ok((operation, answer))
 }

@@ -214,7 +214,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
 
         self.until_written(&reading.paths).await?;
         self.plan_read(&mut reading);
-        self.store.read(&reading.slots, &mut reading.bytes).await?;
+        self.store.read_buffer(&reading.slots, &mut reading.bytes).await?;
         self.take_in(&reading)?;
 
         for nth in 0..n {
@@ -251,7 +251,7 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> PathOram<S, P, R> {
         reading.paths.clear();
         reading.paths.push(draw::leaf(&mut self.state.borrow_mut().random, &self.tree));
         self.plan_read(&mut reading);
-        self.store.read(&reading.slots, &mut reading.bytes).await?;
+        self.store.read_buffer(&reading.slots, &mut reading.bytes).await?;
         self.take_in(&reading)?;
         self.state.borrow_mut().spare_reading = reading;
         Ok(())
@@ -446,8 +446,8 @@ impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> Oram for PathOram<S
         let writing = self.place();
         drop(turn);
         match writing {
-            Some(writing) => {
-                self.store.write(&writing.buckets, &writing.bytes).await?;
+            Some(mut writing) => {
+                self.store.write_buffer(&writing.buckets, &mut writing.bytes).await?;
                 self.written(writing);
             }
             None => self.positions.idle().await?,

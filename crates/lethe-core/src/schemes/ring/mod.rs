@@ -237,9 +237,9 @@ where
     async fn fetch(&self, fetches: &[Fetch]) -> Result<(), OramError<S::Error>> {
         let slot_bytes = HEADER_BYTES + self.block_bytes();
         let slots: Vec<Slot> = fetches.iter().map(|fetch| fetch.slot).collect();
-        let mut buffer = self.buffers.take(slots.len() * slot_bytes);
+        let mut buffer = self.buffers.room(slots.len() * slot_bytes);
         if !slots.is_empty() {
-            self.store.read(&slots, &mut buffer).await?;
+            self.store.read_buffer(&slots, &mut buffer).await?;
         }
         let state = &mut *self.state.borrow_mut();
         for (fetch, slot) in fetches.iter().zip(buffer.chunks_exact(slot_bytes)) {
@@ -279,10 +279,10 @@ where
     ) -> Result<(), OramError<S::Error>> {
         let fetches = self.plan_evacuation(buckets);
         self.fetch(&fetches).await?;
-        let (round, buffer) = self.refill(leaf, buckets);
+        let (round, mut buffer) = self.refill(leaf, buckets);
         drop(turn);
         let numbers: Vec<Bucket> = buckets.iter().map(|(_, bucket)| *bucket).collect();
-        self.store.write(&numbers, &buffer).await?;
+        self.store.write_buffer(&numbers, &mut buffer).await?;
         self.written(round);
         self.buffers.give_back(buffer);
         Ok(())
@@ -325,7 +325,7 @@ where
         placement.plan(&state.stash, &self.tree, leaf, room, |block| state.in_flight.is_free(block));
         let bytes =
             |level: Level| (self.tree.shape(level).slots * self.tree.shape(level).slot_bytes) as usize;
-        let mut buffer = self.buffers.take(buckets.iter().map(|(level, _)| bytes(*level)).sum());
+        let mut buffer = self.buffers.zeros(buckets.iter().map(|(level, _)| bytes(*level)).sum());
         let (mut placed, mut rest) = (Vec::new(), &mut buffer[..]);
         for (level, bucket) in buckets.iter().copied() {
             let (into, behind) = rest.split_at_mut(bytes(level));
