@@ -165,7 +165,10 @@ impl Freight {
     /// Takes the words that are wanted.
     pub(crate) fn supply(&mut self, words: Vec<u32>) {
         self.wanted.start += words.len() as u64;
-        self.words.extend(words);
+        match self.words.is_empty() {
+            true => self.words = words.into(),
+            false => self.words.extend(words),
+        }
     }
 
     /// The next piece of the stream; `None` after the last one. The words that it wants were supplied.
@@ -219,7 +222,7 @@ pub(crate) struct Unloading {
     /// Words that are in the tables.
     words: u64,
     block_bytes: usize,
-    /// What came behind them so far.
+    /// The bytes that came behind them so far.
     bytes: Vec<u8>,
 }
 

@@ -232,7 +232,8 @@ impl VaultParameters {
     }
 
     /// The most bytes of memory that checkpoints take beside the trusted memory: the payloads of one, sealed, for the
-    /// disk; words, rows and a piece in its three forms of one that is on its way to the store.
+    /// disk; rows and a piece in its three forms of one that is on its way to the store, and of its words those that change
+    /// meanwhile, of which a fifth may.
     pub fn checkpoint_memory(&self) -> u64 {
         let words = 4 * self.scheme.words() + 12 * self.layout().buckets();
         let payloads = 2 * self.latest_checkpoint() * u64::from(self.scheme.block_bytes());

@@ -28,12 +28,9 @@ pub struct VaultSummary {
     pub stored: Size,
     /// Bytes moved, both ways together, per byte that the user reads or writes.
     pub moved_per_byte: f64,
-    /// Bytes of trusted memory as a rule: maps, the stash with the tree top at its mean, a batch. 0 in figures that an
-    /// older version has left.
-    #[serde(default)]
-    pub trusted_usual: Size,
-    /// The most bytes of trusted memory: maps, and room for the stash at its hard bound and for evictions in flight.
-    pub trusted: Size,
+    /// The memory that it takes.
+    #[serde(flatten)]
+    pub memory: MemorySummary,
     /// The room that stash and tree top take on the trusted disk, if they are there.
     #[serde(default)]
     pub on_disk: Option<OnDiskSummary>,
@@ -85,6 +82,20 @@ pub struct PaceSummary {
     pub dollars: Option<f64>,
 }
 
+/// Bytes of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemorySummary {
+    /// Trusted memory as a rule: maps, the stash with the tree top at its mean, a batch. 0 in figures that an older version
+    /// has left.
+    #[serde(default)]
+    pub trusted_usual: Size,
+    /// The most trusted memory: maps, and room for the stash at its hard bound and for evictions in flight.
+    pub trusted: Size,
+    /// The memory as a rule of the whole process that serves it. 0 in figures that an older version has left.
+    #[serde(default)]
+    pub process: Size,
+}
+
 impl VaultSummary {
     /// The vault, a line a fact.
     pub fn render(&self) -> String {
@@ -100,7 +111,9 @@ impl VaultSummary {
         line("untrusted side", self.store.clone());
         line("provider stores", format!("at most {}", self.stored));
         line("bytes moved", format!("{:.1} per byte that you read or write", self.moved_per_byte));
-        line("trusted memory", format!("about {}, at most {}", self.trusted_usual, self.trusted));
+        let MemorySummary { trusted_usual, trusted, process } = self.memory;
+        line("trusted memory", format!("about {trusted_usual}, at most {trusted}"));
+        line("whole process", format!("about {process} of memory, when the vault is full and at work"));
         if let Some(OnDiskSummary { room, resident }) = &self.on_disk {
             line(
                 "tree top",
@@ -306,8 +319,11 @@ mod tests {
             store: "file:///srv/untrusted".into(),
             stored: Size(3 << 30),
             moved_per_byte: 12.345,
-            trusted_usual: Size(40 << 20),
-            trusted: Size(96 << 20),
+            memory: MemorySummary {
+                trusted_usual: Size(40 << 20),
+                trusted: Size(96 << 20),
+                process: Size(250 << 20),
+            },
             on_disk: None,
             older_slots: false,
             dollars_per_month: None,
@@ -326,6 +342,7 @@ mod tests {
             "at most 3 GiB",
             "12.3 per byte",
             "about 40 MiB, at most 96 MiB",
+            "about 250 MiB of memory, when",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }

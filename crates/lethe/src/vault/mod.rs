@@ -7,4 +7,5 @@ mod objective;
 pub mod opened;
 pub mod parameters;
 pub mod prices;
+pub mod process_memory;
 pub mod trusted_memory;

@@ -7,8 +7,9 @@ use crate::config::names::{
 };
 use crate::config::size::Size;
 use crate::config::{Cipher, Journal, Scheme, Settings, SettingsError, TreeTopOn, VaultConfig};
-use crate::report::banner::{JournalSummary, OnDiskSummary, PaceSummary, VaultSummary};
+use crate::report::banner::{JournalSummary, MemorySummary, OnDiskSummary, PaceSummary, VaultSummary};
 use crate::vault::objective::objective;
+use crate::vault::process_memory::process_memory;
 use crate::vault::trusted_memory::TrustedMemory;
 use clap::ValueEnum;
 use lethe_core::schemes::path::{PathParameters, PathParametersError};
@@ -250,8 +251,11 @@ pub fn summary(
         store,
         stored: Size(stored),
         moved_per_byte: scheme.bytes_per_byte(),
-        trusted_usual: Size(trusted.usual),
-        trusted: Size(trusted.most),
+        memory: MemorySummary {
+            trusted_usual: Size(trusted.usual),
+            trusted: Size(trusted.most),
+            process: Size(process_memory(parameters)),
+        },
         on_disk: (parameters.tree_top == TreeTopPlace::Disk).then(|| on_disk_summary(parameters)),
         older_slots: parameters.has_older_slots(),
         dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),

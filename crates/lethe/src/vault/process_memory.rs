@@ -1,0 +1,47 @@
+//! The memory that a process which serves a vault takes in all: as a rule, once the vault is full and at work.
+//!
+//! The sum was measured for vaults of 256 MiB to 2 GiB (`tests/clients/bench_memory.py`, docs/reference/figures.md).
+
+use super::trusted_memory::TrustedMemory;
+use lethe_core::schemes::path::PathParameters;
+use lethe_core::schemes::ring::RingParameters;
+use lethe_vault::{SchemeParameters, VaultParameters};
+
+/// The cache of the database on the trusted disk, and the program with what its connections hold.
+const DATABASE: u64 = 64 << 20;
+const PROGRAM: u64 = 28 << 20;
+
+/// Bytes of memory, as a rule, of a process that serves a vault with these parameters.
+pub fn process_memory(parameters: &VaultParameters) -> u64 {
+    let TrustedMemory { usual, resting_blocks, .. } = TrustedMemory::of(parameters);
+    let scheme = &parameters.scheme;
+    // A checkpoint seals the payloads that have come into the stash and stayed.
+    let checkpoint = parameters.checkpoint_every.min(resting_blocks) * u64::from(scheme.block_bytes());
+    let in_flight = match scheme {
+        SchemeParameters::Ring(ring) => of_ring(ring),
+        SchemeParameters::Path(path) => of_path(path),
+        // The chunk as it is sealed and as it is handed over.
+        SchemeParameters::Trivial(trivial) => {
+            2 * u64::from(trivial.chunk_blocks) * u64::from(trivial.block_bytes)
+        }
+    };
+    usual + checkpoint + in_flight + DATABASE + PROGRAM
+}
+
+/// The bytes of the evictions in flight: two paths in the clear and sealed, a copy of one that is handed over, and the sealed
+/// slots of one that is read.
+fn of_ring(ring: &RingParameters) -> u64 {
+    let levels = u64::from(ring.leaf_level.0 - ring.top.0);
+    let written = levels * u64::from(ring.inner.slots) + u64::from(ring.leaf.slots);
+    let read = levels * u64::from(ring.inner.blocks) + u64::from(ring.leaf.blocks);
+    (5 * written + read) * u64::from(ring.block_bytes)
+}
+
+/// The bytes of batches in flight beside the buffers that are trusted memory: paths of one that are read, and of one that are
+/// written, sealed and as they are handed over.
+fn of_path(path: &PathParameters) -> u64 {
+    let bucket = u64::from(path.blocks_per_bucket) * u64::from(path.block_bytes);
+    let batch = u64::from(path.max_batch);
+    let buckets: u64 = (path.top.0..=path.leaf_level.0).map(|level| batch.min(1 << level)).sum();
+    4 * buckets * bucket
+}
