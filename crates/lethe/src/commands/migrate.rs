@@ -3,7 +3,7 @@
 use super::vault_flags::Shaped;
 use crate::config::size::Size;
 use crate::config::{Config, KeySettings, Settings, SettingsError, StoreOptions, StoreSettings, VaultConfig};
-use crate::migration::flags::SuccessorFlags;
+use crate::migration::flags::{SuccessorFlags, named_as_successor};
 use crate::migration::note::{Note, Whereabouts, refuse_same_store};
 use crate::migration::shape::successor_parameters;
 use crate::migration::switch;
@@ -115,6 +115,7 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     let (store, folder) = successor_store(settings, &wanted.successor)?;
     let key = successor_key(settings, &wanted.successor);
     let new = Settings { store, key, data: settings.data.of_successor(), ..shaped };
+    let new = named_as_successor(new, wanted.successor.has_key());
     refuse_same_store(settings, &new, "--to")?;
     let home = Home::new(&new);
     if wanted.successor.has_key() && home.would_share_key_with(&raw_header(&disk)?)? {

@@ -1,7 +1,7 @@
 //! The origin of a value, so that an error can name the flag or the key and its file.
 
 use super::declare::Name;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The values that stand in the configuration's file, and that file; all others came from a flag, or would.
@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 pub struct Origins {
     file: PathBuf,
     keys: BTreeSet<&'static str>,
+    /// The flags of a command that has others for these keys.
+    flags: BTreeMap<&'static str, &'static str>,
 }
 
 /// The meaning of a value does not depend on its origin.
@@ -21,7 +23,8 @@ impl PartialEq for Origins {
 impl Origins {
     /// These values come from `file`.
     pub(super) fn of(given: &[Name], file: &Path) -> Self {
-        Origins { file: file.to_path_buf(), keys: given.iter().map(|name| name.key).collect() }
+        let keys = given.iter().map(|name| name.key).collect();
+        Origins { file: file.to_path_buf(), keys, flags: BTreeMap::new() }
     }
 
     /// The same after these flags.
@@ -30,12 +33,22 @@ impl Origins {
         self
     }
 
+    /// The same where these values came from other flags than their own.
+    #[must_use]
+    pub fn from_flags(mut self, flags: impl IntoIterator<Item = (Name, &'static str)>) -> Self {
+        for (name, flag) in flags {
+            self.keys.remove(name.key);
+            self.flags.insert(name.key, flag);
+        }
+        self
+    }
+
     /// A value as its writer knows it.
     pub fn name(&self, name: Name) -> String {
         if self.keys.contains(name.key) {
             format!("`{}` in {}", name.key, self.file.display())
         } else {
-            name.flag.to_owned()
+            self.flags.get(name.key).copied().unwrap_or(name.flag).to_owned()
         }
     }
 }

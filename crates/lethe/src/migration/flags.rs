@@ -1,6 +1,7 @@
 //! The place for a vault's successor, and its key.
 
-use crate::config::key_and_value;
+use crate::config::names::{ENDPOINT, KEY_ENV, KEY_FILE, KEY_SOURCE, Name, STORE, STORE_OPTION};
+use crate::config::{Settings, key_and_value};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -38,4 +39,15 @@ impl SuccessorFlags {
     pub fn has_key(&self) -> bool {
         self.new_key_file.is_some() || self.new_key_env.is_some() || self.new_passphrase
     }
+}
+
+/// The same settings, whose errors name the flags that a successor's store and key came from.
+#[must_use]
+pub fn named_as_successor(settings: Settings, has_own_key: bool) -> Settings {
+    let place = [(STORE, "--to"), (ENDPOINT, "--to-endpoint"), (STORE_OPTION, "--to-option")];
+    let key: [(Name, &str); 3] =
+        [(KEY_FILE, "--new-key-file"), (KEY_ENV, "--new-key-env"), (KEY_SOURCE, "--new-passphrase")];
+    let key = key.into_iter().filter(|_| has_own_key);
+    let origins = settings.origins.clone().from_flags(place.into_iter().chain(key));
+    Settings { origins, ..settings }
 }

@@ -4,6 +4,7 @@
 //! may hold credentials of the successor's provider: it is for its owner alone. `moved.toml` stays when the successor
 //! has taken over, without them: it tells a user who comes with the earlier flags which flags are right now.
 
+use super::flags::named_as_successor;
 use crate::config::folders::DataFolder;
 use crate::config::{KeySettings, Settings, SettingsError, StoreOptions, StoreSettings};
 use crate::runtime::replace::replace_durably;
@@ -204,7 +205,8 @@ impl Note {
     pub fn both(&self, settings: &Settings) -> (Settings, Settings) {
         let old = if self.is_for_new(settings) { self.from.over(settings) } else { settings.clone() };
         let new = Settings { data: settings.data.of_successor(), ..self.to.over(settings) };
-        (old, new)
+        let has_own_key = new.key != old.key;
+        (old, named_as_successor(new, has_own_key))
     }
 
     /// Refuses settings for the successor while it has `blocks` of `of` blocks.

@@ -227,7 +227,13 @@ fn what_no_successor_can_be_is_refused_and_nothing_is_made() {
         ("migrate --block-size 8KiB", 2, ["--block-size is 8 KiB and the vault has 4 KiB", "same size"]),
         ("migrate --to bucket", 2, ["--to is `bucket`", "s3://BUCKET"]),
         ("migrate --to-endpoint http://127.0.0.1:1", 2, ["--to", "--to-endpoint"]),
-        ("migrate --to file:///no/such/folder", 5, ["the successor", "/no/such/folder"]),
+        ("migrate --to file:///no/such/folder", 5, ["the successor: --to (`mkdir -p", "/no/such/folder"]),
+        ("migrate --to ftp://host/there", 2, ["the successor: --to: ", "ftp://"]),
+        (
+            "migrate --to s3://b/p --to-option no_such=1",
+            2,
+            ["the successor: --to-option: ", "has no option \"no_such\""],
+        ),
         (&format!("migrate --to {same}"), 2, ["--to is", "a place of its own"]),
         (&format!("migrate --to {inside}"), 2, ["--to is", "neither in that one"]),
         (&format!("migrate --to {around}"), 2, ["--to is", "nor around it"]),
@@ -237,7 +243,12 @@ fn what_no_successor_can_be_is_refused_and_nothing_is_made() {
             ["the new key is the vault's own", "another file"],
         ),
         ("migrate --new-key-file a --new-passphrase", 2, ["--new-key-file", "--new-passphrase"]),
-        ("migrate --new-key-env NO_SUCH_VARIABLE", 2, ["NO_SUCH_VARIABLE", "environment"]),
+        (
+            "migrate --new-key-env NO_SUCH_VARIABLE",
+            2,
+            ["--new-key-env: ", "environment variable NO_SUCH_VARIABLE is not set"],
+        ),
+        ("migrate --new-key-file lethe-data", 2, ["--new-key-file: ", "lethe-data"]),
         ("migrate --data elsewhere --capacity 2MiB", 1, ["elsewhere/trusted", "no vault"]),
     ] {
         let error = desk.fail(line, code);
