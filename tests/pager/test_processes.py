@@ -45,6 +45,7 @@ print("began", flush=True)
 while counted < 3:
     time.sleep(0.05)
     print("so far", counted, flush=True)
+print("so far", counted, flush=True)  # a key may come after the line above and before the condition
 raise SystemExit(5)
 """
     words = [str(lethe), "page", "run", "--resident", "256", "--", python(), "-c", script]
