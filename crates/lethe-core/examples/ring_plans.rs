@@ -53,7 +53,7 @@ struct Sweep {
     /// The log2 of the likeliest emergency.
     worst: f64,
     slowest: Option<(Duration, Wish)>,
-    longest_path: u32,
+    longest_path: u64,
 }
 
 impl Sweep {
@@ -71,8 +71,7 @@ impl Sweep {
                 sweep.slowest
             };
             sweep.check(&plan, &wish, plan.validate().is_ok());
-            let inner = plan.leaf_level.0 - plan.top.0;
-            sweep.longest_path = sweep.longest_path.max(inner * plan.inner.slots + plan.leaf.slots);
+            sweep.longest_path = sweep.longest_path.max(plan.slots_on_path());
             let is_usual = wish.objective == RingObjective::BYTES && wish.max_batch == 16;
             if is_usual && wish.capacity.ilog2().is_multiple_of(5) {
                 for adjusted in adjusted(&plan).filter(|adjusted| adjusted.validate().is_ok()) {

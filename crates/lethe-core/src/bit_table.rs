@@ -14,6 +14,11 @@ pub(crate) struct BitTable {
 }
 
 impl BitTable {
+    /// So many zeros.
+    pub(crate) fn zeros(bits: usize) -> Self {
+        BitTable::of(bits, WordTable::zeros(BitTable::words_for(bits as u64) as usize))
+    }
+
     /// The bits of this table, so many.
     pub(crate) fn of(bits: usize, words: WordTable) -> Self {
         BitTable { bits, words }
@@ -64,8 +69,7 @@ mod tests {
     proptest! {
         #[test]
         fn bits_are_written_down_as_booleans(bits in prop::collection::vec(any::<bool>(), 0..100)) {
-            let words = WordTable::zeros(BitTable::words_for(bits.len() as u64) as usize);
-            let mut table = BitTable::of(bits.len(), words);
+            let mut table = BitTable::zeros(bits.len());
             for (at, _) in bits.iter().enumerate().filter(|(_, bit)| **bit) {
                 table.set(at);
             }

@@ -29,11 +29,11 @@ pub struct BucketMetadata {
 impl BucketMetadata {
     /// Metadata of a tree of which nothing was ever written.
     pub fn new(tree: &Geometry) -> Self {
-        let [slots, written] = Self::tables(tree);
+        let buckets = tree.buckets() as usize;
         BucketMetadata {
-            slots: WordTable::zeros(slots as usize),
-            reads: vec![0; tree.buckets() as usize],
-            written: BitTable::of(tree.buckets() as usize, WordTable::zeros(written as usize)),
+            slots: WordTable::zeros(tree.layout().slots() as usize),
+            reads: vec![0; buckets],
+            written: BitTable::zeros(buckets),
         }
     }
 

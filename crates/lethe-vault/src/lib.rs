@@ -63,7 +63,7 @@ pub use session::status::{
 };
 pub use store::VaultStore;
 pub use trusted::checkpoint::Receipt;
-pub use trusted::disk::TrustedDisk;
+pub use trusted::disk::{DATABASE_CACHE, TrustedDisk};
 pub use trusted::header::{FORMAT, JournalPlace, STASH_ENTRY, TreeTopPlace, VaultHeader, VaultParameters};
 pub use trusted::row::{Row, RowChange};
 pub use trusted::written::CheckpointBytes;

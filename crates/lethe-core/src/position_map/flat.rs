@@ -76,16 +76,6 @@ impl<E> FlatPositionMap<E> {
         look(&self.positions.borrow())
     }
 
-    /// Begins to note which positions change.
-    pub(crate) fn watch(&self) {
-        self.positions.borrow_mut().words.watch();
-    }
-
-    /// Takes the places of positions that changed since the last call.
-    pub(crate) fn take_changes(&self) -> Vec<u64> {
-        self.positions.borrow_mut().words.take_changes()
-    }
-
     /// Lets the caller use the table of positions.
     pub(crate) fn table(&self) -> RefMut<'_, WordTable> {
         RefMut::map(self.positions.borrow_mut(), |positions| &mut positions.words)

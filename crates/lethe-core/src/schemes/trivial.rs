@@ -141,7 +141,7 @@ impl<S: Store> TrivialOram<S> {
         chunk.slots.extend(chunk.buckets.iter().copied().map(Slot::only));
         chunk.bytes.resize(chunk.slots.len() * block_bytes, 0);
 
-        self.store.read(&chunk.slots, &mut chunk.bytes).await?;
+        self.store.read_buffer(&chunk.slots, &mut chunk.bytes).await?;
         for access in batch {
             let Some(block) = access.block().filter(|block| (first..last).contains(&block.0)) else {
                 continue;

@@ -129,11 +129,8 @@ async fn unload<U: VaultStore>(
     (epoch, number): (u32, u64),
     manifest: Manifest,
 ) -> Result<Found, VaultError> {
-    let scheme = &header.parameters.scheme;
-    let versions = TrustedVersions::WORDS * header.parameters.layout().buckets();
-    let mut sizes = scheme.tables();
-    sizes.push(versions);
-    let mut unloading = Unloading::new(Tables::zeros(&sizes), scheme.block_bytes());
+    let tables = Tables::zeros(&header.parameters.word_tables());
+    let mut unloading = Unloading::new(tables, header.parameters.scheme.block_bytes());
     for (piece, expected) in (0..).zip(&manifest.pieces) {
         let name = piece_name(epoch, number, piece);
         let sealed = fetch(store, &name, crate::trusted::freight::MOST_SEALED_BYTES).await?;

@@ -148,9 +148,7 @@ impl Reader<'_> {
     }
 
     fn read(&self, summary: Summary) -> Result<State, VaultError> {
-        let parameters = &self.header.parameters;
-        let mut sizes = parameters.scheme.tables();
-        sizes.push(TrustedVersions::WORDS * parameters.layout().buckets());
+        let mut sizes = self.header.parameters.word_tables();
         sizes.push(ENTRY_WORDS.saturating_mul(summary.places).min(ENTRY_WORDS << 32));
         let mut tables = Tables::zeros(&sizes);
         let pieces = self.read_pieces(&summary, &mut tables)?;

@@ -2,7 +2,8 @@
 //!
 //! A shipment takes a while. It holds the state of its checkpoint's moment: rows in memory, the blocks of the stash in their
 //! places, which are not written meanwhile, and of the words those that change before a piece takes them up. Pieces are put
-//! together and sealed on a thread of their own; accesses and checkpoints on the trusted disk go on. The manifest is sent last, and makes the pieces a checkpoint.
+//! together and sealed on a thread of their own; accesses and checkpoints on the trusted disk go on. The manifest is sent
+//! last, and makes the pieces a checkpoint.
 
 use super::Session;
 use super::checkpoints::{SHIPPING, Shipping};
@@ -70,10 +71,8 @@ impl<U: VaultStore> Session<U> {
             stash: 0,
             rows: 0,
         };
-        let versions = TrustedVersions::WORDS * header.parameters.layout().buckets();
-        let tables = header.parameters.scheme.words();
-        let words = tables + versions;
-        let words = (words, held_words(engine, tables, 0..words.min(PIECE_WORDS)));
+        let words = header.parameters.word_tables().iter().sum::<u64>();
+        let words = (words, held_words(engine, header, 0..words.min(PIECE_WORDS)));
         let from = self.journal.first_after(header, epoch);
         checkpoints.log_from = from;
         let newest = (head.versions.newest_epoch(), head.versions.counter());
@@ -151,8 +150,8 @@ impl<U: VaultStore> Session<U> {
     /// Goes on with a shipment of which a piece has reached the store.
     pub(super) fn piece_was_sent(&mut self, mut shipment: Box<Shipment>) {
         shipment.began = Instant::now();
-        let tables = self.identity.header.parameters.scheme.words();
-        shipment.freight.supply(held_words(&self.engine, tables, shipment.freight.wanted()));
+        let words = held_words(&self.engine, &self.identity.header, shipment.freight.wanted());
+        shipment.freight.supply(words);
         self.seal_beside(move || Ok(shipment));
     }
 
@@ -178,9 +177,9 @@ impl<U: VaultStore> Session<U> {
     }
 }
 
-/// Copies words of the scheme, which has `tables` of them, and of the versions behind them: as they were at the moment of
-/// the shipment.
-fn held_words<U: VaultStore>(engine: &Engine<U>, tables: u64, words: Range<u64>) -> Vec<u32> {
+/// Copies words of the scheme, and of the versions behind them, as they were at the moment of the shipment.
+fn held_words<U: VaultStore>(engine: &Engine<U>, header: &VaultHeader, words: Range<u64>) -> Vec<u32> {
+    let tables = header.parameters.scheme.words();
     let mut copied = Vec::with_capacity((words.end - words.start) as usize);
     engine.scheme.copy_held_words(words.clone(), &mut copied);
     let versions = words.start.max(tables)..words.end.max(tables);

@@ -35,7 +35,8 @@ const STATE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("state");
 const JOURNAL: PiecesTable = PiecesTable::new("journal");
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
-const CACHE_BYTES: usize = 64 << 20;
+/// Bytes of the database's cache.
+pub const DATABASE_CACHE: u64 = 64 << 20;
 
 /// The trusted disk. Clones share it.
 #[derive(Clone)]
@@ -60,7 +61,8 @@ impl TrustedDisk {
 
     /// Opens or makes the database file in a folder that is synced by this function.
     fn open_in(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> Result<Self, VaultError> {
-        let database = Database::builder().set_cache_size(CACHE_BYTES).create(file).map_err(failure)?;
+        let database =
+            Database::builder().set_cache_size(DATABASE_CACHE as usize).create(file).map_err(failure)?;
         // The name itself must survive power loss. At every opening: an earlier one may have made the file, or the
         // folder, and have been cut off just then.
         make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
@@ -72,7 +74,8 @@ impl TrustedDisk {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn over(backend: impl StorageBackend, places: impl StorageBackend) -> Result<Self, VaultError> {
-        let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(backend);
+        let database =
+            Database::builder().set_cache_size(DATABASE_CACHE as usize).create_with_backend(backend);
         Self::with(database.map_err(failure)?, PlacesFile::given(places), false)
     }
 

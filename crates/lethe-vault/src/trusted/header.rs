@@ -14,7 +14,7 @@ use lethe_seal::master_key::MasterKey;
 use lethe_seal::passphrase::PassphraseHeader;
 use lethe_seal::sealed::sealed_layout;
 use lethe_seal::slot_format::SlotFormat;
-use lethe_seal::versions::VaultId;
+use lethe_seal::versions::{TrustedVersions, VaultId};
 use zeroize::Zeroizing;
 
 /// The newest format of vaults that is known: that of a vault whose key is being changed, while it is.
@@ -182,6 +182,13 @@ impl VaultParameters {
         sealed_layout(&self.scheme.layout(), self.slots)
     }
 
+    /// The sizes of the tables of the trusted state, in words: those of the scheme, and that of the versions behind them.
+    pub(crate) fn word_tables(&self) -> Vec<u64> {
+        let mut tables = self.scheme.tables();
+        tables.push(TrustedVersions::WORDS * self.layout().buckets());
+        tables
+    }
+
     /// Plaintext bytes of a shipped checkpoint: a function of the parameters alone.
     pub fn shipped_bytes(&self) -> u64 {
         let stash = self.scheme.stash_bound() * (u64::from(self.scheme.block_bytes()) + 16);
@@ -235,7 +242,7 @@ impl VaultParameters {
     /// disk; rows and a piece in its three forms of one that is on its way to the store, and of its words those that change
     /// meanwhile, of which a fifth may.
     pub fn checkpoint_memory(&self) -> u64 {
-        let words = 4 * self.scheme.words() + 12 * self.layout().buckets();
+        let words = 4 * self.word_tables().iter().sum::<u64>();
         let payloads = 2 * self.latest_checkpoint() * u64::from(self.scheme.block_bytes());
         payloads + words + self.rows_bytes + 3 * PIECE_BYTES as u64
     }

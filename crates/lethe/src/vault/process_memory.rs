@@ -2,13 +2,12 @@
 //!
 //! The sum was measured for vaults of 256 MiB to 2 GiB (`tests/clients/bench_memory.py`, docs/reference/figures.md).
 
-use super::trusted_memory::TrustedMemory;
+use super::trusted_memory::{TrustedMemory, buckets_on_paths};
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
-use lethe_vault::{SchemeParameters, VaultParameters};
+use lethe_vault::{DATABASE_CACHE, SchemeParameters, VaultParameters};
 
-/// The cache of the database on the trusted disk, and the program with what its connections hold.
-const DATABASE: u64 = 64 << 20;
+/// The program with what its connections hold.
 const PROGRAM: u64 = 28 << 20;
 
 /// Bytes of memory, as a rule, of a process that serves a vault with these parameters.
@@ -25,23 +24,18 @@ pub fn process_memory(parameters: &VaultParameters) -> u64 {
             2 * u64::from(trivial.chunk_blocks) * u64::from(trivial.block_bytes)
         }
     };
-    usual + checkpoint + in_flight + DATABASE + PROGRAM
+    usual + checkpoint + in_flight + DATABASE_CACHE + PROGRAM
 }
 
 /// The bytes of the evictions in flight: two paths in the clear and sealed, a copy of one that is handed over, and the sealed
 /// slots of one that is read.
 fn of_ring(ring: &RingParameters) -> u64 {
-    let levels = u64::from(ring.leaf_level.0 - ring.top.0);
-    let written = levels * u64::from(ring.inner.slots) + u64::from(ring.leaf.slots);
-    let read = levels * u64::from(ring.inner.blocks) + u64::from(ring.leaf.blocks);
-    (5 * written + read) * u64::from(ring.block_bytes)
+    (5 * ring.slots_on_path() + ring.blocks_on_path()) * u64::from(ring.block_bytes)
 }
 
 /// The bytes of batches in flight beside the buffers that are trusted memory: paths of one that are read, and of one that are
 /// written, sealed and as they are handed over.
 fn of_path(path: &PathParameters) -> u64 {
     let bucket = u64::from(path.blocks_per_bucket) * u64::from(path.block_bytes);
-    let batch = u64::from(path.max_batch);
-    let buckets: u64 = (path.top.0..=path.leaf_level.0).map(|level| batch.min(1 << level)).sum();
-    4 * buckets * bucket
+    4 * buckets_on_paths(path, path.max_batch.into()) * bucket
 }

@@ -71,8 +71,7 @@ struct Held {
 
 fn of_ring(ring: &RingParameters) -> Held {
     let subtrees = 1 << ring.top.0;
-    let path = u64::from(ring.leaf_level.0 - ring.top.0) * u64::from(ring.inner.blocks)
-        + u64::from(ring.leaf.blocks);
+    let path = ring.blocks_on_path();
     // A/2 wait for each subtree; a batch comes, and so does what an eviction has read.
     let waiting = subtrees * u64::from(ring.eviction_rate) / 2;
     Held {
@@ -89,9 +88,7 @@ fn of_path(path: &PathParameters) -> Held {
     let subtrees = 1u64 << path.top.0;
     let (batch, waiting) = (u64::from(path.max_batch), path.waiting() as u64);
     let bucket = u64::from(path.blocks_per_bucket) * (u64::from(path.block_bytes) + STASH_ENTRY);
-    let buckets_of = |paths: u64| -> u64 {
-        (path.top.0..=path.leaf_level.0).map(|level| paths.min(1 << level)).sum::<u64>() * bucket
-    };
+    let buckets_of = |paths| buckets_on_paths(path, paths) * bucket;
     Held {
         // Measured (see `PathParameters::for_buckets_of`), and so are the blocks on a path.
         resting_blocks: waiting,
@@ -101,6 +98,11 @@ fn of_path(path: &PathParameters) -> Held {
         // A batch's paths as they are read, and two batches' as they are written; a buffer at most doubles as it grows.
         most_buffers: 2 * (buckets_of(batch) + buckets_of(2 * batch)) + 4 * subtrees,
     }
+}
+
+/// The most buckets on so many paths.
+pub(super) fn buckets_on_paths(path: &PathParameters, paths: u64) -> u64 {
+    (path.top.0..=path.leaf_level.0).map(|level| paths.min(1 << level)).sum()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod server;
 
 use client::{Client, Tally};
 use futures::future::join_all;
+use lethe_vault::DATABASE_CACHE;
 use server::Server;
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,6 @@ const CLIENTS: u64 = 64;
 const REQUESTS: u64 = 40;
 /// The memory that a connection may hold beside the blocks of its transfer.
 const CONNECTION: u64 = 256 << 10;
-/// The database's cache on the trusted disk.
-const DATABASE: u64 = 64 << 20;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_four_clients_lose_and_mix_nothing_in_bounded_memory() {
@@ -62,7 +61,7 @@ async fn sixty_four_clients_lose_and_mix_nothing_in_bounded_memory() {
         + promised.transfers
         + CLIENTS * CONNECTION
         + checkpoints
-        + DATABASE;
+        + DATABASE_CACHE;
     let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     println!(
         "memory of the server: {:.0} MiB before, {:.0} MiB after, {:.0} MiB at most; it may take {:.0} MiB ({:.0} trusted, \

@@ -47,10 +47,8 @@ impl Promised {
         let SchemeParameters::Ring(ring) = &self.parameters.scheme else {
             panic!("Ring ORAM unless told otherwise")
         };
-        let inner = u64::from(ring.leaf_level.0 - ring.top.0) * u64::from(ring.inner.slots);
-        let path = inner + u64::from(ring.leaf.slots);
         let batches = 4 * u64::from(ring.max_batch);
-        2 * (2 * path + batches) * (u64::from(ring.block_bytes) + SEAL)
+        2 * (2 * ring.slots_on_path() + batches) * (u64::from(ring.block_bytes) + SEAL)
     }
 
     /// Checkpoints while they are written, for the disk and for the store.

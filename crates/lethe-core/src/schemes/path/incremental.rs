@@ -25,13 +25,13 @@ impl<S: Store, R: RngCore> Incremental<R> for PathOram<S, FlatPositionMap<S::Err
     }
 
     fn watch(&self) {
-        self.positions.watch();
+        self.positions.table().watch();
         self.state.borrow_mut().stash.watch();
     }
 
     fn take_changes(&self) -> Result<Changes, PathSnapshotError> {
         self.check_at_rest()?;
-        let words = changed_words([(self.parameters.capacity, self.positions.take_changes())]);
+        let words = changed_words([(self.parameters.capacity, self.positions.table().take_changes())]);
         Ok(Changes { words, stash: self.state.borrow_mut().stash.take_changes() })
     }
 

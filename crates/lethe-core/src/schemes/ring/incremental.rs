@@ -32,7 +32,7 @@ impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Err
     }
 
     fn watch(&self) {
-        self.positions.watch();
+        self.positions.table().watch();
         let state = &mut *self.state.borrow_mut();
         state.metadata.watch();
         state.stash.watch();
@@ -44,7 +44,7 @@ impl<S: Store, R: RngCore> Incremental<R> for RingOram<S, FlatPositionMap<S::Err
         let [slots, written] = BucketMetadata::tables(&self.tree);
         let [changed_slots, changed_written] = state.metadata.take_changes();
         let words = changed_words([
-            (self.parameters.capacity, self.positions.take_changes()),
+            (self.parameters.capacity, self.positions.table().take_changes()),
             (slots, changed_slots),
             (written, changed_written),
         ]);

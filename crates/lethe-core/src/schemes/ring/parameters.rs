@@ -231,6 +231,21 @@ impl RingParameters {
         self.leaf_level.0 - self.top.0
     }
 
+    /// Slots of a path in untrusted memory: those that an eviction writes.
+    pub fn slots_on_path(&self) -> u64 {
+        self.on_path(|bucket| bucket.slots)
+    }
+
+    /// Z of all its buckets together: the most blocks that an eviction writes, and the most slots that it reads of buckets that
+    /// are not compacted.
+    pub fn blocks_on_path(&self) -> u64 {
+        self.on_path(|bucket| bucket.blocks)
+    }
+
+    fn on_path(&self, of: impl Fn(RingBucket) -> u32) -> u64 {
+        u64::from(self.inner_levels()) * u64::from(of(self.inner)) + u64::from(of(self.leaf))
+    }
+
     /// S less the largest batch: a bucket read more often than this is reshuffled before the next batch.
     pub fn reads_before_reshuffle(&self) -> u32 {
         self.reads - self.max_batch
