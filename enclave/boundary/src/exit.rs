@@ -1,0 +1,209 @@
+//! The record that the runtime leaves in untrusted memory when the program has ended.
+//!
+//! Everything in it is public: the host reads it. Format (1 byte), then the record by [borsh](https://borsh.io).
+
+use crate::map::MOST_EXIT_BYTES;
+use alloc::string::String;
+use alloc::vec::Vec;
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// The format of the record.
+const FORMAT: u8 = 1;
+/// The most bytes of an error's text.
+const MOST_TEXT_BYTES: usize = 4096;
+/// The most refused calls that are named; Linux has fewer.
+const MOST_REFUSED: usize = 1024;
+
+/// The end of a run, and what it took.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ExitRecord {
+    /// The end.
+    pub ending: Ending,
+    /// Counts of paging.
+    pub faults: Faults,
+    /// Counts of instructions.
+    pub instructions: Instructions,
+    /// Memory.
+    pub memory: Memory,
+    /// System calls that were served.
+    pub system_calls: u64,
+    /// Of them, those for which the host was asked.
+    pub host_calls: u64,
+    /// Answers of the clock that would have gone back in time, and were held.
+    pub held_times: u64,
+    /// System calls that were refused, by name.
+    pub refused: Vec<Refused>,
+}
+
+/// The way in which the program ended.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Ending {
+    /// By itself, with this code.
+    Exited(u8),
+    /// By a signal, as Linux numbers it.
+    Signalled {
+        /// The number.
+        signal: u8,
+        /// The reason in words, without an address.
+        reason: String,
+    },
+    /// By the runtime, which could not go on.
+    Failed {
+        /// The kind of the failure.
+        kind: Failure,
+        /// The failure in words.
+        text: String,
+    },
+}
+
+/// The kinds of failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum Failure {
+    /// The package cannot be run: options, program, memory.
+    Launch,
+    /// A page was forged, swapped, replayed or rolled back.
+    Forged,
+    /// There is no page left where one must be given: the stack, say.
+    OutOfMemory,
+    /// A system call that it would be dangerous to refuse and go on.
+    Refused,
+    /// The host gave an answer that no honest host gives, or none.
+    Host,
+    /// A fault of the runtime itself.
+    Runtime,
+}
+
+/// Counts of paging.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Faults {
+    /// Pages that were brought in through the scheme.
+    pub faults: u64,
+    /// Pages that were written through the scheme to make room.
+    pub evictions: u64,
+    /// Steps of the scheme's off-line work.
+    pub idle_steps: u64,
+    /// Of the faults, those while the image was loaded, before the program's first instruction.
+    pub loading: u64,
+}
+
+/// Counts of instructions that the runtime's hart retired; all but the first two only with meters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Instructions {
+    /// From the program's first instruction to its end, with everything that the runtime did for it.
+    pub total: u64,
+    /// Of it, the program's own.
+    pub program: u64,
+    /// Of `total`, page faults, from the trap to the return.
+    pub faults: u64,
+    /// Of `faults`, ciphers.
+    pub ciphers: u64,
+    /// Of `faults`, copies between private and untrusted memory, and to where a page is sealed.
+    pub copies: u64,
+    /// Of `faults`, taking pages out of the page table and putting them in.
+    pub frames: u64,
+    /// Of `faults`, writing through the scheme, ciphers and copies with it.
+    pub writes: u64,
+    /// Of `faults`, reading through the scheme, ciphers and copies with it.
+    pub reads: u64,
+    /// Of `total`, the scheme's off-line work between two faults.
+    pub idle: u64,
+    /// Of `total`, system calls but for waiting for the host.
+    pub system_calls: u64,
+    /// Of `total`, waiting for the host.
+    pub waiting: u64,
+    /// Of `total`, what would have been left if the other harts' share had been done beside: the critical path; 0
+    /// under schemes that are not parallel.
+    pub critical_path: u64,
+}
+
+/// Memory of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Memory {
+    /// Pages that the program could have had.
+    pub pages: u64,
+    /// The most pages that it had at a time.
+    pub most_held_pages: u64,
+    /// Pages that were resident.
+    pub resident: u64,
+    /// Bytes of untrusted memory that sealed pages took.
+    pub untrusted_bytes: u64,
+    /// Bytes on the trusted side, without the resident pages: position map, stash, versions, key.
+    pub trusted_bytes: u64,
+}
+
+/// A system call that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Refused {
+    /// Its name; its number in words if it has none here.
+    pub name: String,
+    /// Its number.
+    pub number: u64,
+    /// The times that the program asked for it.
+    pub times: u64,
+}
+
+/// The reason why bytes are no exit record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExitError {
+    /// Another format.
+    #[error("the exit record has format {0}, which is not known here")]
+    Format(u8),
+    /// Nothing that is a record.
+    #[error("the exit record cannot be read")]
+    Record,
+}
+
+impl ExitRecord {
+    /// A record of an end before anything was counted.
+    pub fn of(ending: Ending) -> Self {
+        ExitRecord {
+            ending,
+            faults: Faults::default(),
+            instructions: Instructions::default(),
+            memory: Memory::default(),
+            system_calls: 0,
+            host_calls: 0,
+            held_times: 0,
+            refused: Vec::new(),
+        }
+    }
+
+    /// Its bytes, at most [`MOST_EXIT_BYTES`]: texts and lists that are too long are cut.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut record = self.clone();
+        record.refused.truncate(MOST_REFUSED);
+        record.refused.iter_mut().for_each(|refused| cut(&mut refused.name, 32));
+        match &mut record.ending {
+            Ending::Exited(_) => {}
+            Ending::Signalled { reason: text, .. } | Ending::Failed { text, .. } => {
+                cut(text, MOST_TEXT_BYTES)
+            }
+        }
+        let mut bytes = alloc::vec![FORMAT];
+        borsh::to_writer(&mut bytes, &record).expect("memory takes every write");
+        bytes
+    }
+
+    /// The record that these bytes are.
+    ///
+    /// # Errors
+    /// [`ExitError`].
+    pub fn parse(bytes: &[u8]) -> Result<Self, ExitError> {
+        if bytes.len() as u64 > MOST_EXIT_BYTES {
+            return Err(ExitError::Record);
+        }
+        match bytes.split_first() {
+            Some((&FORMAT, record)) => borsh::from_slice(record).map_err(|_| ExitError::Record),
+            Some((&format, _)) => Err(ExitError::Format(format)),
+            None => Err(ExitError::Record),
+        }
+    }
+}
+
+/// Shortens a text to so many bytes, or a few fewer: between two characters.
+fn cut(text: &mut String, most: usize) {
+    text.truncate(text.floor_char_boundary(most));
+}
+
+// The longest record there can be: names with their lengths and numbers, the text, and the counts.
+const _: () = assert!(MOST_REFUSED * (4 + 32 + 16) + MOST_TEXT_BYTES + 512 <= MOST_EXIT_BYTES as usize);

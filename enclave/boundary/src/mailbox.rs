@@ -1,0 +1,231 @@
+//! Calls of the host: requests of the runtime and answers of the host, in untrusted memory.
+//!
+//! There is one request at a time. The runtime puts data and request in their places and then counts
+//! [`REQUEST_NUMBER_AT`](crate::map::REQUEST_NUMBER_AT) up by one. The host serves it, puts data and answer in their
+//! places and then stores the same number at [`ANSWER_NUMBER_AT`](crate::map::ANSWER_NUMBER_AT). Whatever is read is
+//! copied out first, once, and parsed in the copy.
+
+/// Bytes of a request.
+pub const REQUEST_BYTES: usize = 32;
+/// Bytes of an answer.
+pub const ANSWER_BYTES: usize = 32;
+
+const WRITE: u32 = 1;
+const READ: u32 = 2;
+const CLOCK: u32 = 3;
+const STORE: u32 = 4;
+const LOAD: u32 = 5;
+const AFTER_FAULT: u32 = 6;
+
+/// The greatest number of an error that Linux has.
+const MOST_ERRNO: u64 = 4095;
+/// The least time that a clock may say, and one more than the most, in seconds: what fits a signed number of nanoseconds.
+const MOST_SECONDS: u64 = 1 << 33;
+
+/// A standard stream that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// A clock of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The time of day.
+    Realtime,
+    /// Time since some moment.
+    Monotonic,
+}
+
+/// The thing that the runtime asks of the host. Each tells the host what stands in it, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Writes the data to a stream.
+    Write {
+        /// The stream.
+        stream: Stream,
+        /// Bytes of the data.
+        bytes: u32,
+    },
+    /// Reads from standard input: the answer's bytes are the data; 0 at its end.
+    Read {
+        /// The most bytes that are wanted.
+        most: u32,
+    },
+    /// Tells a clock's time.
+    Clock(Clock),
+    /// Keeps the data, which are sealed, as so many bytes of the host's own memory.
+    Store {
+        /// The first byte's place there.
+        at: u64,
+        /// Bytes of the data.
+        bytes: u32,
+    },
+    /// Gives back what is kept there.
+    Load {
+        /// The first byte's place there.
+        at: u64,
+        /// Bytes that are wanted: all of them or an error.
+        bytes: u32,
+    },
+    /// Tells that another fault was served, and all that belongs to it is done. The runtime stands still meanwhile.
+    AfterFault {
+        /// Faults so far.
+        faults: u64,
+    },
+}
+
+/// The reason why bytes are no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// A number that names nothing.
+    #[error("no request has the number {0}")]
+    Kind(u32),
+    /// A stream or clock that there is not.
+    #[error("the request names stream or clock {0}, which there is not")]
+    Argument(u32),
+    /// More data than there is room for.
+    #[error("the request is about {0} bytes, more than there is room for")]
+    Length(u32),
+}
+
+impl Request {
+    /// Its bytes.
+    pub fn encode(&self) -> [u8; REQUEST_BYTES] {
+        let (kind, argument, length, at): (u32, u32, u32, u64) = match *self {
+            Request::Write { stream: Stream::Output, bytes } => (WRITE, 1, bytes, 0),
+            Request::Write { stream: Stream::Error, bytes } => (WRITE, 2, bytes, 0),
+            Request::Read { most } => (READ, 0, most, 0),
+            Request::Clock(Clock::Realtime) => (CLOCK, 0, 0, 0),
+            Request::Clock(Clock::Monotonic) => (CLOCK, 1, 0, 0),
+            Request::Store { at, bytes } => (STORE, 0, bytes, at),
+            Request::Load { at, bytes } => (LOAD, 0, bytes, at),
+            Request::AfterFault { faults } => (AFTER_FAULT, 0, 0, faults),
+        };
+        let mut encoded = [0; REQUEST_BYTES];
+        put(&mut encoded, 0, u64::from(argument) << 32 | u64::from(kind));
+        put(&mut encoded, 8, length.into());
+        put(&mut encoded, 16, at);
+        encoded
+    }
+
+    /// The request that these bytes are.
+    ///
+    /// # Errors
+    /// [`RequestError`].
+    pub fn parse(bytes: &[u8; REQUEST_BYTES]) -> Result<Self, RequestError> {
+        let head = get(bytes, 0);
+        let (kind, argument) = (head as u32, (head >> 32) as u32);
+        let (length, at) = (get(bytes, 8) as u32, get(bytes, 16));
+        if length > crate::map::MOST_DATA_BYTES {
+            return Err(RequestError::Length(length));
+        }
+        let bytes = length;
+        Ok(match (kind, argument) {
+            (WRITE, 1) => Request::Write { stream: Stream::Output, bytes },
+            (WRITE, 2) => Request::Write { stream: Stream::Error, bytes },
+            (READ, 0) => Request::Read { most: length },
+            (CLOCK, 0) => Request::Clock(Clock::Realtime),
+            (CLOCK, 1) => Request::Clock(Clock::Monotonic),
+            (STORE, 0) => Request::Store { at, bytes },
+            (LOAD, 0) => Request::Load { at, bytes },
+            (AFTER_FAULT, 0) => Request::AfterFault { faults: at },
+            (WRITE..=AFTER_FAULT, _) => return Err(RequestError::Argument(argument)),
+            _ => return Err(RequestError::Kind(kind)),
+        })
+    }
+
+    /// The most bytes of which the host may say that they are done.
+    fn most(&self) -> u32 {
+        match *self {
+            Request::Write { bytes, .. } | Request::Store { bytes, .. } | Request::Load { bytes, .. } => {
+                bytes
+            }
+            Request::Read { most } => most,
+            Request::Clock(_) | Request::AfterFault { .. } => 0,
+        }
+    }
+
+    /// Tells whether some of the bytes are not enough.
+    fn is_whole(&self) -> bool {
+        matches!(self, Request::Store { .. } | Request::Load { .. })
+    }
+}
+
+/// The host's word on a request. It may lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It was done: so many bytes were written, read, kept or given back.
+    Done {
+        /// Their number, at most what was asked for.
+        bytes: u32,
+    },
+    /// The time.
+    Time {
+        /// Seconds since the clock's beginning.
+        seconds: u64,
+        /// Nanoseconds of the second, below 10^9.
+        nanos: u32,
+    },
+    /// It failed.
+    Failed {
+        /// The error as Linux numbers it, 1 to 4095.
+        errno: u16,
+    },
+}
+
+/// The host gave an answer that no honest host gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the host gave an answer that does not belong to the request")]
+pub struct AnswerError;
+
+const FAILED: u64 = 0;
+const DONE: u64 = 1;
+const TIME: u64 = 2;
+
+impl Answer {
+    /// Its bytes.
+    pub fn encode(&self) -> [u8; ANSWER_BYTES] {
+        let (kind, first, second) = match *self {
+            Answer::Failed { errno } => (FAILED, errno.into(), 0),
+            Answer::Done { bytes } => (DONE, bytes.into(), 0),
+            Answer::Time { seconds, nanos } => (TIME, seconds, nanos.into()),
+        };
+        let mut encoded = [0; ANSWER_BYTES];
+        put(&mut encoded, 0, kind);
+        put(&mut encoded, 8, first);
+        put(&mut encoded, 16, second);
+        encoded
+    }
+
+    /// The answer that these bytes are, if it is one to the request.
+    ///
+    /// # Errors
+    /// [`AnswerError`].
+    pub fn parse(bytes: &[u8; ANSWER_BYTES], request: &Request) -> Result<Self, AnswerError> {
+        let (kind, first, second) = (get(bytes, 0), get(bytes, 8), get(bytes, 16));
+        let of_time = matches!(request, Request::Clock(_));
+        let most = u64::from(request.most());
+        match kind {
+            FAILED if (1..=MOST_ERRNO).contains(&first) => Ok(Answer::Failed { errno: first as u16 }),
+            DONE if !of_time && (first == most || first < most && !request.is_whole()) => {
+                Ok(Answer::Done { bytes: first as u32 })
+            }
+            TIME if of_time && first < MOST_SECONDS && second < 1_000_000_000 => {
+                Ok(Answer::Time { seconds: first, nanos: second as u32 })
+            }
+            _ => Err(AnswerError),
+        }
+    }
+}
+
+fn put(bytes: &mut [u8; REQUEST_BYTES], at: usize, value: u64) {
+    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+}
+
+fn get(bytes: &[u8; REQUEST_BYTES], at: usize) -> u64 {
+    bytes[at..at + 8].iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}

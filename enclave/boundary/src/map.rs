@@ -1,0 +1,55 @@
+//! The machine's physical memory, and the layout of its untrusted part.
+//!
+//! ```text
+//! 0x8000_0000  private, 1 GiB   firmware, then the runtime, then the launch package, then what the runtime allocates
+//! 0xC000_0000  untrusted        the mailbox, the exit record, calls' data; from `PAGES_AT` on, sealed pages
+//! ```
+//! Offsets count from the beginning of untrusted memory, which is also the beginning of the file that the host maps.
+
+/// Beginning of the memory that only the runtime and the firmware reach.
+pub const PRIVATE_START: u64 = 0x8000_0000;
+/// Bytes of it.
+pub const PRIVATE_BYTES: u64 = 1 << 30;
+/// The address at which the firmware enters the runtime.
+pub const RUNTIME_START: u64 = PRIVATE_START + 0x20_0000;
+/// Beginning of the memory that the host sees and changes at any moment.
+pub const UNTRUSTED_START: u64 = PRIVATE_START + PRIVATE_BYTES;
+
+/// Offset of the sequence number of the runtime's last request: 8 bytes, little-endian, 0 before the first.
+pub const REQUEST_NUMBER_AT: u64 = 0x000;
+/// Offset of the [request](crate::mailbox::Request) itself.
+pub const REQUEST_AT: u64 = 0x040;
+/// Offset of the number of the request that the host has answered last: 8 bytes, little-endian.
+pub const ANSWER_NUMBER_AT: u64 = 0x080;
+/// Offset of the [answer](crate::mailbox::Answer) itself.
+pub const ANSWER_AT: u64 = 0x0C0;
+/// Offset of the length of the [exit record](crate::exit::ExitRecord) in bytes: 8 bytes, little-endian, 0 as long as
+/// there is none.
+pub const EXIT_LENGTH_AT: u64 = 0x100;
+/// Offset of the exit record.
+pub const EXIT_AT: u64 = 0x1_0000;
+/// The most bytes of an exit record.
+pub const MOST_EXIT_BYTES: u64 = 0x1_0000;
+/// Offset of the bytes that go with a request or an answer: a written text, a read one, a page.
+pub const DATA_AT: u64 = 0x2_0000;
+/// The most bytes that go with one request.
+pub const MOST_DATA_BYTES: u32 = 0x1_0000;
+/// Offset of the sealed pages, and so the bytes of untrusted memory that are not theirs.
+pub const PAGES_AT: u64 = 0x4_0000;
+
+/// Bytes of untrusted memory that the machine needs for so many bytes of sealed pages; `None` if they are too many.
+pub const fn untrusted_bytes(pages: u64) -> Option<u64> {
+    match pages.checked_add(PAGES_AT) {
+        Some(bytes) => bytes.checked_next_multiple_of(GRAIN),
+        None => None,
+    }
+}
+
+/// Untrusted memory comes in multiples of this many bytes: the emulator asks for it.
+const GRAIN: u64 = 2 << 20;
+
+// The parts do not overlap, and each page of the layout holds one of them only.
+const _: () = assert!(EXIT_LENGTH_AT + 8 <= EXIT_AT && EXIT_AT + MOST_EXIT_BYTES <= DATA_AT);
+const _: () = assert!(DATA_AT + MOST_DATA_BYTES as u64 <= PAGES_AT);
+const _: () = assert!(REQUEST_AT + crate::mailbox::REQUEST_BYTES as u64 <= ANSWER_NUMBER_AT);
+const _: () = assert!(ANSWER_AT + crate::mailbox::ANSWER_BYTES as u64 <= EXIT_LENGTH_AT);
