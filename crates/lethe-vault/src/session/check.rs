@@ -104,10 +104,12 @@ impl NamedObjects {
         Ok(complaints)
     }
 
-    /// Reads the objects of the journal, one after the other.
+    /// Lists the objects of the journal once, and reads them one after the other.
     async fn check_log(&self, store: &impl Blobs) -> Result<Vec<String>, VaultError> {
         let Some((from, next)) = self.log else { return Ok(Vec::new()) };
         let objects = Objects { blobs: store, header: &self.of, ring: &self.ring };
+        let listed = store.list(PREFIX_OF_LOG).await?;
+        let places: BTreeSet<Position> = listed.iter().filter_map(|blob| Position::of(&blob.name)).collect();
         let (mut complaints, mut at, mut known) = (Vec::new(), from, BTreeSet::new());
         while at < next {
             known.insert(at);
@@ -126,15 +128,14 @@ impl NamedObjects {
             };
             complaints.push(format!("{} was {what}", at.name()));
             // It may have been the end.
-            let after = objects.list().await?.into_iter().find(|after| *after > at && *after < next);
-            at = match after {
+            at = match places.range(at.next()..next).next() {
                 Some(after) if after.epoch == at.epoch => at.next(),
-                after => after.unwrap_or(next),
+                after => after.copied().unwrap_or(next),
             };
         }
         // Those before are left from a crash.
         let is_planted = |name: &str| Position::of(name).is_none_or(|at| at >= from && !known.contains(&at));
-        let planted = store.list(PREFIX_OF_LOG).await?.into_iter().filter(|blob| is_planted(&blob.name));
+        let planted = listed.iter().filter(|blob| is_planted(&blob.name));
         complaints.extend(planted.map(|blob| format!("{} was not written by this vault", blob.name)));
         Ok(complaints)
     }

@@ -2,9 +2,11 @@
 
 use super::{desk, in_successor, objects};
 use crate::promises::desk::{Desk, block};
+use crate::support::recorder::{Moment, Recorder, Request};
+use crate::support::work_and_close;
 use lethe_core::words::BlockId;
 use lethe_store::{Blobs, VersionedMemory};
-use lethe_vault::{RowChange, VaultError};
+use lethe_vault::{RowChange, Vault, VaultError};
 
 /// A vault whose machine was lost in its second opening.
 async fn lost() -> Desk {
@@ -88,6 +90,30 @@ async fn a_check_names_each_spoilt_object() {
         desk.store.put(planted, b"nothing").await.unwrap();
         let complaints = vault.check(Box::new(|_, _| {})).await.unwrap().complaints;
         assert_eq!(complaints, [format!("{planted} was not written by this vault")]);
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_lists_the_journal_once_however_many_of_its_objects_are_missing() {
+    let desk = lost().await;
+    let names = objects(&desk.store).await;
+    let recorder = Recorder::new();
+    let store = recorder.over(desk.store.clone());
+    let opened = Vault::start(desk.setup_over(&desk.disk.mount().unwrap(), store)).await.unwrap();
+    work_and_close(opened, &desk.disk, async |vault| {
+        let missing = &names[..3];
+        for name in missing {
+            Blobs::remove(&desk.store, name).await.unwrap();
+        }
+        recorder.begin_anew();
+        let complaints = vault.check(Box::new(|_, _| {})).await.unwrap().complaints;
+        assert_eq!(complaints.len(), missing.len(), "{complaints:?}");
+        let is_list =
+            |moment: &Moment| matches!(moment, Moment::Asks { request: Request::List(prefix), .. } if prefix == "log/");
+        let lists = recorder.take_trace().into_iter().filter(|(_, moment)| is_list(moment)).count();
+        assert_eq!(lists, 1);
     })
     .await
     .unwrap();
