@@ -110,7 +110,7 @@ pub struct Instructions {
     pub writes: u64,
     /// Of `faults`, reading through the scheme, ciphers and copies with it. With meters.
     pub reads: u64,
-    /// What would be left of `total` if the harts had done their shares at the same time: the critical path; 0 under
+    /// The rest of `total` if the harts had done their shares at the same time: the critical path; 0 under
     /// schemes that are not parallel.
     pub critical_path: u64,
 }
