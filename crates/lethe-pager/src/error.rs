@@ -1,55 +1,17 @@
 //! The errors of making a region.
 
-use crate::fault::error::FaultPathError;
-use crate::scheme::Scheme;
-use lethe_core::schemes::detworam::DetWoParametersError;
-use lethe_core::schemes::opam::OpamParametersError;
-use lethe_core::schemes::path::PathParametersError;
-use lethe_core::schemes::plain::PlainParametersError;
-use lethe_seal::pages::RegionError;
+use crate::scheme_error::SchemeError;
 use rustix::io::Errno;
 
 /// The reason why there is no region, and what to do about it. Nothing is left behind.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The limit on untrusted memory.
-    #[error(
-        "{pages} pages under {scheme} need {needed} bytes of untrusted memory, and the limit is {limit}: raise the \
-         limit, or choose at most {most} pages"
-    )]
-    UntrustedMemory {
-        /// Pages asked for.
-        pages: u64,
-        /// The scheme.
-        scheme: Scheme,
-        /// The bytes that they need.
-        needed: u64,
-        /// The bytes that are allowed.
-        limit: u64,
-        /// The most pages for which that is enough.
-        most: u64,
-    },
     /// Pages of another size.
     #[error("this system's pages have {0} bytes; the pager knows pages of 4096 bytes only")]
     PageBytes(usize),
-    /// Resident pages, policy, size.
+    /// Parameters of the scheme, of sealing or of the fault path; the limit on untrusted memory.
     #[error(transparent)]
-    FaultPath(#[from] FaultPathError),
-    /// Parameters of plain paging.
-    #[error(transparent)]
-    Plain(#[from] PlainParametersError),
-    /// Parameters of DetWoORAM and its kin.
-    #[error(transparent)]
-    DetWoOram(#[from] DetWoParametersError),
-    /// Parameters of Path ORAM.
-    #[error(transparent)]
-    Path(#[from] PathParametersError),
-    /// Parameters of OPAM.
-    #[error(transparent)]
-    Opam(#[from] OpamParametersError),
-    /// The sealing layer.
-    #[error(transparent)]
-    Sealing(#[from] RegionError),
+    Scheme(#[from] SchemeError),
     /// The kernel, or its settings.
     #[error(transparent)]
     Userfaultfd(#[from] UserfaultfdError),

@@ -30,7 +30,6 @@ use crate::options::Options;
 use crate::page::PAGE_BYTES;
 use crate::region::{Region, Registration, delivery};
 use crate::shared::SharedMapping;
-use crate::size::untrusted_bytes;
 use rustix::io::Errno;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -117,7 +116,7 @@ impl Region {
     /// [`Error`]; nothing has changed then.
     pub fn ready_to_fork(&self) -> Result<Fork, Error> {
         let refused = |what| move |errno| Error::System { what, errno };
-        let bytes = untrusted_bytes(&self.options)?;
+        let bytes = self.options.assembly().untrusted_bytes(self.options.untrusted_bytes)?;
         let parts = Parts {
             shared: Some(SharedMapping::new(bytes).map_err(refused("untrusted memory for a child"))?),
             transfer: Some(Transfer::new(&self.options)?),

@@ -2,6 +2,7 @@
 //! memory that somebody watches.
 //!
 //! - [`fault`]: what happens at a page fault, over any scheme and any platform. It needs no operating system.
+//! - [`assembly::Assembly`]: a scheme by its name with sealing below and a fault path above. Nor does this.
 //! - [`region::Region`]: virtual memory on Linux that is used as a slice. Its faults come by userfaultfd(2), in one of
 //!   [two ways](trap::Trap); [`scheme::Scheme`] says what the untrusted memory shows.
 //! - [`watch`]: looking at the untrusted memory of another process at each of its faults.
@@ -34,6 +35,8 @@ pub mod access;
 pub mod addresses;
 #[cfg(feature = "linux")]
 pub mod after_fault;
+#[cfg(feature = "schemes")]
+pub mod assembly;
 #[cfg(feature = "linux")]
 mod builder;
 #[cfg(feature = "linux")]
@@ -54,7 +57,7 @@ pub mod fork;
 mod linux;
 #[cfg(feature = "linux")]
 pub mod options;
-#[cfg(feature = "linux")]
+#[cfg(feature = "schemes")]
 pub mod page;
 #[cfg(feature = "linux")]
 mod private;
@@ -62,11 +65,13 @@ mod private;
 pub mod region;
 #[cfg(feature = "linux")]
 pub mod runs;
-#[cfg(feature = "linux")]
+#[cfg(feature = "schemes")]
 pub mod scheme;
+#[cfg(feature = "schemes")]
+pub mod scheme_error;
 #[cfg(feature = "linux")]
 pub mod shared;
-#[cfg(feature = "linux")]
+#[cfg(feature = "schemes")]
 mod size;
 #[cfg(feature = "linux")]
 pub mod trap;

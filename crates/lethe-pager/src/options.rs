@@ -1,6 +1,7 @@
 //! The options of a region.
 
 use crate::after_fault::AfterFault;
+use crate::assembly::Assembly;
 use crate::eviction::Eviction;
 use crate::failure::OnFailure;
 use crate::fault::policy::Policy;
@@ -124,5 +125,11 @@ impl Options {
             Scheme::EagerParallel => Some(Manner::BehindTogether),
             Scheme::Plain | Scheme::DetWoOram | Scheme::Path | Scheme::Opam => None,
         }
+    }
+
+    /// Those of the scheme, of sealing and of the fault path.
+    pub(crate) fn assembly(&self) -> Assembly {
+        let Options { scheme, pages, ratio, cipher, resident, policy, step_pages, .. } = *self;
+        Assembly { scheme, pages, ratio, cipher, resident, policy, step_pages }
     }
 }

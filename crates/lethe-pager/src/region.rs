@@ -16,7 +16,6 @@ use crate::options::Options;
 use crate::page::PAGE_BYTES;
 use crate::private::PrivateMapping;
 use crate::shared::SharedMapping;
-use crate::size::untrusted_bytes;
 use crate::trap::Trap;
 use std::fmt;
 use std::ops::Range;
@@ -92,7 +91,7 @@ impl Region {
         if page_bytes != PAGE_BYTES {
             return Err(Error::PageBytes(page_bytes));
         }
-        let untrusted_bytes = untrusted_bytes(&options)?;
+        let untrusted_bytes = options.assembly().untrusted_bytes(options.untrusted_bytes)?;
         let delivery = delivery(options.trap);
         let uffd = Arc::new(Userfaultfd::open(delivery, options.eviction)?);
         let shared = Arc::new(SharedMapping::new(untrusted_bytes).map_err(refused("untrusted memory"))?);

@@ -16,7 +16,7 @@ use core::str::FromStr;
 ///
 /// With a second process `Eager`, `Parallel` and `EagerParallel` have 4(K + 1) pages more, in memory that both share.
 ///
-/// To each come the key, and one sealed page for each thread. [`Region::trusted_bytes`](crate::region::Region) counts.
+/// To each come the key, and one sealed page for each thread. `Region::trusted_bytes` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// Encryption and authentication in place, no ORAM: the baseline.

@@ -1,9 +1,8 @@
 //! The size of each scheme in untrusted memory.
 
-use crate::error::Error;
-use crate::options::Options;
 use crate::page::PAGE_BYTES;
 use crate::scheme::Scheme;
+use crate::scheme_error::SchemeError;
 use lethe_core::layout::Layout;
 use lethe_core::schemes::detworam::DetWoParameters;
 use lethe_core::schemes::opam::OpamParameters;
@@ -19,7 +18,7 @@ impl Scheme {
     ///
     /// # Errors
     /// Parameters that the scheme refuses.
-    pub fn untrusted_bytes(self, pages: u64, ratio: u64, cipher: PageCipher) -> Result<u64, Error> {
+    pub fn untrusted_bytes(self, pages: u64, ratio: u64, cipher: PageCipher) -> Result<u64, SchemeError> {
         Ok(memory_bytes(&self.layout(pages, ratio)?, cipher)? as u64)
     }
 
@@ -40,7 +39,7 @@ impl Scheme {
     ///
     /// # Errors
     /// As [`untrusted_bytes`](Self::untrusted_bytes).
-    pub fn layout(self, pages: u64, ratio: u64) -> Result<Layout, Error> {
+    pub fn layout(self, pages: u64, ratio: u64) -> Result<Layout, SchemeError> {
         let block_bytes = PAGE_BYTES as u32;
         Ok(match self {
             Scheme::Plain => {
@@ -59,13 +58,18 @@ impl Scheme {
     }
 }
 
-/// The untrusted memory that the region needs, in bytes, if it is within the limit.
-pub(crate) fn untrusted_bytes(options: &Options) -> Result<usize, Error> {
-    let Options { pages, scheme, ratio, cipher, untrusted_bytes: limit, .. } = *options;
+/// The untrusted memory that so many pages need, in bytes, if it is within the limit.
+pub(crate) fn untrusted_bytes(
+    scheme: Scheme,
+    pages: u64,
+    ratio: u64,
+    cipher: PageCipher,
+    limit: u64,
+) -> Result<usize, SchemeError> {
     let needed = scheme.untrusted_bytes(pages, ratio, cipher)?;
     if needed > limit {
         let most = scheme.most_pages(limit, ratio, cipher);
-        return Err(Error::UntrustedMemory { pages, scheme, needed, limit, most });
+        return Err(SchemeError::UntrustedMemory { pages, scheme, needed, limit, most });
     }
     Ok(needed as usize)
 }
@@ -76,6 +80,6 @@ pub(crate) fn plain_parameters(pages: u64) -> PlainParameters {
 }
 
 /// The parameters of Path ORAM.
-pub(crate) fn path_parameters(pages: u64) -> Result<PathParameters, Error> {
+pub(crate) fn path_parameters(pages: u64) -> Result<PathParameters, SchemeError> {
     Ok(PathParameters::for_capacity(pages, PAGE_BYTES as u32, PATH_TRUSTED_BLOCKS, 1)?)
 }

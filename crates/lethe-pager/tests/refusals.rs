@@ -5,6 +5,7 @@ use lethe_pager::fault::policy::Policy;
 use lethe_pager::options::{Handler, HandlerProcessor, Options};
 use lethe_pager::region::Region;
 use lethe_pager::scheme::{Scheme, UnknownScheme};
+use lethe_pager::scheme_error::SchemeError;
 use lethe_pager::trap::{Trap, UnknownTrap};
 use lethe_seal::pages::PageCipher;
 
@@ -21,7 +22,10 @@ fn too_little_untrusted_memory_is_refused_with_the_limit_and_the_most_pages() {
         let options = |pages| Options { scheme, untrusted_bytes: limit, resident: 2, ..Options::new(pages) };
         let error = Region::new(options(most + 1)).unwrap_err();
         let needed = scheme.untrusted_bytes(most + 1, 3, PageCipher::Aes256Gcm).unwrap();
-        assert!(matches!(error, Error::UntrustedMemory { most: named, .. } if named == most), "{error}");
+        assert!(
+            matches!(error, Error::Scheme(SchemeError::UntrustedMemory { most: named, .. }) if named == most),
+            "{error}"
+        );
         let expected = format!(
             "{} pages under {scheme} need {needed} bytes of untrusted memory, and the limit is {limit}: raise the \
              limit, or choose at most {most} pages",

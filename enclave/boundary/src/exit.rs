@@ -40,6 +40,8 @@ pub struct ExitRecord {
 pub enum Ending {
     /// By itself, with this code.
     Exited(u8),
+    /// By the runtime, with the last fault of the window that was asked for.
+    Enough,
     /// By a signal, as Linux numbers it.
     Signalled {
         /// The number.
@@ -86,33 +88,30 @@ pub struct Faults {
     pub loading: u64,
 }
 
-/// Counts of instructions that the runtime's hart retired; all but the first two only with meters.
+/// Counts of instructions that the runtime's hart retired, within the window if there is one. Waiting for the host is
+/// in none of them. Those that say so are 0 without meters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Instructions {
     /// From the program's first instruction to its end, with everything that the runtime did for it.
     pub total: u64,
-    /// Of it, the program's own.
-    pub program: u64,
     /// Of `total`, page faults, from the trap to the return.
     pub faults: u64,
-    /// Of `faults`, ciphers.
-    pub ciphers: u64,
-    /// Of `faults`, copies between private and untrusted memory, and to where a page is sealed.
-    pub copies: u64,
-    /// Of `faults`, taking pages out of the page table and putting them in.
-    pub frames: u64,
-    /// Of `faults`, writing through the scheme, ciphers and copies with it.
-    pub writes: u64,
-    /// Of `faults`, reading through the scheme, ciphers and copies with it.
-    pub reads: u64,
-    /// Of `total`, the scheme's off-line work between two faults.
+    /// Of `faults`, the scheme's off-line work.
     pub idle: u64,
-    /// Of `total`, system calls but for waiting for the host.
+    /// Of `total`, system calls, and the page faults that they make with them.
     pub system_calls: u64,
-    /// Of `total`, waiting for the host.
-    pub waiting: u64,
-    /// Of `total`, what would have been left if the other harts' share had been done beside: the critical path; 0
-    /// under schemes that are not parallel.
+    /// Of `faults`, ciphers. With meters.
+    pub ciphers: u64,
+    /// Of `faults`, copies between private and untrusted memory, and to where a page is sealed. With meters.
+    pub copies: u64,
+    /// Of `faults`, taking pages out of the page table and putting them in. With meters.
+    pub frames: u64,
+    /// Of `faults`, writing through the scheme, ciphers and copies with it. With meters.
+    pub writes: u64,
+    /// Of `faults`, reading through the scheme, ciphers and copies with it. With meters.
+    pub reads: u64,
+    /// The rest of `total` if the harts had done their shares at the same time: the critical path; 0 under
+    /// schemes that are not parallel.
     pub critical_path: u64,
 }
 
@@ -174,7 +173,7 @@ impl ExitRecord {
         record.refused.truncate(MOST_REFUSED);
         record.refused.iter_mut().for_each(|refused| cut(&mut refused.name, 32));
         match &mut record.ending {
-            Ending::Exited(_) => {}
+            Ending::Exited(_) | Ending::Enough => {}
             Ending::Signalled { reason: text, .. } | Ending::Failed { text, .. } => {
                 cut(text, MOST_TEXT_BYTES)
             }

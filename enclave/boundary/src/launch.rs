@@ -92,6 +92,17 @@ pub struct Listening {
     pub after_fault: bool,
     /// True if instructions are counted part by part, which makes every fault a few instructions longer.
     pub meters: bool,
+    /// The faults between which everything is counted, if not all are.
+    pub window: Option<Window>,
+}
+
+/// A number of faults in the middle of a run. The program ends with its last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Window {
+    /// Faults of the program that come before it.
+    pub warm: u64,
+    /// Faults that are counted: at least 1.
+    pub faults: u64,
 }
 
 /// A secret of 32 bytes. It is wiped when it is dropped, and never printed.

@@ -73,8 +73,10 @@ pub enum Request {
     },
     /// Tells that another fault was served, and all that belongs to it is done. The runtime stands still meanwhile.
     AfterFault {
-        /// Faults so far.
+        /// Faults so far, those while the program was loaded among them.
         faults: u64,
+        /// Pages that were written through the scheme so far.
+        evictions: u64,
     },
 }
 
@@ -95,20 +97,21 @@ pub enum RequestError {
 impl Request {
     /// Its bytes.
     pub fn encode(&self) -> [u8; REQUEST_BYTES] {
-        let (kind, argument, length, at): (u32, u32, u32, u64) = match *self {
-            Request::Write { stream: Stream::Output, bytes } => (WRITE, 1, bytes, 0),
-            Request::Write { stream: Stream::Error, bytes } => (WRITE, 2, bytes, 0),
-            Request::Read { most } => (READ, 0, most, 0),
-            Request::Clock(Clock::Realtime) => (CLOCK, 0, 0, 0),
-            Request::Clock(Clock::Monotonic) => (CLOCK, 1, 0, 0),
-            Request::Store { at, bytes } => (STORE, 0, bytes, at),
-            Request::Load { at, bytes } => (LOAD, 0, bytes, at),
-            Request::AfterFault { faults } => (AFTER_FAULT, 0, 0, faults),
+        let (kind, argument, length, at, more): (u32, u32, u32, u64, u64) = match *self {
+            Request::Write { stream: Stream::Output, bytes } => (WRITE, 1, bytes, 0, 0),
+            Request::Write { stream: Stream::Error, bytes } => (WRITE, 2, bytes, 0, 0),
+            Request::Read { most } => (READ, 0, most, 0, 0),
+            Request::Clock(Clock::Realtime) => (CLOCK, 0, 0, 0, 0),
+            Request::Clock(Clock::Monotonic) => (CLOCK, 1, 0, 0, 0),
+            Request::Store { at, bytes } => (STORE, 0, bytes, at, 0),
+            Request::Load { at, bytes } => (LOAD, 0, bytes, at, 0),
+            Request::AfterFault { faults, evictions } => (AFTER_FAULT, 0, 0, faults, evictions),
         };
         let mut encoded = [0; REQUEST_BYTES];
         put(&mut encoded, 0, u64::from(argument) << 32 | u64::from(kind));
         put(&mut encoded, 8, length.into());
         put(&mut encoded, 16, at);
+        put(&mut encoded, 24, more);
         encoded
     }
 
@@ -119,7 +122,7 @@ impl Request {
     pub fn parse(bytes: &[u8; REQUEST_BYTES]) -> Result<Self, RequestError> {
         let head = get(bytes, 0);
         let (kind, argument) = (head as u32, (head >> 32) as u32);
-        let (length, at) = (get(bytes, 8) as u32, get(bytes, 16));
+        let (length, at, more) = (get(bytes, 8) as u32, get(bytes, 16), get(bytes, 24));
         if length > crate::map::MOST_DATA_BYTES {
             return Err(RequestError::Length(length));
         }
@@ -132,7 +135,7 @@ impl Request {
             (CLOCK, 1) => Request::Clock(Clock::Monotonic),
             (STORE, 0) => Request::Store { at, bytes },
             (LOAD, 0) => Request::Load { at, bytes },
-            (AFTER_FAULT, 0) => Request::AfterFault { faults: at },
+            (AFTER_FAULT, 0) => Request::AfterFault { faults: at, evictions: more },
             (WRITE..=AFTER_FAULT, _) => return Err(RequestError::Argument(argument)),
             _ => return Err(RequestError::Kind(kind)),
         })

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! 0x8000_0000  private, 1 GiB   firmware, then the runtime, then the launch package, then what the runtime allocates
-//! 0xC000_0000  untrusted        the mailbox, the exit record, calls' data; from `PAGES_AT` on, sealed pages
+//! 0xC000_0000  untrusted        the mailbox, the exit record, calls' data; from `PAGES_AT` on, sealed pages;
+//!                               the last `HOST_BYTES` are a program's on the host's own hart
 //! ```
 //! Offsets count from the beginning of untrusted memory, which is also the beginning of the file that the host maps.
 
@@ -37,9 +38,12 @@ pub const MOST_DATA_BYTES: u32 = 0x1_0000;
 /// Offset of the sealed pages, and so the bytes of untrusted memory that are not theirs.
 pub const PAGES_AT: u64 = 0x4_0000;
 
+/// Bytes at the end of untrusted memory for a program that runs on the host's own hart.
+pub const HOST_BYTES: u64 = 0x1_0000;
+
 /// Bytes of untrusted memory that the machine needs for so many bytes of sealed pages; `None` if they are too many.
 pub const fn untrusted_bytes(pages: u64) -> Option<u64> {
-    match pages.checked_add(PAGES_AT) {
+    match pages.checked_add(PAGES_AT + HOST_BYTES) {
         Some(bytes) => bytes.checked_next_multiple_of(GRAIN),
         None => None,
     }

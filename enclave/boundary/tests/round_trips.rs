@@ -2,10 +2,10 @@
 
 use lethe_boundary::exit::{Ending, ExitError, ExitRecord, Failure, Faults, Instructions, Memory, Refused};
 use lethe_boundary::launch::{
-    Allowed, Launch, LaunchError, Levels, Listening, MAGIC, Paging, Seed, Way, encode, parse,
+    Allowed, Launch, LaunchError, Levels, Listening, MAGIC, Paging, Seed, Way, Window, encode, parse,
 };
 use lethe_boundary::mailbox::{ANSWER_BYTES, Answer, Clock, REQUEST_BYTES, Request, RequestError, Stream};
-use lethe_boundary::map::{MOST_DATA_BYTES, MOST_EXIT_BYTES, PAGES_AT, untrusted_bytes};
+use lethe_boundary::map::{HOST_BYTES, MOST_DATA_BYTES, MOST_EXIT_BYTES, PAGES_AT, untrusted_bytes};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -31,11 +31,13 @@ prop_compose! {
     fn launch()(
         paging in paging(),
         (clock, after_fault, meters) in any::<(bool, bool, bool)>(),
+        window in any::<Option<(u64, u64)>>(),
         seed in any::<[u8; 32]>(),
         arguments in vec(text(), 1..5),
         environment in vec(text(), 0..5),
     ) -> Launch {
-        let (allowed, listening) = (Allowed { clock }, Listening { after_fault, meters });
+        let window = window.map(|(warm, faults)| Window { warm, faults });
+        let (allowed, listening) = (Allowed { clock }, Listening { after_fault, meters, window });
         Launch { paging, allowed, listening, seed: Seed(seed), arguments, environment }
     }
 }
@@ -49,13 +51,14 @@ fn request() -> impl Strategy<Value = Request> {
         prop_oneof![Just(Clock::Realtime), Just(Clock::Monotonic)].prop_map(Request::Clock),
         (any::<u64>(), bytes()).prop_map(|(at, bytes)| Request::Store { at, bytes }),
         (any::<u64>(), bytes()).prop_map(|(at, bytes)| Request::Load { at, bytes }),
-        any::<u64>().prop_map(|faults| Request::AfterFault { faults }),
+        any::<(u64, u64)>().prop_map(|(faults, evictions)| Request::AfterFault { faults, evictions }),
     ]
 }
 
 fn ending() -> impl Strategy<Value = Ending> {
     prop_oneof![
         any::<u8>().prop_map(Ending::Exited),
+        Just(Ending::Enough),
         (any::<u8>(), ".{0,40}").prop_map(|(signal, reason)| Ending::Signalled { signal, reason }),
         ".{0,40}".prop_map(|text| Ending::Failed { kind: Failure::Forged, text }),
     ]
@@ -64,17 +67,17 @@ fn ending() -> impl Strategy<Value = Ending> {
 prop_compose! {
     fn record()(
         ending in ending(),
-        counts in any::<[u64; 24]>(),
+        counts in any::<[u64; 22]>(),
         refused in vec((".{0,8}", any::<(u64, u64)>()), 0..5),
     ) -> ExitRecord {
-        let [a, b, c, d, total, program, faults, ciphers, copies, frames, writes, reads, idle, calls, waiting,
+        let [a, b, c, d, total, faults, ciphers, copies, frames, writes, reads, idle, calls,
              critical_path, pages, most_held_pages, resident, untrusted_bytes, trusted_bytes,
              system_calls, host_calls, held_times] = counts;
         ExitRecord {
             ending,
             faults: Faults { faults: a, evictions: b, idle_steps: c, loading: d },
             instructions: Instructions {
-                total, program, faults, ciphers, copies, frames, writes, reads, idle, system_calls: calls, waiting,
+                total, faults, ciphers, copies, frames, writes, reads, idle, system_calls: calls,
                 critical_path,
             },
             memory: Memory { pages, most_held_pages, resident, untrusted_bytes, trusted_bytes },
@@ -140,7 +143,7 @@ fn a_host_that_claims_more_bytes_than_were_asked_for_is_caught() {
         (Answer::Done { bytes: 8 }, read),
         (Answer::Done { bytes: 8 }, load),
         (Answer::Done { bytes: 6 }, load),
-        (Answer::Done { bytes: 1 }, Request::AfterFault { faults: 9 }),
+        (Answer::Done { bytes: 1 }, Request::AfterFault { faults: 9, evictions: 9 }),
         (Answer::Done { bytes: 0 }, Request::Clock(Clock::Realtime)),
         (Answer::Time { seconds: 1, nanos: 0 }, read),
         (Answer::Time { seconds: 1 << 33, nanos: 0 }, Request::Clock(Clock::Realtime)),
@@ -212,7 +215,7 @@ fn a_record_with_endless_texts_still_fits_its_place() {
 fn untrusted_memory_has_room_for_the_pages_and_the_mailbox() {
     assert!(
         untrusted_bytes(64 << 20)
-            .is_some_and(|bytes| bytes >= (64 << 20) + PAGES_AT && bytes % (2 << 20) == 0)
+            .is_some_and(|bytes| bytes >= (64 << 20) + PAGES_AT + HOST_BYTES && bytes % (2 << 20) == 0)
     );
     assert_eq!(untrusted_bytes(u64::MAX), None);
 }

@@ -1,27 +1,30 @@
 //! DetWoORAM whose pages a second process carries.
 
-use super::built::{Built, built};
+use super::built::{Built, Equipment};
+use crate::assembly::Platform;
 use crate::error::Error;
 use crate::linux::beside::SecondProcess;
 use crate::options::{HandlerProcessor, Options};
 use crate::page::PAGE_BYTES;
+use crate::scheme_error::SchemeError;
 use crate::shared::SharedMapping;
-use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters};
+use lethe_core::schemes::detworam::DetWoOram;
 use lethe_seal::pages::{Carrier, Manner, PageKey, ScheduledVersions, SealedPages, Versions};
 use rand_chacha::ChaCha20Rng;
 use std::sync::Arc;
 
 /// Builds it: eager, parallel or both, by the manner in which the process carries pages.
 pub(super) fn carried_beside(
-    areas: DetWoParameters,
     manner: Manner,
     options: &Options,
     shared: Arc<SharedMapping>,
     rng: &mut ChaCha20Rng,
 ) -> Result<Built, Error> {
-    let (layout, schedule) = (areas.layout(), areas.schedule()?);
+    let (assembly, areas) = (options.assembly(), options.assembly().areas());
+    areas.validate().map_err(SchemeError::from)?;
+    let (layout, schedule) = (areas.layout(), areas.schedule().map_err(SchemeError::from)?);
     let [key, key_beside] = PageKey::draw_shared(options.cipher, rng);
-    let mut carrier = Carrier::new(shared.view(), &layout, key_beside)?;
+    let mut carrier = Carrier::new(shared.view(), &layout, key_beside).map_err(SchemeError::from)?;
     if let Some(meters) = options.listeners.meters {
         carrier = carrier.with_meter(meters.beside);
     }
@@ -34,12 +37,10 @@ pub(super) fn carried_beside(
     let beside = SecondProcess::start(room, carrier, not_on)?;
     let versions = ScheduledVersions::new(&schedule);
     let bytes = versions.trusted_bytes() as usize + beside.bytes() + PAGE_BYTES + options.cipher.tag_bytes();
-    let mut pages = SealedPages::new(shared, &layout, key, versions)?.with_beside(Box::new(beside), manner);
-    if let Some(meters) = options.listeners.meters {
-        pages = pages.with_meter(meters.here);
-    }
-    let oram = DetWoOram::new(areas, pages)?;
+    let pages = SealedPages::new(shared, &layout, key, versions).map_err(SchemeError::from)?;
+    let equipment = Equipment { pool: None, beside: 1, meters: options.listeners.meters };
+    let pages = equipment.equip(pages.with_beside(Box::new(beside), manner));
+    let oram = DetWoOram::new(areas, pages).map_err(SchemeError::from)?;
     let bytes = bytes + oram.trusted_bytes();
-    let (faults, trusted_bytes) = built(oram, bytes, options)?;
-    Ok(Built { faults, trusted_bytes, threads: 2 })
+    Ok(assembly.end::<Arc<SharedMapping>, _, _>(oram, bytes, equipment)?)
 }

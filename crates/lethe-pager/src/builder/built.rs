@@ -1,11 +1,12 @@
 //! A fault path that was built, with what it takes.
 
-use crate::error::Error;
+use crate::assembly::Platform;
 use crate::fault::path::FaultPath;
 use crate::linux::faults::Faults;
-use crate::options::Options;
+use crate::options::Meters;
 use lethe_core::oram::Oram;
-use lethe_seal::pages::PageError;
+use lethe_seal::pages::{PageError, PagePool, SealedPages, SharedMemory, Versions};
+use std::sync::Arc;
 
 /// A fault path, and the trusted memory of its scheme and of sealing, in bytes.
 pub(crate) struct Built {
@@ -15,11 +16,37 @@ pub(crate) struct Built {
     pub(crate) threads: usize,
 }
 
-/// The fault path over a scheme, with the trusted memory of that scheme and of sealing, in bytes.
-pub(super) fn built<O: Oram<Error = PageError> + Send + 'static>(
-    oram: O,
-    trusted_bytes: usize,
-    options: &Options,
-) -> Result<(Box<dyn Faults>, usize), Error> {
-    Ok((Box::new(FaultPath::new(oram, options.resident, options.policy)?), trusted_bytes))
+/// The threads and meters of a region.
+pub(super) struct Equipment {
+    pub(super) pool: Option<Arc<PagePool>>,
+    /// Threads that share the work of a fault, if they are not the pool's.
+    pub(super) beside: usize,
+    pub(super) meters: Option<Meters>,
+}
+
+impl<M: SharedMemory> Platform<M> for Equipment {
+    type Built = Built;
+
+    fn threads(&self) -> usize {
+        self.pool.as_ref().map_or(1, |pool| pool.threads())
+    }
+
+    fn equip<V: Versions>(&self, pages: SealedPages<M, V>) -> SealedPages<M, V> {
+        let pages = match self.meters {
+            Some(meters) => pages.with_meter(meters.here),
+            None => pages,
+        };
+        match &self.pool {
+            Some(pool) => pages.with_pool(Arc::clone(pool)),
+            None => pages,
+        }
+    }
+
+    fn take<O>(self, path: FaultPath<O>, trusted_bytes: usize) -> Built
+    where
+        O: Oram<Error = PageError> + Send + 'static,
+    {
+        let threads = <Self as Platform<M>>::threads(&self) + self.beside;
+        Built { faults: Box::new(path), trusted_bytes, threads }
+    }
 }

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::fault::poll_now::poll_now;
 use crate::options::Options;
 use crate::page::PAGE_BYTES;
+use crate::scheme_error::SchemeError;
 use crate::shared::SharedMapping;
 use lethe_core::layout::{Extent, Layout};
 use lethe_core::store::Store;
@@ -23,12 +24,13 @@ impl Transfer {
     pub(crate) fn new(options: &Options) -> Result<Self, Error> {
         let layout =
             Layout::new(vec![Extent { buckets: options.pages, slots: 1, slot_bytes: PAGE_BYTES as u32 }]);
-        let bytes = memory_bytes(&layout, options.cipher)?;
+        let bytes = memory_bytes(&layout, options.cipher).map_err(SchemeError::from)?;
         let memory = SharedMapping::new(bytes)
             .map_err(|errno| Error::System { what: "untrusted memory for a child", errno })?;
         let mut rng = ChaCha20Rng::try_from_os_rng().map_err(|error| Error::Entropy(error.into()))?;
         let key = PageKey::draw(options.cipher, &mut rng);
-        let pages = SealedPages::new(memory, &layout, key, TableVersions::new(options.pages))?;
+        let pages = SealedPages::new(memory, &layout, key, TableVersions::new(options.pages))
+            .map_err(SchemeError::from)?;
         Ok(Transfer { pages: Some(Box::new(pages)) })
     }
 

@@ -138,7 +138,7 @@ pub struct PageKey {
     inner: Inner,
 }
 
-#[expect(
+#[allow(
     clippy::large_enum_variant,
     reason = "there is one of them for a region, and a pointer would cost every page a look-up"
 )]

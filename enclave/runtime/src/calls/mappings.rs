@@ -1,0 +1,192 @@
+//! Calls about memory.
+
+use super::{Done, Program, Stop};
+use crate::access::Access;
+use crate::host::Mailbox;
+use crate::layout::{LOWEST, PAGE, mappings, page_of, top};
+use crate::processor::Processor;
+use crate::space::{NoPages, Promise};
+use core::ops::Range;
+use linux_raw_sys::errno::{EBADF, EEXIST, EINVAL, ENOMEM};
+use linux_raw_sys::general::{
+    MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NORMAL, MADV_PAGEOUT, MADV_WILLNEED, MAP_ANONYMOUS,
+    MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_HUGETLB, MAP_NORESERVE, MREMAP_MAYMOVE,
+};
+
+/// The memory behind the image that grows and shrinks at its end.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    start: u64,
+    end: u64,
+}
+
+impl Heap {
+    /// An empty heap behind an address, on a page of its own.
+    pub(crate) fn behind(address: u64) -> Self {
+        let start = address.next_multiple_of(PAGE);
+        Heap { start, end: start }
+    }
+}
+
+impl From<NoPages> for Stop {
+    fn from(_: NoPages) -> Self {
+        Stop::Errno(ENOMEM)
+    }
+}
+
+/// The pages of a range of addresses that begins with a page.
+fn pages(address: u64, bytes: u64) -> Result<Range<u64>, Stop> {
+    let end = address.checked_add(bytes).filter(|end| *end <= u64::MAX - PAGE).ok_or(Stop::Errno(EINVAL))?;
+    if !address.is_multiple_of(PAGE) {
+        return Err(Stop::Errno(EINVAL));
+    }
+    Ok(page_of(address)..end.div_ceil(PAGE))
+}
+
+impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
+    pub(super) fn brk(&mut self, address: u64) -> Done {
+        let (old, start) = (self.heap.end, self.heap.start);
+        if address < start || address > self.memory.kernel().start {
+            return Ok(old);
+        }
+        let (old_pages, new_pages) = (old.div_ceil(PAGE), address.div_ceil(PAGE));
+        if new_pages > old_pages {
+            let more = old_pages..new_pages;
+            let space = &mut self.memory.space;
+            if !space.is_free(&more) || space.map(more, Access::READ_WRITE, Promise::AtOnce).is_err() {
+                return Ok(old);
+            }
+        } else {
+            self.unmap(new_pages..old_pages)?;
+        }
+        self.heap.end = address;
+        Ok(address)
+    }
+
+    pub(super) fn mmap(&mut self, [address, bytes, protection, flags, ..]: [u64; 6]) -> Done {
+        let has = |flag: u32| flags & u64::from(flag) != 0;
+        if !has(MAP_ANONYMOUS) {
+            return Err(Stop::Errno(EBADF));
+        }
+        let access = Access::of(protection).ok_or(Stop::Errno(EINVAL))?;
+        if bytes == 0 || has(MAP_HUGETLB) {
+            return Err(Stop::Errno(EINVAL));
+        }
+        let promise = match access {
+            _ if has(MAP_NORESERVE) => Promise::AtTouch,
+            Access::NONE => Promise::AtRights,
+            _ => Promise::AtOnce,
+        };
+        let place = if has(MAP_FIXED) || has(MAP_FIXED_NOREPLACE) {
+            let place = self.legal(pages(address, bytes)?)?;
+            if has(MAP_FIXED_NOREPLACE) && !self.memory.space.is_free(&place) {
+                return Err(Stop::Errno(EEXIST));
+            }
+            self.unmap(place.clone())?;
+            place
+        } else {
+            self.free_place(address, bytes)?
+        };
+        let at = place.start * PAGE;
+        self.memory.space.map(place, access, promise)?;
+        Ok(at)
+    }
+
+    /// A place for so many bytes: where the program would like to have it, or another one.
+    fn free_place(&self, wish: u64, bytes: u64) -> Result<Range<u64>, Stop> {
+        let count = bytes.div_ceil(PAGE);
+        if wish != 0 && wish.is_multiple_of(PAGE) {
+            let place = pages(wish, bytes).and_then(|place| self.legal(place));
+            if let Some(place) = place.ok().filter(|place| self.memory.space.is_free(place)) {
+                return Ok(place);
+            }
+        }
+        let within = mappings(self.memory.levels(), self.memory.kernel().end);
+        let within = page_of(within.start)..page_of(within.end);
+        let start = self.memory.space.place(count, &within).ok_or(Stop::Errno(ENOMEM))?;
+        Ok(start..start + count)
+    }
+
+    /// Checks that a program may have memory there.
+    fn legal(&self, pages: Range<u64>) -> Result<Range<u64>, Stop> {
+        let kernel = self.memory.kernel();
+        let above = pages.start >= page_of(kernel.end);
+        let below = pages.start >= page_of(LOWEST) && pages.end <= page_of(kernel.start);
+        if (above || below) && pages.end <= page_of(top(self.memory.levels())) {
+            return Ok(pages);
+        }
+        Err(Stop::Errno(ENOMEM))
+    }
+
+    fn unmap(&mut self, pages: Range<u64>) -> Result<(), Stop> {
+        self.memory.give_up(pages.clone())?;
+        self.memory.space.unmap(pages);
+        Ok(())
+    }
+
+    pub(super) fn munmap(&mut self, address: u64, bytes: u64) -> Done {
+        if bytes == 0 {
+            return Err(Stop::Errno(EINVAL));
+        }
+        let pages = self.legal(pages(address, bytes)?).map_err(|_| Stop::Errno(EINVAL))?;
+        self.unmap(pages)?;
+        Ok(0)
+    }
+
+    pub(super) fn mprotect(&mut self, address: u64, bytes: u64, protection: u64) -> Done {
+        let access = Access::of(protection).ok_or(Stop::Errno(EINVAL))?;
+        let pages = pages(address, bytes)?;
+        if !self.memory.space.is_whole(&pages) {
+            return Err(Stop::Errno(ENOMEM));
+        }
+        self.memory.space.protect(pages.clone(), access)?;
+        self.memory.protect(pages, access);
+        Ok(0)
+    }
+
+    pub(super) fn mremap(&mut self, address: u64, old_bytes: u64, new_bytes: u64, flags: u64) -> Done {
+        if new_bytes == 0 || old_bytes == 0 || flags & !u64::from(MREMAP_MAYMOVE) != 0 {
+            return Err(Stop::Errno(EINVAL));
+        }
+        let (old, new) = (pages(address, old_bytes)?, pages(address, new_bytes)?);
+        let area = self.memory.space.area_of(old.start).filter(|area| area.end >= old.end);
+        let area = area.ok_or(Stop::Errno(linux_raw_sys::errno::EFAULT))?;
+        if new.end <= old.end {
+            self.unmap(new.end..old.end)?;
+            return Ok(address);
+        }
+        let more = old.end..new.end;
+        if self.memory.space.is_free(&more) && self.legal(more.clone()).is_ok() {
+            self.memory.space.map(more, area.access, area.promise)?;
+            return Ok(address);
+        }
+        if flags & u64::from(MREMAP_MAYMOVE) == 0 {
+            return Err(Stop::Errno(ENOMEM));
+        }
+        let place = self.free_place(0, new_bytes)?;
+        let space = &mut self.memory.space;
+        // The old ones are promised no more before the new ones are.
+        space.unmap(old.clone());
+        if let Err(error) = space.map(place.clone(), area.access, area.promise) {
+            space.map(old, area.access, area.promise)?;
+            return Err(error.into());
+        }
+        self.memory.carry(old, place.start)?;
+        Ok(place.start * PAGE)
+    }
+
+    pub(super) fn madvise(&mut self, address: u64, bytes: u64, advice: u64) -> Done {
+        let pages = pages(address, bytes)?;
+        if !self.memory.space.is_whole(&pages) {
+            return Err(Stop::Errno(ENOMEM));
+        }
+        let of_image = address < self.image.end && address.saturating_add(bytes) > self.image.start;
+        match u32::try_from(advice) {
+            Ok(MADV_DONTNEED) if !of_image => self.memory.give_up(pages)?,
+            // They may be followed or not.
+            Ok(MADV_NORMAL..=MADV_WILLNEED | MADV_FREE | MADV_HUGEPAGE..=MADV_PAGEOUT | 10..=13) => {}
+            _ => return Err(Stop::Errno(EINVAL)),
+        }
+        Ok(0)
+    }
+}

@@ -1,0 +1,166 @@
+//! The system calls of the program.
+//!
+//! Each is served here, or passed to the host with its arguments checked and its answer distrusted, or refused: the
+//! program gets `ENOSYS`, and the exit record names the call. No signal is delivered to a handler: a program that would
+//! need that is ended, as is one that waits for another thread.
+
+mod book;
+mod facts;
+mod mappings;
+mod signals;
+mod streams;
+
+use crate::host::{Host, HostError, Mailbox};
+use crate::paging::{ProgramMemory, Trouble};
+use crate::processor::Processor;
+use alloc::vec::Vec;
+use book::RefusedBook;
+use core::ops::Range;
+use lethe_boundary::exit::{Ending, Failure, Refused};
+use linux_raw_sys::errno::{EFAULT, ENOSYS};
+use mappings::Heap;
+use rand_chacha::ChaCha20Rng;
+use signals::Signals;
+use syscalls::riscv64::Sysno;
+
+/// A program that runs, as its system calls see it.
+pub struct Program<P, M> {
+    /// Its memory.
+    pub memory: ProgramMemory<P>,
+    /// The host.
+    pub host: Host<M>,
+    /// System calls so far.
+    pub system_calls: u64,
+    rng: ChaCha20Rng,
+    heap: Heap,
+    /// The addresses of its image, which has no file to go back to.
+    image: Range<u64>,
+    /// The absolute path that it is told of itself.
+    path: Vec<u8>,
+    signals: Signals,
+    refused: RefusedBook,
+}
+
+/// The outcome of a call that gives no value.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// An error, as Linux numbers it.
+    Errno(u32),
+    /// The end of the run.
+    End(Ending),
+    /// The call is not served.
+    Refused,
+}
+
+impl From<Trouble> for Stop {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Illegal => Stop::Errno(EFAULT),
+            Trouble::End(ending) => Stop::End(ending),
+        }
+    }
+}
+
+impl From<HostError> for Stop {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Failed(errno) => Stop::Errno(errno.into()),
+            HostError::End(ending) => Stop::End(ending),
+        }
+    }
+}
+
+type Done = Result<u64, Stop>;
+
+impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
+    /// A program whose image takes the given addresses. Its heap begins behind them.
+    pub fn new(
+        memory: ProgramMemory<P>,
+        host: Host<M>,
+        rng: ChaCha20Rng,
+        image: Range<u64>,
+        name: &[u8],
+    ) -> Self {
+        let file = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
+        Program {
+            memory,
+            host,
+            system_calls: 0,
+            rng,
+            heap: Heap::behind(image.end),
+            image,
+            path: [b"/", file].concat(),
+            signals: Signals::default(),
+            refused: RefusedBook::default(),
+        }
+    }
+
+    /// Serves a call: what the program finds in its first register afterwards.
+    ///
+    /// # Errors
+    /// The end of the run.
+    pub fn call(&mut self, number: u64, arguments: [u64; 6]) -> Result<u64, Ending> {
+        self.system_calls += 1;
+        let call = usize::try_from(number).ok().and_then(Sysno::new);
+        let done = call.map_or(Err(Stop::Refused), |call| self.serve(call, arguments));
+        let errno = match done {
+            Ok(value) => return Ok(value),
+            Err(Stop::End(ending)) => return Err(ending),
+            Err(Stop::Errno(errno)) => errno,
+            Err(Stop::Refused) => {
+                self.refused.note(number, call.map(|call| call.name()));
+                ENOSYS
+            }
+        };
+        Ok((-i64::from(errno)) as u64)
+    }
+
+    /// The calls that were refused.
+    pub fn refused(&self) -> Vec<Refused> {
+        self.refused.named()
+    }
+
+    /// The end of a program that did something illegal.
+    pub fn illegal(&self, signal: u32, reason: &str) -> Ending {
+        Ending::Signalled { signal: signal as u8, reason: reason.into() }
+    }
+
+    fn serve(&mut self, call: Sysno, arguments: [u64; 6]) -> Done {
+        let [a, b, c, d, e, f] = arguments;
+        match call {
+            Sysno::brk => self.brk(a),
+            Sysno::mmap => self.mmap([a, b, c, d, e, f]),
+            Sysno::munmap => self.munmap(a, b),
+            Sysno::mprotect => self.mprotect(a, b, c),
+            Sysno::mremap => self.mremap(a, b, c, d),
+            Sysno::madvise => self.madvise(a, b, c),
+            Sysno::read => self.read(a, b, c),
+            Sysno::readv => self.readv(a, b, c),
+            Sysno::write => self.write(a, b, c),
+            Sysno::writev => self.writev(a, b, c),
+            Sysno::ppoll => self.poll(a, b),
+            Sysno::fstat => self.fstat(a, b),
+            Sysno::newfstatat => self.fstatat(a, b, c, d),
+            Sysno::lseek => self.lseek(a),
+            Sysno::ioctl => self.ioctl(a),
+            Sysno::fcntl => self.fcntl(a, b),
+            Sysno::close => self.close(a),
+            Sysno::readlinkat => self.readlinkat(b, c, d),
+            Sysno::rt_sigaction => self.sigaction(a, b, c, d),
+            Sysno::rt_sigprocmask => self.sigprocmask(a, b, c, d),
+            Sysno::sigaltstack => self.sigaltstack(a, b),
+            Sysno::kill | Sysno::tkill => self.kill(a, b),
+            Sysno::tgkill => self.kill(b, c),
+            Sysno::futex => self.futex(a, b, c, d),
+            Sysno::exit | Sysno::exit_group => Err(Stop::End(Ending::Exited(a as u8))),
+            Sysno::clock_gettime => self.clock_gettime(a, b),
+            Sysno::gettimeofday => self.gettimeofday(a),
+            _ => self.fact(call, arguments),
+        }
+    }
+}
+
+/// The end of a program that asks for what it would be dangerous to refuse and go on.
+fn dangerous(text: &str) -> Stop {
+    Stop::End(Ending::Failed { kind: Failure::Refused, text: text.into() })
+}

@@ -1,0 +1,206 @@
+//! Calls about the standard streams. There is no other file.
+
+use super::{Done, Program, Stop};
+use crate::host::Mailbox;
+use crate::layout::PAGE;
+use crate::processor::Processor;
+use crate::stack::USER;
+use alloc::vec;
+use lethe_boundary::mailbox::Stream;
+use linux_raw_sys::errno::{EBADF, EFAULT, EINVAL, ENOTTY, ESPIPE};
+use linux_raw_sys::general::{
+    AT_EMPTY_PATH, F_GETFD, F_GETFL, F_SETFD, F_SETFL, O_RDONLY, O_WRONLY, POLLIN, POLLNVAL, POLLOUT, S_IFIFO,
+};
+
+/// Bytes that a call moves at most at a time. A program that wants more asks again.
+const MOST_BYTES: u64 = lethe_boundary::map::MOST_DATA_BYTES as u64;
+/// The most buffers of one call, as Linux has it.
+const MOST_BUFFERS: u64 = 1024;
+/// The most descriptors that are waited for.
+const MOST_POLLED: u64 = 64;
+/// Bytes of `struct stat`.
+const STAT_BYTES: usize = 128;
+
+/// The standard stream that a descriptor is.
+fn stream(descriptor: u64) -> Result<Option<Stream>, Stop> {
+    // A descriptor is an `int`: the upper half of the register says nothing.
+    match descriptor as u32 {
+        0 => Ok(None),
+        1 => Ok(Some(Stream::Output)),
+        2 => Ok(Some(Stream::Error)),
+        _ => Err(Stop::Errno(EBADF)),
+    }
+}
+
+impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
+    pub(super) fn write(&mut self, descriptor: u64, from: u64, bytes: u64) -> Done {
+        let stream = stream(descriptor)?.ok_or(Stop::Errno(EBADF))?;
+        self.write_to(stream, from, bytes)
+    }
+
+    fn write_to(&mut self, stream: Stream, from: u64, bytes: u64) -> Done {
+        let mut text = vec![0; bytes.min(MOST_BYTES) as usize];
+        self.memory.read(from, &mut text)?;
+        Ok(self.host.write(stream, &text)? as u64)
+    }
+
+    pub(super) fn writev(&mut self, descriptor: u64, buffers: u64, count: u64) -> Done {
+        let stream = stream(descriptor)?.ok_or(Stop::Errno(EBADF))?;
+        self.each_buffer(buffers, count, |program, at, bytes| program.write_to(stream, at, bytes))
+    }
+
+    pub(super) fn read(&mut self, descriptor: u64, into: u64, bytes: u64) -> Done {
+        if stream(descriptor)?.is_some() {
+            return Err(Stop::Errno(EBADF));
+        }
+        let mut text = vec![0; bytes.min(MOST_BYTES) as usize];
+        let read = self.host.read(&mut text)?;
+        self.memory.write(into, &text[..read])?;
+        Ok(read as u64)
+    }
+
+    pub(super) fn readv(&mut self, descriptor: u64, buffers: u64, count: u64) -> Done {
+        self.each_buffer(buffers, count, |program, at, bytes| program.read(descriptor, at, bytes))
+    }
+
+    /// Moves buffer after buffer, and stops at the first that is not moved whole.
+    fn each_buffer(
+        &mut self,
+        buffers: u64,
+        count: u64,
+        mut each: impl FnMut(&mut Self, u64, u64) -> Done,
+    ) -> Done {
+        if count > MOST_BUFFERS {
+            return Err(Stop::Errno(EINVAL));
+        }
+        let mut moved = 0;
+        for nth in 0..count {
+            let [at, bytes] = self.words(buffers.wrapping_add(16 * nth))?;
+            if bytes == 0 {
+                continue;
+            }
+            match each(self, at, bytes) {
+                Ok(part) => {
+                    moved += part;
+                    if part < bytes {
+                        break;
+                    }
+                }
+                Err(Stop::Errno(_)) if moved > 0 => break,
+                Err(stop) => return Err(stop),
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Words of the program's memory.
+    pub(super) fn words<const N: usize>(&mut self, address: u64) -> Result<[u64; N], Stop> {
+        let mut words = [0; N];
+        for (nth, word) in words.iter_mut().enumerate() {
+            let mut bytes = [0; 8];
+            self.memory.read(address.wrapping_add(8 * nth as u64), &mut bytes)?;
+            *word = u64::from_le_bytes(bytes);
+        }
+        Ok(words)
+    }
+
+    /// Stores words in the program's memory.
+    pub(super) fn store(&mut self, address: u64, words: &[u64]) -> Result<(), Stop> {
+        for (nth, word) in words.iter().enumerate() {
+            self.memory.write(address.wrapping_add(8 * nth as u64), &word.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// All standard streams are always ready, and the host is not asked: a call that waits may do so at the stream.
+    pub(super) fn poll(&mut self, descriptors: u64, count: u64) -> Done {
+        if count == 0 {
+            // A way to sleep.
+            return Err(Stop::Refused);
+        }
+        if count > MOST_POLLED {
+            return Err(Stop::Errno(EINVAL));
+        }
+        let mut ready = 0;
+        for nth in 0..count {
+            let at = descriptors.checked_add(8 * nth).ok_or(Stop::Errno(EFAULT))?;
+            let mut entry = [0; 8];
+            self.memory.read(at, &mut entry)?;
+            let [a, b, c, d, e, f, ..] = entry;
+            let (descriptor, events) = (i32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([e, f]));
+            let found = match stream(descriptor as u64) {
+                _ if descriptor < 0 => 0,
+                Ok(None) => events & POLLIN as u16,
+                Ok(Some(_)) => events & POLLOUT as u16,
+                Err(_) => POLLNVAL as u16,
+            };
+            ready += u64::from(found != 0);
+            self.memory.write(at + 6, &found.to_le_bytes())?;
+        }
+        Ok(ready)
+    }
+
+    pub(super) fn fstat(&mut self, descriptor: u64, into: u64) -> Done {
+        stream(descriptor)?;
+        // Pipes, whatever they are: a program must not tell a terminal from a file.
+        let mut stat = [0; STAT_BYTES];
+        stat[8..16].copy_from_slice(&(descriptor + 1).to_le_bytes());
+        stat[16..20].copy_from_slice(&(S_IFIFO | 0o600).to_le_bytes());
+        stat[20..24].copy_from_slice(&1u32.to_le_bytes());
+        stat[24..28].copy_from_slice(&(USER as u32).to_le_bytes());
+        stat[28..32].copy_from_slice(&(USER as u32).to_le_bytes());
+        stat[56..60].copy_from_slice(&(PAGE as u32).to_le_bytes());
+        self.memory.write(into, &stat)?;
+        Ok(0)
+    }
+
+    pub(super) fn fstatat(&mut self, folder: u64, path: u64, into: u64, flags: u64) -> Done {
+        let mut first = [0];
+        self.memory.read(path, &mut first)?;
+        if first != [0] || flags & u64::from(AT_EMPTY_PATH) == 0 {
+            return Err(Stop::Refused);
+        }
+        self.fstat(folder, into)
+    }
+
+    pub(super) fn lseek(&mut self, descriptor: u64) -> Done {
+        stream(descriptor)?;
+        Err(Stop::Errno(ESPIPE))
+    }
+
+    pub(super) fn ioctl(&mut self, descriptor: u64) -> Done {
+        stream(descriptor)?;
+        Err(Stop::Errno(ENOTTY))
+    }
+
+    pub(super) fn fcntl(&mut self, descriptor: u64, command: u64) -> Done {
+        let stream = stream(descriptor)?;
+        match u32::try_from(command) {
+            Ok(F_GETFL) => Ok(if stream.is_some() { O_WRONLY } else { O_RDONLY }.into()),
+            Ok(F_GETFD | F_SETFD | F_SETFL) => Ok(0),
+            _ => Err(Stop::Refused),
+        }
+    }
+
+    /// Nothing else would take its place.
+    pub(super) fn close(&mut self, descriptor: u64) -> Done {
+        stream(descriptor)?;
+        Ok(0)
+    }
+
+    /// The program's own path is the only link that there is.
+    pub(super) fn readlinkat(&mut self, path: u64, into: u64, bytes: u64) -> Done {
+        const OWN: &[u8] = b"/proc/self/exe\0";
+        let mut asked = [0; OWN.len()];
+        for (nth, byte) in asked.iter_mut().enumerate() {
+            self.memory.read(path.wrapping_add(nth as u64), core::slice::from_mut(byte))?;
+            if *byte != OWN[nth] {
+                return Err(Stop::Refused);
+            }
+        }
+        let own = self.path.clone();
+        let told = &own[..own.len().min(bytes as usize)];
+        self.memory.write(into, told)?;
+        Ok(told.len() as u64)
+    }
+}

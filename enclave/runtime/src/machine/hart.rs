@@ -1,0 +1,38 @@
+//! The hart that the program runs on.
+
+use crate::processor::Processor;
+use core::arch::asm;
+
+/// The hart.
+pub(super) struct Hart;
+
+impl Processor for Hart {
+    #[inline]
+    fn forget(address: u64) {
+        // SAFETY: it only costs a walk of the page table.
+        unsafe { asm!("sfence.vma {}, zero", in(reg) address, options(nostack)) };
+    }
+
+    #[inline]
+    fn forget_instructions() {
+        // SAFETY: it changes nothing that a program sees.
+        unsafe { asm!("fence.i", options(nostack)) };
+    }
+
+    #[inline]
+    fn retired() -> u64 {
+        riscv::register::instret::read64()
+    }
+}
+
+/// Translates addresses by a page table from now on.
+///
+/// # Safety
+/// The table maps the runtime's memory one to one, and stays where it is.
+pub(super) unsafe fn translate((root, levels): (u64, u32)) {
+    let mode: u64 = if levels == 4 { 9 } else { 8 };
+    // SAFETY: the caller promises that the next instruction is where it was.
+    unsafe {
+        asm!("sfence.vma", "csrw satp, {}", "sfence.vma", in(reg) mode << 60 | root >> 12, options(nostack));
+    }
+}

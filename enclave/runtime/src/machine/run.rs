@@ -1,0 +1,245 @@
+//! A run, from the launch package to its end.
+
+use super::boot::not_begun;
+use super::device_tree::{self, Places};
+use super::hart::{Hart, translate};
+use super::heap;
+use super::listener::AfterFault;
+use super::mailbox::{HostMailbox, waited};
+use super::trap::{Context, enter};
+use super::untrusted::SealedPart;
+use crate::access::Touch;
+use crate::calls::Program;
+use crate::host::Host;
+use crate::image::Image;
+use crate::paging::{Paging, ProgramMemory, Trouble};
+use crate::processor::Processor;
+use crate::settings::Settings;
+use crate::start::{self, Start};
+use crate::tally::{Tally, Work};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::ToString;
+use core::cell::Cell;
+use core::ops::Range;
+use lethe_boundary::exit::{Ending, ExitRecord, Memory};
+use lethe_boundary::launch::{self, Launch, Listening};
+use lethe_boundary::map::{PRIVATE_START, UNTRUSTED_START};
+use lethe_seal::pages::PageMeter;
+use linux_raw_sys::general::{SIGBUS, SIGILL, SIGSEGV, SIGTRAP};
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use riscv::register::{scause, stval};
+
+static METER: PageMeter = PageMeter::new(Hart::retired);
+
+unsafe extern "C" {
+    /// The first byte behind the runtime.
+    static lethe_enclave_end: u8;
+}
+
+/// Runs the program of the launch package.
+pub(super) fn run(device_tree: *const u8) -> ExitRecord {
+    // SAFETY: the firmware has given the address.
+    let Some(places) = (unsafe { device_tree::read(device_tree) }) else {
+        // There is no heap yet, and so no record.
+        super::end::without_record(&format_args!("the device tree names no launch package"));
+    };
+    let package = private(&places.package);
+    give_heap(&places);
+    let Some(package) = package else {
+        return ExitRecord::of(not_begun("the launch package lies outside of private memory".into()));
+    };
+    // SAFETY: the emulator has put the package there, and nobody else uses that memory.
+    let bytes = unsafe {
+        core::slice::from_raw_parts(core::ptr::with_exposed_provenance(package.start), package.len())
+    };
+    let begun = match launch::parse(bytes) {
+        Ok((launch, image)) => begin(&launch, image),
+        Err(error) => Err(not_begun(error.to_string())),
+    };
+    // SAFETY: nothing refers to the package any more. It holds the seed.
+    unsafe { wipe(&package) };
+    match begun {
+        Ok(mut run) => run.finish(),
+        Err(ending) => ExitRecord::of(ending),
+    }
+}
+
+/// The range, if it lies in private memory behind the runtime.
+fn private(range: &Range<usize>) -> Option<Range<usize>> {
+    let fits =
+        range.start >= runtime_end() && range.start <= range.end && range.end as u64 <= UNTRUSTED_START;
+    fits.then(|| range.clone())
+}
+
+fn runtime_end() -> usize {
+    (&raw const lethe_enclave_end).expose_provenance()
+}
+
+/// Gives all of private memory to the heap that holds neither the runtime nor what was put there for it.
+fn give_heap(places: &Places) {
+    let mut taken = [places.package.clone(), places.device_tree.clone()];
+    taken.sort_by_key(|range| range.start);
+    let mut from = runtime_end();
+    let end = UNTRUSTED_START as usize;
+    for range in taken.into_iter().chain(core::iter::once(end..end)) {
+        let to = range.start.clamp(PRIVATE_START as usize, end);
+        if to > from {
+            // SAFETY: the linker and the device tree say that nothing lies there.
+            unsafe { heap::give(from..to) };
+        }
+        from = from.max(range.end);
+    }
+}
+
+/// Overwrites memory with zeros, which the compiler leaves alone.
+///
+/// # Safety
+/// Nothing refers to it.
+unsafe fn wipe(range: &Range<usize>) {
+    let start: *mut u8 = core::ptr::with_exposed_provenance_mut(range.start);
+    // SAFETY: the caller has it.
+    unsafe { start.write_bytes(0, range.len()) };
+    core::hint::black_box(start);
+}
+
+/// A run that has begun.
+struct Run {
+    program: Program<Hart, HostMailbox>,
+    context: Box<Context>,
+    tally: Tally,
+    memory: Memory,
+    listening: Listening,
+    /// The number of the last fault, as the listener knows it.
+    last: Rc<Cell<u64>>,
+    /// The number of the fault after which counting begins, until it has begun.
+    warm: Option<u64>,
+}
+
+/// Loads the program.
+fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
+    let settings = Settings::of(&launch.paging).map_err(|error| not_begun(error.to_string()))?;
+    let image = Image::plan(image, &settings.kernel).map_err(|error| not_begun(error.to_string()))?;
+    let mut rng = ChaCha20Rng::from_seed(launch.seed.0);
+    let listening = launch.listening;
+    let meter = listening.meters.then_some(&METER);
+    let paging = Paging {
+        assembly: settings.assembly,
+        levels: launch.paging.levels,
+        kernel: settings.kernel.clone(),
+        meter,
+    };
+    // SAFETY: the package says how much untrusted memory there is, and its writer made the machine.
+    let sealed = unsafe { SealedPart::new(settings.untrusted_bytes) };
+    let of_scheme = ChaCha20Rng::from_rng(&mut rng);
+    let mut memory = ProgramMemory::<Hart>::new(paging, sealed, of_scheme)
+        .map_err(|error| not_begun(error.to_string()))?;
+    // SAFETY: it does so by its making, and the table is in a box of its own.
+    unsafe { translate(memory.root()) };
+    let last = Rc::new(Cell::new(u64::MAX));
+    if listening.after_fault || listening.window.is_some() {
+        memory.listen(Box::new(AfterFault { tells: listening.after_fault, last: Rc::clone(&last) }));
+    }
+    let measured = Memory {
+        pages: settings.assembly.pages,
+        resident: settings.assembly.resident as u64,
+        untrusted_bytes: settings.untrusted_bytes as u64,
+        ..Memory::default()
+    };
+    let Start { entry, stack } =
+        start::load(&mut memory, &image, &launch.arguments, &launch.environment, &mut rng)?;
+    let mut tally = Tally::new(meter);
+    let loading = memory.counters().faults;
+    tally.is_loaded(loading);
+    let first = image.segments.first().map_or(0, |segment| segment.start);
+    let host = Host::new(HostMailbox, launch.allowed.clock);
+    let name = launch.arguments.first().map_or(&b"program"[..], |name| name);
+    Ok(Run {
+        program: Program::new(memory, host, rng, first..image.end, name),
+        context: Box::new(Context::new(entry, stack)),
+        tally,
+        memory: measured,
+        listening,
+        last,
+        warm: listening.window.map(|window| loading + window.warm),
+    })
+}
+
+impl Run {
+    fn finish(&mut self) -> ExitRecord {
+        self.tally.begin(&self.program, waited());
+        let (mut work, mut entered, mut waited_at) = (Work::Start, 0, waited());
+        loop {
+            self.begin_window();
+            // SAFETY: the page table is in use; the entries for user mode are those of the program's own frames.
+            unsafe { enter(&raw mut *self.context) };
+            // What the last trap took is known only now.
+            let waiting = core::mem::replace(&mut waited_at, waited());
+            self.tally.add(work, self.context.left.wrapping_sub(entered).saturating_sub(waited_at - waiting));
+            entered = self.context.entered;
+            let outcome;
+            (work, outcome) = self.handle();
+            if let Err(ending) = outcome {
+                self.tally
+                    .add(work, Hart::retired().wrapping_sub(entered).saturating_sub(waited() - waited_at));
+                return self.tally.record(ending, &self.program, self.memory, waited());
+            }
+        }
+    }
+
+    /// Begins to count if the window begins here.
+    fn begin_window(&mut self) {
+        let Some(warm) = self.warm else { return };
+        let faults = self.program.memory.counters().faults;
+        if let Some(window) = self.listening.window
+            && faults >= warm
+        {
+            self.warm = None;
+            self.last.set(faults.saturating_add(window.faults));
+            self.tally.begin(&self.program, waited());
+        }
+    }
+
+    fn handle(&mut self) -> (Work, Result<(), Ending>) {
+        let touch = match scause::read().bits() {
+            8 => return (Work::Call, self.call()),
+            12 => Touch::Fetch,
+            13 => Touch::Load,
+            15 => Touch::Store,
+            other => return (Work::Fault, Err(self.exception(other))),
+        };
+        let served = self.program.memory.fault(stval::read() as u64, touch);
+        let outcome = served.map_err(|trouble| match trouble {
+            Trouble::End(ending) => ending,
+            Trouble::Illegal => self.program.illegal(SIGSEGV, illegal(touch)),
+        });
+        (Work::Fault, outcome)
+    }
+
+    fn call(&mut self) -> Result<(), Ending> {
+        let registers = &self.context.registers;
+        let arguments = core::array::from_fn(|nth| registers[10 + nth]);
+        let value = self.program.call(registers[17], arguments)?;
+        self.context.registers[10] = value;
+        self.context.pc += 4;
+        Ok(())
+    }
+
+    fn exception(&self, cause: usize) -> Ending {
+        let (signal, reason) = match cause {
+            2 => (SIGILL, "it executed an illegal instruction"),
+            3 => (SIGTRAP, "it came to a breakpoint"),
+            _ => (SIGBUS, "it touched memory in a way that the machine does not have"),
+        };
+        self.program.illegal(signal, reason)
+    }
+}
+
+fn illegal(touch: Touch) -> &'static str {
+    match touch {
+        Touch::Load => "it read memory that it does not have",
+        Touch::Store => "it wrote memory that it does not have, or may only read",
+        Touch::Fetch => "it went on at memory that it does not have, or may not execute",
+    }
+}

@@ -1,0 +1,92 @@
+//! The fault path over whatever scheme, with its type taken away.
+
+use super::frames::ProgramFrames;
+use crate::processor::Processor;
+use alloc::boxed::Box;
+use core::convert::Infallible;
+use core::ops::Range;
+use lethe_core::oram::{Oram, OramError};
+use lethe_pager::assembly::Platform;
+use lethe_pager::fault::counters::Counters;
+use lethe_pager::fault::error::FaultError;
+use lethe_pager::fault::path::{FaultPath, Served};
+use lethe_seal::pages::{PageError, PageMeter, SealedPages, SharedMemory, Versions};
+
+/// The reason why a page is not brought in.
+pub type PagingError = FaultError<PageError, Infallible>;
+
+/// A fault path over whatever scheme.
+pub(crate) trait Faults<P> {
+    fn fault(&mut self, page: u64, frames: &mut ProgramFrames<P>) -> Result<Served, PagingError>;
+    fn discard(&mut self, pages: Range<u64>, frames: &mut ProgramFrames<P>) -> Result<(), PagingError>;
+    fn idle(&mut self, frames: &ProgramFrames<P>) -> Result<(), PagingError>;
+    fn owed(&self) -> u64;
+    fn counters(&self) -> Counters;
+    fn trusted_bytes(&self) -> usize;
+}
+
+impl<P: Processor, O: Oram<Error = PageError>> Faults<P> for FaultPath<O> {
+    fn fault(&mut self, page: u64, frames: &mut ProgramFrames<P>) -> Result<Served, PagingError> {
+        FaultPath::fault(self, page, frames)
+    }
+
+    fn discard(&mut self, pages: Range<u64>, frames: &mut ProgramFrames<P>) -> Result<(), PagingError> {
+        FaultPath::discard(self, pages, frames)
+    }
+
+    fn idle(&mut self, frames: &ProgramFrames<P>) -> Result<(), PagingError> {
+        FaultPath::idle(self, frames)
+    }
+
+    fn owed(&self) -> u64 {
+        FaultPath::owed(self)
+    }
+
+    fn counters(&self) -> Counters {
+        *FaultPath::counters(self)
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        FaultPath::trusted_bytes(self)
+    }
+}
+
+/// A fault path that was built, and the bytes of its scheme and of sealing on the trusted side.
+pub(crate) struct Built<P> {
+    pub(crate) faults: Box<dyn Faults<P>>,
+    pub(crate) trusted_bytes: usize,
+}
+
+/// The enclave, as a platform of the pager.
+pub(crate) struct Enclave {
+    pub(crate) meter: Option<&'static PageMeter>,
+}
+
+/// Ties the platform to a processor.
+pub(crate) struct On<P>(pub(crate) Enclave, pub(crate) core::marker::PhantomData<P>);
+
+impl<M: SharedMemory, P: Processor + 'static> Platform<M> for On<P> {
+    type Built = Built<P>;
+
+    fn equip<V: Versions>(&self, pages: SealedPages<M, V>) -> SealedPages<M, V> {
+        match self.0.meter {
+            Some(meter) => pages.with_meter(meter),
+            None => pages,
+        }
+    }
+
+    fn take<O>(self, path: FaultPath<O>, trusted_bytes: usize) -> Built<P>
+    where
+        O: Oram<Error = PageError> + Send + 'static,
+    {
+        Built { faults: Box::new(path), trusted_bytes }
+    }
+}
+
+/// Tells whether a page was forged, swapped, replayed or rolled back.
+pub(crate) fn is_forged(error: &PagingError) -> bool {
+    matches!(
+        error,
+        FaultError::Scheme(OramError::Store(PageError::Forged { .. }) | OramError::Contradiction(_))
+    )
+}

@@ -1,0 +1,10 @@
+//! The program's memory: all of it behind the scheme, but for a few resident pages.
+
+mod entry;
+mod faults;
+mod frames;
+mod memory;
+mod table;
+
+pub use faults::PagingError;
+pub use memory::{Listener, Paging, ProgramMemory, Trouble};

@@ -1,0 +1,92 @@
+//! The options of a launch package, checked.
+
+use crate::layout;
+use alloc::string::{String, ToString};
+use core::ops::Range;
+use core::str::FromStr;
+use lethe_boundary::launch::{LEAST_RESIDENT, Paging, Way};
+use lethe_boundary::map;
+use lethe_pager::assembly::Assembly;
+use lethe_pager::fault::policy::Policy;
+use lethe_pager::scheme::{Scheme, UnknownScheme};
+use lethe_pager::scheme_error::SchemeError;
+use lethe_seal::pages::PageCipher;
+
+/// The most resident pages: a quarter of private memory.
+const MOST_RESIDENT: u32 = (map::PRIVATE_BYTES / 4 / layout::PAGE) as u32;
+/// The most untrusted memory, in bytes.
+const MOST_UNTRUSTED: u64 = 1 << 36;
+
+/// The options as the runtime goes by them.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The scheme, sealing and the fault path.
+    pub assembly: Assembly,
+    /// Bytes of untrusted memory that sealed pages take.
+    pub untrusted_bytes: usize,
+    /// The addresses that the runtime keeps for itself.
+    pub kernel: Range<u64>,
+}
+
+/// Options that cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The scheme's name.
+    #[error(transparent)]
+    Scheme(#[from] UnknownScheme),
+    /// The cipher's name.
+    #[error("{0}")]
+    Cipher(String),
+    /// A scheme that is not here.
+    #[error("the enclave does not have {0} yet: choose plain, detworam, eager, path or opam")]
+    NotHere(String),
+    /// Resident pages.
+    #[error("{0} resident pages: choose from {LEAST_RESIDENT} to {MOST_RESIDENT}")]
+    Resident(u32),
+    /// Untrusted memory.
+    #[error("{0} bytes of untrusted memory are not enough for a page, or more than 64 GiB")]
+    Untrusted(u64),
+    /// Parameters that the scheme refuses.
+    #[error(transparent)]
+    Refused(#[from] SchemeError),
+}
+
+impl Settings {
+    /// Checks the options.
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub fn of(paging: &Paging) -> Result<Self, SettingsError> {
+        let scheme: Scheme = paging.scheme.parse()?;
+        let cipher =
+            PageCipher::from_str(&paging.cipher).map_err(|error| SettingsError::Cipher(error.to_string()))?;
+        if scheme.is_parallel() {
+            return Err(SettingsError::NotHere(scheme.name().into()));
+        }
+        if paging.way == Way::Intermediary {
+            return Err(SettingsError::NotHere("the intermediary way".into()));
+        }
+        if !(LEAST_RESIDENT..=MOST_RESIDENT).contains(&paging.resident) {
+            return Err(SettingsError::Resident(paging.resident));
+        }
+        let limit = paging.untrusted_bytes;
+        let most = if limit > MOST_UNTRUSTED { 0 } else { scheme.most_pages(limit, paging.ratio, cipher) };
+        let pages = paging.pages.unwrap_or(most);
+        if most == 0 {
+            return Err(SettingsError::Untrusted(limit));
+        }
+        let resident = (u64::from(paging.resident).min(pages)) as usize;
+        let assembly = Assembly {
+            scheme,
+            pages,
+            ratio: paging.ratio,
+            cipher,
+            resident,
+            policy: Policy::Fifo,
+            step_pages: None,
+        };
+        let untrusted_bytes = assembly.untrusted_bytes(limit)?;
+        let kernel = layout::kernel(map::untrusted_bytes(limit).ok_or(SettingsError::Untrusted(limit))?);
+        Ok(Settings { assembly, untrusted_bytes, kernel })
+    }
+}

@@ -1,0 +1,201 @@
+//! The address space of a program: which pages are there, with which rights, and how many are promised.
+//!
+//! A page of an area takes one of the region's pages when it is first touched. Pages of ordinary areas are promised
+//! when they are mapped: a program that asks for more than there is gets `ENOMEM` then, and never runs out later. Pages
+//! without rights are promised when they get some. Pages of the stack and of `MAP_NORESERVE` count when they are touched.
+
+use crate::access::Access;
+use alloc::collections::BTreeMap;
+use core::ops::Range;
+
+/// Pages of one kind, next to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// The page behind its last.
+    pub end: u64,
+    /// The rights over it.
+    pub access: Access,
+    /// The moment when its pages are promised.
+    pub promise: Promise,
+}
+
+/// The moment when pages are promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// The mapping.
+    AtOnce,
+    /// The first right that the program is given over them; at once from then on.
+    AtRights,
+    /// The first touch.
+    AtTouch,
+}
+
+/// There are not enough pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoPages;
+
+/// The areas of a program by their first pages, none of them empty, no two overlapping.
+#[derive(Debug)]
+pub struct Space {
+    areas: BTreeMap<u64, Area>,
+    /// Pages that are promised.
+    promised: u64,
+    /// Pages that there are.
+    pages: u64,
+}
+
+impl Area {
+    fn counts(&self, start: u64) -> u64 {
+        match self.promise {
+            Promise::AtOnce => self.end - start,
+            Promise::AtRights | Promise::AtTouch => 0,
+        }
+    }
+
+    fn with(self, access: Access) -> Self {
+        let promise = match self.promise {
+            Promise::AtRights if access != Access::NONE => Promise::AtOnce,
+            other => other,
+        };
+        Area { access, promise, ..self }
+    }
+}
+
+impl Space {
+    /// A space without an area, over so many pages.
+    pub fn new(pages: u64) -> Self {
+        Space { areas: BTreeMap::new(), promised: 0, pages }
+    }
+
+    /// The area of a page.
+    pub fn area_of(&self, page: u64) -> Option<Area> {
+        let (_, area) = self.areas.range(..=page).next_back()?;
+        (page < area.end).then_some(*area)
+    }
+
+    /// Pages that can still be promised.
+    pub fn left(&self) -> u64 {
+        self.pages - self.promised
+    }
+
+    /// Adds an area where none is.
+    ///
+    /// # Errors
+    /// [`NoPages`]; nothing has changed then.
+    pub fn map(&mut self, pages: Range<u64>, access: Access, promise: Promise) -> Result<(), NoPages> {
+        let area = Area { end: pages.end, access: Access::NONE, promise }.with(access);
+        let promised = area.counts(pages.start);
+        if promised > self.left() {
+            return Err(NoPages);
+        }
+        self.promised += promised;
+        self.areas.insert(pages.start, area);
+        Ok(())
+    }
+
+    /// Takes pages away, whatever areas they are of. The pages that were touched are given up by the caller, who says
+    /// how many pages of areas that count at a touch there were.
+    pub fn unmap(&mut self, pages: Range<u64>) {
+        for start in self.cut(&pages) {
+            if let Some(area) = self.areas.remove(&start) {
+                self.promised -= area.counts(start);
+            }
+        }
+    }
+
+    /// Changes the rights over pages.
+    ///
+    /// # Errors
+    /// [`NoPages`]; nothing has changed then but where areas end.
+    pub fn protect(&mut self, pages: Range<u64>, access: Access) -> Result<(), NoPages> {
+        let starts = self.cut(&pages);
+        let mut promised = self.promised;
+        for (start, area) in starts.iter().filter_map(|start| Some((*start, *self.areas.get(start)?))) {
+            promised += area.with(access).counts(start) - area.counts(start);
+        }
+        if promised > self.pages {
+            return Err(NoPages);
+        }
+        self.promised = promised;
+        for start in starts {
+            if let Some(area) = self.areas.get_mut(&start) {
+                *area = area.with(access);
+            }
+        }
+        Ok(())
+    }
+
+    /// A page of an area that counts at a touch is touched for the first time.
+    ///
+    /// # Errors
+    /// [`NoPages`].
+    pub fn touch(&mut self) -> Result<(), NoPages> {
+        if self.left() == 0 {
+            return Err(NoPages);
+        }
+        self.promised += 1;
+        Ok(())
+    }
+
+    /// Touched pages of areas that count at a touch were given up.
+    pub fn untouch(&mut self, pages: u64) {
+        self.promised -= pages;
+    }
+
+    /// Tells whether no area is there.
+    pub fn is_free(&self, pages: &Range<u64>) -> bool {
+        self.areas.range(..pages.end).next_back().is_none_or(|(_, area)| area.end <= pages.start)
+    }
+
+    /// Tells whether every page is of an area.
+    pub fn is_whole(&self, pages: &Range<u64>) -> bool {
+        let mut page = pages.start;
+        while page < pages.end {
+            match self.area_of(page) {
+                Some(area) => page = area.end,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// The highest free place for so many pages within the given ones.
+    pub fn place(&self, count: u64, within: &Range<u64>) -> Option<u64> {
+        let mut end = within.end;
+        for (start, area) in self.areas.range(..within.end).rev() {
+            if end.saturating_sub(area.end.max(within.start)) >= count {
+                break;
+            }
+            end = end.min(*start);
+        }
+        end.checked_sub(count).filter(|start| *start >= within.start && self.is_free(&(*start..end)))
+    }
+
+    /// The areas within pages, cut to them.
+    pub fn within(&self, pages: &Range<u64>) -> impl Iterator<Item = (Range<u64>, Area)> {
+        let first = self.areas.range(..pages.start).next_back();
+        let (from, to) = (pages.start, pages.end);
+        let rest = if from < to { Some(self.areas.range(from..to)) } else { None };
+        first.into_iter().chain(rest.into_iter().flatten()).filter_map(move |(start, area)| {
+            let part = (*start).max(from)..area.end.min(to);
+            (!part.is_empty()).then_some((part, *area))
+        })
+    }
+
+    /// Cuts areas so that they begin and end where the pages do. The first pages of those within are returned.
+    fn cut(&mut self, pages: &Range<u64>) -> alloc::vec::Vec<u64> {
+        for at in [pages.start, pages.end] {
+            if let Some((start, area)) =
+                self.areas.range(..at).next_back().map(|(start, area)| (*start, *area))
+                && area.end > at
+            {
+                self.areas.insert(start, Area { end: at, ..area });
+                self.areas.insert(at, area);
+            }
+        }
+        if pages.is_empty() {
+            return alloc::vec::Vec::new();
+        }
+        self.areas.range(pages.clone()).map(|(start, _)| *start).collect()
+    }
+}
