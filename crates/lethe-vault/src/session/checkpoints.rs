@@ -37,6 +37,10 @@ pub(super) struct Checkpoints {
     pub(super) number: u64,
     /// The accesses that it holds.
     accesses: u64,
+    /// The accesses that the one in the store holds, at least.
+    in_store: u64,
+    /// The accesses that the one on its way to the store holds.
+    leaving: u64,
     /// The accesses by which the last one came late: the next one comes so much sooner.
     late: u64,
     /// True if a caller or an opening wants a checkpoint now.
@@ -74,6 +78,8 @@ impl Checkpoints {
             ledger,
             number,
             accesses,
+            in_store: 0,
+            leaving: 0,
             late: 0,
             // The journal has been used: a new checkpoint spares the next opening the same replay.
             wanted: true,
@@ -93,6 +99,24 @@ impl Checkpoints {
     /// Tells whether a checkpoint is on its way to the store.
     pub(super) fn is_under_way(&self) -> bool {
         matches!(self.shipping, Shipping::UnderWay(_))
+    }
+
+    /// Notes what the store lacks at an opening, at most: checkpoints of the trusted disk that came after its own, of so many
+    /// accesses each, and the records of a journal that was replayed.
+    pub(super) fn lacks_at_most(&mut self, accesses: u64, has_replayed: bool) {
+        let behind = self.number.saturating_sub(self.shipped.number) + u64::from(has_replayed);
+        self.in_store = self.accesses.saturating_sub(behind * accesses);
+    }
+
+    /// The accesses that the checkpoint in the store does not hold, at most.
+    pub(super) fn unshipped(&self, accesses: u64) -> u64 {
+        accesses - self.in_store
+    }
+
+    /// Notes that the checkpoint just made is on its way to the store.
+    pub(super) fn leaves(&mut self) {
+        self.shipping = Shipping::UnderWay(self.number);
+        self.leaving = self.accesses;
     }
 
     /// Notes a caller that wants the receipt of a checkpoint that holds everything up to now.
@@ -140,6 +164,7 @@ impl Checkpoints {
     /// Notes that a checkpoint has reached the store.
     pub(super) fn has_shipped(&mut self, shipped: Shipped) {
         self.shipped = shipped;
+        self.in_store = self.leaving;
         self.shipping = Shipping::Idle;
         // Another had to wait for this one.
         self.wanted |= self.ship_next;

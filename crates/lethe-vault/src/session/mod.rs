@@ -135,15 +135,13 @@ impl<U: VaultStore> Session<U> {
         };
         // A restore seals everything anew by itself.
         let change = KeyChange::of(&identity.ring()).filter(|_| shipping != Shipping::HeldBack);
+        let mut checkpoints =
+            Checkpoints::load(&disk, ledger, (number, engine.accesses()), (shipping, ship_every))?;
+        checkpoints.lacks_at_most(identity.header.parameters.latest_checkpoint(), opening.records > 0);
         let lookout = Lookout::over(engine.sealed.clone(), identity.clone(), &tenure, first, instants);
         let mut session = Session {
             journal: Journal::new(&identity, &mut entropy, sequence, log)?,
-            checkpoints: Checkpoints::load(
-                &disk,
-                ledger,
-                (number, engine.accesses()),
-                (shipping, ship_every),
-            )?,
+            checkpoints,
             identity,
             disk,
             rows,

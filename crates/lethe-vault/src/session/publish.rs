@@ -59,6 +59,7 @@ impl<U: VaultStore> Session<U> {
                 shipped: checkpoints.shipped.number,
                 receipt: has_shipped.then(|| checkpoints.receipt(header.vault).to_string()),
                 accesses_since: checkpoints.since(engine.accesses()),
+                unshipped: checkpoints.unshipped(engine.accesses()),
                 bytes: checkpoints.bytes().total(),
                 by_kind: checkpoints.bytes(),
                 pieces: checkpoints.ledger.pieces(),

@@ -6,7 +6,7 @@
 //! last, and makes the pieces a checkpoint.
 
 use super::Session;
-use super::checkpoints::{SHIPPING, Shipping};
+use super::checkpoints::SHIPPING;
 use super::outbox::Event;
 use crate::engine::Engine;
 use crate::error::VaultError;
@@ -80,7 +80,7 @@ impl<U: VaultStore> Session<U> {
         let opener = PlaceOpener::new(header, &identity.master, &directory.keys())?;
         let (order, entries) = (directory.order(), directory.entries());
         directory.pin();
-        checkpoints.shipping = Shipping::UnderWay(number);
+        checkpoints.leaves();
         let (disk, parameters) = (self.disk.clone(), header.parameters.clone());
         let load = move || {
             let rows = rows.load()?;

@@ -70,9 +70,11 @@ pub struct CheckpointFigures {
     pub shipped: u64,
     /// The receipt of the last one in the store.
     pub receipt: Option<String>,
-    /// The accesses since the last one on the trusted disk. A lost machine would lose at most these and those between
-    /// the two checkpoints.
+    /// The accesses since the last one on the trusted disk.
     pub accesses_since: u64,
+    /// The accesses that the last one in the store does not hold: what a lost machine would lose, unless its journal is in
+    /// the store. At most so many until one has got there in this opening, exact from then on.
+    pub unshipped: u64,
     /// Bytes written to the trusted disk for them since the vault was opened.
     pub bytes: u64,
     /// The same bytes by kind.

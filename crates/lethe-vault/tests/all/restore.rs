@@ -2,11 +2,15 @@
 
 use crate::support::stepped::Claiming;
 use crate::support::{header, parameters, setup};
+use futures::future::Either;
 use lethe_core::words::BlockId;
 use lethe_store::{Blobs, Event, Recorder, Request, VersionedMemory};
-use lethe_vault::{Receipt, Restore, Row, RowChange, TrustedDisk, Vault, VaultError, VaultHeader, restore};
+use lethe_vault::{
+    CheckpointFigures, Receipt, Restore, Row, RowChange, TrustedDisk, Vault, VaultError, VaultHeader, restore,
+};
 use redb::backends::InMemoryBackend;
 use std::cell::Cell;
+use std::pin::pin;
 
 fn block(fill: u8) -> Vec<u8> {
     vec![fill; 32]
@@ -93,6 +97,62 @@ async fn a_rolled_back_store_is_told_by_the_receipt() {
     let error =
         restore(setup(&memory_disk(), store.clone(), 5), options(&header, Some(receipt))).await.unwrap_err();
     assert!(matches!(error, VaultError::Receipt(_)), "{error}");
+}
+
+/// Writes as many blocks, each once, in an opening that dies with its machine: the figures of that moment.
+async fn dies_after(
+    disk: &TrustedDisk,
+    store: &VersionedMemory,
+    writes: std::ops::Range<u64>,
+) -> CheckpointFigures {
+    let (vault, running) = Vault::start(setup(disk, store.clone(), 3 + writes.start)).await.unwrap();
+    let working = async {
+        for at in writes {
+            vault.write(BlockId(at), block(1)).await.unwrap();
+        }
+        vault.status().checkpoints
+    };
+    match futures::future::select(pin!(working), pin!(running)).await {
+        Either::Left((figures, _)) => figures,
+        Either::Right(_) => panic!("nobody has closed it: {:?}", vault.failure()),
+    }
+}
+
+/// The writes that a restore from this store does not find.
+async fn lost(header: &VaultHeader, store: &VersionedMemory, writes: u64) -> u64 {
+    let disk = memory_disk();
+    restore(setup(&disk, store.clone(), 4), options(header, None)).await.unwrap();
+    let mut lost = 0;
+    let reading = in_service(&disk, store, 5, async |vault| {
+        for at in 0..writes {
+            lost += u64::from(vault.read(BlockId(at)).await.unwrap() != block(1));
+        }
+    });
+    reading.await.unwrap();
+    lost
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_is_lost_with_a_machine_than_the_figures_say() {
+    let (mut exact, mut more_than_since_the_last_on_the_disk) = (0, 0);
+    for writes in 1..=60 {
+        for first in [0, writes / 2] {
+            let header = header(parameters(64, 32, 4, 8), 1);
+            let store = VersionedMemory::new(header.parameters.layout());
+            let disk = memory_disk();
+            Vault::create(&mut setup(&disk, store.clone(), 2), &header).await.unwrap();
+            dies_after(&disk, &store, 0..first).await;
+            let figures = dies_after(&disk, &store, first..writes).await;
+            let lost = lost(&header, &store, writes).await;
+            assert!(lost <= figures.unshipped, "{lost} of {first} and {writes} are lost: {figures:?}");
+            let most = header.parameters.recovery_point() + 2 * header.parameters.checkpoint_every;
+            assert!(figures.unshipped <= most, "{figures:?} after {first} and {writes}");
+            exact += u64::from(lost == figures.unshipped);
+            more_than_since_the_last_on_the_disk += u64::from(lost > figures.accesses_since);
+        }
+    }
+    assert!(exact > 60, "{exact} of 120 are exact");
+    assert!(more_than_since_the_last_on_the_disk > 0);
 }
 
 /// A gateway may have looked at the claims just before the restore claims, and ship and delete just after.

@@ -45,6 +45,10 @@ pub struct VaultSummary {
     /// The cost of the journal in the store, if there is one.
     #[serde(default)]
     pub journal: Option<JournalSummary>,
+    /// The accesses that are lost with the machine, about: those between two checkpoints in the store. 0 in figures that an
+    /// older version has left.
+    #[serde(default)]
+    pub recovery_point: u64,
 }
 
 /// Stash and tree top on the trusted disk.
@@ -126,6 +130,14 @@ impl VaultSummary {
         }
         if let Some(dollars) = self.dollars_per_month {
             line("storage costs", format!("${dollars:.2} a month when full; requests and traffic apart"));
+        }
+        let lost = match (&self.journal, self.recovery_point) {
+            (Some(_), _) => Some("takes nothing along that was acknowledged".to_owned()),
+            (None, 0) => None,
+            (None, point) => Some(format!("takes along what about its last {point} accesses wrote, at most")),
+        };
+        if let Some(lost) = lost {
+            line("a lost machine", lost);
         }
         if let Some(JournalSummary { objects, dollars }) = &self.journal {
             let dollars = dollars.map(|dollars| format!(", ${dollars:.2} a million")).unwrap_or_default();
@@ -329,6 +341,7 @@ mod tests {
             dollars_per_month: None,
             pace: None,
             journal: None,
+            recovery_point: 40960,
         }
     }
 
@@ -343,6 +356,7 @@ mod tests {
             "12.3 per byte",
             "about 40 MiB, at most 96 MiB",
             "about 250 MiB of memory, when",
+            "a lost machine  takes along what about its last 40960 accesses wrote",
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
@@ -357,9 +371,11 @@ mod tests {
         let journal =
             JournalSummary { objects: vec![(1, Size(67 << 10)), (16, Size(1 << 20))], dollars: Some(5.0) };
         let text = VaultSummary { journal: Some(journal), ..summary() }.render();
-        for part in
-            ["one object and one request a batch, $5.00 a million", "67 KiB for 1, 1 MiB for 16 accesses"]
-        {
+        for part in [
+            "a lost machine  takes nothing along",
+            "one object and one request a batch, $5.00 a million",
+            "67 KiB for 1, 1 MiB for 16 accesses",
+        ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
         let pace = PaceSummary {

@@ -178,7 +178,7 @@ impl Report {
             old_versions: status.old_versions,
             rows_used: status.rows.used,
             rows_reserved: status.rows.reserved,
-            since_shipped: status.checkpoints.accesses_since,
+            since_shipped: status.checkpoints.unshipped,
             receipt: status.checkpoints.receipt.clone(),
             warnings: Vec::new(),
             pace: status.pace.as_ref().map(Turns::of),
@@ -229,7 +229,7 @@ impl Report {
         report.taken_at = seconds_now();
         report.epoch = status.epoch;
         report.accesses = status.accesses;
-        report.since_shipped = status.checkpoints.accesses_since;
+        report.since_shipped = status.checkpoints.unshipped;
         report.old_versions = status.old_versions;
         report.receipt = status.checkpoints.receipt.clone();
         report.key_change = key_change(status);
@@ -312,7 +312,10 @@ impl Report {
             let (spent, monthly) = (bill.spent(), bill.storage_per_month);
             line("costs", format!("${spent:.4} so far, ${monthly:.4} a month for what is stored now"));
         }
-        line("unshipped", format!("{} accesses since the last checkpoint", self.since_shipped));
+        line(
+            "unshipped",
+            format!("at most {} accesses since the last checkpoint in the store", self.since_shipped),
+        );
         line("receipt", self.receipt.clone().unwrap_or_else(|| "none yet".into()));
         let age = seconds_now().saturating_sub(self.taken_at);
         line("as of", format!("{age} s ago"));

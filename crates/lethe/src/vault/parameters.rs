@@ -261,6 +261,7 @@ pub fn summary(
         dollars_per_month: prices.map(|prices| prices.bill(&usage).storage_per_month),
         pace: pace.map(|pace| pace_summary(parameters, pace, prices)),
         journal: (parameters.journal == JournalPlace::Store).then(|| journal_summary(parameters, prices)),
+        recovery_point: parameters.recovery_point(),
     }
 }
 
