@@ -61,8 +61,8 @@ pub enum VaultError {
     StaleTrustedState(String),
     /// Another gateway has opened the vault since.
     #[error(
-        "another gateway has opened this vault since (epoch {theirs}, ours was {ours}), and this trusted folder is an older \
-         copy: serve with the trusted folder of that gateway, which loses nothing; if that is gone for good, use \
+        "another gateway has opened this vault since: its epoch is {theirs}, and the newest that this trusted folder knows \
+         is {ours}. Serve with the trusted folder of that gateway, which loses nothing; if that is gone for good, use \
          `restore --takeover` into an empty --data folder. Delete nothing from the store"
     )]
     Displaced {

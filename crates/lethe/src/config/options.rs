@@ -34,7 +34,7 @@ options! {
         TREE_TOP_ON: tree_top_on: TreeTopOn = "tree-top-on" or "memory", "Where that room is (ring, path)";
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
         WATCHED_DISK: watched_disk_shows_which_blocks: bool = "watched-disk-shows-which-blocks" or "false",
-            "Take a network file system for it, whose owner sees which blocks are asked for again";
+            "Take a file system for it that another machine or program hands out, which sees which blocks are asked for again";
         #[arg(value_name = "WHAT")]
         OBJECTIVE: objective: Objective = "objective" or "bytes", "What the planned parameters make small (ring)";
         #[arg(value_name = "YES", num_args = 0..=1, default_missing_value = "true")]

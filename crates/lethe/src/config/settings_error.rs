@@ -107,8 +107,9 @@ pub enum SettingsError {
     },
     /// A tree top on a disk that somebody else may watch.
     #[error(
-        "{folder} lies on a network file system, whose owner sees which blocks of the tree top are asked for: name a \
-         --data folder on a disk of this machine, or say --watched-disk-shows-which-blocks"
+        "{folder} lies on a file system that another machine or program hands out (NFS, SMB, FUSE or the like), which sees \
+         which blocks of the tree top are asked for: name a --data folder on a disk of this machine, or say \
+         --watched-disk-shows-which-blocks"
     )]
     WatchedDisk {
         /// The trusted folder.
@@ -116,8 +117,8 @@ pub enum SettingsError {
     },
     /// An existing vault of another shape.
     #[error(
-        "this vault was made with other parameters, which cannot change: {0}; leave them out, or name another --data \
-         folder and store for a new vault"
+        "this vault was made with other parameters: {0}; leave them out, have `lethe migrate` make a successor that has \
+         them, or name another --data folder and store for a new vault"
     )]
     OtherShape(String),
     /// A key of `[key]` that the chosen source does not use.

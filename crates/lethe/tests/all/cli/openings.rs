@@ -117,7 +117,7 @@ fn an_older_copy_of_the_trusted_folder_is_refused() {
     std::fs::rename(desk.path("lethe-data/trusted"), desk.path("newest")).expect("moved");
     std::fs::rename(desk.path("older"), desk.path("lethe-data/trusted")).expect("moved");
     for error in refused(&desk, 4) {
-        assert!(error.contains("this trusted folder is an older copy"), "{error}");
+        assert!(error.contains("another gateway has opened this vault since: its epoch is"), "{error}");
         assert!(error.contains("`restore --takeover`"), "{error}");
     }
     std::fs::remove_dir_all(desk.path("lethe-data/trusted")).expect("removed");
