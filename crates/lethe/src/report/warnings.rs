@@ -17,6 +17,8 @@ pub enum Warning {
     Disk,
     /// The stash is fuller than it is as a rule.
     Stash,
+    /// The trusted folder is in memory.
+    InMemory,
 }
 
 /// The figures that the warnings depend on.
@@ -32,6 +34,8 @@ pub struct Figures {
 #[derive(Debug)]
 pub struct Watch {
     versioning: Versioning,
+    /// Tells whether the trusted folder goes with the machine's memory.
+    in_memory: bool,
     /// Fewer bytes free than these are few.
     least_free: u64,
     /// More blocks in the stash than these are many, and so many it can hold.
@@ -41,12 +45,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A watch for a vault with these parameters, over a store of this kind.
-    pub fn new(parameters: &VaultParameters, versioning: Versioning) -> Self {
+    /// A watch for a vault with these parameters, over a store of this kind and with this trusted folder.
+    pub fn new(parameters: &VaultParameters, versioning: Versioning, trusted: &Path) -> Self {
         let stash_bound = parameters.scheme.stash_bound();
         let usual = TrustedMemory::of(parameters).resting_blocks;
         Watch {
             versioning,
+            in_memory: is_in_memory(trusted),
             least_free: 2 * parameters.trusted_disk_bytes(),
             // Half-way from the mean to the bound: chance hardly leads there.
             most_usual: if usual < stash_bound { usual.midpoint(stash_bound) } else { stash_bound },
@@ -57,10 +62,11 @@ impl Watch {
 
     /// Looks, logs what has begun or ended since the last look, and tells what lasts, a sentence each.
     pub fn look(&mut self, figures: &Figures) -> Vec<String> {
-        let lasting: BTreeSet<Warning> = [Warning::Versioning, Warning::Disk, Warning::Stash]
-            .into_iter()
-            .filter(|warning| self.is_on(*warning, figures))
-            .collect();
+        let lasting: BTreeSet<Warning> =
+            [Warning::Versioning, Warning::Disk, Warning::Stash, Warning::InMemory]
+                .into_iter()
+                .filter(|warning| self.is_on(*warning, figures))
+                .collect();
         for begun in lasting.difference(&self.lasting) {
             tracing::warn!("{}", self.sentence(*begun, figures));
         }
@@ -76,6 +82,7 @@ impl Watch {
         let lasts = self.lasting.contains(&warning);
         match warning {
             Warning::Versioning => self.versioning == Versioning::On,
+            Warning::InMemory => self.in_memory,
             Warning::Disk => {
                 let enough = if lasts { self.least_free / 4 * 5 } else { self.least_free };
                 figures.free_bytes.is_some_and(|free| free < enough)
@@ -92,6 +99,11 @@ impl Watch {
             Warning::Versioning => {
                 "the provider's bucket has versioning on: it keeps, and charges for, everything \
                 that is deleted; switch it off, or have old versions expire"
+                    .into()
+            }
+            Warning::InMemory => {
+                "the trusted folder is in memory (tmpfs or ramfs): when this machine stops, all is lost that the store lacks, \
+                 the users and a key in that folder too; name a --data folder on a disk"
                     .into()
             }
             Warning::Disk => format!(
@@ -123,6 +135,21 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
     }
 }
 
+/// Tells whether a folder is gone when the machine stops, where that is known.
+fn is_in_memory(folder: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        /// The magic numbers of tmpfs and ramfs.
+        const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+        rustix::fs::statfs(folder).is_ok_and(|found| IN_MEMORY.contains(&(found.f_type as u64 & 0xffff_ffff)))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = folder;
+        false
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,9 +157,13 @@ mod tests {
     use crate::vault::parameters::vault_parameters;
 
     fn watch(scheme: &str, versioning: Versioning) -> Watch {
+        watch_in(Path::new("/nowhere"), scheme, versioning)
+    }
+
+    fn watch_in(trusted: &Path, scheme: &str, versioning: Versioning) -> Watch {
         let text = format!("[vault]\nscheme = \"{scheme}\"\ncapacity = \"64MiB\"");
         let settings = Settings::resolve(Config::parse(&text, Path::new("lethe.toml")).unwrap()).unwrap();
-        Watch::new(&vault_parameters(&settings).unwrap(), versioning)
+        Watch::new(&vault_parameters(&settings).unwrap(), versioning, trusted)
     }
 
     fn figures(free_bytes: u64, stash_blocks: u64) -> Figures {
@@ -186,6 +217,17 @@ mod tests {
         {
             assert_eq!(watch("ring", versioning).look(&figures(PLENTY, 0)).len(), warnings, "{versioning:?}");
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_trusted_folder_in_memory_is_warned_of_and_no_other() {
+        let warned =
+            |folder: &str| watch_in(Path::new(folder), "ring", Versioning::Off).look(&figures(PLENTY, 0));
+        // Its memory is a tmpfs by definition.
+        let in_memory = warned("/dev/shm");
+        assert!(in_memory.len() == 1 && in_memory[0].contains("(tmpfs or ramfs)"), "{in_memory:?}");
+        assert!(warned("/proc").is_empty());
     }
 
     #[test]

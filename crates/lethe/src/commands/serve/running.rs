@@ -148,6 +148,7 @@ impl Running {
 fn status(ready: &Ready, gateway: &ServedGateway, successor: Option<TellSuccessor>) -> Result<Arc<Status>> {
     let settings = ready.settings.clone();
     let earlier = Report::load(&settings.data)?.map(|report| report.usage()).unwrap_or_default();
+    let watch = Watch::new(&ready.parameters, ready.versioning, &settings.data.trusted());
     Ok(Arc::new(Status {
         settings,
         summary: ready.summary.clone(),
@@ -155,7 +156,7 @@ fn status(ready: &Ready, gateway: &ServedGateway, successor: Option<TellSuccesso
         gateway: gateway.clone(),
         meter: ready.provider.meter.clone(),
         earlier,
-        watch: Mutex::new(Watch::new(&ready.parameters, ready.versioning)),
+        watch: Mutex::new(watch),
         successor,
     }))
 }
