@@ -30,7 +30,9 @@ const NEW_PASSPHRASE: &str = "LETHE_NEW_PASSPHRASE";
     after_help = "A successor is a second vault that takes the place of the first: larger, under another key, at another \
 provider, or all of it. It is made, filled with every block, and takes over the names at the end. With --prepare it is \
 made only, and `lethe serve` fills it while it serves; a restart then has it take over. Interrupted, `lethe migrate` \
-without flags goes on. What is not said is as the vault has it; one with slots of an earlier format needs no flags.
+without flags goes on. Capacity, scheme, batch, cipher, journal and the place of the tree top are the vault's unless they \
+are said; with any of them said, --z, --s, --a, the tree top's share and the objective are planned anew unless said too. A \
+vault with slots of an earlier format needs no flags.
 
 Examples:
   lethe migrate --capacity 10GiB
