@@ -1,6 +1,7 @@
 //! The life of a small vault: some tens of calls through which every mechanism comes, and what follows a crash.
 
 use super::account::{Account, Entries, Entry, Keeper};
+use crate::support::any_store::AnyStore;
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::tape::{Effect, Tape, Taped, World};
@@ -48,7 +49,7 @@ impl Machine {
         (self.tape.effects(), self.keeper.entries())
     }
 
-    fn setup(&mut self, disk: &TrustedDisk) -> Setup<Taped> {
+    fn setup(&mut self, disk: &TrustedDisk) -> Setup<AnyStore> {
         let store = Taped::over(self.world.store.clone(), self.tape.clone(), self.chance.fork());
         setup(disk, store, self.chance.seed())
     }

@@ -8,7 +8,8 @@ mod unreachable;
 mod waits;
 
 use crate::promises::desk::Desk;
-use lethe_vault::{Host, Setup};
+use crate::support::any_store::AnyStore;
+use lethe_vault::{Host, Setup, VaultStore};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ impl Machine {
     }
 
     /// A setup of the vault on this machine.
-    fn setup<U>(&self, desk: &Desk, store: U) -> Setup<U> {
+    fn setup(&self, desk: &Desk, store: impl VaultStore) -> Setup<AnyStore> {
         let disk = desk.disk.mount().expect("it is sound");
         Setup { host: self.host(), ..desk.setup_over(&disk, store) }
     }

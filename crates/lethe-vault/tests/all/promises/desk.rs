@@ -1,10 +1,11 @@
 //! A small vault to work at: a trusted disk, a store that keeps everything, and the bytes that the blocks should hold.
 
+use crate::support::any_store::AnyStore;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{header, often_evicted, setup, work_and_close};
 use lethe_core::words::BlockId;
 use lethe_store::{Snapshot, VersionedMemory};
-use lethe_vault::{Call, Receipt, Report, Setup, TrustedDisk, Vault, VaultError, VaultHeader};
+use lethe_vault::{Call, Receipt, Report, Setup, TrustedDisk, Vault, VaultError, VaultHeader, VaultStore};
 use std::cell::Cell;
 
 /// Blocks of the vault.
@@ -66,12 +67,12 @@ impl Desk {
     }
 
     /// A setup with secrets of its own.
-    pub fn setup(&self, disk: &TrustedDisk) -> Setup<VersionedMemory> {
+    pub fn setup(&self, disk: &TrustedDisk) -> Setup<AnyStore> {
         self.setup_over(disk, self.store.clone())
     }
 
     /// The same over another store.
-    pub fn setup_over<U>(&self, disk: &TrustedDisk, store: U) -> Setup<U> {
+    pub fn setup_over(&self, disk: &TrustedDisk, store: impl VaultStore) -> Setup<AnyStore> {
         self.seed.set(self.seed.get() + 1);
         setup(disk, store, self.seed.get())
     }

@@ -1,5 +1,6 @@
 //! The owner of a small vault, with the two keys, and the contents that never change.
 
+use crate::support::any_store::AnyStore;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{header, master, setup, work_and_close};
 use futures::future::{Either, select};
@@ -54,7 +55,7 @@ impl Owner {
         Owner { header: header.clone(), store, disk, seed: Cell::new(seed) }
     }
 
-    pub fn setup_over<U>(&self, store: U, key: MasterKey) -> Setup<U> {
+    pub fn setup_over(&self, store: impl VaultStore, key: MasterKey) -> Setup<AnyStore> {
         self.seed.set(self.seed.get() + 1);
         Setup { master: key, ..setup(&self.disk.mount().unwrap(), store, self.seed.get()) }
     }
@@ -94,7 +95,7 @@ impl Owner {
     /// Opens the vault with this setup, works with it, and closes it.
     pub async fn open_as<T>(
         &self,
-        setup: Setup<impl VaultStore>,
+        setup: Setup<AnyStore>,
         work: impl AsyncFnOnce(&Vault) -> T,
     ) -> Result<(T, Receipt), VaultError> {
         let opened = Vault::start(setup).await.inspect_err(|_| self.disk.unplug())?;

@@ -3,6 +3,7 @@
 use super::store::{Flaw, Shared, Turned};
 use super::turns::{Turns, Who};
 use crate::simulation::registers::{Moment, Registers};
+use crate::support::any_store::AnyStore;
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::{host_named, setup};
@@ -55,7 +56,7 @@ impl Gateway {
         }
     }
 
-    fn setup(&mut self, disk: &TrustedDisk) -> Setup<Turned> {
+    fn setup(&mut self, disk: &TrustedDisk) -> Setup<AnyStore> {
         let store = Turned::new(&self.shared, &self.turns, self.who, self.flaw);
         let host = host_named(&format!("the machine of {:?}", self.who));
         Setup { host, ..setup(disk, store, self.chance.seed()) }

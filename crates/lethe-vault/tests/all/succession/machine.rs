@@ -1,6 +1,7 @@
 //! A machine with the trusted disks of a vault and its successor, each with a store at the end of a network; and how it
 //! dies: both vaults at once.
 
+use crate::support::any_store::AnyStore;
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::{Crash, FragileDisk};
 use crate::support::network::{Network, Wire};
@@ -43,7 +44,7 @@ impl Side {
         MasterKey::take(&mut [self.key; 32])
     }
 
-    pub fn setup(&self, disk: &TrustedDisk, chance: &mut Chance) -> Setup<Network<VersionedMemory>> {
+    pub fn setup(&self, disk: &TrustedDisk, chance: &mut Chance) -> Setup<AnyStore> {
         let network = Network::new(self.memory.clone(), self.wire.clone());
         Setup { master: self.master(), ..setup(disk, network, chance.seed()) }
     }

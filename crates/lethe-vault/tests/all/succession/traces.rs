@@ -3,7 +3,8 @@
 //! for the judge of the schemes' own tests. Ways to serve that are broken on purpose must be caught.
 
 use super::doors::{Door, Serving};
-use crate::support::recorder::{Moment, Recorded, Recorder};
+use crate::support::any_store::AnyStore;
+use crate::support::recorder::{Moment, Recorder};
 use crate::support::shape::{Shape, shape};
 use crate::support::{header, setup};
 use lethe_core::schemes::ring::RingParameters;
@@ -108,7 +109,7 @@ impl Side {
         Side { disk, memory, recorder: Recorder::new(), round_trip }
     }
 
-    fn setup(&self, seed: u64) -> Setup<Recorded<Link<VersionedMemory>>> {
+    fn setup(&self, seed: u64) -> Setup<AnyStore> {
         let unlimited = BitsPerSecond(0);
         let speed = LinkSpeed { round_trip: self.round_trip, up: unlimited, down: unlimited };
         setup(&self.disk, self.recorder.over(Link::new(self.memory.clone(), speed)), seed)

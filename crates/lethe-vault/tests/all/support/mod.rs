@@ -1,6 +1,7 @@
 //! The parts that the vault's tests share.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its share")]
 
+pub mod any_store;
 pub mod chance;
 pub mod fragile_disk;
 pub mod gated_disk;
@@ -11,6 +12,7 @@ pub mod shipped;
 pub mod stepped;
 pub mod tape;
 
+use any_store::AnyStore;
 use fragile_disk::FragileDisk;
 use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::{RingBucket, RingParameters};
@@ -20,7 +22,7 @@ use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_vault::{
     Entropy, Host, Receipt, SchemeParameters, Setup, TrustedDisk, Vault, VaultError, VaultHeader,
-    VaultParameters, draw_header,
+    VaultParameters, VaultStore, draw_header,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
@@ -77,10 +79,10 @@ pub fn host_named(name: &str) -> Host {
 }
 
 /// A setup over a disk and a store.
-pub fn setup<U>(disk: &TrustedDisk, store: U, seed: u64) -> Setup<U> {
+pub fn setup(disk: &TrustedDisk, store: impl VaultStore, seed: u64) -> Setup<AnyStore> {
     Setup {
         disk: disk.clone(),
-        store,
+        store: AnyStore::new(store),
         master: master(),
         entropy: Entropy::of(ChaCha20Rng::seed_from_u64(seed)),
         workers: Workers::single(),

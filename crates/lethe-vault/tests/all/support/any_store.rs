@@ -1,0 +1,139 @@
+//! A store of whatever kind under one type: the vault is compiled once for all tests, and not once for each kind.
+
+use futures::future::LocalBoxFuture;
+use lethe_core::layout::Layout;
+use lethe_core::store::{BucketVersion, Place, Untrusted, UntrustedError};
+use lethe_core::words::Bytes;
+use lethe_store::{Blob, BlobError, Blobs, Inventory};
+use lethe_vault::VaultStore;
+use std::rc::Rc;
+
+/// See the module.
+#[derive(Clone)]
+pub struct AnyStore(Rc<dyn Erased>);
+
+impl AnyStore {
+    pub fn new(store: impl VaultStore) -> Self {
+        AnyStore(Rc::new(store))
+    }
+}
+
+/// The calls of a store, each with a future in a box.
+trait Erased {
+    fn layout(&self) -> &Layout;
+    fn read<'a>(&'a self, places: &'a [Place], into: &'a mut [u8]) -> Done<'a>;
+    fn write<'a>(&'a self, buckets: &'a [BucketVersion], from: &'a [u8]) -> Done<'a>;
+    fn delete<'a>(&'a self, buckets: &'a [BucketVersion]) -> Done<'a>;
+    fn put<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> OfBlob<'a, ()>;
+    fn put_if_absent<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> OfBlob<'a, bool>;
+    fn get<'a>(&'a self, name: &'a str, most: usize) -> OfBlob<'a, Option<Vec<u8>>>;
+    fn list<'a>(&'a self, prefix: &'a str) -> OfBlob<'a, Vec<Blob>>;
+    fn remove<'a>(&'a self, name: &'a str) -> OfBlob<'a, ()>;
+    fn list_bucket_versions<'a>(&'a self, found: &'a mut Found<'a>) -> Done<'a, u64>;
+    fn sweep_unfinished(&self) -> Done<'_, u64>;
+}
+
+type Done<'a, T = ()> = LocalBoxFuture<'a, Result<T, UntrustedError>>;
+type OfBlob<'a, T> = LocalBoxFuture<'a, Result<T, BlobError>>;
+type Found<'a> = dyn FnMut(BucketVersion, Bytes) + 'a;
+
+impl<S: VaultStore> Erased for S {
+    fn layout(&self) -> &Layout {
+        Untrusted::layout(self)
+    }
+
+    fn read<'a>(&'a self, places: &'a [Place], into: &'a mut [u8]) -> Done<'a> {
+        Box::pin(Untrusted::read(self, places, into))
+    }
+
+    fn write<'a>(&'a self, buckets: &'a [BucketVersion], from: &'a [u8]) -> Done<'a> {
+        Box::pin(Untrusted::write(self, buckets, from))
+    }
+
+    fn delete<'a>(&'a self, buckets: &'a [BucketVersion]) -> Done<'a> {
+        Box::pin(Untrusted::delete(self, buckets))
+    }
+
+    fn put<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> OfBlob<'a, ()> {
+        Box::pin(Blobs::put(self, name, bytes))
+    }
+
+    fn put_if_absent<'a>(&'a self, name: &'a str, bytes: &'a [u8]) -> OfBlob<'a, bool> {
+        Box::pin(Blobs::put_if_absent(self, name, bytes))
+    }
+
+    fn get<'a>(&'a self, name: &'a str, most: usize) -> OfBlob<'a, Option<Vec<u8>>> {
+        Box::pin(Blobs::get(self, name, most))
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> OfBlob<'a, Vec<Blob>> {
+        Box::pin(Blobs::list(self, prefix))
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> OfBlob<'a, ()> {
+        Box::pin(Blobs::remove(self, name))
+    }
+
+    fn list_bucket_versions<'a>(&'a self, found: &'a mut Found<'a>) -> Done<'a, u64> {
+        Box::pin(
+            async move { Inventory::list_bucket_versions(self, &mut |of, bytes| found(of, bytes)).await },
+        )
+    }
+
+    fn sweep_unfinished(&self) -> Done<'_, u64> {
+        Box::pin(Inventory::sweep_unfinished(self))
+    }
+}
+
+impl Untrusted for AnyStore {
+    fn layout(&self) -> &Layout {
+        self.0.layout()
+    }
+
+    async fn read(&self, places: &[Place], into: &mut [u8]) -> Result<(), UntrustedError> {
+        self.0.read(places, into).await
+    }
+
+    async fn write(&self, buckets: &[BucketVersion], from: &[u8]) -> Result<(), UntrustedError> {
+        self.0.write(buckets, from).await
+    }
+
+    async fn delete(&self, buckets: &[BucketVersion]) -> Result<(), UntrustedError> {
+        self.0.delete(buckets).await
+    }
+}
+
+impl Blobs for AnyStore {
+    async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), BlobError> {
+        self.0.put(name, bytes).await
+    }
+
+    async fn put_if_absent(&self, name: &str, bytes: &[u8]) -> Result<bool, BlobError> {
+        self.0.put_if_absent(name, bytes).await
+    }
+
+    async fn get(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, BlobError> {
+        self.0.get(name, most).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Blob>, BlobError> {
+        self.0.list(prefix).await
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), BlobError> {
+        self.0.remove(name).await
+    }
+}
+
+impl Inventory for AnyStore {
+    async fn list_bucket_versions(
+        &self,
+        found: &mut dyn FnMut(BucketVersion, Bytes),
+    ) -> Result<u64, UntrustedError> {
+        self.0.list_bucket_versions(&mut |of, bytes| found(of, bytes)).await
+    }
+
+    async fn sweep_unfinished(&self) -> Result<u64, UntrustedError> {
+        self.0.sweep_unfinished().await
+    }
+}
