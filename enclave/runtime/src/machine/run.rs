@@ -210,7 +210,12 @@ impl Run {
 
     fn handle(&mut self) -> (Work, Result<(), Ending>) {
         let touch = match scause::read().bits() {
-            8 => return (Work::Call, self.call()),
+            8 => {
+                let before = self.program.memory.fault_instructions();
+                let outcome = self.call();
+                let of_faults = self.program.memory.fault_instructions() - before;
+                return (Work::Call { of_faults }, outcome);
+            }
             12 => Touch::Fetch,
             13 => Touch::Load,
             15 => Touch::Store,
