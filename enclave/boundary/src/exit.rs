@@ -84,7 +84,7 @@ pub struct Faults {
     pub evictions: u64,
     /// Steps of the scheme's off-line work.
     pub idle_steps: u64,
-    /// Of the faults, those while the image was loaded, before the program's first instruction.
+    /// Faults while the image was loaded, before the program's first instruction: they are not among the others.
     pub loading: u64,
 }
 
