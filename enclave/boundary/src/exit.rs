@@ -84,7 +84,7 @@ pub struct Faults {
     pub evictions: u64,
     /// Steps of the scheme's off-line work.
     pub idle_steps: u64,
-    /// Of the faults, those while the image was loaded, before the program's first instruction.
+    /// Faults while the image was loaded, before the program's first instruction: they are not among the others.
     pub loading: u64,
 }
 
@@ -94,11 +94,11 @@ pub struct Faults {
 pub struct Instructions {
     /// From the program's first instruction to its end, with everything that the runtime did for it.
     pub total: u64,
-    /// Of `total`, page faults, from the trap to the return.
+    /// Of `total`, page faults: the program's from the trap to the return, and those that its system calls made.
     pub faults: u64,
     /// Of `faults`, the scheme's off-line work.
     pub idle: u64,
-    /// Of `total`, system calls, and the page faults that they make with them.
+    /// Of `total`, system calls without the page faults that they made.
     pub system_calls: u64,
     /// Of `faults`, ciphers. With meters.
     pub ciphers: u64,

@@ -90,6 +90,8 @@ impl Space {
         }
         self.promised += promised;
         self.areas.insert(pages.start, area);
+        self.join(pages.end);
+        self.join(pages.start);
         Ok(())
     }
 
@@ -121,8 +123,21 @@ impl Space {
             if let Some(area) = self.areas.get_mut(&start) {
                 *area = area.with(access);
             }
+            self.join(start);
         }
+        self.join(pages.end);
         Ok(())
+    }
+
+    /// Makes one area of two of the same kind that meet at a page.
+    fn join(&mut self, at: u64) {
+        let Some(second) = self.areas.get(&at).copied() else { return };
+        if let Some((_, first)) = self.areas.range_mut(..at).next_back()
+            && (first.end, first.access, first.promise) == (at, second.access, second.promise)
+        {
+            first.end = second.end;
+            self.areas.remove(&at);
+        }
     }
 
     /// A page of an area that counts at a touch is touched for the first time.

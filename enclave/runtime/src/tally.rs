@@ -15,7 +15,10 @@ pub enum Work {
     /// A page fault.
     Fault,
     /// A system call.
-    Call,
+    Call {
+        /// Instructions of the faults that it made.
+        of_faults: u64,
+    },
 }
 
 /// The counts so far, as they stood at some moment.
@@ -55,12 +58,15 @@ impl Tally {
         self.loading = faults;
     }
 
-    /// Adds the instructions of a trap.
+    /// Adds the instructions of a trap; of a call's, those of the faults that it made are told by themselves.
     pub fn add(&mut self, work: Work, instructions: u64) {
         match work {
             Work::Start => {}
             Work::Fault => self.faults += instructions,
-            Work::Call => self.system_calls += instructions,
+            Work::Call { of_faults } => {
+                self.faults += of_faults;
+                self.system_calls += instructions.saturating_sub(of_faults);
+            }
         }
     }
 

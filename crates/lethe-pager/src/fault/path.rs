@@ -285,7 +285,7 @@ impl<O: Oram> FaultPath<O> {
     /// Takes the oldest page in sight that can be taken. `None` if no page can, or no page of many.
     fn take_oldest<F: Frames>(&mut self, frame: usize, frames: &mut F) -> Outcome<Option<u64>, O, F::Error> {
         let tries = if frames.may_exceed() { MOST_TRIES } else { usize::MAX };
-        for _ in 0..self.resident.mapped().count().min(tries) {
+        for _ in 0..self.resident.mapped_len().min(tries) {
             let Some(oldest) = self.resident.oldest_mapped() else {
                 break;
             };

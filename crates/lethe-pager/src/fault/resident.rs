@@ -97,6 +97,11 @@ impl Resident {
         self.mapped.iter().map(|page| u64::from(*page))
     }
 
+    /// The number of the pages in sight.
+    pub(super) fn mapped_len(&self) -> usize {
+        self.mapped.len()
+    }
+
     /// The frames of the pages out of sight.
     pub(super) fn occupied(&self) -> impl Iterator<Item = usize> {
         self.unmapped.iter().map(|(_, frame)| *frame)

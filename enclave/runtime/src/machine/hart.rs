@@ -36,3 +36,9 @@ pub(super) unsafe fn translate((root, levels): (u64, u32)) {
         asm!("sfence.vma", "csrw satp, {}", "sfence.vma", in(reg) mode << 60 | root >> 12, options(nostack));
     }
 }
+
+/// Translates addresses no more: the page table may go.
+pub(super) fn translate_no_more() {
+    // SAFETY: the runtime's memory is mapped one to one, and so stays where it is.
+    unsafe { asm!("csrw satp, zero", "sfence.vma", options(nostack)) };
+}

@@ -2,7 +2,7 @@
 
 use super::boot::not_begun;
 use super::device_tree::{self, Places};
-use super::hart::{Hart, translate};
+use super::hart::{Hart, translate, translate_no_more};
 use super::heap;
 use super::listener::AfterFault;
 use super::mailbox::{HostMailbox, waited};
@@ -135,8 +135,6 @@ fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
     let of_scheme = ChaCha20Rng::from_rng(&mut rng);
     let mut memory = ProgramMemory::<Hart>::new(paging, sealed, of_scheme)
         .map_err(|error| not_begun(error.to_string()))?;
-    // SAFETY: it does so by its making, and the table is in a box of its own.
-    unsafe { translate(memory.root()) };
     let last = Rc::new(Cell::new(u64::MAX));
     if listening.after_fault || listening.window.is_some() {
         memory.listen(Box::new(AfterFault { tells: listening.after_fault, last: Rc::clone(&last) }));
@@ -166,8 +164,17 @@ fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
     })
 }
 
+/// The page table is the program's: it goes with it, and the runtime must not go by it then.
+impl Drop for Run {
+    fn drop(&mut self) {
+        translate_no_more();
+    }
+}
+
 impl Run {
     fn finish(&mut self) -> ExitRecord {
+        // SAFETY: the table does so by its making, and is in a box of its own until this is dropped.
+        unsafe { translate(self.program.memory.root()) };
         self.tally.begin(&self.program, waited());
         let (mut work, mut entered, mut waited_at) = (Work::Start, 0, waited());
         loop {
@@ -203,7 +210,12 @@ impl Run {
 
     fn handle(&mut self) -> (Work, Result<(), Ending>) {
         let touch = match scause::read().bits() {
-            8 => return (Work::Call, self.call()),
+            8 => {
+                let before = self.program.memory.fault_instructions();
+                let outcome = self.call();
+                let of_faults = self.program.memory.fault_instructions() - before;
+                return (Work::Call { of_faults }, outcome);
+            }
             12 => Touch::Fetch,
             13 => Touch::Load,
             15 => Touch::Store,

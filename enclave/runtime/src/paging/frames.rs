@@ -116,12 +116,11 @@ impl<P: Processor> ProgramFrames<P> {
         if at == HOMELESS {
             return;
         }
-        let entry = self.table.entry(at);
-        if entry.is_resident() || entry.access() == Access::NONE {
-            return;
-        }
         let address = self.frames.as_ptr() as u64 + u64::from(frame) * PAGE_BYTES as u64;
-        self.table.replace(at, entry.resident(address));
+        let shown = self.table.update(at, |entry| {
+            (!entry.is_resident() && entry.access() != Access::NONE).then(|| entry.resident(address))
+        });
+        let Some(entry) = shown else { return };
         P::forget(at * PAGE_BYTES as u64);
         if entry.access().executes() {
             P::forget_instructions();
@@ -138,9 +137,11 @@ impl<P: Processor> Frames for ProgramFrames<P> {
         self.frame_of[number] = NOWHERE;
         let at = self.home[number];
         if at != HOMELESS {
-            let entry = self.table.entry(at);
-            if entry.is_resident() {
-                self.table.replace(at, Entry::absent(page as u32, entry.access(), entry.at_touch()));
+            let hidden = self.table.update(at, |entry| {
+                let absent = || Entry::absent(page as u32, entry.access(), entry.at_touch());
+                entry.is_resident().then(absent)
+            });
+            if hidden.is_some() {
                 P::forget(at * PAGE_BYTES as u64);
             }
         }

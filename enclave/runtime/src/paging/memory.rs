@@ -69,6 +69,7 @@ pub struct ProgramMemory<P> {
     kernel: Range<u64>,
     scheme_bytes: usize,
     idle_instructions: u64,
+    fault_instructions: u64,
 }
 
 impl<P: Processor + 'static> ProgramMemory<P> {
@@ -98,6 +99,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
             kernel,
             scheme_bytes: trusted_bytes,
             idle_instructions: 0,
+            fault_instructions: 0,
         })
     }
 
@@ -119,6 +121,11 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// Instructions of the scheme's off-line work.
     pub fn idle_instructions(&self) -> u64 {
         self.idle_instructions
+    }
+
+    /// Instructions of faults, those of off-line work among them, whoever touched the page.
+    pub fn fault_instructions(&self) -> u64 {
+        self.fault_instructions
     }
 
     /// The levels of the page table.
@@ -189,16 +196,17 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     }
 
     fn bring_in(&mut self, page: u32) -> Result<(), Trouble> {
+        let begin = P::retired();
         let served = self.faults.fault(page.into(), &mut self.frames).map_err(ended)?;
+        let fault = P::retired();
+        while self.faults.owed() > 0 {
+            self.faults.idle(&self.frames).map_err(ended)?;
+        }
+        let end = P::retired();
+        self.idle_instructions += end - fault;
+        self.fault_instructions += end - begin;
         if served != Served::BroughtIn {
             return Ok(());
-        }
-        if self.faults.owed() > 0 {
-            let begin = P::retired();
-            while self.faults.owed() > 0 {
-                self.faults.idle(&self.frames).map_err(ended)?;
-            }
-            self.idle_instructions += P::retired() - begin;
         }
         match &mut self.listener {
             Some(listener) => listener.after_fault(&self.faults.counters()).map_err(Trouble::End),
@@ -320,7 +328,7 @@ fn pieces(address: u64, bytes: usize) -> Result<impl Iterator<Item = (u64, Range
         if at == end {
             return None;
         }
-        let next = ((at / PAGE + 1) * PAGE).min(end);
+        let next = (at | (PAGE - 1)).saturating_add(1).min(end);
         let piece = (at, (at - address) as usize..(next - address) as usize);
         at = next;
         Some(piece)

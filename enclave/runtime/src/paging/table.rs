@@ -77,9 +77,16 @@ impl PageTable {
 
     /// Replaces an entry that is there.
     pub(crate) fn replace(&mut self, page: u64, entry: Entry) {
-        if let Some((node, at)) = self.find(page) {
-            self.nodes[node].0[at] = entry.0;
-        }
+        self.update(page, |_| Some(entry));
+    }
+
+    /// Replaces an entry by what turns of it, if anything does; the one before is returned then.
+    pub(crate) fn update(&mut self, page: u64, turn: impl FnOnce(Entry) -> Option<Entry>) -> Option<Entry> {
+        let (node, at) = self.find(page)?;
+        let entry = &mut self.nodes[node].0[at];
+        let before = Entry(*entry);
+        *entry = turn(before)?.0;
+        Some(before)
     }
 
     /// The first page among these at which a page stands, or stood since its node was made.

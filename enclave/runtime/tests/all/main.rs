@@ -1,0 +1,8 @@
+//! The promises of the runtime's portable parts.
+
+mod calls;
+mod host;
+mod image;
+mod memory;
+mod space;
+mod support;
