@@ -62,7 +62,8 @@ impl Toolchain {
 /// The folder of rustup's libraries, as its cargo names it, which the distribution's compiler must not find.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
-fn pinned_has(target: &str) -> bool {
+/// Tells whether the pinned toolchain has the target's libraries.
+pub fn pinned_has(target: &str) -> bool {
     output(command("rustc").args(["--print", "sysroot"]))
         .is_ok_and(|root| Path::new(root.trim()).join("lib/rustlib").join(target).join("lib").exists())
 }

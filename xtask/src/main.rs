@@ -1,5 +1,6 @@
 //! The chores of the repository: `cargo xtask test` runs every check there is, and sets up what they need.
 
+mod enclave;
 mod freestanding;
 mod house;
 mod imports;

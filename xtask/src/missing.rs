@@ -1,24 +1,31 @@
 //! The tools that a machine must have before anything can be fetched, and the distribution's packages that have them.
 
-use crate::freestanding::Toolchain;
+use crate::enclave;
+use crate::freestanding::{Toolchain, pinned_has};
 use crate::setup::{fetched_rclone, versitygw_path};
 use crate::steps::Step;
 use crate::tool::{command, output, run, succeeds};
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
 /// The Go release that versitygw asks for.
 const LEAST_GO: (u32, u32) = (1, 25);
 
 /// Programs that tests run, with the packages that have them and the steps that need them.
-const PROGRAMS: [(&str, &[&str], &[Step]); 6] = [
-    ("picosat", &["picosat"], &[Step::Unit, Step::Pager]),
+const PROGRAMS: [(&str, &[&str], &[Step]); 8] = [
+    ("picosat", &["picosat"], &[Step::Unit, Step::Pager, Step::Enclave]),
+    ("qemu-system-riscv64", &["qemu-system-misc"], &[Step::Enclave]),
+    (enclave::COMPILER, &COMPILER_PACKAGES, &[Step::Enclave]),
     ("sqlite3", &["sqlite3"], &[Step::Pager]),
     ("redis-server", &["redis-server"], &[Step::Pager]),
     ("restic", &["restic"], &[Step::Clients]),
     ("chromium", &["chromium"], &[Step::Clients]),
     ("psql", &["postgresql"], &[Step::Clients]),
 ];
+
+/// The cross compiler, and the C library that it links statically.
+const COMPILER_PACKAGES: [&str; 2] = ["gcc-riscv64-linux-gnu", "libc6-dev-riscv64-cross"];
 
 /// Targets without an operating system.
 const FREESTANDING: [&str; 2] = ["riscv64gc-unknown-none-elf", "wasm32-unknown-unknown"];
@@ -29,6 +36,8 @@ struct Missing {
     steps: &'static [Step],
     /// Debian's and Ubuntu's packages that have it.
     packages: &'static [&'static str],
+    /// Targets that rustup may be able to add.
+    targets: &'static [&'static str],
     remedy: String,
 }
 
@@ -46,21 +55,36 @@ pub enum Consent {
 /// Fails at once, and not after a quarter of an hour, when a step still cannot run on this machine.
 pub fn provide(steps: &[Step], consent: Consent) -> Result<()> {
     let missing = find(steps);
-    let mut packages: Vec<&str> = missing.iter().flat_map(|missing| missing.packages).copied().collect();
-    packages.sort_unstable();
-    packages.dedup();
-    if packages.is_empty() || !succeeds(command("apt-get").arg("--version")) || !agreed(&packages, consent)? {
+    let mut packages = all(&missing, |missing| missing.packages);
+    let targets = all(&missing, |missing| missing.targets);
+    if !succeeds(command("apt-get").arg("--version")) {
+        packages.clear();
+    }
+    if (packages.is_empty() && targets.is_empty()) || !agreed(&packages, &targets, consent)? {
         return refuse(&missing, steps);
     }
-    if missing.iter().any(|missing| missing.steps == [Step::NoStd]) && add_targets() {
+    if !targets.is_empty() && add_targets(&targets) && Toolchain::find().is_some() {
         packages.retain(|package| !FREESTANDING_PACKAGES.contains(package));
     }
     install(&packages)?;
     refuse(&find(steps), steps)
 }
 
+/// All that is named, each once.
+fn all(missing: &[Missing], named: impl Fn(&Missing) -> &'static [&'static str]) -> Vec<&'static str> {
+    missing.iter().flat_map(named).copied().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
 fn find(steps: &[Step]) -> Vec<Missing> {
-    [python_is_missing(), go_is_missing(), rclone_is_missing(), freestanding_toolchain_is_missing()]
+    let found = [
+        python_is_missing(),
+        go_is_missing(),
+        rclone_is_missing(),
+        freestanding_toolchain_is_missing(),
+        enclave_target_is_missing(),
+        static_library_is_missing(),
+    ];
+    found
         .into_iter()
         .chain(PROGRAMS.map(program_is_missing))
         .flatten()
@@ -68,8 +92,13 @@ fn find(steps: &[Step]) -> Vec<Missing> {
         .collect()
 }
 
-fn agreed(packages: &[&str], consent: Consent) -> Result<bool> {
-    println!("The tests need these packages of the distribution: {}", packages.join(" "));
+fn agreed(packages: &[&str], targets: &[&str], consent: Consent) -> Result<bool> {
+    if !packages.is_empty() {
+        println!("The tests need these packages of the distribution: {}", packages.join(" "));
+    }
+    if !targets.is_empty() {
+        println!("The tests need these targets, which rustup adds: {}", targets.join(" "));
+    }
     if consent == Consent::Given {
         return Ok(true);
     }
@@ -83,9 +112,9 @@ fn agreed(packages: &[&str], consent: Consent) -> Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Adds the targets by rustup, which may be there and not be able to.
-fn add_targets() -> bool {
-    succeeds(command("rustup").args(["target", "add"]).args(FREESTANDING)) && Toolchain::find().is_some()
+/// Adds targets by rustup, which may be there and not be able to.
+fn add_targets(targets: &[&str]) -> bool {
+    succeeds(command("rustup").args(["target", "add"]).args(targets))
 }
 
 fn install(packages: &[&str]) -> Result<()> {
@@ -109,7 +138,7 @@ fn refuse(missing: &[Missing], chosen: &[Step]) -> Result<()> {
     }
     let mut message = String::from("this machine cannot run every step:");
     let mut skips = Vec::new();
-    for Missing { what, steps, packages: _, remedy } in missing {
+    for Missing { what, steps, remedy, .. } in missing {
         let names: Vec<&str> = steps.iter().map(|step| step.name()).collect();
         message += &format!("\n  {what} (needed by: {})\n    {remedy}", names.join(", "));
         for step in steps.iter().filter(|step| chosen.contains(step)) {
@@ -134,8 +163,9 @@ fn python_is_missing() -> Option<Missing> {
     let probe = "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))";
     (!succeeds(command("python3").args(["-c", probe]))).then(|| Missing {
         what: "Python 3.9 or newer with its venv module is missing".into(),
-        steps: &[Step::Deny, Step::Clients, Step::Compatibility, Step::Tempest],
+        steps: &[Step::Deny, Step::Clients, Step::Compatibility, Step::Tempest, Step::Pager, Step::Enclave],
         packages: &["python3", "python3-venv"],
+        targets: &[],
         remedy: "install it".into(),
     })
 }
@@ -157,6 +187,7 @@ fn go_is_missing() -> Option<Missing> {
         what,
         steps,
         packages: &[],
+        targets: &[],
         remedy: "install Go from your distribution or from go.dev; it builds versitygw, the S3 server of the tests, and \
                  a client"
             .into(),
@@ -183,6 +214,7 @@ fn program_is_missing(
         what: format!("{program} is missing"),
         steps,
         packages,
+        targets: &[],
         remedy: format!("on Debian and Ubuntu: apt-get install {}", packages.join(" ")),
     })
 }
@@ -192,9 +224,31 @@ fn freestanding_toolchain_is_missing() -> Option<Missing> {
         what: "a Rust toolchain for machines without an operating system is missing".into(),
         steps: &[Step::NoStd],
         packages: &FREESTANDING_PACKAGES,
+        targets: &FREESTANDING,
         remedy: "rustup target add riscv64gc-unknown-none-elf wasm32-unknown-unknown; where that is not to be had, on \
                  Debian: apt-get install rustc-web cargo-web rust-web-src rust-web-llvm lld-22"
             .into(),
+    })
+}
+
+fn enclave_target_is_missing() -> Option<Missing> {
+    let lacking: Vec<&str> = enclave::TARGETS.into_iter().filter(|target| !pinned_has(target)).collect();
+    (!lacking.is_empty()).then(|| Missing {
+        what: format!("the Rust toolchain does not build for {}", lacking.join(" and ")),
+        steps: &[Step::Enclave],
+        packages: &[],
+        targets: &enclave::TARGETS,
+        remedy: format!("rustup target add {}", lacking.join(" ")),
+    })
+}
+
+fn static_library_is_missing() -> Option<Missing> {
+    (!enclave::has_static_library()).then(|| Missing {
+        what: format!("{} has no C library to link statically", enclave::COMPILER),
+        steps: &[Step::Enclave],
+        packages: &COMPILER_PACKAGES,
+        targets: &[],
+        remedy: format!("on Debian and Ubuntu: apt-get install {}", COMPILER_PACKAGES.join(" ")),
     })
 }
 
@@ -206,6 +260,7 @@ fn rclone_is_missing() -> Option<Missing> {
         what: "rclone is missing, and this is no Debian or Ubuntu, where it would be fetched".into(),
         steps: &[Step::Clients],
         packages: &[],
+        targets: &[],
         remedy: "install rclone 1.60 or newer so that it is found on PATH".into(),
     })
 }

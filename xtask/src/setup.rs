@@ -4,9 +4,10 @@ use crate::tool::{command, run, succeeds};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The folder of everything that is fetched, which stands nowhere else.
-const TEST_ENV: &str = ".test-env";
+pub const TEST_ENV: &str = ".test-env";
 
 /// The S3 server that plays the untrusted side.
 const VERSITYGW: &str = "github.com/versity/versitygw/cmd/versitygw@v1.8.0";
@@ -76,21 +77,10 @@ pub fn rclone() -> Result<()> {
     if succeeds(command("rclone").arg("version")) || fetched_rclone().exists() {
         return Ok(());
     }
-    let apt = std::env::current_dir()?.join(TEST_ENV).join("apt");
-    fs::create_dir_all(apt.join("lists/partial"))?;
-    fs::create_dir_all(apt.join("cache/archives/partial"))?;
-    let options = [
-        "-o".to_owned(),
-        format!("Dir::State::lists={}", apt.join("lists").display()),
-        "-o".to_owned(),
-        format!("Dir::Cache={}", apt.join("cache").display()),
-        "-o".to_owned(),
-        "APT::Sandbox::User=".to_owned(),
-        "-qq".to_owned(),
-    ];
-    run(command("apt-get").args(&options).arg("update"))?;
-    run(command("apt-get").args(&options).args(["download", "rclone"]).current_dir(&apt))?;
-    let package = fs::read_dir(&apt)?
+    let apt = Apt::new(None)?;
+    run(apt.get().arg("update"))?;
+    run(apt.get().args(["download", "rclone"]).current_dir(&apt.folder))?;
+    let package = fs::read_dir(&apt.folder)?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.extension().is_some_and(|end| end == "deb"))
         .context("apt-get downloaded no package of rclone")?;
@@ -100,4 +90,71 @@ pub fn rclone() -> Result<()> {
 /// The place where [`rclone`] puts it.
 pub fn fetched_rclone() -> PathBuf {
     Path::new(TEST_ENV).join("rclone/usr/bin/rclone")
+}
+
+/// Fetches the source of a package of the distribution into a folder, without being root, and says which archive it is.
+pub fn source(package: &str, into: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(into)?;
+    let apt = Apt::new(Some(&sources(into)?))?;
+    run(apt.get().arg("update"))?;
+    run(apt.get().args(["source", "--download-only", package]).current_dir(into))?;
+    fs::read_dir(into)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.to_string_lossy().contains(".orig.tar."))
+        .with_context(|| format!("apt-get downloaded no source of {package}"))
+}
+
+/// The lists of this machine's packages, rewritten so that they are those of sources.
+fn sources(into: &Path) -> Result<PathBuf> {
+    let (system, own) = (Path::new("/etc/apt"), into.join("sources"));
+    fs::create_dir_all(&own)?;
+    let more = fs::read_dir(system.join("sources.list.d")).into_iter().flatten();
+    let more = more.filter_map(|entry| Some(entry.ok()?.path()));
+    for list in more.chain([system.join("sources.list")]).filter(|list| list.is_file()) {
+        let text = fs::read_to_string(&list).with_context(|| format!("reading {}", list.display()))?;
+        let lines = text.lines().filter_map(|line| match line.split_once(char::is_whitespace) {
+            Some(("deb", what)) => Some(format!("deb-src {what}")),
+            Some(("deb-src", _)) => None,
+            Some(("Types:", _)) => Some("Types: deb-src".to_owned()),
+            _ => Some(line.to_owned()),
+        });
+        let name = list.file_name().context("a list of packages has no name")?;
+        fs::write(own.join(name), lines.collect::<Vec<_>>().join("\n") + "\n")?;
+    }
+    Ok(own)
+}
+
+/// The distribution's packages, looked at in a folder of our own.
+struct Apt {
+    folder: PathBuf,
+    options: Vec<String>,
+}
+
+impl Apt {
+    /// Uses the lists that this machine has, or those in a folder.
+    fn new(lists: Option<&Path>) -> Result<Self> {
+        let name = if lists.is_some() { "apt-source" } else { "apt" };
+        let folder = std::env::current_dir()?.join(TEST_ENV).join(name);
+        fs::create_dir_all(folder.join("lists/partial"))?;
+        fs::create_dir_all(folder.join("cache/archives/partial"))?;
+        let mut options = vec![
+            format!("Dir::State::lists={}", folder.join("lists").display()),
+            format!("Dir::Cache={}", folder.join("cache").display()),
+            "APT::Sandbox::User=".to_owned(),
+        ];
+        if let Some(lists) = lists {
+            options.push("Dir::Etc::SourceList=/dev/null".to_owned());
+            options.push(format!("Dir::Etc::SourceParts={}", lists.display()));
+        }
+        Ok(Apt { folder, options })
+    }
+
+    fn get(&self) -> Command {
+        let mut get = command("apt-get");
+        get.arg("-qq");
+        for option in &self.options {
+            get.arg("-o").arg(option);
+        }
+        get
+    }
 }

@@ -1,5 +1,6 @@
 //! The steps of `cargo xtask test`, in the order in which they find a fault soonest.
 
+use crate::enclave;
 use crate::freestanding::{self, Toolchain};
 use crate::house;
 use crate::setup;
@@ -39,6 +40,8 @@ pub enum Step {
     Tempest,
     /// Real programs with a paged heap
     Pager,
+    /// Programs of RISC-V in the enclave, under an emulator
+    Enclave,
 }
 
 /// The share of all that could be drawn at random that is drawn.
@@ -62,7 +65,7 @@ impl Effort {
 
 impl Step {
     /// The steps, all of them, in order.
-    pub const ALL: [Step; 13] = [
+    pub const ALL: [Step; 14] = [
         Step::Fmt,
         Step::House,
         Step::Clippy,
@@ -76,6 +79,7 @@ impl Step {
         Step::Compatibility,
         Step::Tempest,
         Step::Pager,
+        Step::Enclave,
     ];
 
     /// The name for `--only` and `--skip`.
@@ -94,6 +98,7 @@ impl Step {
             Step::Compatibility => "compatibility",
             Step::Tempest => "tempest",
             Step::Pager => "pager",
+            Step::Enclave => "enclave",
         }
     }
 
@@ -123,6 +128,9 @@ impl Step {
             Step::Pager => {
                 "sqlite3, picosat, redis-server and Python answer as unpaged under `lethe page run`"
             }
+            Step::Enclave => {
+                "programs of RISC-V answer in the enclave as outside, and a host that tampers or looks is caught or sees nothing"
+            }
         }
     }
 
@@ -147,6 +155,7 @@ impl Step {
             Step::Compatibility => compatibility(),
             Step::Tempest => tempest(),
             Step::Pager => pager(),
+            Step::Enclave => in_enclave(),
         }
     }
 }
@@ -265,6 +274,17 @@ fn pytest(tests: &str) -> Result<Command> {
 
 fn pager() -> Result<()> {
     run(pytest("tests/pager")?.env("LETHE_PROGRAMS_BIN", build()?.join("lethe-programs")))
+}
+
+fn in_enclave() -> Result<()> {
+    let debug = build()?;
+    let built = enclave::build(debug.parent().context("the built programs lie in no folder")?)?;
+    run(pytest("tests/enclave")?
+        .env("LETHE_PROGRAMS_BIN", debug.join("lethe-programs"))
+        .env("LETHE_TEST_RUNTIME", built.runtime)
+        .env("LETHE_TEST_PROGRAMS_RISCV", built.programs)
+        .env("LETHE_TEST_PICOSAT_RISCV", built.picosat)
+        .env("LETHE_TEST_COMPILER_RISCV", enclave::COMPILER))
 }
 
 fn compatibility() -> Result<()> {

@@ -9,6 +9,7 @@ use thiserror::Error;
 const USAGE: &str = "\
 Usage:
   lethe-programs NAME                   run a program: one line, its answer
+  lethe-programs small NAME             the same in a fraction of a second, where every page that moves is dear
   lethe-programs dimacs INSTANCE [FILE] write `satisfiable` or `unsatisfiable` for the solver picosat
   lethe-programs list                   name the programs";
 
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         ["list"] => list(),
         ["dimacs", instance] => dimacs(instance, None),
         ["dimacs", instance, file] => dimacs(instance, Some(file)),
+        ["small", name] => small(name),
         [name] => run(name),
         _ => Err(Error::Usage),
     };
@@ -62,6 +64,11 @@ fn run(name: &str) -> Result<(), Error> {
     let answer = lethe_programs::run(name).ok_or_else(|| Error::NoSuchProgram(name.into()))?;
     print(&answer)?;
     Ok(run.check(answer.as_bytes())?)
+}
+
+fn small(name: &str) -> Result<(), Error> {
+    let answer = lethe_programs::run_small(name).ok_or_else(|| Error::NoSuchProgram(name.into()))?;
+    print(&answer)
 }
 
 fn dimacs(instance: &str, file: Option<&str>) -> Result<(), Error> {

@@ -1,7 +1,8 @@
 //! The list of programs: how each is started and what it must answer.
 
 use crate::picosat::{Formula, NoVerdict, Verdict};
-use crate::{avl_tree, lbm, random_writes, recommender, sha_256, sizes};
+use crate::sizes::{self, small};
+use crate::{avl_tree, lbm, random_writes, recommender, sha_256};
 use std::io::{self, Write};
 use thiserror::Error;
 
@@ -103,6 +104,18 @@ pub fn run(name: &str) -> Option<String> {
         "avl_tree" => avl_tree::run(&sizes::AVL_TREE.size),
         "lbm" => lbm::run(&sizes::LBM.size),
         "recommender" => recommender::run(&sizes::RECOMMENDER.size),
+        _ => return None,
+    })
+}
+
+/// Runs a program of this crate here and now, in its small size, as [`run`] does.
+pub fn run_small(name: &str) -> Option<String> {
+    Some(match name {
+        "random_writes" => random_writes::run(&small::RANDOM_WRITES.size),
+        "sha_256" => sha_256::run(&small::SHA_256.size),
+        "avl_tree" => avl_tree::run(&small::AVL_TREE.size),
+        "lbm" => lbm::run(&small::LBM.size),
+        "recommender" => recommender::run(&small::RECOMMENDER.size),
         _ => return None,
     })
 }

@@ -1,7 +1,9 @@
 //! The answers of the programs, in full size and in small, and the memory that they take.
 
 use lethe_programs::sizes::{self, small};
-use lethe_programs::{PROGRAMS, Start, WrongAnswer, avl_tree, lbm, random_writes, recommender, run, sha_256};
+use lethe_programs::{
+    PROGRAMS, Start, WrongAnswer, avl_tree, lbm, random_writes, recommender, run, run_small, sha_256,
+};
 
 /// Pages that are resident when the paper measures.
 const RESIDENT: u64 = 15;
@@ -14,6 +16,8 @@ fn small_sizes_give_the_pinned_answers() {
     assert_eq!(avl_tree::run(&small::AVL_TREE.size), small::AVL_TREE.answer);
     assert_eq!(lbm::run(&small::LBM.size), small::LBM.answer);
     assert_eq!(recommender::run(&small::RECOMMENDER.size), small::RECOMMENDER.answer);
+    assert_eq!(run_small("lbm").as_deref(), Some(small::LBM.answer));
+    assert_eq!(run_small("picosat"), None);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 pub mod commands;
 pub mod config;
 pub mod demonstration;
+#[cfg(target_os = "linux")]
+pub mod enclave;
 pub mod migration;
 pub mod report;
 pub mod runtime;

@@ -11,6 +11,7 @@ const WORDS: usize = 8;
 #[derive(Debug)]
 pub struct Changes {
     memory: WatchedMemory,
+    first: usize,
     stride: usize,
     last: Vec<[u64; WORDS]>,
 }
@@ -21,8 +22,16 @@ impl Changes {
     /// # Panics
     /// If the memory is smaller than its slots. [`Watcher`](super::Watcher) gives none that is.
     pub fn new(memory: WatchedMemory, geometry: &Geometry) -> Self {
+        Changes::from(memory, 0, geometry)
+    }
+
+    /// The same of slots that begin at the byte `first`, which is a multiple of eight.
+    ///
+    /// # Panics
+    /// As [`new`](Self::new).
+    pub fn from(memory: WatchedMemory, first: usize, geometry: &Geometry) -> Self {
         let (slots, stride) = (geometry.slots as usize, geometry.stride as usize);
-        let mut changes = Changes { memory, stride, last: vec![[0; WORDS]; slots] };
+        let mut changes = Changes { memory, first, stride, last: vec![[0; WORDS]; slots] };
         changes.look();
         changes
     }
@@ -31,7 +40,8 @@ impl Changes {
     pub fn look(&mut self) -> Vec<u64> {
         let mut changed = Vec::new();
         for (slot, last) in self.last.iter_mut().enumerate() {
-            let now = std::array::from_fn(|word| self.memory.word(slot * self.stride + word * 8));
+            let now =
+                std::array::from_fn(|word| self.memory.word(self.first + slot * self.stride + word * 8));
             if now != *last {
                 *last = now;
                 changed.push(slot as u64);

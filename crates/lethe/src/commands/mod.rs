@@ -3,18 +3,26 @@
 mod backup;
 mod bench;
 mod check;
+#[cfg(target_os = "linux")]
+mod enclave;
 mod init;
 mod migrate;
+#[cfg(target_os = "linux")]
+mod misused;
 mod orphans;
 #[cfg(target_os = "linux")]
 mod page;
 mod rekey;
 mod restore;
 mod serve;
+#[cfg(target_os = "linux")]
+mod signals;
 mod status;
 mod upgrade;
 mod user;
 mod vault_flags;
+#[cfg(target_os = "linux")]
+mod watched;
 
 use crate::config::{Config, Settings};
 use crate::demonstration::Stage;
@@ -72,6 +80,9 @@ enum Command {
     /// Run programs whose heap is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
     Page(page::Arguments),
+    /// Run programs of RISC-V in an enclave whose pages go out through an oblivious RAM
+    #[cfg(target_os = "linux")]
+    Enclave(enclave::Arguments),
 }
 
 /// Runs a command to its end.
@@ -130,12 +141,9 @@ pub fn run(cli: Cli) -> Result<Exit> {
             bench::run(arguments)
         }
         #[cfg(target_os = "linux")]
-        Command::Page(arguments) => {
-            page::run(arguments).map_err(|error| match error.downcast::<clap::Error>() {
-                Ok(misused) => misused.format(&mut Cli::command()).exit(),
-                Err(error) => error,
-            })
-        }
+        Command::Page(arguments) => page::run(arguments).map_err(ended_if_misused),
+        #[cfg(target_os = "linux")]
+        Command::Enclave(arguments) => enclave::run(arguments).map_err(ended_if_misused),
         Command::Restore(arguments) => {
             let options = arguments.options()?;
             runtime.block_on(restore::run(settle(arguments.over(config))?, options))
@@ -146,4 +154,13 @@ pub fn run(cli: Cli) -> Result<Exit> {
         (Some(VaultError::DiskFull), Some(folder)) => error.context(folder.display().to_string()),
         _ => error,
     })
+}
+
+/// Ends as for a mistyped flag, if that is what the error is.
+#[cfg(target_os = "linux")]
+fn ended_if_misused(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<clap::Error>() {
+        Ok(misused) => misused.format(&mut Cli::command()).exit(),
+        Err(error) => error,
+    }
 }

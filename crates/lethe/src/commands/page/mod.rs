@@ -7,7 +7,6 @@ mod executable;
 mod library;
 mod paged;
 mod run;
-mod signals;
 mod watch;
 
 use crate::runtime::exit::Exit;

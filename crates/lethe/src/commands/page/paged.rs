@@ -3,10 +3,10 @@
 use super::counted::{BOARD_BYTES, Counted, How, Left};
 use super::default_scheme::default_scheme;
 use super::{executable, library};
+use crate::commands::misused::misused;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
 use anyhow::{Context, Result, bail, ensure};
-use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 use lethe_pager::scheme::Scheme;
 use lethe_seal::pages::PageCipher;
@@ -203,9 +203,4 @@ fn spawn(command: &mut Command) -> Result<Child> {
 /// The program's own code; of a signal what a shell would say.
 pub(super) fn exit_code(status: ExitStatus) -> i32 {
     status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(Exit::Failure as i32)
-}
-
-/// The error of flags that cannot be meant, with which the command line ends as for a mistyped one.
-pub(super) fn misused(why: String) -> clap::Error {
-    clap::Error::raw(ErrorKind::ValueValidation, why)
 }

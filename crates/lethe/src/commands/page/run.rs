@@ -2,7 +2,7 @@
 
 use super::counted::{Counted, How};
 use super::paged::{Paging, Program, exit_code, run_unpaged};
-use super::signals::Signals;
+use crate::commands::signals::Signals;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
 use anyhow::Result;

@@ -5,46 +5,46 @@ use std::fmt::Write;
 
 /// The changes that one look has shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sight {
+pub(in crate::commands) struct Sight {
     /// The moment: after this fault.
-    pub(super) moment: Moment,
+    pub(in crate::commands) moment: Moment,
     /// Slots that had changed since the fault before, from the lowest to the highest.
-    pub(super) changed: Vec<u64>,
+    pub(in crate::commands) changed: Vec<u64>,
 }
 
 /// All looks, in their order.
 #[derive(Clone, Debug)]
-pub(super) struct Watched {
-    pub(super) geometry: Geometry,
-    pub(super) sights: Vec<Sight>,
+pub(in crate::commands) struct Watched {
+    pub(in crate::commands) geometry: Geometry,
+    pub(in crate::commands) sights: Vec<Sight>,
 }
 
 impl Watched {
-    pub(super) fn faults(&self) -> u64 {
+    pub(in crate::commands) fn faults(&self) -> u64 {
         self.sights.len() as u64
     }
 
-    pub(super) fn evictions(&self) -> u64 {
+    pub(in crate::commands) fn evictions(&self) -> u64 {
         self.sights.last().map_or(0, |sight| sight.moment.evictions)
     }
 
     /// Slots that were seen to change, each as often as it did.
-    pub(super) fn changed(&self) -> usize {
+    pub(in crate::commands) fn changed(&self) -> usize {
         self.sights.iter().map(|sight| sight.changed.len()).sum()
     }
 
     /// The most that changed at one fault.
-    pub(super) fn most_changed(&self) -> usize {
+    pub(in crate::commands) fn most_changed(&self) -> usize {
         self.sights.iter().map(|sight| sight.changed.len()).max().unwrap_or(0)
     }
 
     /// The highest slot that changed.
-    pub(super) fn highest(&self) -> u64 {
+    pub(in crate::commands) fn highest(&self) -> u64 {
         self.sights.iter().filter_map(|sight| sight.changed.last()).copied().max().unwrap_or(0)
     }
 
     /// The slots there are, in words.
-    pub(super) fn slots(&self) -> String {
+    pub(in crate::commands) fn slots(&self) -> String {
         match self.geometry.areas {
             Some((main, holding)) => format!("{main} main and {holding} holding slots"),
             None => format!("{} slots", self.geometry.slots),
@@ -52,7 +52,7 @@ impl Watched {
     }
 
     /// A line for each slot that changed, after a line of headings.
-    pub(super) fn csv(&self) -> String {
+    pub(in crate::commands) fn csv(&self) -> String {
         let mut lines = String::from("fault,slot\n");
         for Sight { moment, changed } in &self.sights {
             for slot in changed {

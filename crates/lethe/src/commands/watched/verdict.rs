@@ -6,7 +6,7 @@ use lethe_pager::scheme::Scheme;
 use std::collections::BTreeSet;
 
 /// The verdict in a sentence or two.
-pub(super) fn of(scheme: Scheme, watched: &Watched) -> String {
+pub(in crate::commands) fn of(scheme: Scheme, watched: &Watched) -> String {
     match (scheme, watched.geometry.areas) {
         _ if watched.evictions() == 0 => String::from(
             "no page was evicted: all that were touched stayed resident. A smaller --resident evicts",

@@ -1,19 +1,13 @@
 //! `lethe page watch`
 
-mod picture;
-mod seen;
-mod verdict;
-
-use super::paged::{Ended, Paging, Program, exit_code, misused};
-use super::signals::Signals;
+use super::paged::{Ended, Paging, Program, exit_code};
+use crate::commands::signals::Signals;
+use crate::commands::watched::{Output, Sight, Watched, picture, verdict};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use lethe_pager::watch::{Changes, WatchError, Watcher};
-use seen::{Sight, Watched};
-use std::fs::File;
-use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
@@ -126,24 +120,5 @@ impl Arguments {
             watched.most_changed()
         );
         complain!("  {}", verdict::of(*scheme, watched));
-    }
-}
-
-/// A file that what was seen goes to. It is made before the program runs: a program that ran for nothing would be worse.
-struct Output<'a> {
-    path: &'a Path,
-    file: File,
-}
-
-impl<'a> Output<'a> {
-    fn create(flag: &str, path: &'a Path) -> Result<Self, clap::Error> {
-        match File::create(path) {
-            Ok(file) => Ok(Output { path, file }),
-            Err(error) => Err(misused(format!("{flag}: {}: {error}", path.display()))),
-        }
-    }
-
-    fn write(&mut self, text: &str) -> Result<()> {
-        self.file.write_all(text.as_bytes()).with_context(|| self.path.display().to_string())
     }
 }

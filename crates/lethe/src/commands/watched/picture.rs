@@ -15,7 +15,7 @@ const TOP: u64 = 34;
 const LEAST: f64 = 1.0;
 
 /// The picture. Its colours stand out on light and on dark ground.
-pub(super) fn draw(title: &str, watched: &Watched) -> String {
+pub(in crate::commands) fn draw(title: &str, watched: &Watched) -> String {
     let (faults, slots) = (watched.faults().max(1), watched.highest() + 1);
     let grid = Grid {
         columns: faults.min((WIDTH as f64 / LEAST) as u64),

@@ -1,0 +1,155 @@
+//! A program that is launched in the enclave: its flags, its package, and its machine.
+
+use crate::commands::misused::misused;
+use crate::config::size::Size;
+use crate::enclave::{Image, MOST_PAGES_BYTES, Machine, Runtime, Setting};
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use lethe_boundary::launch::{Allowed, LEAST_RESIDENT, Launch, Levels, Listening, Paging, Seed, Way};
+use lethe_pager::scheme::Scheme;
+use lethe_seal::pages::PageCipher;
+use rand_core::{OsRng, TryRngCore};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// The settings that a program is launched with: the flags of every command that launches one.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Launching {
+    /// The most pages of 4 KiB that are resident
+    #[arg(long, value_name = "PAGES", default_value_t = 15, value_parser = clap::value_parser!(u32).range(i64::from(LEAST_RESIDENT)..))]
+    pub(super) resident: u32,
+    /// The untrusted memory for sealed pages
+    #[arg(long, value_name = "SIZE", default_value = "64MiB")]
+    pub(super) untrusted: Size,
+    /// plain, detworam, eager, path or opam
+    #[arg(long, value_name = "SCHEME", default_value_t = Scheme::DetWoOram)]
+    pub(super) scheme: Scheme,
+    /// Pages that each write of DetWoORAM and its kin refreshes: more need less memory and more work
+    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub(super) k: u64,
+    /// chacha20-hmac-sha256, aes-256-gcm, aegis-256x2 or aegis-256x4
+    #[arg(long, value_name = "CIPHER", default_value = "chacha20-hmac-sha256")]
+    pub(super) cipher: PageCipher,
+    /// Let the program ask this computer for the time, which it then learns of, and may lie about
+    #[arg(long)]
+    pub(super) allow_clock: bool,
+    /// Give the program a variable of the environment, with the value that it has here if none is said (may be given
+    /// several times; it has none otherwise)
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub(super) environment: Vec<OsString>,
+    /// Draw keys from this number, so that each run is the same. For measuring only: it repeats nonces, which gives
+    /// the pages away
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) seed: Option<u64>,
+    /// The runtime [default: lethe-enclave beside this program, or built from the checkout]
+    #[arg(long, value_name = "FILE")]
+    pub(super) runtime: Option<PathBuf>,
+}
+
+/// The program that is launched.
+#[derive(Args, Clone, Debug)]
+pub(super) struct Program {
+    /// The program, a static one for 64-bit RISC-V, and its own arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    words: Vec<OsString>,
+}
+
+impl Program {
+    pub(super) fn name(&self) -> &OsStr {
+        &self.words[0]
+    }
+
+    fn words(&self) -> Vec<Vec<u8>> {
+        self.words.iter().map(|word| word.clone().into_vec()).collect()
+    }
+}
+
+/// A program that can be launched, once or several times.
+#[derive(Debug)]
+pub(super) struct Launchable {
+    runtime: Runtime,
+    image: Image,
+    arguments: Vec<Vec<u8>>,
+    environment: Vec<Vec<u8>>,
+}
+
+impl Launching {
+    /// Reads the program and finds the runtime.
+    ///
+    /// # Errors
+    /// [`misused`] for flags that cannot be meant; the program is unfit; there is no runtime.
+    pub(super) fn find(&self, program: &Program) -> Result<Launchable> {
+        ensure!(
+            self.untrusted.0 <= MOST_PAGES_BYTES,
+            misused(format!("--untrusted: the machine has room for {} at most", Size(MOST_PAGES_BYTES)))
+        );
+        if self.scheme.is_parallel() {
+            bail!(misused(format!("--scheme: {} needs more harts than the enclave has", self.scheme)));
+        }
+        let environment = self.environment.iter().map(|variable| named(variable)).collect::<Result<_>>()?;
+        Ok(Launchable {
+            image: Image::read(Path::new(program.name()))?,
+            runtime: Runtime::find(self.runtime.as_deref())?,
+            arguments: program.words(),
+            environment,
+        })
+    }
+
+    /// The scheme, and K where it counts.
+    pub(super) fn scheme_with_ratio(&self) -> String {
+        if self.scheme.has_ratio() {
+            format!("{}, K = {}", self.scheme, self.k)
+        } else {
+            self.scheme.to_string()
+        }
+    }
+
+    fn seed(&self) -> Result<Seed> {
+        let mut seed = Seed([0; 32]);
+        match self.seed {
+            Some(number) => seed.0[..8].copy_from_slice(&number.to_le_bytes()),
+            None => OsRng.try_fill_bytes(&mut seed.0).context("the system gives no random numbers")?,
+        }
+        Ok(seed)
+    }
+}
+
+impl Launchable {
+    /// Starts a machine with the program.
+    ///
+    /// # Errors
+    /// Those of [`Machine::start`].
+    pub(super) fn start(&self, how: &Launching, listening: Listening, setting: &Setting) -> Result<Machine> {
+        let launch = Launch {
+            paging: Paging {
+                scheme: how.scheme.to_string(),
+                ratio: how.k,
+                resident: how.resident,
+                cipher: how.cipher.to_string(),
+                untrusted_bytes: how.untrusted.0,
+                pages: None,
+                way: Way::Backing,
+                levels: Levels::Sv39,
+                harts: 1,
+            },
+            allowed: Allowed { clock: how.allow_clock },
+            listening,
+            seed: how.seed()?,
+            arguments: self.arguments.clone(),
+            environment: self.environment.clone(),
+        };
+        Machine::start(&self.runtime, &launch, &self.image, setting)
+    }
+}
+
+/// The variable `NAME=VALUE`, its value that of this process if none is said.
+fn named(variable: &OsStr) -> Result<Vec<u8>> {
+    if variable.as_bytes().contains(&b'=') {
+        return Ok(variable.as_bytes().to_vec());
+    }
+    let Some(value) = std::env::var_os(variable) else {
+        bail!(misused(format!("--env: {} is not set here", variable.display())))
+    };
+    Ok([variable.as_bytes(), b"=", value.as_bytes()].concat())
+}

@@ -1,0 +1,69 @@
+//! `lethe enclave run`
+
+use super::launched::{Launching, Program};
+use super::told;
+use crate::commands::signals::Signals;
+use crate::enclave::{Next, Setting, Streams};
+use crate::runtime::exit::Exit;
+use crate::runtime::output::complain;
+use anyhow::{Context, Result};
+use clap::Args;
+use lethe_boundary::launch::Listening;
+use lethe_pager::scheme::Scheme;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(
+    after_help = "All of the program's memory is paged: code, data, heap and stack. It has the standard streams and \
+nothing else: no files, no network, no second thread. The figures go to standard error when the program has ended; the \
+exit code is the program's own, 128 and the signal if a signal ended it, and 3 if its pages were tampered with. The \
+machine is emulated by qemu-system-riscv64 (Debian: qemu-system-misc); its runtime is built on first use.
+
+Examples:
+  lethe enclave run -- ./program arguments
+  lethe enclave run --scheme plain --resident 64 -- ./program < input
+  lethe enclave run --k 7 --untrusted 256MiB --compare -- ./program"
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    launching: Launching,
+    /// Run the program once more, with the same input and plain encrypted paging, and say how much slower it was
+    #[arg(long)]
+    compare: bool,
+    /// Run this on the host's hart, beside the program: bytes that begin with an instruction. Instructions are not
+    /// counted then
+    #[arg(long, value_name = "FILE", conflicts_with = "compare")]
+    host_program: Option<PathBuf>,
+    #[command(flatten)]
+    program: Program,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
+    let Arguments { launching, compare, host_program, program } = &arguments;
+    let launchable = launching.find(program)?;
+    let host = host_program
+        .as_ref()
+        .map(|path| std::fs::read(path).with_context(|| format!("--host-program: {}", path.display())));
+    let host = host.transpose()?;
+    if launching.seed.is_some() {
+        complain!(
+            "lethe enclave: warning: with --seed, keys and nonces are known and repeat: for measuring only"
+        );
+    }
+    let setting = Setting { counts: host.is_none(), host };
+    let listening = Listening { meters: setting.counts, ..Listening::default() };
+    let mut streams = if *compare { Streams::kept() } else { Streams::standard() };
+
+    let signals = Signals::listen()?;
+    let machine = launchable.start(launching, listening, &setting)?;
+    signals.hand_on(machine.process())?;
+    let ended = machine.serve(&mut streams, |_, _| Ok(Next::GoOn))?;
+    told::report(launching, &ended, setting.counts);
+    let exit = told::ending(&ended);
+    if *compare && exit.is_ok() {
+        let plain = Launching { scheme: Scheme::Plain, ..launching.clone() };
+        let machine = launchable.start(&plain, listening, &setting)?;
+        told::comparison(&ended, &machine.serve(&mut streams.again(), |_, _| Ok(Next::GoOn))?);
+    }
+    std::process::exit(exit?)
+}

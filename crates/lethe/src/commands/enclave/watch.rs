@@ -1,0 +1,135 @@
+//! `lethe enclave watch`
+
+use super::launched::{Launching, Program};
+use super::told;
+use crate::commands::signals::Signals;
+use crate::commands::watched::{Output, Sight, Watched, picture, verdict};
+use crate::enclave::{Next, Setting, Streams, Untrusted};
+use crate::runtime::exit::Exit;
+use crate::runtime::output::complain;
+use anyhow::Result;
+use clap::Args;
+use lethe_boundary::launch::Listening;
+use lethe_boundary::mailbox::Request;
+use lethe_boundary::map::PAGES_AT;
+use lethe_pager::watch::{Changes, Geometry, Moment, WatchedMemory};
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+#[command(
+    after_help = "The machine stands still after each fault until the untrusted memory has been looked at. The first \
+faults are those that load the program. After --faults it runs on unwatched, unless --end is given. What was seen goes to \
+standard error when the program has ended; the exit code is the program's own.
+
+Examples:
+  lethe enclave watch --scheme plain --svg plain.svg -- ./program
+  lethe enclave watch --untrusted 8MiB --faults 2000 --end --csv seen.csv -- ./program"
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    launching: Launching,
+    /// Faults that are watched
+    #[arg(long, value_name = "FAULTS", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    faults: u64,
+    /// Switch the machine off, with exit code 0, after the last fault that is watched
+    #[arg(long)]
+    end: bool,
+    /// Draw there which slots changed: faults from left to right, slots from bottom to top
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write there a line `fault,slot` for each slot that changed, both numbered: faults from 1, slots from 0
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    #[command(flatten)]
+    program: Program,
+}
+
+pub(super) fn run(arguments: Arguments) -> Result<Exit> {
+    let Arguments { launching, faults, end, svg, csv, program } = &arguments;
+    let launchable = launching.find(program)?;
+    let geometry = geometry(launching)?;
+    let mut svg = svg.as_deref().map(|path| Output::create("--svg", path)).transpose()?;
+    let mut csv = csv.as_deref().map(|path| Output::create("--csv", path)).transpose()?;
+
+    let signals = Signals::listen()?;
+    let listening = Listening { after_fault: true, ..Listening::default() };
+    let machine = launchable.start(launching, listening, &Setting::default())?;
+    signals.hand_on(machine.process())?;
+    let mut watcher = Watcher::of(machine.untrusted(), geometry)?;
+    let look = |_: &Untrusted, request: Request| {
+        if watcher.watched.faults() < *faults {
+            watcher.look(request);
+            if *end && watcher.watched.faults() == *faults {
+                return Ok(Next::SwitchOff);
+            }
+        }
+        Ok(Next::GoOn)
+    };
+    let ended = machine.serve(&mut Streams::standard(), look)?;
+
+    let watched = watcher.watched;
+    tell(launching, &watched, ended.record.as_ref().map(|record| record.faults.faults));
+    if let Some(svg) = &mut svg {
+        svg.write(&picture::draw(&title(launching, program), &watched))?;
+    }
+    if let Some(csv) = &mut csv {
+        csv.write(&watched.csv())?;
+    }
+    std::process::exit(told::ending(&ended)?)
+}
+
+/// The slots of untrusted memory, which the runtime lays out by the same public rule.
+fn geometry(launching: &Launching) -> Result<Geometry> {
+    let Launching { scheme, k, cipher, untrusted, .. } = *launching;
+    let pages = scheme.most_pages(untrusted.0, k, cipher);
+    let slots = scheme.layout(pages, k)?.slots();
+    let stride = scheme.untrusted_bytes(pages, k, cipher)? / slots;
+    Ok(Geometry { slots, stride, areas: scheme.has_ratio().then(|| (pages, slots - pages)) })
+}
+
+/// A watcher of untrusted memory.
+struct Watcher {
+    changes: Changes,
+    watched: Watched,
+}
+
+impl Watcher {
+    fn of(untrusted: &Untrusted, geometry: Geometry) -> Result<Self> {
+        let memory = WatchedMemory::map(untrusted.file().try_clone()?.into())?;
+        let changes = Changes::from(memory, PAGES_AT as usize, &geometry);
+        Ok(Watcher { changes, watched: Watched { geometry, sights: Vec::new() } })
+    }
+
+    fn look(&mut self, request: Request) {
+        if let Request::AfterFault { faults, evictions } = request {
+            let moment = Moment { faults, evictions };
+            self.watched.sights.push(Sight { moment, changed: self.changes.look() });
+        }
+    }
+}
+
+/// The program and how it is paged.
+fn title(launching: &Launching, program: &Program) -> String {
+    let name = Path::new(program.name()).file_name().unwrap_or(program.name());
+    format!("{}, {}", name.to_string_lossy(), launching.scheme_with_ratio())
+}
+
+fn tell(launching: &Launching, watched: &Watched, faults: Option<u64>) {
+    let Launching { scheme, cipher, resident, .. } = launching;
+    complain!();
+    complain!(
+        "lethe enclave: {}, {cipher}, {resident} pages resident, {} of untrusted memory",
+        launching.scheme_with_ratio(),
+        watched.slots()
+    );
+    let all = faults.filter(|all| *all > watched.faults()).map_or(String::new(), |all| format!(" of {all}"));
+    complain!(
+        "  watched {}{all} faults with {} evictions: {} slots changed, {:.1} a fault, at most {}",
+        watched.faults(),
+        watched.evictions(),
+        watched.changed(),
+        watched.changed() as f64 / watched.faults().max(1) as f64,
+        watched.most_changed()
+    );
+    complain!("  {}", verdict::of(*scheme, watched));
+}

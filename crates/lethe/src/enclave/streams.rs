@@ -1,0 +1,98 @@
+//! The standard streams of the program in the enclave.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::io::{self, Cursor, Read};
+use std::os::fd::AsFd;
+
+/// The time for which a read of standard input waits before it is looked whether the machine is still there.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// The streams of a run.
+#[derive(Debug)]
+pub struct Streams {
+    /// The input.
+    pub input: Input,
+    /// Output and errors.
+    pub output: Output,
+}
+
+/// The place that input comes from.
+#[derive(Debug)]
+pub enum Input {
+    /// Standard input of this process; what was read is kept, if it will be read again.
+    Standard {
+        /// The bytes that were read.
+        kept: Option<Vec<u8>>,
+    },
+    /// The bytes that another run has read.
+    Again(Cursor<Vec<u8>>),
+}
+
+/// The place that output goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The streams of this process.
+    Standard,
+    /// Nowhere.
+    Nowhere,
+}
+
+impl Streams {
+    /// Those of this process.
+    pub fn standard() -> Self {
+        Streams { input: Input::Standard { kept: None }, output: Output::Standard }
+    }
+
+    /// Those of this process, to be [run again](Streams::again) with.
+    pub fn kept() -> Self {
+        Streams { input: Input::Standard { kept: Some(Vec::new()) }, output: Output::Standard }
+    }
+
+    /// The same input once more, and no output.
+    pub fn again(self) -> Self {
+        let bytes = match self.input {
+            Input::Standard { kept } => kept.unwrap_or_default(),
+            Input::Again(bytes) => bytes.into_inner(),
+        };
+        Streams { input: Input::Again(Cursor::new(bytes)), output: Output::Nowhere }
+    }
+}
+
+impl Input {
+    /// Reads as much as there is, at most `most` bytes; nothing yet is `None`.
+    pub(super) fn read(&mut self, most: u32) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = vec![0; most as usize];
+        let read = match self {
+            Input::Again(of) => of.read(&mut bytes)?,
+            Input::Standard { kept } => {
+                let stdin = io::stdin();
+                match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&PATIENCE)) {
+                    Ok(0) | Err(Errno::INTR) => return Ok(None),
+                    Ok(_) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                let read = match rustix::io::read(stdin.as_fd(), &mut bytes) {
+                    Err(Errno::INTR | Errno::AGAIN) => return Ok(None),
+                    read => read?,
+                };
+                if let Some(kept) = kept {
+                    kept.extend(&bytes[..read]);
+                }
+                read
+            }
+        };
+        bytes.truncate(read);
+        Ok(Some(bytes))
+    }
+}
+
+impl Output {
+    /// Writes bytes, perhaps not all of them, and says how many.
+    pub(super) fn write(self, to: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Nowhere => Ok(bytes.len()),
+            Output::Standard => Ok(rustix::io::retry_on_intr(|| rustix::io::write(&to, bytes))?),
+        }
+    }
+}

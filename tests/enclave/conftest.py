@@ -1,0 +1,128 @@
+"""Unmodified programs of RISC-V in the enclave, against the same programs outside, with hosts that mean harm.
+
+`cargo xtask test --only enclave` sets up what is needed and runs this. By hand, these variables say where things are:
+
+LETHE_BIN                    the program under test
+LETHE_TEST_RUNTIME           the enclave's runtime
+LETHE_PROGRAMS_BIN           lethe-programs, the paper's six programs, for this computer
+LETHE_TEST_PROGRAMS_RISCV    the same for RISC-V
+LETHE_TEST_PICOSAT_RISCV     the solver picosat for RISC-V
+LETHE_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be linked statically
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from host import Running
+
+PROGRAMS = Path(__file__).parent / "programs"
+SCHEMES = [
+    ["--scheme", "plain"],
+    ["--scheme", "detworam"],
+    ["--scheme", "detworam", "--k", "7"],
+    ["--scheme", "eager"],
+    ["--scheme", "path"],
+    ["--scheme", "opam"],
+]
+
+
+def _file(variable: str) -> Path:
+    named = os.environ.get(variable)
+    found = named and (shutil.which(named) or named)
+    if not found or not Path(found).is_file():
+        pytest.exit(f"{variable} names no file: run `cargo xtask test --only enclave`", returncode=2)
+    return Path(found).resolve()
+
+
+@pytest.fixture(scope="session")
+def lethe() -> Path:
+    """The program under test."""
+    return _file("LETHE_BIN")
+
+
+@pytest.fixture(scope="session")
+def runtime() -> Path:
+    """The enclave's runtime."""
+    return _file("LETHE_TEST_RUNTIME")
+
+
+@pytest.fixture(scope="session")
+def outside() -> Path:
+    """The paper's programs for this computer."""
+    return _file("LETHE_PROGRAMS_BIN")
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """The paper's programs for RISC-V."""
+    return _file("LETHE_TEST_PROGRAMS_RISCV")
+
+
+@pytest.fixture(scope="session")
+def picosat() -> Path:
+    """The solver for RISC-V."""
+    return _file("LETHE_TEST_PICOSAT_RISCV")
+
+
+@pytest.fixture(scope="session")
+def compiler() -> Path:
+    """A C compiler for RISC-V."""
+    return _file("LETHE_TEST_COMPILER_RISCV")
+
+
+@pytest.fixture(scope="session")
+def built(compiler, tmp_path_factory) -> Callable[..., Path]:
+    """Builds a program of `programs/` statically, once; flags that are given come last."""
+    folder = tmp_path_factory.mktemp("built")
+
+    def build(name: str, *flags: str) -> Path:
+        program = folder / name
+        if not program.exists():
+            static = ["-O1", "-static", "-Wall", "-Wextra", "-Werror"]
+            subprocess.run([compiler, *static, PROGRAMS / f"{name}.c", "-o", program, *flags], check=True)
+        return program
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def enclave(lethe, runtime) -> Callable[..., list[str | Path]]:
+    """The words that run a program in the enclave."""
+
+    def words(flags: list[str | Path], *program: str | Path) -> list[str | Path]:
+        return [lethe, "enclave", "run", "--runtime", runtime, *flags, "--", *program]
+
+    return words
+
+
+@pytest.fixture(scope="session")
+def run(enclave) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a program in the enclave to its end."""
+
+    def run(flags: list[str | Path], *program: str | Path, **more) -> subprocess.CompletedProcess[str]:
+        if "input" not in more:
+            more["stdin"] = subprocess.DEVNULL
+        more.setdefault("timeout", 500)
+        return subprocess.run(enclave(flags, *program), capture_output=True, text=True, check=False, **more)
+
+    return run
+
+
+@pytest.fixture
+def start(enclave):
+    """Starts a program in the enclave, whose untrusted memory an outside process (this one) maps."""
+    started: list[Running] = []
+
+    def start(flags: list[str | Path], *program: str | Path, **more) -> Running:
+        started.append(Running(enclave(flags, *program), **more))
+        return started[-1]
+
+    yield start
+    for running in started:
+        running.end()

@@ -1,0 +1,78 @@
+"""The untrusted memory of a program that runs in the enclave, as any other process of the same user has it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+# The layout of untrusted memory (`enclave/boundary/src/map.rs`).
+REQUEST_NUMBER_AT = 0x000
+REQUEST_AT = 0x040
+ANSWER_NUMBER_AT = 0x080
+ANSWER_AT = 0x0C0
+EXIT_LENGTH_AT = 0x100
+PAGES_AT = 0x40000
+HOST_BYTES = 0x10000
+# The bytes from a sealed page to the next.
+STRIDE = 4096 + 64
+
+
+class Running:
+    """A program in the enclave, and its untrusted memory."""
+
+    def __init__(self, words: list[str | Path], **more) -> None:
+        pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")} | more
+        self.process = subprocess.Popen(words, **pipes)  # noqa: S603
+        self.memory = self._map()
+
+    def _map(self) -> mmap.mmap:
+        """Maps the memory: the file is open in the process, under a name that says what it is."""
+        files = Path(f"/proc/{self.process.pid}/fd")
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and self.process.poll() is None:
+            for file in files.iterdir():
+                try:
+                    if "lethe-untrusted" in os.readlink(file):
+                        with file.open("r+b") as opened:
+                            return mmap.mmap(opened.fileno(), 0)
+                except OSError:
+                    continue
+            time.sleep(0.002)
+        _, said = self.process.communicate()
+        raise AssertionError(f"it has no untrusted memory: {said}")
+
+    def word(self, at: int) -> int:
+        """The eight bytes from there on."""
+        return struct.unpack_from("<Q", self.memory, at)[0]
+
+    @property
+    def pages_end(self) -> int:
+        """The end of what may be sealed pages."""
+        return len(self.memory) - HOST_BYTES
+
+    def used(self) -> list[int]:
+        """The places of the slots that were written."""
+        slots = range(PAGES_AT, self.pages_end - STRIDE, STRIDE)
+        return [at for at in slots if any(self.memory[at : at + 16])]
+
+    def wait_for(self, what, seconds: float = 60) -> None:
+        """Waits until something is true, as long as the program runs."""
+        deadline = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < deadline, "it does not come true"
+            assert self.process.poll() is None, self.process.communicate()
+            time.sleep(0.001)
+
+    def ended(self, seconds: float = 180) -> tuple[int, str, str]:
+        """The exit code, and the text on both streams, when it has ended by itself."""
+        output, errors = self.process.communicate(timeout=seconds)
+        return self.process.returncode, output.decode(), errors.decode()
+
+    def end(self) -> None:
+        """Ends it, whatever it does."""
+        self.process.kill()
+        self.process.communicate()

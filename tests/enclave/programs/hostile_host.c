@@ -1,0 +1,107 @@
+/* A host that means harm, on its own hart in supervisor mode: it tries to read, write and run everything, and leaves a
+ * table of what became of it in its part of untrusted memory, where the test looks.
+ *
+ * The table begins at 32 KiB of this program: a word that is 1 when the table is done, the number of rows, and the
+ * rows: address, cause of the load's trap, of the store's, of the jump's. A cause of ~0 is none: it worked. */
+
+typedef unsigned long word;
+
+#define NONE (~0UL)
+
+__asm__(".section .text.startup,\"ax\"\n"
+        ".globl _start\n"
+        "_start:\n"
+        "    lla t0, trapped\n"
+        "    csrw stvec, t0\n"
+        "    lla sp, _start + 0x8000\n"
+        "    lla a0, _start + 0x8000\n"
+        "    call look\n"
+        "1:  wfi\n"
+        "    j 1b\n"
+        ".balign 4\n"
+        /* t6 takes the cause. An instruction that may not be fetched is returned from, any other is passed over. */
+        "trapped:\n"
+        "    csrr t6, scause\n"
+        "    li t5, 1\n"
+        "    bne t6, t5, 2f\n"
+        "    csrw sepc, ra\n"
+        "    sret\n"
+        "2:  csrr t5, sepc\n"
+        "    lhu t4, 0(t5)\n"
+        "    andi t4, t4, 3\n"
+        "    addi t4, t4, -3\n"
+        "    addi t5, t5, 2\n"
+        "    bnez t4, 3f\n"
+        "    addi t5, t5, 2\n"
+        "3:  csrw sepc, t5\n"
+        "    sret\n"
+        ".text\n");
+
+static word load(word at) {
+    word cause;
+    __asm__ volatile("li t6, -1\n lw t3, 0(%1)\n mv %0, t6"
+                     : "=r"(cause) : "r"(at) : "t3", "t4", "t5", "t6", "memory");
+    return cause;
+}
+
+static word store(word at) {
+    word cause;
+    __asm__ volatile("li t6, -1\n sw %1, 0(%1)\n mv %0, t6"
+                     : "=r"(cause) : "r"(at) : "t4", "t5", "t6", "memory");
+    return cause;
+}
+
+/* A store that changes nothing, whatever is written there meanwhile. */
+static word store_nothing(word at) {
+    word cause;
+    __asm__ volatile("li t6, -1\n amoor.w zero, zero, (%1)\n mv %0, t6"
+                     : "=r"(cause) : "r"(at) : "t4", "t5", "t6", "memory");
+    return cause;
+}
+
+static word jump(word at) {
+    word cause;
+    __asm__ volatile("li t6, -1\n jalr ra, 0(%1)\n mv %0, t6"
+                     : "=r"(cause) : "r"(at) : "ra", "t4", "t5", "t6", "memory");
+    return cause;
+}
+
+static word *row;
+
+static void try_to(word at) {
+    row[0] = at;
+    row[1] = load(at);
+    row[2] = store(at);
+    row[3] = jump(at);
+    row += 4;
+}
+
+void look(word *table) {
+    static const word DEVICES[] = {0x0, 0x1000, 0x100000, 0x101000, 0x2000000, 0x2010000, 0x4000000, 0xc000000,
+                                   0xc600000, 0x10000000, 0x10001000, 0x10008000, 0x10100000, 0x20000000,
+                                   0x30000000, 0x40000000};
+    row = table + 2;
+    for (unsigned device = 0; device < sizeof DEVICES / sizeof *DEVICES; device++)
+        try_to(DEVICES[device]);
+    /* Firmware, runtime and launch package: the first pages one by one, then one of every 4 MiB. */
+    for (word at = 0x80000000; at < 0x80100000; at += 0x4000)
+        try_to(at);
+    for (word at = 0x80200000; at < 0x80300000; at += 0x4000)
+        try_to(at);
+    for (word at = 0x80400000; at < 0xc0000000; at += 0x400000)
+        try_to(at);
+    try_to(0xbffffffc);
+    /* Untrusted memory, up to this program. */
+    word here;
+    __asm__("lla %0, _start" : "=r"(here));
+    for (word at = 0xc0000000; at < here; at += 0x8000) {
+        row[0] = at;
+        row[1] = load(at);
+        row[2] = store_nothing(at);
+        row[3] = NONE;
+        row += 4;
+    }
+    table[1] = (row - table - 2) / 4;
+    __asm__ volatile("fence" ::: "memory");
+    table[0] = 1;
+}

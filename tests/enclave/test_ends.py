@@ -1,0 +1,54 @@
+"""A program ends in the enclave as it would outside: by its code, by a signal, without memory."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+
+@pytest.mark.parametrize("code", [0, 1, 7, 255])
+def test_the_exit_code_is_the_programs_own(run, built, code):
+    assert run([], built("ends"), "code", str(code)).returncode == code
+
+
+@pytest.mark.parametrize(
+    ("way", "by"),
+    [
+        (["abort"], signal.SIGABRT),
+        (["signal", "9"], signal.SIGKILL),
+        (["signal", "15"], signal.SIGTERM),
+        (["null"], signal.SIGSEGV),
+        (["text"], signal.SIGSEGV),
+        (["jump"], signal.SIGSEGV),
+        (["unmapped"], signal.SIGSEGV),
+        (["stack"], signal.SIGSEGV),
+        (["illegal"], signal.SIGILL),
+        (["privileged"], signal.SIGILL),
+        # Addresses of the runtime and of untrusted memory are none of the program's.
+        (["kernel"], signal.SIGSEGV),
+        (["private"], signal.SIGSEGV),
+        (["untrusted"], signal.SIGSEGV),
+    ],
+    ids=lambda way: "-".join(way) if isinstance(way, list) else "",
+)
+def test_a_crash_ends_by_its_signal(run, built, way, by):
+    ended = run(["--untrusted", "16MiB"], built("ends"), *way)
+    assert ended.returncode == 128 + by, ended.stderr
+    assert f"ended by signal {by.value}" in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_a_guard_page_guards(run, built):
+    ended = run([], built("ends"), "guard")
+    assert (ended.returncode, ended.stdout) == (128 + signal.SIGSEGV, "guarded\n"), ended.stderr
+
+
+@pytest.mark.parametrize("scheme", ["plain", "detworam", "path"])
+def test_exhausted_memory_is_told_to_the_program(run, built, scheme):
+    ended = run(["--scheme", scheme, "--untrusted", "4MiB", "--resident", "16"], built("ends"), "memory")
+    assert (ended.returncode, ended.stdout) == (7, "no memory left\n"), ended.stderr
+
+
+def test_a_mapping_that_is_too_large_is_refused(run, built):
+    assert run([], built("ends"), "mapping").returncode == 7

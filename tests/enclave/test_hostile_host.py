@@ -1,0 +1,59 @@
+"""A host on its own hart reaches untrusted memory, and nothing else."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+
+import pytest
+from host import HOST_BYTES, Running
+
+# Causes of traps, as the processor numbers them.
+FETCH, LOAD, STORE = 1, 5, 7
+NONE = 2**64 - 1
+# The place of the table in the host's part.
+TABLE_AT = 0x8000
+
+PRIVATE = range(0x8000_0000, 0xC000_0000)
+
+
+@pytest.fixture(scope="module")
+def hostile(compiler, tmp_path_factory):
+    """The hostile host as bytes that run wherever they lie."""
+    folder = tmp_path_factory.mktemp("hostile")
+    flags = "-O2 -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany -ffreestanding -nostdlib -static -Wl,--build-id=none"
+    from conftest import PROGRAMS
+
+    source = PROGRAMS / "hostile_host.c"
+    subprocess.run([compiler, *flags.split(), "-Wall", "-Werror", source, "-o", folder / "host.elf"], check=True)
+    objcopy = str(compiler).removesuffix("gcc") + "objcopy" if str(compiler).endswith("gcc") else "riscv64-linux-gnu-objcopy"
+    subprocess.run([objcopy, "-O", "binary", folder / "host.elf", folder / "host.bin"], check=True)
+    return folder / "host.bin"
+
+
+def table(running: Running) -> list[tuple[int, int, int, int]]:
+    """The rows that the host left when it was done: an address, and what became of load, store and jump."""
+    start = len(running.memory) - HOST_BYTES + TABLE_AT
+    running.wait_for(lambda: running.word(start) == 1)
+    rows = running.word(start + 8)
+    return [struct.unpack_from("<4Q", running.memory, start + 16 + 32 * row) for row in range(rows)]
+
+
+def test_a_hostile_host_gets_an_access_fault_everywhere_but_in_untrusted_memory(start, built, hostile):
+    running = start(["--host-program", hostile, "--untrusted", "4MiB"], built("steps"), "64", "0")
+    rows = table(running)
+    private = [row for row in rows if row[0] in PRIVATE]
+    devices = [row for row in rows if row[0] < PRIVATE.start]
+    untrusted = [row for row in rows if row[0] >= PRIVATE.stop]
+    assert len(private) > 300 and len(devices) > 10 and len(untrusted) > 100
+    for address, *causes in private + devices:
+        assert causes == [LOAD, STORE, FETCH], f"{address:#x}: {causes}"
+    for address, *causes in untrusted:
+        assert causes == [NONE] * 3, f"{address:#x}: {causes}"
+    # It has looked while the program ran, which has noticed nothing.
+    assert running.process.poll() is None
+
+
+def test_the_program_answers_as_ever_beside_a_hostile_host(run, built, hostile):
+    ended = run(["--host-program", hostile, "--untrusted", "4MiB"], built("steps"), "64", "20")
+    assert (ended.returncode, ended.stdout) == (0, "begun\nright\n"), ended.stderr

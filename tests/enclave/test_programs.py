@@ -1,0 +1,86 @@
+"""Programs answer in the enclave as they do outside, under every scheme."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+
+import pytest
+from conftest import SCHEMES
+
+OWN = ["random_writes", "sha_256", "avl_tree", "lbm", "recommender"]
+
+
+def named(flags: list[str]) -> str:
+    return "-".join(flags[1::2])
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=named)
+@pytest.mark.parametrize("name", OWN)
+def test_a_program_answers_as_outside(run, programs, outside, name, scheme):
+    expected = subprocess.run([outside, "small", name], capture_output=True, text=True, check=True)
+    # Path ORAM moves fifty times as much as any other.
+    resident = 120 if "path" in scheme else {"avl_tree": 50, "recommender": 100}.get(name, 15)
+    inside = run([*scheme, "--untrusted", "8MiB", "--resident", str(resident)], programs, "small", name)
+    assert (inside.returncode, inside.stdout) == (0, expected.stdout), inside.stderr
+    assert int(re.search(r"(\d+) faults with", inside.stderr)[1]) > 50, inside.stderr
+
+
+def formula(clauses: int) -> str:
+    """A random formula of 60 variables: with few clauses it can be satisfied, with many it cannot."""
+    draw = random.Random(7)
+    lines = []
+    for _ in range(clauses):
+        variables = draw.sample(range(1, 61), 3)
+        lines.append(" ".join(str(draw.choice([-1, 1]) * variable) for variable in variables) + " 0\n")
+    return f"p cnf 60 {clauses}\n" + "".join(lines)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=named)
+@pytest.mark.parametrize(("clauses", "code"), [(150, 10), (500, 20)])
+def test_the_solver_answers_as_outside(run, picosat, tmp_path, clauses, code, scheme):
+    text = formula(clauses)
+    (tmp_path / "formula.cnf").write_text(text)
+    expected = subprocess.run(["picosat", tmp_path / "formula.cnf"], capture_output=True, text=True, check=False)
+    resident = 100 if "path" in scheme else 15
+    inside = run([*scheme, "--untrusted", "8MiB", "--resident", str(resident)], picosat, input=text)
+    assert (inside.returncode, expected.returncode) == (code, code), inside.stderr
+    assert verdict(inside.stdout) == verdict(expected.stdout)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_program_answers_in_full_size_too(run, programs, outside, name):
+    # Many pages are resident, so that it takes less than a minute.
+    expected = subprocess.run([outside, name], capture_output=True, text=True, check=True)
+    resident = {"sha_256": 1200, "lbm": 2600}.get(name, 600)
+    inside = run(["--resident", str(resident)], programs, name)
+    assert (inside.returncode, inside.stdout) == (0, expected.stdout), inside.stderr
+
+
+def verdict(output: str) -> list[str]:
+    """The verdict and the assignment, without comments."""
+    return [line for line in output.splitlines() if line[:2] in ("s ", "v ")]
+
+
+def test_counts_are_the_same_in_every_run(run, programs):
+    told = {
+        re.sub(r"[\d.]+ s in the emulator", "", run(["--seed", "1"], programs, "small", "random_writes").stderr) for _ in range(2)
+    }
+    assert len(told) == 1, told
+    assert re.search(r"\d{6,} instructions", told.pop())
+
+
+def test_a_comparison_runs_the_program_twice_and_prints_its_output_once(run, built):
+    ended = run(["--compare"], built("speaks"), "a", input="one\ntwo\n")
+    lines = ended.stdout.splitlines()
+    assert (ended.returncode, lines[1:]) == (0, ["argument 1: a", "one", "two"]), ended.stderr
+    slower = float(re.search(r"with plain encrypted paging: ([\d.]+) times", ended.stderr)[1])
+    assert 1 < slower < 10
+
+
+def test_the_whole_program_is_paged(run, built):
+    # Fewer pages resident than its code has: data, heap and stack go out with it.
+    ended = run(["--resident", "4"], built("steps"), "64", "3")
+    assert (ended.returncode, ended.stdout) == (0, "begun\nright\n"), ended.stderr
+    assert int(re.search(r"(\d+) faults with", ended.stderr)[1]) > 3 * 64

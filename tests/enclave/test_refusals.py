@@ -1,0 +1,82 @@
+"""Bad input gets one clear error, before a machine is started for it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+
+def refused(run, flags, program) -> str:
+    """The one line that says why."""
+    ended = run(flags, program)
+    assert ended.returncode in (1, 2) and ended.stdout == "", ended.stderr
+    line = ended.stderr.strip().splitlines()[0]
+    assert line.startswith("error: "), ended.stderr
+    return line
+
+
+def test_files_that_are_no_programs_for_it(run, compiler, tmp_path):
+    source = tmp_path / "program.c"
+    source.write_text("int main(void) { return 0; }\n")
+    subprocess.run([compiler, source, "-o", tmp_path / "dynamic"], check=True)
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    (tmp_path / "text").write_text("hello\n")
+    (tmp_path / "empty").touch()
+    whole = tmp_path / "static"
+    subprocess.run([compiler, "-static", source, "-o", whole], check=True)
+    (tmp_path / "cut").write_bytes(whole.read_bytes()[:100])
+    for name, why in [
+        ("missing", "No such file"),
+        ("dynamic", "linked dynamically"),
+        ("script", "it is a script"),
+        ("text", "no ELF program"),
+        ("empty", "no ELF program"),
+        ("cut", "cut short"),
+    ]:
+        line = refused(run, [], tmp_path / name)
+        assert why in line and str(tmp_path / name) in line, line
+    line = refused(run, [], shutil.which("true"))
+    assert "another processor" in line and "riscv64-linux-gnu-gcc -static" in line
+
+
+def test_a_program_that_is_cut_short_behind_its_headers(run, built, tmp_path):
+    whole = built("steps").read_bytes()
+    (tmp_path / "cut").write_bytes(whole[: len(whole) // 2])
+    refused(run, [], tmp_path / "cut")
+
+
+def test_too_little_and_too_much_untrusted_memory(run, built):
+    line = refused(run, ["--untrusted", "64KiB"], built("steps"))
+    assert "untrusted memory" in line, line
+    line = refused(run, ["--untrusted", "2GiB"], built("steps"))
+    assert "--untrusted" in line and "at most" in line, line
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (["--resident", "3"], "not in 4.."),
+        (["--scheme", "parallel"], "harts"),
+        (["--scheme", "nonsense"], "no such scheme"),
+        (["--k", "0"], "not in 1.."),
+        (["--env", "SURELY_NOT_SET"], "SURELY_NOT_SET"),
+        (["--runtime", "/nowhere"], "--runtime"),
+        (["--host-program", "/nowhere"], "--host-program"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_flags_that_cannot_be_meant(run, built, flags, why):
+    assert why in refused(run, flags, built("steps"))
+
+
+def test_a_missing_emulator_is_named_with_its_package(run, built, tmp_path):
+    line = refused_without_path(run, built, tmp_path)
+    assert "qemu-system-riscv64 is missing" in line and "apt-get install qemu-system-misc" in line
+
+
+def refused_without_path(run, built, tmp_path) -> str:
+    ended = run([], built("steps"), "1", "1", env={"PATH": str(tmp_path)})
+    assert ended.returncode == 1
+    return ended.stderr

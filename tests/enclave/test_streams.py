@@ -1,0 +1,79 @@
+"""Arguments, environment and standard streams reach the program, and its exit code comes back."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+
+def test_arguments_and_streams_are_handed_through(run, built):
+    program = built("speaks")
+    ended = run([], program, "two words", "", "-x", input="hello\nworld\n")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == f"argument 0: {program}\nargument 1: two words\nargument 2: \nargument 3: -x\nhello\nworld\n"
+    assert ended.stderr.startswith("HELLO\nWORLD\n")
+
+
+def test_a_program_has_no_environment_but_what_is_named(run, built):
+    there = os.environ | {"SECRET": "not for it", "NAMED": "here"}
+    ended = run(["--env", "NAMED", "--env", "OTHER=1=2"], built("speaks"), env=there)
+    assert re.findall(r"variable: (.*)", ended.stdout) == ["NAMED=here", "OTHER=1=2"]
+
+
+def test_long_input_and_output_go_through_whole(run, built):
+    lines = "".join(f"{number:0250}\n" for number in range(4000))
+    ended = run(["--resident", "32"], built("speaks"), input=lines)
+    assert ended.stdout.split("\n", 1)[1] == lines
+
+
+def test_input_may_come_late(start, built):
+    running = start([], built("speaks"))
+    time.sleep(1)
+    running.process.stdin.write(b"late\n")
+    running.process.stdin.close()
+    running.process.stdin = None
+    code, output, errors = running.ended()
+    assert code == 0 and output.endswith("late\n"), errors
+
+
+def test_a_request_to_end_ends_the_machine_too(start, built):
+    running = start([], built("steps"), "8", "0")
+    running.wait_for(running.used)
+    running.process.terminate()
+    code, _, _ = running.ended()
+    assert code != 0
+
+
+def test_the_machine_ends_when_the_command_is_killed(start, built):
+    running = start([], built("steps"), "8", "0")
+    children = subprocess.run(["pgrep", "-P", str(running.process.pid)], capture_output=True, text=True, check=True)
+    machine = int(children.stdout)
+    running.process.kill()
+    running.process.wait()
+    for _ in range(100):
+        try:
+            os.kill(machine, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    pytest.fail("the emulator runs on")
+
+
+def test_a_reader_that_has_gone_is_told_to_the_program(enclave, built):
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = enclave([], built("speaks"), "x")
+    ended = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing)
+    assert ended.returncode == 1, ended.stderr
+
+
+def test_the_time_is_told_only_if_that_is_allowed(run, built):
+    denied = run([], built("clock"))
+    assert denied.returncode == 1 and "clock_gettime" in denied.stderr, denied.stderr
+    allowed = run(["--allow-clock"], built("clock"))
+    assert abs(int(allowed.stdout) - time.time()) < 60, allowed.stderr

@@ -1,0 +1,61 @@
+"""A system call that the runtime does not serve is refused, and named when the program has ended."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+
+ENOSYS = 38
+PER_RUN = 40
+
+
+@pytest.fixture(scope="module")
+def numbers(compiler) -> dict[str, int]:
+    """The system calls of Linux by their names, as the compiler's headers number them."""
+    source = "#include <asm/unistd.h>\n"
+    defined = subprocess.run(
+        [compiler, "-E", "-dM", "-"], input=source, capture_output=True, text=True, check=True
+    ).stdout
+    found = re.findall(r"#define __NR_(?:3264_)?(\w+) (\d+|__NR3264_\w+)$", defined, re.MULTILINE)
+    bounds = ("arch_specific_syscall", "syscalls")
+    numbers = {name: int(number) for name, number in found if number.isdigit() and name not in bounds}
+    assert len(numbers) > 280
+    return numbers
+
+
+# Served, or ended by: what the program's own library needs, and what would end it. Their tests are the runtime's.
+SERVED = """
+brk mmap munmap mprotect mremap madvise read readv write writev ppoll fstat newfstatat fstatat lseek ioctl fcntl close
+readlinkat rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack kill tkill tgkill set_tid_address set_robust_list
+get_robust_list rseq futex prlimit64 getrandom clock_gettime clock_getres gettimeofday exit exit_group getpid getppid
+gettid getuid geteuid getgid getegid sched_yield sched_getaffinity uname sysinfo getrusage times nanosleep
+clock_nanosleep pselect6 riscv_flush_icache membarrier prctl getcpu umask getcwd personality
+""".split()
+
+
+def test_every_other_call_is_refused_by_name(run, built, numbers):
+    asked = {name: number for name, number in numbers.items() if name not in SERVED}
+    assert len(asked) > 200 and {"openat", "socket", "clone", "execve", "ptrace"} <= set(asked)
+    names = sorted(asked)
+    for first in range(0, len(names), PER_RUN):
+        some = names[first : first + PER_RUN]
+        ended = run(["--resident", "64"], built("asks"), *(str(asked[name]) for name in some))
+        assert ended.returncode == 0, (some, ended.stderr)
+        answers = dict(line.split() for line in ended.stdout.splitlines())
+        refused = dict(re.findall(r"refused: (\S+) \((\d+) times\)", ended.stderr))
+        for name in some:
+            assert answers[str(asked[name])] == str(-ENOSYS), (name, answers[str(asked[name])])
+            known = {name, name.removesuffix("64"), f"{name}64"}
+            assert known & set(refused), (name, ended.stderr)
+
+
+def test_a_number_that_names_no_call_is_refused_too(run, built):
+    ended = run([], built("asks"), "9999", "9999")
+    assert ended.stdout == "9999 -38\n9999 -38\n" and re.search(r"refused: .*9999.* \(2 times\)", ended.stderr)
+
+
+def test_a_program_that_would_need_a_second_thread_is_told_so(run, built, numbers):
+    ended = run([], built("asks"), str(numbers["clone"]))
+    assert ended.returncode == 0 and "refused: clone (1 times)" in ended.stderr

@@ -1,0 +1,78 @@
+"""An outside process changes untrusted memory at a random moment: the program ends with an error, never an answer."""
+
+from __future__ import annotations
+
+import random
+import struct
+import time
+
+import pytest
+from conftest import SCHEMES
+from host import ANSWER_AT, ANSWER_NUMBER_AT, PAGES_AT, REQUEST_NUMBER_AT, STRIDE, Running
+
+TIMES = 100
+KINDS = ["forge", "swap", "replay", "erase"]
+
+
+def forge(running: Running, draw: random.Random) -> None:
+    """Changes a bit of every slot that was written."""
+    for at in running.used():
+        running.memory[at + draw.randrange(STRIDE - 48)] ^= 1 << draw.randrange(8)
+
+
+def swap(running: Running, _: random.Random) -> None:
+    """Puts each slot into the place of the next."""
+    used = running.used()
+    slots = [running.memory[at : at + STRIDE] for at in used]
+    for at, slot in zip(used, slots[1:] + slots[:1], strict=True):
+        running.memory[at : at + STRIDE] = slot
+
+
+def replay(running: Running, draw: random.Random) -> None:
+    """Brings all slots back as they were a little earlier."""
+    earlier = running.memory[PAGES_AT : running.pages_end]
+    time.sleep(0.3 + draw.random() / 5)
+    running.memory[PAGES_AT : running.pages_end] = earlier
+
+
+def erase(running: Running, _: random.Random) -> None:
+    """Writes zeros over everything."""
+    running.memory[PAGES_AT : running.pages_end] = bytes(running.pages_end - PAGES_AT)
+
+
+@pytest.mark.parametrize("number", range(TIMES))
+def test_tampering_at_a_random_moment_is_caught(start, built, number):
+    draw = random.Random(number)
+    scheme = SCHEMES[number % len(SCHEMES)]
+    kind = KINDS[draw.randrange(len(KINDS))]
+    print(f"{scheme}, {kind}, seed {number}")
+    # It goes through all of its pages again and again, and would say so if it found one that is wrong.
+    running = start([*scheme, "--untrusted", "4MiB"], built("steps"), "40", "0")
+    assert running.process.stdout.readline() == b"begun\n"
+    time.sleep(draw.random() / 2)
+    globals()[kind](running, draw)
+    code, output, errors = running.ended()
+    assert code == 3 and output == "", (code, output, errors)
+    assert "tampered" in errors
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_single_bit_is_caught_or_nothing_that_the_program_reads(start, built, number):
+    draw = random.Random(1000 + number)
+    running = start(["--scheme", draw.choice(["plain", "detworam", "opam", "path"]), "--untrusted", "4MiB"], built("steps"), "40", "20")
+    running.wait_for(lambda: len(running.used()) > 30)
+    used = running.used()
+    running.memory[draw.choice(used) + draw.randrange(STRIDE - 48)] ^= 1 << draw.randrange(8)
+    code, output, errors = running.ended()
+    assert code == 3 and output in ("", "begun\n") or (code, output) == (0, "begun\nright\n"), errors
+
+
+def test_an_answer_that_no_honest_host_gives_ends_the_program(start, built):
+    running = start([], built("speaks"))
+    # It waits for input, which never comes from the command: the outsider is first.
+    running.wait_for(lambda: running.word(REQUEST_NUMBER_AT) > running.word(ANSWER_NUMBER_AT))
+    time.sleep(0.3)
+    struct.pack_into("<QQQ", running.memory, ANSWER_AT, 1, 1 << 40, 0)
+    struct.pack_into("<Q", running.memory, ANSWER_NUMBER_AT, running.word(REQUEST_NUMBER_AT))
+    code, _, errors = running.ended()
+    assert code == 3, errors
