@@ -8,6 +8,6 @@ pub trait Processor {
     /// Forgets instructions that it has fetched before.
     fn forget_instructions();
 
-    /// Instructions that it has retired so far.
+    /// Instructions that it has retired so far, without those that waited for the host.
     fn retired() -> u64;
 }

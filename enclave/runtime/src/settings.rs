@@ -4,7 +4,7 @@ use crate::layout;
 use alloc::string::{String, ToString};
 use core::ops::Range;
 use core::str::FromStr;
-use lethe_boundary::launch::{LEAST_RESIDENT, Paging, Way};
+use lethe_boundary::launch::{LEAST_RESIDENT, Paging};
 use lethe_boundary::map;
 use lethe_pager::assembly::Assembly;
 use lethe_pager::fault::policy::Policy;
@@ -62,9 +62,6 @@ impl Settings {
             PageCipher::from_str(&paging.cipher).map_err(|error| SettingsError::Cipher(error.to_string()))?;
         if scheme.is_parallel() {
             return Err(SettingsError::NotHere(scheme.name().into()));
-        }
-        if paging.way == Way::Intermediary {
-            return Err(SettingsError::NotHere("the intermediary way".into()));
         }
         if !(LEAST_RESIDENT..=MOST_RESIDENT).contains(&paging.resident) {
             return Err(SettingsError::Resident(paging.resident));

@@ -25,7 +25,6 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     retired: u64,
-    waited: u64,
     counters: Counters,
     idle: u64,
     ciphers: u64,
@@ -48,8 +47,8 @@ impl Tally {
     }
 
     /// Counts from now on.
-    pub fn begin<P: Processor + 'static, M: Mailbox>(&mut self, program: &Program<P, M>, waited: u64) {
-        self.began = self.now(program, waited);
+    pub fn begin<P: Processor + 'static, M: Mailbox>(&mut self, program: &Program<P, M>) {
+        self.began = self.now(program);
         (self.faults, self.system_calls) = (0, 0);
     }
 
@@ -70,10 +69,9 @@ impl Tally {
         }
     }
 
-    fn now<P: Processor + 'static, M: Mailbox>(&self, program: &Program<P, M>, waited: u64) -> Moment {
+    fn now<P: Processor + 'static, M: Mailbox>(&self, program: &Program<P, M>) -> Moment {
         Moment {
             retired: P::retired(),
-            waited,
             counters: program.memory.counters(),
             idle: program.memory.idle_instructions(),
             ciphers: self.meter.map_or(0, PageMeter::crypto_nanos),
@@ -87,9 +85,8 @@ impl Tally {
         ending: Ending,
         program: &Program<P, M>,
         memory: Memory,
-        waited: u64,
     ) -> ExitRecord {
-        let (now, began) = (self.now(program, waited), &self.began);
+        let (now, began) = (self.now(program), &self.began);
         let (to, from) = (&now.counters, &began.counters);
         let mut memory = memory;
         program.memory.measure(&mut memory);
@@ -102,7 +99,7 @@ impl Tally {
                 loading: self.loading,
             },
             instructions: Instructions {
-                total: (now.retired - began.retired).saturating_sub(now.waited - began.waited),
+                total: now.retired - began.retired,
                 faults: self.faults,
                 idle: now.idle - began.idle,
                 system_calls: self.system_calls,

@@ -1,5 +1,6 @@
 //! The hart that the program runs on.
 
+use super::mailbox::waited;
 use crate::processor::Processor;
 use core::arch::asm;
 
@@ -21,8 +22,14 @@ impl Processor for Hart {
 
     #[inline]
     fn retired() -> u64 {
-        riscv::register::instret::read64()
+        all_retired() - waited()
     }
+}
+
+/// Instructions retired so far, those that waited for the host among them.
+#[inline]
+pub(super) fn all_retired() -> u64 {
+    riscv::register::instret::read64()
 }
 
 /// Translates addresses by a page table from now on.

@@ -1,9 +1,8 @@
 //! The mailbox in untrusted memory.
 
-use super::hart::Hart;
+use super::hart::all_retired;
 use super::untrusted::{read, read_word, write, write_word};
 use crate::host::{Mailbox, lie};
-use crate::processor::Processor;
 use core::sync::atomic::{AtomicU64, Ordering};
 use lethe_boundary::exit::Ending;
 use lethe_boundary::mailbox::{ANSWER_BYTES, Answer, Request};
@@ -29,12 +28,12 @@ impl Mailbox for HostMailbox {
         write(REQUEST_AT, &request.encode());
         let number = NUMBER.load(Ordering::Relaxed) + 1;
         NUMBER.store(number, Ordering::Relaxed);
-        let begin = Hart::retired();
+        let begin = all_retired();
         write_word(REQUEST_NUMBER_AT, number);
         while read_word(ANSWER_NUMBER_AT) != number {
             core::hint::spin_loop();
         }
-        WAITED.store(waited() + Hart::retired() - begin, Ordering::Relaxed);
+        WAITED.store(waited() + all_retired() - begin, Ordering::Relaxed);
         let mut answer = [0; ANSWER_BYTES];
         read(ANSWER_AT, &mut answer);
         let answer = Answer::parse(&answer, &request).map_err(|_| lie())?;

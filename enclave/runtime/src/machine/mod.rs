@@ -9,6 +9,7 @@ mod device_tree;
 mod end;
 mod hart;
 mod heap;
+mod intermediary;
 mod listener;
 mod mailbox;
 mod run;

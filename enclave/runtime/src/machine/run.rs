@@ -2,8 +2,9 @@
 
 use super::boot::not_begun;
 use super::device_tree::{self, Places};
-use super::hart::{Hart, translate, translate_no_more};
+use super::hart::{Hart, all_retired, translate, translate_no_more};
 use super::heap;
+use super::intermediary::{HostPart, Sealed};
 use super::listener::AfterFault;
 use super::mailbox::{HostMailbox, waited};
 use super::trap::{Context, enter};
@@ -23,7 +24,7 @@ use alloc::string::ToString;
 use core::cell::Cell;
 use core::ops::Range;
 use lethe_boundary::exit::{Ending, ExitRecord, Memory};
-use lethe_boundary::launch::{self, Launch, Listening};
+use lethe_boundary::launch::{self, Launch, Listening, Way};
 use lethe_boundary::map::{PRIVATE_START, UNTRUSTED_START};
 use lethe_seal::pages::PageMeter;
 use linux_raw_sys::general::{SIGBUS, SIGILL, SIGSEGV, SIGTRAP};
@@ -130,8 +131,12 @@ fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
         kernel: settings.kernel.clone(),
         meter,
     };
-    // SAFETY: the package says how much untrusted memory there is, and its writer made the machine.
-    let sealed = unsafe { SealedPart::new(settings.untrusted_bytes) };
+    let bytes = settings.untrusted_bytes;
+    let sealed = match launch.paging.way {
+        // SAFETY: the package says how much untrusted memory there is, and its writer made the machine.
+        Way::Backing => Sealed::Here(unsafe { SealedPart::new(bytes) }),
+        Way::Intermediary => Sealed::AtTheHost(HostPart { bytes }),
+    };
     let of_scheme = ChaCha20Rng::from_rng(&mut rng);
     let mut memory = ProgramMemory::<Hart>::new(paging, sealed, of_scheme)
         .map_err(|error| not_begun(error.to_string()))?;
@@ -175,7 +180,7 @@ impl Run {
     fn finish(&mut self) -> ExitRecord {
         // SAFETY: the table does so by its making, and is in a box of its own until this is dropped.
         unsafe { translate(self.program.memory.root()) };
-        self.tally.begin(&self.program, waited());
+        self.tally.begin(&self.program);
         let (mut work, mut entered, mut waited_at) = (Work::Start, 0, waited());
         loop {
             self.begin_window();
@@ -189,8 +194,8 @@ impl Run {
             (work, outcome) = self.handle();
             if let Err(ending) = outcome {
                 self.tally
-                    .add(work, Hart::retired().wrapping_sub(entered).saturating_sub(waited() - waited_at));
-                return self.tally.record(ending, &self.program, self.memory, waited());
+                    .add(work, all_retired().wrapping_sub(entered).saturating_sub(waited() - waited_at));
+                return self.tally.record(ending, &self.program, self.memory);
             }
         }
     }
@@ -204,7 +209,7 @@ impl Run {
         {
             self.warm = None;
             self.last.set(faults.saturating_add(window.faults));
-            self.tally.begin(&self.program, waited());
+            self.tally.begin(&self.program);
         }
     }
 
