@@ -27,6 +27,16 @@ def test_a_program_answers_as_outside(run, programs, outside, name, scheme):
     assert int(re.search(r"(\d+) faults with", inside.stderr)[1]) > 50, inside.stderr
 
 
+WAYS = [["--pages", "intermediary"], ["--page-table", "sv48"], ["--pages", "intermediary", "--scheme", "plain"]]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=named)
+def test_a_program_answers_as_outside_by_the_papers_other_way_and_with_another_page_table(run, programs, outside, way):
+    expected = subprocess.run([outside, "small", "sha_256"], capture_output=True, text=True, check=True)
+    inside = run([*way, "--untrusted", "8MiB", "--resident", "100"], programs, "small", "sha_256")
+    assert (inside.returncode, inside.stdout) == (0, expected.stdout), inside.stderr
+
+
 def formula(clauses: int) -> str:
     """A random formula of 60 variables: with few clauses it can be satisfied, with many it cannot."""
     draw = random.Random(7)

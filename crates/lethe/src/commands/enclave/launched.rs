@@ -4,7 +4,7 @@ use crate::commands::misused::misused;
 use crate::config::size::Size;
 use crate::enclave::{Image, MOST_PAGES_BYTES, Machine, Runtime, Setting};
 use anyhow::{Context, Result, bail, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use lethe_boundary::launch::{Allowed, LEAST_RESIDENT, Launch, Levels, Listening, Paging, Seed, Way};
 use lethe_pager::scheme::Scheme;
 use lethe_seal::pages::PageCipher;
@@ -12,6 +12,24 @@ use rand_core::{OsRng, TryRngCore};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+
+/// The paper's two ways for sealed pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Pages {
+    /// They stay in untrusted memory itself
+    Backing,
+    /// Untrusted memory is the way to the host, which keeps them and sees which it is asked for
+    Intermediary,
+}
+
+/// The program's page table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum PageTable {
+    /// Three levels, for 39 bits of address
+    Sv39,
+    /// Four levels, for 48 bits
+    Sv48,
+}
 
 /// The settings that a program is launched with: the flags of every command that launches one.
 #[derive(Args, Clone, Debug)]
@@ -31,6 +49,12 @@ pub(super) struct Launching {
     /// chacha20-hmac-sha256, aes-256-gcm, aegis-256x2 or aegis-256x4
     #[arg(long, value_name = "CIPHER", default_value = "chacha20-hmac-sha256")]
     pub(super) cipher: PageCipher,
+    /// The place where sealed pages stay
+    #[arg(long, value_name = "WAY", default_value = "backing")]
+    pub(super) pages: Pages,
+    /// The levels of the program's page table
+    #[arg(long, value_name = "MODE", default_value = "sv39")]
+    pub(super) page_table: PageTable,
     /// Let the program ask this computer for the time, which it then learns of, and may lie about
     #[arg(long)]
     pub(super) allow_clock: bool,
@@ -129,8 +153,14 @@ impl Launchable {
                 cipher: how.cipher.to_string(),
                 untrusted_bytes: how.untrusted.0,
                 pages: None,
-                way: Way::Backing,
-                levels: Levels::Sv39,
+                way: match how.pages {
+                    Pages::Backing => Way::Backing,
+                    Pages::Intermediary => Way::Intermediary,
+                },
+                levels: match how.page_table {
+                    PageTable::Sv39 => Levels::Sv39,
+                    PageTable::Sv48 => Levels::Sv48,
+                },
                 harts: 1,
             },
             allowed: Allowed { clock: how.allow_clock },
