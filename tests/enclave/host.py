@@ -31,19 +31,26 @@ class Running:
 
     def _map(self) -> mmap.mmap:
         """Maps the memory: the file is open in the process, under a name that says what it is."""
-        files = Path(f"/proc/{self.process.pid}/fd")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline and self.process.poll() is None:
-            for file in files.iterdir():
+            for file in self._files():
                 try:
                     if "lethe-untrusted" in os.readlink(file):
                         with file.open("r+b") as opened:
                             return mmap.mmap(opened.fileno(), 0)
-                except OSError:
+                # It was closed meanwhile, or it was just made and has no length yet.
+                except (OSError, ValueError):
                     continue
             time.sleep(0.002)
+        self.process.kill()
         _, said = self.process.communicate()
         raise AssertionError(f"it has no untrusted memory: {said}")
+
+    def _files(self) -> list[Path]:
+        try:
+            return list(Path(f"/proc/{self.process.pid}/fd").iterdir())
+        except OSError:
+            return []
 
     def word(self, at: int) -> int:
         """The eight bytes from there on."""
@@ -59,7 +66,7 @@ class Running:
         slots = range(PAGES_AT, self.pages_end - STRIDE, STRIDE)
         return [at for at in slots if any(self.memory[at : at + 16])]
 
-    def wait_for(self, what, seconds: float = 60) -> None:
+    def wait_for(self, what, seconds: float = 180) -> None:
         """Waits until something is true, as long as the program runs."""
         deadline = time.monotonic() + seconds
         while not what():

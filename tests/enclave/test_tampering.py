@@ -74,5 +74,7 @@ def test_an_answer_that_no_honest_host_gives_ends_the_program(start, built):
     time.sleep(0.3)
     struct.pack_into("<QQQ", running.memory, ANSWER_AT, 1, 1 << 40, 0)
     struct.pack_into("<Q", running.memory, ANSWER_NUMBER_AT, running.word(REQUEST_NUMBER_AT))
+    # Its input stays open, so that the command has nothing to answer with.
+    running.process.wait(timeout=60)
     code, _, errors = running.ended()
     assert code == 3, errors
