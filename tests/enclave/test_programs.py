@@ -53,7 +53,7 @@ def test_the_solver_answers_as_outside(run, picosat, tmp_path, clauses, code, sc
     text = formula(clauses)
     (tmp_path / "formula.cnf").write_text(text)
     expected = subprocess.run(["picosat", tmp_path / "formula.cnf"], capture_output=True, text=True, check=False)
-    resident = 100 if "path" in scheme else 15
+    resident = 100 if "path" in scheme else 40
     inside = run([*scheme, "--untrusted", "8MiB", "--resident", str(resident)], picosat, input=text)
     assert (inside.returncode, expected.returncode) == (code, code), inside.stderr
     assert verdict(inside.stdout) == verdict(expected.stdout)
