@@ -279,7 +279,9 @@ fn pager() -> Result<()> {
 fn in_enclave() -> Result<()> {
     let debug = build()?;
     let built = enclave::build(debug.parent().context("the built programs lie in no folder")?)?;
+    // Each machine is a test's own, so tests of one file need not wait for each other.
     run(pytest("tests/enclave")?
+        .args(["--dist", "worksteal"])
         .env("LETHE_PROGRAMS_BIN", debug.join("lethe-programs"))
         .env("LETHE_TEST_RUNTIME", built.runtime)
         .env("LETHE_TEST_PROGRAMS_RISCV", built.programs)
