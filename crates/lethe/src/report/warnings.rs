@@ -2,11 +2,15 @@
 //! `status` as long as it lasts.
 
 use crate::config::size::Size;
+use crate::runtime::file_system::is_one_of;
 use crate::vault::trusted_memory::TrustedMemory;
 use lethe_store::Versioning;
 use lethe_vault::VaultParameters;
 use std::collections::BTreeSet;
 use std::path::Path;
+
+/// The magic numbers of file systems that are gone when the machine stops: tmpfs and ramfs.
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// Something to do something about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +55,7 @@ impl Watch {
         let usual = TrustedMemory::of(parameters).resting_blocks;
         Watch {
             versioning,
-            in_memory: is_in_memory(trusted),
+            in_memory: is_one_of(trusted, &IN_MEMORY),
             least_free: 2 * parameters.trusted_disk_bytes(),
             // Half-way from the mean to the bound: chance hardly leads there.
             most_usual: if usual < stash_bound { usual.midpoint(stash_bound) } else { stash_bound },
@@ -132,21 +136,6 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
     {
         let _ = folder;
         None
-    }
-}
-
-/// Tells whether a folder is gone when the machine stops, where that is known.
-fn is_in_memory(folder: &Path) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        /// The magic numbers of tmpfs and ramfs.
-        const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-        rustix::fs::statfs(folder).is_ok_and(|found| IN_MEMORY.contains(&(found.f_type as u64 & 0xffff_ffff)))
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = folder;
-        false
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod allocator;
 pub mod exit;
+pub mod file_system;
 pub mod interrupt;
 pub mod listen;
 pub mod logging;

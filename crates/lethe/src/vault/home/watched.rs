@@ -5,11 +5,11 @@
 
 use super::Home;
 use crate::config::SettingsError;
+use crate::runtime::file_system::is_one_of;
 use lethe_vault::{TreeTopPlace, VaultParameters};
 
 /// The magic numbers of file systems whose blocks another machine, or another program, hands out: NFS, SMB (three), CIFS by
 /// the older name, 9p, FUSE (sshfs, virtiofs and others), Ceph, AFS, Coda, NCP, Lustre, GFS2, OCFS2, vboxsf.
-#[cfg(target_os = "linux")]
 const WATCHED: [u64; 14] = [
     0x6969,
     0x517b,
@@ -50,16 +50,10 @@ impl Home<'_> {
     }
 }
 
-#[cfg(target_os = "linux")]
+/// Tells whether a folder is on one of them. Where nothing says it, the owner is to know; one that does not say what it is
+/// fails when it is written, if not before.
 fn is_watched(folder: &std::path::Path) -> bool {
-    // One that does not say what it is fails when it is written, if not before.
-    rustix::fs::statfs(folder).is_ok_and(|found| WATCHED.contains(&(found.f_type as u64 & 0xffff_ffff)))
-}
-
-/// Elsewhere nothing says it: the owner is to know.
-#[cfg(not(target_os = "linux"))]
-fn is_watched(_: &std::path::Path) -> bool {
-    false
+    is_one_of(folder, &WATCHED)
 }
 
 #[cfg(all(test, target_os = "linux"))]
