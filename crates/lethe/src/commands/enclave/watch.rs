@@ -3,7 +3,7 @@
 use super::launched::{Launching, Program};
 use super::told;
 use crate::commands::signals::Signals;
-use crate::commands::watched::{Output, Sight, Watched, picture, verdict};
+use crate::commands::watched::{Outputs, Sight, Watched, verdict};
 use crate::enclave::{Next, Setting, Streams, Untrusted};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
@@ -13,7 +13,7 @@ use lethe_boundary::launch::Listening;
 use lethe_boundary::mailbox::Request;
 use lethe_boundary::map::PAGES_AT;
 use lethe_pager::watch::{Changes, Geometry, Moment, WatchedMemory};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 #[derive(Args)]
 #[command(
@@ -34,22 +34,17 @@ pub(super) struct Arguments {
     /// Switch the machine off, with exit code 0, after the last fault that is watched
     #[arg(long)]
     end: bool,
-    /// Draw there which slots changed: faults from left to right, slots from bottom to top
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-    /// Write there a line `fault,slot` for each slot that changed, both numbered: faults from 1, slots from 0
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
+    #[command(flatten)]
+    outputs: Outputs,
     #[command(flatten)]
     program: Program,
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
-    let Arguments { launching, faults, end, svg, csv, program } = &arguments;
+    let Arguments { launching, faults, end, outputs, program } = &arguments;
     let launchable = launching.find(program)?;
     let geometry = geometry(launching)?;
-    let mut svg = svg.as_deref().map(|path| Output::create("--svg", path)).transpose()?;
-    let mut csv = csv.as_deref().map(|path| Output::create("--csv", path)).transpose()?;
+    let files = outputs.create()?;
 
     let signals = Signals::listen()?;
     let listening = Listening { after_fault: true, ..Listening::default() };
@@ -69,12 +64,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
 
     let watched = watcher.watched;
     tell(launching, &watched, ended.record.as_ref().map(|record| record.faults.faults));
-    if let Some(svg) = &mut svg {
-        svg.write(&picture::draw(&title(launching, program), &watched))?;
-    }
-    if let Some(csv) = &mut csv {
-        csv.write(&watched.csv())?;
-    }
+    files.write(&title(launching, program), &watched)?;
     std::process::exit(told::ending(&ended)?)
 }
 
@@ -122,14 +112,6 @@ fn tell(launching: &Launching, watched: &Watched, faults: Option<u64>) {
         launching.scheme_with_ratio(),
         watched.slots()
     );
-    let all = faults.filter(|all| *all > watched.faults()).map_or(String::new(), |all| format!(" of {all}"));
-    complain!(
-        "  watched {}{all} faults with {} evictions: {} slots changed, {:.1} a fault, at most {}",
-        watched.faults(),
-        watched.evictions(),
-        watched.changed(),
-        watched.changed() as f64 / watched.faults().max(1) as f64,
-        watched.most_changed()
-    );
+    complain!("  {}", watched.figures(faults));
     complain!("  {}", verdict::of(*scheme, watched));
 }

@@ -2,14 +2,14 @@
 
 use super::paged::{Ended, Paging, Program, exit_code};
 use crate::commands::signals::Signals;
-use crate::commands::watched::{Output, Sight, Watched, picture, verdict};
+use crate::commands::watched::{Outputs, Sight, Watched, verdict};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
 use anyhow::Result;
 use clap::Args;
 use lethe_pager::watch::{Changes, WatchError, Watcher};
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 #[derive(Args)]
 #[command(
@@ -31,20 +31,15 @@ pub(super) struct Arguments {
     /// End the program, with exit code 0, after the last fault that is watched
     #[arg(long)]
     end: bool,
-    /// Draw there which slots changed: faults from left to right, slots from bottom to top
-    #[arg(long, value_name = "FILE")]
-    svg: Option<PathBuf>,
-    /// Write there a line `fault,slot` for each slot that changed, both numbered: faults from 1, slots from 0
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
+    #[command(flatten)]
+    outputs: Outputs,
     #[command(flatten)]
     program: Program,
 }
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     arguments.paging.check(arguments.program.name())?;
-    let mut svg = arguments.svg.as_deref().map(|path| Output::create("--svg", path)).transpose()?;
-    let mut csv = arguments.csv.as_deref().map(|path| Output::create("--csv", path)).transpose()?;
+    let files = arguments.outputs.create()?;
     let (watcher, theirs) = Watcher::new()?;
     let signals = Signals::listen()?;
     let paged =
@@ -58,12 +53,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let ended = paged.wait()?;
     if let Some(watched) = watched? {
         arguments.tell(&watched, &ended);
-        if let Some(svg) = &mut svg {
-            svg.write(&picture::draw(&arguments.title(), &watched))?;
-        }
-        if let Some(csv) = &mut csv {
-            csv.write(&watched.csv())?;
-        }
+        files.write(&arguments.title(), &watched)?;
     } else {
         complain!("lethe page: there was nothing to watch: the program ended before it began");
     }
@@ -107,18 +97,7 @@ impl Arguments {
             self.paging.scheme_with_ratio(),
             watched.slots()
         );
-        let all = match &ended.counted {
-            Some((counted, _)) if counted.faults > watched.faults() => format!(" of {}", counted.faults),
-            _ => String::new(),
-        };
-        complain!(
-            "  watched {}{all} faults with {} evictions: {} slots changed, {:.1} a fault, at most {}",
-            watched.faults(),
-            watched.evictions(),
-            watched.changed(),
-            watched.changed() as f64 / watched.faults().max(1) as f64,
-            watched.most_changed()
-        );
+        complain!("  {}", watched.figures(ended.counted.as_ref().map(|(counted, _)| counted.faults)));
         complain!("  {}", verdict::of(*scheme, watched));
     }
 }

@@ -1,26 +1,67 @@
 //! Files that what was seen goes to.
 
+use super::picture;
+use super::seen::Watched;
 use crate::commands::misused::misused;
 use anyhow::{Context, Result};
+use clap::Args;
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// A file that what was seen goes to. It is made before the program runs: a program that ran for nothing would be worse.
-pub(in crate::commands) struct Output<'a> {
+/// The flags that name them.
+#[derive(Args)]
+pub(in crate::commands) struct Outputs {
+    /// Draw there which slots changed: faults from left to right, slots from bottom to top
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write there a line `fault,slot` for each slot that changed, both numbered: faults from 1, slots from 0
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+/// The files. They are made before the program runs: a program that ran for nothing would be worse.
+pub(in crate::commands) struct Files<'a> {
+    svg: Option<Output<'a>>,
+    csv: Option<Output<'a>>,
+}
+
+struct Output<'a> {
     path: &'a Path,
     file: File,
 }
 
+impl Outputs {
+    pub(in crate::commands) fn create(&self) -> Result<Files<'_>, clap::Error> {
+        let Outputs { svg, csv } = self;
+        Ok(Files {
+            svg: svg.as_deref().map(|path| Output::create("--svg", path)).transpose()?,
+            csv: csv.as_deref().map(|path| Output::create("--csv", path)).transpose()?,
+        })
+    }
+}
+
+impl Files<'_> {
+    pub(in crate::commands) fn write(self, title: &str, watched: &Watched) -> Result<()> {
+        if let Some(svg) = self.svg {
+            svg.write(&picture::draw(title, watched))?;
+        }
+        if let Some(csv) = self.csv {
+            csv.write(&watched.csv())?;
+        }
+        Ok(())
+    }
+}
+
 impl<'a> Output<'a> {
-    pub(in crate::commands) fn create(flag: &str, path: &'a Path) -> Result<Self, clap::Error> {
+    fn create(flag: &str, path: &'a Path) -> Result<Self, clap::Error> {
         match File::create(path) {
             Ok(file) => Ok(Output { path, file }),
             Err(error) => Err(misused(format!("{flag}: {}: {error}", path.display()))),
         }
     }
 
-    pub(in crate::commands) fn write(&mut self, text: &str) -> Result<()> {
+    fn write(mut self, text: &str) -> Result<()> {
         self.file.write_all(text.as_bytes()).with_context(|| self.path.display().to_string())
     }
 }

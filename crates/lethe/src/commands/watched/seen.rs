@@ -51,6 +51,19 @@ impl Watched {
         }
     }
 
+    /// The figures in a sentence, beside the program's faults if there were more than were watched.
+    pub(in crate::commands) fn figures(&self, all: Option<u64>) -> String {
+        let all = all.filter(|all| *all > self.faults()).map_or(String::new(), |all| format!(" of {all}"));
+        format!(
+            "watched {}{all} faults with {} evictions: {} slots changed, {:.1} a fault, at most {}",
+            self.faults(),
+            self.evictions(),
+            self.changed(),
+            self.changed() as f64 / self.faults().max(1) as f64,
+            self.most_changed()
+        )
+    }
+
     /// A line for each slot that changed, after a line of headings.
     pub(in crate::commands) fn csv(&self) -> String {
         let mut lines = String::from("fault,slot\n");
