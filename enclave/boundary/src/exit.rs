@@ -110,9 +110,6 @@ pub struct Instructions {
     pub writes: u64,
     /// Of `faults`, reading through the scheme, ciphers and copies with it. With meters.
     pub reads: u64,
-    /// The rest of `total` if the harts had done their shares at the same time: the critical path; 0 under
-    /// schemes that are not parallel.
-    pub critical_path: u64,
 }
 
 /// Memory of a run.

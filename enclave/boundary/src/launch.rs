@@ -54,8 +54,6 @@ pub struct Paging {
     pub way: Way,
     /// The levels of the page table.
     pub levels: Levels,
-    /// Harts that seal and open pages side by side, under the parallel schemes.
-    pub harts: u32,
 }
 
 /// The place where sealed pages stay: the paper's two ways.

@@ -18,12 +18,12 @@ prop_compose! {
         scheme in ".{0,12}",
         cipher in ".{0,12}",
         (ratio, untrusted_bytes) in any::<(u64, u64)>(),
-        (resident, harts) in any::<(u32, u32)>(),
+        resident in any::<u32>(),
         pages in any::<Option<u64>>(),
         way in prop_oneof![Just(Way::Backing), Just(Way::Intermediary)],
         levels in prop_oneof![Just(Levels::Sv39), Just(Levels::Sv48)],
     ) -> Paging {
-        Paging { scheme, ratio, resident, cipher, untrusted_bytes, pages, way, levels, harts }
+        Paging { scheme, ratio, resident, cipher, untrusted_bytes, pages, way, levels }
     }
 }
 
@@ -67,18 +67,17 @@ fn ending() -> impl Strategy<Value = Ending> {
 prop_compose! {
     fn record()(
         ending in ending(),
-        counts in any::<[u64; 22]>(),
+        counts in any::<[u64; 21]>(),
         refused in vec((".{0,8}", any::<(u64, u64)>()), 0..5),
     ) -> ExitRecord {
         let [a, b, c, d, total, faults, ciphers, copies, frames, writes, reads, idle, calls,
-             critical_path, pages, most_held_pages, resident, untrusted_bytes, trusted_bytes,
+             pages, most_held_pages, resident, untrusted_bytes, trusted_bytes,
              system_calls, host_calls, held_times] = counts;
         ExitRecord {
             ending,
             faults: Faults { faults: a, evictions: b, idle_steps: c, loading: d },
             instructions: Instructions {
                 total, faults, ciphers, copies, frames, writes, reads, idle, system_calls: calls,
-                critical_path,
             },
             memory: Memory { pages, most_held_pages, resident, untrusted_bytes, trusted_bytes },
             system_calls,
@@ -173,7 +172,6 @@ fn arguments_that_c_cannot_read_are_refused_on_both_sides() {
         pages: None,
         way: Way::Backing,
         levels: Levels::Sv39,
-        harts: 1,
     };
     let of = |arguments: Vec<Vec<u8>>| Launch {
         paging: paging.clone(),

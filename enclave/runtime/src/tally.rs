@@ -108,7 +108,6 @@ impl Tally {
                 frames: to.frames_nanos - from.frames_nanos,
                 writes: to.write_nanos - from.write_nanos,
                 reads: to.read_nanos - from.read_nanos,
-                critical_path: 0,
             },
             memory,
             system_calls: program.system_calls,
