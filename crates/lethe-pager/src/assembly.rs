@@ -2,10 +2,12 @@
 
 use crate::fault::path::FaultPath;
 use crate::fault::policy::Policy;
+use crate::fill::{fill_by_writes, fill_slots};
 use crate::page::PAGE_BYTES;
 use crate::scheme::Scheme;
 use crate::scheme_error::SchemeError;
 use crate::size::{self, path_parameters, plain_parameters};
+use lethe_core::layout::Layout;
 use lethe_core::oram::Oram;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters};
@@ -40,6 +42,8 @@ pub struct Assembly {
     /// Pages that an eager scheme moves in one step between two faults: at least 1. 4, or all at once if it is parallel
     /// too, unless told otherwise.
     pub step_pages: Option<u32>,
+    /// True if each slot is written before the first fault, as if a long run lay behind: for measuring.
+    pub filled: bool,
 }
 
 /// The platform's part in an assembly.
@@ -94,7 +98,8 @@ impl Assembly {
         let table = || TableVersions::new(buckets);
         match self.scheme {
             Scheme::Plain => {
-                let store = platform.equip(SealedPages::new(memory, &layout, key, table())?);
+                let store = self
+                    .with_table(platform.equip(SealedPages::new(memory, &layout, key, table())?), &layout)?;
                 let bytes = store.trusted_bytes() as usize + sealing_bytes;
                 let oram = Plain::new(plain_parameters(self.pages), store)?;
                 let bytes = bytes + oram.trusted_bytes();
@@ -104,7 +109,8 @@ impl Assembly {
                 let versions = ScheduledVersions::new(&self.areas().schedule()?);
                 let store = platform.equip(SealedPages::new(memory, &layout, key, versions)?);
                 let bytes = store.trusted_bytes() as usize + sealing_bytes;
-                let oram = DetWoOram::new(self.areas(), store)?;
+                let mut oram = DetWoOram::new(self.areas(), store)?;
+                self.fill(&mut oram)?;
                 let bytes = bytes + oram.trusted_bytes();
                 self.end(oram, bytes, platform)
             }
@@ -116,12 +122,14 @@ impl Assembly {
                 let all = schedule.most_refreshes() as u32 + 1;
                 let step_pages =
                     self.step_pages.unwrap_or(if self.scheme.is_parallel() { all } else { STEP_PAGES });
-                let oram = EagerOram::new(EagerParameters { areas: self.areas(), step_pages }, store)?;
+                let mut oram = EagerOram::new(EagerParameters { areas: self.areas(), step_pages }, store)?;
+                self.fill(&mut oram)?;
                 let bytes = bytes + oram.trusted_bytes();
                 self.end(oram, bytes, platform)
             }
             Scheme::Path => {
-                let store = platform.equip(SealedPages::new(memory, &layout, key, table())?);
+                let store = self
+                    .with_table(platform.equip(SealedPages::new(memory, &layout, key, table())?), &layout)?;
                 let bytes = store.trusted_bytes() as usize + sealing_bytes;
                 let positions = FlatPositionMap::new(Positions::new(self.pages));
                 let oram = PathOram::new(path_parameters(self.pages)?, Bucket(0), store, positions, rng)?;
@@ -129,7 +137,8 @@ impl Assembly {
                 self.end(oram, bytes, platform)
             }
             Scheme::Opam => {
-                let store = platform.equip(SealedPages::new(memory, &layout, key, table())?);
+                let store = self
+                    .with_table(platform.equip(SealedPages::new(memory, &layout, key, table())?), &layout)?;
                 let bytes = store.trusted_bytes() as usize + sealing_bytes;
                 let parameters = OpamParameters::for_capacity(self.pages, PAGE_BYTES as u32)?;
                 let oram = OpamOram::new(parameters, store, rng)?;
@@ -137,6 +146,25 @@ impl Assembly {
                 self.end(oram, bytes, platform)
             }
         }
+    }
+
+    /// Fills the pages of a scheme that finds them by a map of its own, if that is asked for.
+    fn with_table<M: SharedMemory, V: Versions>(
+        &self,
+        pages: SealedPages<M, V>,
+        layout: &Layout,
+    ) -> Result<SealedPages<M, V>, SchemeError> {
+        if self.filled {
+            fill_slots(&pages, layout).map_err(SchemeError::Fill)?;
+        }
+        Ok(pages)
+    }
+
+    /// Fills the areas of DetWoORAM and its kin, if that is asked for: a round of the holding area refreshes each main
+    /// slot.
+    fn fill(&self, oram: &mut impl Oram<Error = PageError>) -> Result<(), SchemeError> {
+        let writes = if self.filled { self.areas().holding } else { 0 };
+        fill_by_writes(oram, writes).map_err(SchemeError::FillByWrites)
     }
 
     /// Hands the fault path over a scheme to the platform.

@@ -51,6 +51,8 @@ mod extents;
 pub mod failure;
 #[cfg(feature = "linux")]
 pub mod ffi;
+#[cfg(feature = "schemes")]
+mod fill;
 #[cfg(all(feature = "linux", target_env = "gnu"))]
 pub mod fork;
 #[cfg(feature = "linux")]

@@ -130,6 +130,6 @@ impl Options {
     /// Those of the scheme, of sealing and of the fault path.
     pub(crate) fn assembly(&self) -> Assembly {
         let Options { scheme, pages, ratio, cipher, resident, policy, step_pages, .. } = *self;
-        Assembly { scheme, pages, ratio, cipher, resident, policy, step_pages }
+        Assembly { scheme, pages, ratio, cipher, resident, policy, step_pages, filled: false }
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::fault::error::FaultPathError;
 use crate::scheme::Scheme;
+use lethe_core::oram::OramError;
 use lethe_core::schemes::detworam::DetWoParametersError;
 use lethe_core::schemes::opam::OpamParametersError;
 use lethe_core::schemes::path::PathParametersError;
 use lethe_core::schemes::plain::PlainParametersError;
-use lethe_seal::pages::RegionError;
+use lethe_seal::pages::{PageError, RegionError};
 
 /// The reason why there is no fault path of that scheme, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,12 @@ pub enum SchemeError {
     /// Parameters of OPAM.
     #[error(transparent)]
     Opam(#[from] OpamParametersError),
+    /// A slot that cannot be written before the first fault.
+    #[error("untrusted memory cannot be filled: {0}")]
+    Fill(#[source] PageError),
+    /// A write of the scheme before the first fault.
+    #[error("untrusted memory cannot be filled: {0}")]
+    FillByWrites(#[source] OramError<PageError>),
     /// The sealing layer.
     #[error(transparent)]
     Sealing(#[from] RegionError),

@@ -88,11 +88,15 @@ fn assembly(scheme: Scheme) -> Assembly {
         resident: 4,
         policy: Policy::Fifo,
         step_pages: None,
+        filled: false,
     }
 }
 
 fn built(scheme: Scheme) -> (Arc<AtomicMemory>, Serve, usize) {
-    let assembly = assembly(scheme);
+    build(&assembly(scheme))
+}
+
+fn build(assembly: &Assembly) -> (Arc<AtomicMemory>, Serve, usize) {
     let memory = Arc::new(AtomicMemory::new(assembly.untrusted_bytes(u64::MAX).unwrap()));
     let rng = ChaCha20Rng::seed_from_u64(1);
     let (serve, trusted_bytes) = assembly.build(Arc::clone(&memory), rng, Here).unwrap();
@@ -118,6 +122,27 @@ fn under_every_scheme_each_page_reads_as_it_was_stored() {
             let expected = if touch < PAGES { 0 } else { (page + touch / PAGES) as u8 };
             assert!(found.iter().all(|byte| *byte == expected), "{scheme}, page {page}");
             found.fill((page + touch / PAGES + 1) as u8);
+        }
+    }
+}
+
+#[test]
+fn under_every_scheme_all_slots_were_written_before_the_first_fault_if_that_is_asked_for() {
+    for scheme in Scheme::ALL {
+        let filled = Assembly { filled: true, ..assembly(scheme) };
+        let (memory, mut serve, _) = build(&filled);
+        let slots = scheme.layout(PAGES, filled.ratio).unwrap().slots() as usize;
+        let stride = memory.bytes() / slots;
+        let mut slot = vec![0; stride];
+        for number in 0..slots {
+            memory.load(number * stride, &mut slot);
+            assert!(slot.iter().any(|byte| *byte != 0), "{scheme}, slot {number} of {slots}");
+        }
+        let mut table = table();
+        for page in (0..PAGES).chain(0..PAGES) {
+            serve(page, &mut table).unwrap();
+            let found = table.pages[page as usize].as_ref().unwrap();
+            assert!(found.iter().all(|byte| *byte == 0), "{scheme}, page {page}");
         }
     }
 }

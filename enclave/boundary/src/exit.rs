@@ -23,6 +23,9 @@ pub struct ExitRecord {
     pub faults: Faults,
     /// Counts of instructions.
     pub instructions: Instructions,
+    /// Nanoseconds by the machine's timer, within the window if there is one. Where instructions are counted, the timer
+    /// goes by them.
+    pub nanos: u64,
     /// Memory.
     pub memory: Memory,
     /// System calls that were served.
@@ -156,6 +159,7 @@ impl ExitRecord {
             ending,
             faults: Faults::default(),
             instructions: Instructions::default(),
+            nanos: 0,
             memory: Memory::default(),
             system_calls: 0,
             host_calls: 0,

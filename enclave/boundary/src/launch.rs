@@ -54,6 +54,8 @@ pub struct Paging {
     pub way: Way,
     /// The levels of the page table.
     pub levels: Levels,
+    /// True if each slot of untrusted memory is written before the program begins, as after a long run: for measuring.
+    pub filled: bool,
 }
 
 /// The place where sealed pages stay: the paper's two ways.

@@ -22,8 +22,9 @@ prop_compose! {
         pages in any::<Option<u64>>(),
         way in prop_oneof![Just(Way::Backing), Just(Way::Intermediary)],
         levels in prop_oneof![Just(Levels::Sv39), Just(Levels::Sv48)],
+        filled in any::<bool>(),
     ) -> Paging {
-        Paging { scheme, ratio, resident, cipher, untrusted_bytes, pages, way, levels }
+        Paging { scheme, ratio, resident, cipher, untrusted_bytes, pages, way, levels, filled }
     }
 }
 
@@ -67,18 +68,19 @@ fn ending() -> impl Strategy<Value = Ending> {
 prop_compose! {
     fn record()(
         ending in ending(),
-        counts in any::<[u64; 21]>(),
+        counts in any::<[u64; 22]>(),
         refused in vec((".{0,8}", any::<(u64, u64)>()), 0..5),
     ) -> ExitRecord {
         let [a, b, c, d, total, faults, ciphers, copies, frames, writes, reads, idle, calls,
              pages, most_held_pages, resident, untrusted_bytes, trusted_bytes,
-             system_calls, host_calls, held_times] = counts;
+             system_calls, host_calls, held_times, nanos] = counts;
         ExitRecord {
             ending,
             faults: Faults { faults: a, evictions: b, idle_steps: c, loading: d },
             instructions: Instructions {
                 total, faults, ciphers, copies, frames, writes, reads, idle, system_calls: calls,
             },
+            nanos,
             memory: Memory { pages, most_held_pages, resident, untrusted_bytes, trusted_bytes },
             system_calls,
             host_calls,
@@ -172,6 +174,7 @@ fn arguments_that_c_cannot_read_are_refused_on_both_sides() {
         pages: None,
         way: Way::Backing,
         levels: Levels::Sv39,
+        filled: false,
     };
     let of = |arguments: Vec<Vec<u8>>| Launch {
         paging: paging.clone(),

@@ -10,4 +10,7 @@ pub trait Processor {
 
     /// Instructions that it has retired so far, without those that waited for the host.
     fn retired() -> u64;
+
+    /// Nanoseconds by the machine's timer.
+    fn nanos() -> u64;
 }

@@ -81,6 +81,7 @@ impl Settings {
             resident,
             policy: Policy::Fifo,
             step_pages: None,
+            filled: paging.filled,
         };
         let untrusted_bytes = assembly.untrusted_bytes(limit)?;
         let kernel = layout::kernel(map::untrusted_bytes(limit).ok_or(SettingsError::Untrusted(limit))?);

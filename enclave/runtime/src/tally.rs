@@ -25,6 +25,7 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     retired: u64,
+    nanos: u64,
     counters: Counters,
     idle: u64,
     ciphers: u64,
@@ -72,6 +73,7 @@ impl Tally {
     fn now<P: Processor + 'static, M: Mailbox>(&self, program: &Program<P, M>) -> Moment {
         Moment {
             retired: P::retired(),
+            nanos: P::nanos(),
             counters: program.memory.counters(),
             idle: program.memory.idle_instructions(),
             ciphers: self.meter.map_or(0, PageMeter::crypto_nanos),
@@ -109,6 +111,7 @@ impl Tally {
                 writes: to.write_nanos - from.write_nanos,
                 reads: to.read_nanos - from.read_nanos,
             },
+            nanos: now.nanos - began.nanos,
             memory,
             system_calls: program.system_calls,
             host_calls: program.host.calls,

@@ -4,6 +4,9 @@ use super::mailbox::waited;
 use crate::processor::Processor;
 use core::arch::asm;
 
+/// The board's timer has 10 million ticks a second.
+const NANOS_A_TICK: u64 = 100;
+
 /// The hart.
 pub(super) struct Hart;
 
@@ -23,6 +26,11 @@ impl Processor for Hart {
     #[inline]
     fn retired() -> u64 {
         all_retired() - waited()
+    }
+
+    #[inline]
+    fn nanos() -> u64 {
+        riscv::register::time::read64() * NANOS_A_TICK
     }
 }
 

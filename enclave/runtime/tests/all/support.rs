@@ -31,6 +31,9 @@ impl Processor for NoProcessor {
     fn retired() -> u64 {
         0
     }
+    fn nanos() -> u64 {
+        0
+    }
 }
 
 /// The requests to a mailbox, and its answers.
@@ -90,6 +93,7 @@ pub(crate) fn memory(
         resident: 7,
         policy: Policy::Fifo,
         step_pages: None,
+        filled: false,
     };
     let untrusted = Arc::new(AtomicMemory::new(assembly.untrusted_bytes(u64::MAX).unwrap()));
     let paging = Paging { assembly, levels, kernel: layout::kernel(64 << 20), meter: None };
