@@ -54,6 +54,8 @@ pub struct Paging {
     pub way: Way,
     /// The levels of the page table.
     pub levels: Levels,
+    /// Harts that seal and open pages: at least 1, and more than 1 for a parallel scheme only.
+    pub harts: u32,
 }
 
 /// The place where sealed pages stay: the paper's two ways.
@@ -90,6 +92,9 @@ pub struct Listening {
     pub after_fault: bool,
     /// True if instructions are counted part by part, which makes every fault a few instructions longer.
     pub meters: bool,
+    /// True if the shares of a batch are done one after the other, so that each hart's instructions are counted by
+    /// themselves.
+    pub apart: bool,
     /// The faults between which everything is counted, if not all are.
     pub window: Option<Window>,
 }

@@ -27,6 +27,7 @@ struct Moment {
     retired: u64,
     counters: Counters,
     idle: u64,
+    hidden: u64,
     ciphers: u64,
     copies: u64,
 }
@@ -47,7 +48,8 @@ impl Tally {
     }
 
     /// Counts from now on.
-    pub fn begin<P: Processor + 'static, M: Mailbox>(&mut self, program: &Program<P, M>) {
+    pub fn begin<P: Processor + 'static, M: Mailbox>(&mut self, program: &mut Program<P, M>) {
+        program.memory.begin_counting();
         self.began = self.now(program);
         (self.faults, self.system_calls) = (0, 0);
     }
@@ -74,6 +76,7 @@ impl Tally {
             retired: P::retired(),
             counters: program.memory.counters(),
             idle: program.memory.idle_instructions(),
+            hidden: program.memory.hidden_instructions(),
             ciphers: self.meter.map_or(0, PageMeter::crypto_nanos),
             copies: self.meter.map_or(0, PageMeter::copying_nanos),
         }
@@ -102,6 +105,10 @@ impl Tally {
                 total: now.retired - began.retired,
                 faults: self.faults,
                 idle: now.idle - began.idle,
+                hidden: now.hidden - began.hidden,
+                shared: 0,
+                longest: 0,
+                handing_over: 0,
                 system_calls: self.system_calls,
                 ciphers: now.ciphers - began.ciphers,
                 copies: now.copies - began.copies,

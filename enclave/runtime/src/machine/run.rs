@@ -180,7 +180,7 @@ impl Run {
     fn finish(&mut self) -> ExitRecord {
         // SAFETY: the table does so by its making, and is in a box of its own until this is dropped.
         unsafe { translate(self.program.memory.root()) };
-        self.tally.begin(&self.program);
+        self.tally.begin(&mut self.program);
         let (mut work, mut entered, mut waited_at) = (Work::Start, 0, waited());
         loop {
             self.begin_window();
@@ -209,7 +209,7 @@ impl Run {
         {
             self.warm = None;
             self.last.set(faults.saturating_add(window.faults));
-            self.tally.begin(&self.program);
+            self.tally.begin(&mut self.program);
         }
     }
 

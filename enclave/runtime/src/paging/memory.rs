@@ -3,6 +3,7 @@
 use super::entry::Entry;
 use super::faults::{Built, Enclave, Faults, On, PagingError, is_forged};
 use super::frames::{ProgramFrames, nodes};
+use super::hidden::Hidden;
 use super::table::PageTable;
 use crate::access::{Access, Touch};
 use crate::layout::{self, PAGE, page_of};
@@ -70,6 +71,7 @@ pub struct ProgramMemory<P> {
     scheme_bytes: usize,
     idle_instructions: u64,
     fault_instructions: u64,
+    hidden: Hidden,
 }
 
 impl<P: Processor + 'static> ProgramMemory<P> {
@@ -100,6 +102,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
             scheme_bytes: trusted_bytes,
             idle_instructions: 0,
             fault_instructions: 0,
+            hidden: Hidden::default(),
         })
     }
 
@@ -121,6 +124,16 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// Instructions of the scheme's off-line work.
     pub fn idle_instructions(&self) -> u64 {
         self.idle_instructions
+    }
+
+    /// Instructions of off-line work that another processor would have done while the program ran on.
+    pub fn hidden_instructions(&self) -> u64 {
+        self.hidden.sum()
+    }
+
+    /// Counts from now on: what came before hides nothing of what comes.
+    pub fn begin_counting(&mut self) {
+        self.hidden.forget();
     }
 
     /// Instructions of faults, those of off-line work among them, whoever touched the page.
@@ -197,6 +210,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
 
     fn bring_in(&mut self, page: u32) -> Result<(), Trouble> {
         let begin = P::retired();
+        self.hidden.begin(begin);
         let served = self.faults.fault(page.into(), &mut self.frames).map_err(ended)?;
         let fault = P::retired();
         while self.faults.owed() > 0 {
@@ -205,6 +219,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         let end = P::retired();
         self.idle_instructions += end - fault;
         self.fault_instructions += end - begin;
+        self.hidden.end(end, end - fault);
         if served != Served::BroughtIn {
             return Ok(());
         }

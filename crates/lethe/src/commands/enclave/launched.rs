@@ -161,6 +161,7 @@ impl Launchable {
                     PageTable::Sv39 => Levels::Sv39,
                     PageTable::Sv48 => Levels::Sv48,
                 },
+                harts: 1,
             },
             allowed: Allowed { clock: how.allow_clock },
             listening,
