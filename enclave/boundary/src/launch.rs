@@ -18,6 +18,9 @@ pub const MOST_OPTION_BYTES: u32 = 1 << 20;
 /// The fewest resident pages with which every instruction comes to its end: it may lie on two, and touch two more.
 pub const LEAST_RESIDENT: u32 = 4;
 
+/// The most harts of an enclave.
+pub const MOST_HARTS: u32 = 8;
+
 /// The options of a run, and the secret that it starts from.
 #[derive(Clone, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Launch {

@@ -2,7 +2,7 @@
 
 use crate::calls::Program;
 use crate::host::Mailbox;
-use crate::processor::Processor;
+use crate::processor::{Processor, Shares};
 use lethe_boundary::exit::{Ending, ExitRecord, Faults, Instructions, Memory};
 use lethe_pager::fault::counters::Counters;
 use lethe_seal::pages::PageMeter;
@@ -30,6 +30,7 @@ struct Moment {
     hidden: u64,
     ciphers: u64,
     copies: u64,
+    shares: Shares,
 }
 
 /// The counts since the program began, or since its window did.
@@ -79,6 +80,7 @@ impl Tally {
             hidden: program.memory.hidden_instructions(),
             ciphers: self.meter.map_or(0, PageMeter::crypto_nanos),
             copies: self.meter.map_or(0, PageMeter::copying_nanos),
+            shares: P::shares(),
         }
     }
 
@@ -90,6 +92,7 @@ impl Tally {
         memory: Memory,
     ) -> ExitRecord {
         let (now, began) = (self.now(program), &self.began);
+        let Shares { shared, longest, handing_over } = now.shares - began.shares;
         let (to, from) = (&now.counters, &began.counters);
         let mut memory = memory;
         program.memory.measure(&mut memory);
@@ -106,9 +109,9 @@ impl Tally {
                 faults: self.faults,
                 idle: now.idle - began.idle,
                 hidden: now.hidden - began.hidden,
-                shared: 0,
-                longest: 0,
-                handing_over: 0,
+                shared,
+                longest,
+                handing_over,
                 system_calls: self.system_calls,
                 ciphers: now.ciphers - began.ciphers,
                 copies: now.copies - began.copies,

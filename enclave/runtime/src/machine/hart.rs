@@ -1,7 +1,7 @@
 //! The hart that the program runs on.
 
 use super::mailbox::waited;
-use crate::processor::Processor;
+use crate::processor::{Processor, Shares};
 use core::arch::asm;
 
 /// The hart.
@@ -23,6 +23,11 @@ impl Processor for Hart {
     #[inline]
     fn retired() -> u64 {
         all_retired() - waited()
+    }
+
+    #[inline]
+    fn shares() -> Shares {
+        super::harts::shares()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::boot::not_begun;
 use super::device_tree::{self, Places};
 use super::hart::{Hart, all_retired, translate, translate_no_more};
+use super::harts;
 use super::heap;
 use super::intermediary::{HostPart, Sealed};
 use super::listener::AfterFault;
@@ -26,7 +27,7 @@ use core::ops::Range;
 use lethe_boundary::exit::{Ending, ExitRecord, Memory};
 use lethe_boundary::launch::{self, Launch, Listening, Way};
 use lethe_boundary::map::{PRIVATE_START, UNTRUSTED_START};
-use lethe_seal::pages::PageMeter;
+use lethe_seal::pages::{Crew, PageMeter};
 use linux_raw_sys::general::{SIGBUS, SIGILL, SIGSEGV, SIGTRAP};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -125,11 +126,16 @@ fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
     let mut rng = ChaCha20Rng::from_seed(launch.seed.0);
     let listening = launch.listening;
     let meter = listening.meters.then_some(&METER);
+    let crew = match settings.harts {
+        1 => None,
+        harts => Some(harts::start(harts, listening.apart)? as &dyn Crew),
+    };
     let paging = Paging {
         assembly: settings.assembly,
         levels: launch.paging.levels,
         kernel: settings.kernel.clone(),
         meter,
+        crew,
     };
     let bytes = settings.untrusted_bytes;
     let sealed = match launch.paging.way {

@@ -21,7 +21,7 @@ use lethe_pager::fault::counters::Counters;
 use lethe_pager::fault::path::Served;
 use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::scheme_error::SchemeError;
-use lethe_seal::pages::{PageMeter, SharedMemory};
+use lethe_seal::pages::{Crew, PageMeter, SharedMemory};
 use rand_chacha::ChaCha20Rng;
 
 /// The reason why memory is not touched.
@@ -52,6 +52,8 @@ pub struct Paging {
     pub kernel: Range<u64>,
     /// The meter of ciphers and copies, and whether the parts of a fault are counted.
     pub meter: Option<&'static PageMeter>,
+    /// The harts that share the pages of a fault, if there are several.
+    pub crew: Option<&'static dyn Crew>,
 }
 
 /// The memory of a program.
@@ -83,9 +85,9 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     where
         M: SharedMemory + Send + 'static,
     {
-        let Paging { assembly, levels, kernel, meter } = options;
+        let Paging { assembly, levels, kernel, meter, crew } = options;
         let Built { faults, trusted_bytes } =
-            assembly.build(memory, rng, On::<P>(Enclave { meter }, PhantomData))?;
+            assembly.build(memory, rng, On::<P>(Enclave { meter, crew }, PhantomData))?;
         let table = PageTable::new(levels, nodes(assembly.pages, levels), &kernel)
             .expect("the runtime's own gigabytes need two nodes");
         let frames = ProgramFrames::new(table, assembly.pages, assembly.resident, meter.is_some());
@@ -212,14 +214,14 @@ impl<P: Processor + 'static> ProgramMemory<P> {
         let begin = P::retired();
         self.hidden.begin(begin);
         let served = self.faults.fault(page.into(), &mut self.frames).map_err(ended)?;
-        let fault = P::retired();
+        let (fault, shares) = (P::retired(), P::shares());
         while self.faults.owed() > 0 {
             self.faults.idle(&self.frames).map_err(ended)?;
         }
         let end = P::retired();
         self.idle_instructions += end - fault;
         self.fault_instructions += end - begin;
-        self.hidden.end(end, end - fault);
+        self.hidden.end(end, end - fault - (P::shares() - shares).saved());
         if served != Served::BroughtIn {
             return Ok(());
         }
