@@ -49,7 +49,7 @@ pub fn build(target: &Path) -> Result<Built> {
 }
 
 /// Builds the solver from the distribution's source, once.
-fn picosat() -> Result<PathBuf> {
+pub fn picosat() -> Result<PathBuf> {
     let folder = std::env::current_dir()?.join(crate::setup::TEST_ENV).join("picosat-riscv64");
     let built = folder.join("picosat");
     if built.exists() {

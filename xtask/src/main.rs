@@ -113,7 +113,8 @@ fn main() -> Result<()> {
             setup::python()?;
             setup::tempest()?;
             setup::versitygw()?;
-            setup::rclone()
+            setup::rclone()?;
+            enclave::picosat().map(drop)
         }
         Chore::Load(args) => tool::run(
             tool::cargo()

@@ -1,6 +1,6 @@
 //! The state that the threads of a pool share, and the one place where a job's borrowed data crosses between them.
 //!
-//! The only unsafe code of the project's sealing side stands here and in `pool.rs`. The argument, once: a job is a
+//! The only unsafe code of the project's sealing side stands here and in `share.rs`. The argument, once: a job is a
 //! pointer to a closure on the caller's stack, and [`Core::run`] does not return before `pending` is 0. `pending`
 //! begins as the number of parts; a thread subtracts the parts that it has taken only after it has done them, and looks
 //! at the job only while it holds a part that it has not subtracted. So a thread that looks at the job keeps
@@ -9,6 +9,7 @@
 
 use crate::lane::Lane;
 use crate::processor;
+use crate::share::share;
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -138,14 +139,11 @@ impl Core {
         }
     }
 
-    /// Equal shares, the larger ones first: the caller begins at once, the others a little later. The others' first,
-    /// so that they begin as early as can be.
+    /// The others' shares first, so that they begin as early as can be.
     fn offer(&self, parts: u32) {
-        let lanes = self.lanes.len() as u32;
-        let (share, longer) = (parts / lanes, parts % lanes);
-        for (lane, range) in (0..lanes).zip(&self.lanes).rev() {
-            let first = lane * share + lane.min(longer);
-            range.offer(first, first + share + u32::from(lane < longer));
+        for (lane, range) in self.lanes.iter().enumerate().rev() {
+            let share = share(parts as usize, self.lanes.len(), lane);
+            range.offer(share.start as u32, share.end as u32);
         }
     }
 

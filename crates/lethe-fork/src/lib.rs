@@ -20,9 +20,23 @@
 //! A caller that must keep an application's signal handlers off these threads blocks the signals around [`Pool::new`]:
 //! threads inherit the mask.
 
-mod core;
-mod lane;
-mod pool;
-mod processor;
+//!
+//! Without an operating system there is no such pool (feature `std`). A platform's own processors share work the same
+//! way when they are a [`Crew`].
+#![cfg_attr(not(feature = "std"), no_std)]
 
+#[cfg(feature = "std")]
+mod core;
+mod crew;
+#[cfg(feature = "std")]
+mod lane;
+#[cfg(feature = "std")]
+mod pool;
+#[cfg(feature = "std")]
+mod processor;
+mod share;
+
+pub use crew::Crew;
+#[cfg(feature = "std")]
 pub use pool::Pool;
+pub use share::share;

@@ -1,6 +1,8 @@
 //! The pool, as it is used.
 
 use crate::core::Core;
+use crate::crew::Crew;
+use crate::share;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -83,13 +85,8 @@ impl Pool {
     /// has begun is done.
     pub fn run<T: Send>(&self, parts: usize, owns: &mut [T], work: impl Fn(&mut T, usize) + Sync) {
         assert!(owns.len() >= self.lanes(), "each lane needs something of its own");
-        let owns = Shared(owns.as_mut_ptr());
-        // By value, so that another thread finds all that it needs in one place.
-        self.core.run(parts, &self.threads, &move |lane, part| {
-            // SAFETY: `lane` is below `lanes()` and so within `owns`, and one thread at a time has it. `owns` is
-            // borrowed until `run` returns, and T: Send allows another thread to use it.
-            work(unsafe { &mut *owns.at(lane) }, part);
-        });
+        // SAFETY: the core calls with lanes below `lanes()`, of each of which one thread at a time is the owner.
+        self.core.run(parts, &self.threads, &unsafe { share::with_own(owns, work) });
     }
 
     /// As [`run`](Self::run), where part i also gets the i-th `chunk_bytes` of `buffer`.
@@ -103,27 +100,22 @@ impl Pool {
         owns: &mut [T],
         work: impl Fn(&mut T, usize, &mut [u8]) + Sync,
     ) {
-        assert!(buffer.len().is_multiple_of(chunk_bytes), "the buffer is a whole number of chunks");
-        let parts = buffer.len() / chunk_bytes;
-        let buffer = Shared(buffer.as_mut_ptr());
-        self.run(parts, owns, move |own, part| {
-            // SAFETY: `part` is below `parts`, so that the chunk lies within the buffer; each part is done once, so
-            // that no other thread has this chunk; and the buffer is borrowed until `run` returns.
-            let chunk = unsafe { std::slice::from_raw_parts_mut(buffer.at(part * chunk_bytes), chunk_bytes) };
-            work(own, part, chunk);
-        });
+        assert!(owns.len() >= self.lanes(), "each lane needs something of its own");
+        let parts = share::chunks(buffer, chunk_bytes);
+        // SAFETY: as above; and the core does each part once.
+        self.core.run(parts, &self.threads, &unsafe { share::with_chunk(buffer, chunk_bytes, owns, work) });
     }
 }
 
-/// A pointer that threads may share; its uses are argued where it is followed.
-struct Shared<T>(*mut T);
+// SAFETY: the core does each part once, calls with lanes below `lanes()`, of each of which one thread at a time is the
+// owner, and returns when all parts are done.
+unsafe impl Crew for Pool {
+    fn lanes(&self) -> usize {
+        self.core.lanes()
+    }
 
-// SAFETY: it gives out pointers only; a thread that follows one has a place of its own, of a type that may be sent.
-unsafe impl<T: Send> Sync for Shared<T> {}
-
-impl<T> Shared<T> {
-    fn at(&self, index: usize) -> *mut T {
-        self.0.wrapping_add(index)
+    fn do_parts(&self, parts: usize, work: &(dyn Fn(usize, usize) + Sync)) {
+        self.core.run(parts, &self.threads, &work);
     }
 }
 

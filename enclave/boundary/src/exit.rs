@@ -91,8 +91,11 @@ pub struct Faults {
     pub loading: u64,
 }
 
-/// Counts of instructions that the runtime's hart retired, within the window if there is one. Waiting for the host is
+/// Counts of instructions that the enclave's harts retired, within the window if there is one. Waiting for the host is
 /// in none of them. Those that say so are 0 without meters.
+///
+/// Harts whose shares are done [one after the other](crate::launch::Listening::apart) take as long side by side as
+/// `total - shared + longest`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Instructions {
     /// From the program's first instruction to its end, with everything that the runtime did for it.
@@ -101,6 +104,17 @@ pub struct Instructions {
     pub faults: u64,
     /// Of `faults`, the scheme's off-line work.
     pub idle: u64,
+    /// Of `idle`, what another processor would have done while the program ran on: of each fault the smaller of its
+    /// off-line work and all that came between its end and the beginning of the next. Of several harts' work, the
+    /// longest share counts.
+    pub hidden: u64,
+    /// Of `faults`, the shares of batches that were spread over harts, those of all harts together. With
+    /// [`apart`](crate::launch::Listening::apart).
+    pub shared: u64,
+    /// Of `shared`, the longest share of each batch. With `apart`.
+    pub longest: u64,
+    /// Of `faults`, all that spreading took beside the shares: posting work, waking harts, and joining. With `apart`.
+    pub handing_over: u64,
     /// Of `total`, system calls without the page faults that they made.
     pub system_calls: u64,
     /// Of `faults`, ciphers. With meters.

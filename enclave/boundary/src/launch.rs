@@ -18,6 +18,9 @@ pub const MOST_OPTION_BYTES: u32 = 1 << 20;
 /// The fewest resident pages with which every instruction comes to its end: it may lie on two, and touch two more.
 pub const LEAST_RESIDENT: u32 = 4;
 
+/// The most harts of an enclave.
+pub const MOST_HARTS: u32 = 8;
+
 /// The options of a run, and the secret that it starts from.
 #[derive(Clone, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Launch {
@@ -56,6 +59,8 @@ pub struct Paging {
     pub levels: Levels,
     /// True if each slot of untrusted memory is written before the program begins, as after a long run: for measuring.
     pub filled: bool,
+    /// Harts that seal and open pages: at least 1, and more than 1 for a parallel scheme only.
+    pub harts: u32,
 }
 
 /// The place where sealed pages stay: the paper's two ways.
@@ -92,6 +97,9 @@ pub struct Listening {
     pub after_fault: bool,
     /// True if instructions are counted part by part, which makes every fault a few instructions longer.
     pub meters: bool,
+    /// True if the shares of a batch are done one after the other, so that each hart's instructions are counted by
+    /// themselves.
+    pub apart: bool,
     /// The faults between which everything is counted, if not all are.
     pub window: Option<Window>,
 }

@@ -18,27 +18,27 @@ prop_compose! {
         scheme in ".{0,12}",
         cipher in ".{0,12}",
         (ratio, untrusted_bytes) in any::<(u64, u64)>(),
-        resident in any::<u32>(),
+        (resident, harts) in any::<(u32, u32)>(),
         pages in any::<Option<u64>>(),
         way in prop_oneof![Just(Way::Backing), Just(Way::Intermediary)],
         levels in prop_oneof![Just(Levels::Sv39), Just(Levels::Sv48)],
         filled in any::<bool>(),
     ) -> Paging {
-        Paging { scheme, ratio, resident, cipher, untrusted_bytes, pages, way, levels, filled }
+        Paging { scheme, ratio, resident, cipher, untrusted_bytes, pages, way, levels, harts, filled }
     }
 }
 
 prop_compose! {
     fn launch()(
         paging in paging(),
-        (clock, after_fault, meters) in any::<(bool, bool, bool)>(),
+        (clock, after_fault, meters, apart) in any::<(bool, bool, bool, bool)>(),
         window in any::<Option<(u64, u64)>>(),
         seed in any::<[u8; 32]>(),
         arguments in vec(text(), 1..5),
         environment in vec(text(), 0..5),
     ) -> Launch {
         let window = window.map(|(warm, faults)| Window { warm, faults });
-        let (allowed, listening) = (Allowed { clock }, Listening { after_fault, meters, window });
+        let (allowed, listening) = (Allowed { clock }, Listening { after_fault, meters, apart, window });
         Launch { paging, allowed, listening, seed: Seed(seed), arguments, environment }
     }
 }
@@ -68,17 +68,19 @@ fn ending() -> impl Strategy<Value = Ending> {
 prop_compose! {
     fn record()(
         ending in ending(),
-        counts in any::<[u64; 22]>(),
+        counts in any::<[u64; 26]>(),
         refused in vec((".{0,8}", any::<(u64, u64)>()), 0..5),
     ) -> ExitRecord {
         let [a, b, c, d, total, faults, ciphers, copies, frames, writes, reads, idle, calls,
+             hidden, shared, longest, handing_over,
              pages, most_held_pages, resident, untrusted_bytes, trusted_bytes,
              system_calls, host_calls, held_times, nanos] = counts;
         ExitRecord {
             ending,
             faults: Faults { faults: a, evictions: b, idle_steps: c, loading: d },
             instructions: Instructions {
-                total, faults, ciphers, copies, frames, writes, reads, idle, system_calls: calls,
+                total, faults, ciphers, copies, frames, writes, reads, idle, system_calls: calls, hidden, shared,
+                longest, handing_over,
             },
             nanos,
             memory: Memory { pages, most_held_pages, resident, untrusted_bytes, trusted_bytes },
@@ -175,6 +177,7 @@ fn arguments_that_c_cannot_read_are_refused_on_both_sides() {
         way: Way::Backing,
         levels: Levels::Sv39,
         filled: false,
+        harts: 1,
     };
     let of = |arguments: Vec<Vec<u8>>| Launch {
         paging: paging.clone(),

@@ -1,5 +1,7 @@
 //! The processor, as paging asks for it.
 
+use core::ops::Sub;
+
 /// The acts of which only the processor is able. It has no state here: there is one of it.
 pub trait Processor {
     /// Forgets how the address was translated.
@@ -13,4 +15,39 @@ pub trait Processor {
 
     /// Nanoseconds by the machine's timer.
     fn nanos() -> u64;
+
+    /// Instructions of batches that were spread over harts so far; zeros where they are not counted.
+    fn shares() -> Shares {
+        Shares::default()
+    }
+}
+
+/// Instructions of batches that were spread over harts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    /// Those of all shares of all harts.
+    pub shared: u64,
+    /// Of them, the longest share of each batch.
+    pub longest: u64,
+    /// Those of spreading: posting work, waking harts, joining.
+    pub handing_over: u64,
+}
+
+impl Shares {
+    /// Instructions that are not waited for when the shares are done side by side.
+    pub fn saved(&self) -> u64 {
+        self.shared - self.longest
+    }
+}
+
+impl Sub for Shares {
+    type Output = Shares;
+
+    fn sub(self, earlier: Shares) -> Shares {
+        Shares {
+            shared: self.shared - earlier.shared,
+            longest: self.longest - earlier.longest,
+            handing_over: self.handing_over - earlier.handing_over,
+        }
+    }
 }

@@ -4,7 +4,7 @@ use crate::layout;
 use alloc::string::{String, ToString};
 use core::ops::Range;
 use core::str::FromStr;
-use lethe_boundary::launch::{LEAST_RESIDENT, Paging};
+use lethe_boundary::launch::{LEAST_RESIDENT, MOST_HARTS, Paging};
 use lethe_boundary::map;
 use lethe_pager::assembly::Assembly;
 use lethe_pager::fault::policy::Policy;
@@ -26,6 +26,8 @@ pub struct Settings {
     pub untrusted_bytes: usize,
     /// The addresses that the runtime keeps for itself.
     pub kernel: Range<u64>,
+    /// Harts that seal and open pages.
+    pub harts: usize,
 }
 
 /// Options that cannot be.
@@ -37,9 +39,14 @@ pub enum SettingsError {
     /// The cipher's name.
     #[error("{0}")]
     Cipher(String),
-    /// A scheme that is not here.
-    #[error("the enclave does not have {0} yet: choose plain, detworam, eager, path or opam")]
-    NotHere(String),
+    /// Harts.
+    #[error("{harts} harts: {scheme} has one, and parallel and eager-parallel have from 1 to {MOST_HARTS}")]
+    Harts {
+        /// Their number.
+        harts: u32,
+        /// The scheme.
+        scheme: Scheme,
+    },
     /// Resident pages.
     #[error("{0} resident pages: choose from {LEAST_RESIDENT} to {MOST_RESIDENT}")]
     Resident(u32),
@@ -60,8 +67,9 @@ impl Settings {
         let scheme: Scheme = paging.scheme.parse()?;
         let cipher =
             PageCipher::from_str(&paging.cipher).map_err(|error| SettingsError::Cipher(error.to_string()))?;
-        if scheme.is_parallel() {
-            return Err(SettingsError::NotHere(scheme.name().into()));
+        let (harts, most_harts) = (paging.harts, if scheme.is_parallel() { MOST_HARTS } else { 1 });
+        if !(1..=most_harts).contains(&harts) {
+            return Err(SettingsError::Harts { harts, scheme });
         }
         if !(LEAST_RESIDENT..=MOST_RESIDENT).contains(&paging.resident) {
             return Err(SettingsError::Resident(paging.resident));
@@ -85,6 +93,6 @@ impl Settings {
         };
         let untrusted_bytes = assembly.untrusted_bytes(limit)?;
         let kernel = layout::kernel(map::untrusted_bytes(limit).ok_or(SettingsError::Untrusted(limit))?);
-        Ok(Settings { assembly, untrusted_bytes, kernel })
+        Ok(Settings { assembly, untrusted_bytes, kernel, harts: harts as usize })
     }
 }

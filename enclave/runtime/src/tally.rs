@@ -2,7 +2,7 @@
 
 use crate::calls::Program;
 use crate::host::Mailbox;
-use crate::processor::Processor;
+use crate::processor::{Processor, Shares};
 use lethe_boundary::exit::{Ending, ExitRecord, Faults, Instructions, Memory};
 use lethe_pager::fault::counters::Counters;
 use lethe_seal::pages::PageMeter;
@@ -28,8 +28,10 @@ struct Moment {
     nanos: u64,
     counters: Counters,
     idle: u64,
+    hidden: u64,
     ciphers: u64,
     copies: u64,
+    shares: Shares,
 }
 
 /// The counts since the program began, or since its window did.
@@ -48,7 +50,8 @@ impl Tally {
     }
 
     /// Counts from now on.
-    pub fn begin<P: Processor + 'static, M: Mailbox>(&mut self, program: &Program<P, M>) {
+    pub fn begin<P: Processor + 'static, M: Mailbox>(&mut self, program: &mut Program<P, M>) {
+        program.memory.begin_counting();
         self.began = self.now(program);
         (self.faults, self.system_calls) = (0, 0);
     }
@@ -76,8 +79,10 @@ impl Tally {
             nanos: P::nanos(),
             counters: program.memory.counters(),
             idle: program.memory.idle_instructions(),
+            hidden: program.memory.hidden_instructions(),
             ciphers: self.meter.map_or(0, PageMeter::crypto_nanos),
             copies: self.meter.map_or(0, PageMeter::copying_nanos),
+            shares: P::shares(),
         }
     }
 
@@ -89,6 +94,7 @@ impl Tally {
         memory: Memory,
     ) -> ExitRecord {
         let (now, began) = (self.now(program), &self.began);
+        let Shares { shared, longest, handing_over } = now.shares - began.shares;
         let (to, from) = (&now.counters, &began.counters);
         let mut memory = memory;
         program.memory.measure(&mut memory);
@@ -104,6 +110,10 @@ impl Tally {
                 total: now.retired - began.retired,
                 faults: self.faults,
                 idle: now.idle - began.idle,
+                hidden: now.hidden - began.hidden,
+                shared,
+                longest,
+                handing_over,
                 system_calls: self.system_calls,
                 ciphers: now.ciphers - began.ciphers,
                 copies: now.copies - began.copies,

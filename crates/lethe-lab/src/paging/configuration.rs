@@ -6,10 +6,10 @@ use lethe_seal::pages::PageCipher;
 use std::fmt;
 
 /// The paper's values of K.
-pub(super) const RATIOS: [u64; 3] = [3, 7, 15];
+pub(crate) const RATIOS: [u64; 3] = [3, 7, 15];
 
 /// The paper's untrusted memory, in bytes.
-const UNTRUSTED_BYTES: u64 = 64 << 20;
+pub(crate) const UNTRUSTED_BYTES: u64 = 64 << 20;
 
 /// A scheme, with its K.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Configuration {
     /// The configuration that all others are compared with.
     pub(super) const PLAIN: Configuration = Configuration { scheme: Scheme::Plain, k: None };
 
-    pub(super) const fn new(scheme: Scheme, k: Option<u64>) -> Self {
+    pub(crate) const fn new(scheme: Scheme, k: Option<u64>) -> Self {
         Configuration { scheme, k }
     }
 

@@ -3,14 +3,14 @@
 //!
 //! The bench does not know how a program is paged: a [`Pager`] starts it, and returns its [`Measured`] cost.
 
-mod chart;
-mod configuration;
+pub(crate) mod colours;
+pub(crate) mod configuration;
 mod csv;
 mod error;
 mod figures;
 mod measured;
 mod pager;
-mod paper;
+pub(crate) mod paper;
 mod pictures;
 mod plan;
 mod programs;
@@ -88,6 +88,11 @@ impl Bench<'_> {
 }
 
 impl Report {
+    /// The mean slowdown of each configuration in the paper's setting.
+    pub(crate) fn slowdowns(&self) -> impl Iterator<Item = (Configuration, f64)> {
+        self.figures.lines.iter().map(|line| (line.configuration, line.slowdown.median))
+    }
+
     /// The paper's Figures 2, 5 and 6 drawn anew, and the sweep if there was one.
     pub fn pictures(&self) -> impl Iterator<Item = Picture> {
         pictures::of_the_paper(&self.figures).into_iter().chain(pictures::of_the_sweep(&self.sweep))

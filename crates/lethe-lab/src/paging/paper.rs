@@ -6,7 +6,7 @@ use lethe_pager::scheme::Scheme;
 
 /// The paper's mean slowdown against plain encrypted paging: measured in an emulator for DetWoORAM, Path ORAM and OPAM
 /// (its Figure 2), computed for Eager (5) and Parallel (6).
-pub(super) fn slowdown(configuration: Configuration) -> Option<f64> {
+pub(crate) fn slowdown(configuration: Configuration) -> Option<f64> {
     Some(match (configuration.scheme, configuration.k) {
         (Scheme::DetWoOram, Some(3)) => 1.4,
         (Scheme::DetWoOram, Some(7)) => 2.0,

@@ -1,9 +1,10 @@
 //! The paper's Figures 2, 5 and 6 drawn anew, and the sweep.
 
-use super::chart::{Bar, Chart, Group, Series};
+use super::colours::{colour, strength};
 use super::configuration::Configuration;
 use super::figures::{Figures, Line, Spread};
 use super::paper;
+use crate::bar_chart::{Bar, Chart, Group, Series};
 use lethe_pager::scheme::Scheme;
 use lethe_programs::PROGRAMS;
 
@@ -88,20 +89,7 @@ fn bar(spread: &Spread) -> Bar {
 
 /// A colour for each scheme, paler the smaller K is. The absolute time stands beside the name.
 fn series(line: &Line) -> Series {
-    let colour = match line.configuration.scheme {
-        Scheme::Plain => "#768390",
-        Scheme::DetWoOram => "#2f81f7",
-        Scheme::Eager => "#d97706",
-        Scheme::Parallel => "#1a9c5b",
-        Scheme::EagerParallel => "#a371f7",
-        Scheme::Path => "#cf4b46",
-        Scheme::Opam => "#8c6d46",
-    };
-    let strength = match line.configuration.k {
-        Some(..=3) => 0.45,
-        Some(..=7) => 0.7,
-        _ => 1.0,
-    };
     let name = format!("{} ({:.0} µs)", line.configuration, line.micros.median);
-    Series { name, colour, strength }
+    let Configuration { scheme, k } = line.configuration;
+    Series { name, colour: colour(scheme), strength: strength(k) }
 }

@@ -2,8 +2,7 @@
 
 use super::figures::{Figures, Parts, Spread};
 use super::paper;
-use comfy_table::presets::ASCII_MARKDOWN;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use crate::markdown::{add, first_cells, markdown, ratio, rendered};
 use lethe_programs::PROGRAMS;
 use lethe_seal::pages::PageCipher;
 
@@ -125,33 +124,6 @@ pub(super) fn sweep(sweep: &[Figures]) -> String {
         "## R resident pages: slowdown against plain, and µs from fault to fault; geometric means\n\n{}",
         rendered(&table)
     )
-}
-
-fn first_cells(scheme: &str, k: Option<u64>) -> Vec<String> {
-    vec![scheme.to_owned(), k.map_or_else(String::new, |k| k.to_string())]
-}
-
-fn markdown(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header);
-    table
-}
-
-fn add(table: &mut Table, row: Vec<String>) {
-    let cell = |(nth, text): (usize, String)| {
-        let alignment = if nth == 0 { CellAlignment::Left } else { CellAlignment::Right };
-        Cell::new(text).set_alignment(alignment)
-    };
-    table.add_row(row.into_iter().enumerate().map(cell));
-}
-
-fn rendered(table: &Table) -> String {
-    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
-}
-
-fn ratio(ratio: f64) -> String {
-    format!("{ratio:.2}")
 }
 
 fn quartiles(spread: &Spread) -> String {

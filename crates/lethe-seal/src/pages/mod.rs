@@ -12,8 +12,8 @@
 //! - **Identity.** Slot and version are authenticated, and the region by its key. A page that was changed, swapped,
 //!   replayed or rolled back is [`PageError::Forged`] at its next touch, by its slot and version.
 //! - **Nonces.** See [`PageKey`].
-//! - **In a fault.** After construction nothing is allocated, also when a page does not open. With a [`PagePool`] the
-//!   pages of a batch are spread over threads that stand ready.
+//! - **In a fault.** After construction nothing is allocated, also when a page does not open. With a `PagePool` or a
+//!   [`Crew`] the pages of a batch are spread over threads or processors that stand ready.
 //!
 //! # What stays readable
 //! Keys and scratch are wiped when they are dropped, with two exceptions: ring does not wipe its expanded AES keys, and
@@ -35,6 +35,7 @@ pub use beside::{Beside, Carry, Manner, Outcome, Turn};
 pub use carrier::Carrier;
 pub use cipher::{MOST_TAG_BYTES, PageCipher, PageId, PageKey};
 pub use error::{PageError, RegionError};
+pub use lethe_fork::Crew;
 pub use memory::{AtomicMemory, SharedMemory};
 pub use meter::PageMeter;
 #[cfg(feature = "parallel")]

@@ -21,6 +21,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use lethe_core::layout::Layout;
 use lethe_core::store::{Carried, Store};
 use lethe_core::words::{Bucket, Slot};
+use lethe_fork::Crew;
 use zeroize::{Zeroize, Zeroizing};
 
 /// The bytes between the places that two threads write: processors fetch cache lines in pairs.
@@ -99,7 +100,15 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
     #[must_use]
     pub fn with_pool(mut self, pool: Arc<PagePool>) -> Self {
         self.state.get_mut().lanes.resize_with(pool.threads(), || lane(&self.carrier.shape));
-        self.spread.pool = Some(pool);
+        self.spread = Spread::Pool(pool);
+        self
+    }
+
+    /// Spreads the pages of a batch over a platform's own processors, which several regions may share.
+    #[must_use]
+    pub fn with_crew(mut self, crew: &'static dyn Crew) -> Self {
+        self.state.get_mut().lanes.resize_with(crew.lanes(), || lane(&self.carrier.shape));
+        self.spread = Spread::Crew(crew);
         self
     }
 
@@ -274,14 +283,6 @@ impl<M: SharedMemory, V: Versions> SealedPages<M, V> {
         };
         ask().map_err(|id| shape.forged(id))
     }
-
-    /// Tells whether a pool is to do the work that the caller need not do alone.
-    fn is_spread(&self) -> bool {
-        #[cfg(feature = "parallel")]
-        return self.spread.pool.is_some();
-        #[cfg(not(feature = "parallel"))]
-        return false;
-    }
 }
 
 fn id_of(shape: &Shape, versions: &impl Versions, slot: Slot) -> PageId {
@@ -305,7 +306,7 @@ impl<M: SharedMemory, V: Versions> Store for SealedPages<M, V> {
             Some(asked) if one_slot && asked.borrow().takes(&carried) => {
                 self.carry_beside(&mut asked.borrow_mut(), &carried)
             }
-            None if one_slot && !self.is_spread() => self.carry_alone(&carried),
+            None if one_slot && matches!(self.spread, Spread::Alone) => self.carry_alone(&carried),
             _ => carried.by_hand(self).await,
         }
     }

@@ -1,25 +1,33 @@
-//! The place where the pages of a batch are done: the calling thread, or a pool.
+//! The place where the pages of a batch are done: the calling thread, a pool, or a platform's own processors.
 
 #[cfg(feature = "parallel")]
 use super::pool::PagePool;
 #[cfg(feature = "parallel")]
 use alloc::sync::Arc;
+use lethe_fork::Crew;
 
 /// The calling thread, and perhaps others.
 #[derive(Default)]
-pub(crate) struct Spread {
+pub(crate) enum Spread {
+    /// The calling thread alone.
+    #[default]
+    Alone,
+    /// Threads of a pool.
     #[cfg(feature = "parallel")]
-    pub(crate) pool: Option<Arc<PagePool>>,
+    Pool(Arc<PagePool>),
+    /// A platform's own processors.
+    Crew(&'static dyn Crew),
 }
 
 impl Spread {
     /// Calls `work` for every part, with one of `owns` that no other part uses meanwhile; each thread needs one.
     pub(crate) fn each<T: Send>(&self, parts: usize, owns: &mut [T], work: impl Fn(&mut T, usize) + Sync) {
-        #[cfg(feature = "parallel")]
-        if let Some(pool) = &self.pool {
-            return pool.pool().run(parts, owns, work);
+        match self {
+            Spread::Alone => (0..parts).for_each(|part| work(&mut owns[0], part)),
+            #[cfg(feature = "parallel")]
+            Spread::Pool(pool) => pool.pool().run(parts, owns, work),
+            Spread::Crew(crew) => crew.run(parts, owns, work),
         }
-        (0..parts).for_each(|part| work(&mut owns[0], part));
     }
 
     /// Calls `work` for every chunk of a buffer.
@@ -30,12 +38,15 @@ impl Spread {
         owns: &mut [T],
         work: impl Fn(&mut T, usize, &mut [u8]) + Sync,
     ) {
-        #[cfg(feature = "parallel")]
-        if let Some(pool) = &self.pool {
-            return pool.pool().run_chunks(buffer, chunk_bytes, owns, work);
-        }
-        for (part, chunk) in buffer.chunks_exact_mut(chunk_bytes).enumerate() {
-            work(&mut owns[0], part, chunk);
+        match self {
+            Spread::Alone => {
+                for (part, chunk) in buffer.chunks_exact_mut(chunk_bytes).enumerate() {
+                    work(&mut owns[0], part, chunk);
+                }
+            }
+            #[cfg(feature = "parallel")]
+            Spread::Pool(pool) => pool.pool().run_chunks(buffer, chunk_bytes, owns, work),
+            Spread::Crew(crew) => crew.run_chunks(buffer, chunk_bytes, owns, work),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! The device tree of the machine: its parts, and the memory that each hart may reach.
 //!
-//! OpenSBI makes a domain of each hart and sets up physical memory protection by it. The runtime's hart reaches private
-//! and untrusted memory, the host's hart untrusted memory and nothing else; no hart reaches the firmware or a device.
+//! OpenSBI makes two domains of the harts and sets up physical memory protection by them. The enclave's harts, the first
+//! ones, reach private and untrusted memory. The host's hart, the last one, reaches untrusted memory and nothing else. No
+//! hart reaches the firmware or a device.
 
 use lethe_boundary::map::{PRIVATE_BYTES, PRIVATE_START, RUNTIME_START, UNTRUSTED_START};
-use vm_fdt::{Error, FdtWriter};
+use std::ops::Range;
+use vm_fdt::{Error, FdtWriter, FdtWriterNode};
 
 // Rights on a region, as OpenSBI 1.1 numbers them.
 const READ: u32 = 1;
@@ -17,10 +19,18 @@ const SUPERVISOR: u32 = 1;
 const RESET: u32 = 1;
 const PRIVATE: u32 = 2;
 const UNTRUSTED: u32 = 3;
-/// The domains of harts 0 and 1: the enclave's and the host's.
-const DOMAINS: [u32; 2] = [4, 5];
-const HARTS: [u32; 2] = [6, 7];
-const INTERRUPTS: [u32; 2] = [8, 9];
+const ENCLAVE: u32 = 4;
+const HOST: u32 = 5;
+
+/// The handle of a hart.
+fn handle(hart: u32) -> u32 {
+    6 + 2 * hart
+}
+
+/// The handle of its interrupts.
+fn interrupts(hart: u32) -> u32 {
+    7 + 2 * hart
+}
 
 /// The place of this blob in private memory, for the runtime.
 ///
@@ -31,6 +41,8 @@ pub(super) const PACKAGE_START: u64 = TREE_START + 0x20_0000;
 
 /// The sizes and places that are not the same in every run.
 pub(super) struct Places {
+    /// Harts of the enclave. The host's hart comes behind them.
+    pub(super) harts: u32,
     /// Bytes of untrusted memory, of which the next power of two is one region.
     pub(super) untrusted_bytes: u64,
     /// The address at which the host's hart begins.
@@ -48,8 +60,8 @@ pub(super) fn blob(places: &Places) -> Result<Vec<u8>, Error> {
     tree.property_string("model", "riscv-virtio,qemu")?;
     memory(&mut tree, PRIVATE_START, PRIVATE_BYTES)?;
     memory(&mut tree, UNTRUSTED_START, places.untrusted_bytes)?;
-    harts(&mut tree)?;
-    devices(&mut tree)?;
+    harts(&mut tree, places.harts)?;
+    devices(&mut tree, places.harts)?;
     let chosen = tree.begin_node("chosen")?;
     tree.property_string("stdout-path", "/soc/serial@10000000")?;
     tree.property_u64("linux,initrd-start", PACKAGE_START)?;
@@ -76,26 +88,26 @@ fn memory(tree: &mut FdtWriter, start: u64, bytes: u64) -> Result<(), Error> {
     tree.end_node(node)
 }
 
-fn harts(tree: &mut FdtWriter) -> Result<(), Error> {
+fn harts(tree: &mut FdtWriter, of_enclave: u32) -> Result<(), Error> {
     let node = tree.begin_node("cpus")?;
     cells(tree, 1, 0)?;
     tree.property_u32("timebase-frequency", 10_000_000)?;
-    for (number, ((hart, domain), interrupts)) in (0..).zip(HARTS.into_iter().zip(DOMAINS).zip(INTERRUPTS)) {
+    for number in 0..=of_enclave {
         let cpu = tree.begin_node(&format!("cpu@{number}"))?;
-        tree.property_phandle(hart)?;
+        tree.property_phandle(handle(number))?;
         tree.property_string("device_type", "cpu")?;
         tree.property_u32("reg", number)?;
         tree.property_string("status", "okay")?;
         compatible(tree, &["riscv"])?;
         tree.property_string("riscv,isa", "rv64imafdc")?;
         tree.property_string("mmu-type", "riscv,sv48")?;
-        tree.property_u32("opensbi-domain", domain)?;
+        tree.property_u32("opensbi-domain", if number < of_enclave { ENCLAVE } else { HOST })?;
         let controller = tree.begin_node("interrupt-controller")?;
         cells(tree, 0, 0)?;
         tree.property_u32("#interrupt-cells", 1)?;
         tree.property_null("interrupt-controller")?;
         compatible(tree, &["riscv,cpu-intc"])?;
-        tree.property_phandle(interrupts)?;
+        tree.property_phandle(interrupts(number))?;
         tree.end_node(controller)?;
         tree.end_node(cpu)?;
     }
@@ -103,7 +115,7 @@ fn harts(tree: &mut FdtWriter) -> Result<(), Error> {
 }
 
 /// The devices that the firmware needs: a console, a switch, timers. They stand where the emulator's board has them.
-fn devices(tree: &mut FdtWriter) -> Result<(), Error> {
+fn devices(tree: &mut FdtWriter, of_enclave: u32) -> Result<(), Error> {
     let soc = tree.begin_node("soc")?;
     cells(tree, 2, 2)?;
     compatible(tree, &["simple-bus"])?;
@@ -118,12 +130,14 @@ fn devices(tree: &mut FdtWriter) -> Result<(), Error> {
     compatible(tree, &["sifive,test1", "sifive,test0", "syscon"])?;
     tree.property_array_u64("reg", &[0x10_0000, 0x1000])?;
     tree.end_node(reset)?;
-    for (number, controller) in (0..).zip(INTERRUPTS) {
+    // The emulator's board has one timer for the harts of each node of its memory.
+    for (number, harts) in (0..).zip([0..of_enclave, of_enclave..of_enclave + 1]) {
         let start = 0x200_0000 + 0x1_0000 * number;
         let timer = tree.begin_node(&format!("clint@{start:x}"))?;
         compatible(tree, &["sifive,clint0", "riscv,clint0"])?;
         tree.property_array_u64("reg", &[start, 0x1_0000])?;
-        tree.property_array_u32("interrupts-extended", &[controller, 3, controller, 7])?;
+        let lines: Vec<u32> = harts.flat_map(|hart| [interrupts(hart), 3, interrupts(hart), 7]).collect();
+        tree.property_array_u32("interrupts-extended", &lines)?;
         tree.end_node(timer)?;
     }
     tree.end_node(soc)
@@ -135,8 +149,13 @@ fn domains(tree: &mut FdtWriter, places: &Places) -> Result<(), Error> {
     region(tree, "private", PRIVATE, PRIVATE_START, PRIVATE_BYTES)?;
     region(tree, "untrusted", UNTRUSTED, UNTRUSTED_START, places.untrusted_bytes)?;
     let of_enclave = [PRIVATE, READ | WRITE | EXECUTE, UNTRUSTED, READ | WRITE];
-    domain(tree, "enclave", 0, &of_enclave, RUNTIME_START)?;
-    domain(tree, "host", 1, &[UNTRUSTED, READ | WRITE | EXECUTE], places.host)?;
+    let node = domain(tree, "enclave", ENCLAVE, 0..places.harts, &of_enclave, RUNTIME_START)?;
+    tree.property_u64("next-arg1", TREE_START)?;
+    tree.property_null("system-reset-allowed")?;
+    tree.end_node(node)?;
+    let of_host = [UNTRUSTED, READ | WRITE | EXECUTE];
+    let node = domain(tree, "host", HOST, places.harts..places.harts + 1, &of_host, places.host)?;
+    tree.end_node(node)?;
     tree.end_node(domains)
 }
 
@@ -149,20 +168,25 @@ fn region(tree: &mut FdtWriter, name: &str, handle: u32, start: u64, bytes: u64)
     tree.end_node(node)
 }
 
-fn domain(tree: &mut FdtWriter, name: &str, hart: usize, regions: &[u32], start: u64) -> Result<(), Error> {
+/// Begins the node of a domain that the first of its harts enters at `start`.
+fn domain(
+    tree: &mut FdtWriter,
+    name: &str,
+    domain: u32,
+    harts: Range<u32>,
+    regions: &[u32],
+    start: u64,
+) -> Result<FdtWriterNode, Error> {
     let node = tree.begin_node(name)?;
     compatible(tree, &["opensbi,domain,instance"])?;
-    tree.property_phandle(DOMAINS[hart])?;
-    tree.property_array_u32("possible-harts", &[HARTS[hart]])?;
+    tree.property_phandle(domain)?;
+    let possible: Vec<u32> = harts.clone().map(handle).collect();
+    tree.property_array_u32("possible-harts", &possible)?;
     tree.property_array_u32("regions", regions)?;
-    tree.property_u32("boot-hart", HARTS[hart])?;
+    tree.property_u32("boot-hart", handle(harts.start))?;
     tree.property_u64("next-addr", start)?;
     tree.property_u32("next-mode", SUPERVISOR)?;
-    if name == "enclave" {
-        tree.property_u64("next-arg1", TREE_START)?;
-        tree.property_null("system-reset-allowed")?;
-    }
-    tree.end_node(node)
+    Ok(node)
 }
 
 #[cfg(test)]
@@ -176,7 +200,7 @@ mod tests {
     }
 
     fn tree(untrusted_bytes: u64) -> Vec<u8> {
-        blob(&Places { untrusted_bytes, host: UNTRUSTED_START, package_bytes: 10 }).unwrap()
+        blob(&Places { harts: 3, untrusted_bytes, host: UNTRUSTED_START, package_bytes: 10 }).unwrap()
     }
 
     #[test]

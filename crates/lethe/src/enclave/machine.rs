@@ -82,6 +82,7 @@ impl Machine {
 
         let package = Zeroizing::new(launch::encode(launch, image.bytes())?);
         let places = Places {
+            harts: launch.paging.harts,
             untrusted_bytes: bytes,
             host: UNTRUSTED_START + host,
             package_bytes: package.len() as u64,
@@ -100,12 +101,16 @@ impl Machine {
             "memory-backend-file,id=untrusted,size={bytes},share=on,mem-path={}",
             path(untrusted.file())
         );
-        command.args(["-machine", "virt", "-smp", "2,sockets=2,cores=1"]);
+        let harts = launch.paging.harts;
+        let all = harts + 1;
+        // The interrupt controller that the board has otherwise cannot be made for nodes of unlike numbers of harts
+        // (QEMU 7.2). The machine uses none.
+        command.args(["-machine", "virt,aia=aplic", "-smp"]).arg(format!("{all},sockets={all},cores=1"));
         command.arg("-m").arg(format!("{}M", (PRIVATE_BYTES + bytes) >> 20));
         command.arg("-object").arg(format!("memory-backend-ram,id=private,size={PRIVATE_BYTES}"));
         command.arg("-object").arg(memory);
-        command.args(["-numa", "node,nodeid=0,memdev=private,cpus=0"]);
-        command.args(["-numa", "node,nodeid=1,memdev=untrusted,cpus=1"]);
+        command.arg("-numa").arg(format!("node,nodeid=0,memdev=private,cpus=0-{}", harts - 1));
+        command.arg("-numa").arg(format!("node,nodeid=1,memdev=untrusted,cpus={harts}"));
         command.args(["-bios", "default", "-kernel"]).arg(runtime.path());
         command.arg("-dtb").arg(path(&tree));
         for (file, start) in [(&tree, TREE_START), (&package, PACKAGE_START)] {
@@ -124,6 +129,8 @@ impl Machine {
         command.args(["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]);
         if setting.counts {
             command.args(["-icount", "shift=0"]);
+        } else if harts > 1 {
+            command.args(["-accel", "tcg,thread=multi"]);
         }
         command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said.try_clone()?);
         let begin = Instant::now();

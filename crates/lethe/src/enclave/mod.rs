@@ -4,9 +4,11 @@
 //! runtime, the program and their secrets lie in the emulator's private memory, of which the file has nothing. (That
 //! the emulator itself could look there is the difference between it and a chip.)
 
+mod checkout;
 mod device_tree;
 pub mod emulator;
 mod machine;
+mod measured;
 mod program;
 mod runtime;
 mod service;
@@ -14,6 +16,7 @@ mod streams;
 mod untrusted;
 
 pub use machine::{Ended, MOST_PAGES_BYTES, Machine, Setting};
+pub use measured::MeasuredPrograms;
 pub use program::Image;
 pub use runtime::Runtime;
 pub use service::Next;

@@ -25,7 +25,7 @@ pub enum Input {
         /// The bytes that were read.
         kept: Option<Vec<u8>>,
     },
-    /// The bytes that another run has read.
+    /// Bytes that are there: those that another run has read, for example.
     Again(Cursor<Vec<u8>>),
 }
 
@@ -49,13 +49,18 @@ impl Streams {
         Streams { input: Input::Standard { kept: Some(Vec::new()) }, output: Output::Standard }
     }
 
+    /// This input, and no output.
+    pub fn of(input: Vec<u8>) -> Self {
+        Streams { input: Input::Again(Cursor::new(input)), output: Output::Nowhere }
+    }
+
     /// The same input once more, and no output.
     pub fn again(self) -> Self {
         let bytes = match self.input {
             Input::Standard { kept } => kept.unwrap_or_default(),
             Input::Again(bytes) => bytes.into_inner(),
         };
-        Streams { input: Input::Again(Cursor::new(bytes)), output: Output::Nowhere }
+        Streams::of(bytes)
     }
 }
 

@@ -5,11 +5,24 @@ use core::arch::global_asm;
 use core::panic::PanicInfo;
 use lethe_boundary::exit::{Ending, Failure};
 
+/// The firmware's calls about harts, and the one that stops the caller.
+const HSM: usize = 0x48_534D;
+const HART_STOP: usize = 1;
+
 // The firmware enters with the hart's number in a0 and the address of the device tree in a1, without translation.
 global_asm!(
     ".section .text.start",
     ".global lethe_enclave_start",
     "lethe_enclave_start:",
+    // The firmware's own first hart comes here too, if it is another of the enclave's: it stops until it is started.
+    "beqz a0, 3f",
+    "li a7, {hsm}",
+    "li a6, {stop}",
+    "ecall",
+    "4:",
+    "wfi",
+    "j 4b",
+    "3:",
     "la sp, lethe_enclave_stack_end",
     "csrw sie, zero",
     // The program may ask for the time, as on Linux, and for no other counter.
@@ -30,6 +43,8 @@ global_asm!(
     "2:",
     "j {main}",
     main = sym main,
+    hsm = const HSM,
+    stop = const HART_STOP,
     kernel_trap = sym super::trap::lethe_enclave_kernel_trap,
 );
 

@@ -1,7 +1,7 @@
 //! The hart that the program runs on.
 
 use super::mailbox::waited;
-use crate::processor::Processor;
+use crate::processor::{Processor, Shares};
 use core::arch::asm;
 
 /// The board's timer has 10 million ticks a second.
@@ -31,6 +31,11 @@ impl Processor for Hart {
     #[inline]
     fn nanos() -> u64 {
         riscv::register::time::read64() * NANOS_A_TICK
+    }
+
+    #[inline]
+    fn shares() -> Shares {
+        super::harts::shares()
     }
 }
 

@@ -7,9 +7,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use lethe_boundary::exit::Ending;
 use lethe_boundary::mailbox::{ANSWER_BYTES, Answer, Request};
 use lethe_boundary::map::{ANSWER_AT, ANSWER_NUMBER_AT, DATA_AT, REQUEST_AT, REQUEST_NUMBER_AT};
+use spinning_top::Spinlock;
 
-/// Requests so far.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// Requests so far. Harts that do a batch's shares call one after the other.
+static NUMBER: Spinlock<u64> = Spinlock::new(0);
 /// Instructions spent waiting so far.
 static WAITED: AtomicU64 = AtomicU64::new(0);
 
@@ -24,13 +25,13 @@ pub(super) fn waited() -> u64 {
 
 impl Mailbox for HostMailbox {
     fn call(&mut self, request: Request, data: &[u8], into: &mut [u8]) -> Result<Answer, Ending> {
+        let mut number = NUMBER.lock();
         write(DATA_AT, data);
         write(REQUEST_AT, &request.encode());
-        let number = NUMBER.load(Ordering::Relaxed) + 1;
-        NUMBER.store(number, Ordering::Relaxed);
+        *number += 1;
         let begin = all_retired();
-        write_word(REQUEST_NUMBER_AT, number);
-        while read_word(ANSWER_NUMBER_AT) != number {
+        write_word(REQUEST_NUMBER_AT, *number);
+        while read_word(ANSWER_NUMBER_AT) != *number {
             core::hint::spin_loop();
         }
         WAITED.store(waited() + all_retired() - begin, Ordering::Relaxed);

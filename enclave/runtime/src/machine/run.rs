@@ -3,6 +3,7 @@
 use super::boot::not_begun;
 use super::device_tree::{self, Places};
 use super::hart::{Hart, all_retired, translate, translate_no_more};
+use super::harts;
 use super::heap;
 use super::intermediary::{HostPart, Sealed};
 use super::listener::AfterFault;
@@ -26,7 +27,7 @@ use core::ops::Range;
 use lethe_boundary::exit::{Ending, ExitRecord, Memory};
 use lethe_boundary::launch::{self, Launch, Listening, Way};
 use lethe_boundary::map::{PRIVATE_START, UNTRUSTED_START};
-use lethe_seal::pages::PageMeter;
+use lethe_seal::pages::{Crew, PageMeter};
 use linux_raw_sys::general::{SIGBUS, SIGILL, SIGSEGV, SIGTRAP};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -125,11 +126,16 @@ fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
     let mut rng = ChaCha20Rng::from_seed(launch.seed.0);
     let listening = launch.listening;
     let meter = listening.meters.then_some(&METER);
+    let crew = match settings.harts {
+        1 => None,
+        harts => Some(harts::start(harts, listening.apart)? as &dyn Crew),
+    };
     let paging = Paging {
         assembly: settings.assembly,
         levels: launch.paging.levels,
         kernel: settings.kernel.clone(),
         meter,
+        crew,
     };
     let bytes = settings.untrusted_bytes;
     let sealed = match launch.paging.way {
@@ -180,10 +186,13 @@ impl Run {
     fn finish(&mut self) -> ExitRecord {
         // SAFETY: the table does so by its making, and is in a box of its own until this is dropped.
         unsafe { translate(self.program.memory.root()) };
-        self.tally.begin(&self.program);
+        self.tally.begin(&mut self.program);
         let (mut work, mut entered, mut waited_at) = (Work::Start, 0, waited());
         loop {
-            self.begin_window();
+            if self.begin_window() {
+                // The trap behind which the window begins does not count.
+                work = Work::Start;
+            }
             // SAFETY: the page table is in use; the entries for user mode are those of the program's own frames.
             unsafe { enter(&raw mut *self.context) };
             // What the last trap took is known only now.
@@ -200,17 +209,17 @@ impl Run {
         }
     }
 
-    /// Begins to count if the window begins here.
-    fn begin_window(&mut self) {
-        let Some(warm) = self.warm else { return };
+    /// Begins to count if the window begins here, and tells whether it does.
+    fn begin_window(&mut self) -> bool {
         let faults = self.program.memory.counters().faults;
-        if let Some(window) = self.listening.window
-            && faults >= warm
-        {
-            self.warm = None;
-            self.last.set(faults.saturating_add(window.faults));
-            self.tally.begin(&self.program);
-        }
+        let begins = self.warm.is_some_and(|warm| faults >= warm);
+        let Some(window) = self.listening.window.filter(|_| begins) else {
+            return false;
+        };
+        self.warm = None;
+        self.last.set(faults.saturating_add(window.faults));
+        self.tally.begin(&mut self.program);
+        true
     }
 
     fn handle(&mut self) -> (Work, Result<(), Ending>) {

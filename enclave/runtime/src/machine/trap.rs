@@ -206,6 +206,6 @@ pub(super) unsafe extern "C" fn lethe_enclave_kernel_trap() {
     )
 }
 
-extern "C" fn broken(cause: u64, pc: u64) -> ! {
+pub(super) extern "C" fn broken(cause: u64, pc: u64) -> ! {
     last_words(&format_args!("the runtime was trapped, with cause {cause}, at {pc:#x}"))
 }

@@ -10,7 +10,7 @@ use lethe_pager::assembly::Platform;
 use lethe_pager::fault::counters::Counters;
 use lethe_pager::fault::error::FaultError;
 use lethe_pager::fault::path::{FaultPath, Served};
-use lethe_seal::pages::{PageError, PageMeter, SealedPages, SharedMemory, Versions};
+use lethe_seal::pages::{Crew, PageError, PageMeter, SealedPages, SharedMemory, Versions};
 
 /// The reason why a page is not brought in.
 pub type PagingError = FaultError<PageError, Infallible>;
@@ -60,6 +60,7 @@ pub(crate) struct Built<P> {
 /// The enclave, as a platform of the pager.
 pub(crate) struct Enclave {
     pub(crate) meter: Option<&'static PageMeter>,
+    pub(crate) crew: Option<&'static dyn Crew>,
 }
 
 /// Ties the platform to a processor.
@@ -68,9 +69,17 @@ pub(crate) struct On<P>(pub(crate) Enclave, pub(crate) core::marker::PhantomData
 impl<M: SharedMemory, P: Processor + 'static> Platform<M> for On<P> {
     type Built = Built<P>;
 
+    fn threads(&self) -> usize {
+        self.0.crew.map_or(1, Crew::lanes)
+    }
+
     fn equip<V: Versions>(&self, pages: SealedPages<M, V>) -> SealedPages<M, V> {
-        match self.0.meter {
+        let pages = match self.0.meter {
             Some(meter) => pages.with_meter(meter),
+            None => pages,
+        };
+        match self.0.crew {
+            Some(crew) => pages.with_crew(crew),
             None => pages,
         }
     }

@@ -3,6 +3,7 @@
 use super::entry::Entry;
 use super::faults::{Built, Enclave, Faults, On, PagingError, is_forged};
 use super::frames::{ProgramFrames, nodes};
+use super::hidden::Hidden;
 use super::table::PageTable;
 use crate::access::{Access, Touch};
 use crate::layout::{self, PAGE, page_of};
@@ -20,7 +21,7 @@ use lethe_pager::fault::counters::Counters;
 use lethe_pager::fault::path::Served;
 use lethe_pager::page::PAGE_BYTES;
 use lethe_pager::scheme_error::SchemeError;
-use lethe_seal::pages::{PageMeter, SharedMemory};
+use lethe_seal::pages::{Crew, PageMeter, SharedMemory};
 use rand_chacha::ChaCha20Rng;
 
 /// The reason why memory is not touched.
@@ -51,6 +52,8 @@ pub struct Paging {
     pub kernel: Range<u64>,
     /// The meter of ciphers and copies, and whether the parts of a fault are counted.
     pub meter: Option<&'static PageMeter>,
+    /// The harts that share the pages of a fault, if there are several.
+    pub crew: Option<&'static dyn Crew>,
 }
 
 /// The memory of a program.
@@ -70,6 +73,7 @@ pub struct ProgramMemory<P> {
     scheme_bytes: usize,
     idle_instructions: u64,
     fault_instructions: u64,
+    hidden: Hidden,
 }
 
 impl<P: Processor + 'static> ProgramMemory<P> {
@@ -81,9 +85,9 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     where
         M: SharedMemory + Send + 'static,
     {
-        let Paging { assembly, levels, kernel, meter } = options;
+        let Paging { assembly, levels, kernel, meter, crew } = options;
         let Built { faults, trusted_bytes } =
-            assembly.build(memory, rng, On::<P>(Enclave { meter }, PhantomData))?;
+            assembly.build(memory, rng, On::<P>(Enclave { meter, crew }, PhantomData))?;
         let table = PageTable::new(levels, nodes(assembly.pages, levels), &kernel)
             .expect("the runtime's own gigabytes need two nodes");
         let frames = ProgramFrames::new(table, assembly.pages, assembly.resident, meter.is_some());
@@ -100,6 +104,7 @@ impl<P: Processor + 'static> ProgramMemory<P> {
             scheme_bytes: trusted_bytes,
             idle_instructions: 0,
             fault_instructions: 0,
+            hidden: Hidden::default(),
         })
     }
 
@@ -121,6 +126,16 @@ impl<P: Processor + 'static> ProgramMemory<P> {
     /// Instructions of the scheme's off-line work.
     pub fn idle_instructions(&self) -> u64 {
         self.idle_instructions
+    }
+
+    /// Instructions of off-line work that another processor would have done while the program ran on.
+    pub fn hidden_instructions(&self) -> u64 {
+        self.hidden.sum()
+    }
+
+    /// Counts from now on: what came before hides nothing of what comes.
+    pub fn begin_counting(&mut self) {
+        self.hidden.forget();
     }
 
     /// Instructions of faults, those of off-line work among them, whoever touched the page.
@@ -197,14 +212,16 @@ impl<P: Processor + 'static> ProgramMemory<P> {
 
     fn bring_in(&mut self, page: u32) -> Result<(), Trouble> {
         let begin = P::retired();
+        self.hidden.begin(begin);
         let served = self.faults.fault(page.into(), &mut self.frames).map_err(ended)?;
-        let fault = P::retired();
+        let (fault, shares) = (P::retired(), P::shares());
         while self.faults.owed() > 0 {
             self.faults.idle(&self.frames).map_err(ended)?;
         }
         let end = P::retired();
         self.idle_instructions += end - fault;
         self.fault_instructions += end - begin;
+        self.hidden.end(end, end - fault - (P::shares() - shares).saved());
         if served != Served::BroughtIn {
             return Ok(());
         }

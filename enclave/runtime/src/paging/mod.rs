@@ -3,6 +3,7 @@
 mod entry;
 mod faults;
 mod frames;
+mod hidden;
 mod memory;
 mod table;
 

@@ -96,7 +96,7 @@ pub(crate) fn memory(
         filled: false,
     };
     let untrusted = Arc::new(AtomicMemory::new(assembly.untrusted_bytes(u64::MAX).unwrap()));
-    let paging = Paging { assembly, levels, kernel: layout::kernel(64 << 20), meter: None };
+    let paging = Paging { assembly, levels, kernel: layout::kernel(64 << 20), meter: None, crew };
     let rng = ChaCha20Rng::seed_from_u64(7);
     (ProgramMemory::new(paging, Arc::clone(&untrusted), rng).unwrap(), untrusted)
 }

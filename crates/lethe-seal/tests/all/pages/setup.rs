@@ -5,12 +5,12 @@ use lethe_core::layout::{Extent, Layout};
 use lethe_core::store::Store;
 use lethe_core::words::{Bucket, Slot};
 use lethe_seal::pages::{
-    AtomicMemory, PageCipher, PageError, PageKey, PagePool, SealedPages, SharedMemory, TableVersions,
+    AtomicMemory, Crew, PageCipher, PageError, PageKey, PagePool, SealedPages, SharedMemory, TableVersions,
     memory_bytes,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub(crate) type Pages<M> = SealedPages<M, TableVersions>;
 
@@ -33,6 +33,13 @@ pub(crate) fn region<M: SharedMemory>(memory: M, layout: &Layout, cipher: PageCi
 
 pub(crate) fn pool(threads: usize) -> Arc<PagePool> {
     Arc::new(PagePool::new(threads).unwrap())
+}
+
+/// Three threads for all tests together, as if they were a platform's own processors.
+pub(crate) fn crew() -> &'static dyn Crew {
+    static CREW: LazyLock<lethe_fork::Pool> =
+        LazyLock::new(|| lethe_fork::Pool::new(3, PagePool::PATIENCE).unwrap());
+    &*CREW
 }
 
 pub(crate) fn slot(bucket: u64, index: u32) -> Slot {

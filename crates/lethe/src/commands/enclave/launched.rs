@@ -5,13 +5,18 @@ use crate::config::size::Size;
 use crate::enclave::{Image, MOST_PAGES_BYTES, Machine, Runtime, Setting};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
-use lethe_boundary::launch::{Allowed, LEAST_RESIDENT, Launch, Levels, Listening, Paging, Seed, Way};
+use lethe_boundary::launch::{
+    Allowed, LEAST_RESIDENT, Launch, Levels, Listening, MOST_HARTS, Paging, Seed, Way,
+};
 use lethe_pager::scheme::Scheme;
 use lethe_seal::pages::PageCipher;
 use rand_core::{OsRng, TryRngCore};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+
+/// Harts of a parallel scheme, unless told otherwise.
+const DEFAULT_HARTS: u32 = 2;
 
 /// The paper's two ways for sealed pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,12 +45,15 @@ pub(super) struct Launching {
     /// The untrusted memory for sealed pages
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     pub(super) untrusted: Size,
-    /// plain, detworam, eager, path or opam
+    /// plain, detworam, eager, parallel, eager-parallel, path or opam
     #[arg(long, value_name = "SCHEME", default_value_t = Scheme::DetWoOram)]
     pub(super) scheme: Scheme,
     /// Pages that each write of DetWoORAM and its kin refreshes: more need less memory and more work
     #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(super) k: u64,
+    /// Harts that seal and open the pages of a fault side by side, under parallel and eager-parallel [default: 2 there]
+    #[arg(long, value_name = "HARTS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_HARTS)))]
+    pub(super) harts: Option<u32>,
     /// chacha20-hmac-sha256, aes-256-gcm, aegis-256x2 or aegis-256x4
     #[arg(long, value_name = "CIPHER", default_value = "chacha20-hmac-sha256")]
     pub(super) cipher: PageCipher,
@@ -66,6 +74,9 @@ pub(super) struct Launching {
     /// the pages away
     #[arg(long, value_name = "NUMBER")]
     pub(super) seed: Option<u64>,
+    /// True if each slot is written before the program begins.
+    #[arg(skip)]
+    pub(super) filled: bool,
     /// The runtime [default: lethe-enclave beside this program, or built from the checkout]
     #[arg(long, value_name = "FILE")]
     pub(super) runtime: Option<PathBuf>,
@@ -108,9 +119,13 @@ impl Launching {
             self.untrusted.0 <= MOST_PAGES_BYTES,
             misused(format!("--untrusted: the machine has room for {} at most", Size(MOST_PAGES_BYTES)))
         );
-        if self.scheme.is_parallel() {
-            bail!(misused(format!("--scheme: {} needs more harts than the enclave has", self.scheme)));
-        }
+        ensure!(
+            self.scheme.is_parallel() || self.harts.is_none_or(|harts| harts == 1),
+            misused(format!(
+                "--harts: {} has one; parallel and eager-parallel spread a fault over several",
+                self.scheme
+            ))
+        );
         let environment = self.environment.iter().map(|variable| named(variable)).collect::<Result<_>>()?;
         Ok(Launchable {
             image: Image::read(Path::new(program.name()))?,
@@ -118,6 +133,12 @@ impl Launching {
             arguments: program.words(),
             environment,
         })
+    }
+
+    /// Harts of the enclave.
+    pub(super) fn harts(&self) -> u32 {
+        let of_scheme = if self.scheme.is_parallel() { DEFAULT_HARTS } else { 1 };
+        self.harts.unwrap_or(of_scheme)
     }
 
     /// The scheme, and K where it counts.
@@ -140,6 +161,11 @@ impl Launching {
 }
 
 impl Launchable {
+    /// A program that was found elsewhere.
+    pub(super) fn of(runtime: Runtime, image: Image, arguments: Vec<Vec<u8>>) -> Self {
+        Launchable { runtime, image, arguments, environment: Vec::new() }
+    }
+
     /// Starts a machine with the program.
     ///
     /// # Errors
@@ -161,7 +187,8 @@ impl Launchable {
                     PageTable::Sv39 => Levels::Sv39,
                     PageTable::Sv48 => Levels::Sv48,
                 },
-                filled: false,
+                filled: how.filled,
+                harts: how.harts(),
             },
             allowed: Allowed { clock: how.allow_clock },
             listening,

@@ -1,5 +1,6 @@
 //! `lethe enclave`: programs of RISC-V whose every page goes out of an enclave obliviously.
 
+mod bench;
 mod launched;
 mod run;
 mod told;
@@ -23,6 +24,8 @@ enum Command {
     Run(run::Arguments),
     /// Run a program as `run` does, and see what its host sees of the untrusted memory at each fault
     Watch(watch::Arguments),
+    /// Measure what each scheme costs in instructions: the paper's six programs, for the same number of faults
+    Bench(bench::Arguments),
     /// Become the emulator, which ends when the named process does
     #[command(hide = true)]
     Emulator(Emulator),
@@ -41,6 +44,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     match arguments.command {
         Command::Run(arguments) => run::run(arguments),
         Command::Watch(arguments) => watch::run(arguments),
+        Command::Bench(arguments) => bench::run(arguments),
         Command::Emulator(Emulator { parent, words }) => match emulator::become_it(parent, &words)? {},
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         );
     }
     let setting = Setting { counts: host.is_none(), host };
-    let listening = Listening { meters: setting.counts, ..Listening::default() };
+    let listening = Listening { meters: setting.counts, apart: setting.counts, ..Listening::default() };
     let mut streams = if *compare { Streams::kept() } else { Streams::standard() };
 
     let signals = Signals::listen()?;
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     told::report(launching, &ended, setting.counts);
     let exit = told::ending(&ended);
     if *compare && exit.is_ok() {
-        let plain = Launching { scheme: Scheme::Plain, ..launching.clone() };
+        let plain = Launching { scheme: Scheme::Plain, harts: None, ..launching.clone() };
         let machine = launchable.start(&plain, listening, &setting)?;
         told::comparison(&ended, &machine.serve(&mut streams.again(), |_, _| Ok(Next::GoOn))?);
     }

@@ -12,7 +12,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use lethe_lab::bench::Progress;
 use lethe_lab::paging::{
-    self, Ended, Measured, Options, Pager, Paging, PagingError, Picture, Programs, Refusal, Window,
+    self, Ended, Measured, Options, Pager, Paging, PagingError, Picture, Programs, Refusal, Report, Window,
 };
 use lethe_seal::pages::PageCipher;
 use std::fs::{self, File};
@@ -98,6 +98,29 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         report.write_csv(&mut BufWriter::new(csv)).context("--csv")?;
     }
     Ok(Exit::Success)
+}
+
+/// A single short round with another cipher, for a command that shows its slowdowns beside its own.
+///
+/// # Errors
+/// What it needs is not there; a program that cannot be run.
+pub(in crate::commands) fn quickly(cipher: PageCipher, resident: u64, bar: &ProgressBar) -> Result<Report> {
+    library::check(None)?;
+    let programs = Programs::new(find(None)?)?;
+    let options =
+        Options { quick: true, sweep: false, cipher, resident, rounds: None, faults: None, warm: None };
+    Ok(paging::run(&options, &programs, &Preloaded { library: None }, &Unseen(bar))?)
+}
+
+/// A progress bar, and no tables.
+struct Unseen<'a>(&'a ProgressBar);
+
+impl Progress for Unseen<'_> {
+    fn at(&self, what: &str, done: u64, all: u64) {
+        progress::at(self.0, what, done, all);
+    }
+
+    fn found(&self, _: &str) {}
 }
 
 impl Arguments {

@@ -1,6 +1,6 @@
 //! `lethe page`: programs whose heap is paged obliviously.
 
-mod bench;
+pub(super) mod bench;
 mod counted;
 mod default_scheme;
 mod executable;

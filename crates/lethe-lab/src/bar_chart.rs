@@ -3,36 +3,36 @@
 use crate::svg::Drawing;
 
 /// A chart of groups of bars, one of each series in each group.
-pub(super) struct Chart {
-    pub(super) title: String,
+pub(crate) struct Chart {
+    pub(crate) title: String,
     /// The sentence below the title that says what is drawn.
-    pub(super) what: String,
-    pub(super) groups: Vec<Group>,
-    pub(super) series: Vec<Series>,
+    pub(crate) what: String,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) series: Vec<Series>,
 }
 
 /// Bars that stand together.
-pub(super) struct Group {
-    pub(super) name: String,
+pub(crate) struct Group {
+    pub(crate) name: String,
     /// A bar for each series.
-    pub(super) bars: Vec<Option<Bar>>,
+    pub(crate) bars: Vec<Option<Bar>>,
     /// Drawn as outlines: they are not measured.
-    pub(super) quoted: bool,
+    pub(crate) quoted: bool,
 }
 
 /// The meaning of the bars of one colour.
-pub(super) struct Series {
-    pub(super) name: String,
-    pub(super) colour: &'static str,
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) colour: &'static str,
     /// The strength of the colour, from 0 to 1.
-    pub(super) strength: f64,
+    pub(crate) strength: f64,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Bar {
-    pub(super) ratio: f64,
+pub(crate) struct Bar {
+    pub(crate) ratio: f64,
     /// The ends between which its spread is drawn.
-    pub(super) spread: Option<(f64, f64)>,
+    pub(crate) spread: Option<(f64, f64)>,
 }
 
 const WIDTH: f64 = 960.0;
@@ -46,7 +46,7 @@ const LEGEND_COLUMN: f64 = 230.0;
 
 impl Chart {
     /// The chart as SVG. Its colours stand out on light and on dark ground.
-    pub(super) fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         let bottom = TOP + HEIGHT;
         let legend_columns = (WIDTH / LEGEND_COLUMN).floor();
         let legend_lines = (self.series.len() as f64 / legend_columns).ceil();

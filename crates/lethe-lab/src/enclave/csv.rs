@@ -1,0 +1,69 @@
+//! The figures for programs: a line for each program in each configuration, and one for each geometric mean.
+
+use super::figures::{Beside, Figures};
+use std::fmt::Display;
+use std::io::{self, Write};
+
+const HEADER: &str = "cipher,resident_pages,untrusted_mib,program,scheme,k,harts,faults,slowdown,slowdown_of_all_work,\
+slowdown_by_wall_clock,paper_slowdown,page_bench_slowdown,instructions,in_faults,off_line,hidden,system_calls,ciphers,\
+copies,shared,longest,handing_over,wall_clock_millis";
+
+/// Writes all of it. A figure that was not measured, or is not known, is empty.
+///
+/// # Errors
+/// The writer's.
+pub(super) fn write<'a>(
+    into: &mut impl Write,
+    all: impl Iterator<Item = &'a Figures>,
+    beside: &Beside,
+) -> io::Result<()> {
+    writeln!(into, "{HEADER}")?;
+    for figures in all {
+        let setting = &figures.setting;
+        for line in &figures.lines {
+            let configuration = line.configuration;
+            let start = |program: &str| {
+                let setting =
+                    format!("{},{},{}", setting.cipher, setting.resident, setting.untrusted_bytes >> 20);
+                let (k, harts) = (option(configuration.k), configuration.harts);
+                format!("{setting},{program},{},{k},{harts}", configuration.scheme)
+            };
+            for (program, figure) in figures.programs.iter().zip(&line.programs) {
+                let Some(figure) = figure else { continue };
+                let (counted, by_clock) = (&figure.counted, option(figure.by_wall_clock));
+                let slowdowns = format!("{:.4},{:.4},{by_clock},,", figure.slowdown, figure.of_all);
+                let counts = [
+                    counted.total,
+                    counted.in_faults,
+                    counted.off_line,
+                    counted.hidden,
+                    counted.system_calls,
+                    counted.ciphers,
+                    counted.copies,
+                    counted.shared,
+                    counted.longest,
+                    counted.handing_over,
+                ]
+                .map(|count| count.to_string())
+                .join(",");
+                let millis = option(figure.millis);
+                writeln!(into, "{},{},{slowdowns},{counts},{millis}", start(program), counted.faults)?;
+            }
+            let means = [
+                line.slowdown(),
+                line.mean(|figure| Some(figure.of_all)),
+                line.mean(|figure| figure.by_wall_clock),
+                configuration.paper(),
+                beside.slowdown(configuration),
+            ]
+            .map(option)
+            .join(",");
+            writeln!(into, "{},,{means},,,,,,,,,,,", start("geometric mean"))?;
+        }
+    }
+    into.flush()
+}
+
+fn option(value: Option<impl Display>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}

@@ -1,0 +1,45 @@
+//! The errors of the enclave's bench.
+
+use super::configuration::Configuration;
+use super::machine::Refusal;
+
+/// The reason why the bench came to no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum EnclaveError {
+    /// A program cannot be run.
+    #[error("{run} under {configuration}: {source}")]
+    Run {
+        /// The run.
+        run: &'static str,
+        /// The configuration.
+        configuration: Configuration,
+        /// The reason.
+        source: Refusal,
+    },
+    /// A program does not fit.
+    #[error("{run} under {configuration}: {reason}")]
+    TooLarge {
+        /// The run.
+        run: &'static str,
+        /// The configuration.
+        configuration: Configuration,
+        /// The reason.
+        reason: String,
+    },
+    /// A program ended before it had as many faults as are counted.
+    #[error(
+        "{run} under {configuration} ended after {found} of {faults} faults, not counting the first {warm}: ask for fewer"
+    )]
+    FewFaults {
+        /// The run.
+        run: &'static str,
+        /// The configuration.
+        configuration: Configuration,
+        /// The faults that it had.
+        found: u64,
+        /// The faults that were to be counted.
+        faults: u64,
+        /// The faults before them.
+        warm: u64,
+    },
+}

@@ -1,0 +1,84 @@
+//! The cost of each paging scheme in the enclave, by instructions, behind `lethe enclave bench`: the paper's six programs
+//! run under every scheme for the same number of faults, and a slowdown is that against plain encrypted paging.
+//!
+//! The bench does not know how a machine is started: a [`Machine`] runs a [`Task`], and returns its [`Counted`] cost.
+//! Instructions are the same digits in every run, so that machines may run side by side; the wall clock is looked at in
+//! runs of their own, one at a time.
+
+mod configuration;
+mod counted;
+mod csv;
+mod error;
+mod figures;
+mod machine;
+mod pictures;
+mod plan;
+mod runs;
+mod table;
+
+pub use configuration::Configuration;
+pub use counted::Counted;
+pub use error::EnclaveError;
+pub use machine::{Clock, Machine, Ran, Refusal, Setting, Task, Window};
+pub use plan::Options;
+
+use crate::bench::Progress;
+use crate::paging::{self, Picture};
+use figures::{Beside, Figures};
+use plan::Plan;
+use runs::Bench;
+use std::io::{self, Write};
+
+/// The figures of all plans.
+pub struct Report {
+    figures: Figures,
+    sweeps: [Vec<Figures>; 2],
+    beside: Beside,
+}
+
+/// Measures all plans. Each table is told as soon as it is found. The slowdowns of `lethe page bench` stand beside them, if
+/// there are any.
+///
+/// # Errors
+/// A machine that cannot be started, a program that fails or has too few faults.
+pub fn run(
+    options: &Options,
+    machine: &dyn Machine,
+    page_bench: Option<&paging::Report>,
+    progress: &dyn Progress,
+) -> Result<Report, EnclaveError> {
+    let (paper, sweeps) = (options.plan(), options.sweep_plans());
+    let all = [&paper].into_iter().chain(sweeps.iter().flatten()).map(Plan::steps).sum();
+    let bench = Bench::new(machine, options.machines, progress, all);
+    let beside = Beside::of(page_bench);
+    let found = |table: String| progress.found(&table);
+
+    let figures = bench.figures(&paper)?;
+    table::of_the_paper(&figures, &beside).into_iter().for_each(found);
+    found(table::instructions_a_fault(&figures));
+    found(table::shares(&figures));
+    found(table::plain_fault(&figures));
+    table::handing_over(&figures).map(found);
+    table::wall_clock(&figures).map(found);
+    let sweep = |plans: &[Plan]| plans.iter().map(|plan| bench.figures(plan)).collect::<Result<Vec<_>, _>>();
+    let resident = sweep(&sweeps[0])?;
+    table::sweep_of_resident_pages(&resident).map(found);
+    let memory = sweep(&sweeps[1])?;
+    table::sweep_of_memory(&memory).map(found);
+    Ok(Report { figures, sweeps: [resident, memory], beside })
+}
+
+impl Report {
+    /// The paper's Figures 2, 5 and 6 drawn anew.
+    pub fn pictures(&self) -> Vec<Picture> {
+        pictures::of_the_paper(&self.figures)
+    }
+
+    /// Writes all figures as comma-separated values.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
+        csv::write(into, [&self.figures].into_iter().chain(self.sweeps.iter().flatten()), &self.beside)
+    }
+}

@@ -1,0 +1,63 @@
+//! Off-line work that another processor would do while the program runs on: the paper's discount.
+
+/// The sum, over faults, of the smaller of two: the fault's off-line work, and what comes between it and the next fault.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hidden {
+    /// Instructions retired at the end of the last fault.
+    ended: u64,
+    /// The off-line work of the last fault.
+    work: u64,
+    sum: u64,
+}
+
+impl Hidden {
+    /// A fault begins.
+    pub(crate) fn begin(&mut self, now: u64) {
+        self.sum += self.work.min(now.saturating_sub(self.ended));
+        self.work = 0;
+    }
+
+    /// The fault ends, with so many instructions of off-line work.
+    pub(crate) fn end(&mut self, now: u64, work: u64) {
+        (self.ended, self.work) = (now, work);
+    }
+
+    /// The sum so far.
+    pub(crate) fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// Forgets the last fault: no later one hides its work.
+    pub(crate) fn forget(&mut self) {
+        self.work = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smaller_of_off_line_work_and_the_time_to_the_next_fault_is_hidden() {
+        let mut hidden = Hidden::default();
+        hidden.begin(1000);
+        hidden.end(1500, 200);
+        assert_eq!(hidden.sum(), 0, "the next fault tells");
+        hidden.begin(1550);
+        hidden.end(2000, 200);
+        assert_eq!(hidden.sum(), 50, "it came before the work would have been done");
+        hidden.begin(3000);
+        assert_eq!(hidden.sum(), 250, "all of it");
+        hidden.begin(4000);
+        assert_eq!(hidden.sum(), 250, "a fault's work is hidden once");
+    }
+
+    #[test]
+    fn work_from_before_counting_is_not_hidden() {
+        let mut hidden = Hidden::default();
+        hidden.end(100, 50);
+        hidden.forget();
+        hidden.begin(1000);
+        assert_eq!(hidden.sum(), 0);
+    }
+}

@@ -1,0 +1,48 @@
+"""The bench of the enclave counts what the schemes cost, and says why it cannot."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+from collections import defaultdict
+
+import pytest
+
+
+@pytest.fixture
+def bench(lethe, runtime, programs, picosat):
+    """Runs the bench in little memory, without the wall clock."""
+
+    def bench(*flags) -> subprocess.CompletedProcess[str]:
+        words = [lethe, "enclave", "bench", "--runtime", runtime, "--programs", programs, "--picosat", picosat]
+        words += ["--untrusted", "4MiB", "--rounds", "0", "--no-page-bench", *flags]
+        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=500)
+
+    return bench
+
+
+def test_a_fault_of_detworam_opens_and_seals_k_and_one_times_as_many_pages_as_a_plain_one(bench, tmp_path):
+    figures = tmp_path / "figures.csv"
+    ended = bench("--only", "detworam", "--warm", "2", "--faults", "8", "--csv", figures, "--svg", tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "Figure 2" in ended.stdout and "Figure 6" in ended.stdout
+    assert (tmp_path / "enclave-figure-2.svg").read_text().startswith("<svg")
+    ciphers: dict[str, dict[str, int]] = defaultdict(dict)
+    with figures.open() as lines:
+        for line in csv.DictReader(lines):
+            if line["program"] != "geometric mean":
+                # Two formulas are solved, each for as many faults.
+                assert line["faults"] == ("16" if line["program"] == "picosat" else "8")
+                parts = sum(int(line[part]) for part in ("ciphers", "copies", "system_calls"))
+                assert 0 < parts < int(line["instructions"])
+                ciphers[line["program"]][line["k"]] = int(line["ciphers"])
+    assert len(ciphers) == 6
+    for program, of in ciphers.items():
+        for k in (3, 7, 15):
+            assert of[str(k)] / of[""] == pytest.approx(k + 1, rel=0.02), program
+
+
+def test_a_program_that_ends_before_it_had_so_many_faults_is_named(bench):
+    ended = bench("--only", "eager", "--warm", "1000000000", "--machines", "1", "--resident", "4000")
+    assert (ended.returncode, ended.stdout) == (1, ""), ended.stderr
+    assert "ended after 0 of 500 faults" in ended.stderr and "ask for fewer" in ended.stderr
