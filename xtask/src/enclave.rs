@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 const PROGRAMS: &str = "riscv64gc-unknown-linux-gnu";
 /// The target of the runtime: no operating system.
 const RUNTIME: &str = "riscv64gc-unknown-none-elf";
-/// The instructions that the emulator's processor has beside the target's.
-const FEATURES: &str = "target.riscv64gc-unknown-none-elf.rustflags=[\"-Ctarget-feature=+zba,+zbb,+zbs\"]";
 /// The compiler that links the programs, and builds those in C.
 pub const COMPILER: &str = "riscv64-linux-gnu-gcc";
 
@@ -29,18 +27,13 @@ pub struct Built {
 
 /// Builds all of them. Their target folders lie beside `debug`, so that `lethe` finds its runtime.
 pub fn build(target: &Path) -> Result<Built> {
-    run(cargo().args(["build", "--locked", "--package", "lethe-enclave", "--profile", "enclave"]).args([
-        "--target",
-        RUNTIME,
-        "--config",
-        FEATURES,
-        "--bin",
-        "lethe-enclave",
-    ]))?;
-    run(cargo()
-        .args(["build", "--locked", "--release", "--package", "lethe-programs", "--target", PROGRAMS])
-        .env("CARGO_TARGET_RISCV64GC_UNKNOWN_LINUX_GNU_LINKER", COMPILER)
-        .env("CARGO_TARGET_RISCV64GC_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-C target-feature=+crt-static"))?;
+    let build = |package: &str, profile: &str, target: &str| {
+        let mut cargo = cargo();
+        cargo.args(["build", "--locked", "--package", package, "--bin", package]);
+        run(cargo.args(["--profile", profile, "--target", target]))
+    };
+    build("lethe-enclave", "enclave", RUNTIME)?;
+    build("lethe-programs", "release", PROGRAMS)?;
     Ok(Built {
         runtime: target.join(RUNTIME).join("enclave/lethe-enclave"),
         programs: target.join(PROGRAMS).join("release/lethe-programs"),

@@ -24,8 +24,6 @@ pub(super) struct Part {
     pub(super) target: &'static str,
     /// The profile, which its folder is named like.
     pub(super) profile: &'static str,
-    /// Lines of configuration for cargo.
-    pub(super) config: &'static [&'static str],
 }
 
 impl Checkout {
@@ -56,7 +54,7 @@ impl Checkout {
     /// # Errors
     /// The toolchain lacks the target; the build fails.
     pub(super) fn build(&self, part: &Part) -> Result<PathBuf> {
-        let Part { name, package, target, profile, config } = *part;
+        let Part { name, package, target, profile } = *part;
         let built = self.target.join(target).join(profile).join(package);
         ensure!(
             has_target(target),
@@ -75,10 +73,7 @@ impl Checkout {
         }
         cargo.args(["build", "--quiet", "--locked", "--package", package, "--bin", package]);
         cargo.args(["--profile", profile, "--target", target, "--target-dir"]).arg(&self.target);
-        config.iter().for_each(|line| {
-            cargo.args(["--config", line]);
-        });
-        // Its output must not get among the program's.
+        // The checkout's configuration has the target's flags. Its output must not get among the program's.
         let status = cargo.current_dir(&self.root).stdin(Stdio::null()).stdout(Stdio::null()).status();
         let status = status.with_context(|| format!("{name} cannot be built: cargo cannot be started"))?;
         if !status.success() {

@@ -18,10 +18,6 @@ const PART: Part = Part {
     package: "lethe-programs",
     target: "riscv64gc-unknown-linux-gnu",
     profile: "release",
-    config: &[
-        "target.riscv64gc-unknown-linux-gnu.linker=\"riscv64-linux-gnu-gcc\"",
-        "target.riscv64gc-unknown-linux-gnu.rustflags=[\"-Ctarget-feature=+crt-static\"]",
-    ],
 };
 
 /// The images of the programs.

@@ -4,14 +4,12 @@ use super::checkout::{Checkout, Part};
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
-/// The runtime in a checkout. The emulator's processor has some instructions beside the target's: ciphers take fewer
-/// with them.
+/// The runtime in a checkout.
 const PART: Part = Part {
     name: "the enclave's runtime",
     package: "lethe-enclave",
     target: "riscv64gc-unknown-none-elf",
     profile: "enclave",
-    config: &["target.riscv64gc-unknown-none-elf.rustflags=[\"-Ctarget-feature=+zba,+zbb,+zbs\"]"],
 };
 
 /// The runtime's file.
