@@ -35,6 +35,8 @@ def replay(running: Running, draw: random.Random) -> None:
     """Brings all slots back as they were a little earlier."""
     earlier = running.memory[PAGES_AT : running.pages_end]
     time.sleep(0.3 + draw.random() / 5)
+    # A busy computer may not have come to it: then there is nothing to replay yet.
+    running.wait_for(lambda: running.memory[PAGES_AT : running.pages_end] != earlier)
     running.memory[PAGES_AT : running.pages_end] = earlier
 
 

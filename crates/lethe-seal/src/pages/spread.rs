@@ -9,7 +9,7 @@ use lethe_fork::Crew;
 /// The calling thread, and perhaps others.
 #[derive(Default)]
 pub(crate) enum Spread {
-    /// Nobody else.
+    /// The calling thread alone.
     #[default]
     Alone,
     /// Threads of a pool.
