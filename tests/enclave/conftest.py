@@ -31,6 +31,13 @@ SCHEMES = [
     ["--scheme", "opam"],
 ]
 
+SEVERAL_HARTS = [
+    ["--scheme", "parallel", "--harts", "2"],
+    ["--scheme", "eager-parallel", "--harts", "4"],
+    ["--scheme", "parallel", "--harts", "4"],
+    ["--scheme", "eager-parallel", "--harts", "2"],
+]
+
 
 def _file(variable: str) -> Path:
     named = os.environ.get(variable)
@@ -89,6 +96,14 @@ def built(compiler, tmp_path_factory) -> Callable[..., Path]:
         return program
 
     return build
+
+
+@pytest.fixture(scope="session")
+def uncounted(tmp_path_factory) -> list[str | Path]:
+    """Flags of a run whose instructions are not counted: its harts work side by side. The host's hart waits."""
+    program = tmp_path_factory.mktemp("host") / "waits"
+    program.write_bytes(bytes.fromhex("73005010" "6ff0dfff"))
+    return ["--host-program", program]
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import struct
 import subprocess
 
 import pytest
+from conftest import PROGRAMS, SEVERAL_HARTS
 from host import HOST_BYTES, Running
 
 # Causes of traps, as the processor numbers them.
@@ -13,6 +14,13 @@ FETCH, LOAD, STORE = 1, 5, 7
 NONE = 2**64 - 1
 # The place of the table in the host's part.
 TABLE_AT = 0x8000
+
+# The place of the firmware's answers behind the beginning of the table.
+ANSWERS_AT = 0x7000
+# The firmware's words: there is no such hart, as far as the caller may know; this one runs already.
+REFUSED, RUNS_ALREADY = [-3, -3], -6
+# Harts of the enclave.
+HARTS = [(1, []), (4, SEVERAL_HARTS[2])]
 
 PRIVATE = range(0x8000_0000, 0xC000_0000)
 
@@ -22,8 +30,6 @@ def hostile(compiler, tmp_path_factory):
     """The hostile host as bytes that run wherever they lie."""
     folder = tmp_path_factory.mktemp("hostile")
     flags = "-O2 -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany -ffreestanding -nostdlib -static -Wl,--build-id=none"
-    from conftest import PROGRAMS
-
     source = PROGRAMS / "hostile_host.c"
     subprocess.run([compiler, *flags.split(), "-Wall", "-Werror", source, "-o", folder / "host.elf"], check=True)
     objcopy = str(compiler).removesuffix("gcc") + "objcopy" if str(compiler).endswith("gcc") else "riscv64-linux-gnu-objcopy"
@@ -39,8 +45,16 @@ def table(running: Running) -> list[tuple[int, int, int, int]]:
     return [struct.unpack_from("<4Q", running.memory, start + 16 + 32 * row) for row in range(rows)]
 
 
-def test_a_hostile_host_gets_an_access_fault_everywhere_but_in_untrusted_memory(start, built, hostile):
-    running = start(["--host-program", hostile, "--untrusted", "4MiB"], built("steps"), "64", "0")
+def answers(running: Running) -> list[list[int]]:
+    """The firmware's answers about each hart: to starting it, to asking for its state, and to interrupting it."""
+    start = len(running.memory) - HOST_BYTES + TABLE_AT + ANSWERS_AT
+    harts = running.word(start)
+    return [list(struct.unpack_from("<8x5q", running.memory, start + 8 + 48 * hart)) for hart in range(harts)]
+
+
+@pytest.mark.parametrize(("harts", "flags"), HARTS)
+def test_a_hostile_host_gets_an_access_fault_everywhere_but_in_untrusted_memory(start, built, hostile, harts, flags):
+    running = start([*flags, "--host-program", hostile, "--untrusted", "4MiB"], built("steps"), "64", "0")
     rows = table(running)
     private = [row for row in rows if row[0] in PRIVATE]
     devices = [row for row in rows if row[0] < PRIVATE.start]
@@ -50,10 +64,14 @@ def test_a_hostile_host_gets_an_access_fault_everywhere_but_in_untrusted_memory(
         assert causes == [LOAD, STORE, FETCH], f"{address:#x}: {causes}"
     for address, *causes in untrusted:
         assert causes == [NONE] * 3, f"{address:#x}: {causes}"
+    # The enclave's harts are to it as if they were not there; that it asks to interrupt one is answered, and not done.
+    told = answers(running)
+    assert [hart[:2] for hart in told] == [REFUSED] * harts + [[RUNS_ALREADY, 0]] + [REFUSED] * (8 - harts)
     # It has looked while the program ran, which has noticed nothing.
     assert running.process.poll() is None
 
 
-def test_the_program_answers_as_ever_beside_a_hostile_host(run, built, hostile):
-    ended = run(["--host-program", hostile, "--untrusted", "4MiB"], built("steps"), "64", "20")
+@pytest.mark.parametrize(("harts", "flags"), HARTS)
+def test_the_program_answers_as_ever_beside_a_hostile_host(run, built, hostile, harts, flags):
+    ended = run([*flags, "--host-program", hostile, "--untrusted", "4MiB"], built("steps"), "64", "20")
     assert (ended.returncode, ended.stdout) == (0, "begun\nright\n"), ended.stderr

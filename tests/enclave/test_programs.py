@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import SCHEMES
+from conftest import SCHEMES, SEVERAL_HARTS
 
 OWN = ["random_writes", "sha_256", "avl_tree", "lbm", "recommender"]
 
@@ -23,6 +23,15 @@ def test_a_program_answers_as_outside(run, programs, outside, name, scheme):
     # Path ORAM moves fifty times as much as any other.
     resident = 120 if "path" in scheme else {"avl_tree": 50, "recommender": 100}.get(name, 15)
     inside = run([*scheme, "--untrusted", "8MiB", "--resident", str(resident)], programs, "small", name)
+    assert (inside.returncode, inside.stdout) == (0, expected.stdout), inside.stderr
+    assert int(re.search(r"(\d+) faults with", inside.stderr)[1]) > 50, inside.stderr
+
+
+@pytest.mark.parametrize(("name", "harts"), list(zip(OWN, [*SEVERAL_HARTS, SEVERAL_HARTS[0]], strict=True)))
+def test_a_program_answers_as_outside_on_several_harts(run, programs, outside, uncounted, name, harts):
+    expected = subprocess.run([outside, "small", name], capture_output=True, text=True, check=True)
+    resident = {"avl_tree": "50", "recommender": "100"}.get(name, "15")
+    inside = run([*harts, *uncounted, "--untrusted", "8MiB", "--resident", resident], programs, "small", name)
     assert (inside.returncode, inside.stdout) == (0, expected.stdout), inside.stderr
     assert int(re.search(r"(\d+) faults with", inside.stderr)[1]) > 50, inside.stderr
 
@@ -47,7 +56,7 @@ def formula(clauses: int) -> str:
     return f"p cnf 60 {clauses}\n" + "".join(lines)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES, ids=named)
+@pytest.mark.parametrize("scheme", [*SCHEMES, SEVERAL_HARTS[1]], ids=named)
 @pytest.mark.parametrize(("clauses", "code"), [(150, 10), (500, 20)])
 def test_the_solver_answers_as_outside(run, picosat, tmp_path, clauses, code, scheme):
     text = formula(clauses)
@@ -79,6 +88,24 @@ def test_counts_are_the_same_in_every_run(run, programs):
     }
     assert len(told) == 1, told
     assert re.search(r"\d{6,} instructions", told.pop())
+
+
+def test_counts_of_several_harts_are_the_same_in_every_run_and_add_up(run, built):
+    told = {
+        re.sub(r"[\d.]+ s in the emulator", "", run(["--seed", "1", *SEVERAL_HARTS[2]], built("steps"), "40", "3").stderr)
+        for _ in range(2)
+    }
+    assert len(told) == 1, told
+    text = told.pop()
+    whole = int(re.search(r"(\d+) instructions a fault: ", text)[1])
+    shared, longest, handing_over = map(int, re.search(r"(\d+) shared, .* are (\d+); (\d+) to hand over", text).groups())
+    side_by_side = int(re.search(r"(\d+) instructions a fault when", text)[1])
+    assert longest <= shared <= 4 * longest and shared + handing_over < whole
+    # Four pages are sealed, one on each hart. Most of those that are opened were never written, which takes nothing.
+    assert 3.9 < shared / longest <= 4
+    assert abs(side_by_side - (whole - shared + longest)) <= 2
+    # Each share costs two interrupts, and one of a page takes a hundred times as much.
+    assert 0 < handing_over < shared / 50
 
 
 def test_a_comparison_runs_the_program_twice_and_prints_its_output_once(run, built):

@@ -58,7 +58,8 @@ def test_too_little_and_too_much_untrusted_memory(run, built):
     ("flags", "why"),
     [
         (["--resident", "3"], "not in 4.."),
-        (["--scheme", "parallel"], "harts"),
+        (["--harts", "2"], "detworam has one"),
+        (["--scheme", "parallel", "--harts", "9"], "not in 1..=8"),
         (["--scheme", "nonsense"], "no such scheme"),
         (["--k", "0"], "not in 1.."),
         (["--env", "SURELY_NOT_SET"], "SURELY_NOT_SET"),

@@ -50,6 +50,8 @@ SMALL = ["--untrusted", "4MiB"]
         (["--scheme", "detworam"], "exactly the slots of the deterministic schedule"),
         (["--scheme", "detworam", "--k", "7"], "exactly the slots of the deterministic schedule"),
         (["--scheme", "eager"], "exactly the slots of the deterministic schedule"),
+        (["--scheme", "parallel"], "exactly the slots of the deterministic schedule"),
+        (["--scheme", "eager-parallel", "--harts", "4"], "exactly the slots of the deterministic schedule"),
         (["--scheme", "opam"], "OPAM is broken"),
     ],
     ids=lambda value: "-".join(value[1::2]) if isinstance(value, list) else "",
@@ -128,7 +130,15 @@ def test_under_plain_paging_nearly_every_guess_is_right(watch, built, leak):
     assert by_chance(right, trials) < ALARM
 
 
-@pytest.mark.parametrize("flags", [["--scheme", "detworam"], ["--scheme", "detworam", "--k", "7"], ["--scheme", "eager"]])
+KIN = [
+    ["--scheme", "detworam"],
+    ["--scheme", "detworam", "--k", "7"],
+    ["--scheme", "eager"],
+    ["--scheme", "parallel", "--harts", "4"],
+]
+
+
+@pytest.mark.parametrize("flags", KIN)
 @pytest.mark.parametrize("leak", ["load", "evict"])
 def test_under_detworam_and_its_kin_all_secrets_show_the_same(watch, built, leak, flags):
     program = built("victim")

@@ -2,11 +2,17 @@
  * table of what became of it in its part of untrusted memory, where the test looks.
  *
  * The table begins at 32 KiB of this program: a word that is 1 when the table is done, the number of rows, and the
- * rows: address, cause of the load's trap, of the store's, of the jump's. A cause of ~0 is none: it worked. */
+ * rows: address, cause of the load's trap, of the store's, of the jump's. A cause of ~0 is none: it worked.
+ *
+ * Then it asks the firmware for power over the enclave's harts. The firmware's answers stand 28 KiB behind the beginning
+ * of the table: their number, and of each the hart, the answer to starting it, to asking for its state, to interrupting
+ * it, and to making it forget instructions and addresses. */
 
 typedef unsigned long word;
 
 #define NONE (~0UL)
+/* One more than the enclave can have. */
+#define HARTS 9
 
 __asm__(".section .text.startup,\"ax\"\n"
         ".globl _start\n"
@@ -76,6 +82,36 @@ static void try_to(word at) {
     row += 4;
 }
 
+static word firmware(word extension, word function, word first, word second, word third, word fourth) {
+    register word a0 __asm__("a0") = first;
+    register word a1 __asm__("a1") = second;
+    register word a2 __asm__("a2") = third;
+    register word a3 __asm__("a3") = fourth;
+    register word a6 __asm__("a6") = function;
+    register word a7 __asm__("a7") = extension;
+    __asm__ volatile("ecall" : "+r"(a0), "+r"(a1) : "r"(a2), "r"(a3), "r"(a6), "r"(a7) : "memory");
+    return a0;
+}
+
+static void ask(word *answers) {
+    static const word HSM = 0x48534d, IPI = 0x735049, RFENCE = 0x52464e43;
+    word here;
+    __asm__("lla %0, _start" : "=r"(here));
+    answers[0] = HARTS;
+    for (word hart = 0; hart < HARTS; hart++) {
+        word *of = answers + 1 + 6 * hart;
+        of[0] = hart;
+        of[1] = firmware(HSM, 0, hart, here, 0, 0);
+        of[2] = firmware(HSM, 2, hart, 0, 0, 0);
+        of[3] = firmware(IPI, 0, 1, hart, 0, 0);
+        of[4] = firmware(RFENCE, 0, 1, hart, 0, 0);
+        of[5] = firmware(RFENCE, 1, 1, hart, 0, NONE);
+    }
+    /* And all of them at once, a while. */
+    for (unsigned time = 0; time < 10000; time++)
+        firmware(IPI, 0, 0, NONE, 0, 0);
+}
+
 void look(word *table) {
     static const word DEVICES[] = {0x0, 0x1000, 0x100000, 0x101000, 0x2000000, 0x2010000, 0x4000000, 0xc000000,
                                    0xc600000, 0x10000000, 0x10001000, 0x10008000, 0x10100000, 0x20000000,
@@ -102,6 +138,7 @@ void look(word *table) {
         row += 4;
     }
     table[1] = (row - table - 2) / 4;
+    ask(table + 0x7000 / sizeof *table);
     __asm__ volatile("fence" ::: "memory");
     table[0] = 1;
 }

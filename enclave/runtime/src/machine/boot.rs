@@ -5,8 +5,9 @@ use core::arch::global_asm;
 use core::panic::PanicInfo;
 use lethe_boundary::exit::{Ending, Failure};
 
-/// The firmware's calls about harts, and the one that stops the caller.
+/// The firmware's calls about harts: one that starts another, one that stops the caller.
 const HSM: usize = 0x48_534D;
+const HART_START: usize = 0;
 const HART_STOP: usize = 1;
 
 // The firmware enters with the hart's number in a0 and the address of the device tree in a1, without translation.
@@ -14,8 +15,15 @@ global_asm!(
     ".section .text.start",
     ".global lethe_enclave_start",
     "lethe_enclave_start:",
-    // The firmware's own first hart comes here too, if it is another of the enclave's: it stops until it is started.
+    // The runtime is hart 0's. If another hart of the enclave started the firmware, it comes here in its stead: it starts
+    // hart 0 at this place, and stops until it is started itself.
     "beqz a0, 3f",
+    "mv a2, a1",
+    "la a1, lethe_enclave_start",
+    "li a0, 0",
+    "li a7, {hsm}",
+    "li a6, {start}",
+    "ecall",
     "li a7, {hsm}",
     "li a6, {stop}",
     "ecall",
@@ -44,6 +52,7 @@ global_asm!(
     "j {main}",
     main = sym main,
     hsm = const HSM,
+    start = const HART_START,
     stop = const HART_STOP,
     kernel_trap = sym super::trap::lethe_enclave_kernel_trap,
 );

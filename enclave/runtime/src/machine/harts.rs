@@ -72,7 +72,7 @@ struct Station {
 
 impl Station {
     fn is_done(&self) -> bool {
-        self.done.load(Ordering::SeqCst) == self.offered.load(Ordering::Relaxed)
+        self.done.load(Ordering::SeqCst) == self.offered.load(Ordering::SeqCst)
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) fn start(harts: usize, apart: bool) -> Result<&'static EnclaveHarts, 
         // SAFETY: the last bytes of the stack are aligned, long enough, and nobody else's.
         unsafe { end.write(Beginning { crew }) };
         let entry: unsafe extern "C" fn() = lethe_enclave_hart_start;
-        // A hart that the firmware brought to the runtime of its own accord stops first.
+        // A hart that the firmware brought to the runtime first has to stop before.
         while let Err(error) = started(sbi_rt::hart_start(hart, entry as usize, end.expose_provenance())) {
             if error != ALREADY_AVAILABLE {
                 let text =

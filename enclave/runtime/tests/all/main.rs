@@ -4,5 +4,6 @@ mod calls;
 mod host;
 mod image;
 mod memory;
+mod settings;
 mod space;
 mod support;

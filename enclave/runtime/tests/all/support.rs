@@ -8,19 +8,26 @@ use lethe_enclave::host::{Host, Mailbox};
 use lethe_enclave::layout;
 use lethe_enclave::paging::{Paging, ProgramMemory};
 use lethe_enclave::processor::Processor;
+use lethe_fork::Pool;
 use lethe_pager::assembly::Assembly;
 use lethe_pager::fault::policy::Policy;
 use lethe_pager::scheme::Scheme;
-use lethe_seal::pages::{AtomicMemory, PageCipher};
+use lethe_seal::pages::{AtomicMemory, Crew, PageCipher};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 /// The schemes that the runtime has.
-pub(crate) const SCHEMES: [Scheme; 5] =
-    [Scheme::Plain, Scheme::DetWoOram, Scheme::Eager, Scheme::Path, Scheme::Opam];
+pub(crate) const SCHEMES: [Scheme; 7] = Scheme::ALL;
+
+/// Three threads in place of harts.
+fn crew() -> &'static dyn Crew {
+    static CREW: LazyLock<Pool> = LazyLock::new(|| Pool::new(3, Duration::from_micros(50)).unwrap());
+    &*CREW
+}
 
 /// A processor that remembers nothing and counts nothing.
 pub(crate) struct NoProcessor;
@@ -79,7 +86,7 @@ impl Mailbox for TestMailbox {
     }
 }
 
-/// Memory of so many pages under a scheme, of which seven are resident.
+/// Memory of so many pages under a scheme, of which seven are resident. A parallel one has three lanes.
 pub(crate) fn memory(
     scheme: Scheme,
     pages: u64,
@@ -96,7 +103,13 @@ pub(crate) fn memory(
         filled: false,
     };
     let untrusted = Arc::new(AtomicMemory::new(assembly.untrusted_bytes(u64::MAX).unwrap()));
-    let paging = Paging { assembly, levels, kernel: layout::kernel(64 << 20), meter: None, crew };
+    let paging = Paging {
+        assembly,
+        levels,
+        kernel: layout::kernel(64 << 20),
+        meter: None,
+        crew: scheme.is_parallel().then(crew),
+    };
     let rng = ChaCha20Rng::seed_from_u64(7);
     (ProgramMemory::new(paging, Arc::clone(&untrusted), rng).unwrap(), untrusted)
 }

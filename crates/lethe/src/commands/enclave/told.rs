@@ -38,6 +38,9 @@ pub(super) fn report(launching: &Launching, ended: &Ended, counted: bool) {
     );
     if counted {
         spent(instructions, faults.faults);
+        if launching.harts() > 1 {
+            spread(instructions, faults.faults, launching.harts());
+        }
     }
     complain!("  {system_calls} system calls, {host_calls} of them passed to the host");
     for call in refused {
@@ -53,7 +56,7 @@ fn spent(instructions: &Instructions, faults: u64) {
         "  {total} instructions, {:.0} % of them in faults",
         100.0 * in_faults as f64 / total.max(1) as f64
     );
-    let each = |part: u64| part as f64 / faults.max(1) as f64;
+    let each = |part| each(part, faults);
     complain!(
         "  {:.0} instructions a fault: {:.0} in ciphers, {:.0} in copies, {:.0} in all else",
         each(in_faults),
@@ -61,6 +64,26 @@ fn spent(instructions: &Instructions, faults: u64) {
         each(copies),
         each(in_faults.saturating_sub(ciphers + copies))
     );
+}
+
+/// Tells what was spread over harts, and what a fault takes when they do it side by side.
+fn spread(instructions: &Instructions, faults: u64, harts: u32) {
+    let Instructions { faults: in_faults, shared, longest, handing_over, .. } = *instructions;
+    let each = |part| each(part, faults);
+    complain!(
+        "  over {harts} harts, a fault: {:.0} shared, of which the longest shares are {:.0}; {:.0} to hand over",
+        each(shared),
+        each(longest),
+        each(handing_over)
+    );
+    complain!(
+        "  {:.0} instructions a fault when harts work side by side: here they took turns, to be counted",
+        each((in_faults + longest).saturating_sub(shared))
+    );
+}
+
+fn each(part: u64, faults: u64) -> f64 {
+    part as f64 / faults.max(1) as f64
 }
 
 /// Tells how much more instructions it took than with plain encrypted paging.
