@@ -6,16 +6,11 @@ mod reads;
 use crate::promises::desk::{CAPACITY, Desk, block, check, read_all, write_all};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::Crash;
-use crate::support::{every_scheme, header, often_evicted, parameters};
+use crate::support::{every_scheme, header, kept_on_the_disk, often_evicted, parameters};
 use lethe_core::words::BlockId;
 use lethe_vault::{
     Call, Restore, SchemeParameters, TreeTopPlace, VaultError, VaultParameters, read_header, restore,
 };
-
-/// The same vault with its tree top on the trusted disk.
-fn kept_on_the_disk(parameters: VaultParameters) -> VaultParameters {
-    VaultParameters { tree_top: TreeTopPlace::Disk, ..parameters }
-}
 
 /// Such vaults.
 fn vaults() -> Vec<VaultParameters> {
