@@ -116,7 +116,13 @@ impl Owner {
         let owner =
             Owner::at(&self.header, self.store.clone(), FragileDisk::default(), self.seed.get() + 500);
         let copy = VersionedMemory::new(self.header.parameters.layout());
-        let options = Restore { copy, expect, takeover: true, progress: Box::new(|_, _, _| {}) };
+        let options = Restore {
+            copy,
+            scratch: crate::support::scratch(),
+            expect,
+            takeover: true,
+            progress: Box::new(|_, _, _| {}),
+        };
         restore(owner.setup_over(self.store.clone(), key), options).await?;
         owner.disk.unplug();
         Ok(owner)

@@ -26,6 +26,7 @@ use lethe_vault::{
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use redb::backends::InMemoryBackend;
 use tokio::time::Instant;
 
 /// A small vault: every mechanism, few bytes.
@@ -60,6 +61,11 @@ pub fn often_evicted() -> VaultParameters {
 /// The same vault with stash and tree top on the trusted disk.
 pub fn kept_on_the_disk(parameters: VaultParameters) -> VaultParameters {
     VaultParameters { tree_top: TreeTopPlace::Disk, ..parameters }
+}
+
+/// An empty disk for the stash of a restore.
+pub fn scratch() -> TrustedDisk {
+    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
 }
 
 /// A key for tests.

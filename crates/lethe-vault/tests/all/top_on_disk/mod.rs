@@ -171,7 +171,13 @@ async fn a_restored_vault_has_its_top_on_the_disk_again() {
         let disk = found.disk.mount().unwrap();
         let copy = lethe_store::VersionedMemory::new(found.header.parameters.layout());
         let progress = Box::new(|_: &'static str, _, _| {});
-        let options = Restore { copy, expect: Some(receipt), takeover: true, progress };
+        let options = Restore {
+            copy,
+            scratch: crate::support::scratch(),
+            expect: Some(receipt),
+            takeover: true,
+            progress,
+        };
         restore(found.setup(&disk), options).await.unwrap();
         assert_eq!(
             read_header(&disk, &crate::support::master()).unwrap().parameters.tree_top,
