@@ -359,10 +359,12 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
         pause().await;
         drop(held);
     };
-    let (begun, small, large, deleted, later, ()) = futures::join!(
+    let (begun, small, large, one, two, deleted, later, ()) = futures::join!(
         begun,
         put(&gateway, "small", b"body"),
         put(&gateway, &long, b"body"),
+        put(&gateway, "old 2", b"one"),
+        put(&gateway, "old 2", b"two"),
         delete(&account, "old 0"),
         delete(&account, "old 1"),
         work,
@@ -371,6 +373,50 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
     small.expect("there is room for it");
     assert!(matches!(large, Err(Error::Device(DeviceError::RowsFull))), "{large:?}");
     assert!(deleted.expect("a delete needs no room") && later.expect("a delete needs no room"));
+    // Those behind it keep their order.
+    let (one, two) = (one.expect("put"), two.expect("put"));
+    assert_eq!(account.object("container", "old 2").expect("there").etag, two.etag);
+    drop((one, two));
+    agrees_with_its_rows(&device, &gateway).await;
+}
+
+#[tokio::test]
+async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is_committed_alone() {
+    let (device, gateway, account) = fresh().await;
+    let long = "long ".repeat(100);
+    let old = put(&gateway, &long, b"old").await.expect("put").etag.clone();
+    let rows = lethe_gateway::Device::load_rows(&device).await.expect("rows");
+    let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
+    device.bound_rows(used as u64 + 600);
+    let held = device.hold_commits().await;
+    let begun = begin_a_commit(&gateway).await;
+    let work = async {
+        pause().await;
+        drop(held);
+        // The group waits for this, and what is committed after it for the next one.
+        let held = device.hold_commits().await;
+        pause().await;
+        device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
+        let mut next = Box::pin(device.hold_commits());
+        assert!(futures::poll!(&mut next).is_pending());
+        drop(held);
+        let held = next.await;
+        device.set_faults(Faults::default());
+        drop(held);
+    };
+    let (begun, small, over, ()) = futures::join!(
+        begun,
+        put(&gateway, "small", b"body"),
+        // It has room, for it takes the place of another: that is for the device to say.
+        put(&gateway, &long, b"over"),
+        work,
+    );
+    drop(begun.expect("no panic").expect("put"));
+    let failed = |error: Option<Error>| matches!(error, Some(Error::Device(DeviceError::Unavailable(_))));
+    assert!(failed(small.err()), "its group");
+    assert!(failed(over.err()), "it would stand upon what is not there");
+    assert_eq!(account.object("container", &long).expect("there").etag, old);
+    put(&gateway, "last", b"last").await.expect("put");
     agrees_with_its_rows(&device, &gateway).await;
 }
 
