@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 from content import content
 from programs import Endpoint, Gateway
@@ -120,10 +121,12 @@ def stop_and_check(gateway: Gateway) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway):
+@pytest.mark.parametrize(("tree_top_on", "kills"), [("memory", KILLS), ("disk", 2)])
+def test_what_was_acknowledged_survives_kill_9_in_a_loop(new_gateway, tree_top_on, kills):
     gateway: Gateway = new_gateway()
+    gateway.serve_flags = ["--tree-top-on", tree_top_on]
     ledgers, dice = start_for_writers(gateway)
-    for turn in range(KILLS):
+    for turn in range(kills):
         endpoint = gateway.endpoint
         kill_under_load(gateway, ledgers, turn, dice.randrange(10, 120))
         gateway.start()

@@ -57,7 +57,7 @@ fn fuzz_state_written_bit_by_bit() {
         let words: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let _ = Directory::of(&words, Vec::new());
         let mut unloading = Unloading::new(Tables::zeros(&[2, 1]), 2);
-        if bytes.chunks(40).try_for_each(|piece| unloading.take(piece)).is_some() {
+        if bytes.chunks(40).try_for_each(|piece| unloading.take(piece).map(drop)).is_some() {
             let _ = unloading.finish();
         }
     });

@@ -13,6 +13,7 @@
 //! | `recovery` | the steps of an opening, up to a complete start |
 //! | `restore`, `old`, `refill`, `restoring` | a lost machine, from the store and the key |
 //! | `shipped` | a checkpoint in the store |
+//! | `laid_stash` | a stash whose payloads lie on a disk, while a vault is restored |
 //! | `service` | an opened vault on a thread of its own |
 
 pub(crate) mod at_rest;
@@ -20,6 +21,7 @@ pub(crate) mod create;
 pub(crate) mod fence;
 pub(crate) mod header;
 mod inventory;
+mod laid_stash;
 mod log;
 pub(crate) mod newer;
 mod old;

@@ -1,5 +1,6 @@
 //! The old vault of a restore, over the local copy of its buckets.
 
+use super::laid_stash::LaidStash;
 use super::shipped::ShippedScheme;
 use crate::engine::Engine;
 use crate::engine::gate::Gate;
@@ -16,6 +17,7 @@ use lethe_core::incremental::BlockPlace;
 use lethe_core::store::Untrusted;
 use lethe_core::words::{BlockId, Slot};
 use lethe_seal::key_ring::KeyRing;
+use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::{Resolved, Sealed};
 use lethe_seal::versions::TrustedVersions;
@@ -25,6 +27,13 @@ use std::rc::Rc;
 /// The old vault, over the local copy.
 pub(super) struct Old<'a, L> {
     engine: Engine<&'a L>,
+    header: VaultHeader,
+    master: MasterKey,
+    entropy: Entropy,
+    /// The stash as it lies on the scratch disk.
+    stash: Option<LaidStash>,
+    /// Accesses since it was brought up to date there.
+    since: u64,
     /// Payloads that came after it, by the journal in the store.
     later: HashMap<BlockId, Bytes>,
 }
@@ -40,13 +49,16 @@ impl<'a, L: Untrusted> Old<'a, L> {
     ) -> Result<Self, VaultError> {
         let gate = Rc::new(Gate::default());
         let damaged = || VaultError::Tampered("the checkpoint in the store contradicts itself".into());
-        let scheme = scheme.take_up(header, gate.clone(), entropy.seed()).ok_or_else(damaged)?;
+        let master = ring.newest();
+        let taken_up = scheme.take_up(gate.clone(), (header, master, &mut *entropy))?;
+        let ((scheme, keeper), stash) = taken_up.ok_or_else(damaged)?;
         let (cipher, nonces) = (header.parameters.cipher()?, entropy.nonces(header.parameters.slots));
         let sealed = Sealed::new(copy, ring, cipher, nonces, versions, Workers::single())?;
         sealed.begin_epoch(entropy.salt())?;
-        let mut engine = Engine::new(Rc::new(sealed), scheme, (gate, None), accesses);
+        let mut engine = Engine::new(Rc::new(sealed), scheme, (gate, keeper), accesses);
         engine.go_live();
-        Ok(Old { engine, later: HashMap::new() })
+        let (header, master, entropy) = (header.clone(), master.clone(), entropy.split());
+        Ok(Old { engine, header, master, entropy, stash, since: 0, later: HashMap::new() })
     }
 
     /// Puts payloads over its own that were written after it.
@@ -75,8 +87,20 @@ impl<'a, L: Untrusted> Old<'a, L> {
         }
         self.run(Input::Batch(blocks.iter().map(|block| Call::Read(*block)).collect())).await?;
         let answers = self.engine.take_answers().ok_or(VaultError::Closed)??;
+        self.since += blocks.len() as u64;
+        if self.since >= self.header.parameters.checkpoint_every {
+            self.let_go()?;
+        }
         let read = blocks.iter().zip(answers.into_iter().flatten());
         Ok(read.map(|(block, own)| self.later.get(block).cloned().unwrap_or(own)).collect())
+    }
+
+    /// Brings the stash on the scratch disk up to date, so that memory need not hold what came into it.
+    fn let_go(&mut self) -> Result<(), VaultError> {
+        self.since = 0;
+        let Some(stash) = &mut self.stash else { return Ok(()) };
+        stash.follow(&*self.engine.scheme, (&self.header, &self.master, &mut self.entropy))?;
+        self.engine.check_keeper()
     }
 
     async fn run(&mut self, input: Input) -> Result<(), VaultError> {
@@ -141,6 +165,7 @@ impl<L: Untrusted> Old<'_, L> {
             let own: Vec<u8> = payload((block, place))?;
             Ok(self.later.get(&block).map_or(own, |later| later.to_vec()))
         };
-        blocks.into_iter().map(payload).collect()
+        let payloads = blocks.into_iter().map(payload).collect();
+        self.engine.check_keeper().and(payloads)
     }
 }

@@ -1,8 +1,10 @@
 //! The second half of a restore for Ring ORAM: a full tree is written into the store, every bucket once, in the order of
 //! their numbers. Its positions are drawn anew, and its blocks come from the local copy of the old one.
 
+use super::laid_stash::LaidStash;
 use super::old::Old;
 use super::setup::Setup;
+use super::state::SchemeAtRest;
 use crate::engine::gate::Gate;
 use crate::error::VaultError;
 use crate::store::VaultStore;
@@ -10,7 +12,6 @@ use crate::trusted::header::VaultHeader;
 use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use lethe_core::block_header::{self, HEADER_BYTES};
-use lethe_core::incremental::{Parts, Payloads};
 use lethe_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
 use lethe_core::store::{BucketVersion, Untrusted};
 use lethe_core::words::{BlockId, Bucket, Leaf, Level, Slot};
@@ -19,11 +20,12 @@ use lethe_seal::sealed::Sealed;
 use lethe_seal::versions::TrustedVersions;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// Buckets that are written at a time.
 const AT_ONCE: usize = 8;
+/// Bytes of the stash that are laid down at a time.
+const STASH_BYTES_AT_ONCE: u64 = 4 << 20;
 
 /// Writes the old blocks into a full tree under this epoch, and lays its state down on the trusted disk as checkpoint
 /// `number`.
@@ -84,38 +86,23 @@ async fn lay_down<U: VaultStore, L: Untrusted>(
     (number, state): (u64, FilledRing),
     versions: &TrustedVersions,
 ) -> Result<(), VaultError> {
-    let waiting = old.payloads(state.stash.iter().copied()).await?;
-    let mut payloads = Waiting(state.stash.iter().copied().zip(waiting).collect());
-    let parts = Parts {
-        tables: state.tables,
-        rest: &state.rest,
-        order: &state.stash,
-        payloads: &mut payloads,
-        keeper: None,
-    };
+    let mut stash = LaidStash::on(&setup.disk);
+    let some = (STASH_BYTES_AT_ONCE / header.parameters.block().0.max(1)).max(1) as usize;
+    for blocks in state.stash.chunks(some) {
+        let payloads = old.payloads(blocks.iter().copied()).await?;
+        let payloads = blocks.iter().copied().zip(payloads).collect();
+        stash.lay(&payloads, (blocks, blocks.len()), (header, &setup.master, &mut setup.entropy))?;
+    }
     let seed = setup.entropy.seed();
-    let scheme = header.parameters.scheme.take_up(parts, Rc::new(Gate::default()), seed);
-    let scheme =
-        scheme.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
+    let written = SchemeAtRest::Written(state.tables, state.rest);
+    let with = (Rc::new(Gate::default()), seed);
+    let taken_up = stash.take_up(written, with, (header, &setup.master, &mut setup.entropy))?;
+    let (scheme, _keeper) =
+        taken_up.ok_or_else(|| VaultError::Damaged("a tree that was filled contradicts itself".into()))?;
     let facts =
         Facts { number, sequence: 0, accesses: 0, since: 0, seed, rewritten: Vec::new(), garbage: &[] };
     let seal = SealWith { header, master: &setup.master, entropy: &mut setup.entropy };
-    let change = Ledger::new().write_down(&Moment { scheme: &*scheme, versions }, facts, seal)?;
+    let mut ledger = Ledger::over_payloads(stash.into_directory());
+    let change = ledger.write_down(&Moment { scheme: &*scheme, versions }, facts, seal)?;
     setup.disk.commit_state(header.parameters.block(), &change)
-}
-
-/// The payloads of the blocks that found no room in the tree.
-struct Waiting(VecDeque<(BlockId, Vec<u8>)>);
-
-impl Payloads for Waiting {
-    fn next_block(&mut self) -> Option<BlockId> {
-        self.0.front().map(|(block, _)| *block)
-    }
-
-    fn fill(&mut self, payload: &mut [u8]) -> bool {
-        self.0.pop_front().is_some_and(|(_, from)| {
-            payload.copy_from_slice(&from);
-            true
-        })
-    }
 }

@@ -49,6 +49,8 @@ const AT_ONCE: usize = 8;
 pub struct Restore<L> {
     /// A local, empty store with the vault's layout, for the copy of the buckets; to be thrown away afterwards.
     pub copy: L,
+    /// A disk of its own for the stash that was shipped, which is sealed there; to be thrown away with the copy.
+    pub scratch: TrustedDisk,
     /// The receipt that the owner kept: the restored state must be this one or a later one.
     pub expect: Option<Receipt>,
     /// True if a gateway that has the vault open may be displaced.
@@ -73,9 +75,10 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     let encoded = raw_header_of_store(&setup.store).await?;
     let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;
     let named = (&header, &ring);
-    let chosen = match choose_checkpoint(&setup, named, options.expect.as_ref()).await {
+    let wanted = (&options.scratch, options.expect.as_ref());
+    let chosen = match choose_checkpoint(&mut setup, named, wanted).await {
         Err(VaultError::NoCheckpoint) if holds_all_in_log(&setup, named, &options).await? => {
-            before_the_first(&header)
+            before_the_first(&header, &options.scratch)?
         }
         chosen => chosen?,
     };
@@ -190,17 +193,17 @@ async fn rewrite<L: Untrusted>(
     Ok(())
 }
 
-/// Chooses the newest checkpoint in the store. An object that bears the name of a newer one and does not open was
+/// Chooses the newest checkpoint in the store; its stash goes to the scratch disk, in place of one before it. An object that bears the name of a newer one and does not open was
 /// planted, or is a spoilt checkpoint: it is passed over only for the sake of a receipt, which tells that nothing is
 /// missing.
 async fn choose_checkpoint<U: VaultStore>(
-    setup: &Setup<U>,
+    setup: &mut Setup<U>,
     named: (&VaultHeader, &KeyRing),
-    expect: Option<&Receipt>,
+    wanted: (&TrustedDisk, Option<&Receipt>),
 ) -> Result<(Receipt, Found), VaultError> {
     let mut orders = list_checkpoints(&setup.store).await?;
     loop {
-        match choose_of(&orders, setup, named, expect).await {
+        match choose_of(&orders, setup, named, wanted).await {
             Err(error) if error.is_tampering() => {
                 // A gateway that still serves may have shipped a newer one meanwhile, and have removed what was listed.
                 let now = list_checkpoints(&setup.store).await?;
@@ -225,13 +228,15 @@ async fn list_checkpoints<U: VaultStore>(store: &U) -> Result<Vec<(u32, u64)>, V
 /// Chooses the newest of these.
 async fn choose_of<U: VaultStore>(
     orders: &[(u32, u64)],
-    setup: &Setup<U>,
+    setup: &mut Setup<U>,
     (header, ring): (&VaultHeader, &KeyRing),
-    expect: Option<&Receipt>,
+    (scratch, expect): (&TrustedDisk, Option<&Receipt>),
 ) -> Result<(Receipt, Found), VaultError> {
     let mut refused = None;
     for (epoch, number) in orders.iter().copied().rev() {
-        let chosen = match fetch_checkpoint(&setup.store, (header, ring), (epoch, number)).await {
+        let from = (&setup.store, scratch);
+        let fetched = fetch_checkpoint(from, (header, ring), (epoch, number), &mut setup.entropy).await;
+        let chosen = match fetched {
             Ok((receipt, shipped)) => {
                 verify_receipt(header, &receipt, &shipped, expect).map(|()| (receipt, shipped))
             }
@@ -316,7 +321,8 @@ async fn fetch_newest<U: VaultStore, L: Untrusted>(
             }
             Ok(_) => VaultError::Tampered("a newer checkpoint came into the store, and went".into()),
         };
-        let newest = choose_checkpoint(setup, named, options.expect.as_ref()).await?;
+        let wanted = (&options.scratch, options.expect.as_ref());
+        let newest = choose_checkpoint(setup, named, wanted).await?;
         if order(&newest.0) <= order(&chosen.0) {
             return Err(error);
         }

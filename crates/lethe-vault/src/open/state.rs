@@ -76,13 +76,26 @@ impl State {
     /// [`VaultError::Damaged`], and those of the disk.
     pub(crate) fn take_up(
         scheme: SchemeAtRest,
+        with: (Rc<Gate>, Seed),
+        side: (&TrustedDisk, &VaultHeader, &MasterKey),
+        stash: (&Directory, Option<&PlaceKeeper>),
+    ) -> Result<Rc<dyn Scheme>, VaultError> {
+        let contradiction = || VaultError::Damaged("its checkpoint contradicts itself".into());
+        State::try_to_take_up(scheme, with, side, stash)?.ok_or_else(contradiction)
+    }
+
+    /// The same; `None` if the state contradicts itself.
+    ///
+    /// # Errors
+    /// As [`take_up`](Self::take_up).
+    pub(crate) fn try_to_take_up(
+        scheme: SchemeAtRest,
         (gate, seed): (Rc<Gate>, Seed),
         (disk, header, master): (&TrustedDisk, &VaultHeader, &MasterKey),
         (directory, keeper): (&Directory, Option<&PlaceKeeper>),
-    ) -> Result<Rc<dyn Scheme>, VaultError> {
-        let contradiction = || VaultError::Damaged("its checkpoint contradicts itself".into());
+    ) -> Result<Option<Rc<dyn Scheme>>, VaultError> {
         let scheme = match scheme {
-            SchemeAtRest::Whole(snapshot) => snapshot.restore(gate, seed).ok_or_else(contradiction)?,
+            SchemeAtRest::Whole(snapshot) => snapshot.restore(gate, seed),
             SchemeAtRest::Written(tables, rest) => {
                 let entries = directory.entries().into_iter().peekable();
                 let opener = PlaceOpener::new(header, master, &directory.keys())?;
@@ -94,11 +107,10 @@ impl State {
                 if let Some(failure) = places.failure {
                     return Err(failure);
                 }
-                taken_up.ok_or_else(contradiction)?
+                taken_up
             }
         };
-        scheme.watch();
-        Ok(scheme)
+        Ok(scheme.inspect(|scheme| scheme.watch()))
     }
 }
 

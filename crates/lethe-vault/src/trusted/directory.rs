@@ -62,7 +62,7 @@ impl Entry {
 }
 
 /// A function that shows the payload of a block of the stash.
-type LookAt<'a> = &'a mut dyn FnMut(BlockId, &mut dyn FnMut(&[u8]));
+pub(crate) type LookAt<'a> = &'a mut dyn FnMut(BlockId, &mut dyn FnMut(&[u8]));
 
 /// The places and their blocks, as the last checkpoint has them while none is being made. Whoever reads payloads from there
 /// shares it.

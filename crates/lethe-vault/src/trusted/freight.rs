@@ -13,10 +13,9 @@ use super::tables::Tables;
 use crate::error::VaultError;
 use crate::trusted::header::{PIECE_BYTES, VaultParameters};
 use borsh::{BorshDeserialize, BorshSerialize};
-use lethe_core::incremental::Payloads;
 use lethe_core::words::BlockId;
 use lethe_seal::versions::VersionsHead;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 /// The most bytes that a piece has in the store.
@@ -222,38 +221,22 @@ pub(crate) struct Unloading {
     /// Words that are in the tables.
     words: u64,
     block_bytes: usize,
+    order: Vec<BlockId>,
+    /// Payloads that were handed over.
+    payloads: u64,
     /// The bytes that came behind them so far.
     bytes: Vec<u8>,
 }
 
-/// A shipped state.
+/// Payloads of a shipped stash, with their blocks.
+pub(crate) type Payloads = HashMap<BlockId, Vec<u8>>;
+
+/// A shipped state, without the payloads of its stash.
 pub(crate) struct Unloaded {
     pub(crate) head: FreightHead,
     pub(crate) tables: Tables,
     pub(crate) order: Vec<BlockId>,
     pub(crate) rows: Vec<Row>,
-    pub(crate) payloads: UnloadedPayloads,
-}
-
-/// The payloads of a shipped stash, each behind its block's number.
-pub(crate) struct UnloadedPayloads {
-    bytes: Vec<u8>,
-    at: usize,
-    end: usize,
-}
-
-impl Payloads for UnloadedPayloads {
-    fn next_block(&mut self) -> Option<BlockId> {
-        self.bytes[self.at..self.end].first_chunk().map(block)
-    }
-
-    fn fill(&mut self, payload: &mut [u8]) -> bool {
-        let next = self.at + 4 + payload.len();
-        let Some(from) = self.bytes[..self.end].get(self.at + 4..next) else { return false };
-        payload.copy_from_slice(from);
-        self.at = next;
-        true
-    }
 }
 
 fn block(bytes: &[u8; 4]) -> BlockId {
@@ -263,11 +246,12 @@ fn block(bytes: &[u8; 4]) -> BlockId {
 impl Unloading {
     /// Begins to take a state out of its stream: its words are those of these tables.
     pub(crate) fn new(tables: Tables, block_bytes: u32) -> Self {
-        Unloading { head: None, tables, words: 0, block_bytes: block_bytes as usize, bytes: Vec::new() }
+        let (block_bytes, order, bytes) = (block_bytes as usize, Vec::new(), Vec::new());
+        Unloading { head: None, tables, words: 0, block_bytes, order, payloads: 0, bytes }
     }
 
-    /// Takes the next piece over: authenticated bytes.
-    pub(crate) fn take(&mut self, piece: &[u8]) -> Option<()> {
+    /// Takes the next piece over: authenticated bytes. Returns the payloads that are whole with it.
+    pub(crate) fn take(&mut self, piece: &[u8]) -> Option<Payloads> {
         self.bytes.extend_from_slice(piece);
         if self.head.is_none() {
             let mut rest = &self.bytes[..];
@@ -280,40 +264,109 @@ impl Unloading {
         self.bytes.drain(..4 * words.len());
         let fit = self.tables.set(self.words, &words);
         self.words += words.len() as u64;
-        if words.len() == left {
-            // The padding is left out.
-            self.bytes.truncate(self.needed()?);
+        if !fit || words.len() < left {
+            return fit.then(Payloads::new);
         }
-        fit.then_some(())
+        // The padding is left out.
+        self.bytes.truncate(self.needed()?);
+        self.take_payloads()
     }
 
-    /// Bytes behind the words, without the padding.
+    /// Takes what has come of the stash: its order, then its payloads.
+    fn take_payloads(&mut self) -> Option<Payloads> {
+        let stash = usize::try_from(self.head.as_ref()?.stash).ok()?;
+        let blocks = self.bytes.as_chunks().0.iter().take(stash - self.order.len()).map(block);
+        let before = self.order.len();
+        self.order.extend(blocks);
+        let mut taken = 4 * (self.order.len() - before);
+        let mut payloads = Payloads::new();
+        if self.order.len() == stash {
+            let left = stash - self.payloads as usize;
+            for entry in self.bytes[taken..].chunks_exact(4 + self.block_bytes).take(left) {
+                let (number, payload) = entry.split_first_chunk()?;
+                // A block that comes twice contradicts the order.
+                payloads.insert(block(number), payload.to_vec());
+                self.payloads += 1;
+                taken += entry.len();
+            }
+        }
+        self.bytes.drain(..taken);
+        Some(payloads)
+    }
+
+    /// Bytes that are to come behind the words and what was taken of the stash, without the padding.
     fn needed(&self) -> Option<usize> {
         let head = self.head.as_ref()?;
-        let stash = usize::try_from(head.stash).ok()?.checked_mul(8 + self.block_bytes)?;
-        stash.checked_add(usize::try_from(head.rows).ok()?)
+        let order = usize::try_from(head.stash).ok()?.checked_sub(self.order.len())?.checked_mul(4)?;
+        let payloads = usize::try_from(head.stash.checked_sub(self.payloads)?).ok()?;
+        let payloads = payloads.checked_mul(4 + self.block_bytes)?;
+        order.checked_add(payloads)?.checked_add(usize::try_from(head.rows).ok()?)
     }
 
     /// Ends: all pieces were taken over. `None` if they hold no state.
     pub(crate) fn finish(self) -> Option<Unloaded> {
         let needed = self.needed().filter(|_| self.words == self.tables.len())?;
-        let (head, tables) = (self.head?, self.tables);
-        let payloads = 4 * head.stash as usize;
-        let rows_at = payloads + (4 + self.block_bytes) * head.stash as usize;
-        let mut rest = self.bytes.get(rows_at..needed)?;
+        let Unloading { head, tables, order, payloads, bytes, .. } = self;
+        let head = head.filter(|head| head.stash == payloads)?;
+        let mut rest = bytes.get(..needed)?;
         let mut rows = Vec::new();
         while !rest.is_empty() {
             rows.push(Row::deserialize(&mut rest).ok()?);
         }
-        let order = self.bytes[..payloads].as_chunks().0.iter().map(block).collect();
-        let payloads = UnloadedPayloads { bytes: self.bytes, at: payloads, end: rows_at };
-        Some(Unloaded { head, tables, order, rows, payloads })
+        Some(Unloaded { head, tables, order, rows })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lethe_seal::versions::{TrustedVersions, VaultId};
+
+    /// Counts the bytes that are held: a stash of any size goes through the memory of a piece.
+    #[test]
+    fn a_state_on_its_way_out_of_its_stream_holds_no_more_of_the_stash_than_a_piece() {
+        const BLOCK: usize = 48;
+        let versions = TrustedVersions::new(VaultId([3; 16]), 0).head();
+        let (stash, row) = (500, Row::new("name", vec![9]));
+        let rows = borsh::to_vec(&row).unwrap();
+        let head = FreightHead {
+            number: 7,
+            epoch: 2,
+            accesses: 90,
+            rest: vec![1, 2, 3],
+            versions,
+            history: Vec::new(),
+            stash,
+            rows: rows.len() as u64,
+        };
+        let payload = |block: u32| vec![block as u8; BLOCK];
+        let mut stream = borsh::to_vec(&head).unwrap();
+        (0..60u32).for_each(|word| stream.extend_from_slice(&word.to_le_bytes()));
+        (0..stash as u32).rev().for_each(|block| stream.extend_from_slice(&block.to_le_bytes()));
+        for block in 0..stash as u32 {
+            stream.extend_from_slice(&block.to_le_bytes());
+            stream.extend_from_slice(&payload(block));
+        }
+        stream.extend_from_slice(&rows);
+        stream.resize(stream.len() + 3000, 0);
+        for piece_bytes in [256, 1000, stream.len()] {
+            let (mut unloading, mut all) =
+                (Unloading::new(Tables::zeros(&[60]), BLOCK as u32), Payloads::new());
+            for piece in stream.chunks(piece_bytes) {
+                all.extend(unloading.take(piece).unwrap());
+                assert!(
+                    unloading.bytes.len() < BLOCK + 4 + rows.len(),
+                    "{} bytes are held",
+                    unloading.bytes.len()
+                );
+            }
+            let Unloaded { order, rows, .. } = unloading.finish().unwrap();
+            assert!(order.into_iter().eq((0..stash).rev().map(BlockId)));
+            assert_eq!(rows, std::slice::from_ref(&row));
+            assert!((0..stash).all(|block| all[&BlockId(block)] == payload(block as u32)));
+            assert_eq!(all.len() as u64, stash);
+        }
+    }
 
     #[test]
     fn only_a_name_as_the_vault_gives_it_is_a_pieces() {

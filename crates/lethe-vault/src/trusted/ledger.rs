@@ -41,6 +41,8 @@ pub(crate) struct Ledger {
     due: u64,
     /// True if the disk holds nothing of this kind: the next checkpoint writes everything.
     is_new: bool,
+    /// True if the payloads of the stash are in their places all the same.
+    has_payloads: bool,
 }
 
 /// The trusted state of this moment, with nothing in flight.
@@ -118,7 +120,12 @@ impl StateChange {
 impl Ledger {
     /// The ledger of a disk that holds no state, or one of an earlier kind: the next checkpoint writes everything.
     pub(crate) fn new() -> Self {
-        Ledger { directory: Directory::empty(), pieces: Vec::new(), next_piece: 0, due: 0, is_new: true }
+        Ledger { is_new: true, ..Ledger::of(Directory::empty(), Vec::new(), 0) }
+    }
+
+    /// The ledger of a disk that holds no state but the payloads of the stash: the next checkpoint writes all the rest.
+    pub(crate) fn over_payloads(directory: Directory) -> Self {
+        Ledger { is_new: true, has_payloads: true, ..Ledger::of(directory, Vec::new(), 0) }
     }
 
     /// Has the next checkpoint write everything anew, whatever stands on the disk: what the last one names stays as it is
@@ -138,7 +145,7 @@ impl Ledger {
 
     /// The ledger of a disk that holds a state: `pieces` are the checkpoints that each piece is of.
     pub(crate) fn of(directory: Directory, pieces: Vec<u64>, next_piece: u64) -> Self {
-        Ledger { directory, pieces, next_piece, due: 0, is_new: false }
+        Ledger { directory, pieces, next_piece, due: 0, is_new: false, has_payloads: false }
     }
 
     /// Pieces of the state.
@@ -160,7 +167,10 @@ impl Ledger {
         let (mut words, mut stash) = (changes.words, changes.stash);
         if is_whole {
             let order = moment.scheme.stash_order();
-            stash = StashChanges { written: order.clone(), linked: order, removed: Vec::new() };
+            stash = match std::mem::take(&mut self.has_payloads) {
+                true => StashChanges::default(),
+                false => StashChanges { written: order.clone(), linked: order, removed: Vec::new() },
+            };
             words.clear();
         }
         let look_at = &mut |block, look: &mut dyn FnMut(&[u8])| moment.scheme.look_at(block, look);

@@ -37,7 +37,13 @@ async fn in_service(
 
 fn options(header: &VaultHeader, expect: Option<Receipt>) -> Restore<VersionedMemory> {
     let copy = VersionedMemory::new(header.parameters.layout());
-    Restore { copy, expect, takeover: true, progress: Box::new(|_, _, _| {}) }
+    Restore {
+        copy,
+        scratch: crate::support::scratch(),
+        expect,
+        takeover: true,
+        progress: Box::new(|_, _, _| {}),
+    }
 }
 
 async fn write_all(vault: &Vault, fill: u8) {

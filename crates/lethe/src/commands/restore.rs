@@ -12,7 +12,9 @@ use crate::vault::parameters::summary;
 use anyhow::{Context, Result};
 use clap::Args;
 use lethe_store::{Objects, OpenOptions, Usage};
-use lethe_vault::{CheckpointFigures, Receipt, Restore, Status, VaultHeader, raw_header_of_store, restore};
+use lethe_vault::{
+    CheckpointFigures, Receipt, Restore, Status, TrustedDisk, VaultHeader, raw_header_of_store, restore,
+};
 
 #[derive(Args)]
 #[command(
@@ -70,7 +72,9 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         let folder = settings.data.root().join("restoring");
         remove_folder(&folder)?;
         let options = OpenOptions { create: true, ..OpenOptions::default() };
-        let copy = Objects::open(&folder.display().to_string(), &options).await?.with_layout(layout.clone());
+        let buckets = folder.join("buckets");
+        let copy = Objects::open(&buckets.display().to_string(), &options).await?.with_layout(layout.clone());
+        let scratch = TrustedDisk::open(&folder.join("stash.redb"))?;
         let (store, meter, _) = home.wrapped(&objects, layout);
         let bar = progress::steps("", 0);
         let shown = bar.clone();
@@ -80,7 +84,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
             shown.set_position(done);
         };
         let Wanted { expect, takeover } = wanted;
-        let options = Restore { copy, expect, takeover, progress: Box::new(progress) };
+        let options = Restore { copy, scratch, expect, takeover, progress: Box::new(progress) };
         let restored = restore(home.setup(disk, store, master)?, options).await;
         bar.finish_and_clear();
         remove_folder(&folder)?;

@@ -203,6 +203,48 @@ async fn a_commit_that_fails_fails_for_all_in_its_group_and_leaves_nothing_of_it
 }
 
 #[tokio::test]
+async fn of_several_puts_of_one_key_in_a_group_the_last_one_stands_and_a_failure_takes_all_back() {
+    for fault in [CommitFault::None, CommitFault::Before, CommitFault::After] {
+        let (device, gateway, account) = fresh().await;
+        let first = put(&gateway, "key", b"first").await.expect("put").etag.clone();
+        let held = device.hold_commits().await;
+        let begun = begin_a_commit(&gateway).await;
+        device.set_faults(Faults { commits: fault, commits_left: 1, ..Faults::default() });
+        let bodies = ["second", "third", "fourth"];
+        let puts = join_all(bodies.map(|body| put(&gateway, "key", body.as_bytes())));
+        let work = async {
+            pause().await;
+            drop(held);
+        };
+        let (puts, ()) = futures::join!(puts, work);
+        drop(begun.await.expect("no panic").expect("put"));
+        let (stands, held_blocks) = if fault == CommitFault::None {
+            let tags: Vec<_> = puts.iter().map(|put| put.as_ref().expect("put").etag.clone()).collect();
+            assert!(tags[0] != tags[1] && tags[1] != tags[2], "each is told of its own: {tags:?}");
+            (tags[2].clone(), 0)
+        } else {
+            assert!(puts.iter().all(Result::is_err), "{puts:?}");
+            // The rows may name them until they are taken back.
+            (first, puts.len() as u64)
+        };
+        // Whoever holds an object holds its blocks.
+        drop(puts);
+        gateway.settle().await;
+        assert_eq!(gateway.usage().free_blocks, BLOCKS - 2 - held_blocks);
+        assert_eq!(account.object("container", "key").expect("there").etag, stands);
+        if fault != CommitFault::None {
+            // Until the rows are certain again, nothing else is committed.
+            device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
+            assert!(put(&gateway, "other", b"other").await.is_err());
+            device.set_faults(Faults::default());
+        }
+        put(&gateway, "last", b"last").await.expect("put");
+        assert_eq!(account.object("container", "key").expect("there").etag, stands);
+        agrees_with_its_rows(&device, &gateway).await;
+    }
+}
+
+#[tokio::test]
 async fn of_many_who_want_to_be_first_or_to_replace_the_same_object_one_does() {
     let (device, gateway, account) = fresh().await;
     let old = put(&gateway, "old", b"old").await.expect("put");
@@ -317,10 +359,12 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
         pause().await;
         drop(held);
     };
-    let (begun, small, large, deleted, later, ()) = futures::join!(
+    let (begun, small, large, one, two, deleted, later, ()) = futures::join!(
         begun,
         put(&gateway, "small", b"body"),
         put(&gateway, &long, b"body"),
+        put(&gateway, "old 2", b"one"),
+        put(&gateway, "old 2", b"two"),
         delete(&account, "old 0"),
         delete(&account, "old 1"),
         work,
@@ -329,6 +373,50 @@ async fn a_full_catalogue_refuses_what_has_no_room_and_nobody_else_in_its_group(
     small.expect("there is room for it");
     assert!(matches!(large, Err(Error::Device(DeviceError::RowsFull))), "{large:?}");
     assert!(deleted.expect("a delete needs no room") && later.expect("a delete needs no room"));
+    // Those behind it keep their order.
+    let (one, two) = (one.expect("put"), two.expect("put"));
+    assert_eq!(account.object("container", "old 2").expect("there").etag, two.etag);
+    drop((one, two));
+    agrees_with_its_rows(&device, &gateway).await;
+}
+
+#[tokio::test]
+async fn what_was_planned_upon_a_group_that_fails_fails_with_it_even_where_it_is_committed_alone() {
+    let (device, gateway, account) = fresh().await;
+    let long = "long ".repeat(100);
+    let old = put(&gateway, &long, b"old").await.expect("put").etag.clone();
+    let rows = lethe_gateway::Device::load_rows(&device).await.expect("rows");
+    let used: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
+    device.bound_rows(used as u64 + 600);
+    let held = device.hold_commits().await;
+    let begun = begin_a_commit(&gateway).await;
+    let work = async {
+        pause().await;
+        drop(held);
+        // The group waits for this, and what is committed after it for the next one.
+        let held = device.hold_commits().await;
+        pause().await;
+        device.set_faults(Faults { commits: CommitFault::Before, ..Faults::default() });
+        let mut next = Box::pin(device.hold_commits());
+        assert!(futures::poll!(&mut next).is_pending());
+        drop(held);
+        let held = next.await;
+        device.set_faults(Faults::default());
+        drop(held);
+    };
+    let (begun, small, over, ()) = futures::join!(
+        begun,
+        put(&gateway, "small", b"body"),
+        // It has room, for it takes the place of another: that is for the device to say.
+        put(&gateway, &long, b"over"),
+        work,
+    );
+    drop(begun.expect("no panic").expect("put"));
+    let failed = |error: Option<Error>| matches!(error, Some(Error::Device(DeviceError::Unavailable(_))));
+    assert!(failed(small.err()), "its group");
+    assert!(failed(over.err()), "it would stand upon what is not there");
+    assert_eq!(account.object("container", &long).expect("there").etag, old);
+    put(&gateway, "last", b"last").await.expect("put");
     agrees_with_its_rows(&device, &gateway).await;
 }
 

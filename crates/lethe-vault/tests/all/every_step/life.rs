@@ -191,7 +191,13 @@ pub async fn restore_elsewhere(header: &VaultHeader, store: VersionedMemory, mut
     let (expect, from) = account.receipt.map_or((None, 0), |(receipt, from)| (Some(receipt), from));
     let disk = FragileDisk::default().mount().expect("a new disk can be used");
     let copy = VersionedMemory::new(header.parameters.layout());
-    let options = Restore { copy, expect, takeover: true, progress: Box::new(|_, _, _| {}) };
+    let options = Restore {
+        copy,
+        scratch: crate::support::scratch(),
+        expect,
+        takeover: true,
+        progress: Box::new(|_, _, _| {}),
+    };
     let restored = restore(setup(&disk, store.clone(), 1), options).await;
     restored.unwrap_or_else(|error| panic!("the store cannot be restored: {error}"));
     let (vault, running) = Vault::start(setup(&disk, store, 2)).await.expect("it was restored");

@@ -21,7 +21,7 @@ use lethe_core::schemes::path::PathParameters;
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::testing::small_ring;
 use lethe_core::words::Level;
-use lethe_vault::{JournalPlace, SchemeParameters, TreeTopPlace, VaultHeader, VaultParameters};
+use lethe_vault::{JournalPlace, SchemeParameters, VaultHeader, VaultParameters};
 use std::time::Instant;
 use walk::{Effort, Summary, walk};
 
@@ -29,7 +29,7 @@ const CAPACITY: u64 = 16;
 const BLOCK_BYTES: u32 = 16;
 const BATCH: u32 = 2;
 /// Seeds of the simulation above which more is done here, too.
-const USUAL: u64 = 2000;
+pub const USUAL: u64 = 2000;
 
 /// A vault around a scheme, in whose short life everything comes that comes in a long one.
 fn around(scheme: SchemeParameters) -> VaultHeader {
@@ -46,12 +46,12 @@ fn kept_in_the_store(header: &VaultHeader) -> VaultHeader {
 
 /// The same vault with stash and tree top on the trusted disk.
 fn kept_on_the_disk(header: &VaultHeader) -> VaultHeader {
-    let mut header = header.clone();
-    header.parameters.tree_top = TreeTopPlace::Disk;
-    header
+    let parameters = crate::support::kept_on_the_disk(header.parameters.clone());
+    VaultHeader { parameters, ..header.clone() }
 }
 
-fn ring(with_top: bool) -> VaultHeader {
+/// A vault under Ring ORAM.
+pub fn ring(with_top: bool) -> VaultHeader {
     let top = Level(u32::from(with_top));
     let ring =
         RingParameters { capacity: CAPACITY, leaf_level: Level(2), top, max_batch: BATCH, ..small_ring(6) };
@@ -59,7 +59,8 @@ fn ring(with_top: bool) -> VaultHeader {
     around(SchemeParameters::Ring(ring))
 }
 
-fn path(with_top: bool) -> VaultHeader {
+/// A vault under Path ORAM.
+pub fn path(with_top: bool) -> VaultHeader {
     let planned = PathParameters::for_capacity(CAPACITY, BLOCK_BYTES, 2 * CAPACITY, BATCH).expect("planned");
     assert!(planned.top > Level(0), "{planned:?}");
     let top = if with_top { planned.top } else { Level(0) };

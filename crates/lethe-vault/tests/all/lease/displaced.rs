@@ -163,7 +163,13 @@ async fn succeed_by_restore(desk: &Desk, store: Network<VersionedMemory>) -> (In
     for seed in 1_000.. {
         let disk = FragileDisk::default().mount().unwrap();
         let copy = VersionedMemory::new(desk.header.parameters.layout());
-        let options = Restore { copy, expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
+        let options = Restore {
+            copy,
+            scratch: crate::support::scratch(),
+            expect: None,
+            takeover: true,
+            progress: Box::new(|_, _, _| {}),
+        };
         match restore(setup(&disk, store.clone(), seed), options).await {
             Ok(_) => break,
             // A deletion was under way at the very moment of the takeover: it is run again.

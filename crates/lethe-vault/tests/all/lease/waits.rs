@@ -44,7 +44,13 @@ async fn restored(desk: &Desk) -> (Desk, Duration) {
     other.disk = FragileDisk::default();
     let before = Instant::now();
     let copy = VersionedMemory::new(desk.header.parameters.layout());
-    let options = Restore { copy, expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
+    let options = Restore {
+        copy,
+        scratch: crate::support::scratch(),
+        expect: None,
+        takeover: true,
+        progress: Box::new(|_, _, _| {}),
+    };
     restore(setup(&other.disk.mount().unwrap(), desk.store.clone(), 5), options).await.unwrap();
     other.disk.unplug();
     (other, before.elapsed())
@@ -107,7 +113,13 @@ async fn a_takeover_that_is_cut_off_while_it_waits_leaves_nothing_that_can_be_se
     open(&desk, &Machine::new("one"), false).await.unwrap();
     let disk = FragileDisk::default();
     let copy = VersionedMemory::new(desk.header.parameters.layout());
-    let options = Restore { copy, expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
+    let options = Restore {
+        copy,
+        scratch: crate::support::scratch(),
+        expect: None,
+        takeover: true,
+        progress: Box::new(|_, _, _| {}),
+    };
     let mounted = disk.mount().unwrap();
     let restoring = restore(setup(&mounted, desk.store.clone(), 5), options);
     assert!(timeout(LEASE / 2, restoring).await.is_err(), "it waits");

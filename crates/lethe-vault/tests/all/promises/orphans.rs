@@ -31,7 +31,13 @@ async fn restore_copy(desk: &Desk, expect: Option<Receipt>) -> Result<Receipt, V
     let copy = desk.copy(&desk.store.snapshot());
     let disk = FragileDisk::default().mount().unwrap();
     let local = VersionedMemory::new(desk.header.parameters.layout());
-    let options = Restore { copy: local, expect, takeover: true, progress: Box::new(|_, _, _| {}) };
+    let options = Restore {
+        copy: local,
+        scratch: crate::support::scratch(),
+        expect,
+        takeover: true,
+        progress: Box::new(|_, _, _| {}),
+    };
     restore(copy.setup(&disk), options).await
 }
 
@@ -278,7 +284,13 @@ async fn nothing_is_removed_once_another_gateway_has_the_vault() {
     assert!(found.dead().objects > 0);
     let disk = FragileDisk::default().mount().unwrap();
     let local = VersionedMemory::new(desk.header.parameters.layout());
-    let options = Restore { copy: local, expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
+    let options = Restore {
+        copy: local,
+        scratch: crate::support::scratch(),
+        expect: None,
+        takeover: true,
+        progress: Box::new(|_, _, _| {}),
+    };
     let before: Vec<_> = desk.store.bucket_versions();
     let before: Vec<_> = before.into_iter().map(|of| (of, desk.store.bucket(of).unwrap())).collect();
     restore(desk.setup(&disk), options).await.unwrap();

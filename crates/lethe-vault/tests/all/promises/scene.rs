@@ -167,7 +167,13 @@ impl Scene {
     pub async fn restore(&self, expect: Option<Receipt>) -> Result<Receipt, VaultError> {
         let disk = FragileDisk::default().mount().unwrap();
         let copy = VersionedMemory::new(self.desk.header.parameters.layout());
-        let options = Restore { copy, expect, takeover: true, progress: Box::new(|_, _, _| {}) };
+        let options = Restore {
+            copy,
+            scratch: crate::support::scratch(),
+            expect,
+            takeover: true,
+            progress: Box::new(|_, _, _| {}),
+        };
         restore(self.desk.setup(&disk), options).await
     }
 

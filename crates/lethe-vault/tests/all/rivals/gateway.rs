@@ -66,7 +66,13 @@ impl Gateway {
     pub async fn take_over(&mut self) {
         let disk = self.disk.mount().expect("the disk is sound");
         let copy = VersionedMemory::new(self.header.parameters.layout());
-        let options = Restore { copy, expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
+        let options = Restore {
+            copy,
+            scratch: crate::support::scratch(),
+            expect: None,
+            takeover: true,
+            progress: Box::new(|_, _, _| {}),
+        };
         let restored = restore(self.setup(&disk), options).await;
         drop(disk);
         self.disk.unplug();

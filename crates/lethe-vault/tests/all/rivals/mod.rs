@@ -200,7 +200,13 @@ impl World {
     async fn restore(&self, who: Option<Who>) {
         let disk = FragileDisk::default().mount().expect("a new disk can be used");
         let copy = VersionedMemory::new(self.header.parameters.layout());
-        let options = Restore { copy, expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
+        let options = Restore {
+            copy,
+            scratch: crate::support::scratch(),
+            expect: None,
+            takeover: true,
+            progress: Box::new(|_, _, _| {}),
+        };
         let store = &self.shared.memory;
         let restored = restore(setup(&disk, store.clone(), 9), options).await;
         restored.unwrap_or_else(|error| panic!("{:?}: the store cannot be restored: {error}", self.way));

@@ -413,7 +413,13 @@ impl Run {
         store.restore(&self.landing.memory().snapshot());
         let disk = FragileDisk::default().mount().expect("a new disk can be used");
         let copy = VersionedMemory::new(self.header.parameters.layout());
-        let options = Restore { copy, expect: receipt, takeover: true, progress: Box::new(|_, _, _| {}) };
+        let options = Restore {
+            copy,
+            scratch: crate::support::scratch(),
+            expect: receipt,
+            takeover: true,
+            progress: Box::new(|_, _, _| {}),
+        };
         let restored = restore(setup(&disk, store.clone(), self.chance.seed()), options).await;
         restored.unwrap_or_else(|error| panic!("the store's copy cannot be restored: {error}"));
         let (vault, running) =

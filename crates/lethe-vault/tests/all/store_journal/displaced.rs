@@ -76,7 +76,13 @@ fn play(seed: u64) -> u64 {
         let successor = new_disk();
         loop {
             let copy = VersionedMemory::new(desk.header.parameters.layout());
-            let options = Restore { copy, expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
+            let options = Restore {
+                copy,
+                scratch: crate::support::scratch(),
+                expect: None,
+                takeover: true,
+                progress: Box::new(|_, _, _| {}),
+            };
             match restore(setup(&successor, store.clone(), chance.seed()), options).await {
                 Ok(_) => break,
                 // A deletion was under way at the very moment of the takeover: it is run again.

@@ -46,7 +46,13 @@ async fn restore_from(
     disk: &TrustedDisk,
 ) -> Result<Receipt, VaultError> {
     let copy = VersionedMemory::new(header.parameters.layout());
-    let options = Restore { copy, expect: None, takeover: true, progress: Box::new(|_, _, _| {}) };
+    let options = Restore {
+        copy,
+        scratch: crate::support::scratch(),
+        expect: None,
+        takeover: true,
+        progress: Box::new(|_, _, _| {}),
+    };
     restore(setup(disk, store, 99), options).await
 }
 

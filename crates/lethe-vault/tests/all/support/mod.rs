@@ -21,11 +21,12 @@ use lethe_core::words::Level;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_vault::{
-    Entropy, Host, Receipt, SchemeParameters, Setup, TrustedDisk, Vault, VaultError, VaultHeader,
-    VaultParameters, VaultStore, draw_header,
+    Entropy, Host, Receipt, SchemeParameters, Setup, TreeTopPlace, TrustedDisk, Vault, VaultError,
+    VaultHeader, VaultParameters, VaultStore, draw_header,
 };
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use redb::backends::InMemoryBackend;
 use tokio::time::Instant;
 
 /// A small vault: every mechanism, few bytes.
@@ -55,6 +56,16 @@ pub fn often_evicted() -> VaultParameters {
         ..ring
     };
     VaultParameters { scheme: SchemeParameters::Ring(ring), ..planned }
+}
+
+/// The same vault with stash and tree top on the trusted disk.
+pub fn kept_on_the_disk(parameters: VaultParameters) -> VaultParameters {
+    VaultParameters { tree_top: TreeTopPlace::Disk, ..parameters }
+}
+
+/// An empty disk for the stash of a restore.
+pub fn scratch() -> TrustedDisk {
+    TrustedDisk::over(InMemoryBackend::new(), InMemoryBackend::new()).expect("memory does not fail")
 }
 
 /// A key for tests.

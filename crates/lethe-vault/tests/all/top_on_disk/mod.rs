@@ -6,16 +6,11 @@ mod reads;
 use crate::promises::desk::{CAPACITY, Desk, block, check, read_all, write_all};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::Crash;
-use crate::support::{every_scheme, header, often_evicted, parameters};
+use crate::support::{every_scheme, header, kept_on_the_disk, often_evicted, parameters};
 use lethe_core::words::BlockId;
 use lethe_vault::{
     Call, Restore, SchemeParameters, TreeTopPlace, VaultError, VaultParameters, read_header, restore,
 };
-
-/// The same vault with its tree top on the trusted disk.
-fn kept_on_the_disk(parameters: VaultParameters) -> VaultParameters {
-    VaultParameters { tree_top: TreeTopPlace::Disk, ..parameters }
-}
 
 /// Such vaults.
 fn vaults() -> Vec<VaultParameters> {
@@ -176,7 +171,13 @@ async fn a_restored_vault_has_its_top_on_the_disk_again() {
         let disk = found.disk.mount().unwrap();
         let copy = lethe_store::VersionedMemory::new(found.header.parameters.layout());
         let progress = Box::new(|_: &'static str, _, _| {});
-        let options = Restore { copy, expect: Some(receipt), takeover: true, progress };
+        let options = Restore {
+            copy,
+            scratch: crate::support::scratch(),
+            expect: Some(receipt),
+            takeover: true,
+            progress,
+        };
         restore(found.setup(&disk), options).await.unwrap();
         assert_eq!(
             read_header(&disk, &crate::support::master()).unwrap().parameters.tree_top,

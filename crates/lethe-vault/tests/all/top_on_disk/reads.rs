@@ -1,12 +1,12 @@
 //! The local reads of a vault whose top is on the trusted disk: how many come, and when requests leave after them, follow
 //! from what the store is asked.
 
-use super::{kept_on_the_disk, vaults};
+use super::vaults;
 use crate::promises::desk::{BLOCK_BYTES, CAPACITY, block};
 use crate::support::chance::Chance;
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::recorder::{Moment, Recorder, Request};
-use crate::support::{header, parameters, setup};
+use crate::support::{header, kept_on_the_disk, parameters, setup};
 use futures::future::{Either, select};
 use lethe_core::words::{BlockId, Bucket};
 use lethe_store::VersionedMemory;
