@@ -36,8 +36,8 @@ Examples:
   lethe enclave bench --csv figures.csv --svg pictures
   lethe enclave bench --quick --rounds 0"
 )]
-// Wide: each field is a flag.
 pub(super) struct Arguments {
+    // Wide: each field is a flag.
     /// A short window in a quarter of the memory: it shows that everything runs, and its figures are rough
     #[arg(long)]
     quick: bool,
