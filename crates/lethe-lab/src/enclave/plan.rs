@@ -7,7 +7,7 @@ use lethe_pager::scheme::Scheme;
 use lethe_programs::{PROGRAMS, Program};
 use lethe_seal::pages::PageCipher;
 
-/// The program of the sweeps, in its small size: it has to fit into little memory.
+/// The program of the sweeps. In that of memory it is of its small size: it has to fit into little.
 const SWEPT_PROGRAM: &str = "random_writes";
 /// Numbers of resident pages of the sweep.
 const SWEPT_RESIDENT: [u32; 5] = [8, 15, 32, 64, 128];
@@ -103,9 +103,10 @@ impl Options {
         if !self.sweep {
             return [const { Vec::new() }; 2];
         }
-        let setting = Setting { small: true, ..self.setting() };
+        let setting = self.setting();
         let resident = SWEPT_RESIDENT.into_iter().map(|resident| Setting { resident, ..setting });
-        let memory = SWEPT_MEBIBYTES.into_iter().map(|mib| Setting { untrusted_bytes: mib << 20, ..setting });
+        let small = Setting { small: true, ..setting };
+        let memory = SWEPT_MEBIBYTES.into_iter().map(|mib| Setting { untrusted_bytes: mib << 20, ..small });
         let plan = |setting| self.swept(setting);
         [resident.map(plan).collect(), memory.map(plan).collect()]
     }

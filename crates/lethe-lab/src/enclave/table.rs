@@ -139,14 +139,12 @@ pub(super) fn plain_fault(figures: &Figures) -> String {
         row.push(last);
         row
     };
-    let parts: [(&str, &dyn Fn(&Figure) -> f64, Option<f64>); 3] = [
-        ("in ciphers", &|figure| figure.counted.each(figure.counted.ciphers), None),
-        ("outside of them", &|figure| figure.counted.outside_ciphers(), Some(MOST_OUTSIDE_CIPHER)),
-        ("of these in copies", &|figure| figure.counted.each(figure.counted.copies), None),
-    ];
-    for (name, of, most) in parts {
-        add(&mut table, row(name, of, most.map_or_else(String::new, whole)));
-    }
+    let ciphers = |figure: &Figure| figure.counted.each(figure.counted.ciphers);
+    let copies = |figure: &Figure| figure.counted.each(figure.counted.copies);
+    let outside = |figure: &Figure| figure.counted.outside_ciphers();
+    add(&mut table, row("in ciphers", &ciphers, no_figure()));
+    add(&mut table, row("outside of them", &outside, whole(MOST_OUTSIDE_CIPHER)));
+    add(&mut table, row("of these in copies", &copies, no_figure()));
     format!("## Instructions of a plain fault\n\n{}", rendered(&table))
 }
 
@@ -232,7 +230,8 @@ fn sweep(what: &str, all: &[Figures], name: impl Fn(&Setting) -> String) -> Opti
     let (program, window) = (first.programs[0], first.window);
     Some(format!(
         "## A sweep of {what}: slowdown against plain, and thousands of instructions a fault\n\n\
-         {program} in its small size; {} faults after {}. An empty cell: the program does not fit.\n\n{}",
+         {program}{}; {} faults after {}. An empty cell: the program does not fit.\n\n{}",
+        if first.setting.small { " in its small size" } else { "" },
         window.faults,
         window.warm,
         rendered(&table)
