@@ -14,6 +14,7 @@ fn paging(scheme: Scheme, harts: u32) -> Paging {
         pages: None,
         way: Way::Backing,
         levels: Levels::Sv39,
+        filled: false,
         harts,
     }
 }
