@@ -7,6 +7,8 @@ LETHE_TEST_RUNTIME           the enclave's runtime
 LETHE_PROGRAMS_BIN           lethe-programs, the paper's six programs, for this computer
 LETHE_TEST_PROGRAMS_RISCV    the same for RISC-V
 LETHE_TEST_PICOSAT_RISCV     the solver picosat for RISC-V
+LETHE_BARE_BIN               lethe-bare, which rehearses faults, for this computer
+LETHE_TEST_BARE_RISCV        the same for RISC-V without an operating system
 LETHE_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be linked statically
 """
 
@@ -75,6 +77,12 @@ def programs() -> Path:
 def picosat() -> Path:
     """The solver for RISC-V."""
     return _file("LETHE_TEST_PICOSAT_RISCV")
+
+
+@pytest.fixture(scope="session")
+def bare() -> tuple[Path, Path]:
+    """The program that rehearses faults: for this computer, and for RISC-V without an operating system."""
+    return _file("LETHE_BARE_BIN"), _file("LETHE_TEST_BARE_RISCV")
 
 
 @pytest.fixture(scope="session")

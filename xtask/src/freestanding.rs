@@ -8,8 +8,8 @@ use std::process::Command;
 const RISCV: &str = "riscv64gc-unknown-none-elf";
 const WASM: &str = "wasm32-unknown-unknown";
 
-/// The function that the host of a freestanding program calls.
-const BEGIN: &str = "lethe_bare_digest";
+/// The beginning of the program for RISC-V.
+const BEGIN: &str = "_start";
 
 /// The compiler of the distribution with the source of its `core` and `alloc`, where rustup has no other target.
 const DISTRIBUTION_CARGO: &str = "/usr/bin/cargo";
@@ -74,12 +74,13 @@ fn rust_release(version: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// Links a program for 64-bit RISC-V: code that needs an operating system does not link.
-pub fn link_for_riscv(toolchain: Toolchain, into: &Path) -> Result<()> {
+/// Links a program for 64-bit RISC-V, and says where it is: code that needs an operating system does not link.
+pub fn link_for_riscv(toolchain: Toolchain, into: &Path) -> Result<PathBuf> {
     // Without a function to begin with, the linker would warn, and leave everything out.
     let begin = format!("link-arg=--entry={BEGIN}");
     let arguments = ["--bin", "lethe-bare", "--", "-C", &begin, "-C", "link-arg=--fatal-warnings"];
-    run(toolchain.build(RISCV, into).args(arguments))
+    run(toolchain.build(RISCV, into).args(arguments))?;
+    Ok(into.join(RISCV).join("release/lethe-bare"))
 }
 
 /// Builds a WebAssembly module, and says where it is.

@@ -241,10 +241,15 @@ fn examples() -> Result<()> {
     Ok(())
 }
 
-fn no_std() -> Result<()> {
+/// The toolchain for machines without an operating system, and the folder that it builds into.
+fn freestanding() -> Result<(Toolchain, PathBuf)> {
     let toolchain =
         Toolchain::find().context("no toolchain builds for machines without an operating system")?;
-    let into = build()?.with_file_name("no-std");
+    Ok((toolchain, build()?.with_file_name("no-std")))
+}
+
+fn no_std() -> Result<()> {
+    let (toolchain, into) = freestanding()?;
     freestanding::link_for_riscv(toolchain, &into)?;
     let module = freestanding::build_for_wasm(toolchain, &into)?;
     run(cargo()
@@ -279,6 +284,8 @@ fn pager() -> Result<()> {
 fn in_enclave() -> Result<()> {
     let debug = build()?;
     let built = enclave::build(debug.parent().context("the built programs lie in no folder")?)?;
+    let (toolchain, into) = freestanding()?;
+    let bare = freestanding::link_for_riscv(toolchain, &into)?;
     // Each machine is a test's own, so tests of one file need not wait for each other.
     run(pytest("tests/enclave")?
         .args(["--dist", "worksteal"])
@@ -286,6 +293,8 @@ fn in_enclave() -> Result<()> {
         .env("LETHE_TEST_RUNTIME", built.runtime)
         .env("LETHE_TEST_PROGRAMS_RISCV", built.programs)
         .env("LETHE_TEST_PICOSAT_RISCV", built.picosat)
+        .env("LETHE_BARE_BIN", debug.join("lethe-bare"))
+        .env("LETHE_TEST_BARE_RISCV", bare)
         .env("LETHE_TEST_COMPILER_RISCV", enclave::COMPILER))
 }
 

@@ -1,5 +1,4 @@
-//! The digests of this machine. Without an operating system there is nothing to print them on: there the host calls the
-//! function that the library exports, which is where the program begins.
+//! The digests of this machine, all of them. Without an operating system the library has a beginning of its own.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]

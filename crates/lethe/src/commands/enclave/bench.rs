@@ -207,6 +207,8 @@ impl Emulated {
             Ending::Failed { kind: Failure::Launch | Failure::OutOfMemory, text } => {
                 Ok(Ran::TooLarge(text.clone()))
             }
+            // A C library that gets no memory for itself does not go on.
+            Ending::Signalled { reason, .. } if setting.small => Ok(Ran::TooLarge(reason.clone())),
             Ending::Failed { text, .. } => bail!("{text}"),
             Ending::Signalled { signal, reason } => bail!("it was ended by signal {signal}: {reason}"),
         }
