@@ -30,10 +30,10 @@ impl dyn Crew + '_ {
         self.do_parts(parts, &unsafe { share::with_own(owns, work) });
     }
 
-    /// As [`run`](Self::run), where part i also gets the i-th `chunk_bytes` of `buffer`.
+    /// As `run`, where part i also gets the i-th `chunk_bytes` of `buffer`.
     ///
     /// # Panics
-    /// As [`run`](Self::run), or if `buffer` is no whole number of chunks, or a chunk has no bytes.
+    /// As `run`, or if `buffer` is no whole number of chunks, or a chunk has no bytes.
     pub fn run_chunks<T: Send>(
         &self,
         buffer: &mut [u8],
