@@ -24,6 +24,11 @@ fn small() -> VaultOptions {
     }
 }
 
+/// The vault with checkpoints so often that a window, which is whole rounds of them, is short.
+fn often(vault: VaultOptions) -> VaultOptions {
+    VaultOptions { checkpoint_every: Some(16), ..vault }
+}
+
 #[test]
 fn the_memory_bench_runs() {
     for scheme in [MemoryScheme::Path, MemoryScheme::Ring, MemoryScheme::Circuit] {
@@ -43,7 +48,8 @@ fn the_memory_bench_runs() {
 
 #[test]
 fn the_files_bench_counts_everything() {
-    let options = FilesOptions { vault: small(), together: 3, most_windows: 2, ..FilesOptions::standard() };
+    let options =
+        FilesOptions { vault: often(small()), together: 3, most_windows: 2, ..FilesOptions::standard() };
     let report = files::run(&options, &Silent).unwrap();
     let figure = |name: &str| report.rows.iter().find(|row| row.figure.trim() == name).unwrap().sample.median;
     let sum = figure("store, up")
@@ -56,8 +62,8 @@ fn the_files_bench_counts_everything() {
 
 #[test]
 fn the_files_bench_counts_local_reads_of_a_tree_top_on_disk() {
-    let vault = VaultOptions { on_disk: true, ..small() };
-    let options = FilesOptions { vault, most_windows: 2, ..FilesOptions::on_disk() };
+    let vault = often(VaultOptions { on_disk: true, ..small() });
+    let options = FilesOptions { vault, together: 3, most_windows: 2, ..FilesOptions::on_disk() };
     let report = files::run(&options, &Silent).unwrap();
     let read = report.rows.iter().find(|row| row.figure.trim() == "trusted disk, read").unwrap();
     assert!(read.sample.median > 1.0, "each access reads a place: {}", read.sample.median);
@@ -80,7 +86,7 @@ fn the_link_bench_runs() {
 fn the_grow_bench_counts_all_local_bytes_and_opens_what_it_has_killed() {
     let options = GrowOptions {
         capacities: vec![64, 256],
-        vault: VaultOptions { checkpoint_every: Some(16), ..small() },
+        vault: often(small()),
         trusted_share: 4,
         crashes: 2,
         asked_growth: None,
