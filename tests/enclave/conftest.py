@@ -116,10 +116,10 @@ def uncounted(tmp_path_factory) -> list[str | Path]:
 
 @pytest.fixture(scope="session")
 def enclave(lethe, runtime) -> Callable[..., list[str | Path]]:
-    """The words that run a program in the enclave."""
+    """The words that run a program in the enclave, or watch it there."""
 
-    def words(flags: list[str | Path], *program: str | Path) -> list[str | Path]:
-        return [lethe, "enclave", "run", "--runtime", runtime, *flags, "--", *program]
+    def words(flags: list[str | Path], *program: str | Path, way: str = "run") -> list[str | Path]:
+        return [lethe, "enclave", way, "--runtime", runtime, *flags, "--", *program]
 
     return words
 
@@ -142,8 +142,8 @@ def start(enclave):
     """Starts a program in the enclave, whose untrusted memory an outside process (this one) maps."""
     started: list[Running] = []
 
-    def start(flags: list[str | Path], *program: str | Path, **more) -> Running:
-        started.append(Running(enclave(flags, *program), **more))
+    def start(flags: list[str | Path], *program: str | Path, way: str = "run", **more) -> Running:
+        started.append(Running(enclave(flags, *program, way=way), **more))
         return started[-1]
 
     yield start

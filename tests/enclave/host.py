@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import mmap
 import os
+import signal
 import struct
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 # The layout of untrusted memory (`enclave/boundary/src/map.rs`).
@@ -65,6 +68,22 @@ class Running:
         """The places of the slots that were written."""
         slots = range(PAGES_AT, self.pages_end - STRIDE, STRIDE)
         return [at for at in slots if any(self.memory[at : at + 16])]
+
+    @property
+    def faults(self) -> int:
+        """The faults so far, if the command is told of each."""
+        return self.word(REQUEST_AT + 16) if self.word(REQUEST_NUMBER_AT) else 0
+
+    @contextmanager
+    def at_fault(self, number: int) -> Iterator[None]:
+        """Holds the command from about this fault on, so that the machine stands still at the next one."""
+        self.wait_for(lambda: self.faults >= number)
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            self.wait_for(lambda: self.word(REQUEST_NUMBER_AT) > self.word(ANSWER_NUMBER_AT))
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def wait_for(self, what, seconds: float = 180) -> None:
         """Waits until something is true, as long as the program runs."""

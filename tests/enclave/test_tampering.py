@@ -15,6 +15,8 @@ TIMES = 100
 PATH = ["--scheme", "path"]
 OTHERS = [scheme for scheme in SCHEMES if scheme != PATH]
 KINDS = ["forge", "swap", "replay", "erase"]
+# Fewer faults than load the solver.
+LOADING = 110
 
 
 def forge(running: Running, draw: random.Random) -> None:
@@ -67,6 +69,19 @@ def assert_caught(start, built, flags, kind: str, draw: random.Random) -> None:
     assert running.process.stdout.readline() == b"begun\n"
     time.sleep(draw.random() / 2)
     globals()[kind](running, draw)
+    code, output, errors = running.ended()
+    assert code == 3 and output == "", (code, output, errors)
+    assert "tampered" in errors
+
+
+@pytest.mark.parametrize(("number", "scheme"), list(enumerate(SCHEMES)))
+def test_tampering_while_the_program_is_being_loaded_is_caught(start, picosat, number, scheme):
+    draw = random.Random(2000 + number)
+    # It stands still after each fault, so the moment is known.
+    running = start([*scheme, "--untrusted", "4MiB", "--faults", "1000000"], picosat, way="watch")
+    with running.at_fault(draw.randrange(20, 60)):
+        assert running.faults < LOADING
+        globals()[draw.choice(["forge", "swap", "erase"])](running, draw)
     code, output, errors = running.ended()
     assert code == 3 and output == "", (code, output, errors)
     assert "tampered" in errors
