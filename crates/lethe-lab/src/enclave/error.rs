@@ -28,18 +28,14 @@ pub enum EnclaveError {
     },
     /// A program ended before it had as many faults as are counted.
     #[error(
-        "{run} under {configuration} ended after {found} of {faults} faults, not counting the first {warm}: ask for fewer"
+        "{run} under {configuration} ended before its fault {last}: let fewer be counted, or fewer come before them"
     )]
     FewFaults {
         /// The run.
         run: &'static str,
         /// The configuration.
         configuration: Configuration,
-        /// The faults that it had.
-        found: u64,
-        /// The faults that were to be counted.
-        faults: u64,
-        /// The faults before them.
-        warm: u64,
+        /// The number of the last fault that was to be counted.
+        last: u64,
     },
 }

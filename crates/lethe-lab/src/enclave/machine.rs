@@ -53,8 +53,10 @@ pub enum Clock {
 /// The outcome of a run.
 #[derive(Clone, Debug)]
 pub enum Ran {
-    /// It came to the end of its window, or to its own before it.
+    /// It came to the end of its window.
     Counted(Counted),
+    /// It ended by itself before that.
+    Ended,
     /// The program does not fit, for this reason.
     TooLarge(String),
 }

@@ -203,7 +203,8 @@ impl Emulated {
         let ended = machine.serve(&mut Streams::of(started.input), |_, _| Ok(Next::GoOn))?;
         let record = ended.record.context("the machine was switched off")?;
         match &record.ending {
-            Ending::Enough | Ending::Exited(_) => Ok(Ran::Counted(counted(&record, counts))),
+            Ending::Enough => Ok(Ran::Counted(counted(&record, counts))),
+            Ending::Exited(_) => Ok(Ran::Ended),
             Ending::Failed { kind: Failure::Launch | Failure::OutOfMemory, text } => {
                 Ok(Ran::TooLarge(text.clone()))
             }
