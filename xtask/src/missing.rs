@@ -222,7 +222,7 @@ fn program_is_missing(
 fn freestanding_toolchain_is_missing() -> Option<Missing> {
     Toolchain::find().is_none().then(|| Missing {
         what: "a Rust toolchain for machines without an operating system is missing".into(),
-        steps: &[Step::NoStd],
+        steps: &[Step::NoStd, Step::Enclave],
         packages: &FREESTANDING_PACKAGES,
         targets: &FREESTANDING,
         remedy: "rustup target add riscv64gc-unknown-none-elf wasm32-unknown-unknown; where that is not to be had, on \
