@@ -1,35 +1,44 @@
 //! The first instructions, and the way out where nothing else is left.
 
 use super::end::{self, end_with};
+use super::waiting::SOFTWARE;
 use core::arch::global_asm;
 use core::panic::PanicInfo;
 use lethe_boundary::exit::{Ending, Failure};
 
-/// The firmware's calls about harts: one that starts another, one that stops the caller.
+/// The firmware's calls about harts, and the one that starts a hart.
 const HSM: usize = 0x48_534D;
 const HART_START: usize = 0;
-const HART_STOP: usize = 1;
 
 // The firmware enters with the hart's number in a0 and the address of the device tree in a1, without translation.
 global_asm!(
     ".section .text.start",
     ".global lethe_enclave_start",
     "lethe_enclave_start:",
-    // The runtime is hart 0's. If another hart of the enclave started the firmware, it comes here in its stead: it starts
-    // hart 0 at this place, and stops until it is started itself.
+    // The runtime is hart 0's. Another hart of the enclave comes here if it started the firmware: it starts hart 0 at this
+    // place. It also comes here if OpenSBI 1.1 lets a hart go before it has noted where to. In both cases it waits until
+    // hart 0 has a place for it.
     "beqz a0, 3f",
+    "mv s0, a0",
     "mv a2, a1",
     "la a1, lethe_enclave_start",
     "li a0, 0",
     "li a7, {hsm}",
     "li a6, {start}",
     "ecall",
-    "li a7, {hsm}",
-    "li a6, {stop}",
-    "ecall",
+    "mv a0, s0",
+    "slli s0, s0, 3",
+    "la s1, {places}",
+    "add s1, s1, s0",
+    "csrw sie, {software}",
     "4:",
+    "ld a1, 0(s1)",
+    "bnez a1, 5f",
     "wfi",
     "j 4b",
+    "5:",
+    "fence r, rw",
+    "j lethe_enclave_hart_start",
     "3:",
     "la sp, lethe_enclave_stack_end",
     "csrw sie, zero",
@@ -53,7 +62,8 @@ global_asm!(
     main = sym main,
     hsm = const HSM,
     start = const HART_START,
-    stop = const HART_STOP,
+    places = sym super::harts::PLACES,
+    software = const SOFTWARE,
     kernel_trap = sym super::trap::lethe_enclave_kernel_trap,
 );
 

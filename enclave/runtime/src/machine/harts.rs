@@ -15,8 +15,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::arch::global_asm;
 use core::cell::UnsafeCell;
+use core::hint::spin_loop;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use lethe_boundary::exit::Ending;
+use lethe_boundary::launch::MOST_HARTS;
 use lethe_fork::{Crew, share};
 use sbi_rt::SbiRet;
 
@@ -80,6 +82,14 @@ impl Station {
 // something is; offering and being done order the two. What it points to is Sync.
 unsafe impl Sync for EnclaveHarts {}
 
+/// The [`Beginning`] of each hart, for one that comes to the runtime by the first one's way.
+///
+/// It is not among the zeros, which the first hart fills while another may look.
+#[unsafe(export_name = "lethe_enclave_places")]
+#[unsafe(link_section = ".data")]
+pub(super) static PLACES: [AtomicU64; MOST_HARTS as usize] =
+    [const { AtomicU64::new(0) }; MOST_HARTS as usize];
+
 /// Starts harts until there are so many, the first among them.
 ///
 /// # Errors
@@ -92,32 +102,48 @@ pub(super) fn start(harts: usize, apart: bool) -> Result<&'static EnclaveHarts, 
         first: Waiting::default(),
         others: (1..harts).map(|_| Station::default()).collect(),
     }));
-    for hart in 1..harts {
+    for (hart, place) in PLACES.iter().enumerate().take(harts).skip(1) {
         let stack: &'static mut [u128] = vec![0; STACK_BYTES / size_of::<u128>()].leak();
         let end = stack.as_mut_ptr_range().end.cast::<Beginning>().wrapping_sub(1);
         // SAFETY: the last bytes of the stack are aligned, long enough, and nobody else's.
         unsafe { end.write(Beginning { crew }) };
-        let entry: unsafe extern "C" fn() = lethe_enclave_hart_start;
-        // A hart that the firmware brought to the runtime first has to stop before.
-        while let Err(error) = started(sbi_rt::hart_start(hart, entry as usize, end.expose_provenance())) {
-            if error != ALREADY_AVAILABLE {
-                let text =
-                    format!("the machine has no hart {hart} for the enclave: the firmware says {error}");
-                return Err(not_begun(text));
+        place.store(end.expose_provenance() as u64, Ordering::Release);
+        match settled(hart)? {
+            // It started the firmware, and waits for its place.
+            STARTED => interrupt(1 << hart),
+            _ => {
+                let entry: unsafe extern "C" fn() = lethe_enclave_hart_start;
+                said(hart, sbi_rt::hart_start(hart, entry as usize, end.expose_provenance()))?;
             }
         }
     }
     Ok(crew)
 }
 
+/// Waits until the firmware has brought a hart to the runtime, or has stopped it, and tells which.
+fn settled(hart: usize) -> Result<usize, Ending> {
+    loop {
+        match said(hart, sbi_rt::hart_get_status(hart))? {
+            state @ (STARTED | STOPPED) => return Ok(state),
+            _ => spin_loop(),
+        }
+    }
+}
+
+/// The firmware's answer about a hart.
+fn said(hart: usize, answer: SbiRet) -> Result<usize, Ending> {
+    if answer.error == 0 {
+        return Ok(answer.value);
+    }
+    let error = answer.error as isize;
+    Err(not_begun(format!("the machine has no hart {hart} for the enclave: the firmware says {error}")))
+}
+
 /// The first hart, in a mask of harts.
 const FIRST: usize = 1;
-/// The firmware's word for a hart that runs.
-const ALREADY_AVAILABLE: isize = -6;
-
-fn started(said: SbiRet) -> Result<(), isize> {
-    if said.error == 0 { Ok(()) } else { Err(said.error as isize) }
-}
+/// The firmware's words for a hart that runs, and for one that it may start.
+const STARTED: usize = 0;
+const STOPPED: usize = 1;
 
 /// The first things that a hart finds at the end of its stack.
 #[repr(C, align(16))]

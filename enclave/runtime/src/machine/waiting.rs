@@ -8,7 +8,7 @@ use sbi_rt::HartMask;
 /// Looks before a hart sleeps: about as long as it takes to fall asleep and be woken.
 const LOOKS: u32 = 2000;
 /// The software interrupt of supervisor mode, in `sie` and `sip`.
-const SOFTWARE: usize = 2;
+pub(super) const SOFTWARE: usize = 2;
 
 /// The state of a hart that may wait. Only this hart waits by it.
 #[derive(Default)]

@@ -1,0 +1,110 @@
+"""The machine under a debugger: it stands still from its first instruction on, and its harts go on one by one.
+
+The emulator has a server of GDB's remote protocol. Harts are numbered from 0 here, and from 1 there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import time
+from pathlib import Path
+
+# Registers by their numbers in the protocol.
+A1, PC = 11, 32
+# The ROM that every hart begins in.
+ROM, ROM_BYTES = 0x1000, 0x400
+# What the firmware is told lies there: this word, and five words after it the hart that is to start it.
+TOLD = (0x4942534F).to_bytes(8, "little")
+WORD = 8
+
+
+def held(folder: Path) -> tuple[dict[str, str], Path]:
+    """An environment in which the emulator waits for a debugger, and the debugger's socket."""
+    server = folder / "debugger"
+    emulator = folder / "qemu-system-riscv64"
+    emulator.write_text(f'#!/bin/sh\nexec {shutil.which(emulator.name)} "$@" -S -gdb unix:{server},server=on,wait=off\n')
+    emulator.chmod(0o755)
+    return os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}, server
+
+
+class Debugger:
+    """A connection to the machine. All harts stand still whenever it says nothing else."""
+
+    def __init__(self, server: Path, harts: int) -> None:
+        self.harts = range(harts)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(120)
+        self._connect(server)
+        self.received = b""
+        # The emulator tells single registers to a debugger that has asked for their description.
+        self._ask("qXfer:features:read:target.xml:0,ffb")
+
+    def _connect(self, server: Path) -> None:
+        while True:
+            try:
+                return self.socket.connect(str(server))
+            except (FileNotFoundError, ConnectionRefusedError):
+                time.sleep(0.01)
+
+    def _say(self, words: str) -> None:
+        self.socket.sendall(f"${words}#{sum(words.encode()) % 256:02x}".encode())
+
+    def _hear(self) -> str:
+        while b"#" not in self.received or len(self.received.partition(b"#")[2]) < 2:
+            self.received += self.socket.recv(65536)
+        words, _, rest = self.received.partition(b"#")
+        self.received = rest[2:]
+        self.socket.sendall(b"+")
+        return words.lstrip(b"+").removeprefix(b"$").decode()
+
+    def _ask(self, words: str) -> str:
+        self._say(words)
+        return self._hear()
+
+    def read(self, at: int, count: int) -> bytes:
+        """Bytes of memory."""
+        return bytes.fromhex(self._ask(f"m{at:x},{count:x}"))
+
+    def write(self, at: int, what: bytes) -> None:
+        """Changes memory, of which the machine's ROM is part."""
+        assert self._ask(f"M{at:x},{len(what):x}:{what.hex()}") == "OK"
+
+    def register(self, hart: int, number: int) -> int:
+        """A register of a hart."""
+        assert self._ask(f"Hg{hart + 1:x}") == "OK"
+        return int.from_bytes(bytes.fromhex(self._ask(f"p{number:x}")), "little")
+
+    def set_register(self, hart: int, number: int, value: int) -> None:
+        """Changes a register of a hart."""
+        assert self._ask(f"Hg{hart + 1:x}") == "OK"
+        assert self._ask(f"P{number:x}={value.to_bytes(8, 'little').hex()}") == "OK"
+
+    def go_on_to(self, place: int, hart: int) -> None:
+        """Lets all harts go on until one comes to an instruction that no other comes to."""
+        assert self._ask(f"Z1,{place:x},4") == "OK"
+        self.go_on()
+        assert self._hear().startswith("T05")
+        assert self.register(hart, PC) == place
+        assert self._ask(f"z1,{place:x},4") == "OK"
+
+    def go_on(self, without: int | None = None) -> None:
+        """Lets all harts go on, or all but one."""
+        self._say("vCont" + "".join(f";c:{hart + 1:x}" for hart in self.harts if hart != without))
+
+    def hold(self) -> None:
+        """Lets them stand still again, a moment later."""
+        time.sleep(0.02)
+        self.socket.sendall(b"\x03")
+        assert self._hear().startswith("T")
+
+    def leave(self) -> None:
+        """Lets all harts go on, without a debugger."""
+        self._ask("D")
+        self.socket.close()
+
+    def let_start(self, hart: int) -> None:
+        """Names the hart that starts the firmware; the emulator has named hart 0."""
+        told = ROM + self.read(ROM, ROM_BYTES).index(TOLD) + 5 * WORD
+        self.write(told, hart.to_bytes(WORD, "little"))

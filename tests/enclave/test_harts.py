@@ -1,0 +1,99 @@
+"""Harts of the enclave that do not do what they mostly do. A debugger holds them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from debugger import A1, PC, Debugger, held
+from host import Running
+
+HARTS = 3
+WAIT_FOR_INTERRUPT = bytes.fromhex("73005010")
+
+
+def entry(runtime: Path) -> int:
+    """The first instruction of the runtime."""
+    return int.from_bytes(runtime.read_bytes()[24:32], "little")
+
+
+def output(words: list[str | Path]) -> str:
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def symbol(runtime: Path, compiler: Path, name: str) -> int:
+    """A place of the runtime by its name."""
+    nm = output([compiler, "-print-prog-name=nm"]).strip()
+    listed = output([nm, runtime])
+    return next(int(place, 16) for place, _, named in map(str.split, listed.splitlines()) if named == name)
+
+
+@pytest.fixture
+def debugged(start, runtime, built, uncounted, tmp_path):
+    """Starts a program with several harts, and a debugger that holds its machine."""
+
+    def debugged(*rounds: str) -> tuple[Running, Debugger]:
+        environment, server = held(tmp_path)
+        flags = ["--scheme", "parallel", "--harts", str(HARTS), "--untrusted", "4MiB", *uncounted]
+        running = start(flags, built("steps"), "40", *rounds, env=environment)
+        return running, Debugger(server, HARTS + 1)
+
+    return debugged
+
+
+@pytest.mark.parametrize("hart", range(1, HARTS))
+def test_a_hart_that_started_the_firmware_waits_for_its_place(debugged, hart):
+    running, debugger = debugged("2")
+    debugger.let_start(hart)
+    debugger.leave()
+    code, output, errors = running.ended()
+    assert (code, output) == (0, "begun\nright\n"), errors
+
+
+def test_a_hart_is_not_overlooked_that_is_about_to_wait_when_it_gets_its_place(debugged, runtime, compiler):
+    running, debugger = debugged("2")
+    late = 2
+    debugger.let_start(late)
+    debugger.go_on_to(entry(runtime) + debugger.read(entry(runtime), 256).index(WAIT_FOR_INTERRUPT), late)
+
+    place = symbol(runtime, compiler, "lethe_enclave_places") + 8 * late
+    while not any(debugger.read(place, 8)):
+        debugger.go_on(without=late)
+        debugger.hold()
+    # The first hart interrupts it meanwhile, and goes on as far as it can alone.
+    for _ in range(5):
+        debugger.go_on(without=late)
+        debugger.hold()
+    debugger.leave()
+    code, output, errors = running.ended()
+    assert (code, output) == (0, "begun\nright\n"), errors
+
+
+def test_a_hart_that_is_started_at_the_first_ones_place_finds_its_own(debugged, runtime, compiler):
+    running, debugger = debugged("2")
+    hart = 1
+    debugger.go_on_to(symbol(runtime, compiler, "lethe_enclave_hart_start"), hart)
+    # As OpenSBI 1.1 does if the hart is faster than the one that starts it.
+    debugger.set_register(hart, PC, entry(runtime))
+    debugger.set_register(hart, A1, 0)
+    debugger.leave()
+    code, output, errors = running.ended()
+    assert (code, output) == (0, "begun\nright\n"), errors
+
+
+@pytest.mark.parametrize("hart", range(1, HARTS))
+def test_a_hart_that_traps_ends_the_run_with_an_error(debugged, runtime, hart):
+    running, debugger = debugged("0")
+    debugger.go_on()
+    assert running.process.stdout.readline() == b"begun\n"
+    debugger.hold()
+    # It may be the firmware that it is in.
+    while debugger.register(hart, PC) < entry(runtime):
+        debugger.go_on()
+        debugger.hold()
+    debugger.set_register(hart, PC, 0)
+    debugger.leave()
+    code, _, errors = running.ended()
+    assert code == 1
+    assert "the runtime was trapped, with cause 1, at 0x0" in errors
