@@ -29,18 +29,19 @@ use plan::Plan;
 use runs::Bench;
 use std::io::{self, Write};
 
-/// The figures of all plans.
+/// The figures of all plans, as far as they were measured.
 pub struct Report {
     figures: Figures,
     sweeps: [Vec<Figures>; 2],
     beside: Beside,
+    swept: Result<(), EnclaveError>,
 }
 
 /// Measures all plans. Each table is told as soon as it is found. The slowdowns of `lethe page bench` stand beside them, if
 /// there are any.
 ///
 /// # Errors
-/// A machine that cannot be started, a program that fails or has too few faults.
+/// A machine that cannot be started, a program that fails or has too few faults. An error in a sweep stands in the report.
 pub fn run(
     options: &Options,
     machine: &dyn Machine,
@@ -60,12 +61,26 @@ pub fn run(
     found(table::plain_fault(&figures));
     table::handing_over(&figures).map(found);
     table::wall_clock(&figures).map(found);
-    let sweep = |plans: &[Plan]| plans.iter().map(|plan| bench.figures(plan)).collect::<Result<Vec<_>, _>>();
-    let resident = sweep(&sweeps[0])?;
-    table::sweep_of_resident_pages(&resident).map(found);
-    let memory = sweep(&sweeps[1])?;
-    table::sweep_of_memory(&memory).map(found);
-    Ok(Report { figures, sweeps: [resident, memory], beside })
+    let mut report = Report { figures, sweeps: Default::default(), beside, swept: Ok(()) };
+    report.swept = sweep(&bench, &sweeps, &mut report.sweeps);
+    let [resident, memory] = &report.sweeps;
+    table::sweep_of_resident_pages(resident).map(found);
+    table::sweep_of_memory(memory).map(found);
+    Ok(report)
+}
+
+/// Measures the sweeps, up to the first error.
+fn sweep(
+    bench: &Bench<'_>,
+    plans: &[Vec<Plan>; 2],
+    into: &mut [Vec<Figures>; 2],
+) -> Result<(), EnclaveError> {
+    for (plans, into) in plans.iter().zip(into) {
+        for plan in plans {
+            into.push(bench.figures(plan)?);
+        }
+    }
+    Ok(())
 }
 
 impl Report {
@@ -80,5 +95,55 @@ impl Report {
     /// The writer's.
     pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
         csv::write(into, [&self.figures].into_iter().chain(self.sweeps.iter().flatten()), &self.beside)
+    }
+
+    /// Tells how the sweeps ended. What they measured before an error is among the figures.
+    ///
+    /// # Errors
+    /// Those of [`run`], in a sweep.
+    pub fn swept(self) -> Result<(), EnclaveError> {
+        self.swept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Silent;
+    use lethe_seal::pages::PageCipher;
+
+    /// A machine that does not start with more than 32 resident pages.
+    struct Small;
+
+    impl Machine for Small {
+        fn run(&self, task: &Task, _: Clock) -> Result<Ran, Refusal> {
+            if task.setting.resident > 32 {
+                return Err("there is no such machine".into());
+            }
+            Ok(Ran::Counted(Counted { faults: task.window.faults, total: 7, ..Counted::default() }))
+        }
+    }
+
+    #[test]
+    fn a_sweep_that_ends_early_leaves_what_was_measured() {
+        let options = Options {
+            quick: true,
+            sweep: true,
+            cipher: PageCipher::default(),
+            resident: 15,
+            untrusted_bytes: None,
+            schemes: Vec::new(),
+            faults: None,
+            warm: None,
+            rounds: 0,
+            machines: 1,
+        };
+        let report = run(&options, &Small, None, &Silent).unwrap();
+        let resident: Vec<_> = report.sweeps[0].iter().map(|figures| figures.setting.resident).collect();
+        assert_eq!(resident, [8, 15, 32]);
+        let mut csv = Vec::new();
+        report.write_csv(&mut csv).unwrap();
+        assert!(String::from_utf8(csv).unwrap().contains("recommender"));
+        assert!(matches!(report.swept(), Err(EnclaveError::Run { .. })));
     }
 }

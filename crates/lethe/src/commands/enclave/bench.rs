@@ -121,6 +121,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     if let Some(csv) = csv {
         report.write_csv(&mut BufWriter::new(csv)).context("--csv")?;
     }
+    report.swept()?;
     Ok(Exit::Success)
 }
 
