@@ -20,6 +20,7 @@ mod in_flight;
 pub mod incremental;
 pub mod layout;
 mod newest_copy;
+mod oblivious_sort;
 pub mod oram;
 pub mod position_map;
 pub mod range;

@@ -7,4 +7,5 @@ pub mod opam;
 pub mod path;
 pub mod plain;
 pub mod ring;
+pub mod square_root;
 pub mod trivial;

@@ -9,7 +9,7 @@ mod randomness;
 mod stores;
 
 pub use positions::{NeverRemaps, ReusesLeafSometimes};
-pub use randomness::{DrawsOnce, KeptDraw, LowBits, OneDraw, Source, Uneven};
+pub use randomness::{DrawsOnce, KeptDraw, LowBits, OneDraw, Repeats, Source, Uneven};
 pub use stores::{Edit, EditingStore, SkipsUnchanged};
 
 use super::trace_store::{TraceStore, TraceStoreError};

@@ -5,6 +5,7 @@ use super::super::stage::Work;
 use crate::oram::OramError;
 use crate::position_map::{Lookup, PositionMap};
 use alloc::rc::Rc;
+use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
@@ -37,6 +38,38 @@ randomness!(Uneven, random => {
     let mask = if random.next_u64().is_multiple_of(8) { random.next_u64() } else { u64::MAX };
     random.next_u64() & mask
 });
+
+/// Randomness whose first draws come again and again: a permutation of as many places is the same in every epoch.
+pub struct Repeats<R> {
+    random: R,
+    draws: Vec<u64>,
+    next: usize,
+    count: usize,
+}
+
+impl<R> Repeats<R> {
+    /// Randomness that repeats its first `count` draws.
+    pub fn new(random: R, count: usize) -> Self {
+        Repeats { random, draws: Vec::new(), next: 0, count }
+    }
+}
+
+impl<R: RngCore> RngCore for Repeats<R> {
+    fn next_u32(&mut self) -> u32 {
+        self.next_u64() as u32
+    }
+    fn next_u64(&mut self) -> u64 {
+        if self.draws.len() < self.count {
+            self.draws.push(self.random.next_u64());
+        }
+        let draw = self.draws[self.next];
+        self.next = (self.next + 1) % self.count;
+        draw
+    }
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        self.random.fill_bytes(bytes);
+    }
+}
 
 /// The number that [`OneDraw`] uses again and again, as the high half of a draw; `None` while it does not.
 pub type KeptDraw = Rc<Cell<Option<u32>>>;

@@ -33,6 +33,7 @@ pub mod script;
 pub mod side_by_side;
 mod sides;
 mod slots;
+pub mod square_root;
 pub mod statistics;
 pub mod trivial;
 pub mod views;

@@ -85,4 +85,26 @@ proptest! {
         let store = TraceStore::new(parameters.layout());
         drive(&TrivialOram::new(parameters, Bucket(0), &store).unwrap(), &store, &steps);
     }
+
+    #[test]
+    fn square_root_oram_answers_like_an_array(
+        (parameters, batches) in
+            small_square_root().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
+        seed: u64,
+        eager: bool,
+    ) {
+        let store = TraceStore::new(parameters.layout());
+        exercise(&square_root(&parameters, &store, seed), &batches, eager);
+    }
+
+    #[test]
+    fn square_root_oram_answers_like_an_array_in_whatever_order_the_store_finishes(
+        (parameters, steps) in
+            small_square_root().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
+        seed: u64,
+    ) {
+        assert_replays(&parameters.layout(), |store| {
+            drive(&square_root(&parameters, store, seed), store, &steps);
+        });
+    }
 }

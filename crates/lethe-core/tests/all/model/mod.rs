@@ -8,5 +8,6 @@ mod path_emergencies;
 mod path_trace;
 mod recursive;
 pub(crate) mod setup;
+mod square_root;
 mod trivial;
 mod write_schedule;

@@ -6,6 +6,7 @@ use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::ring::RingParameters;
+use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, TraceStoreError, finish_now};
 use lethe_core::words::{BlockId, Bucket, Level};
 use proptest::prelude::*;
@@ -65,6 +66,26 @@ pub(crate) fn small_ring() -> impl Strategy<Value = RingParameters> {
     (1u64..200, 0usize..3, 0u64..200).prop_map(|(capacity, block_bytes, trusted)| {
         RingParameters::for_capacity(capacity, [0, 1, 9][block_bytes], trusted, MAX_BATCH)
     })
+}
+
+pub(crate) fn small_square_root() -> impl Strategy<Value = SquareRootParameters> {
+    (1u64..40, 0usize..3, 0u32..10, 1u32..12).prop_map(|(capacity, block_bytes, more, run_blocks)| {
+        SquareRootParameters {
+            capacity,
+            block_bytes: [0, 1, 9][block_bytes],
+            shelter: MAX_BATCH + more,
+            run_blocks,
+            max_batch: MAX_BATCH,
+        }
+    })
+}
+
+pub(crate) fn square_root<'a>(
+    parameters: &SquareRootParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> SquareRootOram<&'a TraceStore, ChaCha8Rng> {
+    SquareRootOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
 }
 
 pub(crate) fn recursive_layout(parameters: &PathParameters, map: &RecursiveParameters) -> (Layout, Bucket) {

@@ -1,8 +1,8 @@
 //! Schemes broken on purpose: the judge that passes the sound ones catches each, with the same numbers of runs.
 
 use super::schemes::{
-    circuit_parameters, circuit_subject, path_parameters, path_subject, ring_subject, trivial_parameters,
-    trivial_subject, whole_buckets,
+    circuit_parameters, circuit_subject, path_parameters, path_subject, ring_subject, square_root_parameters,
+    square_root_subject, trivial_parameters, trivial_subject, whole_buckets,
 };
 use super::setup::*;
 use Sequence::*;
@@ -10,8 +10,10 @@ use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::CircuitOram;
 use lethe_core::schemes::path::PathOram;
 use lethe_core::schemes::ring::RingOram;
+use lethe_core::schemes::square_root::SquareRootOram;
 use lethe_core::testing::mutants::{
-    Deduplicates, Edit, EditingStore, LowBits, NeverRemaps, SkipsHits, StopsAtHit, Uneven,
+    Deduplicates, Edit, EditingStore, LowBits, NeverRemaps, Repeats, SkipsHits, SkipsUnchanged, StopsAtHit,
+    Uneven,
 };
 use lethe_core::testing::oblivious::{Adversary, Pace, Sequence};
 use lethe_core::testing::{Operation, TraceStore};
@@ -206,4 +208,34 @@ fn what_breaks_the_other_schemes_is_caught_in_circuit_oram() {
     for adversary in [Adversary::Full, Adversary::Snapshot] {
         caught(run, adversary, (Sweep, Dummies), "shape");
     }
+}
+
+#[test]
+fn what_breaks_square_root_oram_is_caught() {
+    let parameters = square_root_parameters;
+    let caught = |run: Run<'_>, adversary, pair, finding| {
+        assert_caught(&square_root_subject(parameters(), run), adversary, pair, finding);
+    };
+    macro_rules! square_root {
+        ($store:expr, $random:expr) => {
+            SquareRootOram::new(parameters(), Bucket(0), $store, $random).expect("valid parameters")
+        };
+    }
+    let layout = || parameters().layout();
+    let run = run!(layout(), |store, _working, seed| SkipsHits::new(square_root!(store, rng(seed))));
+    caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
+    let run = run!(layout(), |store, _working, seed| Deduplicates(square_root!(store, rng(seed))));
+    caught(run, Adversary::Snapshot, (OneBlock, Sweep), "one: shape");
+    // The rebuild leaves what is in its place already.
+    let run = run!(layout(), |store, _working, seed| square_root!(
+        SkipsUnchanged::new(store, parameters().permuted()),
+        rng(seed)
+    ));
+    caught(run, Adversary::Snapshot, (OneBlock, Sweep), "shape");
+    // A permutation that is none of the uniform ones, and one that every epoch has.
+    let run = run!(layout(), |store, _working, seed| square_root!(store, LowBits(rng(seed))));
+    caught(run, Adversary::Full, (OneBlock, Sweep), "one: slots of");
+    let draws = parameters().permuted() as usize - 1;
+    let run = run!(layout(), |store, _working, seed| square_root!(store, Repeats::new(rng(seed), draws)));
+    caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one bucket");
 }

@@ -5,8 +5,9 @@ use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
+use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
-use lethe_core::testing::oblivious::{circuit, path, ring, trivial};
+use lethe_core::testing::oblivious::{circuit, path, ring, square_root, trivial};
 use lethe_core::testing::{TraceStore, small_ring};
 use lethe_core::words::{Bucket, Level};
 
@@ -161,4 +162,32 @@ fn trivial_oram_shows_nothing_of_what_was_asked() {
         drive(&oram, &store, script, pace, working())
     };
     trivial_subject(trivial_parameters(), run).must_pass("trivial", &[Driven::Promptly, Driven::Beside]);
+}
+
+pub(crate) fn square_root_parameters() -> SquareRootParameters {
+    SquareRootParameters { capacity: 16, block_bytes: 1, shelter: 9, run_blocks: 9, max_batch: MAX_BATCH }
+}
+
+/// Runs of a Square-Root ORAM, and the watch over it.
+pub(crate) fn square_root_subject<'a>(parameters: SquareRootParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1,
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| square_root::watch(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn square_root_oram_shows_nothing_of_what_was_asked() {
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(square_root_parameters().layout());
+        let oram =
+            SquareRootOram::new(square_root_parameters(), Bucket(0), &store, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    let subject = square_root_subject(square_root_parameters(), run);
+    subject.must_pass("square root", &[Driven::Promptly, Driven::Beside]);
 }

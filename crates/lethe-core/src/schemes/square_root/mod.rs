@@ -1,0 +1,248 @@
+//! Square-Root ORAM: Goldreich and Ostrovsky, "Software Protection and Simulation on Oblivious RAMs", JACM 1996, section 4.
+//! Memory is permuted in secret, and a block that was read is kept in a shelter, so that no place is read twice.
+//!
+//! ```text
+//! for the t-th access of an epoch, to block v:
+//!     read the whole shelter
+//!     if v is in it:  read the place π(N + t) of a dummy;  else:  read the place π(v)
+//!     put v into the shelter, with what was written to it
+//! after S accesses:
+//!     sort permuted memory and shelter by block, the newest copy first
+//!     sort the newest copies and S dummies by a new π
+//! ```
+//!
+//! Two things are done otherwise than in the paper. A copy is appended to the shelter, whose slot is public, instead of a
+//! second pass over all of it. And π is a table in trusted memory, uniform and certain, where the paper computes it by a
+//! random oracle: it takes 4 bytes for each block.
+//!
+//! **What the trace shows** (adversary `Full`): how many accesses there were. The shelter is read from its begin to the
+//! last copy, and written behind it; the rebuild is two oblivious sorts (`oblivious_sort.rs`). The places that are read
+//! are uniform among those of the epoch that were not read, whatever was asked: each stands for another address under π.
+//!
+//! **Costs**, N blocks, S slots of shelter. A batch of n after t accesses of its epoch: t + n slots read and n written, in
+//! two round trips, one after the other. A rebuild each S accesses, by [`idle`](Oram::idle): about 2 + lg r (lg r + 1)
+//! times N + 2 S slots read and written, where r is the number of [runs](SquareRootParameters::runs).
+//!
+//! **Errors**: those of [`OramError`]; [`Owed`](OramError::Owed) if the longest batch has no room before a rebuild. After a
+//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
+
+mod parameters;
+mod permutation;
+mod record;
+
+pub use parameters::{SquareRootParameters, SquareRootParametersError};
+
+use crate::admission;
+use crate::condition::Condition;
+use crate::oblivious_sort::{Records, Scratch};
+use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::store::Store;
+use crate::turns::Turns;
+use crate::words::{BlockId, Bucket, Slot};
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use permutation::Permutation;
+use rand_core::RngCore;
+
+/// A Square-Root ORAM over a store.
+pub struct SquareRootOram<S, R> {
+    parameters: SquareRootParameters,
+    first_bucket: Bucket,
+    store: S,
+    turns: Turns,
+    condition: Condition,
+    /// Accesses of the epoch, those that still wait for their turn among them.
+    accesses: Cell<u64>,
+    /// The state, unless an operation has taken it.
+    state: RefCell<Option<State<R>>>,
+}
+
+struct State<R> {
+    random: R,
+    permutation: Permutation,
+    /// The block whose copy each slot of the shelter holds; none for a dummy.
+    shelter: Vec<Option<BlockId>>,
+    slots: Vec<Slot>,
+    bytes: Vec<u8>,
+    scratch: Scratch,
+}
+
+impl<S: Store, R: RngCore> SquareRootOram<S, R> {
+    /// A Square-Root ORAM over a store that was never written. Its buckets are numbered from `first_bucket`.
+    ///
+    /// # Errors
+    /// [`SquareRootParametersError`].
+    pub fn new(
+        parameters: SquareRootParameters,
+        first_bucket: Bucket,
+        store: S,
+        mut random: R,
+    ) -> Result<Self, SquareRootParametersError> {
+        parameters.validate()?;
+        let permutation = Permutation::draw(parameters.permuted(), &mut random);
+        let (shelter, slots, bytes, scratch) = <_>::default();
+        let state = State { random, permutation, shelter, slots, bytes, scratch };
+        Ok(SquareRootOram {
+            parameters,
+            first_bucket,
+            store,
+            turns: Turns::default(),
+            condition: Condition::default(),
+            accesses: Cell::new(0),
+            state: RefCell::new(Some(state)),
+        })
+    }
+
+    /// The parameters that it was built with.
+    pub fn parameters(&self) -> &SquareRootParameters {
+        &self.parameters
+    }
+
+    /// Trusted memory that outlasts an operation, in bytes: π and the shelter's table.
+    pub fn trusted_bytes(&self) -> usize {
+        let state = self.state.borrow();
+        let table = self.parameters.shelter as usize * size_of::<Option<BlockId>>();
+        state.as_ref().map_or(0, |state| state.permutation.trusted_bytes() + table)
+    }
+
+    /// The slot of permuted memory at a place, or behind it of the shelter.
+    fn slot(&self, place: u64) -> Slot {
+        Slot::only(Bucket(self.first_bucket.0 + place))
+    }
+
+    async fn serve(&self, state: &mut State<R>, batch: &mut [Access<'_>]) -> Result<(), S::Error> {
+        let (capacity, shelter) = (self.parameters.capacity, self.parameters.permuted());
+        let State { permutation, shelter: sheltered, slots, bytes, .. } = state;
+        let before = sheltered.len();
+
+        slots.clear();
+        slots.extend((shelter..).take(before).map(|place| self.slot(place)));
+        for (t, access) in (before..).zip(batch.iter()) {
+            // A second request for a block looks like one for a block of the shelter.
+            let block = access.block().filter(|block| !sheltered[before..].contains(&Some(*block)));
+            let is_sheltered = block.is_none() || sheltered[..before].contains(&block);
+            let address = block.filter(|_| !is_sheltered).map_or(capacity + t as u64, |block| block.0);
+            slots.push(self.slot(permutation.place(address)));
+            sheltered.push(block);
+        }
+        let slot_bytes = self.parameters.slot_bytes();
+        bytes.resize(slots.len() * slot_bytes, 0);
+        self.store.read_buffer(slots, bytes).await?;
+
+        // The n-th slot that was read holds the n-th copy of the shelter, or what the n-th of its accesses is about.
+        let newest = |block| {
+            let earlier = sheltered[..before].iter().rposition(|held| *held == Some(block));
+            earlier.or_else(|| sheltered.iter().position(|held| *held == Some(block)))
+        };
+        for access in batch {
+            if let Some(at) = access.block().and_then(newest) {
+                access.serve(record::payload(&mut bytes[at * slot_bytes..][..slot_bytes]));
+            }
+        }
+        for (nth, block) in sheltered.iter().enumerate().skip(before) {
+            let at = block.and_then(newest).unwrap_or(nth);
+            bytes.copy_within(at * slot_bytes..(at + 1) * slot_bytes, nth * slot_bytes);
+            record::label(&mut bytes[nth * slot_bytes..][..slot_bytes], *block, self.age(nth));
+        }
+        let buckets: Vec<Bucket> = (shelter + before as u64..)
+            .take(slots.len() - before)
+            .map(|place| self.slot(place).bucket)
+            .collect();
+        self.store.write(&buckets, &bytes[before * slot_bytes..]).await
+    }
+
+    /// The order of a copy in the shelter among all copies of its block: the newest is the first.
+    fn age(&self, nth: usize) -> record::Order {
+        u64::from(self.parameters.shelter) - nth as u64
+    }
+
+    async fn rebuild(&self, state: &mut State<R>) -> Result<(), S::Error> {
+        let SquareRootParameters { capacity, shelter, run_blocks, .. } = self.parameters;
+        let records = Records {
+            first: self.first_bucket,
+            runs: self.parameters.runs(),
+            run_records: run_blocks,
+            record_bytes: self.parameters.slot_bytes(),
+        };
+        let State { random, permutation, shelter: sheltered, scratch, .. } = state;
+
+        // All copies of a block come together, the newest first, and dummies come last. Behind the last copy of the shelter
+        // there are dummies, or what was never written.
+        let addresses = permutation.inverse();
+        let permuted = self.parameters.permuted();
+        let by_place = |place: u64, record: &mut [u8]| {
+            if place < permuted {
+                let block = Some(addresses.place(place)).filter(|address| *address < capacity).map(BlockId);
+                record::label(record, block, u64::from(shelter) + 1);
+            }
+        };
+        let by_block =
+            |record: &[u8]| (record::block(record).map_or(u64::MAX, |block| block.0), record::order(record));
+        records.sort(&self.store, scratch, by_place, by_block).await?;
+
+        // What is older than another copy becomes a dummy, like the dummies: S of them get places.
+        *permutation = Permutation::draw(permuted, random);
+        let (mut last, mut dummies) = (None, capacity..permuted);
+        let by_age = |_: u64, record: &mut [u8]| {
+            let block = record::block(record).filter(|block| last != Some(*block));
+            last = block.or(last);
+            let address = block.map(|block| block.0).or_else(|| dummies.next());
+            record::label(record, block, address.map_or(record::LAST, |address| permutation.place(address)));
+        };
+        records.sort(&self.store, scratch, by_age, record::order).await?;
+        sheltered.clear();
+        Ok(())
+    }
+}
+
+impl<S: Store, R: RngCore> Oram for SquareRootOram<S, R> {
+    type Error = S::Error;
+
+    fn bounds(&self) -> Bounds {
+        self.parameters.bounds()
+    }
+
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {
+        admission::check_batch(batch, self.bounds())?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.condition.check()?;
+        if self.must_idle() {
+            return Err(OramError::Owed);
+        }
+        self.accesses.update(|accesses| accesses + batch.len() as u64);
+        let unfinished = self.condition.begin();
+        let _turn = self.turns.take().await;
+        self.condition.check()?;
+        let mut state = self.state.take().ok_or(OramError::Torn)?;
+        self.serve(&mut state, batch).await?;
+        self.state.replace(Some(state));
+        unfinished.finished();
+        Ok(())
+    }
+
+    fn owed(&self) -> u64 {
+        u64::from(self.must_idle())
+    }
+
+    fn must_idle(&self) -> bool {
+        self.accesses.get() + u64::from(self.parameters.max_batch) > self.parameters.shelter.into()
+    }
+
+    async fn idle(&self) -> Result<(), OramError<S::Error>> {
+        let _turn = self.turns.take().await;
+        self.condition.check()?;
+        if !self.must_idle() {
+            return Ok(());
+        }
+        let unfinished = self.condition.begin();
+        let mut state = self.state.take().ok_or(OramError::Torn)?;
+        let served = state.shelter.len() as u64;
+        self.rebuild(&mut state).await?;
+        self.accesses.update(|accesses| accesses - served);
+        self.state.replace(Some(state));
+        unfinished.finished();
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! The parameters of a Square-Root ORAM.
+
+use crate::block_header::HEADER_BYTES;
+use crate::layout::{Extent, Layout};
+use crate::oram::Bounds;
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// The parameters of a Square-Root ORAM. All of them are public.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct SquareRootParameters {
+    /// N, blocks that the user can address: at least 1.
+    pub capacity: u64,
+    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    pub block_bytes: u32,
+    /// S, slots of the shelter, which are the accesses of an epoch: `max_batch` or more; √N in the paper. N + S is at most
+    /// 2^32.
+    pub shelter: u32,
+    /// c, blocks of a run that is sorted at once: at least 1, as in the paper. The trusted side holds two runs.
+    pub run_blocks: u32,
+    /// The most accesses of one batch: at least 1.
+    pub max_batch: u32,
+}
+
+/// The reason why parameters of a Square-Root ORAM are refused, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SquareRootParametersError {
+    /// A parameter that must not be 0.
+    #[error("{0} is 0; choose at least 1")]
+    Zero(&'static str),
+    /// A block that is too long.
+    #[error("blocks of {0} bytes are too long; choose at most 2^24 bytes")]
+    BlockBytes(u32),
+    /// An epoch that ends within a batch.
+    #[error(
+        "a batch of {max_batch} accesses has no room in a shelter of {shelter} slots; choose a longer shelter"
+    )]
+    Shelter {
+        /// S.
+        shelter: u32,
+        /// The most accesses of a batch.
+        max_batch: u32,
+    },
+    /// More slots than the permutation has numbers for.
+    #[error("{0} blocks and the shelter are more than 2^32; choose a smaller capacity")]
+    Capacity(u64),
+}
+
+impl SquareRootParameters {
+    /// The paper's parameters for so many blocks: a shelter of √N slots, or of one batch if that is more.
+    pub fn for_capacity(capacity: u64, block_bytes: u32, run_blocks: u32, max_batch: u32) -> Self {
+        let root = capacity.isqrt() + u64::from(!capacity.isqrt().pow(2).eq(&capacity));
+        let shelter = u32::try_from(root).unwrap_or(u32::MAX).max(max_batch);
+        SquareRootParameters { capacity, block_bytes, shelter, run_blocks, max_batch }
+    }
+
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// Each names the parameter and what to do.
+    pub fn validate(&self) -> Result<(), SquareRootParametersError> {
+        let least_one = [
+            ("capacity", self.capacity),
+            ("run_blocks", self.run_blocks.into()),
+            ("max_batch", self.max_batch.into()),
+        ];
+        if let Some((name, _)) = least_one.iter().find(|(_, value)| *value == 0) {
+            return Err(SquareRootParametersError::Zero(name));
+        }
+        if self.block_bytes > 1 << 24 {
+            return Err(SquareRootParametersError::BlockBytes(self.block_bytes));
+        }
+        let (shelter, max_batch) = (self.shelter, self.max_batch);
+        if shelter < max_batch {
+            return Err(SquareRootParametersError::Shelter { shelter, max_batch });
+        }
+        if self.capacity.saturating_add(shelter.into()) > 1 << 32 {
+            return Err(SquareRootParametersError::Capacity(self.capacity));
+        }
+        Ok(())
+    }
+
+    /// The bounds of its batches.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds::new(self.capacity, self.block_bytes, self.max_batch)
+    }
+
+    /// N + S, slots of the permuted memory: one for each block, and a dummy for each access of an epoch.
+    pub fn permuted(&self) -> u64 {
+        self.capacity + u64::from(self.shelter)
+    }
+
+    /// Runs that are sorted: the permuted memory, the shelter, and what fills the last run.
+    pub fn runs(&self) -> u64 {
+        (self.permuted() + u64::from(self.shelter)).div_ceil(self.run_blocks.into())
+    }
+
+    /// Bytes of a slot: a block and its header.
+    pub(super) fn slot_bytes(&self) -> usize {
+        HEADER_BYTES + self.block_bytes as usize
+    }
+
+    /// The untrusted memory that the scheme needs, in plaintext bytes: the permuted memory, then the shelter and what
+    /// fills the last run, in buckets of one slot.
+    pub fn layout(&self) -> Layout {
+        let slot_bytes = self.slot_bytes() as u32;
+        let rest = self.runs() * u64::from(self.run_blocks) - self.permuted();
+        let extent = |buckets| Extent { buckets, slots: 1, slot_bytes };
+        Layout::new(alloc::vec![extent(self.permuted()), extent(rest)])
+    }
+}
