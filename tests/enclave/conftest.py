@@ -14,13 +14,17 @@ LETHE_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be link
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 import shutil
 import subprocess
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from guesser import Sight
 from host import Running
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -149,3 +153,22 @@ def start(enclave):
     yield start
     for running in started:
         running.end()
+
+
+@pytest.fixture(scope="session")
+def watch(enclave, tmp_path_factory) -> Callable[..., tuple[list[Sight], str]]:
+    """Watches a program: the slots that changed at each fault, and what the command says."""
+    seen = tmp_path_factory.mktemp("watched") / "seen.csv"
+
+    def watch(flags: list[str | Path], *program: str | Path) -> tuple[list[Sight], str]:
+        words = enclave(["--faults", "1000000", "--csv", seen, *flags], *program, way="watch")
+        ended = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=500)
+        assert ended.returncode == 0, ended.stderr
+        faults = int(re.search(r"watched (\d+)", ended.stderr)[1])
+        changed: dict[int, set[int]] = defaultdict(set)
+        with seen.open() as lines:
+            for line in csv.DictReader(lines):
+                changed[int(line["fault"])].add(int(line["slot"]))
+        return [frozenset(changed[fault]) for fault in range(1, faults + 1)], ended.stderr
+
+    return watch
