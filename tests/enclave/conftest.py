@@ -9,7 +9,10 @@ LETHE_TEST_PROGRAMS_RISCV    the same for RISC-V
 LETHE_TEST_PICOSAT_RISCV     the solver picosat for RISC-V
 LETHE_BARE_BIN               lethe-bare, which rehearses faults, for this computer
 LETHE_TEST_BARE_RISCV        the same for RISC-V without an operating system
+LETHE_TEST_SQLITE_RISCV      the shell of the database SQLite for RISC-V
 LETHE_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be linked statically
+LETHE_TEST_COMPILER_MUSL     the same with musl
+LETHE_TEST_COMPILER_PICOLIBC a C compiler for RISC-V without an operating system, with picolibc
 """
 
 from __future__ import annotations
@@ -90,6 +93,12 @@ def bare() -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="session")
+def sqlite() -> Path:
+    """The database's shell for RISC-V."""
+    return _file("LETHE_TEST_SQLITE_RISCV")
+
+
+@pytest.fixture(scope="session")
 def compiler() -> Path:
     """A C compiler for RISC-V."""
     return _file("LETHE_TEST_COMPILER_RISCV")
@@ -103,8 +112,29 @@ def built(compiler, tmp_path_factory) -> Callable[..., Path]:
     def build(name: str, *flags: str) -> Path:
         program = folder / name
         if not program.exists():
-            static = ["-O1", "-static", "-Wall", "-Wextra", "-Werror"]
-            subprocess.run([compiler, *static, PROGRAMS / f"{name}.c", "-o", program, *flags], check=True)
+            compile_to(program, compiler, name, *flags)
+        return program
+
+    return build
+
+
+def compile_to(program: Path, compiler: Path, name: str, *flags: str | Path) -> None:
+    """Compiles a program of `programs/`, statically."""
+    static = ["-O1", "-static", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([compiler, *static, PROGRAMS / f"{name}.c", "-o", program, *flags], check=True)
+
+
+@pytest.fixture(scope="session")
+def built_with(tmp_path_factory) -> Callable[[str, str], Path]:
+    """Builds a program of `programs/` statically with another C library."""
+    folder = tmp_path_factory.mktemp("built-with")
+    freestanding = ["--specs=picolibc.specs", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-nostartfiles"]
+    beneath = [PROGRAMS / "picolibc.c", "-T", PROGRAMS / "picolibc.ld"]
+
+    def build(library: str, name: str) -> Path:
+        program = folder / f"{name}-{library}"
+        flags = {"musl": [], "picolibc": [*freestanding, *beneath]}[library]
+        compile_to(program, _file(f"LETHE_TEST_COMPILER_{library.upper()}"), name, *flags)
         return program
 
     return build
