@@ -81,13 +81,16 @@ class Debugger:
         assert self._ask(f"Hg{hart + 1:x}") == "OK"
         assert self._ask(f"P{number:x}={value.to_bytes(8, 'little').hex()}") == "OK"
 
-    def go_on_to(self, place: int, hart: int) -> None:
-        """Lets all harts go on until one comes to an instruction that no other comes to."""
+    def go_on_to(self, place: int) -> int:
+        """Lets all harts go on until one comes to an instruction, and tells which."""
         assert self._ask(f"Z1,{place:x},4") == "OK"
         self.go_on()
-        assert self._hear().startswith("T05")
+        stopped = self._hear()
+        assert stopped.startswith("T05thread:")
+        hart = int(stopped.removeprefix("T05thread:").partition(";")[0], 16) - 1
         assert self.register(hart, PC) == place
         assert self._ask(f"z1,{place:x},4") == "OK"
+        return hart
 
     def go_on(self, without: int | None = None) -> None:
         """Lets all harts go on, or all but one."""
