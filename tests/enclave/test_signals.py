@@ -15,7 +15,7 @@ FEW = ["--untrusted", "16MiB", "--resident", "8"]
         ("raise", "right 20\n"),
         ("blocked", "0 1\n"),
         ("jump", "50\n"),
-        ("pages", "240 40\n"),
+        ("pages", "120 40\n"),
         ("skip", "3\n"),
     ],
     ids=lambda value: value.strip(),
