@@ -53,10 +53,10 @@ def test_a_hart_that_started_the_firmware_waits_for_its_place(debugged, hart):
 
 def test_a_hart_is_not_overlooked_that_is_about_to_wait_when_it_gets_its_place(debugged, runtime, compiler):
     running, debugger = debugged("2")
-    late = 2
-    debugger.let_start(late)
+    debugger.let_start(2)
     waits = entry(runtime) + debugger.read(entry(runtime), 256).index(WAIT_FOR_INTERRUPT)
-    assert debugger.go_on_to(waits) == late
+    # Mostly that one.
+    late = debugger.go_on_to(waits)
 
     place = symbol(runtime, compiler, "lethe_enclave_places") + 8 * late
     while not any(debugger.read(place, 8)):
