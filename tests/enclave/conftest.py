@@ -9,18 +9,25 @@ LETHE_TEST_PROGRAMS_RISCV    the same for RISC-V
 LETHE_TEST_PICOSAT_RISCV     the solver picosat for RISC-V
 LETHE_BARE_BIN               lethe-bare, which rehearses faults, for this computer
 LETHE_TEST_BARE_RISCV        the same for RISC-V without an operating system
+LETHE_TEST_SQLITE_RISCV      the shell of the database SQLite for RISC-V
 LETHE_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be linked statically
+LETHE_TEST_COMPILER_MUSL     the same with musl
+LETHE_TEST_COMPILER_PICOLIBC a C compiler for RISC-V without an operating system, with picolibc
 """
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 import shutil
 import subprocess
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from guesser import Sight
 from host import Running
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -86,6 +93,12 @@ def bare() -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="session")
+def sqlite() -> Path:
+    """The database's shell for RISC-V."""
+    return _file("LETHE_TEST_SQLITE_RISCV")
+
+
+@pytest.fixture(scope="session")
 def compiler() -> Path:
     """A C compiler for RISC-V."""
     return _file("LETHE_TEST_COMPILER_RISCV")
@@ -99,8 +112,29 @@ def built(compiler, tmp_path_factory) -> Callable[..., Path]:
     def build(name: str, *flags: str) -> Path:
         program = folder / name
         if not program.exists():
-            static = ["-O1", "-static", "-Wall", "-Wextra", "-Werror"]
-            subprocess.run([compiler, *static, PROGRAMS / f"{name}.c", "-o", program, *flags], check=True)
+            compile_to(program, compiler, name, *flags)
+        return program
+
+    return build
+
+
+def compile_to(program: Path, compiler: Path, name: str, *flags: str | Path) -> None:
+    """Compiles a program of `programs/`, statically."""
+    static = ["-O1", "-static", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([compiler, *static, PROGRAMS / f"{name}.c", "-o", program, *flags], check=True)
+
+
+@pytest.fixture(scope="session")
+def built_with(tmp_path_factory) -> Callable[[str, str], Path]:
+    """Builds a program of `programs/` statically with another C library."""
+    folder = tmp_path_factory.mktemp("built-with")
+    freestanding = ["--specs=picolibc.specs", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-nostartfiles"]
+    beneath = [PROGRAMS / "picolibc.c", "-T", PROGRAMS / "picolibc.ld"]
+
+    def build(library: str, name: str) -> Path:
+        program = folder / f"{name}-{library}"
+        flags = {"musl": [], "picolibc": [*freestanding, *beneath]}[library]
+        compile_to(program, _file(f"LETHE_TEST_COMPILER_{library.upper()}"), name, *flags)
         return program
 
     return build
@@ -149,3 +183,22 @@ def start(enclave):
     yield start
     for running in started:
         running.end()
+
+
+@pytest.fixture(scope="session")
+def watch(enclave, tmp_path_factory) -> Callable[..., tuple[list[Sight], str]]:
+    """Watches a program: the slots that changed at each fault, and what the command says."""
+    seen = tmp_path_factory.mktemp("watched") / "seen.csv"
+
+    def watch(flags: list[str | Path], *program: str | Path) -> tuple[list[Sight], str]:
+        words = enclave(["--faults", "1000000", "--csv", seen, *flags], *program, way="watch")
+        ended = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=500)
+        assert ended.returncode == 0, ended.stderr
+        faults = int(re.search(r"watched (\d+)", ended.stderr)[1])
+        changed: dict[int, set[int]] = defaultdict(set)
+        with seen.open() as lines:
+            for line in csv.DictReader(lines):
+                changed[int(line["fault"])].add(int(line["slot"]))
+        return [frozenset(changed[fault]) for fault in range(1, faults + 1)], ended.stderr
+
+    return watch

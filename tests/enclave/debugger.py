@@ -53,7 +53,11 @@ class Debugger:
 
     def _hear(self) -> str:
         while b"#" not in self.received or len(self.received.partition(b"#")[2]) < 2:
-            self.received += self.socket.recv(65536)
+            more = self.socket.recv(65536)
+            if not more:
+                # The command has ended the machine before it could say so.
+                return "W00"
+            self.received += more
         words, _, rest = self.received.partition(b"#")
         self.received = rest[2:]
         self.socket.sendall(b"+")
@@ -81,13 +85,29 @@ class Debugger:
         assert self._ask(f"Hg{hart + 1:x}") == "OK"
         assert self._ask(f"P{number:x}={value.to_bytes(8, 'little').hex()}") == "OK"
 
-    def go_on_to(self, place: int, hart: int) -> None:
-        """Lets all harts go on until one comes to an instruction that no other comes to."""
+    def go_on_to(self, place: int) -> int:
+        """Lets all harts go on until one comes to an instruction, and tells which."""
         assert self._ask(f"Z1,{place:x},4") == "OK"
         self.go_on()
-        assert self._hear().startswith("T05")
+        stopped = self._hear()
+        assert stopped.startswith("T05thread:")
+        hart = int(stopped.removeprefix("T05thread:").partition(";")[0], 16) - 1
         assert self.register(hart, PC) == place
         assert self._ask(f"z1,{place:x},4") == "OK"
+        return hart
+
+    def go_on_to_load(self, place: int) -> bool:
+        """Lets all harts go on until one has loaded a byte, and tells whether one did before the machine ended."""
+        assert self._ask(f"Z3,{place:x},1") == "OK"
+        self.go_on()
+        stopped = self._hear()
+        if stopped.startswith("W"):
+            return False
+        # It stands before the instruction, and would stop there again.
+        hart = stopped.removeprefix("T05thread:").partition(";rwatch:")[0]
+        assert self._ask(f"z3,{place:x},1") == "OK"
+        assert self._ask(f"vCont;s:{hart}").startswith("T05")
+        return True
 
     def go_on(self, without: int | None = None) -> None:
         """Lets all harts go on, or all but one."""

@@ -114,7 +114,7 @@ fn main() -> Result<()> {
             setup::tempest()?;
             setup::versitygw()?;
             setup::rclone()?;
-            enclave::picosat().map(drop)
+            enclave::distribution().map(drop)
         }
         Chore::Load(args) => tool::run(
             tool::cargo()

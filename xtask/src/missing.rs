@@ -13,11 +13,14 @@ use std::io::{IsTerminal, Write};
 const LEAST_GO: (u32, u32) = (1, 25);
 
 /// Programs that tests run, with the packages that have them and the steps that need them.
-const PROGRAMS: [(&str, &[&str], &[Step]); 8] = [
+const PROGRAMS: [(&str, &[&str], &[Step]); 10] = [
     ("picosat", &["picosat"], &[Step::Unit, Step::Pager, Step::Enclave]),
     ("qemu-system-riscv64", &["qemu-system-misc"], &[Step::Enclave]),
     (enclave::COMPILER, &COMPILER_PACKAGES, &[Step::Enclave]),
-    ("sqlite3", &["sqlite3"], &[Step::Pager]),
+    ("sqlite3", &["sqlite3"], &[Step::Pager, Step::Enclave]),
+    ("make", &["make"], &[Step::Enclave]),
+    // Sources are packed with it.
+    ("xz", &["xz-utils"], &[Step::Enclave]),
     ("redis-server", &["redis-server"], &[Step::Pager]),
     ("restic", &["restic"], &[Step::Clients]),
     ("chromium", &["chromium"], &[Step::Clients]),
@@ -83,6 +86,8 @@ fn find(steps: &[Step]) -> Vec<Missing> {
         freestanding_toolchain_is_missing(),
         enclave_target_is_missing(),
         static_library_is_missing(),
+        picolibc_is_missing(),
+        tcl_is_missing(),
     ];
     found
         .into_iter()
@@ -249,6 +254,29 @@ fn static_library_is_missing() -> Option<Missing> {
         packages: &COMPILER_PACKAGES,
         targets: &[],
         remedy: format!("on Debian and Ubuntu: apt-get install {}", COMPILER_PACKAGES.join(" ")),
+    })
+}
+
+fn picolibc_is_missing() -> Option<Missing> {
+    (!enclave::has_picolibc()).then(|| Missing {
+        what: format!("{} or its C library, picolibc, is missing", enclave::BARE_COMPILER),
+        steps: &[Step::Enclave],
+        packages: &["gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf"],
+        targets: &[],
+        remedy: "on Debian and Ubuntu: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
+            .into(),
+    })
+}
+
+fn tcl_is_missing() -> Option<Missing> {
+    // It reads a script that is empty. It has no option that would say which release it is.
+    let there = enclave::is_built("sqlite3") || succeeds(&mut command("tclsh"));
+    (!there).then(|| Missing {
+        what: "tclsh is missing, which puts SQLite's source together".into(),
+        steps: &[Step::Enclave],
+        packages: &["tcl"],
+        targets: &[],
+        remedy: "on Debian and Ubuntu: apt-get install tcl".into(),
     })
 }
 

@@ -292,10 +292,13 @@ fn in_enclave() -> Result<()> {
         .env("LETHE_PROGRAMS_BIN", debug.join("lethe-programs"))
         .env("LETHE_TEST_RUNTIME", built.runtime)
         .env("LETHE_TEST_PROGRAMS_RISCV", built.programs)
-        .env("LETHE_TEST_PICOSAT_RISCV", built.picosat)
         .env("LETHE_BARE_BIN", debug.join("lethe-bare"))
         .env("LETHE_TEST_BARE_RISCV", bare)
-        .env("LETHE_TEST_COMPILER_RISCV", enclave::COMPILER))
+        .env("LETHE_TEST_PICOSAT_RISCV", built.distribution.picosat)
+        .env("LETHE_TEST_SQLITE_RISCV", built.distribution.sqlite)
+        .env("LETHE_TEST_COMPILER_RISCV", enclave::COMPILER)
+        .env("LETHE_TEST_COMPILER_MUSL", built.distribution.musl)
+        .env("LETHE_TEST_COMPILER_PICOLIBC", enclave::BARE_COMPILER))
 }
 
 fn compatibility() -> Result<()> {

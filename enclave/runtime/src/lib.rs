@@ -22,6 +22,7 @@ pub mod layout;
 mod machine;
 pub mod paging;
 pub mod processor;
+pub mod registers;
 pub mod settings;
 pub mod space;
 pub mod stack;

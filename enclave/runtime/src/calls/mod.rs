@@ -1,11 +1,13 @@
 //! The system calls of the program.
 //!
 //! Each is served here, or passed to the host with its arguments checked and its answer distrusted, or refused: the
-//! program gets `ENOSYS`, and the exit record names the call. No signal is delivered to a handler: a program that would
-//! need that is ended, as is one that waits for another thread.
+//! program gets `ENOSYS`, and the exit record names the call. A program that waits for another thread is ended. Signals
+//! come from the program alone, by a call or by what it does that is illegal, and never from the host.
 
 mod book;
 mod facts;
+mod handlers;
+mod illegal;
 mod mappings;
 mod signals;
 mod streams;
@@ -13,11 +15,14 @@ mod streams;
 use crate::host::{Host, HostError, Mailbox};
 use crate::paging::{ProgramMemory, Trouble};
 use crate::processor::Processor;
+use crate::registers::{ARGUMENT, NUMBER, Registers, STACK_POINTER};
 use alloc::vec::Vec;
 use book::RefusedBook;
 use core::ops::Range;
+pub use illegal::Illegal;
 use lethe_boundary::exit::{Ending, Failure, Refused};
 use linux_raw_sys::errno::{EFAULT, ENOSYS};
+use linux_raw_sys::general::{SI_TKILL, SI_USER};
 use mappings::Heap;
 use rand_chacha::ChaCha20Rng;
 use signals::Signals;
@@ -95,14 +100,31 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         }
     }
 
-    /// Serves a call: what the program finds in its first register afterwards.
+    /// Serves a call of the program, and begins the handlers of the signals that are due then.
     ///
     /// # Errors
     /// The end of the run.
-    pub fn call(&mut self, number: u64, arguments: [u64; 6]) -> Result<u64, Ending> {
+    pub fn system_call(&mut self, registers: &mut Registers) -> Result<(), Ending> {
         self.system_calls += 1;
+        let number = registers.general[NUMBER];
+        if number == Sysno::rt_sigreturn as u64 {
+            self.sigreturn(registers)?;
+        } else {
+            registers.general[ARGUMENT] = self.call(number, registers)?;
+            registers.pc = registers.pc.wrapping_add(4);
+        }
+        self.deliver(registers)
+    }
+
+    /// The result of a call, as the program gets it.
+    fn call(&mut self, number: u64, registers: &Registers) -> Result<u64, Ending> {
+        let arguments = core::array::from_fn(|nth| registers.general[ARGUMENT + nth]);
         let call = usize::try_from(number).ok().and_then(Sysno::new);
-        let done = call.map_or(Err(Stop::Refused), |call| self.serve(call, arguments));
+        let done = match call {
+            Some(Sysno::sigaltstack) => self.sigaltstack(arguments, registers.general[STACK_POINTER]),
+            Some(call) => self.serve(call, arguments),
+            None => Err(Stop::Refused),
+        };
         let errno = match done {
             Ok(value) => return Ok(value),
             Err(Stop::End(ending)) => return Err(ending),
@@ -118,11 +140,6 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     /// The calls that were refused.
     pub fn refused(&self) -> Vec<Refused> {
         self.refused.named()
-    }
-
-    /// The end of a program that did something illegal.
-    pub fn illegal(&self, signal: u32, reason: &str) -> Ending {
-        Ending::Signalled { signal: signal as u8, reason: reason.into() }
     }
 
     fn serve(&mut self, call: Sysno, arguments: [u64; 6]) -> Done {
@@ -148,9 +165,9 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             Sysno::readlinkat => self.readlinkat(b, c, d),
             Sysno::rt_sigaction => self.sigaction(a, b, c, d),
             Sysno::rt_sigprocmask => self.sigprocmask(a, b, c, d),
-            Sysno::sigaltstack => self.sigaltstack(a, b),
-            Sysno::kill | Sysno::tkill => self.kill(a, b),
-            Sysno::tgkill => self.kill(b, c),
+            Sysno::kill => self.kill(a, b, SI_USER as i32),
+            Sysno::tkill => self.kill(a, b, SI_TKILL),
+            Sysno::tgkill => self.kill(b, c, SI_TKILL),
             Sysno::futex => self.futex(a, b, c, d),
             Sysno::exit | Sysno::exit_group => Err(Stop::End(Ending::Exited(a as u8))),
             Sysno::clock_gettime => self.clock_gettime(a, b),

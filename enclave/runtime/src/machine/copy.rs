@@ -8,15 +8,18 @@ use core::arch::naked_asm;
 /// Both ranges are mapped and do not overlap. One of them may change meanwhile.
 pub(super) unsafe fn copy_once(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: the caller promises the ranges.
-    unsafe { memcpy(to, from, len) };
+    unsafe { copy(to, from, len) };
 }
 
-/// The same, for every copy that the compiler makes: half as many instructions as its own.
-// SAFETY: it does what the name promises, and returns where the bytes went.
-#[unsafe(no_mangle)]
+/// The copy itself, in half as many instructions as the compiler's own. It returns where the bytes went.
+///
+/// As `memcpy` it is for every copy that the compiler makes. A copy that is to be made once may not be called by that name: a
+/// compiler knows what it does, makes loads of its own of a short copy, and leaves out one whose bytes it has seen before.
 #[unsafe(naked)]
-unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
+unsafe extern "C" fn copy(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
     naked_asm!(
+        ".global memcpy",
+        "memcpy:",
         "mv a5, a0",
         "or t0, a0, a1",
         "andi t0, t0, 7",

@@ -11,7 +11,7 @@ use super::mailbox::{HostMailbox, waited};
 use super::trap::{Context, enter};
 use super::untrusted::SealedPart;
 use crate::access::Touch;
-use crate::calls::Program;
+use crate::calls::{Illegal, Program};
 use crate::host::Host;
 use crate::image::Image;
 use crate::paging::{Paging, ProgramMemory, Trouble};
@@ -28,9 +28,9 @@ use lethe_boundary::exit::{Ending, ExitRecord, Memory};
 use lethe_boundary::launch::{self, Launch, Listening, Way};
 use lethe_boundary::map::{PRIVATE_START, UNTRUSTED_START};
 use lethe_seal::pages::{Crew, PageMeter};
-use linux_raw_sys::general::{SIGBUS, SIGILL, SIGSEGV, SIGTRAP};
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
+use riscv::register::sstatus::{self, FS};
 use riscv::register::{scause, stval};
 
 static METER: PageMeter = PageMeter::new(Hart::retired);
@@ -226,46 +226,37 @@ impl Run {
         let touch = match scause::read().bits() {
             8 => {
                 let before = self.program.memory.fault_instructions();
-                let outcome = self.call();
+                let outcome = self.program.system_call(&mut self.context.registers);
+                self.load_floating();
                 let of_faults = self.program.memory.fault_instructions() - before;
                 return (Work::Call { of_faults }, outcome);
             }
             12 => Touch::Fetch,
             13 => Touch::Load,
             15 => Touch::Store,
-            other => return (Work::Fault, Err(self.exception(other))),
+            2 => return (Work::Fault, self.illegal(Illegal::Instruction)),
+            3 => return (Work::Fault, self.illegal(Illegal::Breakpoint)),
+            _ => return (Work::Fault, self.illegal(Illegal::Machine { address: stval::read() as u64 })),
         };
-        let served = self.program.memory.fault(stval::read() as u64, touch);
-        let outcome = served.map_err(|trouble| match trouble {
-            Trouble::End(ending) => ending,
-            Trouble::Illegal => self.program.illegal(SIGSEGV, illegal(touch)),
-        });
+        let address = stval::read() as u64;
+        let outcome = match self.program.memory.fault(address, touch) {
+            Ok(()) => Ok(()),
+            Err(Trouble::End(ending)) => Err(ending),
+            Err(Trouble::Illegal) => self.illegal(Illegal::Touch { address, touch }),
+        };
         (Work::Fault, outcome)
     }
 
-    fn call(&mut self) -> Result<(), Ending> {
-        let registers = &self.context.registers;
-        let arguments = core::array::from_fn(|nth| registers[10 + nth]);
-        let value = self.program.call(registers[17], arguments)?;
-        self.context.registers[10] = value;
-        self.context.pc += 4;
-        Ok(())
+    /// Lets the program handle what it did, or ends it.
+    fn illegal(&mut self, what: Illegal) -> Result<(), Ending> {
+        self.program.illegal(what, &mut self.context.registers)
     }
 
-    fn exception(&self, cause: usize) -> Ending {
-        let (signal, reason) = match cause {
-            2 => (SIGILL, "it executed an illegal instruction"),
-            3 => (SIGTRAP, "it came to a breakpoint"),
-            _ => (SIGBUS, "it touched memory in a way that the machine does not have"),
-        };
-        self.program.illegal(signal, reason)
-    }
-}
-
-fn illegal(touch: Touch) -> &'static str {
-    match touch {
-        Touch::Load => "it read memory that it does not have",
-        Touch::Store => "it wrote memory that it does not have, or may only read",
-        Touch::Fetch => "it went on at memory that it does not have, or may not execute",
+    /// Has the program's floating-point registers loaded before it goes on, if they were changed.
+    fn load_floating(&mut self) {
+        if core::mem::take(&mut self.context.registers.floating_is_new) {
+            // SAFETY: whoever enters the program loads all of them then, and the runtime keeps nothing there meanwhile.
+            unsafe { sstatus::set_fs(FS::Dirty) };
+        }
     }
 }

@@ -1,47 +1,37 @@
 //! The way into the program and back.
 
 use super::end::last_words;
+use crate::registers::Registers;
 use core::arch::{global_asm, naked_asm};
 use core::mem::offset_of;
 
 /// The registers of the program while it does not run, and those of the runtime while it does.
 #[repr(C)]
 pub(super) struct Context {
-    /// x1 to x31; the first place is unused.
-    pub(super) registers: [u64; 32],
-    pub(super) pc: u64,
+    /// Those of the program. They come first.
+    pub(super) registers: Registers,
     runtime_stack: u64,
     /// Instructions retired when the program was left for the runtime.
     pub(super) entered: u64,
     /// Instructions retired when the runtime was left for the program.
     pub(super) left: u64,
-    floating: [u64; 32],
-    floating_status: u64,
 }
 
 impl Context {
     /// A program before its first instruction.
     pub(super) fn new(pc: u64, stack: u64) -> Self {
-        let mut registers = [0; 32];
-        registers[2] = stack;
-        Context {
-            registers,
-            pc,
-            runtime_stack: 0,
-            entered: 0,
-            left: 0,
-            floating: [0; 32],
-            floating_status: 0,
-        }
+        let mut registers = Registers { pc, ..Registers::default() };
+        registers.general[2] = stack;
+        Context { registers, runtime_stack: 0, entered: 0, left: 0 }
     }
 }
 
-const PC: usize = offset_of!(Context, pc);
+const PC: usize = offset_of!(Context, registers.pc);
 const RUNTIME_STACK: usize = offset_of!(Context, runtime_stack);
 const ENTERED: usize = offset_of!(Context, entered);
 const LEFT: usize = offset_of!(Context, left);
-const FLOATING: usize = offset_of!(Context, floating);
-const FLOATING_STATUS: usize = offset_of!(Context, floating_status);
+const FLOATING: usize = offset_of!(Context, registers.floating);
+const FLOATING_STATUS: usize = offset_of!(Context, registers.floating_status);
 
 /// Repeats an instruction for floating-point registers 0 to 31.
 macro_rules! floating {

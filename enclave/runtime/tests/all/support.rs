@@ -8,6 +8,7 @@ use lethe_enclave::host::{Host, Mailbox};
 use lethe_enclave::layout;
 use lethe_enclave::paging::{Paging, ProgramMemory};
 use lethe_enclave::processor::Processor;
+use lethe_enclave::registers::Registers;
 use lethe_fork::Pool;
 use lethe_pager::assembly::Assembly;
 use lethe_pager::fault::policy::Policy;
@@ -124,4 +125,21 @@ pub(crate) fn program(pages: u64, allows_clock: bool) -> (TestProgram, TestMailb
     let host = Host::new(mailbox.clone(), allows_clock);
     let rng = ChaCha20Rng::seed_from_u64(8);
     (Program::new(memory, host, rng, 0x10000..0x10800, b"./bin/program"), mailbox)
+}
+
+/// Makes a system call: what the program finds in its first register afterwards.
+pub(crate) fn system_call(
+    program: &mut TestProgram,
+    number: u64,
+    arguments: [u64; 6],
+) -> Result<u64, Ending> {
+    let mut registers = Registers::default();
+    ask(&mut registers, number, arguments);
+    program.system_call(&mut registers).map(|()| registers.general[10])
+}
+
+/// Puts a system call into the program's registers.
+pub(crate) fn ask(registers: &mut Registers, number: u64, arguments: [u64; 6]) {
+    registers.general[10..16].copy_from_slice(&arguments);
+    registers.general[17] = number;
 }
