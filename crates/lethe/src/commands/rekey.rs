@@ -67,7 +67,7 @@ impl Arguments {
 pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
     let home = Home::new(&settings);
     let disk = home.disk()?;
-    if Note::load(&settings.data)?.is_some() {
+    if Note::of_successor(&settings)?.is_some() {
         let why = "the vault has a successor, which has a key of its own: have that take over, or give it up with \
                    `lethe migrate --cancel`, and then change the key";
         return Err(SettingsError::Successor(why.into()).into());
