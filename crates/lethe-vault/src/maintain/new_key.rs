@@ -65,6 +65,16 @@ pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(
     header_exchange::complete(&disk, &store).await
 }
 
+/// Completes a change of the master key that was cut off after the trusted disk had changed; `setup` has the new one. Where
+/// nothing is left to complete, nothing is done.
+///
+/// # Errors
+/// [`VaultError::WrongKey`] if the vault does not have this key, and those of an opening.
+pub async fn complete_change<U: VaultStore>(setup: &Setup<U>) -> Result<(), VaultError> {
+    let header = read_header(&setup.disk, &setup.master)?;
+    agree_on_header(&setup.disk, &setup.store, &setup.master, &header).await
+}
+
 /// Seals everything on the trusted disk with the new key. `until` is the last epoch that belongs to the old one.
 fn seal_anew(
     at_rest: AtRest,
