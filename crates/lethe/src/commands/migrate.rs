@@ -111,15 +111,8 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     let (disk, master) = old.disk_and_key()?;
     let header = read_header(&disk, &master)?;
     let begun = Note::being_made(&settings.data)?;
-    if wanted.is_silent() && begun.is_some() {
-        let why = "the making of a successor was cut off before there was anything of it: say again what it is to have of its \
-                   own, with the same flags or others, or give it up with `lethe migrate --cancel`";
-        return Err(SettingsError::Successor(why.into()).into());
-    }
-    if wanted.is_silent() && !header.parameters.has_older_slots() {
-        let why = "say what the successor is to have of its own: --capacity, --to, --new-key-file, --new-key-env or \
-                   --new-passphrase (`lethe migrate --help`)";
-        return Err(SettingsError::Successor(why.into()).into());
+    if wanted.is_silent() {
+        refuse_silence(begun.is_some(), header.parameters.has_older_slots())?;
     }
     let (parameters, shaped) = successor_parameters(&wanted.shape, settings, &header.parameters)?;
     let (store, folder) = successor_store(settings, &wanted.successor, begun.as_ref())?;
@@ -177,6 +170,22 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     }
     note.leave(&settings.data)?;
     Ok((note, interrupts))
+}
+
+/// Refuses to make a successor of which nothing is said, unless the vault has something to gain without it.
+fn refuse_silence(was_begun: bool, gains_all_the_same: bool) -> Result<(), SettingsError> {
+    let why = match (was_begun, gains_all_the_same) {
+        (true, _) => {
+            "the making of a successor was cut off before there was anything of it: say again what it is to have of its own, \
+             with the same flags or others, or give it up with `lethe migrate --cancel`"
+        }
+        (false, true) => return Ok(()),
+        (false, false) => {
+            "say what the successor is to have of its own: --capacity, --to, --new-key-file, --new-key-env or \
+             --new-passphrase (`lethe migrate --help`)"
+        }
+    };
+    Err(SettingsError::Successor(why.into()))
 }
 
 /// The approximate requests to a vault's store while the blocks of a vault like `old` are copied.
