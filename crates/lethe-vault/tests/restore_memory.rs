@@ -24,9 +24,9 @@ const BATCH: u32 = 64;
 /// Room for the tree top: most of the blocks.
 const STASH: u64 = 896;
 /// The buckets in flight twice, in the clear and sealed; the pieces of a checkpoint take less. The stash is not in it.
-const MOST: usize = 96 << 20;
+const MOST: usize = 90 << 20;
 /// The bytes of a stash that would show.
-const LARGE: usize = 30 << 20;
+const LARGE: usize = 16 << 20;
 
 async fn folder(path: &Path, header: &VaultHeader) -> Objects {
     let options = OpenOptions { create: true, ..OpenOptions::default() };
