@@ -252,7 +252,9 @@ async fn take(payload: GetResultPayload, most: usize) -> Result<Chunk, object_st
         GetResultPayload::Stream(stream) => stream,
         GetResultPayload::File(file, _) => {
             let read = move || {
-                let mut bytes = Vec::with_capacity(most);
+                // As much as is there, and a byte that shows the end: `most` may be far more.
+                let len = usize::try_from(file.metadata()?.len()).unwrap_or(most);
+                let mut bytes = Vec::with_capacity(most.min(len.saturating_add(1)));
                 std::io::Read::read_to_end(&mut std::io::Read::take(file, most as u64), &mut bytes)?;
                 Ok(bytes)
             };

@@ -11,11 +11,12 @@ use crate::open::at_rest::{AtRest, seal_journal};
 use crate::open::fence::fence;
 use crate::open::header::{agree_on_header, read_header};
 use crate::open::setup::Setup;
-use crate::open::state::State;
+use crate::open::state::{SchemeAtRest, State};
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::header_exchange;
+use crate::trusted::keeper::PlaceKeeper;
 use crate::trusted::ledger::{Facts, Moment, SealWith};
 use crate::trusted::rows::{Rows, sealed_row};
 use crate::trusted::state::SealedAnew;
@@ -64,6 +65,16 @@ pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(
     header_exchange::complete(&disk, &store).await
 }
 
+/// Completes a change of the master key that was cut off after the trusted disk had changed; `setup` has the new one. Where
+/// nothing is left to complete, nothing is done.
+///
+/// # Errors
+/// [`VaultError::WrongKey`] if the vault does not have this key, and those of an opening.
+pub async fn complete_change<U: VaultStore>(setup: &Setup<U>) -> Result<(), VaultError> {
+    let header = read_header(&setup.disk, &setup.master)?;
+    agree_on_header(&setup.disk, &setup.store, &setup.master, &header).await
+}
+
 /// Seals everything on the trusted disk with the new key. `until` is the last epoch that belongs to the old one.
 fn seal_anew(
     at_rest: AtRest,
@@ -81,10 +92,21 @@ fn seal_anew(
     let rows = rows.iter().map(|row| sealed_row(&new.master, header.vault, row, entropy.salt())).collect();
 
     let State { number, sequence, accesses, seed, scheme, versions, garbage, mut ledger } = state;
-    let old_side = (disk, &header, old);
-    let scheme =
-        State::take_up(scheme, (Rc::new(Gate::default()), seed), old_side, (&ledger.directory, None))?;
-    ledger.write_anew();
+    let new_side = (disk, &header, &new.master);
+    let mut keeper = None;
+    match scheme {
+        // An earlier Lethe has written the stash with all the rest, and it is in memory.
+        SchemeAtRest::Whole(_) => ledger.write_anew(),
+        SchemeAtRest::Written(..) => {
+            ledger.directory.reseal((disk, &header), (old, &new.master), entropy)?;
+            ledger.write_anew_over_payloads();
+            if !ledger.directory.entries().is_empty() {
+                keeper = Some(PlaceKeeper::new(new_side, ledger.directory.shared(), entropy)?);
+            }
+        }
+    }
+    let with = (Rc::new(Gate::default()), seed);
+    let scheme = State::take_up(scheme, with, new_side, (&ledger.directory, keeper.as_ref()))?;
     // The same state once more: the journal goes on from it as from the one before.
     let number = number + 1;
     let facts =

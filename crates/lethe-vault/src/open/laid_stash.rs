@@ -3,13 +3,14 @@
 
 use super::state::{SchemeAtRest, State};
 use crate::engine::gate::Gate;
-use crate::engine::scheme::{Scheme, Seed};
+use crate::engine::scheme::{Scheme, SchemeParameters, Seed};
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::trusted::directory::{Directory, LookAt};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::keeper::PlaceKeeper;
+use crate::trusted::resealed::blocks_at_once;
 use lethe_core::stash_changes::StashChanges;
 use lethe_core::words::BlockId;
 use lethe_seal::master_key::MasterKey;
@@ -33,8 +34,8 @@ impl LaidStash {
         LaidStash { disk: disk.clone(), directory: Directory::empty() }
     }
 
-    /// Lays some blocks down behind those that are there; durable when this returns. Places are written up to `at_least`: how
-    /// many blocks there are does not show by the time that this takes.
+    /// Lays blocks down behind those that are there, some at a time; durable when this returns. Places are written up to
+    /// `at_least`: how many blocks there are does not show by the time that this takes.
     ///
     /// # Errors
     /// Those of the disk.
@@ -42,10 +43,18 @@ impl LaidStash {
         &mut self,
         payloads: &HashMap<BlockId, Vec<u8>>,
         (order, at_least): (&[BlockId], usize),
-        seal_as: SealAs<'_>,
+        (header, master, entropy): SealAs<'_>,
     ) -> Result<(), VaultError> {
-        let changes = StashChanges { written: order.to_vec(), linked: order.to_vec(), removed: Vec::new() };
-        self.take_over((changes, at_least), seal_as, &mut |block, look| look(&payloads[&block]))
+        let some = blocks_at_once(header.parameters.block());
+        for first in (0..at_least.max(order.len())).step_by(some) {
+            let blocks = &order[first.min(order.len())..(first + some).min(order.len())];
+            let (written, linked) = (blocks.to_vec(), blocks.to_vec());
+            let changes = StashChanges { written, linked, removed: Vec::new() };
+            let at_least = at_least.saturating_sub(first).min(some);
+            let seal_as = (header, master, &mut *entropy);
+            self.take_over((changes, at_least), seal_as, &mut |block, look| look(&payloads[&block]))?;
+        }
+        Ok(())
     }
 
     fn take_over(
@@ -77,8 +86,8 @@ impl LaidStash {
         self.take_over((changes, 0), seal_as, &mut |_, _| {}).map(|()| true)
     }
 
-    /// Takes a scheme up that has this stash; `None` if the two contradict one another. Where the vault keeps its tree top on
-    /// the disk, no payload is read into memory.
+    /// Takes a scheme up that has this stash; `None` if the two contradict one another. No payload is read into memory, wherever
+    /// the vault keeps its tree top in service.
     ///
     /// # Errors
     /// [`VaultError::Damaged`], and those of the disk.
@@ -89,7 +98,11 @@ impl LaidStash {
         (header, master, entropy): SealAs<'_>,
     ) -> Result<Option<TakenUp>, VaultError> {
         let side = (&self.disk, header, master);
-        let keeper = PlaceKeeper::of(side, self.directory.shared(), entropy)?;
+        let keeper = match header.parameters.scheme {
+            // It has no stash.
+            SchemeParameters::Trivial(_) => None,
+            _ => Some(PlaceKeeper::new(side, self.directory.shared(), entropy)?),
+        };
         let scheme = State::try_to_take_up(scheme, with, side, (&self.directory, keeper.as_ref()))?;
         Ok(scheme.map(|scheme| (scheme, keeper)))
     }

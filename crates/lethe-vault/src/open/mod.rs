@@ -13,6 +13,7 @@
 //! | `recovery` | the steps of an opening, up to a complete start |
 //! | `restore`, `old`, `refill`, `restoring` | a lost machine, from the store and the key |
 //! | `shipped` | a checkpoint in the store |
+//! | `in_flight` | how many buckets a restore fetches or writes at a time |
 //! | `laid_stash` | a stash whose payloads lie on a disk, while a vault is restored |
 //! | `service` | an opened vault on a thread of its own |
 
@@ -20,6 +21,7 @@ pub(crate) mod at_rest;
 pub(crate) mod create;
 pub(crate) mod fence;
 pub(crate) mod header;
+mod in_flight;
 mod inventory;
 mod laid_stash;
 mod log;
@@ -29,7 +31,7 @@ mod recovery;
 mod refill;
 mod replay;
 pub(crate) mod restore;
-mod restoring;
+pub(crate) mod restoring;
 mod service;
 pub(crate) mod setup;
 mod shipped;

@@ -1,6 +1,7 @@
 //! The second half of a restore for Ring ORAM: a full tree is written into the store, every bucket once, in the order of
 //! their numbers. Its positions are drawn anew, and its blocks come from the local copy of the old one.
 
+use super::in_flight::buckets_in_flight;
 use super::laid_stash::LaidStash;
 use super::old::Old;
 use super::setup::Setup;
@@ -10,6 +11,7 @@ use crate::error::VaultError;
 use crate::store::VaultStore;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::ledger::{Facts, Ledger, Moment, SealWith};
+use crate::trusted::resealed::blocks_at_once;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use lethe_core::block_header::{self, HEADER_BYTES};
 use lethe_core::schemes::ring::{FilledRing, RingFilling, RingParameters};
@@ -21,11 +23,6 @@ use lethe_seal::versions::TrustedVersions;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use std::rc::Rc;
-
-/// Buckets that are written at a time.
-const AT_ONCE: usize = 8;
-/// Bytes of the stash that are laid down at a time.
-const STASH_BYTES_AT_ONCE: u64 = 4 << 20;
 
 /// Writes the old blocks into a full tree under this epoch, and lays its state down on the trusted disk as checkpoint
 /// `number`.
@@ -55,8 +52,8 @@ pub(super) async fn refill<U: VaultStore, L: Untrusted>(
         async move {
             let versions: Vec<BucketVersion> = assigned?.iter().map(|step| step.written()).collect();
             let shape = tree.shape(level);
-            let mut plain = vec![0; (shape.slots * shape.slot_bytes) as usize];
             let payloads = old.payloads(placed.iter().map(|(_, block, _)| *block)).await?;
+            let mut plain = vec![0; (shape.slots * shape.slot_bytes) as usize];
             for ((slot, block, leaf), payload) in placed.into_iter().zip(payloads) {
                 let into =
                     &mut plain[(slot.index * shape.slot_bytes) as usize..][..shape.slot_bytes as usize];
@@ -66,7 +63,8 @@ pub(super) async fn refill<U: VaultStore, L: Untrusted>(
             sealed.write_assigned(&versions, &plain).await.map_err(VaultError::from)
         }
     };
-    let mut writes = stream::iter(placed.into_iter().map(writing)).buffered(AT_ONCE);
+    let mut writes =
+        stream::iter(placed.into_iter().map(writing)).buffered(buckets_in_flight(setup.store.layout()));
     while writes.try_next().await?.is_some() {
         done += 1;
         progress("rewriting", done, all);
@@ -87,8 +85,7 @@ async fn lay_down<U: VaultStore, L: Untrusted>(
     versions: &TrustedVersions,
 ) -> Result<(), VaultError> {
     let mut stash = LaidStash::on(&setup.disk);
-    let some = (STASH_BYTES_AT_ONCE / header.parameters.block().0.max(1)).max(1) as usize;
-    for blocks in state.stash.chunks(some) {
+    for blocks in state.stash.chunks(blocks_at_once(header.parameters.block())) {
         let payloads = old.payloads(blocks.iter().copied()).await?;
         let payloads = blocks.iter().copied().zip(payloads).collect();
         stash.lay(&payloads, (blocks, blocks.len()), (header, &setup.master, &mut setup.entropy))?;

@@ -8,6 +8,7 @@
 
 use super::create::lay_down;
 use super::header::{raw_header, raw_header_of_store};
+use super::in_flight::buckets_in_flight;
 use super::inventory::{refuse_planted, take_inventory};
 use super::old::Old;
 use super::refill::refill;
@@ -41,9 +42,6 @@ use lethe_seal::parallel::Workers;
 use lethe_seal::sealed::Sealed;
 use lethe_seal::versions::TrustedVersions;
 use tokio::time::{Instant, sleep_until};
-
-/// Buckets that are fetched at a time.
-const AT_ONCE: usize = 8;
 
 /// The options of a restore.
 pub struct Restore<L> {
@@ -94,20 +92,23 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     // Before the first, there is none that it could be numbered as.
     let number = number.max(1);
     let base = Epoch { number: next, salt: setup.entropy.salt() };
-    if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
+    let left = if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
         refill(&mut setup, (&header, ring), &old, (number, base), &*options.progress).await?;
         setup.disk.set_meta(HEADER, &encoded)?;
+        drop(old);
+        None
     } else {
         let fresh = versions_after(&setup.store, &header, &setup.master, base)?;
         lay_down(&mut setup, &header, &encoded, number, fresh)?;
-    }
+        Some(old)
+    };
     bring_back_rows(&setup, &header, rows)?;
     remember(&setup.disk, &receipt, history)?;
     let disk = setup.disk.clone();
     let (vault, running) = Vault::over(recovery::open_during_restore(setup).await?);
     // It owns the vault: the session ends when it does, whether or not it succeeds.
     let moving = async move {
-        if !matches!(header.parameters.scheme, SchemeParameters::Ring(_)) {
+        if let Some(old) = left {
             rewrite(&vault, old, &*options.progress).await?;
         }
         // The first checkpoint that is shipped: from now on the old buckets are orphans.
@@ -367,7 +368,7 @@ async fn fetch_buckets<U: VaultStore, L: Untrusted>(
         Untrusted::write(&options.copy, &[*bucket], &sealed).await
     };
     // Requests set out in the order of the buckets; some of them overlap.
-    let mut fetched = stream::iter(live.iter().map(fetch)).buffered(AT_ONCE);
+    let mut fetched = stream::iter(live.iter().map(fetch)).buffered(buckets_in_flight(store.layout()));
     let mut done = 0;
     while fetched.try_next().await?.is_some() {
         done += 1;

@@ -166,12 +166,15 @@ async fn unload<U: VaultStore>(
             blob::open(master, Purpose::CHECKPOINT, &context(header, &name), &sealed).map_err(|error| {
                 VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store")))
             })?;
+        drop(sealed);
+        let bytes = text.len();
         let payloads = unloading.take(&text).ok_or_else(|| is_none(&name))?;
+        drop(text);
         let blocks: Vec<BlockId> = payloads.keys().copied().collect();
         if blocks.iter().any(|block| block.0 >= header.parameters.scheme.capacity()) {
             return Err(is_none(&name));
         }
-        let room = text.len() / (4 + header.parameters.block().0 as usize);
+        let room = bytes / (4 + header.parameters.block().0 as usize);
         let at_least = room.min(header.parameters.scheme.stash_bound() as usize);
         stash.lay(&payloads, (&blocks, at_least), (header, newest, &mut *entropy))?;
     }

@@ -134,9 +134,10 @@ impl<U: VaultStore> Session<U> {
         let Some(change) = &mut self.replaced.change else { return Ok(()) };
         change.stage = Stage::Ending;
         let (until, began) = (change.until, Instant::now());
-        let (block, free) =
-            (self.identity.header.parameters.block(), self.checkpoints.ledger.directory.free());
-        self.outbox.on_disk(&self.disk, move |disk| disk.wipe_places(block, &free)).await?;
+        let (block, directory) =
+            (self.identity.header.parameters.block(), &self.checkpoints.ledger.directory);
+        let (free, end) = (directory.free(), directory.end());
+        self.outbox.on_disk(&self.disk, move |disk| disk.wipe_places(block, (&free, end))).await?;
         self.replace_claims_and_header(until, began);
         Ok(())
     }

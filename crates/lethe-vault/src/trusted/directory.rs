@@ -193,6 +193,11 @@ impl Directory {
         self.map().len() as u64
     }
 
+    /// The first place beyond those that it knows.
+    pub(crate) fn end(&self) -> PlaceId {
+        PlaceId(self.map().len() as u32)
+    }
+
     /// The keys that payloads on the disk are sealed under.
     pub(crate) fn keys(&self) -> Vec<StashKey> {
         self.map().keys.clone()

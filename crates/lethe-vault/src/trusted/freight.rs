@@ -291,6 +291,7 @@ impl Unloading {
             }
         }
         self.bytes.drain(..taken);
+        self.bytes.shrink_to_fit();
         Some(payloads)
     }
 

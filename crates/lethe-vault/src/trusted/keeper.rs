@@ -60,7 +60,7 @@ impl PlaceKeeper {
     ///
     /// # Errors
     /// Those of the disk.
-    fn new(
+    pub(crate) fn new(
         (disk, header, master): (&TrustedDisk, &VaultHeader, &MasterKey),
         map: Arc<Mutex<PlaceMap>>,
         entropy: &mut Entropy,

@@ -128,6 +128,12 @@ impl Ledger {
         Ledger { is_new: true, has_payloads: true, ..Ledger::of(directory, Vec::new(), 0) }
     }
 
+    /// Has the next checkpoint write everything anew but the payloads, which lie where the directory says.
+    pub(crate) fn write_anew_over_payloads(&mut self) {
+        self.is_new = true;
+        self.has_payloads = true;
+    }
+
     /// Has the next checkpoint write everything anew, whatever stands on the disk: what the last one names stays as it is
     /// until then.
     pub(crate) fn write_anew(&mut self) {

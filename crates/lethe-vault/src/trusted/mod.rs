@@ -18,6 +18,7 @@ mod pieces;
 pub(crate) mod places;
 mod places_file;
 pub(crate) mod position;
+pub(crate) mod resealed;
 pub(crate) mod row;
 pub(crate) mod rows;
 pub(crate) mod state;

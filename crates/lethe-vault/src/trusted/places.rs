@@ -50,16 +50,23 @@ impl TrustedDisk {
         self.places.keep_uncached();
     }
 
-    /// Overwrites places with zeros, those that lie in the file; durable when this returns.
-    pub(crate) fn wipe_places(&self, block: Bytes, free: &[PlaceId]) -> Result<(), VaultError> {
-        if free.is_empty() {
+    /// Overwrites with zeros these places, and all from the place `end` on, as far as the file goes; durable when this
+    /// returns. A checkpoint that was cut off may have written to places that no directory came to know.
+    pub(crate) fn wipe_places(
+        &self,
+        block: Bytes,
+        (free, end): (&[PlaceId], PlaceId),
+    ) -> Result<(), VaultError> {
+        if block.0 == 0 || (self.places.get().is_none() && self.meta(FILE)?.is_none()) {
             return Ok(());
         }
         let zeros = vec![0; block.0 as usize];
         self.in_places(|places| {
             let len = places.len()?;
-            for place in free.iter().filter(|place| place.offset(block) + block.0 <= len) {
-                places.write(place.offset(block), &zeros)?;
+            let beyond = (end.offset(block)..len).step_by(zeros.len());
+            let within = free.iter().map(|place| place.offset(block)).filter(|at| *at < len);
+            for at in within.chain(beyond) {
+                places.write(at, &zeros[..(len - at).min(block.0) as usize])?;
             }
             places.sync_data()
         })

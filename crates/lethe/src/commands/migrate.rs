@@ -1,6 +1,7 @@
 //! `lethe migrate`
 
 use super::vault_flags::Shaped;
+use crate::config::folders::DATABASE;
 use crate::config::size::Size;
 use crate::config::{Config, KeySettings, Settings, SettingsError, StoreOptions, StoreSettings, VaultConfig};
 use crate::migration::flags::{SuccessorFlags, named_as_successor};
@@ -21,6 +22,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use lethe_store::Usage;
 use lethe_vault::{Copied, Stage, Succession, Vault, VaultParameters, raw_header, read_header, stage};
+use std::path::{Path, PathBuf};
 
 /// The environment variable of the successor's passphrase.
 const NEW_PASSPHRASE: &str = "LETHE_NEW_PASSPHRASE";
@@ -83,9 +85,9 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         say!("The successor had everything, and has taken over: {} is left.", predecessor.display());
         return Ok(Exit::Success);
     }
-    let note = Note::load(&settings.data)?;
+    let note = Note::of_successor(&settings)?;
     match note {
-        None if wanted.cancel => wrong("there is no successor to give up"),
+        None if wanted.cancel => cancel_making(&settings, &wanted),
         Some(note) if wanted.cancel => cancel(&settings, &wanted, &note),
         Some(_) if wanted.prepare || !wanted.is_silent() => wrong(
             "there is a successor already: `lethe migrate` without flags of its own fills it, and `lethe migrate \
@@ -108,13 +110,12 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     let old = Home::new(settings);
     let (disk, master) = old.disk_and_key()?;
     let header = read_header(&disk, &master)?;
-    if wanted.is_silent() && !header.parameters.has_older_slots() {
-        let why = "say what the successor is to have of its own: --capacity, --to, --new-key-file, --new-key-env or \
-                   --new-passphrase (`lethe migrate --help`)";
-        return Err(SettingsError::Successor(why.into()).into());
+    let begun = Note::being_made(&settings.data)?;
+    if wanted.is_silent() {
+        refuse_silence(begun.is_some(), header.parameters.has_older_slots())?;
     }
     let (parameters, shaped) = successor_parameters(&wanted.shape, settings, &header.parameters)?;
-    let (store, folder) = successor_store(settings, &wanted.successor)?;
+    let (store, folder) = successor_store(settings, &wanted.successor, begun.as_ref())?;
     let key = successor_key(settings, &wanted.successor);
     let new = Settings { store, key, data: settings.data.of_successor(), ..shaped };
     let new = named_as_successor(new, wanted.successor.has_key());
@@ -125,13 +126,20 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
             "the new key is the vault's own: name another file or variable, or leave it out to keep the key";
         return Err(SettingsError::Successor(why.into()).into());
     }
-    // Removes the rest of an attempt that was cut off before there was a note of it.
-    remove_folder(&new.data.trusted())?;
+    if home.has_vault()? {
+        return Err(SettingsError::Successor(format!(
+            "{} holds a successor that an earlier version of lethe began to make, without a note of its store: \
+             `lethe migrate --cancel` gives it up",
+            new.data.trusted().display()
+        ))
+        .into());
+    }
     let note = Note { from: Whereabouts::of(settings)?, to: Whereabouts::of(&new)? };
     let mut made = Made::new();
+    note.begin(&settings.data, &mut made)?;
     if let Some(folder) = &folder {
         made.will_fill_folder(folder);
-        std::fs::create_dir(folder).with_context(|| format!("making {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     }
     let (opening, interrupts) = match home.make_of(parameters).await {
         Ok(made) => made,
@@ -143,6 +151,7 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
                     error.context("the successor is made on this machine, and `lethe migrate` goes on")
                 );
             }
+            Note::forget(&settings.data)?;
             made.take_back();
             return Err(error.context(OF_SUCCESSOR));
         }
@@ -163,6 +172,22 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     Ok((note, interrupts))
 }
 
+/// Refuses to make a successor of which nothing is said, unless the vault has something to gain without it.
+fn refuse_silence(was_begun: bool, gains_all_the_same: bool) -> Result<(), SettingsError> {
+    let why = match (was_begun, gains_all_the_same) {
+        (true, _) => {
+            "the making of a successor was cut off before there was anything of it: say again what it is to have of its own, \
+             with the same flags or others, or give it up with `lethe migrate --cancel`"
+        }
+        (false, true) => return Ok(()),
+        (false, false) => {
+            "say what the successor is to have of its own: --capacity, --to, --new-key-file, --new-key-env or \
+             --new-passphrase (`lethe migrate --help`)"
+        }
+    };
+    Err(SettingsError::Successor(why.into()))
+}
+
 /// The approximate requests to a vault's store while the blocks of a vault like `old` are copied.
 fn to_copy(parameters: &VaultParameters, old: &VaultParameters) -> String {
     let accesses = old.scheme.capacity() as f64;
@@ -174,7 +199,8 @@ fn to_copy(parameters: &VaultParameters, old: &VaultParameters) -> String {
 fn successor_store(
     settings: &Settings,
     asked: &SuccessorFlags,
-) -> Result<(StoreSettings, Option<std::path::PathBuf>), SettingsError> {
+    begun: Option<&Note>,
+) -> Result<(StoreSettings, Option<PathBuf>), SettingsError> {
     if let Some(url) = &asked.to {
         if !url.contains("://") {
             return Err(SettingsError::Store { name: "--to".into(), url: url.clone() });
@@ -192,17 +218,30 @@ fn successor_store(
                 .into(),
         ));
     }
+    let at = |folder: &Path| {
+        let url = Some(url_of(folder));
+        StoreSettings { url, endpoint: None, options: StoreOptions::default() }
+    };
+    // The folder of a making that was cut off is taken again: nothing of a vault is in it yet.
+    let is_free = |folder: &Path| {
+        let is_its_own =
+            |note: &Note| note.to.is_named_by(&Settings { store: at(folder), ..settings.clone() });
+        !folder.exists() || begun.is_some_and(is_its_own)
+    };
     let mut numbers = 2..;
     let beside = numbers.find_map(|number: u32| {
         let folder = settings.data.root().join(format!("untrusted-{number}"));
-        (!folder.exists()).then_some(folder)
+        is_free(&folder).then_some(folder)
     });
     let folder = beside.unwrap_or_else(|| settings.data.root().join("untrusted-2"));
-    let path = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
-    // As a URL has it: only what would end a path or begin an escape needs one.
+    Ok((at(&folder), Some(folder)))
+}
+
+/// The URL of a folder. Only what would end a path or begin an escape needs an escape.
+fn url_of(folder: &Path) -> String {
+    let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
     let path = path.display().to_string().replace('%', "%25").replace('?', "%3F").replace('#', "%23");
-    let url = Some(format!("file://{path}"));
-    Ok((StoreSettings { url, endpoint: None, options: StoreOptions::default() }, Some(folder)))
+    format!("file://{path}")
 }
 
 /// The source of the successor's key.
@@ -289,11 +328,45 @@ async fn copy(old: &Vault, new: &Vault, interrupts: &mut Interrupts) -> Result<C
     Ok(copier.copied())
 }
 
+impl Wanted {
+    /// Refuses what says nothing to `--cancel`.
+    fn refuse_shape(&self) -> Result<(), SettingsError> {
+        if self.shape == VaultConfig::default() {
+            return Ok(());
+        }
+        Err(SettingsError::Successor("--cancel takes no flags of a vault".into()))
+    }
+}
+
+/// Gives a successor up whose making was cut off before there was a vault, or a note of it.
+fn cancel_making(settings: &Settings, wanted: &Wanted) -> Result<Exit> {
+    let successor = settings.data.of_successor().trusted();
+    let begun = Note::being_made(&settings.data)?;
+    if begun.is_none() && !successor.join(DATABASE).exists() {
+        return Err(SettingsError::Successor("there is no successor to give up".into()).into());
+    }
+    wanted.refuse_shape()?;
+    // No other process may be at it.
+    let held = Home::new(settings).disk()?;
+    Note::forget(&settings.data)?;
+    remove_folder(&successor)?;
+    drop(held);
+    match begun {
+        Some(note) => say!(
+            "The successor was not made yet, and is given up. The vault is as it was, and nothing was put into {}.",
+            Home::new(&note.to.over(settings)).store_name()
+        ),
+        None => say!(
+            "What an earlier version of lethe had begun to make is given up, and the vault is as it was. Where its store was to \
+             be, nothing needs the object `vault` any more."
+        ),
+    }
+    Ok(Exit::Success)
+}
+
 /// Gives the successor up.
 fn cancel(settings: &Settings, wanted: &Wanted, note: &Note) -> Result<Exit> {
-    if wanted.shape != VaultConfig::default() {
-        return Err(SettingsError::Successor("--cancel takes no flags of a vault".into()).into());
-    }
+    wanted.refuse_shape()?;
     let (old, new) = note.both(settings);
     // Neither may be in service meanwhile.
     let (held, held_too) = (Home::new(&old).disk()?, Home::new(&new).disk());

@@ -5,10 +5,10 @@ use crate::config::{Config, KeySettings, Settings, SettingsError, VaultConfig};
 use crate::migration::note::Note;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
-use crate::vault::home::Home;
+use crate::vault::home::{Home, Renewal};
 use anyhow::Result;
 use clap::Args;
-use lethe_vault::{NewKey, change_key, raw_header};
+use lethe_vault::{NewKey, change_key, complete_change, raw_header};
 use std::path::PathBuf;
 
 /// The environment variable of the new passphrase.
@@ -18,8 +18,8 @@ const NEW_PASSPHRASE: &str = "LETHE_NEW_PASSPHRASE";
 #[command(
     after_help = "Stop `lethe serve` first. Afterwards the new key alone opens the vault, here and in a restore. The next `lethe \
 serve`, with the new key, seals anew what is in the store, beside its clients, and `lethe status` tells how far it is: \
-serve the vault until that line is gone. Cut off, run it again with the same flags; if it then says that the key does not \
-open the vault, the new one does. What the provider has kept of before stays readable with the old key.
+serve the vault until that line is gone. Cut off, run it again with the same flags: it ends what is left, and \
+says if the vault has the new key already. What the provider has kept of before stays readable with the old key.
 
 Examples:
   lethe rekey --new-key-file new.key
@@ -67,7 +67,7 @@ impl Arguments {
 pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
     let home = Home::new(&settings);
     let disk = home.disk()?;
-    if Note::load(&settings.data)?.is_some() {
+    if Note::of_successor(&settings)?.is_some() {
         let why = "the vault has a successor, which has a key of its own: have that take over, or give it up with \
                    `lethe migrate --cancel`, and then change the key";
         return Err(SettingsError::Successor(why.into()).into());
@@ -75,14 +75,20 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
     let renewed = Settings { key: new.settings(), ..settings.clone() };
     let new_home = Home::new(&renewed);
     let header = raw_header(&disk)?;
-    if new_home.would_share_key_with(&header)? {
-        say!("The vault has this key already. Serve it with\n\n  {}\n", new_home.serve_line());
-        return Ok(Exit::Success);
-    }
+    let given = match new_home.renewal(&header)? {
+        Renewal::Same(master) => {
+            // The last run may have been cut off before the store had the new header.
+            let opening = new_home.find_with(disk, master, &VaultConfig::default()).await?;
+            complete_change(opening.setup()).await?;
+            say!("The vault has this key already. Serve it with\n\n  {}\n", new_home.serve_line());
+            return Ok(Exit::Success);
+        }
+        Renewal::Another(given) => given,
+    };
     let master = home.key(&header)?;
     let opening = home.find_with(disk, master, &VaultConfig::default()).await?;
     // A file that was made stays, however this ends: the vault may have its key by then.
-    let (master, passphrase) = new_home.given_or_made_key()?;
+    let (master, passphrase) = new_home.given_or_made_key(given)?;
     change_key(opening.into_setup(), NewKey { master, passphrase }).await?;
     say!(
         "The vault has the new key. Keep it safe, and serve the vault with\n\n  {}\n\n\

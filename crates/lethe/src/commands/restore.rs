@@ -11,10 +11,14 @@ use crate::vault::made::Made;
 use crate::vault::parameters::summary;
 use anyhow::{Context, Result};
 use clap::Args;
+use lethe_seal::master_key::MasterKey;
+use lethe_seal::versions::VaultId;
 use lethe_store::{Objects, OpenOptions, Usage};
 use lethe_vault::{
-    CheckpointFigures, Receipt, Restore, Status, TrustedDisk, VaultHeader, raw_header_of_store, restore,
+    CheckpointFigures, Receipt, Restore, Status, TrustedDisk, VaultError, VaultHeader, VaultParameters,
+    raw_header_of_store, restore, restored,
 };
+use std::path::Path;
 
 #[derive(Args)]
 #[command(
@@ -64,12 +68,18 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     let objects = home.objects_of_a_vault().await?;
     let raw = raw_header_of_store(&objects).await?;
     let master = home.key(&raw)?;
-    let parameters = VaultHeader::decode(&raw, &master)?.parameters;
+    let header = VaultHeader::decode(&raw, &master)?;
+    let folder = settings.data.restoring();
+    if let Some(receipt) = complete_before(&home, &folder, (header.vault, &master))? {
+        tell(&settings, &header.parameters, &receipt, None)?;
+        remove_folder(&folder)?;
+        return Ok(Exit::Success);
+    }
+    let parameters = header.parameters;
     let layout = parameters.layout();
     let mut made = Made::new();
-    let restored = async {
+    let restoring = async {
         let disk = home.new_disk(&mut made)?;
-        let folder = settings.data.root().join("restoring");
         remove_folder(&folder)?;
         let options = OpenOptions { create: true, ..OpenOptions::default() };
         let buckets = folder.join("buckets");
@@ -85,14 +95,14 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         };
         let Wanted { expect, takeover } = wanted;
         let options = Restore { copy, scratch, expect, takeover, progress: Box::new(progress) };
-        let restored = restore(home.setup(disk, store, master)?, options).await;
+        let brought = restore(home.setup(disk, store, master)?, options).await;
         bar.finish_and_clear();
-        remove_folder(&folder)?;
-        anyhow::Ok((restored?, meter.usage()))
+        anyhow::Ok((brought?, meter.usage()))
     };
-    let (receipt, usage) = match restored.await {
+    let (receipt, usage) = match restoring.await {
         Ok(restored) => restored,
         Err(error) => {
+            remove_folder(&folder)?;
             // A restore that was refused, or failed before there was anything to keep, leaves nothing behind.
             if !home.has_vault().unwrap_or(true) {
                 made.take_back();
@@ -100,9 +110,43 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
             return Err(error);
         }
     };
+    tell(&settings, &parameters, &receipt, Some(&usage))?;
+    // As long as it is there, a restore that is repeated tells the same.
+    remove_folder(&folder)?;
+    Ok(Exit::Success)
+}
+
+/// The receipt of a vault that was restored here completely by a command that was cut off before it had said so.
+fn complete_before(
+    home: &Home<'_>,
+    folder: &Path,
+    (vault, master): (VaultId, &MasterKey),
+) -> Result<Option<Receipt>> {
+    if !folder.exists() || !home.database().exists() {
+        return Ok(None);
+    }
+    match restored(&home.disk()?, master) {
+        Ok(receipt) => Ok(receipt.filter(|receipt| receipt.vault == vault)),
+        // There is another vault, and the restore says so.
+        Err(VaultError::WrongKey) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Says that the vault is restored, and leaves its figures; those that it has left in service stay.
+fn tell(
+    settings: &Settings,
+    parameters: &VaultParameters,
+    receipt: &Receipt,
+    usage: Option<&Usage>,
+) -> Result<()> {
+    let home = Home::new(settings);
     say!("The vault is restored. To serve it:\n\n  {}\n\nReceipt of its new state:", home.serve_line());
     say!("{receipt}");
-    let summary = summary(&parameters, home.store_name(), false, None, None);
+    if usage.is_none() && Report::load(&settings.data)?.is_some() {
+        return Ok(());
+    }
+    let summary = summary(parameters, home.store_name(), false, None, None);
     let batch = u64::from(parameters.scheme.max_batch());
     let written = parameters.scheme.capacity();
     let status = Status {
@@ -112,6 +156,6 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         checkpoints: CheckpointFigures { receipt: Some(receipt.to_string()), ..CheckpointFigures::default() },
         ..Status::default()
     };
-    Report::now(&summary, &status, &usage, &Usage::default(), None).leave(&settings.data)?;
-    Ok(Exit::Success)
+    let none = Usage::default();
+    Report::now(&summary, &status, usage.unwrap_or(&none), &none, None).leave(&settings.data)
 }

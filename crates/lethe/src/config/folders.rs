@@ -13,6 +13,7 @@ pub(crate) const DATABASE: &str = "vault.redb";
 /// lethe-data/trusted/                position map, stash, journal, credentials; never give it away
 /// lethe-data/trusted/successor/      the same of the vault that is to take this one's place, while there is one
 /// lethe-data/trusted/predecessor-…/  what was trusted of the vault that was here before
+/// lethe-data/restoring/              a copy of the store's buckets, while a vault is restored
 /// lethe-data/untrusted/              what a provider would hold, if no other store was named
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,11 @@ impl DataFolder {
     /// The folder of the untrusted side when no other store was named.
     pub fn untrusted(&self) -> PathBuf {
         self.root.join("untrusted")
+    }
+
+    /// The folder of what a restore keeps until it is complete. A successor is never restored, and has one of its own.
+    pub fn restoring(&self) -> PathBuf {
+        self.trusted.with_file_name("restoring")
     }
 
     /// The master key's file when no other was named.

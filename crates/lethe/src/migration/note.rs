@@ -1,6 +1,7 @@
 //! The places of a vault and its successor, noted in the trusted folder so that every start finds both.
 //!
-//! `successor/note.toml` stands there from the moment that the successor is made, and is the sign that there is one. It
+//! `successor/making.toml` is written before anything of a successor is made: a making that is cut off is known by it. Once
+//! it is made, `successor/note.toml` takes its place, and is the sign that there is one. Both
 //! may hold credentials of the successor's provider: it is for its owner alone. `moved.toml` stays when the successor
 //! has taken over, without them: it tells a user who comes with the earlier flags which flags are right now.
 
@@ -9,6 +10,7 @@ use crate::config::folders::DataFolder;
 use crate::config::{KeySettings, Settings, SettingsError, StoreOptions, StoreSettings};
 use crate::runtime::replace::replace_durably;
 use crate::vault::home::Home;
+use crate::vault::made::Made;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -154,6 +156,51 @@ impl Note {
         data.trusted().join("moved.toml")
     }
 
+    fn making_file(data: &DataFolder) -> PathBuf {
+        data.of_successor().trusted().join("making.toml")
+    }
+
+    /// The note of the vault's successor, if there is one. One whose making was cut off is there from the moment that its
+    /// trusted disk holds a vault: opening it does the rest.
+    ///
+    /// # Errors
+    /// It cannot be read or understood; [`VaultError::Locked`](lethe_vault::VaultError::Locked) while it is made.
+    pub fn of_successor(settings: &Settings) -> Result<Option<Note>> {
+        let data = &settings.data;
+        if let Some(making) = Self::being_made(data)?
+            && Home::new(&making.both(settings).1).has_vault()?
+        {
+            making.leave(data)?;
+        }
+        Self::load(data)
+    }
+
+    /// The note of a successor that is being made, or whose making was cut off.
+    ///
+    /// # Errors
+    /// It cannot be read or understood.
+    pub fn being_made(data: &DataFolder) -> Result<Option<Note>> {
+        match Self::load(data)? {
+            Some(_) => Ok(None),
+            None => read(&Self::making_file(data)),
+        }
+    }
+
+    /// Notes that a successor is going to be made, before anything else of it is; `made` gets to know of it. The vault's disk
+    /// is held by this process.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn begin(&self, data: &DataFolder, made: &mut Made) -> Result<()> {
+        let (successor, file) = (data.of_successor(), Self::making_file(data));
+        made.will_make_folder(&successor.trusted());
+        made.will_make_file(&file);
+        let folder = successor.trusted();
+        successor.make_trusted().with_context(|| format!("making {}", folder.display()))?;
+        write(&file, self)?;
+        sync_folder_of(&folder)
+    }
+
     /// The note of the successor that is there, if one is.
     ///
     /// # Errors
@@ -175,7 +222,8 @@ impl Note {
     /// # Errors
     /// The folder cannot be written.
     pub fn leave(&self, data: &DataFolder) -> Result<()> {
-        write(&Self::file(data), self)
+        write(&Self::file(data), self)?;
+        remove(&Self::making_file(data))
     }
 
     /// Notes that the successor has taken over.
@@ -192,13 +240,8 @@ impl Note {
     /// # Errors
     /// The folder cannot be written.
     pub fn forget(data: &DataFolder) -> Result<()> {
-        let file = Self::file(data);
-        match std::fs::remove_file(&file) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("removing {}", file.display()))
-            }
-            _ => sync_folder_of(&file),
-        }
+        remove(&Self::making_file(data))?;
+        remove(&Self::file(data))
     }
 
     /// The settings for the vault, and for its successor while it is one. `settings` may name the store of either.
@@ -255,6 +298,16 @@ pub(super) fn is_not_there(error: &std::io::Error) -> bool {
 fn write(file: &Path, note: &Note) -> Result<()> {
     let work = || -> Result<()> { Ok(replace_durably(file, toml::to_string(note)?.as_bytes())?) };
     work().with_context(|| format!("writing {}", file.display()))
+}
+
+/// Removes a note for good, if it is there.
+fn remove(file: &Path) -> Result<()> {
+    match std::fs::remove_file(file) {
+        Err(error) if !is_not_there(&error) => {
+            Err(error).with_context(|| format!("removing {}", file.display()))
+        }
+        _ => sync_folder_of(file),
+    }
 }
 
 /// Makes the names in a file's folder durable.

@@ -4,13 +4,17 @@
 //! the last one was cut off. There is no moment without a database under the vault's name: the old one gets a second name
 //! in `predecessor-…/`, and the new one takes its first by one rename. The files of their stashes have names of their own:
 //! they get a second name where they belong before that, and lose their first after it.
+//!
+//! Every command that opens a vault carries it out, and one at a time does: it locks the mark, which goes last.
 
 use super::note::{Note, is_not_there, sync_folder_of};
 use crate::config::folders::{DATABASE, DataFolder};
 use crate::runtime::replace::replace_durably;
 use anyhow::{Context, Result, bail};
 use lethe_seal::versions::VaultId;
-use std::io::ErrorKind;
+use lethe_vault::VaultError;
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Stands in the successor's folder from the moment that it holds everything, and names the vault before it.
@@ -30,15 +34,12 @@ pub fn begin(data: &DataFolder, old: VaultId) -> Result<()> {
 /// Carries the switch out if it was begun. Returns where the old vault's trusted disk is now.
 ///
 /// # Errors
-/// The trusted folder cannot be written. Nothing is lost: the next one goes on.
+/// [`VaultError::Locked`] while another process carries it out; the trusted folder cannot be written. Nothing is lost: the
+/// next one goes on.
 pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     let successor = data.of_successor().trusted();
     let mark = successor.join(MARK);
-    let old = match std::fs::read_to_string(&mark) {
-        Ok(old) => old,
-        Err(error) if is_not_there(&error) => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("reading {}", mark.display())),
-    };
+    let Some((_locked, old)) = take_hold_of(&mark)? else { return Ok(None) };
     if old.len() < LETTERS || !old.bytes().all(|letter| letter.is_ascii_hexdigit()) {
         bail!("{} is not as `lethe` has written it", mark.display());
     }
@@ -47,12 +48,9 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
     step(&predecessor, crate::config::folders::make_private)?;
     let (old, new, before) = (trusted.join(DATABASE), successor.join(DATABASE), predecessor.join(DATABASE));
     if new.exists() {
-        for (from, to) in [(&trusted, &predecessor), (&successor, &trusted)] {
-            for stash in stashes(from, &successor, from == &successor)? {
-                let there = to.join(stash.file_name().unwrap_or_default());
-                step(&there, |there| unless_there(std::fs::hard_link(&stash, there)))?;
-            }
-        }
+        let is_new = |name: &Path| successor.join(name).exists();
+        link_all(stashes(&trusted)?.filter(|name| !is_new(name)), &trusted, &predecessor)?;
+        link_all(stashes(&successor)?, &successor, &trusted)?;
         step(&before, |before| unless_there(std::fs::hard_link(&old, before)))?;
         sync_folder_of(&before)?;
         sync_folder_of(&predecessor)?;
@@ -70,29 +68,63 @@ pub fn finish(data: &DataFolder) -> Result<Option<PathBuf>> {
         step(&successor, |_| Ok(()))?;
         Note::forget(data)?;
     }
-    for stash in stashes(&trusted, &successor, false)? {
-        step(&stash, |stash| unless_gone(std::fs::remove_file(stash)))?;
+    // Those of the old vault have their other name by now, and nothing else goes.
+    for name in stashes(&trusted)?.filter(|name| predecessor.join(name).exists()) {
+        step(&trusted.join(name), |stash| unless_gone(std::fs::remove_file(stash)))?;
     }
-    // The mark last: as long as it stands, all of this is done again.
+    for name in stashes(&successor)?.filter(|name| trusted.join(name).exists()) {
+        step(&successor.join(name), |stash| unless_gone(std::fs::remove_file(stash)))?;
+    }
+    // The mark last: as long as it stands, all of this is done again. What comes into the folder afterwards is another's.
     step(&mark, |mark| unless_gone(std::fs::remove_file(mark)))?;
     sync_folder_of(&mark)?;
-    step(&successor, |folder| unless_gone(std::fs::remove_dir_all(folder)))?;
+    step(&successor, |folder| unless_used(std::fs::remove_dir(folder)))?;
     Ok(Some(predecessor))
 }
 
-/// The files of stashes in a folder: those that the successor's folder holds as well, or the others.
-fn stashes(folder: &Path, successor: &Path, of_successor: bool) -> Result<Vec<PathBuf>> {
+/// Locks the mark until what is returned is dropped, with what it says; `None` if there is none, or it has gone meanwhile.
+fn take_hold_of(mark: &Path) -> Result<Option<(File, String)>> {
+    let reading = || format!("reading {}", mark.display());
+    let mut file = match File::options().read(true).write(true).open(mark) {
+        Ok(file) => file,
+        Err(error) if is_not_there(&error) => return Ok(None),
+        Err(error) => return Err(error).with_context(reading),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let folder = mark.parent().unwrap_or(mark).display().to_string();
+            return Err(anyhow::Error::new(VaultError::Locked).context(folder));
+        }
+        // Where files cannot be locked, neither can the database be.
+        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
+        Err(TryLockError::Error(error)) => return Err(error).with_context(reading),
+    }
+    let mut old = String::new();
+    file.read_to_string(&mut old).with_context(reading)?;
+    // Whoever had it locked before has removed it.
+    Ok(mark.try_exists().with_context(reading)?.then_some((file, old)))
+}
+
+/// The names of the files of stashes in a folder.
+fn stashes(folder: &Path) -> Result<impl Iterator<Item = PathBuf>> {
     let looking = || format!("looking through {}", folder.display());
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(looking)? {
-        let path = entry.with_context(looking)?.path();
-        let is_successors = path.file_name().is_some_and(|name| successor.join(name).exists());
-        if path.extension().is_some_and(|kind| kind == "stash") && is_successors == of_successor {
-            found.push(path);
+        let name = PathBuf::from(entry.with_context(looking)?.file_name());
+        if name.extension().is_some_and(|kind| kind == "stash") {
+            found.push(name);
         }
     }
     found.sort();
-    Ok(found)
+    Ok(found.into_iter())
+}
+
+/// Gives files a second name in another folder.
+fn link_all(names: impl Iterator<Item = PathBuf>, from: &Path, to: &Path) -> Result<()> {
+    names.into_iter().try_for_each(|name| {
+        step(&to.join(&name), |there| unless_there(std::fs::hard_link(from.join(&name), there)))
+    })
 }
 
 /// Tells whether the switch has begun: the successor cannot be taken back any more.
@@ -121,23 +153,41 @@ fn unless_gone(outcome: std::io::Result<()>) -> std::io::Result<()> {
     }
 }
 
+/// A folder that another has put something into stays.
+fn unless_used(outcome: std::io::Result<()>) -> std::io::Result<()> {
+    match unless_gone(outcome) {
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+        outcome => outcome,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::{Config, Settings};
     use crate::migration::note::Whereabouts;
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
     use std::collections::BTreeMap;
 
     thread_local! {
-        /// Steps until the process ends.
+        /// Steps until the process ends, or another one comes in between.
         static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
+        /// The folder that another process starts with then.
+        static OTHER: RefCell<Option<DataFolder>> = const { RefCell::new(None) };
     }
 
     pub(super) fn spend() -> Result<()> {
         let left = LEFT.get();
-        LEFT.set(left.map(|left| left.saturating_sub(1)));
-        if left == Some(0) { bail!("the process ends here") } else { Ok(()) }
+        LEFT.set(left.and_then(|left| left.checked_sub(1)));
+        if left != Some(0) {
+            return Ok(());
+        }
+        let Some(data) = OTHER.take() else { bail!("the process ends here") };
+        match finish(&data) {
+            Ok(done) => assert!(done.is_none() && !has_begun(&data)),
+            Err(error) => assert!(matches!(error.downcast_ref(), Some(VaultError::Locked)), "{error:#}"),
+        }
+        Ok(())
     }
 
     const OLD: VaultId = VaultId([0xab; 16]);
@@ -150,7 +200,9 @@ mod tests {
         std::fs::write(data.trusted().join(DATABASE), "old").unwrap();
         std::fs::write(data.trusted().join("status.json"), "old").unwrap();
         std::fs::write(data.trusted().join("credentials.toml"), "kept").unwrap();
+        std::fs::write(data.trusted().join("vault-1.stash"), "old").unwrap();
         std::fs::write(data.of_successor().trusted().join(DATABASE), "new").unwrap();
+        std::fs::write(data.of_successor().trusted().join("vault-2.stash"), "new").unwrap();
         let settings = Settings::resolve(Config::default()).unwrap();
         let at = || Whereabouts::of(&settings).unwrap();
         Note { from: at(), to: at() }.leave(&data).unwrap();
@@ -172,6 +224,21 @@ mod tests {
             }
         }
         found
+    }
+
+    fn assert_is_finished(data: &DataFolder) {
+        let after = contents(&data.trusted());
+        let kept = "predecessor-abababababababab";
+        assert_eq!(after[DATABASE], "new");
+        assert_eq!(after["vault-2.stash"], "new");
+        for name in [DATABASE, "vault-1.stash", "status.json"] {
+            assert_eq!(after[&format!("{kept}/{name}")], "old");
+        }
+        assert_eq!(after["credentials.toml"], "kept");
+        assert!(after.contains_key("moved.toml"));
+        // An empty folder of the successor's may be left: the next one takes it.
+        assert_eq!(after.len(), 7, "{:?}", after.keys());
+        assert_eq!(finish(data).unwrap(), None);
     }
 
     #[test]
@@ -199,21 +266,29 @@ mod tests {
             if was_cut_off {
                 finish(&data).unwrap();
             }
-            let after = contents(&data.trusted());
-            let kept = "predecessor-abababababababab";
-            assert_eq!(after[DATABASE], "new");
-            assert_eq!(after[&format!("{kept}/{DATABASE}")], "old");
-            assert_eq!(after[&format!("{kept}/status.json")], "old");
-            assert_eq!(after["credentials.toml"], "kept");
-            assert!(after.contains_key("moved.toml"));
-            // An empty folder of the successor's may be left: the next one takes it.
-            assert_eq!(after.len(), 5, "{:?}", after.keys());
-            assert_eq!(finish(&data).unwrap(), None);
+            assert_is_finished(&data);
             if !was_cut_off {
                 break;
             }
             cut_off += 1;
         }
         assert!(cut_off >= 7, "{cut_off} steps");
+    }
+
+    #[test]
+    fn of_two_that_finish_a_switch_one_does_and_the_other_is_told() {
+        for step in 0.. {
+            let (_home, data) = data();
+            begin(&data, OLD).unwrap();
+            LEFT.set(Some(step));
+            OTHER.set(Some(data.clone()));
+            finish(&data).unwrap();
+            LEFT.set(None);
+            assert_is_finished(&data);
+            if OTHER.take().is_some() {
+                assert!(step >= 7, "{step} steps");
+                break;
+            }
+        }
     }
 }

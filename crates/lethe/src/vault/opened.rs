@@ -135,7 +135,7 @@ impl Left {
 pub async fn open(settings: &Settings, asked: &VaultConfig) -> Result<Opened> {
     // An interrupted switch is finished before anything is looked for.
     switch::finish(&settings.data)?;
-    match Note::load(&settings.data)? {
+    match Note::of_successor(settings)? {
         None => open_one(settings, asked).await,
         Some(note) => open_both(settings, asked, &note).await,
     }

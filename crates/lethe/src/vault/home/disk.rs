@@ -7,7 +7,7 @@ use crate::config::names::DATA;
 use crate::migration::{note::Note, switch};
 use crate::vault::made::Made;
 use anyhow::{Context, Result};
-use lethe_vault::{TrustedDisk, VaultError, raw_header};
+use lethe_vault::{TrustedDisk, VaultError, is_unfinished, raw_header};
 use std::path::PathBuf;
 
 impl Home<'_> {
@@ -43,6 +43,22 @@ impl Home<'_> {
             format!("{}: {} cannot be looked at", self.settings.origins.name(DATA), database.display())
         })?;
         if is_there { self.open_database() } else { Err(self.no_vault()) }
+    }
+
+    /// Refuses to make a vault in a folder into which another is being restored.
+    ///
+    /// # Errors
+    /// [`VaultError::RestoreUnfinished`], and those of the disk.
+    pub(super) fn refuse_beside_a_restore(&self) -> Result<()> {
+        let is_unfinished = match self.database().exists() {
+            true => is_unfinished(&self.disk()?)?,
+            false => false,
+        };
+        if !is_unfinished && !self.settings.data.restoring().exists() {
+            return Ok(());
+        }
+        let folder = self.settings.data.trusted().display().to_string();
+        Err(anyhow::Error::new(VaultError::RestoreUnfinished).context(folder))
     }
 
     fn refuse_what_has_moved(&self) -> Result<()> {

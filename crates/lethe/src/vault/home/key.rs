@@ -13,7 +13,15 @@ use rand_core::{OsRng, TryRngCore};
 use zeroize::Zeroizing;
 
 /// A key, and how it came from a passphrase if it did.
-pub(super) type NewKey = (MasterKey, Option<PassphraseHeader>);
+pub type NewKey = (MasterKey, Option<PassphraseHeader>);
+
+/// The key that a vault is to have in the place of its own.
+pub enum Renewal {
+    /// The one that it has.
+    Same(MasterKey),
+    /// Another; `None` if it is to be made in its file.
+    Another(Option<NewKey>),
+}
 
 impl Home<'_> {
     /// The key of a vault whose stored header is given.
@@ -70,25 +78,42 @@ impl Home<'_> {
     /// The key of a new vault as far as it can be had without making one.
     pub(super) fn key_for_new(&self) -> Result<Option<NewKey>> {
         match &self.settings.key {
-            KeySettings::Passphrase(variable) => {
-                let derivation = PassphraseHeader::draw(&mut OsRng.unwrap_err());
-                Ok(Some((derivation.master_key(&passphrase(variable, true)?)?, Some(derivation))))
-            }
+            KeySettings::Passphrase(variable) => Ok(Some(derived_anew(&passphrase(variable, true)?)?)),
             // A key that is there already may be the key of other vaults too.
             KeySettings::File(file) if !file.exists() => Ok(None),
             _ => Ok(Some((self.given_key()?, None))),
         }
     }
 
-    /// The key that a vault is to have from now on: as given, or made in its file, which stays.
+    /// The key that the vault with this stored header is to have from now on, as far as it can be had without making one. A
+    /// passphrase is the same one if it gives the vault's key with the vault's salt.
     ///
     /// # Errors
-    /// The key is not where it should be, is none, or cannot be made.
-    pub fn given_or_made_key(&self) -> Result<NewKey> {
-        match self.key_for_new()? {
-            Some(key) => Ok(key),
-            None => self.make_key(&mut Made::new()),
+    /// The key is not where it should be, or is none.
+    pub fn renewal(&self, header: &[u8]) -> Result<Renewal> {
+        let is_its_own = |master: &MasterKey| VaultHeader::decode(header, master).is_ok();
+        if let KeySettings::Passphrase(variable) = &self.settings.key {
+            let passphrase = passphrase(variable, true)?;
+            if let Some(derivation) = VaultHeader::passphrase(header)? {
+                let master = derivation.master_key(&passphrase)?;
+                if is_its_own(&master) {
+                    return Ok(Renewal::Same(master));
+                }
+            }
+            return Ok(Renewal::Another(Some(derived_anew(&passphrase)?)));
         }
+        Ok(match self.key_for_new()? {
+            Some((master, _)) if is_its_own(&master) => Renewal::Same(master),
+            other => Renewal::Another(other),
+        })
+    }
+
+    /// The key of a renewal: as given, or made in its file, which stays.
+    ///
+    /// # Errors
+    /// The key cannot be made.
+    pub fn given_or_made_key(&self, given: Option<NewKey>) -> Result<NewKey> {
+        given.map_or_else(|| self.make_key(&mut Made::new()), Ok)
     }
 
     pub(super) fn make_key(&self, made: &mut Made) -> Result<NewKey> {
@@ -98,6 +123,12 @@ impl Home<'_> {
         made.will_make_file(file);
         Ok((key_file::create(file).with_context(|| self.settings.origins.name(KEY_FILE))?, None))
     }
+}
+
+/// The key of a passphrase with a salt that is drawn for it.
+fn derived_anew(passphrase: &str) -> Result<NewKey> {
+    let derivation = PassphraseHeader::draw(&mut OsRng.unwrap_err());
+    Ok((derivation.master_key(passphrase)?, Some(derivation)))
 }
 
 /// The passphrase, from the environment or from the terminal.
@@ -114,7 +145,7 @@ fn passphrase(variable: &str, twice: bool) -> Result<Zeroizing<String>> {
             SettingsError::Key(format!("no passphrase ({error}): set {variable}, or run this on a terminal"))
         })
     };
-    let first = ask("Passphrase: ")?;
+    let first = ask(if twice { "New passphrase: " } else { "Passphrase: " })?;
     if first.is_empty() {
         return Err(SettingsError::Key("an empty passphrase protects nothing: type one".into()).into());
     }

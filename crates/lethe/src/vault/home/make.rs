@@ -58,6 +58,7 @@ impl Home<'_> {
             let folder = self.settings.data.trusted().display().to_string();
             return Err(anyhow::Error::new(VaultError::AlreadyThere("the trusted folder")).context(folder));
         }
+        self.refuse_beside_a_restore()?;
         self.refuse_watched_disk(&parameters)?;
         self.refuse_what_memory_cannot_hold(TrustedMemory::of(&parameters).most)?;
         // A passphrase is asked for before Ctrl-C is taken over: a prompt could not be left any more.

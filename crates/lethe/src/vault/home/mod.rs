@@ -10,6 +10,7 @@ mod serve_line;
 mod store;
 mod watched;
 
+pub use key::{NewKey, Renewal};
 pub use opening::Opening;
 pub use store::Store;
 

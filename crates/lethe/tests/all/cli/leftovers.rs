@@ -1,6 +1,7 @@
 //! A failed `lethe init`, or first `lethe serve`, leaves nothing that it made itself, and nothing else is touched.
 
 use super::desk::{Desk, finish};
+use redb::{Database, TableDefinition};
 use std::io::{BufRead, Read};
 use std::net::TcpListener;
 use std::process::{Child, Command};
@@ -122,6 +123,55 @@ fn a_restore_without_a_receipt_warns_once() {
         "{}",
         restored.complained
     );
+}
+
+#[test]
+fn a_restore_that_was_killed_at_its_very_end_is_ended_and_told_by_the_same_command() {
+    let desk = Desk::new();
+    std::fs::create_dir(desk.path("store")).expect("a folder");
+    let store = format!("--store file://{}", desk.path("store").display());
+    desk.succeed(&format!("init --data first --capacity 1MiB --block-size 4KiB {store}"));
+    desk.succeed(&format!("backup --data first {store}"));
+    let restore = format!("restore --data second --key-file first/master.key --takeover {store}");
+    desk.succeed(&restore);
+    // The vault is complete, and the copy was not removed yet.
+    std::fs::create_dir_all(desk.path("second/restoring/buckets")).expect("a folder");
+    std::fs::write(desk.path("second/restoring/stash.redb"), "sealed").expect("written");
+    let said = desk.succeed(&restore);
+    assert!(said.contains("The vault is restored"), "{said}");
+    assert!(!desk.path("second/restoring").exists());
+    let receipt = said.lines().last().expect("a receipt");
+    let third =
+        format!("restore --data third --key-file first/master.key --takeover {store} --expect {receipt}");
+    desk.succeed(&third);
+    // A vault that was restored and told is not restored again.
+    let error = desk.fail(&restore, 1);
+    assert!(error.contains("already holds a vault"), "{error}");
+}
+
+#[test]
+fn beside_a_restore_that_was_killed_no_vault_is_made() {
+    let serve = "serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 --swift 127.0.0.1:0";
+    for has_begun in [true, false] {
+        let desk = Desk::new();
+        std::fs::create_dir_all(desk.path("lethe-data/trusted")).expect("a folder");
+        let database = Database::create(desk.path("lethe-data/trusted/vault.redb")).expect("made");
+        if has_begun {
+            let noting = database.begin_write().expect("begun");
+            let meta = TableDefinition::<&str, &[u8]>::new("meta");
+            noting.open_table(meta).expect("a table").insert("restoring", &b"unfinished"[..]).expect("set");
+            noting.commit().expect("durable");
+        } else {
+            std::fs::create_dir(desk.path("lethe-data/restoring")).expect("a folder");
+        }
+        drop(database);
+        let before = desk.contents();
+        for command in ["init", serve] {
+            let error = desk.fail(command, 1);
+            assert!(error.contains("was not finished: run `lethe restore` again"), "{error}");
+            assert_eq!(desk.contents(), before, "{command} made something");
+        }
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -211,6 +211,75 @@ fn a_successor_that_is_given_up_leaves_the_vault_as_it_was() {
     assert!(said.contains("lethe-data/untrusted-3"), "{said}");
 }
 
+/// The vault with a successor as the command that made it leaves it if it is killed right before the end.
+fn cut_off_at_the_end_of_making(flags: &str) -> Desk {
+    let desk = vault("1MiB");
+    if flags.contains("STORE") {
+        folder(&desk, "other");
+    }
+    desk.succeed(&format!("migrate --prepare {}", flags.replace("STORE", &url_of(&desk.path("other")))));
+    let successor = desk.path("lethe-data/trusted/successor");
+    std::fs::rename(successor.join("note.toml"), successor.join("making.toml")).expect("moved");
+    desk
+}
+
+/// The same if it is killed before there is anything of a vault, in the store or on the trusted disk.
+fn cut_off_at_the_begin_of_making(flags: &str, store: &str) -> Desk {
+    let desk = cut_off_at_the_end_of_making(flags);
+    std::fs::remove_file(desk.path("lethe-data/trusted/successor/vault.redb")).expect("removed");
+    std::fs::remove_dir_all(desk.path(store)).expect("removed");
+    std::fs::create_dir(desk.path(store)).expect("made");
+    desk
+}
+
+#[test]
+fn a_successor_that_was_made_when_its_command_was_killed_is_filled_or_given_up() {
+    let desk = cut_off_at_the_end_of_making("--to STORE");
+    let error = desk.fail(&format!("migrate --to {}", url_of(&desk.path("other"))), 2);
+    assert!(error.contains("there is a successor already"), "{error}");
+    let said = desk.succeed("migrate");
+    desk.succeed(&format!("check {}", flags_of(&said)));
+    let desk = cut_off_at_the_end_of_making("--capacity 2MiB");
+    assert!(desk.succeed("migrate --cancel").contains("untrusted-2"));
+    desk.succeed("check");
+    assert!(!desk.path("lethe-data/trusted/successor").exists());
+}
+
+#[test]
+fn a_making_that_was_killed_before_there_was_a_vault_is_begun_again_or_given_up() {
+    for (flags, store) in [("--capacity 2MiB", "lethe-data/untrusted-2"), ("--to STORE", "other")] {
+        let desk = cut_off_at_the_begin_of_making(flags, store);
+        let flags = flags.replace("STORE", &url_of(&desk.path("other")));
+        // Until there is one, the vault is served alone.
+        desk.succeed("check");
+        let error = desk.fail("migrate", 2);
+        assert!(error.contains("say again what it is to have") && error.contains("--cancel"), "{error}");
+        let said = desk.succeed(&format!("migrate {flags}"));
+        assert!(flags_of(&said).contains(store) && !said.contains("untrusted-3"), "{said}");
+        desk.succeed(&format!("check {}", flags_of(&said)));
+
+        let desk =
+            cut_off_at_the_begin_of_making(&flags.replace(&url_of(&desk.path("other")), "STORE"), store);
+        let said = desk.succeed("migrate --cancel");
+        assert!(said.contains("nothing was put into") && said.contains(store), "{said}");
+        assert!(desk.path(store).exists() && !desk.path("lethe-data/trusted/successor").exists());
+        desk.fail("migrate --cancel", 2);
+        desk.succeed("check");
+    }
+}
+
+#[test]
+fn a_successor_without_any_note_is_not_removed_unless_it_is_given_up() {
+    let desk = cut_off_at_the_end_of_making("--capacity 2MiB");
+    std::fs::remove_file(desk.path("lethe-data/trusted/successor/making.toml")).expect("removed");
+    let error = desk.fail("migrate --capacity 2MiB", 2);
+    assert!(error.contains("without a note of its store") && error.contains("--cancel"), "{error}");
+    assert!(desk.path("lethe-data/trusted/successor/vault.redb").exists());
+    desk.succeed("migrate --cancel");
+    let said = desk.succeed("migrate --capacity 2MiB");
+    desk.succeed(&format!("check {}", flags_of(&said)));
+}
+
 #[test]
 fn what_no_successor_can_be_is_refused_and_nothing_is_made() {
     let desk = vault("1MiB");
