@@ -43,9 +43,9 @@ def debugged(start, runtime, built, uncounted, tmp_path):
 
 
 @pytest.mark.parametrize("hart", range(1, HARTS))
-def test_a_hart_that_started_the_firmware_waits_for_its_place(debugged, hart):
+def test_a_hart_that_started_the_firmware_waits_for_its_place(debugged, runtime, hart):
     running, debugger = debugged("2")
-    debugger.let_start(hart)
+    debugger.let_start(hart, entry(runtime))
     debugger.leave()
     code, output, errors = running.ended()
     assert (code, output) == (0, "begun\nright\n"), errors
@@ -53,10 +53,8 @@ def test_a_hart_that_started_the_firmware_waits_for_its_place(debugged, hart):
 
 def test_a_hart_is_not_overlooked_that_is_about_to_wait_when_it_gets_its_place(debugged, runtime, compiler):
     running, debugger = debugged("2")
-    debugger.let_start(2)
-    waits = entry(runtime) + debugger.read(entry(runtime), 256).index(WAIT_FOR_INTERRUPT)
-    # Mostly that one.
-    late = debugger.go_on_to(waits)
+    debugger.let_start(2, entry(runtime))
+    late = debugger.go_on_to(entry(runtime) + debugger.read(entry(runtime), 256).index(WAIT_FOR_INTERRUPT))
 
     place = symbol(runtime, compiler, "lethe_enclave_places") + 8 * late
     while not any(debugger.read(place, 8)):

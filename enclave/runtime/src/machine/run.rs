@@ -119,6 +119,18 @@ struct Run {
     warm: Option<u64>,
 }
 
+/// The work in which a run ends. It is boxed: a fault that does not end it would pay for moving it.
+struct Last {
+    work: Work,
+    ending: Ending,
+}
+
+impl Last {
+    fn of(work: Work, ending: Ending) -> Box<Self> {
+        Box::new(Last { work, ending })
+    }
+}
+
 /// Loads the program.
 fn begin(launch: &Launch, image: &[u8]) -> Result<Run, Ending> {
     let settings = Settings::of(&launch.paging).map_err(|error| not_begun(error.to_string()))?;
@@ -199,13 +211,15 @@ impl Run {
             let waiting = core::mem::replace(&mut waited_at, waited());
             self.tally.add(work, self.context.left.wrapping_sub(entered).saturating_sub(waited_at - waiting));
             entered = self.context.entered;
-            let outcome;
-            (work, outcome) = self.handle();
-            if let Err(ending) = outcome {
-                self.tally
-                    .add(work, all_retired().wrapping_sub(entered).saturating_sub(waited() - waited_at));
-                return self.tally.record(ending, &self.program, self.memory);
-            }
+            work = match self.handle() {
+                Ok(work) => work,
+                Err(last) => {
+                    let Last { work, ending } = *last;
+                    let took = all_retired().wrapping_sub(entered).saturating_sub(waited() - waited_at);
+                    self.tally.add(work, took);
+                    return self.tally.record(ending, &self.program, self.memory);
+                }
+            };
         }
     }
 
@@ -222,34 +236,41 @@ impl Run {
         true
     }
 
-    fn handle(&mut self) -> (Work, Result<(), Ending>) {
+    fn handle(&mut self) -> Result<Work, Box<Last>> {
         let touch = match scause::read().bits() {
-            8 => {
-                let before = self.program.memory.fault_instructions();
-                let outcome = self.program.system_call(&mut self.context.registers);
-                self.load_floating();
-                let of_faults = self.program.memory.fault_instructions() - before;
-                return (Work::Call { of_faults }, outcome);
-            }
+            8 => return self.system_call(),
             12 => Touch::Fetch,
             13 => Touch::Load,
             15 => Touch::Store,
-            2 => return (Work::Fault, self.illegal(Illegal::Instruction)),
-            3 => return (Work::Fault, self.illegal(Illegal::Breakpoint)),
-            _ => return (Work::Fault, self.illegal(Illegal::Machine { address: stval::read() as u64 })),
+            2 => return self.illegal(Illegal::Instruction),
+            3 => return self.illegal(Illegal::Breakpoint),
+            _ => return self.illegal(Illegal::Machine { address: stval::read() as u64 }),
         };
         let address = stval::read() as u64;
-        let outcome = match self.program.memory.fault(address, touch) {
-            Ok(()) => Ok(()),
-            Err(Trouble::End(ending)) => Err(ending),
+        match self.program.memory.fault(address, touch) {
+            Ok(()) => Ok(Work::Fault),
+            Err(Trouble::End(ending)) => Err(Last::of(Work::Fault, ending)),
             Err(Trouble::Illegal) => self.illegal(Illegal::Touch { address, touch }),
-        };
-        (Work::Fault, outcome)
+        }
+    }
+
+    /// Serves a system call: apart from faults, which would pay for its registers too.
+    #[inline(never)]
+    fn system_call(&mut self) -> Result<Work, Box<Last>> {
+        let before = self.program.memory.fault_instructions();
+        let outcome = self.program.system_call(&mut self.context.registers);
+        self.load_floating();
+        let of_faults = self.program.memory.fault_instructions() - before;
+        let work = Work::Call { of_faults };
+        outcome.map(|()| work).map_err(|ending| Last::of(work, ending))
     }
 
     /// Lets the program handle what it did, or ends it.
-    fn illegal(&mut self, what: Illegal) -> Result<(), Ending> {
-        self.program.illegal(what, &mut self.context.registers)
+    #[cold]
+    #[inline(never)]
+    fn illegal(&mut self, what: Illegal) -> Result<Work, Box<Last>> {
+        let outcome = self.program.illegal(what, &mut self.context.registers);
+        outcome.map(|()| Work::Fault).map_err(|ending| Last::of(Work::Fault, ending))
     }
 
     /// Has the program's floating-point registers loaded before it goes on, if they were changed.
