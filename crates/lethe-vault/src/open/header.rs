@@ -1,11 +1,12 @@
 //! The header on either side, and the rule that both sides hold the same.
 
+use crate::claims::Claims;
 use crate::error::VaultError;
 use crate::store::{HEADER, MAX_HEADER_BYTES, SHIPPED, VaultStore};
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
 use crate::trusted::header_exchange;
-use lethe_seal::key_ring::KeyRing;
+use lethe_seal::key_ring::{EarlierKey, KeyRing};
 use lethe_seal::master_key::MasterKey;
 use lethe_store::Blobs;
 
@@ -49,7 +50,8 @@ pub async fn raw_header_of_store(store: &impl Blobs) -> Result<Vec<u8>, VaultErr
 /// making the vault, or of changing its key.
 ///
 /// # Errors
-/// [`VaultError::OtherVault`], [`VaultError::HeaderVanished`], [`VaultError::Tampered`], and those of disk and store.
+/// [`VaultError::OtherVault`], [`VaultError::HeaderVanished`], [`VaultError::Tampered`], [`VaultError::Displaced`] if another
+/// gateway took over before the halves of a change met, and those of disk and store.
 pub(crate) async fn agree_on_header<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
@@ -63,7 +65,10 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
             Some(_) => header_exchange::is_complete(disk),
             None => Ok(()),
         },
-        Some(theirs) if Some(&theirs) == before.as_ref() => header_exchange::complete(disk, store).await,
+        Some(theirs) if Some(&theirs) == before.as_ref() => {
+            has_not_been_displaced(disk, store, master).await?;
+            header_exchange::complete(disk, store).await
+        }
         Some(theirs) if VaultHeader::vault(&theirs) == Some(header.vault) => {
             Err(VaultError::Tampered(ANOTHER_HEADER.into()))
         }
@@ -79,4 +84,16 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
         }
         None => Err(VaultError::HeaderVanished),
     }
+}
+
+/// Checks that no other gateway has taken the vault over with the key before, since a change of the key was cut off here: the
+/// new header would lock that one out. A change claims the last epoch of the key before it.
+async fn has_not_been_displaced<U: VaultStore>(
+    disk: &TrustedDisk,
+    store: &U,
+    master: &MasterKey,
+) -> Result<(), VaultError> {
+    let (header, ring) = read_header_with_ring(disk, master)?;
+    let Some(EarlierKey { key, until }) = ring.earlier() else { return Ok(()) };
+    Claims { blobs: store, ring: key.into(), vault: header.vault }.look(*until).await
 }

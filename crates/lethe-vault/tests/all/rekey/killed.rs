@@ -278,3 +278,37 @@ fn no_crash_at_any_step_of_a_change_loses_anything_with_its_top_on_the_disk_and_
     let ring = kept_on_the_smallest_disk(&ring(true));
     cut_off_everywhere(VaultParameters { journal: JournalPlace::Store, ..ring }, 7);
 }
+
+#[test]
+fn a_change_that_was_cut_off_is_not_completed_over_a_gateway_that_took_over() {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let mut chance = Chance::of(3);
+    let life = runtime.block_on(live(every_scheme_of(32, 2, 24).remove(2), &mut chance));
+    let world = life.begin.fork();
+    let old = runtime.block_on(header_in(&world.store));
+    let opens_with = |key| {
+        let owner = Owner::at(&life.header, world.store.clone(), world.disk.fork(), 1);
+        let opens = read_header(&owner.disk.mount().unwrap(), &key).is_ok();
+        owner.disk.unplug();
+        opens
+    };
+    // Up to the moment at which the disk has the new key and the store does not.
+    for effect in &life.effects {
+        world.play(effect);
+        if opens_with(new_key()) {
+            break;
+        }
+    }
+    runtime.block_on(async {
+        assert_eq!(header_in(&world.store).await, old, "the store has the old header");
+        let owner = Owner::at(&life.header, world.store.clone(), world.disk.fork(), 5_000_000);
+        let restored = owner.restore(old_key(), None).await.unwrap();
+        restored.open(old_key(), async |vault| touch(vault, SECRET, 3).await.unwrap()).await.unwrap();
+        let refused = owner.open(new_key(), async |_| {}).await.unwrap_err();
+        assert!(matches!(refused, VaultError::Displaced { .. }), "{refused}");
+        let refused = owner.change_key().await.unwrap_err();
+        assert!(matches!(refused, VaultError::Displaced { .. }), "{refused}");
+        assert_eq!(header_in(&world.store).await, old);
+        restored.open(old_key(), async |vault| touch(vault, SECRET, 4).await.unwrap()).await.unwrap();
+    });
+}
