@@ -23,7 +23,7 @@ use crate::trusted::places_file::PlacesFile;
 use crate::trusted::row::{Row, RowChange};
 use lethe_core::words::Bytes;
 use redb::{
-    Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
+    Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, TableHandle,
     WriteTransaction,
 };
 use std::io::{self, ErrorKind};
@@ -98,6 +98,7 @@ impl TrustedDisk {
         let (database, places) = (Arc::new(database), Arc::new(places));
         let (group, failure) = (Arc::default(), Arc::default());
         let disk = TrustedDisk { database, places, group, failure, has_own_thread };
+        disk.has_its_tables()?;
         // Tables come into being when they are first opened for writing.
         disk.change(|transaction| {
             transaction.open_table(META)?;
@@ -110,6 +111,23 @@ impl TrustedDisk {
             Ok(())
         })?;
         Ok(disk)
+    }
+
+    /// Checks that a database which has tables has all those that every opening makes: one that is missing would pass for an
+    /// empty one.
+    fn has_its_tables(&self) -> Result<(), VaultError> {
+        let mut names = Vec::new();
+        self.look(|transaction| {
+            names = transaction.list_tables()?.map(|table| table.name().to_owned()).collect();
+            Ok(())
+        })?;
+        let missing = [META.name(), STATE.name(), JOURNAL.name(), ROWS.name()]
+            .into_iter()
+            .find(|table| !names.is_empty() && !names.iter().any(|name| name == table));
+        match missing {
+            Some(table) => Err(VaultError::Damaged(format!("its table `{table}` is missing").into())),
+            None => Ok(()),
+        }
     }
 
     /// Carries out work that takes a while and keeps no other task waiting.
@@ -331,6 +349,23 @@ mod tests {
     fn open(folder: &FragileFolder) -> Result<TrustedDisk, VaultError> {
         std::fs::create_dir_all(folder.path("data/trusted")).unwrap();
         TrustedDisk::open_in(&folder.path("data/trusted/vault.redb"), |at| folder.sync(at))
+    }
+
+    #[test]
+    fn a_table_that_is_missing_is_noticed_and_does_not_pass_for_an_empty_one() {
+        for table in ["meta", "state", "journal", "rows"] {
+            let folder = FragileFolder::new();
+            open(&folder).unwrap();
+            open(&folder).unwrap();
+            let database = Database::open(folder.path("data/trusted/vault.redb")).unwrap();
+            let transaction = database.begin_write().unwrap();
+            let found = transaction.list_tables().unwrap().find(|found| found.name() == table).unwrap();
+            assert!(transaction.delete_table(found).unwrap());
+            transaction.commit().unwrap();
+            drop(database);
+            let refused = open(&folder).err();
+            assert!(matches!(refused, Some(VaultError::Damaged(_))), "{table}: {refused:?}");
+        }
     }
 
     #[test]
