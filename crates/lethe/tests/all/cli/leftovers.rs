@@ -1,6 +1,7 @@
 //! A failed `lethe init`, or first `lethe serve`, leaves nothing that it made itself, and nothing else is touched.
 
 use super::desk::{Desk, finish};
+use lethe_vault::TrustedDisk;
 use redb::{Database, TableDefinition};
 use std::io::{BufRead, Read};
 use std::net::TcpListener;
@@ -155,7 +156,9 @@ fn beside_a_restore_that_was_killed_no_vault_is_made() {
     for has_begun in [true, false] {
         let desk = Desk::new();
         std::fs::create_dir_all(desk.path("lethe-data/trusted")).expect("a folder");
-        let database = Database::create(desk.path("lethe-data/trusted/vault.redb")).expect("made");
+        let file = desk.path("lethe-data/trusted/vault.redb");
+        drop(TrustedDisk::open(&file).expect("made"));
+        let database = Database::open(file).expect("a database");
         if has_begun {
             let noting = database.begin_write().expect("begun");
             let meta = TableDefinition::<&str, &[u8]>::new("meta");
