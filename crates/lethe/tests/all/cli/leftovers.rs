@@ -7,6 +7,15 @@ use std::io::{BufRead, Read};
 use std::net::TcpListener;
 use std::process::{Child, Command};
 
+/// Makes a vault in the folder `first` and ships a checkpoint of it; returns the flag that names its store.
+fn shipped(desk: &Desk) -> String {
+    std::fs::create_dir(desk.path("store")).expect("a folder");
+    let store = format!("--store file://{}", desk.path("store").display());
+    desk.succeed(&format!("init --data first --capacity 1MiB --block-size 4KiB {store}"));
+    desk.succeed(&format!("backup --data first {store}"));
+    store
+}
+
 #[test]
 fn a_store_that_is_not_there_leaves_nothing() {
     let desk = Desk::new();
@@ -106,10 +115,7 @@ fn a_restore_that_is_refused_leaves_nothing() {
 #[test]
 fn a_restore_without_a_receipt_warns_once() {
     let desk = Desk::new();
-    std::fs::create_dir(desk.path("store")).expect("a folder");
-    let store = format!("--store file://{}", desk.path("store").display());
-    desk.succeed(&format!("init --data first --capacity 1MiB --block-size 4KiB {store}"));
-    desk.succeed(&format!("backup --data first {store}"));
+    let store = shipped(&desk);
     let restore = format!("restore --data second --key-file first/master.key --takeover {store}");
     let restored = desk.run(&restore);
     assert_eq!(restored.code, 0, "{}", restored.complained);
@@ -129,10 +135,7 @@ fn a_restore_without_a_receipt_warns_once() {
 #[test]
 fn a_restore_that_was_killed_at_its_very_end_is_ended_and_told_by_the_same_command() {
     let desk = Desk::new();
-    std::fs::create_dir(desk.path("store")).expect("a folder");
-    let store = format!("--store file://{}", desk.path("store").display());
-    desk.succeed(&format!("init --data first --capacity 1MiB --block-size 4KiB {store}"));
-    desk.succeed(&format!("backup --data first {store}"));
+    let store = shipped(&desk);
     let restore = format!("restore --data second --key-file first/master.key --takeover {store}");
     desk.succeed(&restore);
     // The vault is complete, and the copy was not removed yet.
