@@ -14,6 +14,7 @@
 
 use crate::error::VaultError;
 use crate::reason::Reason;
+use crate::trusted::checked_database;
 use crate::trusted::group::{Change, Entered, Group};
 use crate::trusted::kept;
 use crate::trusted::names::{make_durable, sync_folder};
@@ -61,8 +62,7 @@ impl TrustedDisk {
 
     /// Opens or makes the database file in a folder that is synced by this function.
     fn open_in(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> Result<Self, VaultError> {
-        let database =
-            Database::builder().set_cache_size(DATABASE_CACHE as usize).create(file).map_err(failure)?;
+        let database = checked_database::builder(DATABASE_CACHE as usize).create(file).map_err(failure)?;
         // The name itself must survive power loss. At every opening: an earlier one may have made the file, or the
         // folder, and have been cut off just then.
         make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
@@ -74,8 +74,7 @@ impl TrustedDisk {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn over(backend: impl StorageBackend, places: impl StorageBackend) -> Result<Self, VaultError> {
-        let database =
-            Database::builder().set_cache_size(DATABASE_CACHE as usize).create_with_backend(backend);
+        let database = checked_database::builder(DATABASE_CACHE as usize).create_with_backend(backend);
         Self::with(database.map_err(failure)?, PlacesFile::given(places), false)
     }
 
@@ -90,7 +89,7 @@ impl TrustedDisk {
         cache: Bytes,
     ) -> Result<Self, VaultError> {
         let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
-        let database = Database::builder().set_cache_size(bytes).create_with_backend(backend);
+        let database = checked_database::builder(bytes).create_with_backend(backend);
         Self::with(database.map_err(failure)?, PlacesFile::given(places), true)
     }
 
@@ -157,7 +156,7 @@ impl TrustedDisk {
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>,
     ) -> Result<(), VaultError> {
-        let changed = self.database.begin_write().map_err(redb::Error::from).and_then(|transaction| {
+        let changed = checked_database::begin_write(&self.database).and_then(|transaction| {
             work(&transaction)?;
             Ok(transaction.commit()?)
         });
@@ -323,13 +322,17 @@ pub(super) fn forget_an_earlier_kind(transaction: &WriteTransaction) -> Result<(
     Ok(())
 }
 
-fn failure(error: impl Into<redb::Error>) -> VaultError {
+pub(super) fn failure(error: impl Into<redb::Error>) -> VaultError {
     match error.into() {
         redb::Error::DatabaseAlreadyOpen => VaultError::Locked,
         redb::Error::Io(io) if matches!(io.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
             VaultError::DiskFull
         }
+        redb::Error::Io(io) if matches!(io.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
+            VaultError::Damaged(Reason::of(io))
+        }
         redb::Error::Corrupted(what) => VaultError::Damaged(what.into()),
+        upgrade @ redb::Error::UpgradeRequired(_) => VaultError::Damaged(Reason::of(upgrade)),
         other => VaultError::Disk(Reason::of(other)),
     }
 }

@@ -1,5 +1,6 @@
 //! The trusted side of a vault at rest: its disk, and what lies on it.
 
+mod checked_database;
 pub(crate) mod checkpoint;
 pub(crate) mod delta;
 pub(crate) mod directory;
