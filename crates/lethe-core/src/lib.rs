@@ -22,6 +22,7 @@ pub mod layout;
 mod newest_copy;
 mod oblivious_sort;
 pub mod oram;
+mod ordered_record;
 pub mod position_map;
 pub mod range;
 pub mod resumable;

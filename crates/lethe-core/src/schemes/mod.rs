@@ -3,6 +3,7 @@
 pub mod circuit;
 pub mod detworam;
 pub mod eager;
+pub mod hierarchical;
 pub mod opam;
 pub mod path;
 pub mod plain;

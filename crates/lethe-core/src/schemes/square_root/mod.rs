@@ -28,7 +28,6 @@
 
 mod parameters;
 mod permutation;
-mod record;
 
 pub use parameters::{SquareRootParameters, SquareRootParametersError};
 
@@ -36,6 +35,7 @@ use crate::admission;
 use crate::condition::Condition;
 use crate::oblivious_sort::{Records, Scratch};
 use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::ordered_record as record;
 use crate::store::Store;
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket, Slot};

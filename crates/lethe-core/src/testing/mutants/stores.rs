@@ -23,6 +23,15 @@ impl<'a> SkipsUnchanged<'a> {
     pub fn new(store: &'a TraceStore, buckets: u64) -> Self {
         SkipsUnchanged { store, buckets }
     }
+
+    /// The contents of a bucket of one slot.
+    async fn contents(&self, bucket: Bucket) -> Result<Vec<u8>, TraceStoreError> {
+        let mut contents = vec![0; self.store.layout().bucket_bytes(bucket)];
+        self.store.record(false);
+        self.store.read(&[Slot::only(bucket)], &mut contents).await?;
+        self.store.record(true);
+        Ok(contents)
+    }
 }
 
 impl Store for SkipsUnchanged<'_> {
@@ -37,11 +46,7 @@ impl Store for SkipsUnchanged<'_> {
         for bucket in buckets {
             let (here, others) = rest.split_at(self.store.layout().bucket_bytes(*bucket));
             rest = others;
-            let mut before = vec![0; here.len()];
-            self.store.record(false);
-            self.store.read(&[Slot { bucket: *bucket, index: 0 }], &mut before).await?;
-            self.store.record(true);
-            if bucket.0 >= self.buckets || before != here {
+            if bucket.0 >= self.buckets || self.contents(*bucket).await? != here {
                 kept.push(*bucket);
                 bytes.extend_from_slice(here);
             }

@@ -19,6 +19,7 @@
 
 mod bounds;
 pub mod circuit;
+pub mod hierarchical;
 pub mod judge;
 pub mod leaves;
 pub mod limits;
@@ -33,6 +34,7 @@ pub mod script;
 pub mod side_by_side;
 mod sides;
 mod slots;
+mod sorting;
 pub mod square_root;
 pub mod statistics;
 pub mod trivial;

@@ -66,7 +66,7 @@ fn alone(side: &Side) -> Vec<(String, Vec<u64>)> {
 }
 
 /// Counts of slots against the other slots of the same access, or of the same eviction; and against the slot of the
-/// same level of the access before.
+/// same level of the access before, and of the access before for the same block.
 fn jointly(side: &Side) -> Vec<(String, Vec<u64>)> {
     let mut counted = Vec::new();
     for (whose, is_access) in [("access", true), ("eviction", false)] {
@@ -86,16 +86,23 @@ fn jointly(side: &Side) -> Vec<(String, Vec<u64>)> {
             pairs.map(|pair| cell(pair[0].value, PAIR_CELLS) * PAIR_CELLS + cell(pair[1].value, PAIR_CELLS));
         counted.push((format!("pairs of slots of one {whose}"), tally(PAIR_CELLS * PAIR_CELLS, cells)));
     }
-    let mut steps = vec![0; CELLS];
+    let (mut successive, mut of_block) = (vec![0; CELLS], vec![0; CELLS]);
     for run in &side.runs {
-        let mut last: BTreeMap<u32, f64> = BTreeMap::new();
-        for pick in run.sights.picks.iter().filter(|pick| pick.access.is_some()) {
-            if let Some(before) = last.insert(pick.level, pick.value) {
-                steps[cell(step(before, pick.value), CELLS)] += 1;
+        let (mut last, mut last_of_block) = (BTreeMap::new(), BTreeMap::new());
+        for pick in &run.sights.picks {
+            let Some(access) = pick.access else { continue };
+            let count = |before: Option<f64>, steps: &mut Vec<u64>| {
+                let step = before.map(|before| cell(step(before, pick.value), CELLS));
+                step.into_iter().for_each(|step| steps[step] += 1);
+            };
+            count(last.insert(pick.level, pick.value), &mut successive);
+            if let Some(block) = run.asked[access] {
+                count(last_of_block.insert((block, pick.level), pick.value), &mut of_block);
             }
         }
     }
-    counted.push((String::from("steps between slots of successive accesses"), steps));
+    counted.push((String::from("steps between slots of successive accesses"), successive));
+    counted.push((String::from("steps between slots of one block"), of_block));
     counted
 }
 

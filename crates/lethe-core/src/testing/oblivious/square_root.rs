@@ -3,6 +3,7 @@
 
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
+use super::sorting::{self, buckets, slots};
 use super::watch::{Adversary, Pick, Sights, Watch, ensure, spread};
 use crate::schemes::square_root::SquareRootParameters;
 use crate::words::{Bucket, Slot};
@@ -62,14 +63,6 @@ struct SquareRootWatch {
     sights: Sights,
 }
 
-fn slots(places: impl Iterator<Item = u64>) -> Vec<Slot> {
-    places.map(|place| Slot { bucket: Bucket(place), index: 0 }).collect()
-}
-
-fn buckets(places: impl Iterator<Item = u64>) -> Vec<Bucket> {
-    places.map(Bucket).collect()
-}
-
 impl SquareRootWatch {
     fn owes(&self) -> bool {
         self.sheltered + u64::from(self.parameters.max_batch) > self.parameters.shelter.into()
@@ -93,10 +86,8 @@ impl SquareRootWatch {
         }
         self.rebuilds = Some(nth);
         for _sort in ["by block", "by place"] {
-            (0..self.parameters.runs()).for_each(|run| self.rewrite(nth, &[run]));
-            for (one, other) in comparators(self.parameters.runs()) {
-                self.rewrite(nth, &[one, other]);
-            }
+            let sort = sorting::sort(0, self.parameters.runs(), self.parameters.run_blocks.into());
+            self.due.extend(sort.map(|entry| (Work::Idle(nth), Due::Exactly(entry))));
         }
     }
 
@@ -105,15 +96,6 @@ impl SquareRootWatch {
         self.sheltered = 0;
         self.unread = (0..self.parameters.permuted()).collect();
         self.earlier = mem::take(&mut self.epoch);
-    }
-
-    /// Expects a step of `idle` to read runs and write them.
-    fn rewrite(&mut self, nth: usize, runs: &[u64]) {
-        let length = u64::from(self.parameters.run_blocks);
-        let places = || runs.iter().flat_map(|run| run * length..(run + 1) * length);
-        for entry in [TraceEntry::Read(slots(places())), TraceEntry::Write(buckets(places()))] {
-            self.due.push_back((Work::Idle(nth), Due::Exactly(entry)));
-        }
     }
 
     /// Notes places that were read: each a choice among those that were not.
@@ -195,25 +177,4 @@ impl Watch for SquareRootWatch {
     fn sights(&self) -> &Sights {
         &self.sights
     }
-}
-
-/// The comparators of merge exchange, as Knuth has the algorithm: steps M1 to M6.
-fn comparators(places: u64) -> Vec<(u64, u64)> {
-    let mut comparators = Vec::new();
-    let most = places.next_power_of_two() / 2;
-    let mut p = most;
-    while p > 0 {
-        let (mut q, mut r, mut d) = (most, 0, p);
-        loop {
-            for i in (0..places.saturating_sub(d)).filter(|i| i & p == r) {
-                comparators.push((i, i + d));
-            }
-            if q == p {
-                break;
-            }
-            (d, q, r) = (q - p, q / 2, p);
-        }
-        p /= 2;
-    }
-    comparators
 }

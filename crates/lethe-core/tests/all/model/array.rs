@@ -107,4 +107,26 @@ proptest! {
             drive(&square_root(&parameters, store, seed), store, &steps);
         });
     }
+
+    #[test]
+    fn hierarchical_oram_answers_like_an_array(
+        (parameters, batches) in
+            small_hierarchical().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
+        seed: u64,
+        eager: bool,
+    ) {
+        let store = TraceStore::new(parameters.layout());
+        exercise(&hierarchical(&parameters, &store, seed), &batches, eager);
+    }
+
+    #[test]
+    fn hierarchical_oram_answers_like_an_array_in_whatever_order_the_store_finishes(
+        (parameters, steps) in
+            small_hierarchical().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
+        seed: u64,
+    ) {
+        assert_replays(&parameters.layout(), |store| {
+            drive(&hierarchical(&parameters, store, seed), store, &steps);
+        });
+    }
 }

@@ -1,6 +1,7 @@
 //! Schemes against their model, a plain array, and their promises beyond it.
 
 mod array;
+mod hierarchical;
 mod opam;
 mod paging;
 mod path;

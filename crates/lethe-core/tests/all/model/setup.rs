@@ -4,6 +4,7 @@ use lethe_core::layout::Layout;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
+use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
@@ -86,6 +87,25 @@ pub(crate) fn square_root<'a>(
     seed: u64,
 ) -> SquareRootOram<&'a TraceStore, ChaCha8Rng> {
     SquareRootOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
+}
+
+pub(crate) fn small_hierarchical() -> impl Strategy<Value = HierarchicalParameters> {
+    (1u64..40, 0usize..3, 0u32..10, 1u32..4, 0u32..12, any::<bool>()).prop_map(
+        |(capacity, block_bytes, more, load, run, spread)| {
+            let paper = HierarchicalParameters::for_capacity(capacity, 0, 1, MAX_BATCH);
+            let block_bytes = [0, 1, 9][block_bytes];
+            let (buffer, run_blocks) = (MAX_BATCH + more, 40 + run);
+            HierarchicalParameters { block_bytes, buffer, load, run_blocks, spread, ..paper }
+        },
+    )
+}
+
+pub(crate) fn hierarchical<'a>(
+    parameters: &HierarchicalParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> HierarchicalOram<&'a TraceStore, ChaCha8Rng> {
+    HierarchicalOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
 }
 
 pub(crate) fn recursive_layout(parameters: &PathParameters, map: &RecursiveParameters) -> (Layout, Bucket) {

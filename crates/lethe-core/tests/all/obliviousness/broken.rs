@@ -1,13 +1,15 @@
 //! Schemes broken on purpose: the judge that passes the sound ones catches each, with the same numbers of runs.
 
 use super::schemes::{
-    circuit_parameters, circuit_subject, path_parameters, path_subject, ring_subject, square_root_parameters,
-    square_root_subject, trivial_parameters, trivial_subject, whole_buckets,
+    circuit_parameters, circuit_subject, hierarchical_parameters, hierarchical_subject, path_parameters,
+    path_subject, ring_subject, square_root_parameters, square_root_subject, trivial_parameters,
+    trivial_subject, whole_buckets,
 };
 use super::setup::*;
 use Sequence::*;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::CircuitOram;
+use lethe_core::schemes::hierarchical::HierarchicalOram;
 use lethe_core::schemes::path::PathOram;
 use lethe_core::schemes::ring::RingOram;
 use lethe_core::schemes::square_root::SquareRootOram;
@@ -238,4 +240,33 @@ fn what_breaks_square_root_oram_is_caught() {
     let draws = parameters().permuted() as usize - 1;
     let run = run!(layout(), |store, _working, seed| square_root!(store, Repeats::new(rng(seed), draws)));
     caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one bucket");
+}
+
+#[test]
+fn what_breaks_hierarchical_oram_is_caught() {
+    for spread in [false, true] {
+        let parameters = || hierarchical_parameters(spread);
+        let caught = |run: Run<'_>, adversary, pair, finding| {
+            assert_caught(&hierarchical_subject(parameters(), run), adversary, pair, finding);
+        };
+        macro_rules! hierarchical {
+            ($store:expr, $random:expr) => {
+                HierarchicalOram::new(parameters(), Bucket(0), $store, $random).expect("valid parameters")
+            };
+        }
+        let layout = || parameters().layout();
+        let run = run!(layout(), |store, _working, seed| SkipsHits::new(hierarchical!(store, rng(seed))));
+        caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
+        let run = run!(layout(), |store, _working, seed| Deduplicates(hierarchical!(store, rng(seed))));
+        caught(run, Adversary::Snapshot, (OneBlock, Sweep), "one: shape");
+        let run = run!(layout(), |store, _working, seed| hierarchical!(
+            SkipsUnchanged::new(store, parameters().buffer.into()),
+            rng(seed)
+        ));
+        caught(run, Adversary::Snapshot, (OneBlock, Sweep), "shape");
+        // One hash function for every building, and random buckets that are all the same.
+        let run = run!(layout(), |store, _working, seed| hierarchical!(store, Repeats::new(rng(seed), 1)));
+        caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one block");
+        caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: steps between slots of one block");
+    }
 }

@@ -3,11 +3,12 @@
 use super::setup::*;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
+use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
-use lethe_core::testing::oblivious::{circuit, path, ring, square_root, trivial};
+use lethe_core::testing::oblivious::{circuit, hierarchical, path, ring, square_root, trivial};
 use lethe_core::testing::{TraceStore, small_ring};
 use lethe_core::words::{Bucket, Level};
 
@@ -190,4 +191,48 @@ fn square_root_oram_shows_nothing_of_what_was_asked() {
     };
     let subject = square_root_subject(square_root_parameters(), run);
     subject.must_pass("square root", &[Driven::Promptly, Driven::Beside]);
+}
+
+pub(crate) fn hierarchical_parameters(spread: bool) -> HierarchicalParameters {
+    HierarchicalParameters {
+        capacity: 12,
+        block_bytes: 1,
+        buffer: 6,
+        load: 1,
+        run_blocks: 64,
+        max_batch: MAX_BATCH,
+        spread,
+    }
+}
+
+/// Runs of a hierarchical ORAM, and the watch over it.
+pub(crate) fn hierarchical_subject<'a>(parameters: HierarchicalParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1,
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| hierarchical::watch(&parameters, adversary, seed)),
+    }
+}
+
+fn judge_hierarchical(name: &str, spread: bool, driven: &[Driven]) {
+    let parameters = hierarchical_parameters(spread);
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(parameters.layout());
+        let oram = HierarchicalOram::new(parameters.clone(), Bucket(0), &store, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    hierarchical_subject(parameters.clone(), run).must_pass(name, driven);
+}
+
+#[test]
+fn hierarchical_oram_shows_nothing_of_what_was_asked() {
+    judge_hierarchical("hierarchical", false, &[Driven::Promptly, Driven::Beside]);
+}
+
+#[test]
+fn hierarchical_oram_whose_rebuilds_are_spread_out_shows_nothing_of_what_was_asked() {
+    judge_hierarchical("hierarchical, spread out", true, &[Driven::Late, Driven::Beside]);
 }

@@ -89,14 +89,15 @@ fn looks_come_at_the_same_times_under_silence_and_a_flood() {
     }
 }
 
-/// This disk holds the whole thread up while it syncs. A look that is late for that delays none of those after it.
+/// This disk holds the whole thread up while it syncs, twice for each commit. A look that is late for that delays none of
+/// those after it.
 #[test]
 fn a_look_that_this_machine_is_too_busy_for_delays_no_other() {
-    let sync = Duration::from_millis(900);
+    let sync = Duration::from_millis(450);
     let seen = looks(Load::Flood, Duration::from_millis(40), sync, 1);
     assert!(seen.len() >= 14, "{seen:?}");
     for (nth, at) in (0..).zip(&seen) {
         let due = seen[0] + Duration::from_secs(20) * nth;
-        assert!(at.abs_diff(due) < 3 * sync, "look {nth}: {seen:?}");
+        assert!(at.abs_diff(due) < 6 * sync, "look {nth}: {seen:?}");
     }
 }

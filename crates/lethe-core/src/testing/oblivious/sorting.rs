@@ -1,0 +1,47 @@
+//! The trace of an oblivious sort, which is the same whatever is sorted.
+
+use super::super::trace_store::TraceEntry;
+use crate::words::{Bucket, Slot};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// The slots of buckets of one slot.
+pub(super) fn slots(places: impl Iterator<Item = u64>) -> Vec<Slot> {
+    places.map(|place| Slot { bucket: Bucket(place), index: 0 }).collect()
+}
+
+/// The buckets of these numbers.
+pub(super) fn buckets(places: impl Iterator<Item = u64>) -> Vec<Bucket> {
+    places.map(Bucket).collect()
+}
+
+/// The trace of a sort of runs of this length, whose first bucket has this number: each run is read and written, then the
+/// two of each comparator.
+pub(super) fn sort(first: u64, runs: u64, length: u64) -> impl Iterator<Item = TraceEntry> {
+    let pairs = comparators(runs).into_iter().map(|(one, other)| vec![one, other]);
+    (0..runs).map(|run| vec![run]).chain(pairs).flat_map(move |runs| {
+        let places = || runs.iter().flat_map(|run| first + run * length..first + (run + 1) * length);
+        [TraceEntry::Read(slots(places())), TraceEntry::Write(buckets(places()))]
+    })
+}
+
+/// The comparators of merge exchange, as Knuth has the algorithm: steps M1 to M6.
+fn comparators(places: u64) -> Vec<(u64, u64)> {
+    let mut comparators = Vec::new();
+    let most = places.next_power_of_two() / 2;
+    let mut p = most;
+    while p > 0 {
+        let (mut q, mut r, mut d) = (most, 0, p);
+        loop {
+            for i in (0..places.saturating_sub(d)).filter(|i| i & p == r) {
+                comparators.push((i, i + d));
+            }
+            if q == p {
+                break;
+            }
+            (d, q, r) = (q - p, q / 2, p);
+        }
+        p /= 2;
+    }
+    comparators
+}
