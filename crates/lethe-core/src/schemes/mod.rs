@@ -7,6 +7,7 @@ pub mod hierarchical;
 pub mod opam;
 pub mod path;
 pub mod plain;
+pub mod practical_os;
 pub mod ring;
 pub mod square_root;
 pub mod trivial;

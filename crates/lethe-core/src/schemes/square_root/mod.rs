@@ -27,7 +27,6 @@
 //! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
 
 mod parameters;
-mod permutation;
 
 pub use parameters::{SquareRootParameters, SquareRootParametersError};
 
@@ -36,12 +35,12 @@ use crate::condition::Condition;
 use crate::oblivious_sort::{Records, Scratch};
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::ordered_record as record;
+use crate::permutation::Permutation;
 use crate::store::Store;
 use crate::turns::Turns;
 use crate::words::{BlockId, Bucket, Slot};
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
-use permutation::Permutation;
 use rand_core::RngCore;
 
 /// A Square-Root ORAM over a store.

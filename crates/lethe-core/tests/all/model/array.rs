@@ -129,4 +129,26 @@ proptest! {
             drive(&hierarchical(&parameters, store, seed), store, &steps);
         });
     }
+
+    #[test]
+    fn practical_os_answers_like_an_array(
+        (parameters, batches) in
+            small_practical_os().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),
+        seed: u64,
+        eager: bool,
+    ) {
+        let store = TraceStore::new(parameters.layout());
+        exercise(&practical_os(&parameters, &store, seed), &batches, eager);
+    }
+
+    #[test]
+    fn practical_os_answers_like_an_array_in_whatever_order_the_store_finishes(
+        (parameters, steps) in
+            small_practical_os().prop_flat_map(|p| (Just(p.clone()), schedule(p.capacity))),
+        seed: u64,
+    ) {
+        assert_replays(&parameters.layout(), |store| {
+            drive(&practical_os(&parameters, store, seed), store, &steps);
+        });
+    }
 }

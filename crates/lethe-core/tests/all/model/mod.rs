@@ -7,6 +7,7 @@ mod paging;
 mod path;
 mod path_emergencies;
 mod path_trace;
+mod practical_os;
 mod recursive;
 pub(crate) mod setup;
 mod square_root;

@@ -6,6 +6,7 @@ use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, TraceStoreError, finish_now};
@@ -87,6 +88,21 @@ pub(crate) fn square_root<'a>(
     seed: u64,
 ) -> SquareRootOram<&'a TraceStore, ChaCha8Rng> {
     SquareRootOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
+}
+
+pub(crate) fn small_practical_os() -> impl Strategy<Value = PracticalOsParameters> {
+    (1u64..40, 0usize..3, 0u32..10, 1u32..12).prop_map(|(capacity, block_bytes, more, run_blocks)| {
+        let (block_bytes, cache) = ([0, 1, 9][block_bytes], MAX_BATCH + more);
+        PracticalOsParameters { capacity, block_bytes, cache, run_blocks, max_batch: MAX_BATCH }
+    })
+}
+
+pub(crate) fn practical_os<'a>(
+    parameters: &PracticalOsParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> PracticalOs<&'a TraceStore, ChaCha8Rng> {
+    PracticalOs::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
 }
 
 pub(crate) fn small_hierarchical() -> impl Strategy<Value = HierarchicalParameters> {

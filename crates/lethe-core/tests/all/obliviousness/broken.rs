@@ -2,8 +2,8 @@
 
 use super::schemes::{
     circuit_parameters, circuit_subject, hierarchical_parameters, hierarchical_subject, path_parameters,
-    path_subject, ring_subject, square_root_parameters, square_root_subject, trivial_parameters,
-    trivial_subject, whole_buckets,
+    path_subject, practical_os_parameters, practical_os_subject, ring_subject, square_root_parameters,
+    square_root_subject, trivial_parameters, trivial_subject, whole_buckets,
 };
 use super::setup::*;
 use Sequence::*;
@@ -11,6 +11,7 @@ use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::CircuitOram;
 use lethe_core::schemes::hierarchical::HierarchicalOram;
 use lethe_core::schemes::path::PathOram;
+use lethe_core::schemes::practical_os::PracticalOs;
 use lethe_core::schemes::ring::RingOram;
 use lethe_core::schemes::square_root::SquareRootOram;
 use lethe_core::testing::mutants::{
@@ -269,4 +270,32 @@ fn what_breaks_hierarchical_oram_is_caught() {
         caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one block");
         caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: steps between slots of one block");
     }
+}
+
+#[test]
+fn what_breaks_practical_os_is_caught() {
+    let parameters = practical_os_parameters;
+    let caught = |run: Run<'_>, adversary, pair, finding| {
+        assert_caught(&practical_os_subject(parameters(), run), adversary, pair, finding);
+    };
+    macro_rules! practical_os {
+        ($store:expr, $random:expr) => {
+            PracticalOs::new(parameters(), Bucket(0), $store, $random).expect("valid parameters")
+        };
+    }
+    let layout = || parameters().layout();
+    let run = run!(layout(), |store, _working, seed| SkipsHits::new(practical_os!(store, rng(seed))));
+    caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
+    let run = run!(layout(), |store, _working, seed| Deduplicates(practical_os!(store, rng(seed))));
+    caught(run, Adversary::Full, (OneBlock, Sweep), "one: shape");
+    let run = run!(layout(), |store, _working, seed| practical_os!(
+        SkipsUnchanged::new(store, parameters().permuted()),
+        rng(seed)
+    ));
+    caught(run, Adversary::Snapshot, (OneBlock, Sweep), "shape");
+    let run = run!(layout(), |store, _working, seed| practical_os!(store, LowBits(rng(seed))));
+    caught(run, Adversary::Full, (OneBlock, Sweep), "one: slots of");
+    let draws = parameters().permuted() as usize - 1;
+    let run = run!(layout(), |store, _working, seed| practical_os!(store, Repeats::new(rng(seed), draws)));
+    caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one bucket");
 }

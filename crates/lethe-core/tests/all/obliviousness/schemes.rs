@@ -5,10 +5,11 @@ use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
-use lethe_core::testing::oblivious::{circuit, hierarchical, path, ring, square_root, trivial};
+use lethe_core::testing::oblivious::{circuit, hierarchical, path, permuted, ring, trivial};
 use lethe_core::testing::{TraceStore, small_ring};
 use lethe_core::words::{Bucket, Level};
 
@@ -177,7 +178,7 @@ pub(crate) fn square_root_subject<'a>(parameters: SquareRootParameters, run: Run
         leaves: 1,
         max_batch: parameters.max_batch,
         run,
-        watch: Box::new(move |adversary, seed| square_root::watch(&parameters, adversary, seed)),
+        watch: Box::new(move |adversary, seed| permuted::square_root(&parameters, adversary, seed)),
     }
 }
 
@@ -235,4 +236,31 @@ fn hierarchical_oram_shows_nothing_of_what_was_asked() {
 #[test]
 fn hierarchical_oram_whose_rebuilds_are_spread_out_shows_nothing_of_what_was_asked() {
     judge_hierarchical("hierarchical, spread out", true, &[Driven::Late, Driven::Beside]);
+}
+
+pub(crate) fn practical_os_parameters() -> PracticalOsParameters {
+    PracticalOsParameters { capacity: 16, block_bytes: 1, cache: 9, run_blocks: 9, max_batch: MAX_BATCH }
+}
+
+/// Runs of a PracticalOS, and the watch over it.
+pub(crate) fn practical_os_subject<'a>(parameters: PracticalOsParameters, run: Run<'a>) -> Subject<'a> {
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.capacity,
+        leaves: 1,
+        max_batch: parameters.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| permuted::practical_os(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn practical_os_shows_nothing_of_what_was_asked() {
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = TraceStore::new(practical_os_parameters().layout());
+        let oram = PracticalOs::new(practical_os_parameters(), Bucket(0), &store, rng(seed)).expect("valid");
+        drive(&oram, &store, script, pace, working())
+    };
+    let subject = practical_os_subject(practical_os_parameters(), run);
+    subject.must_pass("practical os", &[Driven::Promptly, Driven::Beside]);
 }

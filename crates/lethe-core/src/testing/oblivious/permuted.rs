@@ -1,10 +1,11 @@
-//! Square-Root ORAM's public schedule: the shelter is read and appended to, places of permuted memory are read once in an
-//! epoch, and the rebuild is the same each time.
+//! The public schedule of permuted memory: places are read once in an epoch, a shelter in the store is read and appended to,
+//! and the rebuild is the same each time.
 
 use super::super::stage::{Event, Work};
 use super::super::trace_store::TraceEntry;
 use super::sorting::{self, buckets, slots};
 use super::watch::{Adversary, Pick, Sights, Watch, ensure, spread};
+use crate::schemes::practical_os::PracticalOsParameters;
 use crate::schemes::square_root::SquareRootParameters;
 use crate::words::{Bucket, Slot};
 use alloc::boxed::Box;
@@ -18,19 +19,53 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
 /// The watch over a Square-Root ORAM whose buckets are numbered from 0.
-pub fn watch(parameters: &SquareRootParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
-    Box::new(SquareRootWatch {
-        parameters: parameters.clone(),
+pub fn square_root(parameters: &SquareRootParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+    let SquareRootParameters { shelter, run_blocks, max_batch, .. } = *parameters;
+    let (permuted, runs) = (parameters.permuted(), parameters.runs());
+    // By block, and by place.
+    let sorts = 2;
+    let memory =
+        Memory { permuted, epoch: shelter, max_batch, sheltered_in_store: true, runs, run_blocks, sorts };
+    watch(memory, adversary, seed)
+}
+
+/// The watch over a PracticalOS whose buckets are numbered from 0.
+pub fn practical_os(parameters: &PracticalOsParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+    let PracticalOsParameters { cache, run_blocks, max_batch, .. } = *parameters;
+    let (permuted, runs) = (parameters.permuted(), parameters.runs());
+    let memory =
+        Memory { permuted, epoch: cache, max_batch, sheltered_in_store: false, runs, run_blocks, sorts: 1 };
+    watch(memory, adversary, seed)
+}
+
+/// The public shape of a permuted memory.
+struct Memory {
+    /// Places that are permuted.
+    permuted: u64,
+    /// Accesses of an epoch.
+    epoch: u32,
+    max_batch: u32,
+    /// True if the shelter follows the permuted memory in the store.
+    sheltered_in_store: bool,
+    /// Runs of a rebuild, the length of each, and the sorts of them.
+    runs: u64,
+    run_blocks: u32,
+    sorts: u32,
+}
+
+fn watch(memory: Memory, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+    Box::new(PermutedWatch {
         adversary,
         random: ChaCha8Rng::seed_from_u64(seed),
         due: VecDeque::new(),
-        unread: (0..parameters.permuted()).collect(),
+        unread: (0..memory.permuted).collect(),
         sheltered: 0,
         rebuilds: None,
         accesses: 0,
         epoch: Vec::new(),
         earlier: Vec::new(),
         sights: Sights::default(),
+        memory,
     })
 }
 
@@ -44,8 +79,8 @@ enum Due {
 }
 
 // Wide: an account of its own of all that the scheme keeps.
-struct SquareRootWatch {
-    parameters: SquareRootParameters,
+struct PermutedWatch {
+    memory: Memory,
     adversary: Adversary,
     random: ChaCha8Rng,
     /// The operations that are due, in order, each of a work.
@@ -63,20 +98,22 @@ struct SquareRootWatch {
     sights: Sights,
 }
 
-impl SquareRootWatch {
+impl PermutedWatch {
     fn owes(&self) -> bool {
-        self.sheltered + u64::from(self.parameters.max_batch) > self.parameters.shelter.into()
+        self.sheltered + u64::from(self.memory.max_batch) > self.memory.epoch.into()
     }
 
     fn begin_access(&mut self, accesses: usize) {
         if accesses == 0 {
             return;
         }
-        let shelter = self.parameters.capacity + u64::from(self.parameters.shelter);
-        let end = shelter + self.sheltered;
+        let shelter = self.memory.permuted;
+        let end = if self.memory.sheltered_in_store { shelter + self.sheltered } else { shelter };
         self.due.push_back((Work::Access, Due::Places(shelter..end, accesses)));
-        let written = end..end + accesses as u64;
-        self.due.push_back((Work::Access, Due::Exactly(TraceEntry::Write(buckets(written)))));
+        if self.memory.sheltered_in_store {
+            let written = end..end + accesses as u64;
+            self.due.push_back((Work::Access, Due::Exactly(TraceEntry::Write(buckets(written)))));
+        }
         self.sheltered += accesses as u64;
     }
 
@@ -85,8 +122,8 @@ impl SquareRootWatch {
             return;
         }
         self.rebuilds = Some(nth);
-        for _sort in ["by block", "by place"] {
-            let sort = sorting::sort(0, self.parameters.runs(), self.parameters.run_blocks.into());
+        for _sort in 0..self.memory.sorts {
+            let sort = sorting::sort(0, self.memory.runs, self.memory.run_blocks.into());
             self.due.extend(sort.map(|entry| (Work::Idle(nth), Due::Exactly(entry))));
         }
     }
@@ -94,7 +131,7 @@ impl SquareRootWatch {
     fn end_rebuild(&mut self) {
         self.rebuilds = None;
         self.sheltered = 0;
-        self.unread = (0..self.parameters.permuted()).collect();
+        self.unread = (0..self.memory.permuted).collect();
         self.earlier = mem::take(&mut self.epoch);
     }
 
@@ -139,7 +176,7 @@ impl SquareRootWatch {
     }
 }
 
-impl Watch for SquareRootWatch {
+impl Watch for PermutedWatch {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         match event {
             Event::Owes { owed, must_idle } => {
@@ -164,6 +201,9 @@ impl Watch for SquareRootWatch {
                 self.asked(*work, entry)
             }
             Event::Ends(work) => {
+                if self.adversary == Adversary::Snapshot {
+                    self.skip_reads();
+                }
                 if self.rebuilds.is_some_and(|nth| *work == Work::Idle(nth)) {
                     self.end_rebuild();
                 }
