@@ -9,5 +9,6 @@ pub mod path;
 pub mod plain;
 pub mod practical_os;
 pub mod ring;
+pub mod root;
 pub mod square_root;
 pub mod trivial;

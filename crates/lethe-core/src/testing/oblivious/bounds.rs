@@ -1,6 +1,7 @@
 //! Bounds on the probabilities of statistics, which hold at every sample size.
 
 use core::f64::consts::LN_2;
+use statrs::distribution::{Binomial, DiscreteCDF};
 
 /// A test alarms if a sound scheme would show so much with a probability below 2 to this.
 pub const ALARM_LOG2: f64 = -33.0;
@@ -22,4 +23,24 @@ pub(super) fn log2_of_many(n: u64, mean: f64, seen: u64) -> f64 {
     }
     let misses = if seen < of { (of - seen) * libm::log((of - seen) / (of - mean)) } else { 0.0 };
     -(seen * libm::log(seen / mean) + misses) / LN_2
+}
+
+/// The log2 of a bound on the probability that a sample succeeds so often, and another so seldom, where the first has at most
+/// e^ε times the probability of the second: twice the tails at the p at which both are alike.
+pub(super) fn log2_of_likelier(epsilon: f64, (seen, n): (u64, u64), (other_seen, m): (u64, u64)) -> f64 {
+    let so_many = |p: f64| match seen {
+        0 => 1.0,
+        seen => Binomial::new(p.min(1.0), n).map_or(1.0, |law| law.sf(seen - 1)),
+    };
+    let so_few = |p: f64| Binomial::new(p.min(1.0), m).map_or(1.0, |law| law.cdf(other_seen));
+    // The first grows with p and the second falls.
+    let (mut below, mut above) = (0.0f64, 1.0f64);
+    for _ in 0..60 {
+        let p = (below + above) / 2.0;
+        match so_many(p * libm::exp(epsilon)) > so_few(p) {
+            true => above = p,
+            false => below = p,
+        }
+    }
+    (1.0 + libm::log2(so_few(below).max(f64::MIN_POSITIVE))).min(0.0)
 }

@@ -117,6 +117,26 @@ pub(super) fn of_signs(pairs: u64) -> Option<Limit> {
     least(is_found).map(|share| Limit { share, of: "of the pairs of runs" })
 }
 
+/// The limit for a sample of n that is held against another one: the share of it that must succeed to be found, given how
+/// many of the other one have. `log2_p` judges so many.
+pub(super) fn of_likelier(n: u64, log2_p: impl Fn(u64) -> f64) -> Option<Limit> {
+    let alarms = |seen: u64| log2_p(seen) < ALARM_LOG2;
+    if !alarms(n) {
+        return None;
+    }
+    let (mut quiet, mut most) = (0, n);
+    while most - quiet > 1 {
+        let seen = quiet + (most - quiet) / 2;
+        if alarms(seen) {
+            most = seen;
+        } else {
+            quiet = seen;
+        }
+    }
+    let is_found = |share: f64| Binomial::new(share, n).is_ok_and(|law| law.sf(most - 1) >= FOUND);
+    least(is_found).map(|share| Limit { share, of: "of the likelier runs" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::statistics::{fair_signs, homogeneous, not_too_many, tally, uniform};

@@ -22,6 +22,7 @@ pub mod circuit;
 pub mod hierarchical;
 pub mod judge;
 pub mod leaves;
+pub mod likelihood;
 pub mod limits;
 pub mod opam;
 pub mod pace;
@@ -42,6 +43,7 @@ pub mod views;
 pub mod watch;
 
 pub use judge::{Judgement, MOST_TESTS, judge};
+pub use likelihood::{Patterns, judge_likelihood};
 pub use limits::Limit;
 pub use pace::{Pace, run_script};
 pub use programs::Program;

@@ -1,7 +1,7 @@
 //! The tests of the judge. Each returns a bound on its false alarms that holds at every sample size: no asymptotics.
 
 pub use super::bounds::ALARM_LOG2;
-use super::bounds::{log2_of_many, log2_of_ratio};
+use super::bounds::{log2_of_likelier, log2_of_many, log2_of_ratio};
 use super::limits::{self, Limit};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -120,6 +120,24 @@ pub fn fair_signs(name: String, pairs: impl Iterator<Item = (f64, f64)>) -> Find
     }
 }
 
+/// Two samples of independent trials, each as how many succeeded and of how many: the first should succeed with at most e^ε
+/// times the probability of the second. If it does, then for every p either the first succeeds as often with a
+/// probability of at most its tail at e^ε p, or the second as seldom with one of at most its tail at p (Clopper and Pearson).
+pub fn at_most_so_much_likelier(
+    name: String,
+    epsilon: f64,
+    (seen, n): (u64, u64),
+    (other_seen, m): (u64, u64),
+) -> Finding {
+    let ratio = seen as f64 / n as f64 / (other_seen as f64 / m as f64);
+    let figure = alloc::format!(
+        "{seen} of {n} and {other_seen} of {m}: ratio e^{:.2}, at most e^{epsilon:.2}",
+        libm::log(ratio)
+    );
+    let log2_p = |seen| log2_of_likelier(epsilon, (seen, n), (other_seen, m));
+    Finding { name, figure, log2_p: log2_p(seen), limit: limits::of_likelier(n, log2_p) }
+}
+
 /// The finding for something that must never happen: it did, or did not.
 pub fn certain(name: String, deviation: Option<String>) -> Finding {
     match deviation {
@@ -207,6 +225,31 @@ mod tests {
         assert!(homogeneous(name(), &even, &[1010, 985, 1003, 1001]).log2_p > -5.0);
         assert!(homogeneous(name(), &even, &[1300, 900, 900, 900]).log2_p < -32.0);
         assert_eq!(homogeneous(name(), &[0, 5], &[0, 7]).log2_p, 0.0);
+    }
+
+    #[test]
+    fn a_ratio_is_refuted_as_seldom_as_it_says_by_trials_that_keep_to_it() {
+        // All outcomes of two small samples whose ratio is exactly e^ε.
+        let (n, m, epsilon) = (30u64, 25u64, 1.1f64);
+        for p in [0.01, 0.1, 0.3] {
+            let one = Binomial::new(p * libm::exp(epsilon), n).expect("a law");
+            let other = Binomial::new(p, m).expect("a law");
+            let mut outcomes = Vec::new();
+            for a in 0..=n {
+                for b in 0..=m {
+                    let log2_p = log2_of_likelier(epsilon, (a, n), (b, m));
+                    outcomes.push((log2_p, one.pmf(a) * other.pmf(b)));
+                }
+            }
+            for (log2_p, _) in &outcomes {
+                let exact: f64 =
+                    outcomes.iter().filter(|(other, _)| other <= log2_p).map(|(_, mass)| mass).sum();
+                assert!(exact <= libm::exp2(*log2_p) + 1e-9, "{exact} > 2^{log2_p} at {p}");
+            }
+        }
+        assert!(at_most_so_much_likelier(name(), 1.0, (900, 4000), (100, 4000)).log2_p < ALARM_LOG2);
+        assert_eq!(at_most_so_much_likelier(name(), 1.0, (250, 4000), (100, 4000)).log2_p, 0.0);
+        assert_eq!(at_most_so_much_likelier(name(), 0.0, (0, 40), (7, 40)).log2_p, 0.0);
     }
 
     #[test]

@@ -151,4 +151,15 @@ proptest! {
             drive(&practical_os(&parameters, store, seed), store, &steps);
         });
     }
+
+    #[test]
+    fn root_oram_answers_like_an_array(
+        (parameters, batches) in
+            small_root().prop_flat_map(|p| (Just(p.clone()), batches(p.path.capacity))),
+        seed: u64,
+        eager: bool,
+    ) {
+        let store = TraceStore::new(parameters.path.layout());
+        exercise(&root(&parameters, &store, seed), &batches, eager);
+    }
 }

@@ -9,6 +9,7 @@ mod path_emergencies;
 mod path_trace;
 mod practical_os;
 mod recursive;
+mod root;
 pub(crate) mod setup;
 mod square_root;
 mod trivial;

@@ -8,6 +8,7 @@ use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use lethe_core::schemes::ring::RingParameters;
+use lethe_core::schemes::root::{RootOram, RootParameters, root_oram};
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, TraceStoreError, finish_now};
 use lethe_core::words::{BlockId, Bucket, Level};
@@ -103,6 +104,22 @@ pub(crate) fn practical_os<'a>(
     seed: u64,
 ) -> PracticalOs<&'a TraceStore, ChaCha8Rng> {
     PracticalOs::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
+}
+
+pub(crate) fn small_root() -> impl Strategy<Value = RootParameters> {
+    (small_path(), any::<Index>(), any::<u32>()).prop_map(|(path, subtrees, near)| RootParameters {
+        subtrees: Level(subtrees.index(path.leaf_level.0 as usize + 1) as u32),
+        path,
+        near,
+    })
+}
+
+pub(crate) fn root<'a>(
+    parameters: &RootParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> RootOram<&'a TraceStore, ChaCha8Rng> {
+    root_oram(parameters.clone(), Bucket(0), store, rng(seed), rng(!seed)).unwrap()
 }
 
 pub(crate) fn small_hierarchical() -> impl Strategy<Value = HierarchicalParameters> {

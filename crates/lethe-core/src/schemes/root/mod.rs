@@ -1,0 +1,59 @@
+//! Root ORAM: Wagh, Cuff, Mittal, "Differentially Private Oblivious RAM", PoPETs 2018. Path ORAM whose blocks may stay near
+//! the leaf that they had: less private, and a block that comes back finds room deeper in the tree.
+//!
+//! ```text
+//! as Path ORAM, but for line 2:
+//!     with probability λ:  position[a] <- UniformRandom(leaves of the subtree of x)
+//!     otherwise:           position[a] <- UniformRandom(all leaves)
+//! ```
+//!
+//! It was built from the paper's idea and its definition of privacy. The law of the new leaf, with subtrees at level s, and
+//! the proof below are ours.
+//!
+//! **What the trace shows** (adversary `Full`): the paths of Path ORAM, which are not independent. The trace of a sequence is
+//! at most e^ε times as likely as that of any sequence that differs in one access, dummies included, with
+//! [`ε`](RootParameters::epsilon) `= 2 ln ρ` and `ρ = 1 + 2^s λ/(1 - λ)`; for k accesses it is `k ε`. No δ is needed but for
+//! emergencies, which show as in Path ORAM.
+//!
+//! **Proof.** The leaf of an access is drawn given the one before it of the same block: with the density m in another
+//! subtree, ρ m in the same. A first access and a dummy draw with a density between the two. Let block v be asked for
+//! between the leaves a and b: the access adds `K(a, x) K(x, b) / K(a, b)` to the likelihood of the leaf x that it shows.
+//! Being in one subtree is transitive, so of the three pairs none, one or all are: the factor lies between m/ρ and ρ m.
+//! Asking for v in place of v' changes the likelihood by the quotient of two such factors: by at most ρ².
+//!
+//! **Costs** and **errors**: those of [Path ORAM](crate::schemes::path). Its bound on emergencies is computed for uniform
+//! leaves.
+
+mod near;
+mod parameters;
+
+pub use near::NearPositionMap;
+pub use parameters::{RootParameters, RootParametersError};
+
+use crate::position_map::flat::Positions;
+use crate::schemes::path::PathOram;
+use crate::store::Store;
+use crate::words::Bucket;
+use rand_core::RngCore;
+
+/// A Root ORAM over a store.
+pub type RootOram<S, R> = PathOram<S, NearPositionMap<<S as Store>::Error, R>, R>;
+
+/// Builds a Root ORAM over a store that was never written. Its buckets are numbered from `first_bucket`. `random` draws
+/// leaves, and `coins` which blocks stay near.
+///
+/// # Errors
+/// [`RootParametersError`].
+pub fn root_oram<S: Store, R: RngCore>(
+    parameters: RootParameters,
+    first_bucket: Bucket,
+    store: S,
+    random: R,
+    coins: R,
+) -> Result<RootOram<S, R>, RootParametersError> {
+    parameters.validate()?;
+    let RootParameters { path, subtrees, near } = parameters;
+    let leaves_of_subtree = 1 << (path.leaf_level.0 - subtrees.0);
+    let positions = NearPositionMap::new(Positions::new(path.capacity), leaves_of_subtree, near, coins);
+    Ok(PathOram::new(path, first_bucket, store, positions, random)?)
+}
