@@ -14,6 +14,7 @@ FEW = ["--untrusted", "16MiB", "--resident", "8"]
     [
         ("raise", "right 20\n"),
         ("blocked", "0 1\n"),
+        ("mapped", "1 2\n"),
         ("jump", "50\n"),
         ("pages", "120 40\n"),
         ("skip", "3\n"),

@@ -28,6 +28,8 @@ impl Access {
     pub const READ: Access = Access(READ);
     /// Loads and stores.
     pub const READ_WRITE: Access = Access(READ | WRITE);
+    /// Loads, and fetches of instructions.
+    pub const READ_EXECUTE: Access = Access(READ | EXECUTE);
 
     /// From the flags of `mmap` and `mprotect`; `None` if there are others among them than read, write and execute.
     pub fn of(protection: u64) -> Option<Self> {

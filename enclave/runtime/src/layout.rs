@@ -3,7 +3,7 @@
 //! ```text
 //! 0x0001_0000              the image, as it was linked; behind it the heap
 //! 0x8000_0000              the machine's memory, one to one, for the runtime alone
-//! below the top            mappings, from the top down; then a gap; then the stack
+//! below the top            mappings, from the top down; then a gap; then the stack; then the way back of handlers
 //! 2^38 or 2^47             the top: half of what three or four levels of page table address
 //! ```
 //! Nothing of it is secret, and nothing is drawn at random.
@@ -44,8 +44,14 @@ pub const fn kernel(untrusted_bytes: u64) -> Range<u64> {
 
 /// The addresses of the stack.
 pub const fn stack(levels: Levels) -> Range<u64> {
-    let end = top(levels) - PAGE;
+    let end = way_back(levels).start;
     end - STACK_BYTES..end
+}
+
+/// The addresses of the page through which handlers of signals return. No call of the program changes what lies there.
+pub const fn way_back(levels: Levels) -> Range<u64> {
+    let end = top(levels);
+    end - PAGE..end
 }
 
 /// The addresses in which mappings are placed, unless the program says where.

@@ -2,7 +2,7 @@
 
 use crate::access::Access;
 use crate::image::Image;
-use crate::layout::{page_of, stack};
+use crate::layout::{page_of, stack, way_back};
 use crate::paging::{ProgramMemory, Trouble};
 use crate::processor::Processor;
 use crate::space::{NoPages, Promise};
@@ -38,6 +38,7 @@ pub fn load<P: Processor + 'static>(
     for segment in &image.segments {
         memory.load(segment.start, segment.contents).map_err(ended)?;
     }
+    reserve_way_back(memory).map_err(too_large)?;
     let addresses = stack(memory.levels());
     let pages = page_of(addresses.start)..page_of(addresses.end);
     memory.space.map(pages, Access::READ_WRITE, Promise::AtTouch).map_err(too_large)?;
@@ -46,6 +47,15 @@ pub fn load<P: Processor + 'static>(
     let stack = stack::build(addresses.end, image, arguments, environment, &random);
     memory.write(stack.start, &stack.bytes).map_err(ended)?;
     Ok(Start { entry: image.entry, stack: stack.start })
+}
+
+/// Promises the page through which handlers return. It is filled for the first of them: others touch it not at all.
+///
+/// # Errors
+/// [`NoPages`].
+pub fn reserve_way_back<P: Processor + 'static>(memory: &mut ProgramMemory<P>) -> Result<(), NoPages> {
+    let addresses = way_back(memory.levels());
+    memory.space.map(page_of(addresses.start)..page_of(addresses.end), Access::READ_EXECUTE, Promise::AtOnce)
 }
 
 fn too_large(_: NoPages) -> Ending {

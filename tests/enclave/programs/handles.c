@@ -111,6 +111,17 @@ int main(int number, char **words) {
         int before = times;
         sigprocmask(SIG_UNBLOCK, &set, NULL);
         printf("%d %d\n", before, times);
+    } else if (!strcmp(way, "mapped")) {
+        /* The highest hole of its memory is its own, before a handler runs and afterwards. */
+        handle(SIGUSR1, SA_SIGINFO, NULL, count);
+        int access = PROT_READ | PROT_WRITE, kind = MAP_PRIVATE | MAP_ANONYMOUS;
+        char *highest = mmap(NULL, PAGE, access, kind, -1, 0);
+        munmap(highest, PAGE);
+        raise(SIGUSR1);
+        int taken = mmap(highest, PAGE, access, kind | MAP_FIXED_NOREPLACE, -1, 0) == highest;
+        memset(highest, 0, PAGE);
+        raise(SIGUSR1);
+        printf("%d %d\n", taken, times);
     } else if (!strcmp(way, "jump")) {
         handle(SIGSEGV, 0, jump, NULL);
         for (volatile int round = 0; round < 50; round++)

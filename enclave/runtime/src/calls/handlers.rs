@@ -6,15 +6,13 @@
 use super::signals::{DEFAULT, Sent, by_signal, place};
 use super::{Program, Stop};
 use crate::host::Mailbox;
-use crate::layout::PAGE;
+use crate::layout::way_back;
 use crate::processor::Processor;
 use crate::registers::{ARGUMENT, NUMBER, RETURN_ADDRESS, Registers, STACK_POINTER};
 use alloc::format;
 use lethe_boundary::exit::Ending;
 use linux_raw_sys::errno::EFAULT;
-use linux_raw_sys::general::{
-    MAP_ANONYMOUS, MAP_PRIVATE, PROT_EXEC, PROT_READ, SA_NODEFER, SA_ONSTACK, SA_RESETHAND, SIGSEGV,
-};
+use linux_raw_sys::general::{SA_NODEFER, SA_ONSTACK, SA_RESETHAND, SIGSEGV};
 use syscalls::riscv64::Sysno;
 
 /// Bytes of all that a handler finds on its stack, and the places of its parts, as Linux has them.
@@ -115,16 +113,14 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(())
     }
 
-    /// The place to which handlers return, in a page of its own that is made for the first of them.
+    /// The place to which handlers return. Its page is filled for the first of them.
     fn way_back(&mut self) -> Result<u64, Stop> {
-        if let Some(at) = self.signals.way_back {
-            return Ok(at);
+        let at = way_back(self.memory.levels()).start;
+        if !self.signals.has_way_back {
+            self.memory.load(at, WAY_BACK.map(u32::to_le_bytes).as_flattened())?;
+            P::forget_instructions();
+            self.signals.has_way_back = true;
         }
-        let access = u64::from(PROT_READ | PROT_EXEC);
-        let at = self.mmap([0, PAGE, access, u64::from(MAP_PRIVATE | MAP_ANONYMOUS), 0, 0])?;
-        self.memory.load(at, WAY_BACK.map(u32::to_le_bytes).as_flattened())?;
-        P::forget_instructions();
-        self.signals.way_back = Some(at);
         Ok(at)
     }
 }

@@ -3,11 +3,11 @@
 use super::{Done, Program, Stop};
 use crate::access::Access;
 use crate::host::Mailbox;
-use crate::layout::{LOWEST, PAGE, mappings, page_of, top};
+use crate::layout::{LOWEST, PAGE, mappings, page_of, way_back};
 use crate::processor::Processor;
 use crate::space::{NoPages, Promise};
 use core::ops::Range;
-use linux_raw_sys::errno::{EBADF, EEXIST, EINVAL, ENOMEM};
+use linux_raw_sys::errno::{EBADF, EEXIST, EFAULT, EINVAL, ENOMEM};
 use linux_raw_sys::general::{
     MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NORMAL, MADV_PAGEOUT, MADV_WILLNEED, MAP_ANONYMOUS,
     MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_HUGETLB, MAP_NORESERVE, MREMAP_MAYMOVE,
@@ -107,12 +107,12 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(start..start + count)
     }
 
-    /// Checks that a program may have memory there.
+    /// Checks that a program may have memory there, and change it.
     fn legal(&self, pages: Range<u64>) -> Result<Range<u64>, Stop> {
         let kernel = self.memory.kernel();
         let above = pages.start >= page_of(kernel.end);
         let below = pages.start >= page_of(LOWEST) && pages.end <= page_of(kernel.start);
-        if (above || below) && pages.end <= page_of(top(self.memory.levels())) {
+        if (above || below) && pages.end <= page_of(way_back(self.memory.levels()).start) {
             return Ok(pages);
         }
         Err(Stop::Errno(ENOMEM))
@@ -136,7 +136,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     pub(super) fn mprotect(&mut self, address: u64, bytes: u64, protection: u64) -> Done {
         let access = Access::of(protection).ok_or(Stop::Errno(EINVAL))?;
         let pages = pages(address, bytes)?;
-        if !self.memory.space.is_whole(&pages) {
+        if !self.memory.space.is_whole(&pages) || bytes > 0 && self.legal(pages.clone()).is_err() {
             return Err(Stop::Errno(ENOMEM));
         }
         self.memory.space.protect(pages.clone(), access)?;
@@ -150,7 +150,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         }
         let (old, new) = (pages(address, old_bytes)?, pages(address, new_bytes)?);
         let area = self.memory.space.area_of(old.start).filter(|area| area.end >= old.end);
-        let area = area.ok_or(Stop::Errno(linux_raw_sys::errno::EFAULT))?;
+        let area = area.filter(|_| self.legal(old.clone()).is_ok()).ok_or(Stop::Errno(EFAULT))?;
         if new.end <= old.end {
             self.unmap(new.end..old.end)?;
             return Ok(address);
@@ -177,7 +177,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
 
     pub(super) fn madvise(&mut self, address: u64, bytes: u64, advice: u64) -> Done {
         let pages = pages(address, bytes)?;
-        if !self.memory.space.is_whole(&pages) {
+        if !self.memory.space.is_whole(&pages) || bytes > 0 && self.legal(pages.clone()).is_err() {
             return Err(Stop::Errno(ENOMEM));
         }
         let of_image = address < self.image.end && address.saturating_add(bytes) > self.image.start;

@@ -43,14 +43,14 @@ pub(crate) struct Signals {
     pending: BTreeMap<u64, Sent>,
     /// The stack for handlers that ask for it: address, flags, bytes.
     stack: [u64; 3],
-    /// The place of the instructions to which handlers return, once there are some.
-    pub(super) way_back: Option<u64>,
+    /// True if the instructions are there to which handlers return.
+    pub(super) has_way_back: bool,
 }
 
 impl Default for Signals {
     fn default() -> Self {
         let (actions, stack) = ([[0; 3]; SIGNALS as usize], [0, SS_DISABLE.into(), 0]);
-        Signals { actions, blocked: 0, pending: BTreeMap::new(), stack, way_back: None }
+        Signals { actions, blocked: 0, pending: BTreeMap::new(), stack, has_way_back: false }
     }
 }
 

@@ -2,8 +2,10 @@
 
 use crate::support::{TestProgram, ask, program};
 use lethe_boundary::exit::Ending;
+use lethe_boundary::launch::Levels;
 use lethe_enclave::access::{Access, Touch};
 use lethe_enclave::calls::Illegal;
+use lethe_enclave::layout;
 use lethe_enclave::registers::Registers;
 use lethe_enclave::space::Promise;
 use syscalls::riscv64::Sysno;
@@ -223,11 +225,52 @@ fn a_stack_that_is_not_the_programs_is_never_written_or_read_for_it() {
 }
 
 #[test]
-fn a_program_without_a_page_left_for_the_way_back_ends() {
+fn the_way_back_is_promised_before_the_program_begins() {
     let (mut program, mut registers) = ready();
     handle(&mut program, SIGUSR1, 0, 0);
     let left = program.memory.space.left();
     program.memory.space.map(0x400..0x400 + left, Access::READ_WRITE, Promise::AtOnce).unwrap();
-    let ended = raise(&mut program, &mut registers, SIGUSR1);
-    assert!(matches!(ended, Err(Ending::Signalled { signal: 11, .. })));
+    raise(&mut program, &mut registers, SIGUSR1).unwrap();
+    go_back(&mut program, &mut registers);
+    assert_eq!(registers.general[2], STACK_END);
+}
+
+#[test]
+fn no_call_of_the_program_takes_its_way_back_or_gives_it_memory_there() {
+    let (mut program, mut registers) = ready();
+    handle(&mut program, SIGUSR1, 0, 0);
+    let way_back = layout::way_back(Levels::Sv39).start;
+    let refused = |program: &mut TestProgram, asked: Sysno, arguments: &[u64]| {
+        let mut registers = Registers::default();
+        ask(
+            &mut registers,
+            asked as u64,
+            std::array::from_fn(|nth| arguments.get(nth).copied().unwrap_or(0)),
+        );
+        program.system_call(&mut registers).unwrap();
+        let answer = registers.general[10] as i64;
+        assert!((-22..0).contains(&answer), "{asked} {arguments:x?}: {answer}");
+    };
+    // Before the first handler, and after it. Alone, and with the stack's last page.
+    for _ in 0..2 {
+        for (at, bytes) in [(way_back, PAGE), (way_back - PAGE, 2 * PAGE)] {
+            for fixed in [0x10, 0x10_0000] {
+                refused(&mut program, Sysno::mmap, &[at, bytes, 3, 0x22 | fixed, u64::MAX]);
+            }
+            refused(&mut program, Sysno::munmap, &[at, bytes]);
+            refused(&mut program, Sysno::mprotect, &[at, bytes, 3]);
+            refused(&mut program, Sysno::mremap, &[at, bytes, 4 * PAGE, 1]);
+            refused(&mut program, Sysno::madvise, &[at, bytes, 4]);
+        }
+        for hint in [way_back, 0] {
+            let mut registers = Registers::default();
+            ask(&mut registers, Sysno::mmap as u64, [hint, PAGE, 3, 0x22, u64::MAX, 0]);
+            program.system_call(&mut registers).unwrap();
+            assert!(registers.general[10] < way_back - layout::STACK_BYTES, "{:#x}", registers.general[10]);
+        }
+        raise(&mut program, &mut registers, SIGUSR1).unwrap();
+        assert_eq!(registers.general[1], way_back);
+        assert_eq!(word(&mut program, way_back), 0x73_08b0_0893);
+        go_back(&mut program, &mut registers);
+    }
 }

@@ -9,6 +9,7 @@ use lethe_enclave::layout;
 use lethe_enclave::paging::{Paging, ProgramMemory};
 use lethe_enclave::processor::Processor;
 use lethe_enclave::registers::Registers;
+use lethe_enclave::start::reserve_way_back;
 use lethe_fork::Pool;
 use lethe_pager::assembly::Assembly;
 use lethe_pager::fault::policy::Policy;
@@ -118,9 +119,11 @@ pub(crate) fn memory(
 /// The program of a test.
 pub(crate) type TestProgram = Program<NoProcessor, TestMailbox>;
 
-/// A program with so many pages and an image of one page, which is at 0x10000 and may be read only.
+/// A program with so many pages, and one for its way back from handlers. Its image is a page at 0x10000, which may be read
+/// only.
 pub(crate) fn program(pages: u64, allows_clock: bool) -> (TestProgram, TestMailbox) {
-    let (memory, _) = memory(Scheme::Plain, pages, Levels::Sv39);
+    let (mut memory, _) = memory(Scheme::Plain, pages + 1, Levels::Sv39);
+    reserve_way_back(&mut memory).unwrap();
     let mailbox = TestMailbox::default();
     let host = Host::new(mailbox.clone(), allows_clock);
     let rng = ChaCha20Rng::seed_from_u64(8);
