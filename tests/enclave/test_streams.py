@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -40,18 +42,48 @@ def test_input_may_come_late(start, built):
     assert code == 0 and output.endswith("late\n"), errors
 
 
-def test_a_request_to_end_ends_the_machine_too(start, built):
-    running = start([], built("steps"), "8", "0")
+def machine_of(running) -> int:
+    """The emulator's process."""
+    children = subprocess.run(["pgrep", "-P", str(running.process.pid)], capture_output=True, text=True, check=True)
+    return int(children.stdout)
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP], ids=lambda by: by.name)
+@pytest.mark.parametrize("from_terminal", [False, True], ids=["alone", "from-terminal"])
+def test_a_signal_ends_the_machine_and_the_command(start, built, by, from_terminal):
+    running = start(["--scheme", "plain"], built("steps"), "8", "0", start_new_session=True)
     running.wait_for(running.used)
+    machine = machine_of(running)
+    # A terminal sends it to all processes of the job.
+    if from_terminal:
+        os.killpg(running.process.pid, by)
+    else:
+        running.process.send_signal(by)
+    code, _, errors = running.ended()
+    assert (code, errors) == (128 + by, "")
+    with pytest.raises(ProcessLookupError):
+        os.kill(machine, 0)
+
+
+def test_a_command_that_is_stopped_stops_the_machine_too(start, built):
+    running = start(["--scheme", "plain"], built("steps"), "8", "0", start_new_session=True)
+    running.wait_for(running.used)
+    machine = machine_of(running)
+
+    def state(process: int) -> str:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+    running.process.send_signal(signal.SIGTSTP)
+    running.wait_for(lambda: state(running.process.pid) == state(machine) == "T")
+    running.process.send_signal(signal.SIGCONT)
+    running.wait_for(lambda: "T" not in {state(running.process.pid), state(machine)})
     running.process.terminate()
-    code, _, _ = running.ended()
-    assert code != 0
+    assert running.ended()[0] == 128 + signal.SIGTERM
 
 
 def test_the_machine_ends_when_the_command_is_killed(start, built):
     running = start([], built("steps"), "8", "0")
-    children = subprocess.run(["pgrep", "-P", str(running.process.pid)], capture_output=True, text=True, check=True)
-    machine = int(children.stdout)
+    machine = machine_of(running)
     running.process.kill()
     running.process.wait()
     for _ in range(100):
@@ -63,13 +95,14 @@ def test_the_machine_ends_when_the_command_is_killed(start, built):
     pytest.fail("the emulator runs on")
 
 
-def test_a_reader_that_has_gone_is_told_to_the_program(enclave, built):
+@pytest.mark.parametrize(("way", "code"), [("default", 128 + signal.SIGPIPE), ("ignored", 6), ("handled", 5)])
+def test_a_reader_that_has_gone_is_told_to_the_program(enclave, built, way, code):
     reading, writing = os.pipe()
     os.close(reading)
-    words = enclave([], built("speaks"), "x")
+    words = enclave([], built("ends"), "pipe", way)
     ended = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
     os.close(writing)
-    assert ended.returncode == 1, ended.stderr
+    assert ended.returncode == code, ended.stderr
 
 
 def test_the_time_is_told_only_if_that_is_allowed(run, built):

@@ -1,10 +1,13 @@
 /* Ends in the way that its argument says. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+static void piped(int number) { _exit(number == SIGPIPE ? 5 : 9); }
 
 static int deep(int depth) {
     volatile char room[4096];
@@ -34,6 +37,13 @@ int main(int count, char **words) {
         printf("%d\n", *(volatile int *)0xc0040000);
     if (!strcmp(way, "privileged"))
         __asm__ volatile("csrr t0, sstatus");
+    if (!strcmp(way, "pipe")) {
+        /* Writes until the reader has gone. */
+        signal(SIGPIPE, !strcmp(words[2], "ignored") ? SIG_IGN : !strcmp(words[2], "handled") ? piped : SIG_DFL);
+        while (write(1, "y\n", 2) == 2)
+            ;
+        return errno == EPIPE ? 6 : 8;
+    }
     if (!strcmp(way, "guard")) {
         char *pages = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         mprotect(pages + 4096, 4096, PROT_NONE);

@@ -26,6 +26,8 @@ pub(super) fn find() -> Result<PathBuf> {
 /// A command that starts the emulator. It goes by way of this program, which then [becomes](become_it) the emulator.
 pub(super) fn command() -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
+    // Ctrl-C is for this process, which ends the emulator.
+    command.process_group(0);
     command.args(["enclave", "emulator", &getpid().as_raw_nonzero().to_string(), "--"]).arg(find()?);
     Ok(command)
 }

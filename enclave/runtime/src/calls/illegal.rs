@@ -66,10 +66,10 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             Illegal::Breakpoint => (SIGTRAP, TRAP_BRKPT, registers.pc),
             Illegal::Machine { address } => (SIGBUS, BUS_ADRALN, address),
         };
-        let sent = Sent { signal: signal.into(), code: code as i32, detail };
+        let sent = Sent { signal: signal.into(), code: code as i32, detail, reason: what.reason() };
         if self.signals.can_handle(sent.signal) {
             return self.begin_handler(sent, registers);
         }
-        Err(by_signal(sent.signal, what.reason()))
+        Err(by_signal(sent.signal, sent.reason))
     }
 }

@@ -32,6 +32,15 @@ pub(super) struct Sent {
     pub(super) code: i32,
     /// The sender's process and user, or the address.
     pub(super) detail: u64,
+    /// The reason, in words.
+    pub(super) reason: &'static str,
+}
+
+impl Sent {
+    /// A signal of the program to itself; there is nobody else.
+    pub(super) fn by_itself(signal: u64, code: i32, reason: &'static str) -> Self {
+        Sent { signal, code, detail: PROCESS | USER << 32, reason }
+    }
 }
 
 /// The signals of the program: what it wants done at each, and which it blocks.
@@ -81,6 +90,11 @@ impl Signals {
     /// Tells whether a handler may begin at once.
     pub(super) fn can_handle(&self, signal: u64) -> bool {
         self.blocked & bit(signal) == 0 && ![DEFAULT, IGNORE].contains(&self.actions[place(signal)][0])
+    }
+
+    /// Sends a signal, unless it was sent already and is not due yet.
+    pub(super) fn send(&mut self, sent: Sent) {
+        self.pending.entry(sent.signal).or_insert(sent);
     }
 
     /// Takes the first signal that is due.
@@ -184,8 +198,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             return Err(Stop::Errno(ESRCH));
         }
         if signal != 0 {
-            let sent = Sent { signal, code, detail: PROCESS | USER << 32 };
-            self.signals.pending.entry(signal).or_insert(sent);
+            self.signals.send(Sent::by_itself(signal, code, "the program sent it to itself"));
         }
         Ok(0)
     }
@@ -197,7 +210,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             match self.signals.actions[place(sent.signal)][0] {
                 IGNORE => {}
                 DEFAULT if harmless.contains(&sent.signal) => {}
-                DEFAULT => return Err(by_signal(sent.signal, "the program sent it to itself")),
+                DEFAULT => return Err(by_signal(sent.signal, sent.reason)),
                 _ => self.begin_handler(sent, registers)?,
             }
         }

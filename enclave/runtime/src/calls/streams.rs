@@ -1,15 +1,17 @@
 //! Calls about the standard streams. There is no other file.
 
+use super::signals::Sent;
 use super::{Done, Program, Stop};
-use crate::host::Mailbox;
+use crate::host::{HostError, Mailbox};
 use crate::layout::PAGE;
 use crate::processor::Processor;
 use crate::stack::USER;
 use alloc::vec;
 use lethe_boundary::mailbox::Stream;
-use linux_raw_sys::errno::{EBADF, EFAULT, EINVAL, ENOTTY, ESPIPE};
+use linux_raw_sys::errno::{EBADF, EFAULT, EINVAL, ENOTTY, EPIPE, ESPIPE};
 use linux_raw_sys::general::{
-    AT_EMPTY_PATH, F_GETFD, F_GETFL, F_SETFD, F_SETFL, O_RDONLY, O_WRONLY, POLLIN, POLLNVAL, POLLOUT, S_IFIFO,
+    AT_EMPTY_PATH, F_GETFD, F_GETFL, F_SETFD, F_SETFL, O_RDONLY, O_WRONLY, POLLIN, POLLNVAL, POLLOUT,
+    S_IFIFO, SI_USER, SIGPIPE,
 };
 
 /// Bytes that a call moves at most at a time. A program that wants more asks again.
@@ -41,7 +43,14 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     fn write_to(&mut self, stream: Stream, from: u64, bytes: u64) -> Done {
         let mut text = vec![0; bytes.min(MOST_BYTES) as usize];
         self.memory.read(from, &mut text)?;
-        Ok(self.host.write(stream, &text)? as u64)
+        match self.host.write(stream, &text) {
+            Err(HostError::Failed(errno)) if u32::from(errno) == EPIPE => {
+                let reason = "it wrote to a stream whose reader has gone";
+                self.signals.send(Sent::by_itself(SIGPIPE.into(), SI_USER as i32, reason));
+                Err(Stop::Errno(EPIPE))
+            }
+            written => Ok(written? as u64),
+        }
     }
 
     pub(super) fn writev(&mut self, descriptor: u64, buffers: u64, count: u64) -> Done {

@@ -16,6 +16,7 @@ const PRIVATE_ANONYMOUS: u64 = 0x22;
 const BUFFER: u64 = 0x20_0000;
 
 const EPERM: i64 = -1;
+const EIO: i64 = -5;
 const EBADF: i64 = -9;
 const EAGAIN: i64 = -11;
 const ENOMEM: i64 = -12;
@@ -24,6 +25,7 @@ const EINVAL: i64 = -22;
 const ENOTTY: i64 = -25;
 const ESPIPE: i64 = -29;
 const ENOSYS: i64 = -38;
+const EPIPE: i64 = -32;
 const ETIMEDOUT: i64 = -110;
 
 fn ready(pages: u64, allows_clock: bool) -> (TestProgram, TestMailbox) {
@@ -144,8 +146,8 @@ fn streams_are_written_and_read_by_the_host_and_nothing_else_is_open() {
     mailbox.answer(Answer::Done { bytes: 4 }, b"line");
     assert_eq!(call(&mut program, Sysno::read, [0, BUFFER + 50, 100]), 4);
     assert_eq!(&get(&mut program, BUFFER + 50), b"line\0");
-    mailbox.answer(Answer::Failed { errno: 32 }, &[]);
-    assert_eq!(call(&mut program, Sysno::write, [1, BUFFER, 7]), -32);
+    mailbox.answer(Answer::Failed { errno: 5 }, &[]);
+    assert_eq!(call(&mut program, Sysno::write, [1, BUFFER, 7]), EIO);
 
     assert_eq!(call(&mut program, Sysno::write, [0, BUFFER, 7]), EBADF);
     assert_eq!(call(&mut program, Sysno::write, [3, BUFFER, 7]), EBADF);
@@ -158,6 +160,27 @@ fn streams_are_written_and_read_by_the_host_and_nothing_else_is_open() {
     let stat: [u8; 128] = get(&mut program, BUFFER);
     assert_eq!(u32::from_le_bytes(stat[16..20].try_into().unwrap()), 0o010_600, "a pipe");
     assert_eq!(program.refused(), [], "all of these are served");
+}
+
+#[test]
+fn a_write_whose_reader_has_gone_fails_and_sends_a_signal() {
+    let (mut program, mailbox) = ready(64, false);
+    let gone = |mailbox: &TestMailbox| mailbox.answer(Answer::Failed { errno: 32 }, &[]);
+    // Ignored.
+    put(&mut program, BUFFER, &[1u64, 0, 0].map(u64::to_le_bytes).concat());
+    assert_eq!(call(&mut program, Sysno::rt_sigaction, [13, BUFFER, 0, 8]), 0);
+    gone(&mailbox);
+    assert_eq!(call(&mut program, Sysno::write, [1, BUFFER, 7]), EPIPE);
+    // Left alone. It comes too when a part was written: the second of two buffers is not.
+    put(&mut program, BUFFER, &[0; 24]);
+    assert_eq!(call(&mut program, Sysno::rt_sigaction, [13, BUFFER, 0, 8]), 0);
+    put(&mut program, BUFFER, &[BUFFER, 8, BUFFER, 8].map(u64::to_le_bytes).concat());
+    mailbox.answer(Answer::Done { bytes: 8 }, &[]);
+    gone(&mailbox);
+    let Ending::Signalled { signal: 13, reason } = ends(&mut program, Sysno::writev, [1, BUFFER, 2]) else {
+        panic!("it goes on")
+    };
+    assert!(reason.contains("reader has gone"), "{reason}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `lethe enclave`: programs of RISC-V whose every page goes out of an enclave obliviously.
 
 mod bench;
+mod ends;
 mod launched;
 mod run;
 mod told;

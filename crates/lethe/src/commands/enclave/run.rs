@@ -1,8 +1,8 @@
 //! `lethe enclave run`
 
+use super::ends::Ends;
 use super::launched::{Launching, Program};
 use super::told;
-use crate::commands::signals::Signals;
 use crate::enclave::{Next, Setting, Streams};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "All of the program's memory is paged: code, data, heap and stack. It has the standard streams and \
 nothing else: no files, no network, no second thread. The figures go to standard error when the program has ended; the \
-exit code is the program's own, 128 and the signal if a signal ended it, and 3 if its pages were tampered with. The \
+exit code is the program's own, 128 and the signal if a signal ended it or the command, and 3 if its pages were tampered with. The \
 machine is emulated by qemu-system-riscv64 (Debian: qemu-system-misc); its runtime is built on first use.
 
 Examples:
@@ -54,16 +54,18 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let listening = Listening { meters: setting.counts, apart: setting.counts, ..Listening::default() };
     let mut streams = if *compare { Streams::kept() } else { Streams::standard() };
 
-    let signals = Signals::listen()?;
+    let ends = Ends::listen()?;
     let machine = launchable.start(launching, listening, &setting)?;
-    signals.hand_on(machine.process())?;
-    let ended = machine.serve(&mut streams, |_, _| Ok(Next::GoOn))?;
+    let ended = ends.meanwhile(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::GoOn)))?;
     told::report(launching, &ended, setting.counts);
     let exit = told::ending(&ended);
     if *compare && exit.is_ok() {
         let plain = Launching { scheme: Scheme::Plain, harts: None, ..launching.clone() };
         let machine = launchable.start(&plain, listening, &setting)?;
-        told::comparison(&ended, &machine.serve(&mut streams.again(), |_, _| Ok(Next::GoOn))?);
+        let mut streams = streams.again();
+        let of_plain =
+            ends.meanwhile(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::GoOn)))?;
+        told::comparison(&ended, &of_plain);
     }
     std::process::exit(exit?)
 }

@@ -1,8 +1,8 @@
 //! `lethe enclave watch`
 
+use super::ends::Ends;
 use super::launched::{Launching, Program};
 use super::told;
-use crate::commands::signals::Signals;
 use crate::commands::watched::{Outputs, Sight, Watched, verdict};
 use crate::enclave::{Next, Setting, Streams, Untrusted};
 use crate::runtime::exit::Exit;
@@ -46,10 +46,9 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let geometry = geometry(launching)?;
     let files = outputs.create()?;
 
-    let signals = Signals::listen()?;
+    let ends = Ends::listen()?;
     let listening = Listening { after_fault: true, ..Listening::default() };
     let machine = launchable.start(launching, listening, &Setting::default())?;
-    signals.hand_on(machine.process())?;
     let mut watcher = Watcher::of(machine.untrusted(), geometry)?;
     let look = |_: &Untrusted, request: Request| {
         if watcher.watched.faults() < *faults {
@@ -60,7 +59,7 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         }
         Ok(Next::GoOn)
     };
-    let ended = machine.serve(&mut Streams::standard(), look)?;
+    let ended = ends.meanwhile(machine, |machine| machine.serve(&mut Streams::standard(), look))?;
 
     let watched = watcher.watched;
     tell(launching, &watched, ended.record.as_ref().map(|record| record.faults.faults));
