@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 
@@ -39,6 +40,21 @@ def test_files_that_are_no_programs_for_it(run, compiler, tmp_path):
         assert why in line and str(tmp_path / name) in line, line
     line = refused(run, [], shutil.which("true"))
     assert "another processor" in line and "riscv64-linux-gnu-gcc -static" in line
+
+
+def test_what_is_no_program_and_no_runtime_is_refused_at_once(run, built, programs, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ["/dev/zero", tmp_path / "pipe", tmp_path]:
+        assert "no regular file" in refused(run, [], path)
+        assert "no regular file" in refused(run, ["--host-program", path], built("steps"))
+        assert "no regular file" in refused(run, ["--runtime", path], built("steps"))
+    with (tmp_path / "large").open("wb") as large:
+        large.truncate(1 << 40)
+    assert "it is larger than" in refused(run, [], tmp_path / "large")
+    # Programs of the machine, and another file.
+    for path in [built("steps"), programs, __file__]:
+        line = refused(run, ["--runtime", path], built("steps"))
+        assert "not the enclave's runtime" in line and str(path) in line
 
 
 def test_a_program_that_is_cut_short_behind_its_headers(run, built, tmp_path):

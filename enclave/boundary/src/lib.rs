@@ -4,6 +4,7 @@
 //! - [`launch`]: the package that lies in private memory before the runtime starts.
 //! - [`mailbox`]: calls of the host, in untrusted memory.
 //! - [`exit`]: the record that is left behind in untrusted memory when the program has ended.
+//! - [`mark`]: what the host knows a runtime by.
 //!
 //! # Trust
 //! The runtime believes the package, which its owner wrote, and nothing else: an answer in the mailbox is copied out
@@ -18,3 +19,4 @@ pub mod exit;
 pub mod launch;
 pub mod mailbox;
 pub mod map;
+pub mod mark;

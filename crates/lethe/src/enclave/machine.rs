@@ -26,7 +26,7 @@ const MOST_UNTRUSTED_BYTES: u64 = 1 << 30;
 /// The most sealed pages that there is room for, in bytes.
 pub const MOST_PAGES_BYTES: u64 = MOST_UNTRUSTED_BYTES - (2 << 20);
 /// The most bytes of a launch package: half of what is left of private memory behind its start.
-const MOST_PACKAGE_BYTES: u64 = (PRIVATE_START + PRIVATE_BYTES - PACKAGE_START) / 2;
+pub(super) const MOST_PACKAGE_BYTES: u64 = (PRIVATE_START + PRIVATE_BYTES - PACKAGE_START) / 2;
 /// The program of the host's hart if there is no other: it waits (`wfi`, and a jump back to it).
 const WAITS: [u32; 2] = [0x1050_0073, 0xffdf_f06f];
 /// The beginning of the last line of the firmware's banner.

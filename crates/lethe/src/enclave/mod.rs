@@ -7,6 +7,7 @@
 mod checkout;
 mod device_tree;
 pub mod emulator;
+mod file;
 mod machine;
 mod measured;
 mod program;
@@ -15,6 +16,7 @@ mod service;
 mod streams;
 mod untrusted;
 
+pub use file::read_whole;
 pub use machine::{Ended, MOST_PAGES_BYTES, Machine, Setting};
 pub use measured::MeasuredPrograms;
 pub use program::Image;

@@ -1,10 +1,11 @@
 //! The program for the enclave: found unfit before a machine is started for it.
 
+use super::file::read_whole;
+use super::machine::MOST_PACKAGE_BYTES;
 use anyhow::{Context, Result, bail};
 use object::elf::{ELFCLASS64, EM_RISCV, FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind};
-use std::fs;
 use std::path::Path;
 
 /// A static program for 64-bit RISC-V.
@@ -18,7 +19,7 @@ impl Image {
     /// The file cannot be read, is no program, is for another processor, or needs a loader.
     pub fn read(file: &Path) -> Result<Self> {
         let name = file.display();
-        let bytes = fs::read(file).with_context(|| format!("{name} cannot be read"))?;
+        let bytes = read_whole(file, MOST_PACKAGE_BYTES).with_context(|| format!("{name} cannot be read"))?;
         check(&bytes).with_context(|| format!("{name} cannot run in the enclave"))?;
         Ok(Image(bytes))
     }

@@ -13,6 +13,7 @@ mod heap;
 mod intermediary;
 mod listener;
 mod mailbox;
+mod mark;
 mod run;
 mod trap;
 mod untrusted;

@@ -1,6 +1,6 @@
 //! `lethe enclave bench`
 
-use super::launched::{Launchable, Launching, PageTable, Pages};
+use super::launched::{Launchable, Launching, PageTable, Pages, runtime};
 use crate::commands::page;
 use crate::config::size::Size;
 use crate::enclave::{MeasuredPrograms, Next, Runtime, Setting, Streams};
@@ -91,7 +91,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let emulated = Emulated {
         programs: MeasuredPrograms::find(arguments.programs.as_deref(), arguments.picosat.as_deref())?,
-        runtime: Runtime::find(arguments.runtime.as_deref())?,
+        runtime: runtime(arguments.runtime.as_deref())?,
     };
     if let Some(folder) = &arguments.svg {
         fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;

@@ -129,7 +129,7 @@ impl Launching {
         let environment = self.environment.iter().map(|variable| named(variable)).collect::<Result<_>>()?;
         Ok(Launchable {
             image: Image::read(Path::new(program.name()))?,
-            runtime: Runtime::find(self.runtime.as_deref())?,
+            runtime: runtime(self.runtime.as_deref())?,
             arguments: program.words(),
             environment,
         })
@@ -198,6 +198,15 @@ impl Launchable {
         };
         Machine::start(&self.runtime, &launch, &self.image, setting)
     }
+}
+
+/// The runtime that a flag names, or else the one that belongs to this program.
+///
+/// # Errors
+/// [`misused`] if what was named is none; there is none.
+pub(super) fn runtime(named: Option<&Path>) -> Result<Runtime> {
+    let Some(path) = named else { return Runtime::find() };
+    Runtime::named(path).map_err(|error| misused(format!("--runtime: {}: {error:#}", path.display())).into())
 }
 
 /// The variable `NAME=VALUE`, its value that of this process if none is said.

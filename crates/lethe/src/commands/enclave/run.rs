@@ -3,12 +3,14 @@
 use super::ends::Ends;
 use super::launched::{Launching, Program};
 use super::told;
-use crate::enclave::{Next, Setting, Streams};
+use crate::commands::misused::misused;
+use crate::enclave::{Next, Setting, Streams, read_whole};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use lethe_boundary::launch::Listening;
+use lethe_boundary::map::HOST_BYTES;
 use lethe_pager::scheme::Scheme;
 use std::path::PathBuf;
 
@@ -41,10 +43,11 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let Arguments { launching, compare, host_program, program } = &arguments;
     let launchable = launching.find(program)?;
-    let host = host_program
-        .as_ref()
-        .map(|path| std::fs::read(path).with_context(|| format!("--host-program: {}", path.display())));
-    let host = host.transpose()?;
+    let read = |path: &PathBuf| {
+        read_whole(path, HOST_BYTES)
+            .map_err(|error| misused(format!("--host-program: {}: {error}", path.display())))
+    };
+    let host = host_program.as_ref().map(read).transpose()?;
     if launching.seed.is_some() {
         complain!(
             "lethe enclave: warning: with --seed, keys and nonces are known and repeat: for measuring only"

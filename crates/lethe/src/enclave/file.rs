@@ -1,0 +1,42 @@
+//! Files that are read whole: the program, the runtime, the program of the host's hart.
+
+use crate::config::size::Size;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Reads a regular file of at most so many bytes.
+///
+/// # Errors
+/// The system's; it is no regular file, which may have no end; it is larger.
+pub fn read_whole(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // Before it is opened: that alone waits for a writer if it is a pipe.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it is larger than {}", Size(most))));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_its_bound_and_a_device_not_at_all() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), b"seven b").unwrap();
+        assert_eq!(read_whole(file.path(), 7).unwrap(), b"seven b");
+        assert!(read_whole(file.path(), 6).unwrap_err().to_string().contains("larger than 6"));
+        for path in ["/dev/zero", "/"] {
+            assert!(
+                read_whole(Path::new(path), 7).unwrap_err().to_string().contains("no regular file"),
+                "{path}"
+            );
+        }
+    }
+}
