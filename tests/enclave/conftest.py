@@ -153,7 +153,8 @@ def enclave(lethe, runtime) -> Callable[..., list[str | Path]]:
     """The words that run a program in the enclave, or watch it there."""
 
     def words(flags: list[str | Path], *program: str | Path, way: str = "run") -> list[str | Path]:
-        return [lethe, "enclave", way, "--runtime", runtime, *flags, "--", *program]
+        named = [] if "--runtime" in flags else ["--runtime", runtime]
+        return [lethe, "enclave", way, *named, *flags, "--", *program]
 
     return words
 

@@ -60,7 +60,7 @@ def test_what_is_no_program_and_no_runtime_is_refused_at_once(run, built, progra
 def test_a_program_that_is_cut_short_behind_its_headers(run, built, tmp_path):
     whole = built("steps").read_bytes()
     (tmp_path / "cut").write_bytes(whole[: len(whole) // 2])
-    refused(run, [], tmp_path / "cut")
+    assert str(tmp_path / "cut") in refused(run, [], tmp_path / "cut")
 
 
 def test_too_little_and_too_much_untrusted_memory(run, built):
@@ -73,7 +73,14 @@ def test_too_little_and_too_much_untrusted_memory(run, built):
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
-        (["--resident", "3"], "not in 4.."),
+        (["--resident", "0"], "from 4 to 65536"),
+        (["--resident", "3"], "from 4 to 65536"),
+        (["--resident", "65537"], "from 4 to 65536"),
+        (["--untrusted", "0"], "--untrusted"),
+        (["--scheme", "plain", "--k", "5"], "--k: plain has none"),
+        (["--scheme", "plain", "--compare"], "--compare"),
+        (["--env", "=x"], "--env"),
+        (["--env", ""], "--env"),
         (["--harts", "2"], "detworam has one"),
         (["--scheme", "parallel", "--harts", "9"], "not in 1..=8"),
         (["--scheme", "nonsense"], "no such scheme"),
@@ -86,6 +93,11 @@ def test_too_little_and_too_much_untrusted_memory(run, built):
 )
 def test_flags_that_cannot_be_meant(run, built, flags, why):
     assert why in refused(run, flags, built("steps"))
+    ended = run(flags, built("steps"))
+    assert ended.returncode == 2
+    usage = [line for line in ended.stderr.splitlines() if line.startswith("Usage:")]
+    assert usage == [] or usage[0].startswith("Usage: lethe enclave run "), ended.stderr
+    assert usage != [] or "a value is required" in ended.stderr or "invalid value" in ended.stderr, ended.stderr
 
 
 def test_a_missing_emulator_is_named_with_its_package(run, built, tmp_path):

@@ -17,6 +17,8 @@ const HEADER_BYTES: usize = 20;
 pub const MOST_OPTION_BYTES: u32 = 1 << 20;
 /// The fewest resident pages with which every instruction comes to its end: it may lie on two, and touch two more.
 pub const LEAST_RESIDENT: u32 = 4;
+/// The most resident pages: a quarter of private memory.
+pub const MOST_RESIDENT: u32 = (crate::map::PRIVATE_BYTES / 4 / 4096) as u32;
 
 /// The most harts of an enclave.
 pub const MOST_HARTS: u32 = 8;

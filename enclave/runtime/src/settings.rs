@@ -4,7 +4,7 @@ use crate::layout;
 use alloc::string::{String, ToString};
 use core::ops::Range;
 use core::str::FromStr;
-use lethe_boundary::launch::{LEAST_RESIDENT, MOST_HARTS, Paging};
+use lethe_boundary::launch::{LEAST_RESIDENT, MOST_HARTS, MOST_RESIDENT, Paging};
 use lethe_boundary::map;
 use lethe_pager::assembly::Assembly;
 use lethe_pager::fault::policy::Policy;
@@ -12,8 +12,6 @@ use lethe_pager::scheme::{Scheme, UnknownScheme};
 use lethe_pager::scheme_error::SchemeError;
 use lethe_seal::pages::PageCipher;
 
-/// The most resident pages: a quarter of private memory.
-const MOST_RESIDENT: u32 = (map::PRIVATE_BYTES / 4 / layout::PAGE) as u32;
 /// The most untrusted memory, in bytes.
 const MOST_UNTRUSTED: u64 = 1 << 36;
 

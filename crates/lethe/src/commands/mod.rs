@@ -156,11 +156,25 @@ pub fn run(cli: Cli) -> Result<Exit> {
     })
 }
 
+/// The command that the command line gives, with its own usage.
+#[cfg(target_os = "linux")]
+fn given() -> clap::Command {
+    let mut command = Cli::command();
+    let matches = command.clone().get_matches();
+    command.build();
+    let mut at = &matches;
+    while let Some((name, below)) = at.subcommand() {
+        let Some(found) = command.find_subcommand(name).cloned() else { break };
+        (command, at) = (found, below);
+    }
+    command
+}
+
 /// Ends as for a mistyped flag, if that is what the error is.
 #[cfg(target_os = "linux")]
 fn ended_if_misused(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<clap::Error>() {
-        Ok(misused) => misused.format(&mut Cli::command()).exit(),
+        Ok(misused) => misused.format(&mut given()).exit(),
         Err(error) => error,
     }
 }

@@ -1,6 +1,6 @@
 //! `lethe enclave bench`
 
-use super::launched::{Launchable, Launching, PageTable, Pages, runtime};
+use super::launched::{Launchable, Launching, PageTable, Pages, resident, runtime};
 use crate::commands::page;
 use crate::config::size::Size;
 use crate::enclave::{MeasuredPrograms, Next, Runtime, Setting, Streams};
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
 use lethe_boundary::exit::{Ending, ExitRecord, Failure};
-use lethe_boundary::launch::{LEAST_RESIDENT, Listening, Window};
+use lethe_boundary::launch::{Listening, Window};
 use lethe_lab::bench::Progress;
 use lethe_lab::enclave::{self, Clock, Counted, Machine, Options, Ran, Refusal, Task};
 use lethe_pager::scheme::Scheme;
@@ -48,7 +48,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "CIPHER", default_value = "chacha20-hmac-sha256")]
     cipher: PageCipher,
     /// The most pages of 4 KiB that are resident
-    #[arg(long, value_name = "PAGES", default_value_t = 15, value_parser = clap::value_parser!(u32).range(i64::from(LEAST_RESIDENT)..))]
+    #[arg(long, value_name = "PAGES", default_value_t = 15, value_parser = resident)]
     resident: u32,
     /// The untrusted memory for sealed pages [default: 64MiB, or 16MiB with --quick]
     #[arg(long, value_name = "SIZE")]
@@ -183,7 +183,7 @@ impl Emulated {
             harts: Some(configuration.harts),
             untrusted: Size(setting.untrusted_bytes),
             scheme: configuration.scheme,
-            k: configuration.k.unwrap_or(1),
+            k: configuration.k,
             cipher: setting.cipher,
             pages: Pages::Backing,
             page_table: PageTable::Sv39,

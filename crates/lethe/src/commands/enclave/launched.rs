@@ -6,7 +6,7 @@ use crate::enclave::{Image, MOST_PAGES_BYTES, Machine, Runtime, Setting};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use lethe_boundary::launch::{
-    Allowed, LEAST_RESIDENT, Launch, Levels, Listening, MOST_HARTS, Paging, Seed, Way,
+    Allowed, LEAST_RESIDENT, Launch, Levels, Listening, MOST_HARTS, MOST_RESIDENT, Paging, Seed, Way,
 };
 use lethe_pager::scheme::Scheme;
 use lethe_seal::pages::PageCipher;
@@ -15,6 +15,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+/// Pages that a write of DetWoORAM and its kin refreshes, unless told otherwise.
+const DEFAULT_RATIO: u64 = 3;
 /// Harts of a parallel scheme, unless told otherwise.
 const DEFAULT_HARTS: u32 = 2;
 
@@ -40,7 +42,7 @@ pub(super) enum PageTable {
 #[derive(Args, Clone, Debug)]
 pub(super) struct Launching {
     /// The most pages of 4 KiB that are resident
-    #[arg(long, value_name = "PAGES", default_value_t = 15, value_parser = clap::value_parser!(u32).range(i64::from(LEAST_RESIDENT)..))]
+    #[arg(long, value_name = "PAGES", default_value_t = 15, value_parser = resident)]
     pub(super) resident: u32,
     /// The untrusted memory for sealed pages
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
@@ -48,9 +50,9 @@ pub(super) struct Launching {
     /// plain, detworam, eager, parallel, eager-parallel, path or opam
     #[arg(long, value_name = "SCHEME", default_value_t = Scheme::DetWoOram)]
     pub(super) scheme: Scheme,
-    /// Pages that each write of DetWoORAM and its kin refreshes: more need less memory and more work
-    #[arg(long, value_name = "K", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1024))]
-    pub(super) k: u64,
+    /// Pages that each write of DetWoORAM and its kin refreshes: more need less memory and more work [default: 3 there]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub(super) k: Option<u64>,
     /// Harts that seal and open the pages of a fault side by side, under parallel and eager-parallel [default: 2 there]
     #[arg(long, value_name = "HARTS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_HARTS)))]
     pub(super) harts: Option<u32>,
@@ -126,6 +128,17 @@ impl Launching {
                 self.scheme
             ))
         );
+        ensure!(
+            self.scheme.has_ratio() || self.k.is_none(),
+            misused(format!("--k: {} has none; detworam, eager and their parallel forms have", self.scheme))
+        );
+        ensure!(
+            self.scheme.most_pages(self.untrusted.0, self.ratio(), self.cipher) > 0,
+            misused(format!(
+                "--untrusted: {} are not enough for a page and what belongs to it",
+                self.untrusted
+            ))
+        );
         let environment = self.environment.iter().map(|variable| named(variable)).collect::<Result<_>>()?;
         Ok(Launchable {
             image: Image::read(Path::new(program.name()))?,
@@ -141,10 +154,15 @@ impl Launching {
         self.harts.unwrap_or(of_scheme)
     }
 
+    /// K, whether it counts or not.
+    pub(super) fn ratio(&self) -> u64 {
+        self.k.unwrap_or(DEFAULT_RATIO)
+    }
+
     /// The scheme, and K where it counts.
     pub(super) fn scheme_with_ratio(&self) -> String {
         if self.scheme.has_ratio() {
-            format!("{}, K = {}", self.scheme, self.k)
+            format!("{}, K = {}", self.scheme, self.ratio())
         } else {
             self.scheme.to_string()
         }
@@ -174,7 +192,7 @@ impl Launchable {
         let launch = Launch {
             paging: Paging {
                 scheme: how.scheme.to_string(),
-                ratio: how.k,
+                ratio: how.ratio(),
                 resident: how.resident,
                 cipher: how.cipher.to_string(),
                 untrusted_bytes: how.untrusted.0,
@@ -200,6 +218,15 @@ impl Launchable {
     }
 }
 
+/// A number of resident pages, from a flag.
+///
+/// # Errors
+/// It is no number, or one that no machine has.
+pub(super) fn resident(text: &str) -> Result<u32, String> {
+    let pages = text.parse().ok().filter(|pages| (LEAST_RESIDENT..=MOST_RESIDENT).contains(pages));
+    pages.ok_or_else(|| format!("it is a number of pages from {LEAST_RESIDENT} to {MOST_RESIDENT}"))
+}
+
 /// The runtime that a flag names, or else the one that belongs to this program.
 ///
 /// # Errors
@@ -210,7 +237,14 @@ pub(super) fn runtime(named: Option<&Path>) -> Result<Runtime> {
 }
 
 /// The variable `NAME=VALUE`, its value that of this process if none is said.
+///
+/// # Errors
+/// [`misused`]: it has no name; it is not set here.
 fn named(variable: &OsStr) -> Result<Vec<u8>> {
+    ensure!(
+        !matches!(variable.as_bytes(), [] | [b'=', ..]),
+        misused(format!("--env: {:?} has no name: write NAME or NAME=VALUE", variable.display().to_string()))
+    );
     if variable.as_bytes().contains(&b'=') {
         return Ok(variable.as_bytes().to_vec());
     }

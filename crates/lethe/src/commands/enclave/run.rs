@@ -7,7 +7,7 @@ use crate::commands::misused::misused;
 use crate::enclave::{Next, Setting, Streams, read_whole};
 use crate::runtime::exit::Exit;
 use crate::runtime::output::complain;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 use lethe_boundary::launch::Listening;
 use lethe_boundary::map::HOST_BYTES;
@@ -42,6 +42,10 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let Arguments { launching, compare, host_program, program } = &arguments;
+    ensure!(
+        !compare || launching.scheme != Scheme::Plain,
+        misused("--compare: it compares with plain, which --scheme says already".into())
+    );
     let launchable = launching.find(program)?;
     let read = |path: &PathBuf| {
         read_whole(path, HOST_BYTES)
@@ -61,9 +65,9 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let machine = launchable.start(launching, listening, &setting)?;
     let ended = ends.meanwhile(machine, |machine| machine.serve(&mut streams, |_, _| Ok(Next::GoOn)))?;
     told::report(launching, &ended, setting.counts);
-    let exit = told::ending(&ended);
+    let exit = told::ending(&ended, program);
     if *compare && exit.is_ok() {
-        let plain = Launching { scheme: Scheme::Plain, harts: None, ..launching.clone() };
+        let plain = Launching { scheme: Scheme::Plain, k: None, harts: None, ..launching.clone() };
         let machine = launchable.start(&plain, listening, &setting)?;
         let mut streams = streams.again();
         let of_plain =

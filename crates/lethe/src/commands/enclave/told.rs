@@ -1,6 +1,6 @@
 //! The figures of a run, and its end, in words.
 
-use super::launched::Launching;
+use super::launched::{Launching, Program};
 use crate::config::size::Size;
 use crate::enclave::Ended;
 use crate::runtime::exit::Exit;
@@ -106,7 +106,7 @@ pub(super) fn comparison(ended: &Ended, plain: &Ended) {
 ///
 /// # Errors
 /// The runtime could not go on.
-pub(super) fn ending(ended: &Ended) -> Result<i32> {
+pub(super) fn ending(ended: &Ended, program: &Program) -> Result<i32> {
     match ended.record.as_ref().map(|record| &record.ending) {
         None | Some(Ending::Enough) => Ok(Exit::Success as i32),
         Some(Ending::Exited(code)) => Ok(i32::from(*code)),
@@ -117,6 +117,9 @@ pub(super) fn ending(ended: &Ended) -> Result<i32> {
         Some(Ending::Failed { kind: Failure::Forged | Failure::Host, text }) => {
             complain!("error: the untrusted side has tampered: {text}");
             Ok(Exit::Tampering as i32)
+        }
+        Some(Ending::Failed { kind: Failure::Launch, text }) => {
+            Err(anyhow!("{} was not begun: {text}", program.name().display()))
         }
         Some(Ending::Failed { text, .. }) => Err(anyhow!("{text}")),
     }

@@ -64,12 +64,13 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     let watched = watcher.watched;
     tell(launching, &watched, ended.record.as_ref().map(|record| record.faults.faults));
     files.write(&title(launching, program), &watched)?;
-    std::process::exit(told::ending(&ended)?)
+    std::process::exit(told::ending(&ended, program)?)
 }
 
 /// The slots of untrusted memory, which the runtime lays out by the same public rule.
 fn geometry(launching: &Launching) -> Result<Geometry> {
-    let Launching { scheme, k, cipher, untrusted, .. } = *launching;
+    let &Launching { scheme, cipher, untrusted, .. } = launching;
+    let k = launching.ratio();
     let pages = scheme.most_pages(untrusted.0, k, cipher);
     let slots = scheme.layout(pages, k)?.slots();
     let stride = scheme.untrusted_bytes(pages, k, cipher)? / slots;
