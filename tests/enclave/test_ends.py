@@ -52,3 +52,13 @@ def test_exhausted_memory_is_told_to_the_program(run, built, scheme):
 
 def test_a_mapping_that_is_too_large_is_refused(run, built):
     assert run([], built("ends"), "mapping").returncode == 7
+
+
+def test_a_library_that_gets_no_memory_for_itself_is_not_taken_for_a_null_pointer(run, built):
+    for kib in range(400, 700, 20):
+        ended = run(["--scheme", "plain", "--untrusted", f"{kib}KiB"], built("ends"), "code", "7")
+        # First there is no room for the program itself, and in the end there is enough.
+        if ended.returncode not in (1, 7):
+            assert "out of memory" in ended.stderr, ended.stderr
+            return
+    pytest.fail("there was always enough, or too little")

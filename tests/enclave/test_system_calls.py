@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+from conftest import PROGRAMS
 
 ENOSYS = 38
 PER_RUN = 40
@@ -31,7 +32,8 @@ brk mmap munmap mprotect mremap madvise read readv write writev ppoll fstat newf
 readlinkat rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack kill tkill tgkill set_tid_address set_robust_list
 get_robust_list rseq futex prlimit64 getrandom clock_gettime clock_getres gettimeofday exit exit_group getpid getppid
 gettid getuid geteuid getgid getegid sched_yield sched_getaffinity uname sysinfo getrusage times nanosleep
-clock_nanosleep pselect6 riscv_flush_icache membarrier prctl getcpu umask getcwd personality
+clock_nanosleep pselect6 riscv_flush_icache membarrier prctl getcpu umask getcwd personality dup dup3 getpgid getsid
+rt_sigpending
 """.split()
 
 
@@ -54,6 +56,16 @@ def test_every_other_call_is_refused_by_name(run, built, numbers):
 def test_a_number_that_names_no_call_is_refused_too(run, built):
     ended = run([], built("asks"), "9999", "9999")
     assert ended.stdout == "9999 -38\n9999 -38\n" and re.search(r"refused: .*9999.* \(2 times\)", ended.stderr)
+
+
+def test_calls_at_their_edges_answer_as_they_do_outside(enclave, built, tmp_path):
+    subprocess.run(["cc", "-O1", PROGRAMS / "edges.c", "-o", tmp_path / "edges"], check=True)
+    pipes = {"input": b"text that is read by nobody", "capture_output": True, "check": True, "timeout": 100}
+    outside = subprocess.run([tmp_path / "edges"], **pipes)
+    inside = subprocess.run(enclave([], built("edges")), **pipes)
+    said, _, figures = inside.stderr.decode().partition("\n\nlethe enclave:")
+    assert said == outside.stderr.decode().strip() and said.count("\n") > 60
+    assert inside.stdout == outside.stdout and "refused" not in figures
 
 
 def test_a_program_that_would_need_a_second_thread_is_told_so(run, built, numbers):

@@ -42,6 +42,8 @@ pub struct Space {
     promised: u64,
     /// Pages that there are.
     pages: u64,
+    /// True if some were asked for that there were not.
+    lacked: bool,
 }
 
 impl Area {
@@ -64,7 +66,7 @@ impl Area {
 impl Space {
     /// A space without an area, over so many pages.
     pub fn new(pages: u64) -> Self {
-        Space { areas: BTreeMap::new(), promised: 0, pages }
+        Space { areas: BTreeMap::new(), promised: 0, pages, lacked: false }
     }
 
     /// The area of a page.
@@ -78,6 +80,16 @@ impl Space {
         self.pages - self.promised
     }
 
+    /// Tells whether pages were asked for that there were not.
+    pub fn lacked(&self) -> bool {
+        self.lacked
+    }
+
+    fn lack(&mut self) -> NoPages {
+        self.lacked = true;
+        NoPages
+    }
+
     /// Adds an area where none is.
     ///
     /// # Errors
@@ -86,7 +98,7 @@ impl Space {
         let area = Area { end: pages.end, access: Access::NONE, promise }.with(access);
         let promised = area.counts(pages.start);
         if promised > self.left() {
-            return Err(NoPages);
+            return Err(self.lack());
         }
         self.promised += promised;
         self.areas.insert(pages.start, area);
@@ -116,7 +128,7 @@ impl Space {
             promised += area.with(access).counts(start) - area.counts(start);
         }
         if promised > self.pages {
-            return Err(NoPages);
+            return Err(self.lack());
         }
         self.promised = promised;
         for start in starts {
@@ -146,7 +158,7 @@ impl Space {
     /// [`NoPages`].
     pub fn touch(&mut self) -> Result<(), NoPages> {
         if self.left() == 0 {
-            return Err(NoPages);
+            return Err(self.lack());
         }
         self.promised += 1;
         Ok(())

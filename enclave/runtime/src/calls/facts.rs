@@ -1,16 +1,19 @@
 //! Calls that ask for facts: numbers, names, limits, randomness, time.
 
+use super::descriptors::DESCRIPTORS;
 use super::signals::PROCESS;
 use super::{Done, Program, Stop};
 use crate::host::Mailbox;
 use crate::layout::STACK_BYTES;
+use crate::paging::Trouble;
 use crate::processor::Processor;
 use crate::stack::USER;
 use lethe_boundary::mailbox::Clock;
-use linux_raw_sys::errno::{EINVAL, EPERM};
+use linux_raw_sys::errno::{EINVAL, EPERM, ERANGE, ESRCH};
 use linux_raw_sys::general::{
     CLOCK_BOOTTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_RAW, CLOCK_PROCESS_CPUTIME_ID,
-    CLOCK_REALTIME, CLOCK_REALTIME_COARSE, CLOCK_THREAD_CPUTIME_ID, RLIMIT_NOFILE, RLIMIT_STACK,
+    CLOCK_REALTIME, CLOCK_REALTIME_COARSE, CLOCK_THREAD_CPUTIME_ID, GRND_INSECURE, GRND_NONBLOCK,
+    GRND_RANDOM, RLIMIT_NOFILE, RLIMIT_STACK,
 };
 use linux_raw_sys::prctl::PR_SET_NAME;
 use rand_chacha::rand_core::RngCore;
@@ -19,14 +22,14 @@ use zeroize::Zeroize;
 
 /// Bytes of each of the six names that `uname` tells.
 const NAME_BYTES: usize = 65;
-/// Descriptors that a program may have open.
-const DESCRIPTORS: u64 = 1024;
+/// The only folder that there is, as `getcwd` tells it.
+const FOLDER: &[u8] = b"/\0";
 
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     /// Calls of which the answer is a fact, or nothing.
     pub(super) fn fact(&mut self, call: Sysno, [a, b, c, d, ..]: [u64; 6]) -> Done {
         match call {
-            Sysno::getrandom => self.random(a, b),
+            Sysno::getrandom => self.random(a, b, c),
             Sysno::prlimit64 => self.limit(a, b, c, d),
             Sysno::rseq => {
                 // The processor is always the first one, and nobody interrupts: that is all there is to it.
@@ -50,6 +53,14 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             }
             Sysno::prctl if a == u64::from(PR_SET_NAME) => Ok(0),
             Sysno::getpid | Sysno::gettid | Sysno::set_tid_address => Ok(PROCESS),
+            // The only process is the first of its group and of its session.
+            Sysno::getpgid | Sysno::getsid if [0, PROCESS].contains(&u64::from(a as u32)) => Ok(PROCESS),
+            Sysno::getpgid | Sysno::getsid => Err(Stop::Errno(ESRCH)),
+            Sysno::getcwd if b < FOLDER.len() as u64 => Err(Stop::Errno(ERANGE)),
+            Sysno::getcwd => {
+                self.memory.write(a, FOLDER)?;
+                Ok(FOLDER.len() as u64)
+            }
             Sysno::getppid | Sysno::set_robust_list | Sysno::sched_yield => Ok(0),
             Sysno::getuid | Sysno::geteuid | Sysno::getgid | Sysno::getegid => Ok(USER),
             _ => Err(Stop::Refused),
@@ -57,7 +68,12 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     }
 
     /// Never from the host.
-    fn random(&mut self, into: u64, bytes: u64) -> Done {
+    fn random(&mut self, into: u64, bytes: u64, flags: u64) -> Done {
+        let both = GRND_RANDOM | GRND_INSECURE;
+        let flags = flags as u32;
+        if flags & !(GRND_NONBLOCK | both) != 0 || flags & both == both {
+            return Err(Stop::Errno(EINVAL));
+        }
         let mut drawn = [0; 256];
         let mut done = 0;
         while done < bytes {
@@ -65,7 +81,10 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             self.rng.fill_bytes(&mut drawn[..part]);
             let written = self.memory.write(into.wrapping_add(done), &drawn[..part]);
             drawn.zeroize();
-            written?;
+            match written {
+                Err(Trouble::Illegal) if done > 0 => break,
+                written => written?,
+            }
             done += part as u64;
         }
         Ok(done)
@@ -73,7 +92,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
 
     fn limit(&mut self, process: u64, resource: u64, new: u64, old: u64) -> Done {
         if process != 0 && process != PROCESS {
-            return Err(Stop::Errno(linux_raw_sys::errno::ESRCH));
+            return Err(Stop::Errno(ESRCH));
         }
         if resource > 15 {
             return Err(Stop::Errno(EINVAL));
@@ -84,7 +103,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         if old != 0 {
             let most = match resource as u32 {
                 RLIMIT_STACK => STACK_BYTES,
-                RLIMIT_NOFILE => DESCRIPTORS,
+                RLIMIT_NOFILE => DESCRIPTORS.into(),
                 _ => u64::MAX,
             };
             self.store(old, &[most, most])?;

@@ -70,6 +70,6 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         if self.signals.can_handle(sent.signal) {
             return self.begin_handler(sent, registers);
         }
-        Err(by_signal(sent.signal, sent.reason))
+        Err(self.explained(by_signal(sent.signal, sent.reason)))
     }
 }

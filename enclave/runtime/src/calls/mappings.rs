@@ -5,12 +5,13 @@ use crate::access::Access;
 use crate::host::Mailbox;
 use crate::layout::{LOWEST, PAGE, mappings, page_of, way_back};
 use crate::processor::Processor;
-use crate::space::{NoPages, Promise};
+use crate::space::{Area, NoPages, Promise};
 use core::ops::Range;
 use linux_raw_sys::errno::{EBADF, EEXIST, EFAULT, EINVAL, ENOMEM};
 use linux_raw_sys::general::{
     MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NORMAL, MADV_PAGEOUT, MADV_WILLNEED, MAP_ANONYMOUS,
-    MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_HUGETLB, MAP_NORESERVE, MREMAP_MAYMOVE,
+    MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_HUGETLB, MAP_NORESERVE, MAP_PRIVATE, MAP_SHARED, MAP_SHARED_VALIDATE,
+    MAP_TYPE, MREMAP_FIXED, MREMAP_MAYMOVE,
 };
 
 /// The memory behind the image that grows and shrinks at its end.
@@ -69,7 +70,9 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             return Err(Stop::Errno(EBADF));
         }
         let access = Access::of(protection).ok_or(Stop::Errno(EINVAL))?;
-        if bytes == 0 || has(MAP_HUGETLB) {
+        // Shared memory is its own: there is nobody to share it with.
+        let kinds = [MAP_PRIVATE, MAP_SHARED, MAP_SHARED_VALIDATE].map(u64::from);
+        if bytes == 0 || has(MAP_HUGETLB) || !kinds.contains(&(flags & u64::from(MAP_TYPE))) {
             return Err(Stop::Errno(EINVAL));
         }
         let promise = match access {
@@ -144,35 +147,55 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(0)
     }
 
-    pub(super) fn mremap(&mut self, address: u64, old_bytes: u64, new_bytes: u64, flags: u64) -> Done {
-        if new_bytes == 0 || old_bytes == 0 || flags & !u64::from(MREMAP_MAYMOVE) != 0 {
+    pub(super) fn mremap(&mut self, [address, old_bytes, new_bytes, flags, to]: [u64; 5]) -> Done {
+        let has = |flag: u32| flags & u64::from(flag) != 0;
+        let known = u64::from(MREMAP_MAYMOVE | MREMAP_FIXED);
+        let fixed = has(MREMAP_FIXED);
+        if new_bytes == 0 || old_bytes == 0 || flags & !known != 0 || fixed && !has(MREMAP_MAYMOVE) {
             return Err(Stop::Errno(EINVAL));
         }
         let (old, new) = (pages(address, old_bytes)?, pages(address, new_bytes)?);
+        let to = if fixed { Some(pages(to, new_bytes)?) } else { None };
+        if to.as_ref().is_some_and(|to| to.start < old.end && old.start < to.end) {
+            return Err(Stop::Errno(EINVAL));
+        }
         let area = self.memory.space.area_of(old.start).filter(|area| area.end >= old.end);
         let area = area.filter(|_| self.legal(old.clone()).is_ok()).ok_or(Stop::Errno(EFAULT))?;
-        if new.end <= old.end {
-            self.unmap(new.end..old.end)?;
-            return Ok(address);
+        let to = to.map(|to| self.legal(to)).transpose()?;
+        if let Some(to) = &to {
+            self.unmap(to.clone())?;
         }
-        let more = old.end..new.end;
-        if self.memory.space.is_free(&more) && self.legal(more.clone()).is_ok() {
-            self.memory.space.map(more, area.access, area.promise)?;
-            return Ok(address);
-        }
-        if flags & u64::from(MREMAP_MAYMOVE) == 0 {
-            return Err(Stop::Errno(ENOMEM));
-        }
-        let place = self.free_place(0, new_bytes)?;
-        let space = &mut self.memory.space;
+        let left = old.start..old.end.min(new.end);
+        self.unmap(left.end..old.end)?;
+        let place = match to {
+            Some(to) => to,
+            None if new.end <= old.end => return Ok(address),
+            None => {
+                let more = old.end..new.end;
+                if self.memory.space.is_free(&more) && self.legal(more.clone()).is_ok() {
+                    self.memory.space.map(more, area.access, area.promise)?;
+                    return Ok(address);
+                }
+                if !has(MREMAP_MAYMOVE) {
+                    return Err(Stop::Errno(ENOMEM));
+                }
+                self.free_place(0, new_bytes)?
+            }
+        };
+        self.carry(left, place, area)
+    }
+
+    /// Moves what is left of an area's pages to a place of its own, which is free.
+    fn carry(&mut self, left: Range<u64>, place: Range<u64>, area: Area) -> Done {
+        let (at, space) = (place.start, &mut self.memory.space);
         // The old ones are promised no more before the new ones are.
-        space.unmap(old.clone());
-        if let Err(error) = space.map(place.clone(), area.access, area.promise) {
-            space.map(old, area.access, area.promise)?;
+        space.unmap(left.clone());
+        if let Err(error) = space.map(place, area.access, area.promise) {
+            space.map(left, area.access, area.promise)?;
             return Err(error.into());
         }
-        self.memory.carry(old, place.start)?;
-        Ok(place.start * PAGE)
+        self.memory.carry(left, at)?;
+        Ok(at * PAGE)
     }
 
     pub(super) fn madvise(&mut self, address: u64, bytes: u64, advice: u64) -> Done {

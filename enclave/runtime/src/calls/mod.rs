@@ -5,6 +5,7 @@
 //! come from the program alone, by a call or by what it does that is illegal, and never from the host.
 
 mod book;
+mod descriptors;
 mod facts;
 mod handlers;
 mod illegal;
@@ -19,6 +20,7 @@ use crate::registers::{ARGUMENT, NUMBER, Registers, STACK_POINTER};
 use alloc::vec::Vec;
 use book::RefusedBook;
 use core::ops::Range;
+use descriptors::Descriptors;
 pub use illegal::Illegal;
 use lethe_boundary::exit::{Ending, Failure, Refused};
 use linux_raw_sys::errno::{EFAULT, ENOSYS};
@@ -43,6 +45,7 @@ pub struct Program<P, M> {
     /// The absolute path that it is told of itself.
     path: Vec<u8>,
     signals: Signals,
+    descriptors: Descriptors,
     refused: RefusedBook,
 }
 
@@ -96,6 +99,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             image,
             path: [b"/", file].concat(),
             signals: Signals::default(),
+            descriptors: Descriptors::default(),
             refused: RefusedBook::default(),
         }
     }
@@ -113,7 +117,17 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             registers.general[ARGUMENT] = self.call(number, registers)?;
             registers.pc = registers.pc.wrapping_add(4);
         }
-        self.deliver(registers)
+        self.deliver(registers).map_err(|ending| self.explained(ending))
+    }
+
+    /// An end, with what may have led to it: C libraries that get no memory for themselves go on without it.
+    fn explained(&self, mut ending: Ending) -> Ending {
+        if let Ending::Signalled { reason, .. } = &mut ending
+            && self.memory.space.lacked()
+        {
+            reason.push_str(", and it had run out of memory before: more untrusted memory gives it more");
+        }
+        ending
     }
 
     /// The result of a call, as the program gets it.
@@ -149,7 +163,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             Sysno::mmap => self.mmap([a, b, c, d, e, f]),
             Sysno::munmap => self.munmap(a, b),
             Sysno::mprotect => self.mprotect(a, b, c),
-            Sysno::mremap => self.mremap(a, b, c, d),
+            Sysno::mremap => self.mremap([a, b, c, d, e]),
             Sysno::madvise => self.madvise(a, b, c),
             Sysno::read => self.read(a, b, c),
             Sysno::readv => self.readv(a, b, c),
@@ -160,11 +174,14 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             Sysno::newfstatat => self.fstatat(a, b, c, d),
             Sysno::lseek => self.lseek(a),
             Sysno::ioctl => self.ioctl(a),
-            Sysno::fcntl => self.fcntl(a, b),
+            Sysno::fcntl => self.fcntl(a, b, c),
+            Sysno::dup => self.dup(a),
+            Sysno::dup3 => self.dup3(a, b, c),
             Sysno::close => self.close(a),
             Sysno::readlinkat => self.readlinkat(b, c, d),
             Sysno::rt_sigaction => self.sigaction(a, b, c, d),
             Sysno::rt_sigprocmask => self.sigprocmask(a, b, c, d),
+            Sysno::rt_sigpending => self.sigpending(a, b),
             Sysno::kill => self.kill(a, b, SI_USER as i32),
             Sysno::tkill => self.kill(a, b, SI_TKILL),
             Sysno::tgkill => self.kill(b, c, SI_TKILL),

@@ -169,6 +169,17 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         Ok(0)
     }
 
+    /// The signals that were sent and are blocked.
+    pub(super) fn sigpending(&mut self, into: u64, set_bytes: u64) -> Done {
+        if set_bytes > SET_BYTES {
+            return Err(Stop::Errno(EINVAL));
+        }
+        let pending = self.signals.pending.keys().fold(0, |set, signal| set | bit(*signal));
+        let told = (pending & self.signals.blocked).to_le_bytes();
+        self.memory.write(into, &told[..set_bytes as usize])?;
+        Ok(0)
+    }
+
     pub(super) fn sigaltstack(&mut self, [new, old, ..]: [u64; 6], pointer: u64) -> Done {
         let told = self.signals.told_stack(pointer);
         if new != 0 {

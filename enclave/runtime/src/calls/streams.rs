@@ -1,18 +1,17 @@
-//! Calls about the standard streams. There is no other file.
+//! Calls that move what the standard streams carry, and tell of them. There is no other file.
 
 use super::signals::Sent;
 use super::{Done, Program, Stop};
+use crate::access::Touch;
 use crate::host::{HostError, Mailbox};
-use crate::layout::PAGE;
+use crate::layout::{PAGE, page_of};
 use crate::processor::Processor;
 use crate::stack::USER;
 use alloc::vec;
+use alloc::vec::Vec;
 use lethe_boundary::mailbox::Stream;
 use linux_raw_sys::errno::{EBADF, EFAULT, EINVAL, ENOTTY, EPIPE, ESPIPE};
-use linux_raw_sys::general::{
-    AT_EMPTY_PATH, F_GETFD, F_GETFL, F_SETFD, F_SETFL, O_RDONLY, O_WRONLY, POLLIN, POLLNVAL, POLLOUT,
-    S_IFIFO, SI_USER, SIGPIPE,
-};
+use linux_raw_sys::general::{AT_EMPTY_PATH, POLLIN, POLLNVAL, POLLOUT, S_IFIFO, SI_USER, SIGPIPE};
 
 /// Bytes that a call moves at most at a time. A program that wants more asks again.
 const MOST_BYTES: u64 = lethe_boundary::map::MOST_DATA_BYTES as u64;
@@ -23,25 +22,18 @@ const MOST_POLLED: u64 = 64;
 /// Bytes of `struct stat`.
 const STAT_BYTES: usize = 128;
 
-/// The standard stream that a descriptor is.
-fn stream(descriptor: u64) -> Result<Option<Stream>, Stop> {
-    // A descriptor is an `int`: the upper half of the register says nothing.
-    match descriptor as u32 {
-        0 => Ok(None),
-        1 => Ok(Some(Stream::Output)),
-        2 => Ok(Some(Stream::Error)),
-        _ => Err(Stop::Errno(EBADF)),
-    }
-}
-
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     pub(super) fn write(&mut self, descriptor: u64, from: u64, bytes: u64) -> Done {
-        let stream = stream(descriptor)?.ok_or(Stop::Errno(EBADF))?;
+        let stream = self.descriptors.stream(descriptor)?.ok_or(Stop::Errno(EBADF))?;
         self.write_to(stream, from, bytes)
     }
 
     fn write_to(&mut self, stream: Stream, from: u64, bytes: u64) -> Done {
-        let mut text = vec![0; bytes.min(MOST_BYTES) as usize];
+        let bytes = self.reached(from, bytes, Touch::Load)?;
+        if bytes == 0 {
+            return Ok(0);
+        }
+        let mut text = vec![0; bytes];
         self.memory.read(from, &mut text)?;
         match self.host.write(stream, &text) {
             Err(HostError::Failed(errno)) if u32::from(errno) == EPIPE => {
@@ -54,22 +46,57 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     }
 
     pub(super) fn writev(&mut self, descriptor: u64, buffers: u64, count: u64) -> Done {
-        let stream = stream(descriptor)?.ok_or(Stop::Errno(EBADF))?;
+        let stream = self.descriptors.stream(descriptor)?.ok_or(Stop::Errno(EBADF))?;
         self.each_buffer(buffers, count, |program, at, bytes| program.write_to(stream, at, bytes))
     }
 
     pub(super) fn read(&mut self, descriptor: u64, into: u64, bytes: u64) -> Done {
-        if stream(descriptor)?.is_some() {
-            return Err(Stop::Errno(EBADF));
+        self.reads(descriptor)?;
+        self.read_to(into, bytes)
+    }
+
+    /// Checks that a descriptor reads standard input.
+    fn reads(&self, descriptor: u64) -> Result<(), Stop> {
+        match self.descriptors.stream(descriptor)? {
+            None => Ok(()),
+            Some(_) => Err(Stop::Errno(EBADF)),
         }
-        let mut text = vec![0; bytes.min(MOST_BYTES) as usize];
+    }
+
+    fn read_to(&mut self, into: u64, bytes: u64) -> Done {
+        // Before the host is asked: what it hands over does not come a second time.
+        let bytes = self.reached(into, bytes, Touch::Store)?;
+        if bytes == 0 {
+            return Ok(0);
+        }
+        let mut text = vec![0; bytes];
         let read = self.host.read(&mut text)?;
         self.memory.write(into, &text[..read])?;
         Ok(read as u64)
     }
 
     pub(super) fn readv(&mut self, descriptor: u64, buffers: u64, count: u64) -> Done {
-        self.each_buffer(buffers, count, |program, at, bytes| program.read(descriptor, at, bytes))
+        self.reads(descriptor)?;
+        self.each_buffer(buffers, count, Self::read_to)
+    }
+
+    /// The bytes of a buffer that are moved at once: as many as the program may touch, from its beginning.
+    fn reached(&self, address: u64, bytes: u64, touch: Touch) -> Result<usize, Stop> {
+        let outside = Stop::Errno(EFAULT);
+        if i64::try_from(bytes).is_err() {
+            return Err(outside);
+        }
+        let wanted = bytes.min(MOST_BYTES);
+        let (mut at, end) = (address, address.checked_add(wanted).ok_or(Stop::Errno(EFAULT))?);
+        while at < end {
+            let area = self.memory.space.area_of(page_of(at));
+            let Some(area) = area.filter(|area| area.access.allows(touch)) else { break };
+            at = end.min(area.end * PAGE);
+        }
+        match at - address {
+            0 if wanted > 0 => Err(outside),
+            reached => Ok(reached as usize),
+        }
     }
 
     /// Moves buffer after buffer, and stops at the first that is not moved whole.
@@ -82,12 +109,16 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         if count > MOST_BUFFERS {
             return Err(Stop::Errno(EINVAL));
         }
-        let mut moved = 0;
+        let mut all = Vec::with_capacity(count as usize);
         for nth in 0..count {
             let [at, bytes] = self.words(buffers.wrapping_add(16 * nth))?;
-            if bytes == 0 {
-                continue;
+            if i64::try_from(bytes).is_err() {
+                return Err(Stop::Errno(EINVAL));
             }
+            all.push((at, bytes));
+        }
+        let mut moved = 0;
+        for (at, bytes) in all.into_iter().filter(|(_, bytes)| *bytes > 0) {
             match each(self, at, bytes) {
                 Ok(part) => {
                     moved += part;
@@ -137,7 +168,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             self.memory.read(at, &mut entry)?;
             let [a, b, c, d, e, f, ..] = entry;
             let (descriptor, events) = (i32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([e, f]));
-            let found = match stream(descriptor as u64) {
+            let found = match self.descriptors.stream(descriptor as u64) {
                 _ if descriptor < 0 => 0,
                 Ok(None) => events & POLLIN as u16,
                 Ok(Some(_)) => events & POLLOUT as u16,
@@ -150,10 +181,15 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     }
 
     pub(super) fn fstat(&mut self, descriptor: u64, into: u64) -> Done {
-        stream(descriptor)?;
+        // Copies are told to be the same.
+        let number: u64 = match self.descriptors.stream(descriptor)? {
+            None => 1,
+            Some(Stream::Output) => 2,
+            Some(Stream::Error) => 3,
+        };
         // Pipes, whatever they are: a program must not tell a terminal from a file.
         let mut stat = [0; STAT_BYTES];
-        stat[8..16].copy_from_slice(&(descriptor + 1).to_le_bytes());
+        stat[8..16].copy_from_slice(&number.to_le_bytes());
         stat[16..20].copy_from_slice(&(S_IFIFO | 0o600).to_le_bytes());
         stat[20..24].copy_from_slice(&1u32.to_le_bytes());
         stat[24..28].copy_from_slice(&(USER as u32).to_le_bytes());
@@ -173,28 +209,13 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     }
 
     pub(super) fn lseek(&mut self, descriptor: u64) -> Done {
-        stream(descriptor)?;
+        self.descriptors.stream(descriptor)?;
         Err(Stop::Errno(ESPIPE))
     }
 
     pub(super) fn ioctl(&mut self, descriptor: u64) -> Done {
-        stream(descriptor)?;
+        self.descriptors.stream(descriptor)?;
         Err(Stop::Errno(ENOTTY))
-    }
-
-    pub(super) fn fcntl(&mut self, descriptor: u64, command: u64) -> Done {
-        let stream = stream(descriptor)?;
-        match u32::try_from(command) {
-            Ok(F_GETFL) => Ok(if stream.is_some() { O_WRONLY } else { O_RDONLY }.into()),
-            Ok(F_GETFD | F_SETFD | F_SETFL) => Ok(0),
-            _ => Err(Stop::Refused),
-        }
-    }
-
-    /// Nothing else would take its place.
-    pub(super) fn close(&mut self, descriptor: u64) -> Done {
-        stream(descriptor)?;
-        Ok(0)
     }
 
     /// The program's own path is the only link that there is.

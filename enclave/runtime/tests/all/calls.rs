@@ -9,26 +9,26 @@ use lethe_enclave::space::Promise;
 use proptest::prelude::*;
 use syscalls::riscv64::Sysno;
 
-const PAGE: u64 = 4096;
-const READ_WRITE: u64 = 3;
-const PRIVATE_ANONYMOUS: u64 = 0x22;
+pub(crate) const PAGE: u64 = 4096;
+pub(crate) const READ_WRITE: u64 = 3;
+pub(crate) const PRIVATE_ANONYMOUS: u64 = 0x22;
 /// Memory of the program that the tests use: sixteen pages.
-const BUFFER: u64 = 0x20_0000;
+pub(crate) const BUFFER: u64 = 0x20_0000;
 
 const EPERM: i64 = -1;
 const EIO: i64 = -5;
-const EBADF: i64 = -9;
+pub(crate) const EBADF: i64 = -9;
 const EAGAIN: i64 = -11;
-const ENOMEM: i64 = -12;
-const EFAULT: i64 = -14;
-const EINVAL: i64 = -22;
+pub(crate) const ENOMEM: i64 = -12;
+pub(crate) const EFAULT: i64 = -14;
+pub(crate) const EINVAL: i64 = -22;
 const ENOTTY: i64 = -25;
 const ESPIPE: i64 = -29;
 const ENOSYS: i64 = -38;
 const EPIPE: i64 = -32;
 const ETIMEDOUT: i64 = -110;
 
-fn ready(pages: u64, allows_clock: bool) -> (TestProgram, TestMailbox) {
+pub(crate) fn ready(pages: u64, allows_clock: bool) -> (TestProgram, TestMailbox) {
     let (mut program, mailbox) = program(pages, allows_clock);
     let first = BUFFER / PAGE;
     program.memory.space.map(first..first + 16, Access::READ_WRITE, Promise::AtOnce).unwrap();
@@ -36,11 +36,11 @@ fn ready(pages: u64, allows_clock: bool) -> (TestProgram, TestMailbox) {
 }
 
 /// Makes a call that does not end the run.
-fn call<const N: usize>(program: &mut TestProgram, call: Sysno, arguments: [u64; N]) -> i64 {
+pub(crate) fn call<const N: usize>(program: &mut TestProgram, call: Sysno, arguments: [u64; N]) -> i64 {
     system_call(program, call as u64, all(arguments)).unwrap() as i64
 }
 
-fn ends<const N: usize>(program: &mut TestProgram, call: Sysno, arguments: [u64; N]) -> Ending {
+pub(crate) fn ends<const N: usize>(program: &mut TestProgram, call: Sysno, arguments: [u64; N]) -> Ending {
     system_call(program, call as u64, all(arguments)).unwrap_err()
 }
 
@@ -48,17 +48,17 @@ fn all<const N: usize>(arguments: [u64; N]) -> [u64; 6] {
     std::array::from_fn(|nth| arguments.get(nth).copied().unwrap_or_default())
 }
 
-fn put(program: &mut TestProgram, at: u64, bytes: &[u8]) {
+pub(crate) fn put(program: &mut TestProgram, at: u64, bytes: &[u8]) {
     program.memory.write(at, bytes).unwrap();
 }
 
-fn get<const N: usize>(program: &mut TestProgram, at: u64) -> [u8; N] {
+pub(crate) fn get<const N: usize>(program: &mut TestProgram, at: u64) -> [u8; N] {
     let mut bytes = [0; N];
     program.memory.read(at, &mut bytes).unwrap();
     bytes
 }
 
-fn words<const N: usize>(program: &mut TestProgram, at: u64) -> [u64; N] {
+pub(crate) fn words<const N: usize>(program: &mut TestProgram, at: u64) -> [u64; N] {
     std::array::from_fn(|nth| u64::from_le_bytes(get(program, at + 8 * nth as u64)))
 }
 

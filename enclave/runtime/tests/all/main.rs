@@ -1,6 +1,7 @@
 //! The promises of the runtime's portable parts.
 
 mod calls;
+mod edges;
 mod handlers;
 mod host;
 mod image;
