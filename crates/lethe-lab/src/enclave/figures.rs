@@ -6,6 +6,7 @@ use super::machine::{Setting, Window};
 use super::plan::Plan;
 use crate::bench::Sample;
 use crate::paging;
+use lethe_pager::scheme::Scheme;
 
 /// The counts of a program in a configuration.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +82,19 @@ pub(super) struct Figures {
 }
 
 impl Figures {
+    /// The lines of a figure of the paper: those of the schemes that stand beside its own for comparison, and its own.
+    /// Nothing if none of its own was measured.
+    pub(super) fn lines_of(&self, beside: &[Scheme], own: &[Scheme]) -> Vec<&Line> {
+        let of = |scheme: &Scheme| {
+            let scheme = *scheme;
+            self.lines.iter().filter(move |line| line.configuration.scheme == scheme)
+        };
+        if own.iter().flat_map(of).next().is_none() {
+            return Vec::new();
+        }
+        beside.iter().chain(own).flat_map(of).collect()
+    }
+
     /// Figures of cells that come configuration by configuration, and of the nanoseconds a fault of the same.
     ///
     /// # Panics

@@ -9,21 +9,21 @@ use lethe_pager::scheme::Scheme;
 /// Path ORAM, OPAM and DetWoORAM; the Eager and the Parallel form beside it.
 pub(super) fn of_the_paper(figures: &Figures) -> Vec<Picture> {
     use Scheme::{DetWoOram, Eager, EagerParallel, Opam, Parallel, Path};
-    let all: [(&str, &str, &[Scheme]); 3] = [
-        ("enclave-figure-2.svg", "Figure 2: Path ORAM, OPAM and DetWoORAM", &[Path, Opam, DetWoOram]),
-        ("enclave-figure-5.svg", "Figure 5: Eager DetWoORAM", &[DetWoOram, Eager]),
+    let all: [(&str, &str, &[Scheme], &[Scheme]); 3] = [
+        ("enclave-figure-2.svg", "Figure 2: Path ORAM, OPAM and DetWoORAM", &[], &[Path, Opam, DetWoOram]),
+        ("enclave-figure-5.svg", "Figure 5: Eager DetWoORAM", &[DetWoOram], &[Eager]),
         (
             "enclave-figure-6.svg",
             "Figure 6: Parallel DetWoORAM, and Eager and Parallel together",
-            &[DetWoOram, Parallel, EagerParallel],
+            &[DetWoOram],
+            &[Parallel, EagerParallel],
         ),
     ];
-    let picture = |(file, title, schemes): (&'static str, &str, &[Scheme])| {
-        let of = |scheme| figures.lines.iter().filter(move |line| line.configuration.scheme == scheme);
-        let lines: Vec<&Line> = schemes.iter().copied().flat_map(of).collect();
-        Picture { file, svg: chart(title, figures, &lines).svg() }
+    let picture = |(file, title, beside_it, own): (&'static str, &str, &[Scheme], &[Scheme])| {
+        let lines = figures.lines_of(beside_it, own);
+        (!lines.is_empty()).then(|| Picture { file, svg: chart(title, figures, &lines).svg() })
     };
-    all.into_iter().map(picture).collect()
+    all.into_iter().filter_map(picture).collect()
 }
 
 fn chart(title: &str, figures: &Figures, lines: &[&Line]) -> Chart {

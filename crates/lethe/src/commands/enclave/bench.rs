@@ -16,6 +16,7 @@ use lethe_lab::bench::Progress;
 use lethe_lab::enclave::{self, Clock, Counted, Machine, Options, Ran, Refusal, Task};
 use lethe_pager::scheme::Scheme;
 use lethe_seal::pages::PageCipher;
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -109,7 +110,8 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
             .inspect_err(|error| complain!("lethe enclave: the page bench does not stand beside: {error:#}"))
             .ok(),
     };
-    let report = enclave::run(&arguments.options()?, &emulated, page_bench.as_ref(), &Shown(bar.clone()));
+    let shown = Shown { bar: bar.clone(), told: RefCell::default() };
+    let report = enclave::run(&arguments.options()?, &emulated, page_bench.as_ref(), &shown);
     bar.finish_and_clear();
     let report = report?;
     if let Some(folder) = &arguments.svg {
@@ -148,16 +150,24 @@ impl Arguments {
     }
 }
 
-/// A progress bar, and tables on standard output.
-struct Shown(ProgressBar);
+/// A progress bar, and tables on standard output. Without a terminal a line tells of each scheme when its first run is done.
+struct Shown {
+    bar: ProgressBar,
+    told: RefCell<String>,
+}
 
 impl Progress for Shown {
     fn at(&self, what: &str, done: u64, all: u64) {
-        progress::at(&self.0, what, done, all);
+        progress::at(&self.bar, what, done, all);
+        let scheme = what.split_once(": ").map_or(what, |(_, scheme)| scheme);
+        if self.bar.is_hidden() && *self.told.borrow() != scheme {
+            scheme.clone_into(&mut self.told.borrow_mut());
+            complain!("lethe enclave: {done} of {all} runs, at {scheme}");
+        }
     }
 
     fn found(&self, table: &str) {
-        self.0.suspend(|| say!("{table}\n"));
+        self.bar.suspend(|| say!("{table}\n"));
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn report(launching: &Launching, ended: &Ended, counted: bool) {
     else {
         return;
     };
-    if faults.faults == 0 {
+    if faults.faults == 0 && *system_calls == 0 {
         // It was never begun, and the error says why.
         return;
     }
