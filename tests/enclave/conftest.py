@@ -10,6 +10,7 @@ LETHE_TEST_PICOSAT_RISCV     the solver picosat for RISC-V
 LETHE_BARE_BIN               lethe-bare, which rehearses faults, for this computer
 LETHE_TEST_BARE_RISCV        the same for RISC-V without an operating system
 LETHE_TEST_SQLITE_RISCV      the shell of the database SQLite for RISC-V
+LETHE_TEST_DASH_RISCV        the shell dash for RISC-V
 LETHE_TEST_COMPILER_RISCV    a C compiler for RISC-V whose C library can be linked statically
 LETHE_TEST_COMPILER_MUSL     the same with musl
 LETHE_TEST_COMPILER_PICOLIBC a C compiler for RISC-V without an operating system, with picolibc
@@ -96,6 +97,12 @@ def bare() -> tuple[Path, Path]:
 def sqlite() -> Path:
     """The database's shell for RISC-V."""
     return _file("LETHE_TEST_SQLITE_RISCV")
+
+
+@pytest.fixture(scope="session")
+def dash() -> Path:
+    """The shell for RISC-V."""
+    return _file("LETHE_TEST_DASH_RISCV")
 
 
 @pytest.fixture(scope="session")

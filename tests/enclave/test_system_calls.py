@@ -33,7 +33,7 @@ readlinkat rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack kill tkill tgkil
 get_robust_list rseq futex prlimit64 getrandom clock_gettime clock_getres gettimeofday exit exit_group getpid getppid
 gettid getuid geteuid getgid getegid sched_yield sched_getaffinity uname sysinfo getrusage times nanosleep
 clock_nanosleep pselect6 riscv_flush_icache membarrier prctl getcpu umask getcwd personality dup dup3 getpgid getsid
-rt_sigpending
+rt_sigpending getpeername getsockname
 """.split()
 
 

@@ -33,6 +33,8 @@ pub struct Distribution {
     pub picosat: PathBuf,
     /// The shell of the database.
     pub sqlite: PathBuf,
+    /// The shell.
+    pub dash: PathBuf,
     /// The compiler whose C library is musl.
     pub musl: PathBuf,
 }
@@ -55,7 +57,7 @@ pub fn build(target: &Path) -> Result<Built> {
 
 /// Builds what the distribution has as source only.
 pub fn distribution() -> Result<Distribution> {
-    Ok(Distribution { picosat: picosat()?, sqlite: sqlite()?, musl: musl()? })
+    Ok(Distribution { picosat: picosat()?, sqlite: sqlite()?, dash: dash()?, musl: musl()? })
 }
 
 /// The folder of a package that is built for RISC-V.
@@ -113,6 +115,22 @@ fn sqlite() -> Result<PathBuf> {
         .args(["sqlite3.c", "shell.c", "-lm", "-o"])
         .arg(&built)
         .current_dir(&made))?;
+    Ok(built)
+}
+
+/// Builds the shell, whose tables are made by programs of this computer.
+fn dash() -> Result<PathBuf> {
+    let folder = home("dash")?;
+    let built = folder.join("source/src/dash");
+    if built.exists() {
+        return Ok(built);
+    }
+    let source = unpacked("dash", &folder)?;
+    run(command("./configure")
+        .args(["--quiet", "--host=riscv64-linux-gnu", "--enable-static", "CC_FOR_BUILD=cc", "CFLAGS=-O1"])
+        .env("CC", COMPILER)
+        .current_dir(&source))?;
+    run(command("make").arg("--silent").current_dir(&source))?;
     Ok(built)
 }
 

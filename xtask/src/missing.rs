@@ -88,6 +88,7 @@ fn find(steps: &[Step]) -> Vec<Missing> {
         static_library_is_missing(),
         picolibc_is_missing(),
         tcl_is_missing(),
+        dash_is_missing(),
     ];
     found
         .into_iter()
@@ -277,6 +278,17 @@ fn tcl_is_missing() -> Option<Missing> {
         packages: &["tcl"],
         targets: &[],
         remedy: "on Debian and Ubuntu: apt-get install tcl".into(),
+    })
+}
+
+fn dash_is_missing() -> Option<Missing> {
+    // It has no such option either: it runs a script that does nothing.
+    (!succeeds(command("dash").args(["-c", ":"]))).then(|| Missing {
+        what: "dash is missing, which is compared with itself in the enclave".into(),
+        steps: &[Step::Enclave],
+        packages: &["dash"],
+        targets: &[],
+        remedy: "on Debian and Ubuntu: apt-get install dash".into(),
     })
 }
 

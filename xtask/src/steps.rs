@@ -296,6 +296,7 @@ fn in_enclave() -> Result<()> {
         .env("LETHE_TEST_BARE_RISCV", bare)
         .env("LETHE_TEST_PICOSAT_RISCV", built.distribution.picosat)
         .env("LETHE_TEST_SQLITE_RISCV", built.distribution.sqlite)
+        .env("LETHE_TEST_DASH_RISCV", built.distribution.dash)
         .env("LETHE_TEST_COMPILER_RISCV", enclave::COMPILER)
         .env("LETHE_TEST_COMPILER_MUSL", built.distribution.musl)
         .env("LETHE_TEST_COMPILER_PICOLIBC", enclave::BARE_COMPILER))

@@ -17,13 +17,14 @@ use crate::host::{Host, HostError, Mailbox};
 use crate::paging::{ProgramMemory, Trouble};
 use crate::processor::Processor;
 use crate::registers::{ARGUMENT, NUMBER, Registers, STACK_POINTER};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use book::RefusedBook;
 use core::ops::Range;
 use descriptors::Descriptors;
 pub use illegal::Illegal;
 use lethe_boundary::exit::{Ending, Failure, Refused};
-use linux_raw_sys::errno::{EFAULT, ENOSYS};
+use linux_raw_sys::errno::{EFAULT, ENOSYS, ENOTSOCK};
 use linux_raw_sys::general::{SI_TKILL, SI_USER};
 use mappings::Heap;
 use rand_chacha::ChaCha20Rng;
@@ -44,7 +45,8 @@ pub struct Program<P, M> {
     image: Range<u64>,
     /// The absolute path that it is told of itself.
     path: Vec<u8>,
-    signals: Signals,
+    /// Boxed: what a fault needs lies near the beginning then, where an instruction reaches it.
+    signals: Box<Signals>,
     descriptors: Descriptors,
     refused: RefusedBook,
 }
@@ -98,7 +100,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             heap: Heap::behind(image.end),
             image,
             path: [b"/", file].concat(),
-            signals: Signals::default(),
+            signals: Box::default(),
             descriptors: Descriptors::default(),
             refused: RefusedBook::default(),
         }
@@ -178,6 +180,11 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             Sysno::dup => self.dup(a),
             Sysno::dup3 => self.dup3(a, b, c),
             Sysno::close => self.close(a),
+            // A shell asks whether its input is a connection.
+            Sysno::getpeername | Sysno::getsockname => {
+                self.descriptors.stream(a)?;
+                Err(Stop::Errno(ENOTSOCK))
+            }
             Sysno::readlinkat => self.readlinkat(b, c, d),
             Sysno::rt_sigaction => self.sigaction(a, b, c, d),
             Sysno::rt_sigprocmask => self.sigprocmask(a, b, c, d),

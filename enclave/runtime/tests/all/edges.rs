@@ -14,6 +14,7 @@ use syscalls::riscv64::Sysno;
 const EMFILE: i64 = -24;
 const ERANGE: i64 = -34;
 const ESRCH: i64 = -3;
+const ENOTSOCK: i64 = -88;
 /// A hole in the program's memory.
 const HOLE: u64 = 0x30_0000;
 const MAY_MOVE: u64 = 1;
@@ -101,6 +102,8 @@ fn descriptors_are_copied_closed_and_given_again() {
         assert_eq!(call(&mut program, Sysno::dup3, arguments), errno, "{arguments:?}");
     }
     assert_eq!(call(&mut program, Sysno::dup, [77]), EBADF);
+    assert_eq!(call(&mut program, Sysno::getpeername, [0, BUFFER, BUFFER]), ENOTSOCK);
+    assert_eq!(call(&mut program, Sysno::getsockname, [77, BUFFER, BUFFER]), EBADF);
     assert_eq!(call(&mut program, Sysno::fcntl, [1, 0, 1024]), EINVAL);
     while call(&mut program, Sysno::dup, [0]) >= 0 {}
     assert_eq!(call(&mut program, Sysno::dup, [0]), EMFILE);
