@@ -46,6 +46,18 @@ def test_a_program_answers_as_outside_by_the_papers_other_way_and_with_another_p
     assert (inside.returncode, inside.stdout) == (0, expected.stdout), inside.stderr
 
 
+CIPHERS = ["aes-256-gcm", "aegis-256x2", "aegis-256x4"]
+
+
+@pytest.mark.parametrize("cipher", CIPHERS)
+@pytest.mark.parametrize("scheme", [*SCHEMES[:2], SCHEMES[3], SEVERAL_HARTS[0]], ids=named)
+def test_memory_is_right_with_four_levels_under_every_cipher(run, built, scheme, cipher):
+    flags = [*scheme, "--cipher", cipher, "--page-table", "sv48", "--untrusted", "8MiB", "--resident", "12"]
+    ended = run(flags, built("places"))
+    assert (ended.returncode, ended.stdout) == (7, "right\n"), ended.stderr
+    assert int(re.search(r"(\d+) faults with", ended.stderr)[1]) > 200 and cipher in ended.stderr
+
+
 def formula(clauses: int) -> str:
     """A random formula of 60 variables: with few clauses it can be satisfied, with many it cannot."""
     draw = random.Random(7)
