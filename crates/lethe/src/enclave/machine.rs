@@ -1,6 +1,6 @@
 //! The machine: its memory, what lies in it at the start, and its end.
 
-use super::device_tree::{self, PACKAGE_START, Places, TREE_START};
+use super::device_tree::{self, MOST_PACKAGE_BYTES, PACKAGE_START, Places, TREE_START};
 use super::emulator;
 use super::program::Image;
 use super::runtime::Runtime;
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use lethe_boundary::exit::ExitRecord;
 use lethe_boundary::launch::{self, Launch, Way};
 use lethe_boundary::mailbox::Request;
-use lethe_boundary::map::{self, HOST_BYTES, PRIVATE_BYTES, PRIVATE_START, UNTRUSTED_START};
+use lethe_boundary::map::{self, HOST_BYTES, PRIVATE_BYTES, UNTRUSTED_START};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::Write;
@@ -25,8 +25,6 @@ use zeroize::Zeroizing;
 const MOST_UNTRUSTED_BYTES: u64 = 1 << 30;
 /// The most sealed pages that there is room for, in bytes.
 pub const MOST_PAGES_BYTES: u64 = MOST_UNTRUSTED_BYTES - (2 << 20);
-/// The most bytes of a launch package: half of what is left of private memory behind its start.
-pub(super) const MOST_PACKAGE_BYTES: u64 = (PRIVATE_START + PRIVATE_BYTES - PACKAGE_START) / 2;
 /// The program of the host's hart if there is no other: it waits (`wfi`, and a jump back to it).
 const WAITS: [u32; 2] = [0x1050_0073, 0xffdf_f06f];
 /// The beginning of the last line of the firmware's banner.

@@ -1,7 +1,7 @@
 //! The program for the enclave: found unfit before a machine is started for it.
 
+use super::device_tree::MOST_PACKAGE_BYTES;
 use super::file::read_whole;
-use super::machine::MOST_PACKAGE_BYTES;
 use anyhow::{Context, Result, bail};
 use object::elf::{ELFCLASS64, EM_RISCV, FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
