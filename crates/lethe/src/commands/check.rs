@@ -32,7 +32,7 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let closed = vault.close().await;
     let report = report?;
     closed?;
-    Report::catch_up(&settings.data, &vault.status())?;
+    Report::catch_up(&settings.data, &vault.status());
     let spent = format!("Asked of the store: {}", asked(&meter.usage()));
     if report.complaints.is_empty() {
         say!("{} buckets, {} slots, {}: all authentic", report.buckets, report.slots, Size(report.bytes));

@@ -40,7 +40,7 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let header = vault.header;
     let summary = summary(&header.parameters, home.store_name(), true, prices.as_ref(), settings.serve.pace);
     let (none, status) = (Usage::default(), Status::default());
-    Report::now(&summary, &status, &none, &none, None).leave(&settings.data)?;
+    Report::now(&summary, &status, &none, &none, None).leave_or_warn(&settings.data);
     say!("A new vault\n{}", summary.render());
     let key = match &settings.key {
         KeySettings::File(file) => format!("its key, {}", file.display()),

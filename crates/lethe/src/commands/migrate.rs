@@ -297,7 +297,7 @@ async fn fill(
     });
     let summary = summary(&parameters, new_home.store_name(), false, None, None);
     Report::now(&summary, &new.status(), &new_meter.usage(), &Usage::default(), None)
-        .leave(&settings.data)?;
+        .leave_or_warn(&settings.data);
     if let Some(left) = left {
         say!("{}", left.render());
     }

@@ -71,7 +71,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     let header = VaultHeader::decode(&raw, &master)?;
     let folder = settings.data.restoring();
     if let Some(receipt) = complete_before(&home, &folder, (header.vault, &master))? {
-        tell(&settings, &header.parameters, &receipt, None)?;
+        tell(&settings, &header.parameters, &receipt, None);
         remove_folder(&folder)?;
         return Ok(Exit::Success);
     }
@@ -110,7 +110,7 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
             return Err(error);
         }
     };
-    tell(&settings, &parameters, &receipt, Some(&usage))?;
+    tell(&settings, &parameters, &receipt, Some(&usage));
     // As long as it is there, a restore that is repeated tells the same.
     remove_folder(&folder)?;
     Ok(Exit::Success)
@@ -139,12 +139,12 @@ fn tell(
     parameters: &VaultParameters,
     receipt: &Receipt,
     usage: Option<&Usage>,
-) -> Result<()> {
+) {
     let home = Home::new(settings);
     say!("The vault is restored. To serve it:\n\n  {}\n\nReceipt of its new state:", home.serve_line());
     say!("{receipt}");
-    if usage.is_none() && Report::load(&settings.data)?.is_some() {
-        return Ok(());
+    if usage.is_none() && Report::earlier(&settings.data).is_some() {
+        return;
     }
     let summary = summary(parameters, home.store_name(), false, None, None);
     let batch = u64::from(parameters.scheme.max_batch());
@@ -157,5 +157,5 @@ fn tell(
         ..Status::default()
     };
     let none = Usage::default();
-    Report::now(&summary, &status, usage.unwrap_or(&none), &none, None).leave(&settings.data)
+    Report::now(&summary, &status, usage.unwrap_or(&none), &none, None).leave_or_warn(&settings.data);
 }

@@ -30,7 +30,7 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
         say!("Nothing to do: the catalogue is of the present format.");
     }
     say!("Receipt of the last checkpoint in the store:\n  {}", closed?);
-    Report::catch_up(&settings.data, &vault.status())?;
+    Report::catch_up(&settings.data, &vault.status());
     say!("Asked of the store: {}", asked(&meter.usage()));
     Ok(Exit::Success)
 }

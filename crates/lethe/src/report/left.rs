@@ -213,19 +213,35 @@ impl Report {
         match std::fs::read(&file) {
             Ok(text) => {
                 let report = serde_json::from_slice(&text);
-                report.map(Some).with_context(|| format!("{} holds no figures: remove it", file.display()))
+                report.map(Some).with_context(|| {
+                    format!("{} holds no figures; the next `lethe serve` writes it anew", file.display())
+                })
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
         }
     }
 
-    /// Brings figures that were left up to date, where there are any: another command has opened the vault.
-    ///
-    /// # Errors
-    /// The file cannot be read, understood or written.
-    pub fn catch_up(data: &DataFolder, status: &Status) -> Result<()> {
-        let Some(mut report) = Self::load(data)? else { return Ok(()) };
+    /// Reads the last figures that were left, if there are any. Those that cannot be read are warned of and count as none:
+    /// nothing but the counts since the vault was made depends on them.
+    pub fn earlier(data: &DataFolder) -> Option<Self> {
+        Self::load(data).unwrap_or_else(|error| {
+            tracing::warn!("{error:#}: the counts of requests and bytes begin anew");
+            None
+        })
+    }
+
+    /// Brings figures that were left up to date, where there are any: another command has opened the vault. Figures that
+    /// cannot be read or written are warned of.
+    pub fn catch_up(data: &DataFolder, status: &Status) {
+        let mut report = match Self::load(data) {
+            Ok(Some(report)) => report,
+            Ok(None) => return,
+            Err(error) => {
+                tracing::warn!("{error:#}");
+                return;
+            }
+        };
         report.taken_at = seconds_now();
         report.epoch = status.epoch;
         report.accesses = status.accesses;
@@ -233,7 +249,7 @@ impl Report {
         report.old_versions = status.old_versions;
         report.receipt = status.checkpoints.receipt.clone();
         report.key_change = key_change(status);
-        report.leave(data)
+        report.leave_or_warn(data);
     }
 
     /// Leaves these figures, in one step.
@@ -241,9 +257,22 @@ impl Report {
     /// # Errors
     /// The trusted folder cannot be written.
     pub fn leave(&self, data: &DataFolder) -> Result<()> {
-        let text = serde_json::to_vec_pretty(self);
-        let left = text.map_err(Into::into).and_then(|text| replace(&Self::file(data), &text));
-        left.context("leaving the status in the trusted folder")
+        let (file, text) = (Self::file(data), serde_json::to_vec_pretty(self));
+        let left = text.map_err(Into::into).and_then(|text| replace(&file, &text));
+        left.with_context(|| {
+            format!(
+                "{} cannot be written, and `lethe status` does not show the present figures; free some space on its disk, or \
+                 make the folder writable",
+                file.display()
+            )
+        })
+    }
+
+    /// Leaves these figures. The work that they tell of is done: when they cannot be written, that is warned of.
+    pub fn leave_or_warn(&self, data: &DataFolder) {
+        if let Err(error) = self.leave(data) {
+            tracing::warn!("{error:#}");
+        }
     }
 
     /// The requests, bytes and stored bytes since the vault was made.

@@ -106,6 +106,12 @@ fn row(touched: TouchedRow) -> Row {
 pub fn leave_link(data: &DataFolder, link: &str) -> Result<PathBuf> {
     let path = data.trusted().join("page-link");
     replace(&path, format!("{link}\n").as_bytes())
-        .context("leaving the page's link in the trusted folder")?;
+        .with_context(|| {
+            format!(
+                "{} cannot be written, and the link to the owner's page is shown at terminals only; free some space on its disk, \
+                 or make the folder writable",
+                path.display()
+            )
+        })?;
     Ok(path)
 }

@@ -10,6 +10,7 @@ use axum::Router;
 use lethe_gateway::http::admin;
 use lethe_gateway::page::{self, Guard, Page};
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -57,7 +58,7 @@ pub(super) fn shows_page(settings: &Settings) -> bool {
 /// The owner's page, whose link is printed at a terminal and left in the trusted folder. `stop` ends its streams.
 ///
 /// # Errors
-/// The system gives no random numbers; the trusted folder cannot be written.
+/// The system gives no random numbers.
 pub(super) fn owners_page(
     settings: &Settings,
     address: SocketAddr,
@@ -69,8 +70,16 @@ pub(super) fn owners_page(
     });
     let guard = Guard::draw(address)?;
     let link = guard.link(address);
-    let file = leave_link(&settings.data, &link)?;
-    say!("{}", banner::page(&link, Reader::of_output(&file)));
+    match leave_link(&settings.data, &link) {
+        Ok(file) => say!("{}", banner::page(&link, Reader::of_output(&file))),
+        Err(error) => {
+            // Clients are served all the same.
+            tracing::warn!("{error:#}");
+            if let Reader::Terminal = Reader::of_output(Path::new("")) {
+                say!("{}", banner::page(&link, Reader::Terminal));
+            }
+        }
+    }
     let tell = Arc::new(move || sources.tell());
     Ok(page::router(Page { tell, set_oblivious, ended: stop.clone() }, guard))
 }

@@ -24,6 +24,7 @@ use lethe_gateway::Right;
 use lethe_gateway::auth::identity::Users;
 use lethe_gateway::http::admin;
 use lethe_gateway::page::RequestCounters;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -59,7 +60,7 @@ impl Running {
     /// Leaves the first figures, and opens the owner's page and the doors, in this order.
     ///
     /// # Errors
-    /// What the system says of a listener, of the trusted folder or of randomness; users that contradict each other.
+    /// What the system says of a listener or of randomness; users that contradict each other.
     pub(super) fn start(
         ready: Ready,
         gateway: ServedGateway,
@@ -68,11 +69,11 @@ impl Running {
     ) -> Result<Self> {
         let (stop, stop_copying) = (CancellationToken::new(), CancellationToken::new());
         let successor = ready.following.as_ref().map(|following| following.figures());
-        let status = status(&ready, &gateway, successor.clone())?;
+        let status = status(&ready, &gateway, successor.clone());
         for warning in status.warnings() {
             say!("WARNING: {warning}\n");
         }
-        status.leave()?;
+        status.leave();
         let mut looking = vec![tokio::spawn({
             let status = Arc::clone(&status);
             async move { status.leave_on().await }
@@ -130,7 +131,7 @@ impl Running {
             return Err(failure);
         }
         let receipt = self.device.close().await?;
-        self.status.leave()?;
+        self.status.leave();
         if self.demonstrated.is_some() {
             say!("Stopped. The demonstration's vault goes with its folder.");
         } else if receipt.checkpoint == 0 {
@@ -145,11 +146,11 @@ impl Running {
     }
 }
 
-fn status(ready: &Ready, gateway: &ServedGateway, successor: Option<TellSuccessor>) -> Result<Arc<Status>> {
+fn status(ready: &Ready, gateway: &ServedGateway, successor: Option<TellSuccessor>) -> Arc<Status> {
     let settings = ready.settings.clone();
-    let earlier = Report::load(&settings.data)?.map(|report| report.usage()).unwrap_or_default();
+    let earlier = Report::earlier(&settings.data).map(|report| report.usage()).unwrap_or_default();
     let watch = Watch::new(&ready.parameters, ready.versioning, &settings.data.trusted());
-    Ok(Arc::new(Status {
+    Arc::new(Status {
         settings,
         summary: ready.summary.clone(),
         vault: ready.device.vault().clone(),
@@ -158,7 +159,8 @@ fn status(ready: &Ready, gateway: &ServedGateway, successor: Option<TellSuccesso
         earlier,
         watch: Mutex::new(watch),
         successor,
-    }))
+        is_left: AtomicBool::new(true),
+    })
 }
 
 /// Health, metrics and, where it is shown, the owner's page.

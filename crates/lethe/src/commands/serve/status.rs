@@ -6,10 +6,10 @@ use crate::report::banner::VaultSummary;
 use crate::report::left::{Objects, Report};
 use crate::report::warnings::{Figures, Watch, free_bytes};
 use crate::vault::opened::TellSuccessor;
-use anyhow::Result;
 use lethe_store::{MeterReader, Usage};
 use lethe_vault::Vault;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The time from one to the next.
@@ -27,6 +27,8 @@ pub(super) struct Status {
     pub(super) watch: Mutex<Watch>,
     /// Tells the figures of a successor, if there is one.
     pub(super) successor: Option<TellSuccessor>,
+    /// False while the figures cannot be written.
+    pub(super) is_left: AtomicBool,
 }
 
 impl Status {
@@ -37,25 +39,27 @@ impl Status {
         self.watch.lock().expect("nobody panics with it").look(&figures)
     }
 
-    /// Leaves the figures of this moment.
-    ///
-    /// # Errors
-    /// The trusted folder cannot be written.
-    pub(super) fn leave(&self) -> Result<()> {
+    /// Leaves the figures of this moment. Clients are served all the same when they cannot be written: it is said once when
+    /// that begins, and once when it is over.
+    pub(super) fn leave(&self) {
         let (status, usage) = (self.vault.status(), self.meter.usage());
-        Report::now(&self.summary, &status, &usage, &self.earlier, Some(objects(&self.gateway)))
+        let report = Report::now(&self.summary, &status, &usage, &self.earlier, Some(objects(&self.gateway)))
             .with_warnings(self.warnings())
-            .with_successor(self.successor.as_ref().map(|figures| figures()))
-            .leave(&self.settings.data)
+            .with_successor(self.successor.as_ref().map(|figures| figures()));
+        let left = report.leave(&self.settings.data);
+        let was_left = self.is_left.swap(left.is_ok(), Ordering::Relaxed);
+        match left {
+            Err(error) if was_left => tracing::warn!("{error:#}"),
+            Ok(()) if !was_left => tracing::info!("the status can be written again"),
+            _ => {}
+        }
     }
 
     /// Leaves them again and again.
     pub(super) async fn leave_on(&self) {
         loop {
             tokio::time::sleep(EVERY).await;
-            if let Err(error) = self.leave() {
-                tracing::warn!(%error, "the status could not be left");
-            }
+            self.leave();
         }
     }
 }

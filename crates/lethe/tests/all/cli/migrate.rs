@@ -1,6 +1,6 @@
 //! A vault grows, changes its key or moves: its successor takes over, or is given up, and nothing in between is lost.
 
-use super::desk::{Desk, finish};
+use super::desk::{Desk, Ended, finish};
 use std::io::{BufRead, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -30,17 +30,29 @@ fn predecessors(desk: &Desk) -> usize {
 
 /// Serves until the line `until` was said, then stops; returns what was said.
 pub(super) fn serve_until(desk: &Desk, flags: &str, until: &str) -> String {
+    let served = serve_and_stop(desk, flags, until);
+    assert_eq!(served.code, 0, "{}", served.complained);
+    served.said
+}
+
+/// Serves until the line `until` was said, then stops.
+pub(super) fn serve_and_stop(desk: &Desk, flags: &str, until: &str) -> Ended {
     let mut child = desk.command(&format!("{SERVE} {flags}")).spawn().expect("it starts");
     let mut said = String::new();
     let mut output = std::io::BufReader::new(child.stdout.take().expect("piped"));
     while !said.contains(until) {
-        assert_ne!(output.read_line(&mut said).expect("text"), 0, "{said}");
+        if output.read_line(&mut said).expect("text") == 0 {
+            break;
+        }
     }
-    signal(&child, "-INT");
+    let was_in_service = said.contains(until);
+    if was_in_service {
+        signal(&child, "-INT");
+    }
     output.read_to_string(&mut said).expect("text");
-    let ended = finish(child);
-    assert_eq!(ended.code, 0, "{}", ended.complained);
-    said
+    let ended = Ended { said, ..finish(child) };
+    assert!(was_in_service, "{}{}", ended.said, ended.complained);
+    ended
 }
 
 fn signal(child: &Child, name: &str) {

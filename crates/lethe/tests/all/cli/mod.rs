@@ -2,6 +2,7 @@
 
 mod demonstration;
 mod desk;
+mod figures;
 mod leftovers;
 mod migrate;
 mod openings;
