@@ -128,9 +128,15 @@ pub enum VaultError {
     Disk(#[source] Reason),
     /// The trusted disk is full.
     #[error(
-        "the trusted folder's disk is full: free some space and open the vault again; no acknowledged write is lost"
+        "the trusted folder's disk is full: free some space, and run the same command again; no acknowledged write is lost"
     )]
     DiskFull,
+    /// The copy of the buckets that a restore makes on this machine cannot be written or read.
+    #[error(
+        "the copy of the store's buckets, on the disk of the data folder: {0}; free some space there, and run `lethe restore` \
+         again, with the same flags"
+    )]
+    LocalCopy(#[source] Reason),
     /// The trusted disk's contents cannot be understood.
     #[error(
         "the trusted folder is damaged: {0}; `lethe restore --takeover` with a new --data folder brings back what reached the store"
@@ -138,7 +144,7 @@ pub enum VaultError {
     Damaged(#[source] Reason),
     /// The store cannot be reached for now.
     #[error(
-        "the store is unavailable: {0}; no acknowledged write is lost, open the vault again when it is back"
+        "the store is unavailable: {0}; no acknowledged write is lost, run the same command again when it is back"
     )]
     Unavailable(#[source] Reason),
     /// The store refuses.

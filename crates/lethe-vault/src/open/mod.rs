@@ -14,6 +14,7 @@
 //! | `restore`, `old`, `refill`, `restoring` | a lost machine, from the store and the key |
 //! | `shipped` | a checkpoint in the store |
 //! | `in_flight` | how many buckets a restore fetches or writes at a time |
+//! | `local_copy` | what went wrong with a restore's copy, and not with the store |
 //! | `laid_stash` | a stash whose payloads lie on a disk, while a vault is restored |
 //! | `service` | an opened vault on a thread of its own |
 
@@ -24,6 +25,7 @@ pub(crate) mod header;
 mod in_flight;
 mod inventory;
 mod laid_stash;
+mod local_copy;
 mod log;
 pub(crate) mod newer;
 mod old;

@@ -1,6 +1,7 @@
 //! The old vault of a restore, over the local copy of its buckets.
 
 use super::laid_stash::LaidStash;
+use super::local_copy::of_local_copy;
 use super::shipped::ShippedScheme;
 use crate::engine::Engine;
 use crate::engine::gate::Gate;
@@ -76,7 +77,7 @@ impl<'a, L: Untrusted> Old<'a, L> {
 
     /// Authenticates every slot of the copy, dummies included, before anything is built on it.
     pub(super) async fn verify(&self) -> Result<(), VaultError> {
-        let report = check(&self.engine.sealed, Box::new(|_, _| {})).await?;
+        let report = check(&self.engine.sealed, Box::new(|_, _| {})).await.map_err(of_local_copy)?;
         report.complaints.into_iter().next().map_or(Ok(()), |wrong| Err(VaultError::Tampered(wrong.into())))
     }
 
@@ -106,7 +107,7 @@ impl<'a, L: Untrusted> Old<'a, L> {
     async fn run(&mut self, input: Input) -> Result<(), VaultError> {
         let mut todo = self.engine.step(input, Vec::new())?.work;
         while let Some((operation, work)) = todo.pop() {
-            let answer = carry_out(&self.engine.sealed, work).await?;
+            let answer = carry_out(&self.engine.sealed, work).await.map_err(of_local_copy)?;
             todo.extend(self.engine.step(Input::Complete(operation), answer)?.work);
         }
         self.engine.take_superseded();
@@ -141,7 +142,7 @@ impl<L: Untrusted> Old<'_, L> {
         let sealed = self.sealed();
         let places: Vec<Resolved> = sealed.resolve(&slots);
         let mut bytes = vec![0; slots.iter().map(|slot| sealed.layout().slot_bytes(*slot)).sum()];
-        sealed.read_places(&places, &mut bytes).await?;
+        sealed.read_places(&places, &mut bytes).await.map_err(of_local_copy)?;
         let mut rest = &bytes[..];
         let slot_bytes = HEADER_BYTES + self.scheme().block_bytes();
         let contradicts =

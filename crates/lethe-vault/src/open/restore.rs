@@ -10,6 +10,7 @@ use super::create::lay_down;
 use super::header::{raw_header, raw_header_of_store};
 use super::in_flight::buckets_in_flight;
 use super::inventory::{refuse_planted, take_inventory};
+use super::local_copy::of_local_copy;
 use super::old::Old;
 use super::refill::refill;
 use super::setup::Setup;
@@ -62,7 +63,7 @@ pub struct Restore<L> {
 ///
 /// # Errors
 /// [`VaultError::AlreadyThere`], [`VaultError::TakeoverNeeded`], [`VaultError::NoCheckpoint`],
-/// [`VaultError::Receipt`], [`VaultError::WrongKey`], tampering, and those of disk and store.
+/// [`VaultError::Receipt`], [`VaultError::WrongKey`], [`VaultError::LocalCopy`], tampering, and those of disk and store.
 pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     mut setup: Setup<U>,
     options: Restore<L>,
@@ -365,7 +366,7 @@ async fn fetch_buckets<U: VaultStore, L: Untrusted>(
         let place = |index| Place { slot: Slot { bucket: bucket.bucket, index }, version: bucket.version };
         let mut sealed = vec![0; store.layout().bucket_bytes(bucket.bucket)];
         Untrusted::read(store, &slots.map(place).collect::<Vec<_>>(), &mut sealed).await?;
-        Untrusted::write(&options.copy, &[*bucket], &sealed).await
+        Untrusted::write(&options.copy, &[*bucket], &sealed).await.map_err(of_local_copy)
     };
     // Requests set out in the order of the buckets; some of them overlap.
     let mut fetched = stream::iter(live.iter().map(fetch)).buffered(buckets_in_flight(store.layout()));

@@ -1,10 +1,10 @@
 //! A lost machine comes back from the store and the key; receipts tell a rolled-back store.
 
 use crate::support::stepped::Claiming;
-use crate::support::{header, parameters, setup};
+use crate::support::{every_scheme, header, parameters, setup};
 use futures::future::Either;
 use lethe_core::words::BlockId;
-use lethe_store::{Blobs, Event, Recorder, Request, VersionedMemory};
+use lethe_store::{Blobs, Event, FaultRates, Faults, Recorder, Request, VersionedMemory};
 use lethe_vault::{
     CheckpointFigures, Receipt, Restore, Row, RowChange, TrustedDisk, Vault, VaultError, VaultHeader, restore,
 };
@@ -196,6 +196,38 @@ async fn a_restore_goes_on_with_the_checkpoint_that_has_taken_the_place_of_the_o
         .unwrap();
     };
     tokio::task::LocalSet::new().run_until(racing).await;
+}
+
+/// The disk under the local copy may be full, or break, while it is written and while it is read.
+#[tokio::test(start_paused = true)]
+async fn a_local_copy_that_fails_is_told_as_such_and_not_as_the_store() {
+    for parameters in every_scheme() {
+        let header = header(parameters, 1);
+        let store = VersionedMemory::new(header.parameters.layout());
+        let old = memory_disk();
+        Vault::create(&mut setup(&old, store.clone(), 2), &header).await.unwrap();
+        in_service(&old, &store, 3, async |vault| write_all(vault, 10).await).await.unwrap();
+        for fails_from in ["the beginning", "fetching", "rewriting"] {
+            let rates = FaultRates { error_before: 1.0, ..FaultRates::default() };
+            let copy = Faults::new(VersionedMemory::new(header.parameters.layout()), rates, 4);
+            let switch = copy.switch();
+            switch.set(fails_from == "the beginning");
+            let progress = Box::new(move |stage: &'static str, done, all| {
+                // The last bucket is fetched, or the first is rewritten.
+                let is_between = stage == "rewriting" || done == all;
+                if stage == fails_from && is_between {
+                    switch.set(true);
+                }
+            });
+            let Restore { scratch, expect, takeover, .. } = options(&header, None);
+            let failing = Restore { copy, scratch, expect, takeover, progress };
+            let error = restore(setup(&memory_disk(), store.clone(), 5), failing).await.unwrap_err();
+            assert!(matches!(error, VaultError::LocalCopy(_)), "{fails_from}: {error}");
+            assert!(error.to_string().contains("run `lethe restore` again"), "{error}");
+        }
+        let again = restore(setup(&memory_disk(), store.clone(), 6), options(&header, None)).await;
+        assert!(again.is_ok(), "{again:?}");
+    }
 }
 
 /// The requests of a restore of a vault in which `used` blocks were written, without the epochs and counters in them.

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::VaultId;
-use lethe_store::{Objects, OpenOptions, Usage};
+use lethe_store::{Objects, OpenError, OpenOptions, Usage};
 use lethe_vault::{
     CheckpointFigures, Receipt, Restore, Status, TrustedDisk, VaultError, VaultHeader, VaultParameters,
     raw_header_of_store, restore, restored,
@@ -82,8 +82,8 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
         let disk = home.new_disk(&mut made)?;
         remove_folder(&folder)?;
         let options = OpenOptions { create: true, ..OpenOptions::default() };
-        let buckets = folder.join("buckets");
-        let copy = Objects::open(&buckets.display().to_string(), &options).await?.with_layout(layout.clone());
+        let buckets = folder.join("buckets").display().to_string();
+        let copy = Objects::open(&buckets, &options).await.map_err(not_a_store)?.with_layout(layout.clone());
         let scratch = TrustedDisk::open(&folder.join("stash.redb"))?;
         let (store, meter, _) = home.wrapped(&objects, layout);
         let bar = progress::steps("", 0);
@@ -107,13 +107,21 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
             if !home.has_vault().unwrap_or(true) {
                 made.take_back();
             }
-            return Err(error);
+            return Err(match error.downcast_ref() {
+                Some(VaultError::LocalCopy(_)) => error.context(folder.display().to_string()),
+                _ => error,
+            });
         }
     };
     tell(&settings, &parameters, &receipt, Some(&usage));
     // As long as it is there, a restore that is repeated tells the same.
     remove_folder(&folder)?;
     Ok(Exit::Success)
+}
+
+/// The copy on this machine could not be made: nothing that the store did.
+fn not_a_store(error: OpenError) -> VaultError {
+    VaultError::LocalCopy(error.to_string().into())
 }
 
 /// The receipt of a vault that was restored here completely by a command that was cut off before it had said so.

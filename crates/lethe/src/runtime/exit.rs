@@ -192,6 +192,7 @@ mod tests {
             (VaultError::WrongKey, Exit::Failure),
             (VaultError::OtherVault, Exit::Failure),
             (VaultError::DiskFull, Exit::Failure),
+            (VaultError::LocalCopy("".into()), Exit::Failure),
             (VaultError::Damaged("".into()), Exit::Failure),
             (VaultError::RestoreUnfinished, Exit::Failure),
             (VaultError::NotAReceipt(String::new()), Exit::Usage),

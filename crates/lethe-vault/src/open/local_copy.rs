@@ -1,0 +1,11 @@
+//! The errors of the local copy that a restore makes: it is no untrusted store, and nothing that the provider did.
+
+use crate::error::VaultError;
+
+/// Tells a failure of the local copy from one of the store.
+pub(super) fn of_local_copy(error: impl Into<VaultError>) -> VaultError {
+    match error.into() {
+        VaultError::Refused(why) | VaultError::Unavailable(why) => VaultError::LocalCopy(why),
+        other => other,
+    }
+}
