@@ -17,11 +17,8 @@ pub enum VaultError {
     )]
     NoVault,
     /// The folder or the store already holds a vault.
-    #[error(
-        "{0} already holds a vault: serve it with the trusted folder that belongs to it (if that is lost, `lethe restore` makes \
-         another in a new folder), or choose another place"
-    )]
-    AlreadyThere(&'static str),
+    #[error("{0}")]
+    AlreadyThere(HeldBy),
     /// The store's header is not Lethe's.
     #[error("the store's vault header is not one of Lethe's: is this the right place?")]
     Foreign,
@@ -186,6 +183,22 @@ pub enum VaultError {
     /// The receipt belongs to another vault or a later state.
     #[error("receipt: {0}")]
     Receipt(String),
+}
+
+/// The side that holds a vault already, where one was to be made or restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeldBy {
+    /// The trusted folder.
+    #[error(
+        "the trusted folder already holds a vault: `lethe serve` serves it; for another vault name another --data folder"
+    )]
+    TrustedFolder,
+    /// The store.
+    #[error(
+        "the store already holds a vault: `lethe serve` serves it with the trusted folder that belongs to it (if that is lost, \
+         `lethe restore` makes another in a new --data folder); for another vault name another place"
+    )]
+    Store,
 }
 
 impl VaultError {

@@ -44,7 +44,7 @@ mod vault;
 pub use engine::record::Call;
 pub use engine::scheme::SchemeParameters;
 pub use entropy::Entropy;
-pub use error::VaultError;
+pub use error::{HeldBy, VaultError};
 pub use lease::{Host, LEASE};
 pub use maintain::costs::usage_of_looks;
 pub use maintain::migration::{Copied, Copier, Stage, Succession, cut_over, rows_at_rest, stage};

@@ -2,7 +2,7 @@
 
 use super::setup::Setup;
 use crate::entropy::Entropy;
-use crate::error::VaultError;
+use crate::error::{HeldBy, VaultError};
 use crate::store::{HEADER, MAX_HEADER_BYTES, VaultStore};
 use crate::trusted::header::{VaultHeader, VaultParameters};
 use crate::trusted::ledger::{SealWith, StateChange};
@@ -30,17 +30,17 @@ pub(crate) async fn create<U: VaultStore>(
 ) -> Result<(), VaultError> {
     header.parameters.validate()?;
     if setup.disk.meta(HEADER)?.is_some() {
-        return Err(VaultError::AlreadyThere("the trusted folder"));
+        return Err(VaultError::AlreadyThere(HeldBy::TrustedFolder));
     }
     if setup.store.get(HEADER, MAX_HEADER_BYTES).await?.is_some() {
-        return Err(VaultError::AlreadyThere("the store"));
+        return Err(VaultError::AlreadyThere(HeldBy::Store));
     }
     let encoded = header.encode(&setup.master, setup.entropy.salt(), setup.entropy.salt());
     let versions = TrustedVersions::new(header.vault, header.parameters.layout().buckets());
     lay_down(setup, header, &encoded, 0, versions)?;
     // From here on, opening the vault puts the header into the store if a crash comes first.
     if !setup.store.put_if_absent(HEADER, &encoded).await? {
-        return Err(VaultError::AlreadyThere("the store"));
+        return Err(VaultError::AlreadyThere(HeldBy::Store));
     }
     Ok(())
 }

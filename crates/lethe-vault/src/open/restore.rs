@@ -20,7 +20,7 @@ use crate::claims::Claims;
 use crate::engine::record::Call;
 use crate::engine::scheme::SchemeParameters;
 use crate::entropy::Entropy;
-use crate::error::VaultError;
+use crate::error::{HeldBy, VaultError};
 use crate::lease::LEASE;
 use crate::log::fold::Folded;
 use crate::log::objects::Objects;
@@ -69,7 +69,7 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     options: Restore<L>,
 ) -> Result<Receipt, VaultError> {
     if raw_header(&setup.disk).is_ok() && !restoring::is_unfinished(&setup.disk)? {
-        return Err(VaultError::AlreadyThere("the trusted folder"));
+        return Err(VaultError::AlreadyThere(HeldBy::TrustedFolder));
     }
     let encoded = raw_header_of_store(&setup.store).await?;
     let (header, ring) = VaultHeader::decode_with_ring(&encoded, &setup.master)?;

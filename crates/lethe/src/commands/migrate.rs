@@ -6,6 +6,7 @@ use crate::config::size::Size;
 use crate::config::{Config, KeySettings, Settings, SettingsError, StoreOptions, StoreSettings, VaultConfig};
 use crate::migration::flags::{SuccessorFlags, named_as_successor};
 use crate::migration::note::{Note, Whereabouts, refuse_same_store};
+use crate::migration::repeated::{refuse_other_place, refuse_other_shape};
 use crate::migration::shape::successor_parameters;
 use crate::migration::switch;
 use crate::report::left::{Report, asked};
@@ -14,7 +15,7 @@ use crate::runtime::interrupt::{Interrupted, Interrupts};
 use crate::runtime::output::say;
 use crate::runtime::progress;
 use crate::runtime::remove_folder::remove_folder;
-use crate::vault::home::Home;
+use crate::vault::home::{Home, Opening};
 use crate::vault::made::Made;
 use crate::vault::opened::{Left, OF_SUCCESSOR, take_over};
 use crate::vault::parameters::summary;
@@ -24,6 +25,10 @@ use lethe_store::Usage;
 use lethe_vault::{Copied, Stage, Succession, Vault, VaultParameters, raw_header, read_header, stage};
 use std::path::{Path, PathBuf};
 
+/// The ways to fill a successor that is made.
+const HOW_TO_FILL: &str =
+    "`lethe serve`, as before, fills it while it serves; `lethe migrate` fills it at once.";
+
 /// The environment variable of the successor's passphrase.
 const NEW_PASSPHRASE: &str = "LETHE_NEW_PASSPHRASE";
 
@@ -32,7 +37,7 @@ const NEW_PASSPHRASE: &str = "LETHE_NEW_PASSPHRASE";
     after_help = "A successor is a second vault that takes the place of the first: larger, under another key, at another \
 provider, or all of it. It is made, filled with every block, and takes over the names at the end. With --prepare it is \
 made only, and `lethe serve` fills it while it serves; a restart then has it take over. Interrupted, `lethe migrate` \
-without flags goes on. Capacity, scheme, batch, cipher, journal and the place of the tree top are the vault's unless they \
+goes on, with the same flags or without any. Capacity, scheme, batch, cipher, journal and the place of the tree top are the vault's unless they \
 are said; with any of them said, --z, --s, --a, the tree top's share and the objective are planned anew unless said too. A \
 vault with slots of an earlier format needs no flags.
 
@@ -80,7 +85,6 @@ impl Wanted {
 }
 
 pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
-    let wrong = |why: &str| Err(SettingsError::Successor(why.into()).into());
     if let Some(predecessor) = switch::finish(&settings.data)? {
         say!("The successor had everything, and has taken over: {} is left.", predecessor.display());
         return Ok(Exit::Success);
@@ -89,20 +93,34 @@ pub(super) async fn run(settings: Settings, wanted: Wanted) -> Result<Exit> {
     match note {
         None if wanted.cancel => cancel_making(&settings, &wanted),
         Some(note) if wanted.cancel => cancel(&settings, &wanted, &note),
-        Some(_) if wanted.prepare || !wanted.is_silent() => wrong(
-            "there is a successor already: `lethe migrate` without flags of its own fills it, and `lethe migrate \
-             --cancel` gives it up",
-        ),
-        Some(note) => fill(&settings, &note, Interrupts::listen).await,
+        Some(note) => {
+            let key = successor_key(&settings, &wanted.successor);
+            refuse_other_place(&settings, (&wanted.successor, &key), &note)?;
+            if wanted.prepare {
+                find_both(&settings, &note, &wanted.shape).await?;
+                say!("The successor is made already. {HOW_TO_FILL}");
+                return Ok(Exit::Success);
+            }
+            fill(&settings, &note, &wanted.shape, Interrupts::listen).await
+        }
         None => {
             let (note, interrupts) = prepare(&settings, &wanted).await?;
             if wanted.prepare {
-                say!("`lethe serve`, as before, fills it while it serves; `lethe migrate` fills it at once.");
+                say!("{HOW_TO_FILL}");
                 return Ok(Exit::Success);
             }
-            fill(&settings, &note, || Ok(interrupts)).await
+            fill(&settings, &note, &wanted.shape, || Ok(interrupts)).await
         }
     }
+}
+
+/// Finds the vault and its successor, which must have the shape that is asked for.
+async fn find_both(settings: &Settings, note: &Note, shape: &VaultConfig) -> Result<(Opening, Opening)> {
+    let (old_settings, new_settings) = note.both(settings);
+    let old = Home::new(&old_settings).find(&VaultConfig::default()).await?;
+    let new = Home::new(&new_settings).find(&VaultConfig::default()).await.context(OF_SUCCESSOR)?;
+    refuse_other_shape(settings, shape, (&old.header.parameters, &new.header.parameters))?;
+    Ok((old, new))
 }
 
 /// Makes the successor, empty.
@@ -112,7 +130,7 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     let header = read_header(&disk, &master)?;
     let begun = Note::being_made(&settings.data)?;
     if wanted.is_silent() {
-        refuse_silence(begun.is_some(), header.parameters.has_older_slots())?;
+        refuse_silence(begun.as_ref(), header.parameters.has_older_slots())?;
     }
     let (parameters, shaped) = successor_parameters(&wanted.shape, settings, &header.parameters)?;
     let (store, folder) = successor_store(settings, &wanted.successor, begun.as_ref())?;
@@ -134,7 +152,8 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
         ))
         .into());
     }
-    let note = Note { from: Whereabouts::of(settings)?, to: Whereabouts::of(&new)? };
+    let (from, to) = (Whereabouts::of(settings)?, Whereabouts::of(&new)?);
+    let note = Note { from, to, unsaid: wanted.is_silent() };
     let mut made = Made::new();
     note.begin(&settings.data, &mut made)?;
     if let Some(folder) = &folder {
@@ -173,8 +192,9 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
 }
 
 /// Refuses to make a successor of which nothing is said, unless the vault has something to gain without it.
-fn refuse_silence(was_begun: bool, gains_all_the_same: bool) -> Result<(), SettingsError> {
-    let why = match (was_begun, gains_all_the_same) {
+fn refuse_silence(begun: Option<&Note>, gains_all_the_same: bool) -> Result<(), SettingsError> {
+    let said_more = begun.is_some_and(|begun| !begun.unsaid);
+    let why = match (said_more, gains_all_the_same) {
         (true, _) => {
             "the making of a successor was cut off before there was anything of it: say again what it is to have of its own, \
              with the same flags or others, or give it up with `lethe migrate --cancel`"
@@ -258,12 +278,12 @@ fn successor_key(settings: &Settings, asked: &SuccessorFlags) -> KeySettings {
 async fn fill(
     settings: &Settings,
     note: &Note,
+    shape: &VaultConfig,
     interrupts: impl FnOnce() -> Result<Interrupts>,
 ) -> Result<Exit> {
     let (old_settings, new_settings) = note.both(settings);
     let (old_home, new_home) = (Home::new(&old_settings), Home::new(&new_settings));
-    let old = old_home.find(&VaultConfig::default()).await?;
-    let new = new_home.find(&VaultConfig::default()).await.context(OF_SUCCESSOR)?;
+    let (old, new) = find_both(settings, note, shape).await?;
     let parameters = new.header.parameters.clone();
     // A passphrase is asked for before Ctrl-C is taken over.
     let mut interrupts = interrupts()?;
@@ -341,22 +361,27 @@ impl Wanted {
 /// Gives a successor up whose making was cut off before there was a vault, or a note of it.
 fn cancel_making(settings: &Settings, wanted: &Wanted) -> Result<Exit> {
     let successor = settings.data.of_successor().trusted();
-    let begun = Note::being_made(&settings.data)?;
-    if begun.is_none() && !successor.join(DATABASE).exists() {
-        return Err(SettingsError::Successor("there is no successor to give up".into()).into());
+    let (begun, before) = (Note::being_made(&settings.data)?, Note::given_up(&settings.data)?);
+    if begun.is_none() && before.is_none() && !successor.join(DATABASE).exists() {
+        let why = "there is no successor to give up: none was made, or it has taken over";
+        return Err(SettingsError::Successor(why.into()).into());
     }
     wanted.refuse_shape()?;
     // No other process may be at it.
     let held = Home::new(settings).disk()?;
-    Note::forget(&settings.data)?;
+    if let Some(note) = &begun {
+        note.give_up(&settings.data)?;
+    }
     remove_folder(&successor)?;
     drop(held);
-    match begun {
-        Some(note) => say!(
+    match (begun, before) {
+        (Some(note), _) => say!(
             "The successor was not made yet, and is given up. The vault is as it was, and nothing was put into {}.",
             Home::new(&note.to.over(settings)).store_name()
         ),
-        None => say!(
+        // The last run may have been cut off before it had said so.
+        (None, Some(note)) => tell_given_up(settings, &note),
+        (None, None) => say!(
             "What an earlier version of lethe had begun to make is given up, and the vault is as it was. Where its store was to \
              be, nothing needs the object `vault` any more."
         ),
@@ -370,12 +395,17 @@ fn cancel(settings: &Settings, wanted: &Wanted, note: &Note) -> Result<Exit> {
     let (old, new) = note.both(settings);
     // Neither may be in service meanwhile.
     let (held, held_too) = (Home::new(&old).disk()?, Home::new(&new).disk());
-    Note::forget(&settings.data)?;
+    note.give_up(&settings.data)?;
     drop((held, held_too));
     remove_folder(&new.data.trusted())?;
-    say!(
-        "The successor is given up, and the vault is as it was. Nothing needs what is below {} any more, and it may be emptied.",
-        Home::new(&new).store_name()
-    );
+    tell_given_up(settings, note);
     Ok(Exit::Success)
+}
+
+fn tell_given_up(settings: &Settings, note: &Note) {
+    say!(
+        "The successor is given up, and the vault is as it was. Nothing of it needs what is below {} any more, and it may be \
+         emptied.",
+        Home::new(&note.to.over(settings)).store_name()
+    );
 }

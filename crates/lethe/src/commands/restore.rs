@@ -142,12 +142,7 @@ fn complete_before(
 }
 
 /// Says that the vault is restored, and leaves its figures; those that it has left in service stay.
-fn tell(
-    settings: &Settings,
-    parameters: &VaultParameters,
-    receipt: &Receipt,
-    usage: Option<&Usage>,
-) {
+fn tell(settings: &Settings, parameters: &VaultParameters, receipt: &Receipt, usage: Option<&Usage>) {
     let home = Home::new(settings);
     say!("The vault is restored. To serve it:\n\n  {}\n\nReceipt of its new state:", home.serve_line());
     say!("{receipt}");

@@ -3,5 +3,6 @@
 
 pub mod flags;
 pub mod note;
+pub mod repeated;
 pub mod shape;
 pub mod switch;

@@ -3,7 +3,8 @@
 //! `successor/making.toml` is written before anything of a successor is made: a making that is cut off is known by it. Once
 //! it is made, `successor/note.toml` takes its place, and is the sign that there is one. Both
 //! may hold credentials of the successor's provider: it is for its owner alone. `moved.toml` stays when the successor
-//! has taken over, without them: it tells a user who comes with the earlier flags which flags are right now.
+//! has taken over, without them: it tells a user who comes with the earlier flags which flags are right now. So does
+//! `given-up.toml` when a successor was given up: it tells again which store may be emptied.
 
 use super::flags::named_as_successor;
 use crate::config::folders::DataFolder;
@@ -26,6 +27,10 @@ pub struct Note {
     pub from: Whereabouts,
     /// The one that takes its place.
     pub to: Whereabouts,
+    /// True if nothing was said of what the successor is to have: it is made for the sake of its newer slots. Of use until
+    /// it is made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsaid: bool,
 }
 
 /// The store of a vault, and where its key comes from.
@@ -156,6 +161,10 @@ impl Note {
         data.trusted().join("moved.toml")
     }
 
+    fn given_up_file(data: &DataFolder) -> PathBuf {
+        data.trusted().join("given-up.toml")
+    }
+
     fn making_file(data: &DataFolder) -> PathBuf {
         data.of_successor().trusted().join("making.toml")
     }
@@ -198,7 +207,8 @@ impl Note {
         let folder = successor.trusted();
         successor.make_trusted().with_context(|| format!("making {}", folder.display()))?;
         write(&file, self)?;
-        sync_folder_of(&folder)
+        sync_folder_of(&folder)?;
+        remove(&Self::given_up_file(data))
     }
 
     /// The note of the successor that is there, if one is.
@@ -217,12 +227,20 @@ impl Note {
         read(&Self::moved_file(data))
     }
 
+    /// The note of the last successor that was given up, unless another was begun since.
+    ///
+    /// # Errors
+    /// It cannot be read or understood.
+    pub fn given_up(data: &DataFolder) -> Result<Option<Note>> {
+        read(&Self::given_up_file(data))
+    }
+
     /// Notes that there is a successor; its trusted folder is there.
     ///
     /// # Errors
     /// The folder cannot be written.
     pub fn leave(&self, data: &DataFolder) -> Result<()> {
-        write(&Self::file(data), self)?;
+        write(&Self::file(data), &Note { unsaid: false, ..self.clone() })?;
         remove(&Self::making_file(data))
     }
 
@@ -231,8 +249,20 @@ impl Note {
     /// # Errors
     /// The folder cannot be written.
     pub fn leave_moved(&self, data: &DataFolder) -> Result<()> {
-        let told = Note { from: self.from.without_secrets(), to: self.to.without_secrets() };
-        write(&Self::moved_file(data), &told)
+        write(&Self::moved_file(data), &self.without_secrets())
+    }
+
+    /// Forgets that there is a successor, or that one was begun, and notes where its store is.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn give_up(&self, data: &DataFolder) -> Result<()> {
+        write(&Self::given_up_file(data), &self.without_secrets())?;
+        Self::forget(data)
+    }
+
+    fn without_secrets(&self) -> Self {
+        Note { from: self.from.without_secrets(), to: self.to.without_secrets(), unsaid: false }
     }
 
     /// Forgets that there is a successor.
@@ -366,7 +396,8 @@ mod tests {
         let new = settings(
             "store.url = \"s3://b/p\"\nstore.options = { secret_access_key = \"hush\" }\nkey.file = \"/k\"",
         );
-        let note = Note { from: Whereabouts::of(&old).unwrap(), to: Whereabouts::of(&new).unwrap() };
+        let (from, to) = (Whereabouts::of(&old).unwrap(), Whereabouts::of(&new).unwrap());
+        let note = Note { from, to, unsaid: false };
         note.leave(&data).unwrap();
         assert!(Note::load(&data).unwrap() == Some(note.clone()));
         assert!(note.to.over(&old) == Settings { store: new.store.clone(), key: new.key, ..old.clone() });

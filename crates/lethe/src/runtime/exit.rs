@@ -99,7 +99,9 @@ fn of_the_vault(cause: &Cause) -> Option<Exit> {
             | VaultError::Refused(_)
             | VaultError::Lapsed
             | VaultError::StoreEmpty => Exit::StoreUnavailable,
-            VaultError::Parameters(_) | VaultError::NotAReceipt(_) => Exit::Usage,
+            VaultError::Parameters(_) | VaultError::NotAReceipt(_) | VaultError::AlreadyThere(_) => {
+                Exit::Usage
+            }
             _ => Exit::Failure,
         });
     }
@@ -161,6 +163,7 @@ mod tests {
     use super::*;
     use lethe_core::store::BucketVersion;
     use lethe_core::words::{Bucket, Version};
+    use lethe_vault::HeldBy;
 
     #[test]
     fn a_missing_bucket_is_tampering_however_deep_it_lies() {
@@ -186,7 +189,8 @@ mod tests {
     fn every_failure_of_a_vault_has_the_code_that_the_documentation_gives_it() {
         for (error, exit) in [
             (VaultError::NoVault, Exit::Failure),
-            (VaultError::AlreadyThere("the store"), Exit::Failure),
+            (VaultError::AlreadyThere(HeldBy::Store), Exit::Usage),
+            (VaultError::AlreadyThere(HeldBy::TrustedFolder), Exit::Usage),
             (VaultError::Foreign, Exit::Failure),
             (VaultError::NewerFormat { found: 2, known: 1 }, Exit::Failure),
             (VaultError::WrongKey, Exit::Failure),

@@ -113,6 +113,19 @@ pub fn refuse_contradictions(
     asked: &VaultConfig,
     made: &VaultParameters,
 ) -> Result<(), SettingsError> {
+    let differing = contradictions(settings, asked, (made, "the vault"))?;
+    if differing.is_empty() { Ok(()) } else { Err(SettingsError::OtherShape(differing.join(", "))) }
+}
+
+/// The values in `asked` that contradict an existing vault, which is named as is said, each with that vault's own.
+///
+/// # Errors
+/// Those of planning a vault.
+pub fn contradictions(
+    settings: &Settings,
+    asked: &VaultConfig,
+    (made, whose): (&VaultParameters, &str),
+) -> Result<Vec<String>, SettingsError> {
     fn differ<T: PartialEq + ToString>(asked: Option<T>, made: Option<T>) -> Option<(String, String)> {
         let asked = asked?;
         let made_text = made.as_ref().map_or_else(|| "none".into(), T::to_string);
@@ -166,13 +179,13 @@ pub fn refuse_contradictions(
         .into_iter()
         .filter_map(|(name, texts)| texts.map(|(asked, made)| (name, asked, made)))
         .map(|(name, asked, made)| {
-            format!("{} is {asked} and the vault has {made}", settings.origins.name(name))
+            format!("{} is {asked} and {whose} has {made}", settings.origins.name(name))
         })
         .collect();
     if differing.is_empty() && asked.tree_top.is_some() && !could_be_planned(settings, scheme)? {
         differing.push(format!("{} gives another tree top", settings.origins.name(TREE_TOP)));
     }
-    if differing.is_empty() { Ok(()) } else { Err(SettingsError::OtherShape(differing.join(", "))) }
+    Ok(differing)
 }
 
 /// Tells whether a vault made with the tree top of these settings could have this scheme's: a vault keeps what was planned,

@@ -11,7 +11,7 @@ use crate::vault::made::Made;
 use crate::vault::parameters::vault_parameters;
 use crate::vault::trusted_memory::TrustedMemory;
 use anyhow::Result;
-use lethe_vault::{Entropy, Vault, VaultError, VaultParameters, draw_header};
+use lethe_vault::{Entropy, HeldBy, Vault, VaultError, VaultParameters, draw_header};
 
 impl Home<'_> {
     /// Makes a vault.
@@ -56,7 +56,7 @@ impl Home<'_> {
     pub async fn make_of(&self, parameters: VaultParameters) -> Result<(Opening, Interrupts)> {
         if self.has_vault()? {
             let folder = self.settings.data.trusted().display().to_string();
-            return Err(anyhow::Error::new(VaultError::AlreadyThere("the trusted folder")).context(folder));
+            return Err(anyhow::Error::new(VaultError::AlreadyThere(HeldBy::TrustedFolder)).context(folder));
         }
         self.refuse_beside_a_restore()?;
         self.refuse_watched_disk(&parameters)?;

@@ -23,7 +23,10 @@ fn figures_that_make_no_sense_are_warned_of_in_a_line_and_begun_anew() {
         let file = desk.path("lethe-data/trusted/status.json");
         std::fs::write(&file, garbled).expect("written");
         let told = desk.fail("status", 1);
-        assert!(told.contains("status.json holds no figures; the next `lethe serve` writes it anew"), "{told}");
+        assert!(
+            told.contains("status.json holds no figures; the next `lethe serve` writes it anew"),
+            "{told}"
+        );
         let backup = desk.run("backup");
         assert_eq!((backup.code, warnings_of(&backup).len()), (0, 1), "{}", backup.complained);
         let served = serve_and_stop(&desk, "", "Ctrl-C stops.");

@@ -32,6 +32,17 @@ fn a_store_that_is_not_there_leaves_nothing() {
     }
 }
 
+/// As after one that was killed when it had just made the vault.
+#[test]
+fn an_init_that_is_repeated_says_what_serves_the_vault_that_there_is() {
+    let desk = Desk::new();
+    desk.succeed("init --capacity 1MiB --block-size 4KiB");
+    let before = desk.contents();
+    let error = desk.fail("init --capacity 1MiB --block-size 4KiB", 2);
+    assert!(error.contains("the trusted folder already holds a vault: `lethe serve` serves it"), "{error}");
+    assert_eq!(desk.contents(), before);
+}
+
 #[test]
 fn a_store_that_holds_another_vault_leaves_nothing_and_is_not_changed() {
     let desk = Desk::new();
@@ -39,7 +50,7 @@ fn a_store_that_holds_another_vault_leaves_nothing_and_is_not_changed() {
     let store = format!("--store file://{}", desk.path("store").display());
     desk.succeed(&format!("init --data first --capacity 1MiB {store}"));
     let before = desk.contents();
-    let error = desk.fail(&format!("init --data second --capacity 1MiB {store}"), 1);
+    let error = desk.fail(&format!("init --data second --capacity 1MiB {store}"), 2);
     assert!(error.contains("the store already holds a vault"), "{error}");
     assert_eq!(desk.contents(), before);
 }
@@ -149,7 +160,7 @@ fn a_restore_that_was_killed_at_its_very_end_is_ended_and_told_by_the_same_comma
         format!("restore --data third --key-file first/master.key --takeover {store} --expect {receipt}");
     desk.succeed(&third);
     // A vault that was restored and told is not restored again.
-    let error = desk.fail(&restore, 1);
+    let error = desk.fail(&restore, 2);
     assert!(error.contains("already holds a vault"), "{error}");
 }
 

@@ -147,8 +147,10 @@ fn a_vault_whose_slots_are_of_an_earlier_format_migrates_without_flags() {
     std::fs::set_permissions(data.join("master.key"), PermissionsExt::from_mode(0o600)).expect("its mode");
 
     desk.succeed("check");
+    cut_off_at_the_begin(&desk, "", "lethe-data/untrusted-2");
     let said = desk.succeed("migrate");
     let flags = flags_of(&said);
+    assert!(flags.contains("untrusted-2"), "{flags}");
     assert!(desk.succeed(&format!("check {flags}")).contains("all authentic"));
     // The successor has nothing more to gain.
     let error = desk.fail(&format!("migrate {flags}"), 2);
@@ -172,8 +174,9 @@ fn the_line_for_the_time_after_has_the_successor_take_over_too() {
 #[test]
 fn a_migration_that_is_killed_or_interrupted_goes_on_where_it_was() {
     let desk = vault("4MiB");
+    // The same command goes on, from the first time on.
+    let line = "migrate --capacity 5MiB";
     for (name, code) in [("-KILL", -1), ("-INT", 130)] {
-        let line = if name == "-KILL" { "migrate --capacity 5MiB" } else { "migrate" };
         let store = desk.path("lethe-data/untrusted-2");
         let before = newest(&store);
         let mut child = desk.command(line).spawn().expect("it starts");
@@ -191,8 +194,6 @@ fn a_migration_that_is_killed_or_interrupted_goes_on_where_it_was() {
             assert!(ended.said.contains("Going on after"), "{}", ended.said);
             assert!(ended.said.contains("of 1024 blocks copied: `lethe migrate` goes on"), "{}", ended.said);
         }
-        let error = desk.fail("migrate --capacity 5MiB", 2);
-        assert!(error.contains("there is a successor already"), "{error}");
     }
     let said = desk.succeed("migrate");
     let already: u64 = said
@@ -216,11 +217,44 @@ fn a_successor_that_is_given_up_leaves_the_vault_as_it_was() {
     let left: Vec<_> = after.keys().filter(|name| trusted(name) && !before.contains_key(*name)).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().contains("successor")), "{left:?}");
     desk.succeed("check");
-    let error = desk.fail("migrate --cancel", 2);
-    assert!(error.contains("there is no successor to give up"), "{error}");
+    // Cut off before it had said so, it is run again.
+    let again = desk.succeed("migrate --cancel");
+    assert_eq!(again, said);
     // Another attempt takes another place.
     let said = desk.succeed("migrate --capacity 2MiB");
     assert!(said.contains("lethe-data/untrusted-3"), "{said}");
+    let flags = flags_of(&said);
+    let error = desk.fail(&format!("migrate --cancel {flags}"), 2);
+    assert!(error.contains("there is no successor to give up"), "{error}");
+}
+
+#[test]
+fn flags_that_a_successor_was_made_with_go_on_and_others_are_named() {
+    let desk = vault("1MiB");
+    let (store, third) = (url(&desk, "other"), url(&desk, "third"));
+    let flags = format!("--to {store} --capacity 2MiB --z 20 --new-key-file new.key");
+    desk.succeed(&format!("migrate --prepare {flags}"));
+    let before = desk.contents();
+    for (others, differs) in [
+        ("--capacity 3MiB", "--capacity is 3 MiB and the successor has 2 MiB"),
+        ("--z 8", "--z is 8 and the successor has 20"),
+        (&format!("--to {third}"), "--to is"),
+        ("--new-key-file other.key", "its key comes from another place"),
+        (&format!("--to {store} --to-option region=there"), "--to-option region is another"),
+    ] {
+        for prepare in ["", "--prepare"] {
+            let error = desk.fail(&format!("migrate {prepare} {others}"), 2);
+            assert!(error.contains(differs), "{error}");
+            assert!(error.contains("`lethe migrate --cancel` gives it up"), "{error}");
+        }
+    }
+    assert_eq!(desk.contents(), before, "a refusal changed something");
+    for same in ["", &flags, "--capacity 2MiB"] {
+        let said = desk.succeed(&format!("migrate --prepare {same}"));
+        assert!(said.contains("The successor is made already"), "{said}");
+    }
+    let said = desk.succeed(&format!("migrate {flags}"));
+    desk.succeed(&format!("check {}", flags_of(&said)));
 }
 
 /// The vault with a successor as the command that made it leaves it if it is killed right before the end.
@@ -237,19 +271,49 @@ fn cut_off_at_the_end_of_making(flags: &str) -> Desk {
 
 /// The same if it is killed before there is anything of a vault, in the store or on the trusted disk.
 fn cut_off_at_the_begin_of_making(flags: &str, store: &str) -> Desk {
-    let desk = cut_off_at_the_end_of_making(flags);
-    std::fs::remove_file(desk.path("lethe-data/trusted/successor/vault.redb")).expect("removed");
-    std::fs::remove_dir_all(desk.path(store)).expect("removed");
-    std::fs::create_dir(desk.path(store)).expect("made");
+    let desk = vault("1MiB");
+    if flags.contains("STORE") {
+        folder(&desk, "other");
+    }
+    cut_off_at_the_begin(&desk, &flags.replace("STORE", &url_of(&desk.path("other"))), store);
     desk
+}
+
+/// Kills `migrate` when its note is there and no vault is, in the store or on the trusted disk.
+fn cut_off_at_the_begin(desk: &Desk, flags: &str, store: &str) {
+    let successor = desk.path("lethe-data/trusted/successor");
+    let noted = loop {
+        let mut child = desk.command(&format!("migrate --prepare {flags}")).spawn().expect("it starts");
+        let read = || std::fs::read_to_string(successor.join("making.toml"));
+        let mut noted = read();
+        while noted.is_err() && child.try_wait().expect("its state").is_none() {
+            noted = read();
+        }
+        child.kill().expect("it is ours");
+        finish(child);
+        if let Ok(noted) = noted {
+            break noted;
+        }
+        // The note came and went unseen.
+        desk.succeed("migrate --cancel");
+        std::fs::remove_dir_all(desk.path(store)).expect("removed");
+        std::fs::create_dir(desk.path("other")).unwrap_or_default();
+    };
+    // However far it came.
+    std::fs::write(successor.join("making.toml"), noted).expect("written");
+    for file in ["note.toml", "vault.redb"] {
+        let _ = std::fs::remove_file(successor.join(file));
+    }
+    let _ = std::fs::remove_dir_all(desk.path(store));
+    std::fs::create_dir(desk.path(store)).expect("made");
 }
 
 #[test]
 fn a_successor_that_was_made_when_its_command_was_killed_is_filled_or_given_up() {
     let desk = cut_off_at_the_end_of_making("--to STORE");
-    let error = desk.fail(&format!("migrate --to {}", url_of(&desk.path("other"))), 2);
+    let error = desk.fail(&format!("migrate --to {}", url(&desk, "third")), 2);
     assert!(error.contains("there is a successor already"), "{error}");
-    let said = desk.succeed("migrate");
+    let said = desk.succeed(&format!("migrate --to {}", url_of(&desk.path("other"))));
     desk.succeed(&format!("check {}", flags_of(&said)));
     let desk = cut_off_at_the_end_of_making("--capacity 2MiB");
     assert!(desk.succeed("migrate --cancel").contains("untrusted-2"));
@@ -275,7 +339,7 @@ fn a_making_that_was_killed_before_there_was_a_vault_is_begun_again_or_given_up(
         let said = desk.succeed("migrate --cancel");
         assert!(said.contains("nothing was put into") && said.contains(store), "{said}");
         assert!(desk.path(store).exists() && !desk.path("lethe-data/trusted/successor").exists());
-        desk.fail("migrate --cancel", 2);
+        assert!(desk.succeed("migrate --cancel").contains(store));
         desk.succeed("check");
     }
 }
@@ -342,7 +406,7 @@ fn what_no_successor_can_be_is_refused_and_nothing_is_made() {
     desk.succeed(&format!("init --data other --capacity 1MiB --block-size 4KiB {store}"));
     let error = desk.fail(&format!("migrate --data other {store} --capacity 2MiB"), 2);
     assert!(error.contains("--to is missing"), "{error}");
-    let error = desk.fail(&format!("migrate --to {}", url(&desk, "s")), 1);
+    let error = desk.fail(&format!("migrate --to {}", url(&desk, "s")), 2);
     assert!(error.contains("the successor") && error.contains("the store already holds a vault"), "{error}");
     desk.succeed("check");
 }
