@@ -6,9 +6,13 @@ use crate::migration::note::Note;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
 use crate::vault::home::{Home, Renewal};
+use crate::vault::made::Made;
 use anyhow::Result;
 use clap::Args;
-use lethe_vault::{NewKey, change_key, complete_change, raw_header};
+use lethe_seal::master_key::MasterKey;
+use lethe_vault::{
+    NewKey, TrustedDisk, VaultError, change_key, complete_change, raw_header, read_header,
+};
 use std::path::PathBuf;
 
 /// The environment variable of the new passphrase.
@@ -85,11 +89,16 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
         }
         Renewal::Another(given) => given,
     };
-    let master = home.key(&header)?;
-    let opening = home.find_with(disk, master, &VaultConfig::default()).await?;
-    // A file that was made stays, however this ends: the vault may have its key by then.
-    let (master, passphrase) = new_home.given_or_made_key(given)?;
-    change_key(opening.into_setup(), NewKey { master, passphrase }).await?;
+    let before = home.key(&header)?;
+    let opening = home.find_with(disk.clone(), before.clone(), &VaultConfig::default()).await?;
+    let mut made = Made::new();
+    let (master, passphrase) = new_home.given_or_made_key(given, &mut made)?;
+    if let Err(error) = change_key(opening.into_setup(), NewKey { master, passphrase }).await {
+        if has_surely_its_key_before(&disk, &before, &error) {
+            made.take_back();
+        }
+        return Err(error.into());
+    }
     say!(
         "The vault has the new key. Keep it safe, and serve the vault with\n\n  {}\n\n\
          Objects in the store are left that the old key opens. They go while the vault is served: `lethe status` then has a \
@@ -97,4 +106,40 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
         new_home.serve_line()
     );
     Ok(Exit::Success)
+}
+
+/// Tells whether a vault whose change of key has failed so surely has its earlier key: a file with the new one, which it
+/// may have, is never removed. A disk that has failed may have done what it was asked for.
+fn has_surely_its_key_before(disk: &TrustedDisk, before: &MasterKey, failed: &VaultError) -> bool {
+    let is_of_disk = matches!(failed, VaultError::Disk(_) | VaultError::DiskFull);
+    !is_of_disk && read_header(disk, before).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lethe_seal::key_file;
+    use std::path::Path;
+
+    #[tokio::test]
+    async fn a_new_key_that_the_vault_may_have_is_not_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let text =
+            format!("data = {:?}\n[vault]\ncapacity = \"1MiB\"\nblock_size = \"4KiB\"", folder.path());
+        let settings = Settings::resolve(Config::parse(&text, Path::new("lethe.toml")).unwrap()).unwrap();
+        let home = Home::new(&settings);
+        drop(home.make().await.unwrap());
+        let before = key_file::load(&settings.data.master_key()).unwrap();
+        let refused = VaultError::Refused("no".into());
+        let is_taken_back = |failed: &VaultError| {
+            has_surely_its_key_before(&Home::new(&settings).disk().unwrap(), &before, failed)
+        };
+        assert!(is_taken_back(&refused));
+        assert!(!is_taken_back(&VaultError::DiskFull) && !is_taken_back(&VaultError::Disk("no".into())));
+        let file = Some(folder.path().join("new.key"));
+        let new = NewKeyFlags { new_key_file: file, new_key_env: None, new_passphrase: false };
+        run(settings.clone(), new).await.unwrap();
+        // As if the store had refused the new header.
+        assert!(!is_taken_back(&refused));
+    }
 }

@@ -108,12 +108,12 @@ impl Home<'_> {
         })
     }
 
-    /// The key of a renewal: as given, or made in its file, which stays.
+    /// The key of a renewal: as given, or made in its file.
     ///
     /// # Errors
     /// The key cannot be made.
-    pub fn given_or_made_key(&self, given: Option<NewKey>) -> Result<NewKey> {
-        given.map_or_else(|| self.make_key(&mut Made::new()), Ok)
+    pub fn given_or_made_key(&self, given: Option<NewKey>, made: &mut Made) -> Result<NewKey> {
+        given.map_or_else(|| self.make_key(made), Ok)
     }
 
     pub(super) fn make_key(&self, made: &mut Made) -> Result<NewKey> {

@@ -22,6 +22,12 @@ fn a_vault_changes_its_key_in_place_and_says_when_the_change_is_complete() {
     assert!(again.contains("has this key already"), "{again}");
     let early = desk.fail("rekey --key-file new.key --new-key-file third.key", 1);
     assert!(early.contains("is being changed already"), "{early}");
+    // A file that it has made for nothing goes, and one that was there stays.
+    assert!(!desk.path("third.key").exists());
+    std::fs::copy(desk.path("new.key"), desk.path("kept.key")).expect("copied");
+    std::fs::write(desk.path("kept.key"), "08".repeat(32)).expect("written");
+    desk.fail("rekey --key-file new.key --new-key-file kept.key", 1);
+    assert!(desk.path("kept.key").exists());
     // The sweep of so small a vault takes no longer than a start; if it does, the next one goes on.
     let is_changing = |desk: &Desk| desk.succeed("status").contains("is being changed");
     for _ in 0..10 {
@@ -46,6 +52,19 @@ fn the_new_key_is_asked_for_and_is_not_the_old_one() {
     desk.succeed("migrate --prepare --capacity 2MiB");
     let error = desk.fail("rekey --new-key-file new.key", 2);
     assert!(error.contains("migrate --cancel"), "{error}");
+}
+
+#[test]
+fn a_change_that_the_store_refuses_leaves_no_new_key() {
+    let desk = Desk::new();
+    desk.succeed("init --capacity 1MiB --block-size 4KiB");
+    desk.succeed("backup");
+    let store = desk.path("lethe-data/untrusted");
+    let key = "--key-file lethe-data/master.key";
+    desk.succeed(&format!("restore --takeover --data other {key} --store file://{}", store.display()));
+    let error = desk.fail("rekey --new-key-file new.key", 4);
+    assert!(error.contains("another gateway has opened this vault since"), "{error}");
+    assert!(!desk.path("new.key").exists());
 }
 
 /// The values of a trusted disk by name.
