@@ -48,7 +48,7 @@ pub use error::{HeldBy, VaultError};
 pub use lease::{Host, LEASE};
 pub use maintain::costs::usage_of_looks;
 pub use maintain::migration::{Copied, Copier, Stage, Succession, cut_over, rows_at_rest, stage};
-pub use maintain::new_key::{NewKey, change_key, complete_change};
+pub use maintain::new_key::{NewKey, change_key, change_under_way, complete_change};
 pub use maintain::orphans::{Orphans, Removed, Tally, find_orphans};
 pub use open::create::draw_header;
 pub use open::header::{raw_header, raw_header_of_store, read_header};

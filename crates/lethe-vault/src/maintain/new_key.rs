@@ -9,9 +9,10 @@ use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::open::at_rest::{AtRest, seal_journal};
 use crate::open::fence::fence;
-use crate::open::header::{agree_on_header, read_header};
+use crate::open::header::{agree_on_header, read_header, read_header_with_ring};
 use crate::open::setup::Setup;
 use crate::open::state::{SchemeAtRest, State};
+use crate::session::status::KeyChangeFigures;
 use crate::store::VaultStore;
 use crate::trusted::disk::TrustedDisk;
 use crate::trusted::header::VaultHeader;
@@ -73,6 +74,20 @@ pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(
 pub async fn complete_change<U: VaultStore>(setup: &Setup<U>) -> Result<(), VaultError> {
     let header = read_header(&setup.disk, &setup.master)?;
     agree_on_header(&setup.disk, &setup.store, &setup.master, &header).await
+}
+
+/// The figures of the change that this vault is in, if it is in one, as they are before the sweep begins. How far that is, a
+/// vault in service tells.
+///
+/// # Errors
+/// Those of [`read_header`].
+pub fn change_under_way(
+    disk: &TrustedDisk,
+    master: &MasterKey,
+) -> Result<Option<KeyChangeFigures>, VaultError> {
+    let (header, ring) = read_header_with_ring(disk, master)?;
+    let of = header.parameters.layout().buckets();
+    Ok(ring.earlier().map(|_| KeyChangeFigures { passed: 0, of }))
 }
 
 /// Seals everything on the trusted disk with the new key. `until` is the last epoch that belongs to the old one.

@@ -21,6 +21,7 @@ use crate::trusted::header_exchange;
 use lethe_core::words::Bucket;
 use lethe_seal::derive::Salt;
 use lethe_seal::key_ring::KeyRing;
+use lethe_seal::versions::TrustedVersions;
 use tokio::time::Instant;
 
 /// The most sealed bytes that a step of the sweep reads and writes again, but for a bucket that has more.
@@ -53,10 +54,13 @@ enum Stage {
 }
 
 impl KeyChange {
-    /// The change that is under way with these keys, if one is.
-    pub(super) fn of(ring: &KeyRing) -> Option<Self> {
+    /// The change that is under way with these keys, if one is: it goes on at the first bucket that the earlier one opens.
+    pub(super) fn of(ring: &KeyRing, versions: &TrustedVersions) -> Option<Self> {
         let until = ring.earlier()?.until;
-        Some(KeyChange { until, next: 0, steps: 0, has_turn: false, stage: Stage::Sweeping })
+        let mut buckets = 0..versions.buckets();
+        let next = buckets.find(|bucket| is_of_earlier_key(versions, Bucket(*bucket), until));
+        let next = next.unwrap_or_else(|| versions.buckets());
+        Some(KeyChange { until, next, steps: 0, has_turn: false, stage: Stage::Sweeping })
     }
 
     /// The buckets that the sweep has passed.
@@ -73,6 +77,12 @@ impl KeyChange {
     pub(super) fn is_ending(&self) -> bool {
         self.stage == Stage::Ending
     }
+}
+
+/// Tells whether a bucket is sealed with the earlier key, whose last epoch is `until`.
+fn is_of_earlier_key(versions: &TrustedVersions, bucket: Bucket, until: u32) -> bool {
+    let version = versions.version(bucket);
+    !version.is_never() && version.epoch <= until
 }
 
 impl<U: VaultStore> Session<U> {
@@ -112,8 +122,7 @@ impl<U: VaultStore> Session<U> {
         self.engine.sealed.with_versions(|versions| {
             while change.next < versions.buckets() {
                 let bucket = Bucket(change.next);
-                let version = versions.version(bucket);
-                if !version.is_never() && version.epoch <= change.until {
+                if is_of_earlier_key(versions, bucket, change.until) {
                     bytes += layout.bucket_bytes(bucket) as u64;
                     if bytes > most && !buckets.is_empty() {
                         break;

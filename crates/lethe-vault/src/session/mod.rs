@@ -134,7 +134,8 @@ impl<U: VaultStore> Session<U> {
             None => (Instant::now(), None),
         };
         // A restore seals everything anew by itself.
-        let change = KeyChange::of(&identity.ring()).filter(|_| shipping != Shipping::HeldBack);
+        let change = engine.sealed.with_versions(|versions| KeyChange::of(&identity.ring(), versions));
+        let change = change.filter(|_| shipping != Shipping::HeldBack);
         let mut checkpoints =
             Checkpoints::load(&disk, ledger, (number, engine.accesses()), (shipping, ship_every))?;
         checkpoints.lacks_at_most(identity.header.parameters.latest_checkpoint(), opening.records > 0);

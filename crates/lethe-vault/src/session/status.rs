@@ -86,7 +86,7 @@ pub struct CheckpointFigures {
 /// The progress of a change of the vault's key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyChangeFigures {
-    /// The buckets that the sweep has passed since the vault was opened.
+    /// The buckets before which none is left that the earlier key opens.
     pub passed: u64,
     /// All buckets.
     pub of: u64,

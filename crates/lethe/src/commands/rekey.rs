@@ -3,6 +3,7 @@
 use super::vault_flags::Found;
 use crate::config::{Config, KeySettings, Settings, SettingsError, VaultConfig};
 use crate::migration::note::Note;
+use crate::report::left::Report;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::say;
 use crate::vault::home::{Home, Renewal};
@@ -11,7 +12,7 @@ use anyhow::Result;
 use clap::Args;
 use lethe_seal::master_key::MasterKey;
 use lethe_vault::{
-    NewKey, TrustedDisk, VaultError, change_key, complete_change, raw_header, read_header,
+    NewKey, TrustedDisk, VaultError, change_key, change_under_way, complete_change, raw_header, read_header,
 };
 use std::path::PathBuf;
 
@@ -82,8 +83,9 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
     let given = match new_home.renewal(&header)? {
         Renewal::Same(master) => {
             // The last run may have been cut off before the store had the new header.
-            let opening = new_home.find_with(disk, master, &VaultConfig::default()).await?;
+            let opening = new_home.find_with(disk.clone(), master.clone(), &VaultConfig::default()).await?;
             complete_change(opening.setup()).await?;
+            Report::note_key_change(&settings.data, change_under_way(&disk, &master)?, false);
             say!("The vault has this key already. Serve it with\n\n  {}\n", new_home.serve_line());
             return Ok(Exit::Success);
         }
@@ -93,16 +95,18 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
     let opening = home.find_with(disk.clone(), before.clone(), &VaultConfig::default()).await?;
     let mut made = Made::new();
     let (master, passphrase) = new_home.given_or_made_key(given, &mut made)?;
-    if let Err(error) = change_key(opening.into_setup(), NewKey { master, passphrase }).await {
+    let new = NewKey { master: master.clone(), passphrase };
+    if let Err(error) = change_key(opening.into_setup(), new).await {
         if has_surely_its_key_before(&disk, &before, &error) {
             made.take_back();
         }
         return Err(error.into());
     }
+    Report::note_key_change(&settings.data, change_under_way(&disk, &master)?, true);
     say!(
         "The vault has the new key. Keep it safe, and serve the vault with\n\n  {}\n\n\
-         Objects in the store are left that the old key opens. They go while the vault is served: `lethe status` then has a \
-         line `key` until none is left.",
+         Objects in the store are left that the old key opens. They go while the vault is served: `lethe status` has a line \
+         `key` until none is left.",
         new_home.serve_line()
     );
     Ok(Exit::Success)
@@ -124,8 +128,7 @@ mod tests {
     #[tokio::test]
     async fn a_new_key_that_the_vault_may_have_is_not_taken_back() {
         let folder = tempfile::tempdir().unwrap();
-        let text =
-            format!("data = {:?}\n[vault]\ncapacity = \"1MiB\"\nblock_size = \"4KiB\"", folder.path());
+        let text = format!("data = {:?}\n[vault]\ncapacity = \"1MiB\"\nblock_size = \"4KiB\"", folder.path());
         let settings = Settings::resolve(Config::parse(&text, Path::new("lethe.toml")).unwrap()).unwrap();
         let home = Home::new(&settings);
         drop(home.make().await.unwrap());

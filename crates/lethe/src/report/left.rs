@@ -7,7 +7,7 @@ use crate::report::banner::VaultSummary;
 use crate::runtime::replace::replace;
 use anyhow::{Context, Result};
 use lethe_store::{Prices, Usage};
-use lethe_vault::{PaceFigures, Status};
+use lethe_vault::{KeyChangeFigures, PaceFigures, Status};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -249,6 +249,15 @@ impl Report {
         report.old_versions = status.old_versions;
         report.receipt = status.checkpoints.receipt.clone();
         report.key_change = key_change(status);
+        report.leave_or_warn(data);
+    }
+
+    /// Has figures that were left, where there are any, tell of the change of the key that the vault is in, or that it is in
+    /// none. Unless the change has only begun, what a vault in service has told of it stays.
+    pub fn note_key_change(data: &DataFolder, change: Option<KeyChangeFigures>, has_only_begun: bool) {
+        let Some(mut report) = Self::earlier(data) else { return };
+        let told = report.key_change.filter(|_| !has_only_begun);
+        report.key_change = change.map(|change| told.unwrap_or((change.passed, change.of)));
         report.leave_or_warn(data);
     }
 

@@ -2,6 +2,7 @@
 //! is left.
 
 mod beyond;
+mod counted;
 mod ends;
 mod killed;
 mod opened;

@@ -20,6 +20,9 @@ fn a_vault_changes_its_key_in_place_and_says_when_the_change_is_complete() {
     }
     let again = desk.succeed("rekey --new-key-file new.key");
     assert!(again.contains("has this key already"), "{again}");
+    // It is told of before the vault is served for the first time.
+    let told = desk.succeed("status");
+    assert!(told.contains("is being changed: 0 of"), "{told}");
     let early = desk.fail("rekey --key-file new.key --new-key-file third.key", 1);
     assert!(early.contains("is being changed already"), "{early}");
     // A file that it has made for nothing goes, and one that was there stays.
