@@ -49,11 +49,10 @@ pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(
     if new.master == master {
         return Err(VaultError::Parameters("the new key is the one that the vault has".into()));
     }
-    if let (Err(VaultError::WrongKey), Ok(header)) =
-        (read_header(&disk, &master), read_header(&disk, &new.master))
+    if let (Err(VaultError::WrongKey), Ok(_)) = (read_header(&disk, &master), read_header(&disk, &new.master))
     {
         // The last run was cut off after it had changed the disk.
-        return agree_on_header(&disk, &store, &new.master, &header).await;
+        return agree_on_header(&disk, &store, &new.master).await;
     }
     let at_rest = AtRest::read(&disk, &store, &master).await?;
     if at_rest.ring.earlier().is_some() {
@@ -72,8 +71,8 @@ pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(
 /// # Errors
 /// [`VaultError::WrongKey`] if the vault does not have this key, and those of an opening.
 pub async fn complete_change<U: VaultStore>(setup: &Setup<U>) -> Result<(), VaultError> {
-    let header = read_header(&setup.disk, &setup.master)?;
-    agree_on_header(&setup.disk, &setup.store, &setup.master, &header).await
+    read_header(&setup.disk, &setup.master)?;
+    agree_on_header(&setup.disk, &setup.store, &setup.master).await
 }
 
 /// The figures of the change that this vault is in, if it is in one, as they are before the sweep begins. How far that is, a

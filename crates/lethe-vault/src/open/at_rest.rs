@@ -70,7 +70,7 @@ impl AtRest {
     ) -> Result<Self, VaultError> {
         let mut opening = OpeningFigures::default();
         let began = Instant::now();
-        agree_on_header(disk, store, master, &header).await?;
+        agree_on_header(disk, store, master).await?;
         opening.store = began.elapsed();
         let began = Instant::now();
         let state = State::read(disk, &header, master)?;

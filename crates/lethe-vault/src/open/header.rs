@@ -12,7 +12,8 @@ use lethe_store::Blobs;
 
 /// The meaning of another header in the store.
 const ANOTHER_HEADER: &str = "the vault's header in the store is not the one that was made: it was changed, or one from before \
-    a change of the key was brought back; or the key was changed with another trusted folder, and this one is an older copy";
+    a change of the key was brought back; or the key was changed with another trusted folder, and this one is an older copy; or \
+    this is not the vault's store";
 
 /// The header on a trusted disk.
 ///
@@ -56,7 +57,6 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
     disk: &TrustedDisk,
     store: &U,
     master: &MasterKey,
-    header: &VaultHeader,
 ) -> Result<(), VaultError> {
     let before = header_exchange::before(disk)?;
     match store.get(HEADER, MAX_HEADER_BYTES).await? {
@@ -69,14 +69,10 @@ pub(crate) async fn agree_on_header<U: VaultStore>(
             has_not_been_displaced(disk, store, master).await?;
             header_exchange::complete(disk, store).await
         }
-        Some(theirs) if VaultHeader::vault(&theirs) == Some(header.vault) => {
-            Err(VaultError::Tampered(ANOTHER_HEADER.into()))
+        Some(theirs) if VaultHeader::is_of_another_vault(&theirs, &raw_header(disk)?)? => {
+            Err(VaultError::OtherVault)
         }
-        Some(theirs) => match VaultHeader::decode(&theirs, master) {
-            // Our own header opened with this key, so the store's is of another key.
-            Ok(_) | Err(VaultError::WrongKey) => Err(VaultError::OtherVault),
-            Err(other) => Err(other),
-        },
+        Some(_) => Err(VaultError::Tampered(ANOTHER_HEADER.into())),
         // A crash came between the two halves of making the vault.
         None if disk.meta(SHIPPED)?.is_none() => {
             store.put_if_absent(HEADER, &raw_header(disk)?).await?;

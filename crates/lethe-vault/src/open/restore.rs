@@ -44,6 +44,12 @@ use lethe_seal::sealed::Sealed;
 use lethe_seal::versions::TrustedVersions;
 use tokio::time::{Instant, sleep_until};
 
+/// The meaning of a newest checkpoint that does not open, and what to do.
+const SPOILT: &str = "the checkpoint was planted, or it is the newest and was spoilt; with --expect RECEIPT an older one is \
+    restored that the receipt vouches for";
+/// The advice where a receipt was given and no other checkpoint will do.
+const NONE_OTHER: &str = "no other checkpoint in the store is the receipt's, or came after it";
+
 /// The options of a restore.
 pub struct Restore<L> {
     /// A local, empty store with the vault's layout, for the copy of the buckets; to be thrown away afterwards.
@@ -246,14 +252,21 @@ async fn choose_of<U: VaultStore>(
         };
         match chosen {
             Ok(chosen) => return Ok(chosen),
-            Err(error) if error.is_tampering() && expect.is_some() => {
-                tracing::warn!(%error, "passed over: an older checkpoint may be the receipt's");
-                refused.get_or_insert(error);
+            Err(VaultError::Tampered(why)) if expect.is_some() => {
+                tracing::warn!(%why, "passed over: an older checkpoint may be the receipt's");
+                refused.get_or_insert_with(|| VaultError::Tampered(why.followed_by(NONE_OTHER)));
             }
+            Err(VaultError::Tampered(why)) => return Err(VaultError::Tampered(why.followed_by(SPOILT))),
             Err(error) => return Err(refused.unwrap_or(error)),
         }
     }
-    Err(refused.unwrap_or(VaultError::NoCheckpoint))
+    Err(refused.unwrap_or_else(|| match expect {
+        Some(expect) if expect.checkpoint > 0 => VaultError::Receipt(format!(
+            "it is of checkpoint {} of epoch {}, and the store holds none: they were removed, or this is not the vault's store",
+            expect.checkpoint, expect.epoch
+        )),
+        _ => VaultError::NoCheckpoint,
+    }))
 }
 
 /// Verifies that the restored state is the receipt's own, or one that came after it.

@@ -25,10 +25,6 @@ use lethe_seal::master_key::MasterKey;
 use lethe_seal::versions::TrustedVersions;
 use std::rc::Rc;
 
-/// The meaning of a newest checkpoint that does not open.
-const SPOILT: &str = "it was planted, or it is the newest and was spoilt; with --expect RECEIPT an older one is restored \
-    that the receipt vouches for";
-
 /// A checkpoint that was found in the store.
 pub(crate) struct Found {
     pub(crate) number: u64,
@@ -125,10 +121,7 @@ pub(crate) async fn fetch_checkpoint<U: VaultStore>(
         }
         Err(_) => {
             let text = blob::open(master, Purpose::CHECKPOINT, &context(header, &name), &sealed).map_err(
-                |error| {
-                    let why = Reason::of(error).about(format_args!("{name} in the store"));
-                    VaultError::Tampered(why.followed_by(SPOILT))
-                },
+                |error| VaultError::Tampered(Reason::of(error).about(format_args!("{name} in the store"))),
             )?;
             of_one_object(&text).ok_or_else(|| is_none(&name))?
         }
@@ -159,8 +152,7 @@ async fn unload<U: VaultStore>(
         let name = piece_name(epoch, number, piece);
         let sealed = fetch(store, &name, crate::trusted::freight::MOST_SEALED_BYTES).await?;
         if digest(&sealed) != *expected {
-            let why = Reason::from(format!("{name} in the store was changed"));
-            return Err(VaultError::Tampered(why.followed_by(SPOILT)));
+            return Err(VaultError::Tampered(format!("{name} in the store was changed").into()));
         }
         let text =
             blob::open(master, Purpose::CHECKPOINT, &context(header, &name), &sealed).map_err(|error| {

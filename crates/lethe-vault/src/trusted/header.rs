@@ -6,7 +6,7 @@ use crate::reason::Reason;
 use borsh::{BorshDeserialize, BorshSerialize};
 use lethe_core::layout::Layout;
 use lethe_core::words::Bytes;
-use lethe_seal::blob;
+use lethe_seal::blob::{self, BlobError};
 use lethe_seal::cipher::Cipher;
 use lethe_seal::derive::{Purpose, Salt, key_check};
 use lethe_seal::key_ring::{EarlierKey, KeyRing};
@@ -37,6 +37,8 @@ pub(crate) const PIECE_BYTES: usize = 16 << 20;
 const MOST_SHIPPED_AT_STOP: u64 = 256 << 20;
 const MAGIC: [u8; 6] = *b"LETHE\n";
 const NAME: &[u8] = b"header";
+/// The meaning of a header of Lethe's that contradicts itself.
+const CHANGED: &str = "the vault's header in the store was changed, or cut off";
 
 /// The place of the journal that an acknowledged write waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, BorshSerialize, BorshDeserialize)]
@@ -316,15 +318,31 @@ impl VaultHeader {
     /// Reads how the passphrase of a stored header becomes its key; this much can be read before the key is known.
     ///
     /// # Errors
-    /// [`VaultError::Foreign`], [`VaultError::NewerFormat`].
+    /// [`VaultError::Foreign`], [`VaultError::NewerFormat`], [`VaultError::Tampered`].
     pub fn passphrase(bytes: &[u8]) -> Result<Option<PassphraseHeader>, VaultError> {
-        Ok(outer(bytes)?.1.passphrase)
+        // Whether what stands before it was changed is told by the key.
+        let outer = behind_label(bytes).map_or_else(|| Ok(outer(bytes)?.1), Ok);
+        outer.map(|outer| outer.passphrase)
     }
 
-    /// Reads which vault a stored header says that it belongs to; not to be believed before the key has authenticated
-    /// it.
-    pub(crate) fn vault(bytes: &[u8]) -> Option<VaultId> {
-        Some(outer(bytes).ok()?.1.vault)
+    /// Tells whether a stored header is that of another vault than ours, as far as that can be told without its key: one of
+    /// ours that was changed has something of ours.
+    ///
+    /// # Errors
+    /// [`VaultError::NewerFormat`] if nothing can be told.
+    pub(crate) fn is_of_another_vault(theirs: &[u8], ours: &[u8]) -> Result<bool, VaultError> {
+        let read = match outer(theirs) {
+            Ok((_, theirs)) => Some(theirs),
+            Err(VaultError::NewerFormat { found, known }) => {
+                Some(behind_label(theirs).ok_or(VaultError::NewerFormat { found, known })?)
+            }
+            Err(_) => None,
+        };
+        let (Some(theirs), Some(ours)) = (read, behind_label(ours)) else { return Ok(false) };
+        let has_ours = theirs.vault == ours.vault
+            || theirs.check_salt == ours.check_salt
+            || theirs.sealed == ours.sealed;
+        Ok(!has_ours)
     }
 
     /// Reads a stored header. Nothing in it is believed before the key has authenticated it.
@@ -339,37 +357,22 @@ impl VaultHeader {
     /// Reads a stored header, and the earlier key in it, if the vault's key is being changed. Errors are those of
     /// [`decode`](Self::decode).
     pub(crate) fn decode_with_ring(bytes: &[u8], master: &MasterKey) -> Result<(Self, KeyRing), VaultError> {
-        let (format, outer) = outer(bytes)?;
+        let (format, outer) = outer(bytes).map_err(|error| match behind_label(bytes) {
+            Some(outer) if is_sealed_with(master, &outer) => VaultError::Tampered(CHANGED.into()),
+            _ => error,
+        })?;
+        let text = open(master, &outer);
         if key_check(master, &Salt(outer.check_salt)) != outer.key_check {
-            return Err(VaultError::WrongKey);
+            return Err(match text {
+                Ok(_) => VaultError::Tampered(CHANGED.into()),
+                Err(_) => VaultError::WrongKey,
+            });
         }
-        let text = blob::open(master, Purpose::HEADER, NAME, &outer.sealed)
-            .map_err(|error| VaultError::Tampered(Reason::of(error).about("the vault's header")))?;
-        let text = Zeroizing::new(text);
+        let text =
+            text.map_err(|error| VaultError::Tampered(Reason::of(error).about("the vault's header")))?;
         // The format stands outside of what the key authenticates; under another one, the text has another length.
-        let mut rest = &text[..];
-        let earlier = match format {
-            CHANGING | ON_DISK_CHANGING => {
-                let (before, earlier) =
-                    text.split_last_chunk::<{ EarlierKey::BYTES }>().ok_or(VaultError::Foreign)?;
-                rest = before;
-                Some(EarlierKey::from_bytes(earlier))
-            }
-            _ => None,
-        };
-        let of_memory =
-            |(vault, parameters, slots, journal)| (vault, parameters, slots, journal, TreeTopPlace::Memory);
-        let decoded = match format {
-            COUNTED => borsh::from_slice(rest).map(|(vault, parameters)| {
-                of_memory((vault, parameters, SlotFormat::Counted, JournalPlace::Disk))
-            }),
-            SALTED => borsh::from_slice(rest)
-                .map(|(vault, parameters, slots)| of_memory((vault, parameters, slots, JournalPlace::Disk))),
-            IN_STORE | CHANGING => borsh::from_slice(rest).map(of_memory),
-            _ => borsh::from_slice(rest),
-        };
-        let (vault, parameters, slots, journal, tree_top): Decoded =
-            decoded.map_err(|_| VaultError::Foreign)?;
+        let ((vault, parameters, slots, journal, tree_top), earlier) =
+            decode_text(format, &text).ok_or_else(|| VaultError::Tampered(CHANGED.into()))?;
         let parameters = VaultParameters { slots, journal, tree_top, ..parameters };
         if vault != outer.vault {
             return Err(VaultError::Tampered("the vault's header names two vaults".into()));
@@ -383,12 +386,51 @@ impl VaultHeader {
 /// The vault and the parameters in a header, with those that only some formats say.
 type Decoded = (VaultId, VaultParameters, SlotFormat, JournalPlace, TreeTopPlace);
 
+/// Decodes what the key has authenticated as that of a header of this format.
+fn decode_text(format: u16, text: &[u8]) -> Option<(Decoded, Option<EarlierKey>)> {
+    let (rest, earlier) = match format {
+        CHANGING | ON_DISK_CHANGING => {
+            let (rest, earlier) = text.split_last_chunk::<{ EarlierKey::BYTES }>()?;
+            (rest, Some(EarlierKey::from_bytes(earlier)))
+        }
+        _ => (text, None),
+    };
+    let of_memory =
+        |(vault, parameters, slots, journal)| (vault, parameters, slots, journal, TreeTopPlace::Memory);
+    let decoded = match format {
+        COUNTED => borsh::from_slice(rest).map(|(vault, parameters)| {
+            of_memory((vault, parameters, SlotFormat::Counted, JournalPlace::Disk))
+        }),
+        SALTED => borsh::from_slice(rest)
+            .map(|(vault, parameters, slots)| of_memory((vault, parameters, slots, JournalPlace::Disk))),
+        IN_STORE | CHANGING => borsh::from_slice(rest).map(of_memory),
+        _ => borsh::from_slice(rest),
+    };
+    Some((decoded.ok()?, earlier))
+}
+
+/// Opens what is sealed in a header.
+fn open(master: &MasterKey, outer: &Outer) -> Result<Zeroizing<Vec<u8>>, BlobError> {
+    blob::open(master, Purpose::HEADER, NAME, &outer.sealed).map(Zeroizing::new)
+}
+
+/// Tells whether a header was sealed with this key in one of the known formats, whatever stands before it.
+fn is_sealed_with(master: &MasterKey, outer: &Outer) -> bool {
+    let text = open(master, outer);
+    text.is_ok_and(|text| (COUNTED..=FORMAT).any(|format| decode_text(format, &text).is_some()))
+}
+
+/// The rest behind the magic and the format, whatever those are.
+fn behind_label(bytes: &[u8]) -> Option<Outer> {
+    borsh::from_slice(bytes.get(MAGIC.len() + size_of::<u16>()..)?).ok()
+}
+
 fn outer(bytes: &[u8]) -> Result<(u16, Outer), VaultError> {
     let rest = bytes.strip_prefix(&MAGIC).ok_or(VaultError::Foreign)?;
-    let (format, rest) = rest.split_first_chunk().ok_or(VaultError::Foreign)?;
+    let (format, rest) = rest.split_first_chunk().ok_or_else(|| VaultError::Tampered(CHANGED.into()))?;
     let found = u16::from_le_bytes(*format);
     if !(COUNTED..=FORMAT).contains(&found) {
         return Err(VaultError::NewerFormat { found, known: FORMAT });
     }
-    Ok((found, borsh::from_slice(rest).map_err(|_| VaultError::Foreign)?))
+    Ok((found, borsh::from_slice(rest).map_err(|_| VaultError::Tampered(CHANGED.into()))?))
 }

@@ -324,4 +324,12 @@ async fn a_planted_checkpoint_name_does_not_keep_the_owner_of_a_receipt_from_a_r
     desk.store.tamper_blob(&shipped::name(&receipt), |held| held[60] ^= 1);
     let error = restore_copy(&desk, Some(receipt)).await.unwrap_err();
     assert!(error.is_tampering() && error.to_string().contains(&shipped::name(&receipt)), "{error}");
+    assert!(!error.to_string().contains("--expect"), "it was given: {error}");
+    // With none at all, the receipt tells that there was one.
+    for blob in desk.store.list("checkpoint/").await.unwrap() {
+        Blobs::remove(&desk.store, &blob.name).await.unwrap();
+    }
+    let error = restore_copy(&desk, Some(receipt)).await.unwrap_err();
+    assert!(matches!(error, VaultError::Receipt(_)) && error.to_string().contains("removed"), "{error}");
+    assert!(matches!(restore_copy(&desk, None).await, Err(VaultError::NoCheckpoint)));
 }
