@@ -83,7 +83,7 @@ pub enum OpenError {
     )]
     PlainHttp,
     /// The folder is not there.
-    #[error("there is no folder {path:?}: make it, or have it created")]
+    #[error("there is no folder {path}", path = path.display())]
     NoFolder {
         /// The folder.
         path: PathBuf,

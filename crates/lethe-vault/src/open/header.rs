@@ -1,5 +1,6 @@
 //! The header on either side, and the rule that both sides hold the same.
 
+use super::restoring;
 use crate::claims::Claims;
 use crate::error::VaultError;
 use crate::store::{HEADER, MAX_HEADER_BYTES, SHIPPED, VaultStore};
@@ -34,9 +35,13 @@ pub(crate) fn read_header_with_ring(
 /// The header on a trusted disk, as stored: it tells how a passphrase becomes the key.
 ///
 /// # Errors
-/// [`VaultError::NoVault`].
+/// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`].
 pub fn raw_header(disk: &TrustedDisk) -> Result<Vec<u8>, VaultError> {
-    disk.meta(HEADER)?.ok_or(VaultError::NoVault)
+    match disk.meta(HEADER)? {
+        Some(header) => Ok(header),
+        None if restoring::is_unfinished(disk)? => Err(VaultError::RestoreUnfinished),
+        None => Err(VaultError::NoVault),
+    }
 }
 
 /// The header in a store, as stored.

@@ -7,7 +7,7 @@
 //! watcher sees one scan, and then another or `capacity` accesses, whatever the vault holds.
 
 use super::create::lay_down;
-use super::header::{raw_header, raw_header_of_store};
+use super::header::{raw_header, raw_header_of_store, read_header};
 use super::in_flight::buckets_in_flight;
 use super::inventory::{refuse_planted, take_inventory};
 use super::local_copy::of_local_copy;
@@ -130,6 +130,22 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     };
     let (moved, ()) = futures::join!(moving, running);
     moved
+}
+
+/// The receipt of the last checkpoint in the store, if the vault on this disk came there by a restore, which is complete.
+///
+/// # Errors
+/// [`VaultError::WrongKey`], [`VaultError::Damaged`], and those of the disk.
+pub fn restored(disk: &TrustedDisk, master: &MasterKey) -> Result<Option<Receipt>, VaultError> {
+    if !restoring::is_complete(disk)? {
+        return Ok(None);
+    }
+    let vault = read_header(disk, master)?.vault;
+    let Some(note) = disk.meta(SHIPPED)? else { return Ok(None) };
+    let (shipped, _): (Shipped, Vec<(u64, [u8; 32])>) =
+        borsh::from_slice(&note).map_err(|error| VaultError::Damaged(Reason::of(error)))?;
+    let Shipped { number, epoch, digest, .. } = shipped;
+    Ok(Some(Receipt { vault, epoch, checkpoint: number, digest }))
 }
 
 /// Claims an epoch after the last one that was claimed. Returns it, and the moment before which nothing may be served,

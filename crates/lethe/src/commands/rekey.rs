@@ -12,7 +12,7 @@ use anyhow::Result;
 use clap::Args;
 use lethe_seal::master_key::MasterKey;
 use lethe_vault::{
-    NewKey, TrustedDisk, VaultError, change_key, change_under_way, complete_change, raw_header, read_header,
+    NewKey, TrustedDisk, VaultError, change_key, change_under_way, complete_change, read_header,
 };
 use std::path::PathBuf;
 
@@ -79,7 +79,7 @@ pub(super) async fn run(settings: Settings, new: NewKeyFlags) -> Result<Exit> {
     }
     let renewed = Settings { key: new.settings(), ..settings.clone() };
     let new_home = Home::new(&renewed);
-    let header = raw_header(&disk)?;
+    let header = home.header_on(&disk)?;
     let given = match new_home.renewal(&header)? {
         Renewal::Same(master) => {
             // The last run may have been cut off before the store had the new header.

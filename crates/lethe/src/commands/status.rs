@@ -32,7 +32,7 @@ pub(super) async fn run(settings: Settings) -> Result<Exit> {
     let home = Home::new(&settings);
     let prices = home.prices()?;
     let Some(report) = Report::load(&settings.data)? else {
-        if home.database().exists() {
+        if home.database().exists() && !home.is_being_restored() {
             bail!("this vault has left no figures yet: `lethe serve` does, from its start on");
         }
         return Err(home.no_vault());

@@ -138,7 +138,7 @@ async fn every_byte_of_the_header_is_compared_when_the_vault_is_opened() {
         let error = scene.desk.open_and_crash(async |_| {}).await.unwrap_err();
         assert!(error.is_tampering(), "byte {at}: {error}");
     }
-    // One of a newer format is sealed as this Lethe does not know.
+    // A header of a newer format is sealed as this Lethe does not know.
     let mut newer = header.clone();
     newer[6] = 99;
     *newer.last_mut().unwrap() ^= 1;

@@ -23,7 +23,14 @@ impl Home<'_> {
     pub fn has_vault(&self) -> Result<bool> {
         match self.disk() {
             Ok(disk) => Ok(raw_header(&disk).is_ok()),
-            Err(error) if matches!(error.downcast_ref(), Some(VaultError::NoVault)) => Ok(false),
+            Err(error)
+                if matches!(
+                    error.downcast_ref(),
+                    Some(VaultError::NoVault | VaultError::RestoreUnfinished)
+                ) =>
+            {
+                Ok(false)
+            }
             Err(error) => Err(error),
         }
     }
@@ -32,8 +39,8 @@ impl Home<'_> {
     /// over when this returns.
     ///
     /// # Errors
-    /// [`VaultError::NoVault`], [`VaultError::Locked`], [`VaultError::Disk`]; [`SettingsError::Moved`] if the store is
-    /// that of a vault whose successor has taken over.
+    /// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`], [`VaultError::Locked`], [`VaultError::Disk`];
+    /// [`SettingsError::Moved`] if the store is that of a vault whose successor has taken over.
     pub fn disk(&self) -> Result<TrustedDisk> {
         switch::finish(&self.settings.data)?;
         self.refuse_what_has_moved()?;
@@ -70,9 +77,23 @@ impl Home<'_> {
         Err(SettingsError::Moved { from: self.store_name(), line }.into())
     }
 
-    /// There is none, and where it was looked for.
+    /// There is none, or half of one that is being restored, and where it was looked for.
     pub fn no_vault(&self) -> anyhow::Error {
-        anyhow::Error::new(VaultError::NoVault).context(self.settings.data.trusted().display().to_string())
+        let error = match self.is_being_restored() {
+            true => VaultError::RestoreUnfinished,
+            false => VaultError::NoVault,
+        };
+        anyhow::Error::new(error).context(self.settings.data.trusted().display().to_string())
+    }
+
+    /// Tells whether a restore into this folder was begun and is not complete, as far as can be seen from here.
+    pub fn is_being_restored(&self) -> bool {
+        let is_noted = || match TrustedDisk::open(&self.database()) {
+            Ok(disk) => is_unfinished(&disk).unwrap_or(false),
+            // Another process has it, and says what it does.
+            Err(_) => false,
+        };
+        self.settings.data.restoring().exists() || (self.database().exists() && is_noted())
     }
 
     /// The trusted disk of a vault that is to be made or restored.

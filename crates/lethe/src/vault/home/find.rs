@@ -36,8 +36,19 @@ impl Home<'_> {
     /// As [`disk`](Self::disk) and [`key`](Self::key).
     pub fn disk_and_key(&self) -> Result<(TrustedDisk, MasterKey)> {
         let disk = self.disk()?;
-        let master = self.key(&raw_header(&disk)?)?;
+        let master = self.key(&self.header_on(&disk)?)?;
         Ok((disk, master))
+    }
+
+    /// The header on the trusted disk, as stored.
+    ///
+    /// # Errors
+    /// [`VaultError::NoVault`], [`VaultError::RestoreUnfinished`], and those of the disk.
+    pub fn header_on(&self, disk: &TrustedDisk) -> Result<Vec<u8>> {
+        raw_header(disk).map_err(|error| match error {
+            VaultError::NoVault => self.no_vault(),
+            other => other.into(),
+        })
     }
 
     /// Finds the vault whose trusted disk and key are at hand.

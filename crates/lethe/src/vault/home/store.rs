@@ -39,11 +39,9 @@ impl Home<'_> {
         let options = OpenOptions { keys, create, ..OpenOptions::default() };
         Objects::open(&self.store_name(), &options).await.map_err(|error| {
             if let OpenError::NoFolder { path } = &error {
-                let advice = format!(
-                    "{} (`mkdir -p {}` makes it)",
-                    origins.name(STORE),
-                    quoted(&path.display().to_string())
-                );
+                let (name, path) = (origins.name(STORE), path.display().to_string());
+                let advice =
+                    format!("{name}: there is no folder {path}; `mkdir -p {}` makes it", quoted(&path));
                 return anyhow::Error::new(error).context(advice);
             }
             if let Some(advice) = self.endpoint_of_the_environment(&error) {

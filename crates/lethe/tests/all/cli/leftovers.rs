@@ -183,7 +183,7 @@ fn beside_a_restore_that_was_killed_no_vault_is_made() {
         }
         drop(database);
         let before = desk.contents();
-        for command in ["init", serve] {
+        for command in ["init", serve, "status", "check", "backup", "rekey --new-key-file new.key"] {
             let error = desk.fail(command, 1);
             assert!(error.contains("was not finished: run `lethe restore` again"), "{error}");
             assert_eq!(desk.contents(), before, "{command} made something");

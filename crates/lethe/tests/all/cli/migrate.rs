@@ -372,7 +372,14 @@ fn what_no_successor_can_be_is_refused_and_nothing_is_made() {
         ("migrate --block-size 8KiB", 2, ["--block-size is 8 KiB and the vault has 4 KiB", "same size"]),
         ("migrate --to bucket", 2, ["--to is `bucket`", "s3://BUCKET"]),
         ("migrate --to-endpoint http://127.0.0.1:1", 2, ["--to", "--to-endpoint"]),
-        ("migrate --to file:///no/such/folder", 5, ["the successor: --to (`mkdir -p", "/no/such/folder"]),
+        (
+            "migrate --to file:///no/such/folder",
+            5,
+            [
+                "the successor: --to: there is no folder /no/such/folder",
+                "`mkdir -p /no/such/folder` makes it\n",
+            ],
+        ),
         ("migrate --to ftp://host/there", 2, ["the successor: --to: ", "ftp://"]),
         (
             "migrate --to s3://b/p --to-option no_such=1",
