@@ -1,5 +1,5 @@
-//! The memory of a restore is bounded, however large the stash is: every byte that is allocated is counted. Its store and its
-//! disks are files, which are not.
+//! The memory of a change of the key and of a restore is bounded, however large the stash is: every byte that is allocated is
+//! counted. Their store and their disks are files, which are not.
 
 #![allow(clippy::print_stdout, reason = "figures are shown with --nocapture")]
 
@@ -9,8 +9,8 @@ use lethe_seal::master_key::MasterKey;
 use lethe_seal::parallel::Workers;
 use lethe_store::{Objects, OpenOptions};
 use lethe_vault::{
-    Call, Entropy, Host, Restore, SchemeParameters, Setup, TrustedDisk, Vault, VaultHeader, VaultParameters,
-    draw_header, restore,
+    Call, Entropy, Host, NewKey, Restore, SchemeParameters, Setup, TrustedDisk, Vault, VaultHeader,
+    VaultParameters, change_key, draw_header, restore,
 };
 use peak_alloc::PeakAlloc;
 use std::path::Path;
@@ -25,6 +25,8 @@ const BATCH: u32 = 64;
 const STASH: u64 = 896;
 /// The buckets in flight twice, in the clear and sealed; the pieces of a checkpoint take less. The stash is not in it.
 const MOST: usize = 90 << 20;
+/// Some pieces of the stash while the key is changed, and the database's pages of everything else.
+const MOST_OF_A_CHANGE: usize = 14 << 20;
 /// The bytes of a stash that would show.
 const LARGE: usize = 16 << 20;
 
@@ -34,11 +36,19 @@ async fn folder(path: &Path, header: &VaultHeader) -> Objects {
     opened.with_layout(header.parameters.layout())
 }
 
+fn old_key() -> MasterKey {
+    MasterKey::take(&mut [7; 32])
+}
+
+fn new_key() -> MasterKey {
+    MasterKey::take(&mut [9; 32])
+}
+
 fn setup(disk: TrustedDisk, store: &Objects, file: &Path) -> Setup<Objects> {
     Setup {
         disk,
         store: store.clone(),
-        master: MasterKey::take(&mut [7; 32]),
+        master: old_key(),
         entropy: Entropy::system(),
         workers: Workers::single(),
         pace: None,
@@ -47,14 +57,15 @@ fn setup(disk: TrustedDisk, store: &Objects, file: &Path) -> Setup<Objects> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_restore_holds_a_piece_of_the_stash_and_a_few_buckets_at_a_time() {
+async fn a_change_of_the_key_and_a_restore_hold_a_piece_of_the_stash_and_a_few_buckets_at_a_time() {
     let home = tempfile::tempdir().expect("a folder");
     let at = |name: &str| home.path().join(name);
     let ring = RingParameters::for_capacity(CAPACITY, BLOCK, STASH, BATCH);
     let around = VaultParameters::around(SchemeParameters::Ring(ring));
     let header = draw_header(&mut Entropy::system(), VaultParameters { rows_bytes: 4096, ..around }, None);
     let (store, disk) = (folder(&at("store"), &header).await, |name| TrustedDisk::open(&at(name)).unwrap());
-    let mut making = setup(disk("old.redb"), &store, &at("old.redb"));
+    let old = disk("old.redb");
+    let mut making = setup(old.clone(), &store, &at("old.redb"));
     Vault::create(&mut making, &header).await.unwrap();
     let vault = Vault::open(making).await.unwrap();
     for first in (0..CAPACITY).step_by(BATCH as usize) {
@@ -66,6 +77,14 @@ async fn a_restore_holds_a_piece_of_the_stash_and_a_few_buckets_at_a_time() {
     vault.close().await.unwrap();
     drop(vault);
 
+    let changing = setup(old, &store, &at("old.redb"));
+    let before = COUNTED.current_usage();
+    COUNTED.reset_peak_usage();
+    change_key(changing, NewKey { master: new_key(), passphrase: None }).await.unwrap();
+    let peak = COUNTED.peak_usage() - before;
+    println!("{peak} bytes at the peak of a change of the key, for a stash of {stash}");
+    assert!(stash > LARGE && peak < MOST_OF_A_CHANGE, "{peak} bytes at the peak, for a stash of {stash}");
+
     let copy = folder(&at("copy"), &header).await;
     let options = Restore {
         copy,
@@ -74,11 +93,11 @@ async fn a_restore_holds_a_piece_of_the_stash_and_a_few_buckets_at_a_time() {
         takeover: true,
         progress: Box::new(|_, _, _| {}),
     };
-    let new = setup(disk("new.redb"), &store, &at("new.redb"));
+    let new = Setup { master: new_key(), ..setup(disk("new.redb"), &store, &at("new.redb")) };
     let before = COUNTED.current_usage();
     COUNTED.reset_peak_usage();
     restore(new, options).await.unwrap();
     let peak = COUNTED.peak_usage() - before;
-    println!("{peak} bytes at the peak, for a stash of {stash}");
+    println!("{peak} bytes at the peak of a restore, for a stash of {stash}");
     assert!(stash > LARGE && peak < MOST, "{peak} bytes at the peak, for a stash of {stash}");
 }

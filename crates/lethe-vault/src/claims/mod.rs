@@ -78,6 +78,13 @@ impl<B: Blobs> Claims<'_, B> {
         Err(VaultError::Displaced { ours: known, theirs: newest })
     }
 
+    /// Tells whether the claim of this epoch in the store is one that an opening of this trusted disk has made.
+    pub(crate) async fn is_noted(&self, disk: &TrustedDisk, epoch: u32) -> Result<bool, VaultError> {
+        let notes = Notes::load(disk, 0)?;
+        let found = self.read(&name(epoch)).await?;
+        Ok(matches!(found, Found::Claim(claim) if notes.hold(epoch, &claim)))
+    }
+
     /// Claims the epoch after `newest`, with a token drawn for it; returns its number. The trusted disk has written
     /// nothing after `known`.
     ///

@@ -4,11 +4,12 @@
 //! on the trusted disk is sealed with the new key, in one step, and the header in the store is exchanged for one that
 //! holds the old key, sealed with the new one. The [session](crate::session) does the rest, in service.
 
+use crate::claims::Claims;
 use crate::engine::gate::Gate;
 use crate::entropy::Entropy;
 use crate::error::VaultError;
 use crate::open::at_rest::{AtRest, seal_journal};
-use crate::open::fence::fence;
+use crate::open::fence::{Fenced, fence};
 use crate::open::header::{agree_on_header, read_header, read_header_with_ring};
 use crate::open::setup::Setup;
 use crate::open::state::{SchemeAtRest, State};
@@ -21,6 +22,7 @@ use crate::trusted::keeper::PlaceKeeper;
 use crate::trusted::ledger::{Facts, Moment, SealWith};
 use crate::trusted::rows::{Rows, sealed_row};
 use crate::trusted::state::SealedAnew;
+use lethe_seal::epoch::Epoch;
 use lethe_seal::key_ring::{EarlierKey, KeyRing};
 use lethe_seal::master_key::MasterKey;
 use lethe_seal::passphrase::PassphraseHeader;
@@ -58,11 +60,21 @@ pub async fn change_key<U: VaultStore>(setup: Setup<U>, new: NewKey) -> Result<(
     if at_rest.ring.earlier().is_some() {
         return Err(VaultError::KeyChanging);
     }
-    let fenced = fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
-    let block = at_rest.header.parameters.block();
-    let anew = seal_anew(at_rest, &disk, new, fenced.epoch.number, &mut entropy)?;
+    let Fenced { epoch: Epoch { number: until, .. }, tenure, .. } =
+        fence(&disk, &store, &at_rest, &mut entropy, &host).await?;
+    let (block, vault) = (at_rest.header.parameters.block(), at_rest.header.vault);
+    let ring = KeyRing::from(&new.master);
+    let anew = seal_anew(at_rest, &disk, new, until, &mut entropy)?;
     disk.seal_anew(block, &anew)?;
-    header_exchange::complete(&disk, &store).await
+    header_exchange::complete(&disk, &store).await?;
+    // No request is answered in this epoch. But if the gateway before it may still answer, a takeover has to wait for that one.
+    if tenure.waits_until.is_none() {
+        let claims = Claims { blobs: &store, ring, vault };
+        if let Err(error) = claims.mark_end(until, entropy.salt()).await {
+            tracing::warn!(%error, "the end could not be marked in the store: a takeover will wait");
+        }
+    }
+    Ok(())
 }
 
 /// Completes a change of the master key that was cut off after the trusted disk had changed; `setup` has the new one. Where

@@ -89,7 +89,55 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     };
 
     let (next, serves_from) = take_over(&mut setup, named, chosen.1.epoch, options.takeover).await?;
-    let (receipt, shipped, mut logged) = fetch_newest(&mut setup, named, &options, chosen, next).await?;
+    let bringing = bring_over(&mut setup, (&encoded, named), &options, chosen, next).await;
+    let left = match bringing {
+        Err(error) if serves_from.is_none() && is_of_this_machine(&error) => {
+            // It has answered no request in its epoch: when there is room, the next restore need not wait for this one.
+            let claims = Claims { blobs: &setup.store, ring: ring.clone(), vault: header.vault };
+            if let Err(error) = claims.mark_end(next, setup.entropy.salt()).await {
+                tracing::warn!(%error, "the end could not be marked in the store: the next restore will wait");
+            }
+            return Err(error);
+        }
+        brought => brought?,
+    };
+    let (disk, progress) = (setup.disk.clone(), &*options.progress);
+    let (vault, running) = Vault::over(recovery::open_during_restore(setup).await?);
+    // It owns the vault: the session ends when it does, whether or not it succeeds.
+    let moving = async move {
+        if let Some(old) = left {
+            rewrite(&vault, old, progress).await?;
+        }
+        // The first checkpoint that is shipped: from now on the old buckets are orphans.
+        let restored = vault.checkpoint().await?;
+        if let Some(from) = serves_from {
+            progress("waiting until the old gateway has stopped answering", 0, 1);
+            sleep_until(from).await;
+        }
+        restoring::complete(&disk)?;
+        vault.close().await?;
+        Ok(restored)
+    };
+    let (moved, ()) = futures::join!(moving, running);
+    moved
+}
+
+/// Tells whether an error is one of this machine's disks.
+fn is_of_this_machine(error: &VaultError) -> bool {
+    matches!(error, VaultError::LocalCopy(_) | VaultError::Disk(_) | VaultError::DiskFull)
+}
+
+/// Fetches the newest state and lays it down on the trusted disk, under the epoch that was claimed. Returns the old vault if
+/// its blocks are still to be written.
+async fn bring_over<'a, U: VaultStore, L: Untrusted + 'static>(
+    setup: &mut Setup<U>,
+    (encoded, named): (&[u8], (&VaultHeader, &KeyRing)),
+    options: &'a Restore<L>,
+    chosen: (Receipt, Found),
+    next: u32,
+) -> Result<Option<Old<'a, L>>, VaultError> {
+    let (header, _) = named;
+    let (receipt, shipped, mut logged) = fetch_newest(setup, named, options, chosen, next).await?;
     let Found { number, accesses, scheme, versions, rows, history, .. } = shipped;
     let mut old = Old::over(&options.copy, named, scheme, versions, accesses, &mut setup.entropy)?;
     old.verify().await?;
@@ -100,36 +148,18 @@ pub async fn restore<U: VaultStore, L: Untrusted + 'static>(
     let number = number.max(1);
     let base = Epoch { number: next, salt: setup.entropy.salt() };
     let left = if let SchemeParameters::Ring(ring) = &header.parameters.scheme {
-        refill(&mut setup, (&header, ring), &old, (number, base), &*options.progress).await?;
-        setup.disk.set_meta(HEADER, &encoded)?;
+        refill(setup, (header, ring), &old, (number, base), &*options.progress).await?;
+        setup.disk.set_meta(HEADER, encoded)?;
         drop(old);
         None
     } else {
-        let fresh = versions_after(&setup.store, &header, &setup.master, base)?;
-        lay_down(&mut setup, &header, &encoded, number, fresh)?;
+        let fresh = versions_after(&setup.store, header, &setup.master, base)?;
+        lay_down(setup, header, encoded, number, fresh)?;
         Some(old)
     };
-    bring_back_rows(&setup, &header, rows)?;
+    bring_back_rows(setup, header, rows)?;
     remember(&setup.disk, &receipt, history)?;
-    let disk = setup.disk.clone();
-    let (vault, running) = Vault::over(recovery::open_during_restore(setup).await?);
-    // It owns the vault: the session ends when it does, whether or not it succeeds.
-    let moving = async move {
-        if let Some(old) = left {
-            rewrite(&vault, old, &*options.progress).await?;
-        }
-        // The first checkpoint that is shipped: from now on the old buckets are orphans.
-        let restored = vault.checkpoint().await?;
-        if let Some(from) = serves_from {
-            (options.progress)("waiting until the old gateway has stopped answering", 0, 1);
-            sleep_until(from).await;
-        }
-        restoring::complete(&disk)?;
-        vault.close().await?;
-        Ok(restored)
-    };
-    let (moved, ()) = futures::join!(moving, running);
-    moved
+    Ok(left)
 }
 
 /// The receipt of the last checkpoint in the store, if the vault on this disk came there by a restore, which is complete.
@@ -163,9 +193,14 @@ async fn take_over<U: VaultStore>(
     if claimed > 0 && !may_displace {
         return Err(VaultError::TakeoverNeeded(claimed));
     }
+    // A restore that was cut off here has claimed epochs, and answered nobody: this one need not wait for it.
+    let displaced = match restoring::displaced(&setup.disk)? {
+        Some(displaced) if claims.is_noted(&setup.disk, claimed).await? => displaced,
+        _ => claimed,
+    };
     // From here on the old gateway cannot ship or delete any more.
-    restoring::begin(&setup.disk)?;
-    let has_ended = claims.has_ended(claimed).await?;
+    restoring::begin(&setup.disk, displaced)?;
+    let has_ended = claims.has_ended(displaced).await?;
     let next = claims.claim(&setup.disk, (shipped_in, claimed), &mut setup.entropy).await?;
     Ok((next, (!has_ended).then(|| Instant::now() + LEASE)))
 }

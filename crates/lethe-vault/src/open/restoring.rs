@@ -4,12 +4,23 @@ use crate::error::VaultError;
 use crate::trusted::disk::TrustedDisk;
 
 const NAME: &str = "restoring";
+const DISPLACED: &str = "restoring-displaces";
 const UNFINISHED: &[u8] = b"unfinished";
 const DONE: &[u8] = b"done";
 
-/// Notes that a restore begins.
-pub(crate) fn begin(disk: &TrustedDisk) -> Result<(), VaultError> {
-    disk.set_meta(NAME, UNFINISHED)
+/// Notes that a restore begins which displaces the gateway of this epoch. All epochs after it that were claimed so far were
+/// claimed by restores onto this disk, which have answered nobody.
+pub(crate) fn begin(disk: &TrustedDisk, displaced: u32) -> Result<(), VaultError> {
+    disk.set_metas(&[(NAME, UNFINISHED), (DISPLACED, displaced.to_le_bytes().as_slice())])
+}
+
+/// The epoch that was noted by a restore onto this disk which is not complete.
+pub(crate) fn displaced(disk: &TrustedDisk) -> Result<Option<u32>, VaultError> {
+    if !is_unfinished(disk)? {
+        return Ok(None);
+    }
+    let noted = disk.meta(DISPLACED)?;
+    Ok(noted.and_then(|epoch| epoch.try_into().ok()).map(u32::from_le_bytes))
 }
 
 /// Notes that the restore is complete.

@@ -4,9 +4,13 @@ use super::Machine;
 use crate::promises::desk::{Desk, read_all, write_all};
 use crate::support::fragile_disk::FragileDisk;
 use crate::support::setup;
+use futures::future::Either;
 use lethe_core::words::BlockId;
+use lethe_seal::master_key::MasterKey;
 use lethe_store::{Blobs, VersionedMemory};
-use lethe_vault::{LEASE, Restore, Vault, VaultError, restore};
+use lethe_vault::{LEASE, NewKey, Restore, Setup, Vault, VaultError, change_key, restore};
+use std::cell::Cell;
+use std::pin::pin;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -43,15 +47,7 @@ async fn restored(desk: &Desk) -> (Desk, Duration) {
     let mut other = desk.with_copied_disk();
     other.disk = FragileDisk::default();
     let before = Instant::now();
-    let copy = VersionedMemory::new(desk.header.parameters.layout());
-    let options = Restore {
-        copy,
-        scratch: crate::support::scratch(),
-        expect: None,
-        takeover: true,
-        progress: Box::new(|_, _, _| {}),
-    };
-    restore(setup(&other.disk.mount().unwrap(), desk.store.clone(), 5), options).await.unwrap();
+    restore(setup(&other.disk.mount().unwrap(), desk.store.clone(), 5), options(desk)).await.unwrap();
     other.disk.unplug();
     (other, before.elapsed())
 }
@@ -112,19 +108,75 @@ async fn a_takeover_that_is_cut_off_while_it_waits_leaves_nothing_that_can_be_se
     let desk = written(&Machine::new("one")).await;
     open(&desk, &Machine::new("one"), false).await.unwrap();
     let disk = FragileDisk::default();
-    let copy = VersionedMemory::new(desk.header.parameters.layout());
-    let options = Restore {
-        copy,
+    let mounted = disk.mount().unwrap();
+    let restoring = restore(setup(&mounted, desk.store.clone(), 5), options(&desk));
+    assert!(timeout(LEASE / 2, restoring).await.is_err(), "it waits");
+    let opened = Vault::start(setup(&mounted, desk.store.clone(), 6)).await.err();
+    assert!(matches!(opened, Some(VaultError::RestoreUnfinished)), "{opened:?}");
+}
+
+/// A restore that was killed has claimed an epoch, or two, and has answered nobody.
+#[tokio::test(start_paused = true)]
+async fn a_takeover_that_is_repeated_waits_for_the_gateway_that_it_displaces_and_not_for_itself() {
+    for (has_ended, waited) in [(true, Duration::ZERO), (false, LEASE)] {
+        let desk = written(&Machine::new("one")).await;
+        open(&desk, &Machine::new("one"), has_ended).await.unwrap();
+        let disk = FragileDisk::default();
+        for _ in 0..3 {
+            killed_while_it_rewrites(&desk, &disk).await;
+        }
+        let before = Instant::now();
+        restore(setup(&disk.mount().unwrap(), desk.store.clone(), 9), options(&desk)).await.unwrap();
+        let took = before.elapsed();
+        assert!(took >= waited && took < waited + Duration::from_secs(1), "{took:?}");
+    }
+}
+
+/// The epoch that it claims answers nobody, and it knows whether the one before may still answer.
+#[tokio::test(start_paused = true)]
+async fn a_takeover_after_a_change_of_the_key_waits_if_the_gateway_before_the_change_may_still_answer() {
+    for (has_ended, waited) in [(true, Duration::ZERO), (false, LEASE)] {
+        let desk = written(&Machine::new("one")).await;
+        open(&desk, &Machine::new("one"), has_ended).await.unwrap();
+        let key = || MasterKey::take(&mut [9; 32]);
+        let changing = Machine::new("another start").setup(&desk, desk.store.clone());
+        change_key(changing, NewKey { master: key(), passphrase: None }).await.unwrap();
+        desk.disk.unplug();
+        let disk = FragileDisk::default();
+        let before = Instant::now();
+        let restoring = Setup { master: key(), ..setup(&disk.mount().unwrap(), desk.store.clone(), 9) };
+        restore(restoring, options(&desk)).await.unwrap();
+        let took = before.elapsed();
+        assert!(took >= waited && took < waited + Duration::from_secs(1), "{took:?}");
+    }
+}
+
+/// Restores onto this disk until the first bucket is rewritten.
+async fn killed_while_it_rewrites(desk: &Desk, disk: &FragileDisk) {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let tell = Cell::new(Some(tell));
+    let progress = Box::new(move |stage: &'static str, _, _| {
+        if stage == "rewriting"
+            && let Some(tell) = tell.take()
+        {
+            tell.send(()).unwrap();
+        }
+    });
+    let restoring = Restore { progress, ..options(desk) };
+    let restoring = pin!(restore(setup(&disk.mount().unwrap(), desk.store.clone(), 5), restoring));
+    let ended = futures::future::select(restoring, told).await;
+    assert!(matches!(ended, Either::Right(_)), "it ended too early");
+    disk.unplug();
+}
+
+fn options(desk: &Desk) -> Restore<VersionedMemory> {
+    Restore {
+        copy: VersionedMemory::new(desk.header.parameters.layout()),
         scratch: crate::support::scratch(),
         expect: None,
         takeover: true,
         progress: Box::new(|_, _, _| {}),
-    };
-    let mounted = disk.mount().unwrap();
-    let restoring = restore(setup(&mounted, desk.store.clone(), 5), options);
-    assert!(timeout(LEASE / 2, restoring).await.is_err(), "it waits");
-    let opened = Vault::start(setup(&mounted, desk.store.clone(), 6)).await.err();
-    assert!(matches!(opened, Some(VaultError::RestoreUnfinished)), "{opened:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
