@@ -73,8 +73,10 @@ mod tests {
         TrustedDisk::over(File(Arc::new(RwLock::new(bytes))), InMemoryBackend::new())
     }
 
-    /// All that the disk holds.
-    fn contents(disk: &TrustedDisk) -> Result<(Option<Vec<u8>>, Vec<(u64, Vec<u8>)>, Vec<Row>), VaultError> {
+    /// A note, the journal and the rows.
+    type Contents = (Option<Vec<u8>>, Vec<(u64, Vec<u8>)>, Vec<Row>);
+
+    fn contents(disk: &TrustedDisk) -> Result<Contents, VaultError> {
         Ok((disk.meta("note")?, disk.journal()?, disk.hold()?.rows()?))
     }
 
