@@ -10,7 +10,7 @@ LIBRARIES = ["musl", "picolibc"]
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_words_variables_and_streams_are_a_programs_of_every_c_library(run, built_with, library):
     program = built_with(library, "speaks")
-    ended = run(["--untrusted", "4MiB", "--env", "ONE=two"], program, "a", "b c", input="first\nsecond\n")
+    ended = run(["--untrusted", "4MiB", "--env", "ONE=one", "--env", "ONE=two"], program, "a", "b c", input="first\nsecond\n")
     words = [f"argument 0: {program}", "argument 1: a", "argument 2: b c", "variable: ONE=two"]
     assert (ended.returncode, ended.stdout.splitlines()) == (0, [*words, "first", "second"]), ended.stderr
     assert ended.stderr.startswith("FIRST\nSECOND\n")

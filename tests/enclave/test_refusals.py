@@ -100,6 +100,15 @@ def test_flags_that_cannot_be_meant(run, built, flags, why):
     assert usage != [] or "a value is required" in ended.stderr or "invalid value" in ended.stderr, ended.stderr
 
 
+def test_a_host_program_without_an_instruction(run, built, tmp_path):
+    (tmp_path / "empty").touch()
+    assert "it is empty" in refused(run, ["--host-program", tmp_path / "empty"], built("steps"))
+
+
+def test_a_program_without_a_name(run):
+    assert "name is empty" in refused(run, [], "")
+
+
 def test_a_missing_emulator_is_named_with_its_package(run, built, tmp_path):
     line = refused_without_path(run, built, tmp_path)
     assert "qemu-system-riscv64 is missing" in line and "apt-get install qemu-system-misc" in line

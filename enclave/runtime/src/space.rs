@@ -174,16 +174,16 @@ impl Space {
         self.areas.range(..pages.end).next_back().is_none_or(|(_, area)| area.end <= pages.start)
     }
 
-    /// Tells whether every page is of an area.
-    pub fn is_whole(&self, pages: &Range<u64>) -> bool {
+    /// The pages before the first that is of no area.
+    pub fn before_hole(&self, pages: &Range<u64>) -> Range<u64> {
         let mut page = pages.start;
         while page < pages.end {
             match self.area_of(page) {
                 Some(area) => page = area.end,
-                None => return false,
+                None => break,
             }
         }
-        true
+        pages.start..page.min(pages.end)
     }
 
     /// The highest free place for so many pages within the given ones.

@@ -19,7 +19,7 @@
 static char room[2 * PAGE];
 /* The compiler does not know what they are. */
 static char *volatile nowhere = NULL;
-static volatile size_t negative = -1;
+static volatile size_t negative = -1, huge = (size_t)1 << 62;
 static volatile int too_many = IOV_MAX + 1;
 
 static void say(const char *what, long answer) {
@@ -55,6 +55,24 @@ static void writes_and_reads(void) {
     SAY(readv(0, some, 2));
     SAY(readv(0, &bad, 1));
     SAY(readv(1, some, 0));
+}
+
+static void holes(void) {
+    char *at = mmap(NULL, 4 * PAGE, ACCESS, IS_PRIVATE, -1, 0);
+    memset(at, 5, 4 * PAGE);
+    munmap(at + PAGE, PAGE);
+    SAY(mprotect(at, 4 * PAGE, PROT_READ));
+    SAY(read(0, at, 1));
+    at[2 * PAGE] = 6;
+    SAY(madvise(at, 3 * PAGE, MADV_DONTNEED));
+    say("before the hole", at[0]);
+    say("behind it", at[2 * PAGE]);
+    say("behind what was named", at[3 * PAGE]);
+    SAY(mprotect(at, negative, PROT_READ));
+    SAY(mmap(NULL, PAGE, ACCESS, IS_PRIVATE | MAP_SHARED, -1, 0) == MAP_FAILED);
+    SAY(mmap((void *)-PAGE, PAGE, ACCESS, IS_PRIVATE | MAP_FIXED, -1, 0) == MAP_FAILED);
+    SAY(write(1, room, huge));
+    SAY(syscall(SYS_tgkill, -1, getpid(), 0));
 }
 
 static void descriptors(void) {
@@ -127,6 +145,7 @@ int main(void) {
     writes_and_reads();
     descriptors();
     memory();
+    holes();
     random_and_signals();
     return 0;
 }

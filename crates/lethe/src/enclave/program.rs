@@ -2,7 +2,7 @@
 
 use super::device_tree::MOST_PACKAGE_BYTES;
 use super::file::read_whole;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use object::elf::{ELFCLASS64, EM_RISCV, FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, FileKind};
@@ -18,6 +18,7 @@ impl Image {
     /// # Errors
     /// The file cannot be read, is no program, is for another processor, or needs a loader.
     pub fn read(file: &Path) -> Result<Self> {
+        ensure!(!file.as_os_str().is_empty(), "the program's name is empty: name a file");
         let name = file.display();
         let bytes = read_whole(file, MOST_PACKAGE_BYTES).with_context(|| format!("{name} cannot be read"))?;
         check(&bytes).with_context(|| format!("{name} cannot run in the enclave"))?;

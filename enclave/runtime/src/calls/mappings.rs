@@ -6,12 +6,13 @@ use crate::host::Mailbox;
 use crate::layout::{LOWEST, PAGE, mappings, page_of, way_back};
 use crate::processor::Processor;
 use crate::space::{Area, NoPages, Promise};
+use alloc::vec::Vec;
 use core::ops::Range;
 use linux_raw_sys::errno::{EBADF, EEXIST, EFAULT, EINVAL, ENOMEM};
 use linux_raw_sys::general::{
     MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_NORMAL, MADV_PAGEOUT, MADV_WILLNEED, MAP_ANONYMOUS,
-    MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_HUGETLB, MAP_NORESERVE, MAP_PRIVATE, MAP_SHARED, MAP_SHARED_VALIDATE,
-    MAP_TYPE, MREMAP_FIXED, MREMAP_MAYMOVE,
+    MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_HUGETLB, MAP_NORESERVE, MAP_PRIVATE, MAP_SHARED, MAP_TYPE,
+    MREMAP_FIXED, MREMAP_MAYMOVE,
 };
 
 /// The memory behind the image that grows and shrinks at its end.
@@ -44,6 +45,11 @@ fn pages(address: u64, bytes: u64) -> Result<Range<u64>, Stop> {
     Ok(page_of(address)..end.div_ceil(PAGE))
 }
 
+/// The error of a place that begins with a page and ends beyond all addresses, where Linux finds no memory.
+fn beyond(address: u64, error: Stop) -> Stop {
+    if address.is_multiple_of(PAGE) { Stop::Errno(ENOMEM) } else { error }
+}
+
 impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     pub(super) fn brk(&mut self, address: u64) -> Done {
         let (old, start) = (self.heap.end, self.heap.start);
@@ -71,7 +77,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         }
         let access = Access::of(protection).ok_or(Stop::Errno(EINVAL))?;
         // Shared memory is its own: there is nobody to share it with.
-        let kinds = [MAP_PRIVATE, MAP_SHARED, MAP_SHARED_VALIDATE].map(u64::from);
+        let kinds = [MAP_PRIVATE, MAP_SHARED].map(u64::from);
         if bytes == 0 || has(MAP_HUGETLB) || !kinds.contains(&(flags & u64::from(MAP_TYPE))) {
             return Err(Stop::Errno(EINVAL));
         }
@@ -81,7 +87,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             _ => Promise::AtOnce,
         };
         let place = if has(MAP_FIXED) || has(MAP_FIXED_NOREPLACE) {
-            let place = self.legal(pages(address, bytes)?)?;
+            let place = self.legal(pages(address, bytes).map_err(|error| beyond(address, error))?)?;
             if has(MAP_FIXED_NOREPLACE) && !self.memory.space.is_free(&place) {
                 return Err(Stop::Errno(EEXIST));
             }
@@ -115,7 +121,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
         let kernel = self.memory.kernel();
         let above = pages.start >= page_of(kernel.end);
         let below = pages.start >= page_of(LOWEST) && pages.end <= page_of(kernel.start);
-        if (above || below) && pages.end <= page_of(way_back(self.memory.levels()).start) {
+        if (above || below) && pages.end <= self.end_of_own() {
             return Ok(pages);
         }
         Err(Stop::Errno(ENOMEM))
@@ -138,13 +144,21 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
 
     pub(super) fn mprotect(&mut self, address: u64, bytes: u64, protection: u64) -> Done {
         let access = Access::of(protection).ok_or(Stop::Errno(EINVAL))?;
-        let pages = pages(address, bytes)?;
-        if !self.memory.space.is_whole(&pages) || bytes > 0 && self.legal(pages.clone()).is_err() {
-            return Err(Stop::Errno(ENOMEM));
+        let pages = pages(address, bytes).map_err(|error| beyond(address, error))?;
+        // What comes before a hole is changed, as Linux does.
+        let there = self.memory.space.before_hole(&pages);
+        let there = there.start..there.end.min(self.end_of_own()).max(there.start);
+        let is_whole = there == pages;
+        if !there.is_empty() {
+            self.memory.space.protect(there.clone(), access)?;
+            self.memory.protect(there, access);
         }
-        self.memory.space.protect(pages.clone(), access)?;
-        self.memory.protect(pages, access);
-        Ok(0)
+        if is_whole { Ok(0) } else { Err(Stop::Errno(ENOMEM)) }
+    }
+
+    /// The page behind the last that the program may change.
+    fn end_of_own(&self) -> u64 {
+        page_of(way_back(self.memory.levels()).start)
     }
 
     pub(super) fn mremap(&mut self, [address, old_bytes, new_bytes, flags, to]: [u64; 5]) -> Done {
@@ -200,16 +214,19 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
 
     pub(super) fn madvise(&mut self, address: u64, bytes: u64, advice: u64) -> Done {
         let pages = pages(address, bytes)?;
-        if !self.memory.space.is_whole(&pages) || bytes > 0 && self.legal(pages.clone()).is_err() {
-            return Err(Stop::Errno(ENOMEM));
-        }
         let of_image = address < self.image.end && address.saturating_add(bytes) > self.image.start;
+        let own = pages.start..pages.end.min(self.end_of_own()).max(pages.start);
         match u32::try_from(advice) {
-            Ok(MADV_DONTNEED) if !of_image => self.memory.give_up(pages)?,
+            // It is followed on both sides of a hole, as Linux does.
+            Ok(MADV_DONTNEED) if !of_image => {
+                let parts: Vec<Range<u64>> = self.memory.space.within(&own).map(|(part, _)| part).collect();
+                parts.into_iter().try_for_each(|part| self.memory.give_up(part))?;
+            }
             // They may be followed or not.
             Ok(MADV_NORMAL..=MADV_WILLNEED | MADV_FREE | MADV_HUGEPAGE..=MADV_PAGEOUT | 10..=13) => {}
             _ => return Err(Stop::Errno(EINVAL)),
         }
-        Ok(0)
+        let is_whole = own == pages && self.memory.space.before_hole(&pages) == pages;
+        if is_whole { Ok(0) } else { Err(Stop::Errno(ENOMEM)) }
     }
 }

@@ -24,7 +24,7 @@ use core::ops::Range;
 use descriptors::Descriptors;
 pub use illegal::Illegal;
 use lethe_boundary::exit::{Ending, Failure, Refused};
-use linux_raw_sys::errno::{EFAULT, ENOSYS, ENOTSOCK};
+use linux_raw_sys::errno::{EFAULT, EINVAL, ENOSYS, ENOTSOCK};
 use linux_raw_sys::general::{SI_TKILL, SI_USER};
 use mappings::Heap;
 use rand_chacha::ChaCha20Rng;
@@ -191,6 +191,7 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
             Sysno::rt_sigpending => self.sigpending(a, b),
             Sysno::kill => self.kill(a, b, SI_USER as i32),
             Sysno::tkill => self.kill(a, b, SI_TKILL),
+            Sysno::tgkill if a as i32 <= 0 || b as i32 <= 0 => Err(Stop::Errno(EINVAL)),
             Sysno::tgkill => self.kill(b, c, SI_TKILL),
             Sysno::futex => self.futex(a, b, c, d),
             Sysno::exit | Sysno::exit_group => Err(Stop::End(Ending::Exited(a as u8))),

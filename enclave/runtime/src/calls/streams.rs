@@ -4,7 +4,7 @@ use super::signals::Sent;
 use super::{Done, Program, Stop};
 use crate::access::Touch;
 use crate::host::{HostError, Mailbox};
-use crate::layout::{PAGE, page_of};
+use crate::layout::{PAGE, page_of, top};
 use crate::processor::Processor;
 use crate::stack::USER;
 use alloc::vec;
@@ -83,11 +83,11 @@ impl<P: Processor + 'static, M: Mailbox> Program<P, M> {
     /// The bytes of a buffer that are moved at once: as many as the program may touch, from its beginning.
     fn reached(&self, address: u64, bytes: u64, touch: Touch) -> Result<usize, Stop> {
         let outside = Stop::Errno(EFAULT);
-        if i64::try_from(bytes).is_err() {
+        if address.checked_add(bytes).is_none_or(|end| end > top(self.memory.levels())) {
             return Err(outside);
         }
         let wanted = bytes.min(MOST_BYTES);
-        let (mut at, end) = (address, address.checked_add(wanted).ok_or(Stop::Errno(EFAULT))?);
+        let (mut at, end) = (address, address + wanted);
         while at < end {
             let area = self.memory.space.area_of(page_of(at));
             let Some(area) = area.filter(|area| area.access.allows(touch)) else { break };

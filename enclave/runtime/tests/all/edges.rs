@@ -155,7 +155,7 @@ fn memory_is_moved_to_where_the_program_wants_it() {
 #[test]
 fn a_mapping_is_either_private_or_shared() {
     let (mut program, _) = ready(64, false);
-    for (kind, is_one) in [(0, false), (1, true), (2, true), (3, true), (4, false), (8, false)] {
+    for (kind, is_one) in [(0, false), (1, true), (2, true), (3, false), (4, false), (8, false)] {
         let mapped = call(&mut program, Sysno::mmap, [0, PAGE, READ_WRITE, 0x20 | kind, u64::MAX, 0]);
         assert!(if is_one { mapped > 0 } else { mapped == EINVAL }, "{kind}: {mapped}");
     }
@@ -213,4 +213,27 @@ fn a_program_that_ends_by_a_signal_after_it_had_no_memory_is_said_to() {
         !before.contains("memory") && after.starts_with(&before) && after.contains("out of memory"),
         "{after}"
     );
+}
+
+#[test]
+fn what_is_done_to_memory_with_a_hole_is_done_before_it_or_on_both_sides() {
+    let (mut program, _) = ready(64, false);
+    let at =
+        call(&mut program, Sysno::mmap, [0, 4 * PAGE, READ_WRITE, PRIVATE_ANONYMOUS, u64::MAX, 0]) as u64;
+    put(&mut program, at, &[5; 4 * PAGE as usize]);
+    assert_eq!(call(&mut program, Sysno::munmap, [at + PAGE, PAGE]), 0);
+    assert_eq!(call(&mut program, Sysno::mprotect, [at, 4 * PAGE, 1]), ENOMEM);
+    assert_eq!(program.memory.fault(at, Touch::Store), Err(Trouble::Illegal));
+    assert_eq!(program.memory.fault(at + 2 * PAGE, Touch::Store), Ok(()));
+    assert_eq!(call(&mut program, Sysno::mprotect, [at + PAGE, 3 * PAGE, 1]), ENOMEM);
+    assert_eq!(program.memory.fault(at + 2 * PAGE, Touch::Store), Ok(()));
+    assert_eq!(call(&mut program, Sysno::mprotect, [at, PAGE, READ_WRITE]), 0);
+    assert_eq!(call(&mut program, Sysno::madvise, [at, 3 * PAGE, 4]), ENOMEM);
+    assert_eq!(get(&mut program, at), [0; 8]);
+    assert_eq!(get(&mut program, at + 2 * PAGE), [0; 8]);
+    assert_eq!(get(&mut program, at + 3 * PAGE), [5; 8]);
+    for advice in [0, 3, 4] {
+        assert_eq!(call(&mut program, Sysno::madvise, [at + PAGE, PAGE, advice]), ENOMEM);
+    }
+    assert_eq!(call(&mut program, Sysno::mprotect, [at, u64::MAX, 1]), ENOMEM);
 }

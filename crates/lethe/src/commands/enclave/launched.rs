@@ -139,7 +139,7 @@ impl Launching {
                 self.untrusted
             ))
         );
-        let environment = self.environment.iter().map(|variable| named(variable)).collect::<Result<_>>()?;
+        let environment = environment(&self.environment)?;
         Ok(Launchable {
             image: Image::read(Path::new(program.name()))?,
             runtime: runtime(self.runtime.as_deref())?,
@@ -234,6 +234,18 @@ pub(super) fn resident(text: &str) -> Result<u32, String> {
 pub(super) fn runtime(named: Option<&Path>) -> Result<Runtime> {
     let Some(path) = named else { return Runtime::find() };
     Runtime::named(path).map_err(|error| misused(format!("--runtime: {}: {error:#}", path.display())).into())
+}
+
+/// The environment of these variables: of two of one name the later one.
+fn environment(variables: &[OsString]) -> Result<Vec<Vec<u8>>> {
+    let mut environment: Vec<Vec<u8>> = Vec::new();
+    let name = |variable: &[u8]| variable.split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
+    for variable in variables {
+        let variable = named(variable)?;
+        environment.retain(|earlier| name(earlier) != name(&variable));
+        environment.push(variable);
+    }
+    Ok(environment)
 }
 
 /// The variable `NAME=VALUE`, its value that of this process if none is said.

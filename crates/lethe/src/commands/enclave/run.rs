@@ -52,6 +52,10 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
             .map_err(|error| misused(format!("--host-program: {}: {error}", path.display())))
     };
     let host = host_program.as_ref().map(read).transpose()?;
+    ensure!(
+        host.as_ref().is_none_or(|host| !host.is_empty()),
+        misused("--host-program: it is empty: write bytes that begin with an instruction".into())
+    );
     if launching.seed.is_some() {
         complain!(
             "lethe enclave: warning: with --seed, keys and nonces are known and repeat: for measuring only"
