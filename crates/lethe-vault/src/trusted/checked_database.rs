@@ -5,13 +5,17 @@
 //! could also be one that power loss cut off, and the database would go back to the commit before, which loses what was
 //! acknowledged. What it costs is a second sync for each commit.
 
-use redb::{Builder, Database, WriteTransaction};
+use crate::trusted::unmade::Unmade;
+use redb::{Database, DatabaseError, StorageBackend, WriteTransaction};
 
-/// A builder of databases that are checked when they are opened, with a cache of so many bytes.
-pub(super) fn builder(cache: usize) -> Builder {
+/// Opens or makes a database that is checked, with a cache of so many bytes.
+///
+/// # Errors
+/// redb's.
+pub(super) fn open(backend: impl StorageBackend, cache: usize) -> Result<Database, DatabaseError> {
     let mut builder = Database::builder();
     builder.set_cache_size(cache).set_check_integrity_on_open(true);
-    builder
+    builder.create_with_backend(Unmade::of(backend))
 }
 
 /// Begins a transaction whose commit has two phases.
@@ -121,6 +125,64 @@ mod tests {
                 }
             }
             assert!(noticed > 500, "{noticed} places were noticed");
+        }
+    }
+
+    /// The file after each of the writes and changes of length that make a database.
+    #[derive(Clone, Debug, Default)]
+    struct Steps(File, Arc<RwLock<Vec<Vec<u8>>>>);
+
+    impl StorageBackend for Steps {
+        fn len(&self) -> io::Result<u64> {
+            self.0.len()
+        }
+
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            self.0.read(offset, out)
+        }
+
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.0.set_len(len)?;
+            self.1.write().unwrap().push(self.0.copy());
+            Ok(())
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            self.0.write(offset, data)?;
+            self.1.write().unwrap().push(self.0.copy());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_database_whose_making_was_cut_off_at_any_step_is_made_by_the_next_opening() {
+        let steps = Steps::default();
+        drop(TrustedDisk::over(steps.clone(), InMemoryBackend::new()).unwrap());
+        let left = steps.1.read().unwrap().clone();
+        let is_unmarked = |file: &&Vec<u8>| file[..9] == [0; 9];
+        assert!(left.iter().filter(is_unmarked).count() >= 2, "of {} steps", left.len());
+        for (nth, file) in left.into_iter().enumerate() {
+            let disk = open(file).unwrap_or_else(|error| panic!("step {nth}: {error}"));
+            disk.set_meta("note", b"made").unwrap();
+            assert_eq!(disk.meta("note").unwrap().as_deref(), Some(&b"made"[..]), "step {nth}");
+        }
+    }
+
+    #[test]
+    fn a_database_that_was_made_is_never_taken_for_none() {
+        for mut file in files() {
+            let length = file.len();
+            for end in [9, 320, 4096] {
+                file[..end].fill(0);
+                assert!(
+                    matches!(open(file.clone()).err(), Some(VaultError::Damaged(_))),
+                    "{end} of {length}"
+                );
+            }
         }
     }
 

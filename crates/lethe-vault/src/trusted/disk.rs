@@ -23,10 +23,12 @@ use crate::trusted::pieces::{self, PiecesTable};
 use crate::trusted::places_file::PlacesFile;
 use crate::trusted::row::{Row, RowChange};
 use lethe_core::words::Bytes;
+use redb::backends::FileBackend;
 use redb::{
     Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition, TableHandle,
     WriteTransaction,
 };
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -62,7 +64,10 @@ impl TrustedDisk {
 
     /// Opens or makes the database file in a folder that is synced by this function.
     fn open_in(file: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> Result<Self, VaultError> {
-        let database = checked_database::builder(DATABASE_CACHE as usize).create(file).map_err(failure)?;
+        let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(file);
+        let backend = opened.map_err(redb::Error::Io).and_then(|file| Ok(FileBackend::new(file)?));
+        let database = checked_database::open(backend.map_err(failure)?, DATABASE_CACHE as usize);
+        let database = database.map_err(failure)?;
         // The name itself must survive power loss. At every opening: an earlier one may have made the file, or the
         // folder, and have been cut off just then.
         make_durable(file, sync).map_err(|error| failure(redb::Error::Io(error)))?;
@@ -74,7 +79,7 @@ impl TrustedDisk {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn over(backend: impl StorageBackend, places: impl StorageBackend) -> Result<Self, VaultError> {
-        let database = checked_database::builder(DATABASE_CACHE as usize).create_with_backend(backend);
+        let database = checked_database::open(backend, DATABASE_CACHE as usize);
         Self::with(database.map_err(failure)?, PlacesFile::given(places), false)
     }
 
@@ -89,7 +94,7 @@ impl TrustedDisk {
         cache: Bytes,
     ) -> Result<Self, VaultError> {
         let bytes = usize::try_from(cache.0).unwrap_or(usize::MAX);
-        let database = checked_database::builder(bytes).create_with_backend(backend);
+        let database = checked_database::open(backend, bytes);
         Self::with(database.map_err(failure)?, PlacesFile::given(places), true)
     }
 

@@ -426,7 +426,10 @@ fn behind_label(bytes: &[u8]) -> Option<Outer> {
 }
 
 fn outer(bytes: &[u8]) -> Result<(u16, Outer), VaultError> {
-    let rest = bytes.strip_prefix(&MAGIC).ok_or(VaultError::Foreign)?;
+    let rest = bytes.strip_prefix(&MAGIC).ok_or_else(|| match MAGIC.starts_with(bytes) {
+        true => VaultError::Tampered(CHANGED.into()),
+        false => VaultError::Foreign,
+    })?;
     let (format, rest) = rest.split_first_chunk().ok_or_else(|| VaultError::Tampered(CHANGED.into()))?;
     let found = u16::from_le_bytes(*format);
     if !(COUNTED..=FORMAT).contains(&found) {

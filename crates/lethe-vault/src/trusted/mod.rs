@@ -26,4 +26,5 @@ pub(crate) mod state;
 pub(crate) mod summary;
 pub(crate) mod tables;
 pub(crate) mod unlogged;
+mod unmade;
 pub(crate) mod written;

@@ -22,7 +22,9 @@ use crate::vault::parameters::summary;
 use anyhow::{Context, Result};
 use clap::Args;
 use lethe_store::Usage;
-use lethe_vault::{Copied, Stage, Succession, Vault, VaultParameters, raw_header, read_header, stage};
+use lethe_vault::{
+    Copied, HeldBy, Stage, Succession, Vault, VaultError, VaultParameters, raw_header, read_header, stage,
+};
 use std::path::{Path, PathBuf};
 
 /// The ways to fill a successor that is made.
@@ -144,6 +146,11 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
             "the new key is the vault's own: name another file or variable, or leave it out to keep the key";
         return Err(SettingsError::Successor(why.into()).into());
     }
+    let given_up = Note::given_up(&settings.data)?.filter(|_| begun.is_none());
+    if given_up.is_some() {
+        // Giving it up may have been cut off.
+        remove_folder(&new.data.trusted())?;
+    }
     if home.has_vault()? {
         return Err(SettingsError::Successor(format!(
             "{} holds a successor that an earlier version of lethe began to make, without a note of its store: \
@@ -162,18 +169,7 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     }
     let (opening, interrupts) = match home.make_of(parameters).await {
         Ok(made) => made,
-        Err(error) => {
-            if home.has_vault().unwrap_or(false) {
-                // The store may have its header: the next one goes on from here.
-                note.leave(&settings.data)?;
-                return Err(
-                    error.context("the successor is made on this machine, and `lethe migrate` goes on")
-                );
-            }
-            Note::forget(&settings.data)?;
-            made.take_back();
-            return Err(error.context(OF_SUCCESSOR));
-        }
+        Err(error) => return Err(not_made(error, settings, &new, (&note, given_up.as_ref()), made)?),
     };
     let parameters = &opening.header.parameters;
     say!("A successor\n{}", summary(parameters, home.store_name(), true, None, None).render());
@@ -189,6 +185,37 @@ async fn prepare(settings: &Settings, wanted: &Wanted) -> Result<(Note, Interrup
     }
     note.leave(&settings.data)?;
     Ok((note, interrupts))
+}
+
+/// Takes back what was begun of a successor that could not be made, and what is known of one that was `given_up` before stays
+/// known. Returns the error, and what follows from it.
+fn not_made(
+    error: anyhow::Error,
+    settings: &Settings,
+    new: &Settings,
+    (note, given_up): (&Note, Option<&Note>),
+    made: Made,
+) -> Result<anyhow::Error> {
+    let home = Home::new(new);
+    if home.has_vault().unwrap_or(false) {
+        // The store may have its header: the next one goes on from here.
+        note.leave(&settings.data)?;
+        return Ok(error.context("the successor is made on this machine, and `lethe migrate` goes on"));
+    }
+    match given_up {
+        Some(before) => before.give_up(&settings.data)?,
+        None => Note::forget(&settings.data)?,
+    }
+    made.take_back();
+    let is_there = matches!(error.downcast_ref(), Some(VaultError::AlreadyThere(HeldBy::Store)));
+    if given_up.is_some_and(|before| is_there && before.is_for_new(new)) {
+        let why = format!(
+            "{} holds what the successor that was given up has left there: empty it, or name another place with --to",
+            home.store_name()
+        );
+        return Ok(SettingsError::Successor(why).into());
+    }
+    Ok(error.context(OF_SUCCESSOR))
 }
 
 /// Refuses to make a successor of which nothing is said, unless the vault has something to gain without it.

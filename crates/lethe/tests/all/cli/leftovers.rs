@@ -276,3 +276,21 @@ fn interrupt(child: &Child) {
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(kill.expect("kill is there").success());
 }
+
+#[test]
+fn a_database_whose_making_was_killed_is_made_by_the_next_command() {
+    let desk = Desk::new();
+    let unmade = |file: &str| {
+        let file = desk.path(file);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+        std::fs::write(file, vec![0; 8192]).expect("written");
+    };
+    unmade("lethe-data/trusted/vault.redb");
+    desk.succeed("init --capacity 1MiB");
+    unmade("lethe-data/trusted/successor/vault.redb");
+    desk.succeed("check");
+    desk.succeed("migrate --cancel");
+    unmade("lethe-data/trusted/successor/vault.redb");
+    desk.succeed("migrate --capacity 2MiB --prepare");
+    desk.succeed("migrate");
+}

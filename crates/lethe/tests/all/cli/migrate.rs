@@ -345,6 +345,27 @@ fn a_making_that_was_killed_before_there_was_a_vault_is_begun_again_or_given_up(
 }
 
 #[test]
+fn what_a_cut_off_cancellation_has_left_is_in_nobodys_way() {
+    let desk = vault("1MiB");
+    let database = desk.path("lethe-data/trusted/successor/vault.redb");
+    let flags = format!("--to {} --capacity 2MiB", url(&desk, "other"));
+    desk.succeed(&format!("migrate --prepare {flags}"));
+    let left = std::fs::read(&database).expect("it is there");
+    desk.succeed("migrate --cancel");
+    // As if it had been killed after the note was gone.
+    std::fs::create_dir_all(database.parent().expect("a folder")).expect("made");
+    std::fs::write(&database, left).expect("written");
+    desk.succeed("check");
+    let error = desk.fail(&format!("migrate {flags}"), 2);
+    assert!(error.contains("other") && error.contains("given up has left there: empty it"), "{error}");
+    assert!(desk.succeed("migrate --cancel").contains("other"));
+    std::fs::remove_dir_all(desk.path("other")).expect("removed");
+    std::fs::create_dir(desk.path("other")).expect("made");
+    let said = desk.succeed(&format!("migrate {flags}"));
+    desk.succeed(&format!("check {}", flags_of(&said)));
+}
+
+#[test]
 fn a_successor_without_any_note_is_not_removed_unless_it_is_given_up() {
     let desk = cut_off_at_the_end_of_making("--capacity 2MiB");
     std::fs::remove_file(desk.path("lethe-data/trusted/successor/making.toml")).expect("removed");
