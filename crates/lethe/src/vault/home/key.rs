@@ -34,14 +34,14 @@ impl Home<'_> {
             (KeySettings::Passphrase(variable), Some(derivation)) => {
                 Ok(derivation.master_key(&passphrase(variable, false)?)?)
             }
-            (KeySettings::Passphrase(_), None) => Err(SettingsError::Key(format!(
-                "this vault was made with a key and not with a passphrase: leave out {source}"
-            ))
-            .into()),
-            (_, Some(_)) => Err(SettingsError::Key(
-                "this vault was made with a passphrase: add --passphrase (`key.source`)".into(),
-            )
-            .into()),
+            (KeySettings::Passphrase(_), None) => {
+                Err(SettingsError::Key(format!("this vault has a key and no passphrase: leave out {source}"))
+                    .into())
+            }
+            (_, Some(_)) => {
+                Err(SettingsError::Key("this vault has a passphrase: add --passphrase (`key.source`)".into())
+                    .into())
+            }
             (_, None) => self.given_key(),
         }
     }
