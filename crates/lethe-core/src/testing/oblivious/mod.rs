@@ -15,7 +15,7 @@
 //! reads give it away to [`Adversary::Full`].
 //!
 //! **False alarms.** A test alarms below `2^-33`. A suite may hold [`MOST_TESTS`] tests of sound schemes, so that it
-//! alarms falsely with a probability of at most `2^-20`. Seeds are fixed: a suite that passed passes again.
+//! alarms falsely with a probability of at most `2^-19`. Seeds are fixed: a suite that passed passes again.
 
 mod bounds;
 pub mod circuit;
