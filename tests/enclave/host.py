@@ -24,12 +24,18 @@ HOST_BYTES = 0x10000
 STRIDE = 4096 + 64
 
 
+def heed_signals() -> None:
+    """Has a new process heed the signals that a shell without a terminal has those in its background ignore."""
+    for ignored in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_DFL)
+
+
 class Running:
     """A program in the enclave, and its untrusted memory."""
 
     def __init__(self, words: list[str | Path], **more) -> None:
         pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")} | more
-        self.process = subprocess.Popen(words, **pipes)  # noqa: S603
+        self.process = subprocess.Popen(words, **pipes, preexec_fn=heed_signals)  # noqa: S603, PLW1509
         self.memory = self._map()
 
     def _map(self) -> mmap.mmap:
