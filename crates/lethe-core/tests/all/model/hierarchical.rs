@@ -27,7 +27,7 @@ fn shapes(parameters: &HierarchicalParameters) -> Vec<(u64, u64, u32)> {
 }
 
 /// Entries of a trace, slots that it reads, and slots that it writes.
-fn traffic(parameters: &HierarchicalParameters, trace: &[TraceEntry]) -> (usize, u64, u64) {
+fn traffic_of_tables(parameters: &HierarchicalParameters, trace: &[TraceEntry]) -> (usize, u64, u64) {
     let layout = parameters.layout();
     let slots = trace.iter().fold((0, 0), |(read, written), entry| match entry {
         TraceEntry::Read(slots) => (read + slots.len() as u64, written),
@@ -42,7 +42,7 @@ fn traffic(parameters: &HierarchicalParameters, trace: &[TraceEntry]) -> (usize,
 /// Reads a block so many times, in one batch, and returns the traffic.
 fn read(oram: &impl Oram, store: &TraceStore, times: usize) -> (usize, u64, u64) {
     finish_now(ArrayModel::new(100, 5).batch(oram, &vec![Operation::Read(BlockId(7)); times]));
-    traffic(&PARAMETERS, &store.take_trace())
+    traffic_of_tables(&PARAMETERS, &store.take_trace())
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn costs_are_as_documented() {
         full[..level].fill(false);
         full[level] = true;
         assert_eq!(oram.owed(), 0);
-        let (_, read, written) = traffic(&PARAMETERS, &store.take_trace());
+        let (_, read, written) = traffic_of_tables(&PARAMETERS, &store.take_trace());
         assert_eq!((read, written), (rebuilt(level), rebuilt(level)), "epoch {epoch}");
     }
     assert_eq!(oram.trusted_bytes(), 5 * 32);
@@ -169,21 +169,7 @@ fn nothing_is_answered_after_a_rebuild_was_dropped_half_way_or_failed() {
         for _ in 0..2 {
             finish_now(oram.access(&mut [const { Access::Dummy }; 4])).unwrap();
         }
-        store.hold_back(true);
-        let mut executor = Executor::new();
-        executor.spawn(async {
-            assert!(matches!(oram.idle().await, Err(OramError::Store(_))));
-        });
-        executor.run();
-        if fail {
-            store.fail(0);
-            executor.run();
-            assert_eq!(executor.unfinished(), 0);
-        }
-        drop(executor);
-        store.hold_back(false);
-        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
-        assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
+        assert_half_an_idle_tears(&oram, &store, fail);
     }
 }
 

@@ -4,19 +4,11 @@ use super::setup::*;
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::range::OutOfRange;
 use lethe_core::schemes::practical_os::PracticalOsParameters;
-use lethe_core::testing::{ArrayModel, Executor, Operation, TraceEntry, TraceStore, finish_now};
+use lethe_core::testing::{ArrayModel, Operation, TraceStore, finish_now};
 use lethe_core::words::BlockId;
 
 const PARAMETERS: PracticalOsParameters =
     PracticalOsParameters { capacity: 100, block_bytes: 5, cache: 10, run_blocks: 30, max_batch: MAX_BATCH };
-
-/// Slots that a trace reads, and slots that it writes.
-fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
-    trace.iter().fold((0, 0), |(read, written), entry| match entry {
-        TraceEntry::Read(slots) => (read + slots.len(), written),
-        TraceEntry::Write(buckets) => (read, written + buckets.len()),
-    })
-}
 
 #[test]
 fn costs_are_as_documented() {
@@ -57,21 +49,7 @@ fn nothing_is_answered_after_a_shuffle_was_dropped_half_way_or_failed() {
         let store = TraceStore::new(PARAMETERS.layout());
         let oram = practical_os(&PARAMETERS, &store, 1);
         finish_now(oram.access(&mut [const { Access::Dummy }; 6])).unwrap();
-        store.hold_back(true);
-        let mut executor = Executor::new();
-        executor.spawn(async {
-            assert!(matches!(oram.idle().await, Err(OramError::Store(_))));
-        });
-        executor.run();
-        if fail {
-            store.fail(0);
-            executor.run();
-            assert_eq!(executor.unfinished(), 0);
-        }
-        drop(executor);
-        store.hold_back(false);
-        assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
-        assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
+        assert_half_an_idle_tears(&oram, &store, fail);
     }
 }
 

@@ -10,7 +10,9 @@ use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::root::{RootOram, RootParameters, root_oram};
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
-use lethe_core::testing::{ArrayModel, Executor, Operation, TraceStore, TraceStoreError, finish_now};
+use lethe_core::testing::{
+    ArrayModel, Executor, Operation, TraceEntry, TraceStore, TraceStoreError, finish_now,
+};
 use lethe_core::words::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -177,6 +179,33 @@ pub(crate) fn schedule(capacity: u64) -> impl Strategy<Value = Vec<Step>> {
         5 => any::<Index>().prop_map(Step::Complete),
     ];
     prop::collection::vec(step, 0..150)
+}
+
+/// Slots that a trace reads, and slots that it writes in buckets of one slot.
+pub(crate) fn traffic(trace: &[TraceEntry]) -> (usize, usize) {
+    trace.iter().fold((0, 0), |(read, written), entry| match entry {
+        TraceEntry::Read(slots) => (read + slots.len(), written),
+        TraceEntry::Write(buckets) => (read, written + buckets.len()),
+    })
+}
+
+/// Asserts that nothing is answered after a step of `idle`, which is owed, that the store failed or that was dropped half-way.
+pub(crate) fn assert_half_an_idle_tears<O: Oram>(oram: &O, store: &TraceStore, fail: bool) {
+    store.hold_back(true);
+    let mut executor = Executor::new();
+    executor.spawn(async {
+        assert!(matches!(oram.idle().await, Err(OramError::Store(_))));
+    });
+    executor.run();
+    if fail {
+        store.fail(0);
+        executor.run();
+        assert_eq!(executor.unfinished(), 0);
+    }
+    drop(executor);
+    store.hold_back(false);
+    assert!(matches!(finish_now(oram.access(&mut [Access::Dummy])), Err(OramError::Torn)));
+    assert!(matches!(finish_now(oram.idle()), Err(OramError::Torn)));
 }
 
 /// Asserts that a scheme with blocks of 5 bytes refuses what is beyond its bounds, shows nothing of it, and owes

@@ -60,7 +60,7 @@ impl Running {
     /// Leaves the first figures, and opens the owner's page and the doors, in this order.
     ///
     /// # Errors
-    /// What the system says of a listener or of randomness; users that contradict each other.
+    /// A listener or a source of randomness that the system refuses; users that contradict each other.
     pub(super) fn start(
         ready: Ready,
         gateway: ServedGateway,
