@@ -23,6 +23,7 @@ mod newest_copy;
 mod oblivious_sort;
 pub mod oram;
 mod ordered_record;
+pub mod partitions;
 mod permutation;
 pub mod position_map;
 pub mod range;

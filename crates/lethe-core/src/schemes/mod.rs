@@ -1,9 +1,11 @@
 //! The schemes, one file each.
 
 pub mod circuit;
+pub mod curious;
 pub mod detworam;
 pub mod eager;
 pub mod hierarchical;
+pub mod oblivistore;
 pub mod opam;
 pub mod path;
 pub mod plain;

@@ -12,6 +12,7 @@ pub mod small_ring;
 pub mod stage;
 pub mod stash_tail;
 pub mod trace_store;
+pub mod virtual_time;
 
 pub use array_model::{ArrayModel, Operation, Prepared, exercise, settle};
 pub use array_store::ArrayStore;

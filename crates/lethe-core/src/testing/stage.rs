@@ -34,8 +34,8 @@ pub enum Event {
     IdleBegins(usize),
     /// The store is asked for something.
     Asks(Work, TraceEntry),
-    /// The store has done what this work asked for.
-    Answered(Work),
+    /// The store has done what this work asked for: that which this work asked for after so many others, of those in flight.
+    Answered(Work, usize),
     /// The work is done.
     Ends(Work),
     /// All that could go on has gone on.
@@ -141,7 +141,9 @@ impl<'a, O: Oram> Stage<'a, O> {
     /// # Panics
     /// If fewer wait.
     pub fn complete(&mut self, nth: usize) {
-        self.events.push(Event::Answered(self.asking.remove(nth)));
+        let work = self.asking.remove(nth);
+        let earlier = self.asking[..nth].iter().filter(|other| **other == work).count();
+        self.events.push(Event::Answered(work, earlier));
         self.store.complete(nth);
         self.run();
     }
@@ -195,7 +197,7 @@ impl<'a, O: Oram> Stage<'a, O> {
             if self.holding_back {
                 self.asking.push(work);
             } else {
-                self.events.push(Event::Answered(work));
+                self.events.push(Event::Answered(work, 0));
             }
         }
         if ended {

@@ -10,4 +10,5 @@ mod obliviousness;
 mod pages;
 mod replay;
 mod ring;
+mod scheduling;
 mod snapshots;

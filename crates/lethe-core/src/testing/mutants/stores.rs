@@ -70,6 +70,8 @@ pub struct EditingStore<'a> {
 /// The mistake of an editing store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edit {
+    /// The store makes no mistake.
+    Nothing,
     /// An eviction reads only the slots that hold blocks.
     EvictsOnlyReal,
     /// A bucket that held no block and still holds none is not written.
@@ -78,6 +80,8 @@ pub enum Edit {
     RealFirst,
     /// A bucket is rewritten as soon as a block was read from it.
     RewritesWhereReal,
+    /// An access reads slot after slot up to the first that holds a block.
+    StopsAtReal,
 }
 
 impl<'a> EditingStore<'a> {
@@ -175,6 +179,13 @@ impl Store for EditingStore<'_> {
                 let real: Vec<Slot> =
                     real.filter(|(_, bytes)| self.holds_block(bytes)).map(|(slot, _)| *slot).collect();
                 self.store.read(&real, &mut vec![0; real.len() * slot_bytes]).await
+            }
+            Edit::StopsAtReal if on_line => {
+                self.peek(slots, into).await?;
+                let slot_bytes = into.len() / slots.len();
+                let real = into.chunks_exact(slot_bytes).position(|bytes| self.holds_block(bytes));
+                let read = &slots[..real.map_or(slots.len(), |real| real + 1)];
+                self.store.read(read, &mut vec![0; read.len() * slot_bytes]).await
             }
             Edit::RealFirst => self.read_in_place(slots, into).await,
             Edit::RewritesWhereReal if on_line => {

@@ -135,7 +135,7 @@ impl Watch for CircuitWatch {
                 Ok(())
             }
             Event::Asks(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
-            Event::Answered(Work::Access) => {
+            Event::Answered(Work::Access, _) => {
                 if let Some(on_line) = &mut self.on_line.on_line {
                     on_line.waits_for_store = false;
                 }
@@ -153,7 +153,7 @@ impl Watch for CircuitWatch {
             Event::Asks(Work::Idle(_), TraceEntry::Write(buckets)) => {
                 self.write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
             }
-            Event::Answered(Work::Idle(_)) => {
+            Event::Answered(Work::Idle(_), _) => {
                 let reads = self.idle == Some(Idle::Reading);
                 self.idle = Some(if reads { Idle::MustWrite } else { Idle::MustEnd });
                 Ok(())

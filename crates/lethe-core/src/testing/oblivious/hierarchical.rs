@@ -280,7 +280,7 @@ impl Watch for HierarchicalWatch {
             }
             Event::Asks(Work::Idle(nth), entry) => self.rebuilt(*nth, entry),
             Event::Ends(work) => self.ended(*work),
-            Event::IdleBegins(_) | Event::Answered(_) | Event::Rests | Event::Recovers(_) => Ok(()),
+            Event::IdleBegins(_) | Event::Answered(..) | Event::Rests | Event::Recovers(_) => Ok(()),
         }
     }
 

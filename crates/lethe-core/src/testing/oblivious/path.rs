@@ -356,7 +356,7 @@ impl Watch for RecursiveWatch {
             }
             Event::Asks(Work::Access, TraceEntry::Read(slots)) => self.levels[self.at].read(slots),
             Event::Asks(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
-            Event::Answered(Work::Access) => {
+            Event::Answered(Work::Access, _) => {
                 if let Some(on_line) = &mut self.levels[self.at].on_line {
                     on_line.waits_for_store = false;
                 }
@@ -381,7 +381,7 @@ impl Watch for RecursiveWatch {
             Event::Asks(Work::Idle(_), TraceEntry::Write(buckets)) => {
                 self.levels[self.idle].write(&buckets.iter().map(|bucket| bucket.0).collect::<Vec<_>>())
             }
-            Event::Answered(Work::Idle(_)) => {
+            Event::Answered(Work::Idle(_), _) => {
                 self.levels[self.idle].off_line = Some(OffLine::MustEnd);
                 self.levels[self.idle].writing.clear();
                 Ok(())

@@ -106,7 +106,7 @@ impl Watch for FullWatch {
             }
             Event::Asks(Work::Access, TraceEntry::Read(slots)) => self.plan(slots),
             Event::Asks(Work::Access, TraceEntry::Write(_)) => Err(String::from("an access wrote")),
-            Event::Answered(Work::Access) => {
+            Event::Answered(Work::Access, _) => {
                 if let Some(on_line) = &mut self.on_line {
                     on_line.waits_for_store = false;
                 }
@@ -125,7 +125,7 @@ impl Watch for FullWatch {
                 self.decide();
                 Ok(())
             }
-            Event::Answered(Work::Idle(step)) => {
+            Event::Answered(Work::Idle(step), _) => {
                 let Some(off_line) = self.off_line.iter_mut().find(|idle| idle.step == *step) else {
                     return Err(String::from("an answer to nobody"));
                 };

@@ -47,7 +47,7 @@ impl Watch for ScanWatch {
                 ensure(due.as_ref() == Some(entry), || format!("asked for {entry:?}, due is {due:?}"))
             }
             Event::Asks(Work::Idle(_), entry) => Err(format!("idle asked for {entry:?}")),
-            Event::Answered(_) => {
+            Event::Answered(..) => {
                 self.asked = false;
                 Ok(())
             }

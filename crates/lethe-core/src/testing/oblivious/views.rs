@@ -17,7 +17,7 @@ pub fn view(adversary: Adversary, events: &[Event]) -> Vec<Event> {
     let sees = |event: &&Event| match adversary {
         Adversary::Full => true,
         Adversary::Snapshot => {
-            !matches!(event, Event::Asks(_, TraceEntry::Read(_)) | Event::Answered(_) | Event::Rests)
+            !matches!(event, Event::Asks(_, TraceEntry::Read(_)) | Event::Answered(..) | Event::Rests)
         }
     };
     events.iter().filter(sees).cloned().collect()

@@ -131,6 +131,50 @@ proptest! {
     }
 
     #[test]
+    fn curious_answers_like_an_array(
+        (parameters, batches) in
+            small_curious().prop_flat_map(|p| (Just(p.clone()), batches(p.partitions.capacity))),
+        seed: u64,
+        eager: bool,
+    ) {
+        let store = TraceStore::new(parameters.layout());
+        exercise(&curious_oram(&parameters, &store, seed), &batches, eager);
+    }
+
+    #[test]
+    fn curious_answers_like_an_array_in_whatever_order_the_store_finishes(
+        (parameters, steps) in
+            small_curious().prop_flat_map(|p| (Just(p.clone()), schedule(p.partitions.capacity))),
+        seed: u64,
+    ) {
+        assert_replays(&parameters.layout(), |store| {
+            drive(&curious_oram(&parameters, store, seed), store, &steps);
+        });
+    }
+
+    #[test]
+    fn oblivistore_answers_like_an_array(
+        (parameters, batches) in
+            small_oblivistore().prop_flat_map(|p| (Just(p.clone()), batches(p.partitions.capacity))),
+        seed: u64,
+        eager: bool,
+    ) {
+        let store = TraceStore::new(parameters.layout());
+        exercise(&oblivistore_oram(&parameters, &store, seed), &batches, eager);
+    }
+
+    #[test]
+    fn oblivistore_answers_like_an_array_in_whatever_order_the_store_finishes(
+        (parameters, steps) in
+            small_oblivistore().prop_flat_map(|p| (Just(p.clone()), schedule(p.partitions.capacity))),
+        seed: u64,
+    ) {
+        assert_replays(&parameters.layout(), |store| {
+            drive(&oblivistore_oram(&parameters, store, seed), store, &steps);
+        });
+    }
+
+    #[test]
     fn practical_os_answers_like_an_array(
         (parameters, batches) in
             small_practical_os().prop_flat_map(|p| (Just(p.clone()), batches(p.capacity))),

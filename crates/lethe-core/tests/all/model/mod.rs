@@ -1,7 +1,9 @@
 //! Schemes against their model, a plain array, and their promises beyond it.
 
 mod array;
+mod curious;
 mod hierarchical;
+mod oblivistore;
 mod opam;
 mod paging;
 mod path;

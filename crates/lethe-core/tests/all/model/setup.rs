@@ -2,14 +2,18 @@
 
 use lethe_core::layout::Layout;
 use lethe_core::oram::{Access, Oram, OramError};
+use lethe_core::partitions::{Partitions, PartitionsParameters, SubOram};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::position_map::recursive::{RecursiveParameters, RecursivePositionMap};
+use lethe_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
+use lethe_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::schemes::root::{RootOram, RootParameters, root_oram};
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
+use lethe_core::testing::oblivious::{Batches, Sequence};
 use lethe_core::testing::{
     ArrayModel, Executor, Operation, TraceEntry, TraceStore, TraceStoreError, finish_now,
 };
@@ -17,7 +21,7 @@ use lethe_core::words::{BlockId, Bucket, Level};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::cell::Cell;
 
 pub(crate) const MAX_BATCH: u32 = 6;
@@ -141,6 +145,73 @@ pub(crate) fn hierarchical<'a>(
     seed: u64,
 ) -> HierarchicalOram<&'a TraceStore, ChaCha8Rng> {
     HierarchicalOram::new(parameters.clone(), Bucket(0), store, rng(seed)).unwrap()
+}
+
+fn small_partitions() -> impl Strategy<Value = PartitionsParameters> {
+    (1u64..60, 0usize..3, 1u32..9, 0u32..4).prop_map(
+        |(capacity, block_bytes, partitions, sweep_evictions)| PartitionsParameters {
+            capacity,
+            block_bytes: [0, 1, 9][block_bytes],
+            partitions,
+            sweep_evictions,
+            sweep_accesses: 3,
+            cache_bound: 1000,
+            max_batch: MAX_BATCH,
+        },
+    )
+}
+
+pub(crate) fn small_curious() -> impl Strategy<Value = CuriousParameters> {
+    (small_partitions(), 2u32..5).prop_map(|(partitions, arity)| {
+        let block_bytes = partitions.block_bytes;
+        let tree = TreeShape { arity, levels: 3, blocks_per_bucket: 2, capacity: 10, block_bytes };
+        CuriousParameters { partitions, tree }
+    })
+}
+
+pub(crate) fn small_oblivistore() -> impl Strategy<Value = ObliviStoreParameters> {
+    (small_partitions(), 1u32..5, 0u64..9).prop_map(|(partitions, levels, more)| {
+        let block_bytes = partitions.block_bytes;
+        let partition = PartitionShape { levels, capacity: (1 << (levels - 1)) + more, block_bytes };
+        ObliviStoreParameters { partitions, partition }
+    })
+}
+
+pub(crate) fn oblivistore_oram<'a>(
+    parameters: &ObliviStoreParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> ObliviStore<&'a TraceStore, ChaCha8Rng> {
+    let mut seeds = (0..).map(|nth| rng(seed.wrapping_add(nth)));
+    oblivistore(parameters, Bucket(0), &store, || seeds.next().unwrap()).unwrap()
+}
+
+pub(crate) fn curious_oram<'a>(
+    parameters: &CuriousParameters,
+    store: &'a TraceStore,
+    seed: u64,
+) -> CuriousOram<&'a TraceStore, ChaCha8Rng> {
+    let mut seeds = (0..).map(|nth| rng(seed.wrapping_add(nth)));
+    curious(parameters, Bucket(0), &store, || seeds.next().unwrap()).unwrap()
+}
+
+/// The most blocks on the trusted side of partitions that were never used, over a sequence that must make no emergency.
+pub(crate) fn peak_of_cache<P: SubOram, R: RngCore>(
+    oram: &Partitions<P, R>,
+    store: &TraceStore,
+    sequence: Sequence,
+    batches: Batches,
+) -> usize {
+    let mut model = ArrayModel::new(oram.capacity(), oram.block_bytes());
+    let mut peak = 0;
+    for batch in sequence.operations(oram.capacity(), batches, 1) {
+        finish_now(model.batch(oram, &batch));
+        peak = peak.max(oram.cached_blocks());
+        finish_now(oram.idle()).unwrap();
+        store.take_trace();
+    }
+    assert_eq!(oram.emergencies(), 0);
+    peak
 }
 
 pub(crate) fn recursive_layout(parameters: &PathParameters, map: &RecursiveParameters) -> (Layout, Bucket) {

@@ -1,26 +1,29 @@
 //! Schemes broken on purpose: the judge that passes the sound ones catches each, with the same numbers of runs.
 
 use super::schemes::{
-    circuit_parameters, circuit_subject, hierarchical_parameters, hierarchical_subject, path_parameters,
-    path_subject, practical_os_parameters, practical_os_subject, ring_subject, square_root_parameters,
-    square_root_subject, trivial_parameters, trivial_subject, whole_buckets,
+    circuit_parameters, circuit_subject, curious_parameters, curious_subject, hierarchical_parameters,
+    hierarchical_subject, judged_curious, judged_oblivistore, oblivistore_parameters, oblivistore_subject,
+    path_parameters, path_subject, practical_os_parameters, practical_os_subject, ring_subject,
+    square_root_parameters, square_root_subject, trivial_parameters, trivial_subject, whole_buckets,
 };
 use super::setup::*;
 use Sequence::*;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::CircuitOram;
 use lethe_core::schemes::hierarchical::HierarchicalOram;
+use lethe_core::schemes::oblivistore::oblivistore;
 use lethe_core::schemes::path::PathOram;
 use lethe_core::schemes::practical_os::PracticalOs;
 use lethe_core::schemes::ring::RingOram;
 use lethe_core::schemes::square_root::SquareRootOram;
 use lethe_core::testing::mutants::{
-    Deduplicates, Edit, EditingStore, LowBits, NeverRemaps, Repeats, SkipsHits, SkipsUnchanged, StopsAtHit,
-    Uneven,
+    Deduplicates, Edit, EditingStore, LooksElsewhere, LowBits, NeverRemaps, Repeats, SkipsHits,
+    SkipsUnchanged, StopsAtHit, Uneven,
 };
 use lethe_core::testing::oblivious::{Adversary, Pace, Sequence};
 use lethe_core::testing::{Operation, TraceStore};
 use lethe_core::words::Bucket;
+use std::rc::Rc;
 
 /// A run of a scheme that the last expression builds over a store.
 macro_rules! run {
@@ -298,4 +301,82 @@ fn what_breaks_practical_os_is_caught() {
     let draws = parameters().permuted() as usize - 1;
     let run = run!(layout(), |store, _working, seed| practical_os!(store, Repeats::new(rng(seed), draws)));
     caught(run, Adversary::Full, (OneBlock, Dummies), "one: steps between slots of one bucket");
+}
+
+macro_rules! run_curious {
+    (|$store:ident, $working:ident, $seed:ident| $oram:expr) => {
+        run!(curious_parameters().layout(), |$store, $working, $seed| $oram)
+    };
+}
+
+#[test]
+fn a_cached_block_that_is_looked_for_in_a_fresh_partition_is_caught() {
+    let run = run_curious!(|store, _working, seed| LooksElsewhere::new(judged_curious(&store, seed)));
+    let subject = curious_subject(run);
+    let finding = "one: repeats of the block's last leaf";
+    assert_caught(&subject, Adversary::Full, (OneBlock, Sweep), finding);
+}
+
+#[test]
+fn what_breaks_the_other_schemes_is_caught_in_curious() {
+    let caught = |run: Run<'_>, adversary, pair, finding| {
+        assert_caught(&curious_subject(run), adversary, pair, finding);
+    };
+    let run = run_curious!(|store, _working, seed| SkipsHits::new(judged_curious(&store, seed)));
+    caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
+    let run = run_curious!(|store, _working, seed| Deduplicates(judged_curious(&store, seed)));
+    caught(run, Adversary::Full, (OneBlock, Sweep), "one: shape");
+    let run = run_curious!(|store, working, seed| {
+        judged_curious(&Rc::new(EditingStore::new(store, Edit::SkipsEmptyBuckets, 1, working.clone())), seed)
+    });
+    caught(run, Adversary::Snapshot, (Sweep, Dummies), "shape");
+    let run = run_curious!(|store, _working, _seed| judged_curious(&store, 1));
+    caught(run, Adversary::Full, (Random, Zipf), "leaves");
+}
+
+macro_rules! run_oblivistore {
+    (|$store:ident, $working:ident, $seed:ident| $oram:expr) => {
+        run!(oblivistore_parameters().layout(), |$store, $working, $seed| $oram)
+    };
+}
+
+/// An ObliviStore over a store that makes a mistake.
+macro_rules! edited_oblivistore {
+    ($edit:expr) => {
+        run_oblivistore!(|store, working, seed| {
+            judged_oblivistore(&Rc::new(EditingStore::new(store, $edit, 1, working.clone())), seed)
+        })
+    };
+}
+
+#[test]
+fn a_rebuild_that_reads_as_many_slots_as_there_are_blocks_is_caught() {
+    // Bindschaedler et al. found it in the original.
+    let subject = oblivistore_subject(edited_oblivistore!(Edit::EvictsOnlyReal));
+    assert_caught(&subject, Adversary::Full, (Sweep, Dummies), "shape");
+}
+
+#[test]
+fn a_take_that_stops_at_the_level_of_its_block_is_caught() {
+    let subject = oblivistore_subject(edited_oblivistore!(Edit::StopsAtReal));
+    assert_caught(&subject, Adversary::Full, (Sweep, Dummies), "one: shape");
+}
+
+#[test]
+fn what_breaks_the_other_schemes_is_caught_in_oblivistore() {
+    let caught = |run: Run<'_>, adversary, pair, finding| {
+        assert_caught(&oblivistore_subject(run), adversary, pair, finding);
+    };
+    let run = edited_oblivistore!(Edit::SkipsEmptyBuckets);
+    caught(run, Adversary::Snapshot, (Sweep, Dummies), "shape");
+    let run = run_oblivistore!(|store, _working, seed| LooksElsewhere::new(judged_oblivistore(&store, seed)));
+    caught(run, Adversary::Full, (OneBlock, Sweep), "one: repeats of the block's last leaf");
+    let run = run_oblivistore!(|store, _working, seed| SkipsHits::new(judged_oblivistore(&store, seed)));
+    caught(run, Adversary::Full, (TwoBlocks, Sweep), "one: shape");
+    let run = run_oblivistore!(|store, _working, seed| {
+        let mut seeds = (seed.wrapping_mul(64)..).map(|seed| LowBits(rng(seed)));
+        let random = || seeds.next().expect("they do not end");
+        oblivistore(&oblivistore_parameters(), Bucket(0), &store, random).expect("valid")
+    });
+    caught(run, Adversary::Full, (Sweep, Dummies), "slots");
 }

@@ -1,17 +1,22 @@
 //! The schemes as they are.
 
 use super::setup::*;
+use lethe_core::partitions::PartitionsParameters;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
+use lethe_core::schemes::curious::{CuriousOram, CuriousParameters, TreeShape, curious};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
+use lethe_core::schemes::oblivistore::{ObliviStore, ObliviStoreParameters, PartitionShape, oblivistore};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
 use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
 use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
 use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
-use lethe_core::testing::oblivious::{circuit, hierarchical, path, permuted, ring, trivial};
+use lethe_core::store::Store;
+use lethe_core::testing::oblivious::{circuit, hierarchical, partitions, path, permuted, ring, trivial};
 use lethe_core::testing::{TraceStore, small_ring};
 use lethe_core::words::{Bucket, Level};
+use rand_chacha::ChaCha8Rng;
 
 /// Sixteen leaves in two subtrees; every bucket with all its dummies.
 pub(crate) fn whole_buckets() -> RingParameters {
@@ -263,4 +268,87 @@ fn practical_os_shows_nothing_of_what_was_asked() {
     };
     let subject = practical_os_subject(practical_os_parameters(), run);
     subject.must_pass("practical os", &[Driven::Promptly, Driven::Beside]);
+}
+
+/// Eight partitions, swept so often for each four accesses.
+fn eight_partitions(sweep_evictions: u32) -> PartitionsParameters {
+    PartitionsParameters {
+        capacity: 48,
+        block_bytes: 1,
+        partitions: 8,
+        sweep_evictions,
+        sweep_accesses: 4,
+        cache_bound: 1000,
+        max_batch: MAX_BATCH,
+    }
+}
+
+/// Trees with two leaves each.
+pub(crate) fn curious_parameters() -> CuriousParameters {
+    let partitions = eight_partitions(0);
+    let tree = TreeShape { arity: 2, levels: 2, blocks_per_bucket: 3, capacity: 9, block_bytes: 1 };
+    CuriousParameters { partitions, tree }
+}
+
+/// A CURIOUS of the judged parameters, over any store.
+pub(crate) fn judged_curious<S: Store + Clone>(store: &S, seed: u64) -> CuriousOram<S, ChaCha8Rng> {
+    let mut seeds = (seed.wrapping_mul(64)..).map(rng);
+    curious(&curious_parameters(), Bucket(0), store, || seeds.next().expect("they do not end"))
+        .expect("valid")
+}
+
+/// Runs of a CURIOUS, and the watch over it.
+pub(crate) fn curious_subject<'a>(run: Run<'a>) -> Subject<'a> {
+    let parameters = curious_parameters();
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.partitions.capacity,
+        leaves: u64::from(parameters.partitions.partitions) * parameters.tree.leaves(),
+        max_batch: parameters.partitions.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| partitions::curious(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn curious_shows_nothing_of_what_was_asked() {
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = &TraceStore::new(curious_parameters().layout());
+        drive(&judged_curious(&store, seed), store, script, pace, working())
+    };
+    curious_subject(run).must_pass("curious", &[Driven::Promptly, Driven::Late, Driven::Beside]);
+}
+
+pub(crate) fn oblivistore_parameters() -> ObliviStoreParameters {
+    let partition = PartitionShape { levels: 3, capacity: 9, block_bytes: 1 };
+    ObliviStoreParameters { partitions: eight_partitions(3), partition }
+}
+
+/// An ObliviStore of the judged parameters, over any store.
+pub(crate) fn judged_oblivistore<S: Store + Clone>(store: &S, seed: u64) -> ObliviStore<S, ChaCha8Rng> {
+    let mut seeds = (seed.wrapping_mul(64)..).map(rng);
+    let random = || seeds.next().expect("they do not end");
+    oblivistore(&oblivistore_parameters(), Bucket(0), store, random).expect("valid")
+}
+
+/// Runs of an ObliviStore, and the watch over it.
+pub(crate) fn oblivistore_subject<'a>(run: Run<'a>) -> Subject<'a> {
+    let parameters = oblivistore_parameters();
+    Subject {
+        effort: MANY_RUNS,
+        capacity: parameters.partitions.capacity,
+        leaves: u64::from(parameters.partitions.partitions),
+        max_batch: parameters.partitions.max_batch,
+        run,
+        watch: Box::new(move |adversary, seed| partitions::oblivistore(&parameters, adversary, seed)),
+    }
+}
+
+#[test]
+fn oblivistore_shows_nothing_of_what_was_asked() {
+    let run: Run<'_> = &|seed, script, pace| {
+        let store = &TraceStore::new(oblivistore_parameters().layout());
+        drive(&judged_oblivistore(&store, seed), store, script, pace, working())
+    };
+    oblivistore_subject(run).must_pass("oblivistore", &[Driven::Promptly, Driven::Late, Driven::Beside]);
 }

@@ -303,7 +303,7 @@ impl Scribe {
     fn access_has_read(&mut self) {
         if self.access == Some(Access::Reading) {
             self.access = Some(Access::HasRead);
-            self.tell(Event::Answered(Work::Access));
+            self.tell(Event::Answered(Work::Access, 0));
         }
     }
 
@@ -318,7 +318,7 @@ impl Scribe {
         match step.phase {
             Phase::Reading => {
                 step.phase = Phase::MustWrite;
-                self.tell(Event::Answered(Work::Idle(number)));
+                self.tell(Event::Answered(Work::Idle(number), 0));
             }
             Phase::Writing => step.phase = Phase::Written,
             // It had been answered before the death.
@@ -330,7 +330,7 @@ impl Scribe {
     fn steps_end(&mut self) {
         let written: Vec<Step> = self.steps.extract_if(.., |step| step.phase == Phase::Written).collect();
         for Step { number, .. } in written {
-            self.tell(Event::Answered(Work::Idle(number)));
+            self.tell(Event::Answered(Work::Idle(number), 0));
             self.tell(Event::Ends(Work::Idle(number)));
         }
     }

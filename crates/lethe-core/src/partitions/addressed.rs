@@ -1,0 +1,95 @@
+//! Any scheme as a sub-ORAM: blocks get addresses of it while they stand in the partition.
+
+use super::sub_oram::SubOram;
+use crate::oram::{Access, Oram, OramError};
+use crate::words::BlockId;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+
+/// A scheme whose addresses blocks come to and go from.
+///
+/// **Costs**: a take is one access; a put is as many accesses as it has blocks at most, dummies among them, and all that
+/// the scheme owes then.
+pub struct Addressed<O> {
+    oram: O,
+    most_puts: usize,
+    addresses: RefCell<Addresses>,
+}
+
+struct Addresses {
+    of: BTreeMap<BlockId, BlockId>,
+    free: Vec<BlockId>,
+}
+
+impl<O: Oram> Addressed<O> {
+    /// An empty sub-ORAM over a scheme that was never used. A put brings at most so many blocks.
+    pub fn new(oram: O, most_puts: usize) -> Self {
+        let free = (0..oram.capacity()).rev().map(BlockId).collect();
+        Addressed { oram, most_puts, addresses: RefCell::new(Addresses { of: BTreeMap::new(), free }) }
+    }
+
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<O::Error>> {
+        for batch in batch.chunks_mut(self.oram.max_batch()) {
+            while self.oram.must_idle() {
+                self.oram.idle().await?;
+            }
+            self.oram.access(batch).await?;
+        }
+        Ok(())
+    }
+}
+
+impl<O: Oram> SubOram for Addressed<O> {
+    type Error = O::Error;
+
+    fn most_puts(&self) -> usize {
+        self.most_puts
+    }
+
+    fn room(&self) -> usize {
+        self.addresses.borrow().free.len()
+    }
+
+    /// The blocks that the scheme itself holds are bounded by the scheme.
+    fn waiting(&self) -> usize {
+        0
+    }
+
+    async fn take(&self, block: Option<BlockId>, into: &mut [u8]) -> Result<(), OramError<O::Error>> {
+        let address = block.map(|block| self.addresses.borrow_mut().of.remove(&block));
+        let access = match address {
+            Some(Some(address)) => Access::Read(address, into),
+            Some(None) => return Err(OramError::Contradiction("a block is not in its partition")),
+            None => Access::Dummy,
+        };
+        self.access(&mut [access]).await?;
+        self.addresses.borrow_mut().free.extend(address.flatten());
+        Ok(())
+    }
+
+    async fn put(&self, blocks: &[BlockId], from: &[u8]) -> Result<(), OramError<O::Error>> {
+        let block_bytes = self.oram.block_bytes();
+        let mut batch = Vec::with_capacity(self.most_puts);
+        {
+            let Addresses { of, free } = &mut *self.addresses.borrow_mut();
+            for (nth, block) in blocks.iter().enumerate() {
+                let address = free.pop().ok_or(OramError::Contradiction("a partition is full"))?;
+                of.insert(*block, address);
+                batch.push(Access::Write(address, &from[nth * block_bytes..][..block_bytes]));
+            }
+        }
+        batch.resize_with(self.most_puts, || Access::Dummy);
+        self.access(&mut batch).await?;
+        while self.oram.owed() > 0 {
+            self.oram.idle().await?;
+        }
+        Ok(())
+    }
+
+    /// The addresses only: the scheme counts its own.
+    fn trusted_bytes(&self) -> usize {
+        let addresses = self.addresses.borrow();
+        addresses.of.len() * size_of::<(BlockId, BlockId)>() + addresses.free.len() * size_of::<BlockId>()
+    }
+}

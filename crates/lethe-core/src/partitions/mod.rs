@@ -1,0 +1,341 @@
+//! Partitions: Stefanov, Shi, Song, "Towards Practical Oblivious RAM", NDSS 2012, sections 3 and 4. Each block stands in one of
+//! many sub-ORAMs, drawn anew at each access; an eviction cache holds it until its partition is written.
+//!
+//! ```text
+//! to access block v:
+//!     p <- position[v];  position[v] <- UniformRandom(partitions)
+//!     if v is in the cache:  take a dummy from partition p;  else:  take v from it into the cache
+//!     serve the access from the cache
+//!     put cached blocks of partition p into it, or dummies
+//! and at a public rate, for partition after partition:
+//!     put cached blocks of it into it, or dummies
+//! ```
+//!
+//! A cached block is looked for in its own partition too, and not in one drawn for nothing: its partition may have been
+//! written since, or not, and a fresh one would tell which.
+//!
+//! **What the trace shows** (adversary `Full`): how many accesses there were. The partitions that are touched are uniform and
+//! independent, whatever was asked: each was drawn at the access before, and nothing else followed from it. What a partition
+//! shows is its sub-ORAM's affair. Partitions are worked on side by side; one of them is never worked on by two at a time, so
+//! that an access waits while a partition of its own is being written. Nothing else makes it wait.
+//!
+//! **Costs** of a batch of n: a take of as many partitions, side by side; for each a put, by [`idle`](Oram::idle) or before the
+//! next take of the same partition; and the puts of the sweep, by `idle`.
+//!
+//! **Errors**: those of [`OramError`]; [`Owed`](OramError::Owed) if the longest batch has no room on the trusted side: then `idle`
+//! puts the cached blocks of one partition more, which shows, and is counted in [`emergencies`](Oram::emergencies). After a
+//! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
+
+mod addressed;
+mod cache_law;
+mod parameters;
+mod sub_oram;
+
+pub use addressed::Addressed;
+pub use parameters::PartitionsParameters;
+pub use sub_oram::SubOram;
+
+use crate::admission;
+use crate::condition::Condition;
+use crate::draw;
+use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::position_map::Lookup;
+use crate::position_map::flat::Positions;
+use crate::range::OutOfRange;
+use crate::stash::Stash;
+use crate::turns::Turns;
+use crate::words::{BlockId, Leaf, Level};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
+use futures_util::future::try_join_all;
+use rand_core::RngCore;
+
+/// An ORAM of partitions.
+pub struct Partitions<P, R> {
+    parameters: PartitionsParameters,
+    partitions: Vec<Partition<P>>,
+    /// The turns of batches, and of steps of `idle`.
+    turns: Turns,
+    idles: Turns,
+    condition: Condition,
+    /// Takes that no put has followed yet.
+    owing: Cell<u64>,
+    state: RefCell<State<R>>,
+}
+
+struct Partition<P> {
+    sub_oram: P,
+    turns: Turns,
+    /// Takes that were planned, takes that were made, and the puts after them.
+    planned: Cell<u64>,
+    taken: Cell<u64>,
+    put: Cell<u64>,
+}
+
+struct State<R> {
+    random: R,
+    /// The partition of each block, cached or not, in place of a leaf.
+    positions: Positions,
+    /// The eviction cache, by partition.
+    cache: Stash,
+    /// Accesses so far, and evictions of the sweep.
+    accesses: u64,
+    swept: u64,
+    emergencies: u64,
+}
+
+/// A take of a batch: the block, unless it is a dummy's, and the partition that the block belongs to from now on.
+struct Take {
+    block: Option<BlockId>,
+    new: Leaf,
+}
+
+impl<P: SubOram, R: RngCore> Partitions<P, R> {
+    /// An ORAM over empty sub-ORAMs. `sub_oram` makes that of each partition.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] for parameters that are not valid, or what `sub_oram` returns.
+    pub fn new(
+        parameters: PartitionsParameters,
+        random: R,
+        sub_oram: impl FnMut(u32) -> Result<P, OutOfRange>,
+    ) -> Result<Self, OutOfRange> {
+        parameters.validate()?;
+        let partition = |sub_oram| {
+            let (turns, planned, taken, put) = <_>::default();
+            Partition { sub_oram, turns, planned, taken, put }
+        };
+        let sub_orams = (0..parameters.partitions).map(sub_oram);
+        let partitions = sub_orams.map(|made| made.map(partition)).collect::<Result<_, _>>()?;
+        let level = Level(parameters.partitions.next_power_of_two().ilog2());
+        let state = State {
+            random,
+            positions: Positions::new(parameters.capacity),
+            cache: Stash::new(parameters.block_bytes as usize, level, level),
+            accesses: 0,
+            swept: 0,
+            emergencies: 0,
+        };
+        let (turns, idles, condition, owing) = <_>::default();
+        Ok(Partitions { parameters, partitions, turns, idles, condition, owing, state: RefCell::new(state) })
+    }
+
+    /// The parameters that it was built with.
+    pub fn parameters(&self) -> &PartitionsParameters {
+        &self.parameters
+    }
+
+    /// Blocks on the trusted side now: the eviction cache, and what waits in sub-ORAMs. Secret: it depends on what was asked.
+    pub fn cached_blocks(&self) -> usize {
+        let waiting: usize = self.partitions.iter().map(|partition| partition.sub_oram.waiting()).sum();
+        self.state.borrow().cache.len() + waiting
+    }
+
+    /// Tells whether a block is in the eviction cache. Secret: only what is broken on purpose looks.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_cached(&self, block: BlockId) -> bool {
+        self.state.borrow().cache.find(block).is_some()
+    }
+
+    /// Trusted memory in bytes: the position map, the eviction cache, and what the sub-ORAMs occupy.
+    pub fn trusted_bytes(&self) -> usize {
+        let state = self.state.borrow();
+        let partitions: usize =
+            self.partitions.iter().map(|partition| partition.sub_oram.trusted_bytes()).sum();
+        size_of_val(state.positions.words()) + state.cache.bytes() + partitions
+    }
+
+    /// Draws a partition for each access and sorts the takes by partition, in the order of their first access. Accesses to
+    /// cached blocks and to such as were never written are served.
+    fn plan(&self, batch: &mut [Access<'_>]) -> Vec<(usize, Vec<Take>)> {
+        let mut takes: Vec<(usize, Vec<Take>)> = Vec::new();
+        let state = &mut *self.state.borrow_mut();
+        let (mut lookups, mut fresh) = (Vec::new(), Vec::new());
+        let partitions = self.partitions.len();
+        admission::look_up(batch.iter().map(Access::block), &mut lookups, || {
+            let new = Leaf(draw::below(&mut state.random, partitions) as u64);
+            fresh.push(draw::below(&mut state.random, partitions));
+            new
+        });
+        for (Lookup { block, new, .. }, fresh) in lookups.into_iter().zip(fresh) {
+            let old = block.and_then(|block| state.positions.replace(block, new));
+            let missing = block.filter(|block| match (state.cache.find(*block), old) {
+                (Some(handle), _) => {
+                    state.cache.remap(handle, new);
+                    false
+                }
+                (None, None) => {
+                    state.cache.insert(*block, new);
+                    false
+                }
+                (None, Some(_)) => true,
+            });
+            if let Some(served) = block.filter(|_| missing.is_none()) {
+                serve(batch, &mut state.cache, served);
+            }
+            let partition = old.map_or(fresh, |old| old.0 as usize);
+            self.partitions[partition].planned.update(|planned| planned + 1);
+            let take = Take { block: missing, new };
+            match takes.iter_mut().find(|(of, _)| *of == partition) {
+                Some((_, takes)) => takes.push(take),
+                None => takes.push((partition, vec![take])),
+            }
+        }
+        state.accesses += batch.len() as u64;
+        self.owing.update(|owing| owing + batch.len() as u64);
+        takes
+    }
+
+    /// Makes the takes of a batch at one partition.
+    async fn take_from(
+        &self,
+        at: usize,
+        takes: Vec<Take>,
+        batch: &RefCell<&mut [Access<'_>]>,
+    ) -> Result<(), OramError<P::Error>> {
+        let partition = &self.partitions[at];
+        let _turn = partition.turns.take().await;
+        let mut payload = vec![0; self.block_bytes()];
+        for Take { block, new } in takes {
+            self.condition.check()?;
+            if partition.taken > partition.put {
+                self.put_after_take(at).await?;
+            }
+            partition.sub_oram.take(block, &mut payload).await?;
+            partition.taken.update(|taken| taken + 1);
+            if let Some(block) = block {
+                let cache = &mut self.state.borrow_mut().cache;
+                cache.insert_with(block, new, &payload);
+                serve(&mut batch.borrow_mut(), cache, block);
+            }
+        }
+        Ok(())
+    }
+
+    async fn put_after_take(&self, at: usize) -> Result<(), OramError<P::Error>> {
+        self.put(at).await?;
+        self.partitions[at].put.update(|put| put + 1);
+        self.owing.update(|owing| owing - 1);
+        Ok(())
+    }
+
+    /// Puts cached blocks of a partition into it: as many as it has room for.
+    async fn put(&self, at: usize) -> Result<(), OramError<P::Error>> {
+        let sub_oram = &self.partitions[at].sub_oram;
+        let (mut blocks, mut payloads) = (Vec::new(), Vec::new());
+        {
+            let cache = &mut self.state.borrow_mut().cache;
+            let most = sub_oram.most_puts().min(sub_oram.room());
+            let handles: Vec<_> = cache.subtree(at).take(most).collect();
+            payloads.resize(handles.len() * self.block_bytes(), 0);
+            for (nth, handle) in handles.into_iter().enumerate() {
+                blocks.push(cache.block(handle));
+                cache.read(handle, &mut payloads[nth * self.block_bytes()..][..self.block_bytes()]);
+                cache.remove(handle);
+            }
+        }
+        sub_oram.put(&blocks, &payloads).await
+    }
+
+    /// Puts in a partition's turn: what its last take owes, or an eviction of the sweep.
+    async fn put_in_turn(&self, at: usize, is_owed: bool) -> Result<(), OramError<P::Error>> {
+        let partition = &self.partitions[at];
+        let _turn = partition.turns.take().await;
+        self.condition.check()?;
+        match is_owed {
+            true if partition.taken > partition.put => self.put_after_take(at).await,
+            // The next batch has put already.
+            true => Ok(()),
+            false if partition.taken > partition.put => {
+                self.put_after_take(at).await?;
+                self.put(at).await
+            }
+            false => self.put(at).await,
+        }
+    }
+
+    /// Tells whether a largest batch fits below the hard bound of the trusted side.
+    fn has_room(&self) -> bool {
+        self.cached_blocks() + self.max_batch() <= self.parameters.cache_bound as usize
+    }
+
+    /// Evictions of the sweep that are due.
+    fn due(&self) -> u64 {
+        let state = self.state.borrow();
+        self.parameters.swept_after(state.accesses).saturating_sub(state.swept)
+    }
+}
+
+/// Serves all accesses to a block that is in the cache, in their order.
+fn serve(batch: &mut [Access<'_>], cache: &mut Stash, block: BlockId) {
+    let Some(handle) = cache.find(block) else { return };
+    for access in batch.iter_mut().filter(|access| access.block() == Some(block)) {
+        admission::serve(access, cache, handle);
+    }
+}
+
+impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
+    type Error = P::Error;
+
+    fn bounds(&self) -> Bounds {
+        self.parameters.bounds()
+    }
+
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<P::Error>> {
+        admission::check_batch(batch, self.bounds())?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let _turn = self.turns.take().await;
+        self.condition.check()?;
+        if self.must_idle() {
+            return Err(OramError::Owed);
+        }
+        let unfinished = self.condition.begin();
+        let takes = self.plan(batch);
+        let batch = RefCell::new(batch);
+        try_join_all(takes.into_iter().map(|(at, takes)| self.take_from(at, takes, &batch))).await?;
+        unfinished.finished();
+        Ok(())
+    }
+
+    fn owed(&self) -> u64 {
+        u64::from(self.owing.get() > 0 || self.due() > 0 || !self.has_room())
+    }
+
+    fn must_idle(&self) -> bool {
+        !self.has_room()
+    }
+
+    /// Makes the puts that are owed, side by side.
+    async fn idle(&self) -> Result<(), OramError<P::Error>> {
+        let _idle = self.idles.take().await;
+        self.condition.check()?;
+        let mut puts: Vec<(usize, bool)> = Vec::new();
+        let owe = |(at, partition): (usize, &Partition<P>)| {
+            (partition.planned > partition.put).then_some((at, true))
+        };
+        puts.extend(self.partitions.iter().enumerate().filter_map(owe));
+        let mut due = self.due();
+        if puts.is_empty() && due == 0 {
+            if self.has_room() {
+                return Ok(());
+            }
+            self.state.borrow_mut().emergencies += 1;
+            due = 1;
+        }
+        let swept = self.state.borrow().swept;
+        let partitions = self.partitions.len() as u64;
+        puts.extend((swept..swept + due).map(|nth| ((nth % partitions) as usize, false)));
+        self.state.borrow_mut().swept += due;
+        let unfinished = self.condition.begin();
+        try_join_all(puts.into_iter().map(|(at, is_owed)| self.put_in_turn(at, is_owed))).await?;
+        unfinished.finished();
+        Ok(())
+    }
+
+    fn emergencies(&self) -> u64 {
+        self.state.borrow().emergencies
+    }
+}

@@ -1,0 +1,52 @@
+//! The parameters of partitions.
+
+use crate::oram::Bounds;
+use crate::range::{self, OutOfRange};
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// The parameters of what is common to schemes of partitions. All of them are public.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct PartitionsParameters {
+    /// N, blocks that the user can address: 1 to 2^31.
+    pub capacity: u64,
+    /// Bytes of a block: 0 to 2^24 (simulators move no payload).
+    pub block_bytes: u32,
+    /// m, partitions: 1 to 2^20; √N in the papers.
+    pub partitions: u32,
+    /// Evictions of the sweep for each `sweep_accesses` accesses: 0 to 2^16.
+    pub sweep_evictions: u32,
+    /// The accesses that the sweep counts by: 1 to 2^16.
+    pub sweep_accesses: u32,
+    /// The most blocks on the trusted side: two batches to 2^31.
+    pub cache_bound: u32,
+    /// The most accesses of one batch: 1 to 2^16.
+    pub max_batch: u32,
+}
+
+impl PartitionsParameters {
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] names the parameter, its value and what it may be.
+    pub fn validate(&self) -> Result<(), OutOfRange> {
+        range::check(&[
+            ("capacity", self.capacity, 1, 1 << 31),
+            ("block_bytes", self.block_bytes.into(), 0, 1 << 24),
+            ("partitions", self.partitions.into(), 1, 1 << 20),
+            ("sweep_evictions", self.sweep_evictions.into(), 0, 1 << 16),
+            ("sweep_accesses", self.sweep_accesses.into(), 1, 1 << 16),
+            ("max_batch", self.max_batch.into(), 1, 1 << 16),
+            ("cache_bound", self.cache_bound.into(), 2 * u64::from(self.max_batch), 1 << 31),
+        ])
+    }
+
+    /// The bounds of its batches.
+    pub(super) fn bounds(&self) -> Bounds {
+        Bounds::new(self.capacity, self.block_bytes, self.max_batch)
+    }
+
+    /// Evictions that the sweep has made after so many accesses.
+    pub fn swept_after(&self, accesses: u64) -> u64 {
+        accesses * u64::from(self.sweep_evictions) / u64::from(self.sweep_accesses)
+    }
+}

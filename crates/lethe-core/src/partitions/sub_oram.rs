@@ -1,0 +1,33 @@
+//! The interface of what stands in a partition.
+
+use crate::oram::OramError;
+use crate::words::BlockId;
+
+/// An ORAM of one partition: blocks are taken out of it and put into it. One operation at a time; takes and puts
+/// alternate, but for a put without a take before it.
+///
+/// Its trace must not tell which block was taken, whether any was, or how many were put.
+#[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
+pub trait SubOram {
+    /// The store's error.
+    type Error: core::error::Error + 'static;
+
+    /// The most blocks of one [`put`](Self::put).
+    fn most_puts(&self) -> usize;
+
+    /// Blocks that may still be put in. Secret.
+    fn room(&self) -> usize;
+
+    /// Blocks that were put in and wait on the trusted side. Secret.
+    fn waiting(&self) -> usize;
+
+    /// Takes a block out that was put in: `into`, one block long, gets its payload. Without a block it looks the same.
+    async fn take(&self, block: Option<BlockId>, into: &mut [u8]) -> Result<(), OramError<Self::Error>>;
+
+    /// Puts blocks in, and ends the work of the take before it. `from` holds their payloads, one after the other. Fewer
+    /// blocks than the most look the same.
+    async fn put(&self, blocks: &[BlockId], from: &[u8]) -> Result<(), OramError<Self::Error>>;
+
+    /// Trusted memory that it occupies, in bytes.
+    fn trusted_bytes(&self) -> usize;
+}

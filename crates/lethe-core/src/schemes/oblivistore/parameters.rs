@@ -1,0 +1,68 @@
+//! The parameters of ObliviStore.
+
+use super::levels::PartitionShape;
+use crate::layout::{Extent, Layout};
+use crate::partitions::PartitionsParameters;
+use crate::range::OutOfRange;
+use borsh::{BorshDeserialize, BorshSerialize};
+
+/// Room of a partition above the blocks that are expected in it, in hundredths of them, for at most so many partitions (as a
+/// power of two).
+const EXTRA: [(u32, u64); 9] =
+    [(2, 400), (3, 300), (5, 100), (6, 60), (7, 40), (8, 33), (9, 28), (10, 23), (u32::MAX, 20)];
+
+/// The parameters of ObliviStore. All of them are public.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ObliviStoreParameters {
+    /// The parameters that all schemes of partitions have.
+    pub partitions: PartitionsParameters,
+    /// Each partition; `block_bytes` is that of the partitions.
+    pub partition: PartitionShape,
+}
+
+impl ObliviStoreParameters {
+    /// The parameters of the code that the thesis ran, for so many blocks: √N partitions, a level for each power of two of the
+    /// blocks that are expected in one, and 1.25 evictions an access, one of them of the partition that was read. The trusted side
+    /// may hold twice the [least cache](PartitionsParameters::least_cache) and two batches.
+    pub fn for_capacity(capacity: u64, block_bytes: u32, max_batch: u32) -> Self {
+        let root = capacity.isqrt();
+        let count = root + u64::from(root * root < capacity);
+        let expected = (capacity / count).max(1);
+        let power = count.next_power_of_two().ilog2();
+        let extra = EXTRA.iter().find(|(most, _)| power <= *most).map_or(0, |(_, extra)| *extra);
+        let partition = PartitionShape {
+            levels: expected.ilog2() + 1,
+            capacity: expected + expected * extra / 100,
+            block_bytes,
+        };
+        let mut partitions = PartitionsParameters {
+            capacity,
+            block_bytes,
+            partitions: count as u32,
+            sweep_evictions: 1,
+            sweep_accesses: 4,
+            cache_bound: 0,
+            max_batch,
+        };
+        partitions.cache_bound = 2 * (partitions.least_cache(1) + max_batch);
+        ObliviStoreParameters { partitions, partition }
+    }
+
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] names the parameter, its value and what it may be.
+    pub fn validate(&self) -> Result<(), OutOfRange> {
+        self.partitions.validate()?;
+        self.partition.validate()
+    }
+
+    /// The untrusted memory that the scheme needs, in plaintext bytes: the partitions, one after the other, in buckets of one slot.
+    pub fn layout(&self) -> Layout {
+        let partitions = u64::from(self.partitions.partitions);
+        let one = self.partition.layout();
+        let all =
+            one.extents().iter().map(|extent| Extent { buckets: extent.buckets * partitions, ..*extent });
+        Layout::new(all.collect())
+    }
+}

@@ -1,0 +1,71 @@
+//! Partitions with mistakes.
+
+use crate::oram::{Access, Bounds, Oram, OramError};
+use crate::partitions::{Partitions, SubOram};
+use crate::words::BlockId;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::cell::RefCell;
+use rand_core::RngCore;
+
+/// Partitions that look for a cached block in a fresh random partition, and leave it in the cache as it is.
+pub struct LooksElsewhere<P, R> {
+    oram: Partitions<P, R>,
+    /// The contents of every block that was asked for.
+    known: RefCell<BTreeMap<BlockId, Vec<u8>>>,
+}
+
+impl<P, R> LooksElsewhere<P, R> {
+    /// Partitions that were never used, with that mistake.
+    pub fn new(oram: Partitions<P, R>) -> Self {
+        LooksElsewhere { oram, known: RefCell::default() }
+    }
+}
+
+impl<P: SubOram, R: RngCore> Oram for LooksElsewhere<P, R> {
+    type Error = P::Error;
+
+    fn bounds(&self) -> Bounds {
+        self.oram.bounds()
+    }
+
+    async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<P::Error>> {
+        let blocks: Vec<Option<BlockId>> = batch.iter().map(Access::block).collect();
+        let elsewhere = |block: &BlockId| self.oram.is_cached(*block);
+        let mut scratch: Vec<Vec<u8>> = blocks.iter().map(|_| alloc::vec![0; self.block_bytes()]).collect();
+        let taken: Vec<Option<BlockId>> =
+            blocks.iter().map(|block| block.filter(|block| !elsewhere(block))).collect();
+        let look = |(block, into)| match block {
+            Some(block) => Access::Read(block, into),
+            None => Access::Dummy,
+        };
+        let into = scratch.iter_mut().map(Vec::as_mut_slice);
+        let mut asked: Vec<Access<'_>> = taken.iter().copied().zip(into).map(look).collect();
+        self.oram.access(&mut asked).await?;
+
+        let known = &mut *self.known.borrow_mut();
+        for (access, block) in batch.iter_mut().zip(blocks) {
+            if let Some(block) = block {
+                let zeros = || alloc::vec![0; self.oram.block_bytes()];
+                access.serve(known.entry(block).or_insert_with(zeros));
+            }
+        }
+        Ok(())
+    }
+
+    fn owed(&self) -> u64 {
+        self.oram.owed()
+    }
+
+    fn must_idle(&self) -> bool {
+        self.oram.must_idle()
+    }
+
+    async fn idle(&self) -> Result<(), OramError<P::Error>> {
+        self.oram.idle().await
+    }
+
+    fn emergencies(&self) -> u64 {
+        self.oram.emergencies()
+    }
+}

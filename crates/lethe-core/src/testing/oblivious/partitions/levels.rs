@@ -1,0 +1,131 @@
+//! The levels of ObliviStore as they show: a take reads a slot of each, a put merges those above the first that holds nothing.
+
+use super::super::watch::{Pick, draw_below, ensure, spread};
+use super::sub_orams::{Shown, SubOrams};
+use crate::schemes::oblivistore::ObliviStoreParameters;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+pub(super) struct Partitions {
+    /// Blocks that each level has room for; as many slots more.
+    rooms: Vec<u64>,
+    partitions: Vec<Partition>,
+}
+
+#[derive(Clone)]
+struct Partition {
+    /// The slots of each level that were not read since it was built; `None` if it holds nothing.
+    unread: Vec<Option<Vec<u64>>>,
+    /// The last choice in each building of each level.
+    before: Vec<Option<f64>>,
+}
+
+impl Partitions {
+    pub(super) fn new(parameters: &ObliviStoreParameters) -> Self {
+        let shape = &parameters.partition;
+        let rooms: Vec<u64> = (0..shape.levels)
+            .map(|level| if level + 1 == shape.levels { shape.capacity } else { 1 << level })
+            .collect();
+        let mut unread: Vec<Option<Vec<u64>>> = rooms.iter().map(|_| None).collect();
+        let last = rooms.len() - 1;
+        unread[last] = Some((0..2 * rooms[last]).collect());
+        let partition = Partition { unread, before: rooms.iter().map(|_| None).collect() };
+        let partitions = (0..parameters.partitions.partitions).map(|_| partition.clone()).collect();
+        Partitions { rooms, partitions }
+    }
+
+    fn slots(&self) -> u64 {
+        self.rooms.iter().map(|room| 2 * room).sum()
+    }
+
+    /// The number of the first slot of a level.
+    fn first(&self, at: usize, level: usize) -> u64 {
+        at as u64 * self.slots() + self.rooms[..level].iter().map(|room| 2 * room).sum::<u64>()
+    }
+
+    /// The level that the next put fills, and the number of those that it empties.
+    fn merged(&self, at: usize) -> (usize, usize) {
+        let unfilled = self.partitions[at].unread.iter().position(Option::is_none);
+        (unfilled.unwrap_or(self.rooms.len() - 1), unfilled.unwrap_or(self.rooms.len()))
+    }
+
+    /// Notes that an unread slot of a level was read. Which of them is a choice.
+    fn read(
+        &mut self,
+        at: usize,
+        level: usize,
+        bucket: u64,
+        shown: Option<&mut Shown<'_>>,
+    ) -> Result<(), String> {
+        let slot = bucket.checked_sub(self.first(at, level));
+        let Partition { unread, before } = &mut self.partitions[at];
+        let left = unread[level].as_mut().ok_or_else(|| format!("level {level} holds nothing"))?;
+        let rank = left.iter().position(|unread| Some(*unread) == slot);
+        let rank = rank.ok_or_else(|| format!("bucket {bucket} is no unread slot of level {level}"))?;
+        if let Some(Shown { random, picks }) = shown {
+            let value = spread(*random, rank, left.len());
+            picks.push(Pick {
+                access: None,
+                level: level as u32,
+                value,
+                before: before[level].replace(value),
+            });
+        }
+        left.remove(rank);
+        Ok(())
+    }
+}
+
+impl SubOrams for Partitions {
+    fn partition(&self, bucket: u64) -> usize {
+        (bucket / self.slots()) as usize
+    }
+
+    fn take(&mut self, at: usize, read: &[u64], shown: &mut Shown<'_>) -> Result<u64, String> {
+        let filled: Vec<usize> =
+            (0..self.rooms.len()).filter(|level| self.partitions[at].unread[*level].is_some()).collect();
+        ensure(filled.len() == read.len(), || format!("a take read {read:?} of levels {filled:?}"))?;
+        for (level, bucket) in filled.into_iter().zip(read) {
+            self.read(at, level, *bucket, Some(shown))?;
+        }
+        Ok(at as u64)
+    }
+
+    fn drains(&self, at: usize) -> bool {
+        self.merged(at).1 > 0
+    }
+
+    fn drain(&mut self, at: usize, read: &[u64], shown: &mut Shown<'_>) -> Result<(), String> {
+        let mut rest = read;
+        for level in 0..self.merged(at).1 {
+            let room = self.rooms[level] as usize;
+            let (slots, others) =
+                rest.split_at_checked(room).ok_or_else(|| format!("a put read only {read:?}"))?;
+            ensure(slots.is_sorted(), || format!("a put read {slots:?} in an order of its own"))?;
+            // One of them, drawn by the judge, is a choice among all unread.
+            let chosen = draw_below(shown.random, slots.len());
+            self.read(at, level, slots[chosen], Some(shown))?;
+            for (nth, slot) in slots.iter().enumerate() {
+                if nth != chosen {
+                    self.read(at, level, *slot, None)?;
+                }
+            }
+            rest = others;
+        }
+        ensure(rest.is_empty(), || format!("a put read {rest:?} too many"))
+    }
+
+    fn fill(&mut self, at: usize, written: &[u64], _: bool) -> Result<Option<u64>, String> {
+        let (into, emptied) = self.merged(at);
+        let first = self.first(at, into);
+        let due: Vec<u64> = (first..first + 2 * self.rooms[into]).collect();
+        ensure(written == due, || format!("a put wrote {written:?}, due are {due:?}"))?;
+        let Partition { unread, before } = &mut self.partitions[at];
+        unread[..emptied].fill(None);
+        unread[into] = Some((0..2 * self.rooms[into]).collect());
+        before[into] = None;
+        // Where the sweep puts follows from the number of accesses: no leaf.
+        Ok(None)
+    }
+}

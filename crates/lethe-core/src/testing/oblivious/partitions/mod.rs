@@ -1,0 +1,380 @@
+//! The public schedule of partitions, accounted for a second time: from the parameters and the trace alone.
+
+mod levels;
+mod sub_orams;
+mod trees;
+
+use super::super::stage::{Event, Work};
+use super::super::trace_store::TraceEntry;
+use super::watch::{Adversary, ShownLeaf, Sights, Watch, draw_below, ensure};
+use crate::partitions::PartitionsParameters;
+use crate::schemes::curious::CuriousParameters;
+use crate::schemes::oblivistore::ObliviStoreParameters;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::mem;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use sub_orams::{Shown, SubOrams};
+
+/// The watch over a CURIOUS, whose buckets are numbered from 0. The leaves of its trees are numbered through.
+pub fn curious(parameters: &CuriousParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+    watch(&parameters.partitions, trees::Trees::new(parameters), adversary, seed)
+}
+
+/// The watch over an ObliviStore, whose buckets are numbered from 0. Its partitions pass for leaves.
+pub fn oblivistore(parameters: &ObliviStoreParameters, adversary: Adversary, seed: u64) -> Box<dyn Watch> {
+    watch(&parameters.partitions, levels::Partitions::new(parameters), adversary, seed)
+}
+
+fn watch<K: SubOrams + 'static>(
+    parameters: &PartitionsParameters,
+    sub_orams: K,
+    adversary: Adversary,
+    seed: u64,
+) -> Box<dyn Watch> {
+    let random = ChaCha8Rng::seed_from_u64(seed);
+    let partitions = parameters.partitions as usize;
+    match adversary {
+        Adversary::Full => Box::new(FullWatch {
+            sub_orams,
+            parameters: parameters.clone(),
+            random,
+            lanes: vec![Lane::default(); partitions],
+            asking: BTreeMap::new(),
+            access: None,
+            idles: Vec::new(),
+            owing: 0,
+            begun: 0,
+            swept: 0,
+            accesses: 0,
+            sights: Sights::default(),
+        }),
+        Adversary::Snapshot => {
+            Box::new(SnapshotWatch { sub_orams, random, written: Vec::new(), sights: Sights::default() })
+        }
+    }
+}
+
+/// An operation at a partition: the read of a take, the read of a put, and its write.
+#[derive(Clone, Copy, PartialEq)]
+enum Step {
+    Take,
+    Drain,
+    Fill,
+}
+
+/// A partition as it shows.
+#[derive(Clone, Default)]
+struct Lane {
+    /// True if a take was made that no put has followed.
+    owes: bool,
+    /// The work whose operation is in flight here.
+    busy: Option<(Work, Step)>,
+    /// The work whose put has read and must write.
+    drained: Option<Work>,
+    /// True if an operation ended here since all rested.
+    freed: bool,
+    /// True if the access in flight has put here: it must take.
+    must_take: bool,
+    /// Evictions of the sweep that the step of `idle` has still to make here.
+    sweeps: u64,
+}
+
+struct OnLine {
+    accesses: usize,
+    /// True until all rests.
+    begins: bool,
+    /// The partition and the leaf of each take, in order.
+    takes: Vec<(usize, u64)>,
+    /// The partitions that it came to as it began, in order.
+    at_once: Vec<usize>,
+}
+
+struct OffLine {
+    nth: usize,
+    /// The partitions that must be put to before it ends, because of a take.
+    owes: Vec<usize>,
+    begins: bool,
+}
+
+struct FullWatch<K> {
+    sub_orams: K,
+    parameters: PartitionsParameters,
+    random: ChaCha8Rng,
+    lanes: Vec<Lane>,
+    /// The partitions at which each work waits for the store, in the order asked.
+    asking: BTreeMap<usize, Vec<usize>>,
+    access: Option<OnLine>,
+    /// Steps of `idle` in flight, the oldest first: only that one works.
+    idles: Vec<OffLine>,
+    /// Takes begun that no finished put has followed.
+    owing: usize,
+    /// Accesses begun, and evictions of the sweep that were begun.
+    begun: u64,
+    swept: u64,
+    /// Accesses that ended.
+    accesses: usize,
+    sights: Sights,
+}
+
+/// A number for each work.
+fn number(work: Work) -> usize {
+    match work {
+        Work::Access => 0,
+        Work::Idle(nth) => nth + 1,
+    }
+}
+
+impl<K: SubOrams> FullWatch<K> {
+    /// Evictions of the sweep that are due.
+    fn due(&self) -> u64 {
+        let all = self.begun * u64::from(self.parameters.sweep_evictions);
+        (all / u64::from(self.parameters.sweep_accesses)).saturating_sub(self.swept)
+    }
+
+    /// Lets the oldest step of `idle` begin to work.
+    fn begin_idle(&mut self) {
+        if self.idles.is_empty() {
+            return;
+        }
+        let due = self.due();
+        for nth in self.swept..self.swept + due {
+            let at = (nth % self.lanes.len() as u64) as usize;
+            self.lanes[at].sweeps += 1;
+        }
+        self.swept += due;
+        let owes = |lane: &Lane| lane.owes || matches!(lane.busy, Some((Work::Access, _)));
+        let owing = (0..self.lanes.len()).filter(|at| owes(&self.lanes[*at])).collect();
+        (self.idles[0].owes, self.idles[0].begins) = (owing, true);
+    }
+
+    /// Checks that an operation at a partition came as soon as it could.
+    fn come(&mut self, work: Work, at: usize) -> Result<(), String> {
+        let lane = &self.lanes[at];
+        ensure(lane.busy.is_none(), || format!("partition {at} is worked on by two at a time"))?;
+        let begins = match work {
+            Work::Access => {
+                let Some(on_line) = &mut self.access else {
+                    return Err(String::from("an operation without an access"));
+                };
+                if on_line.begins && !on_line.at_once.contains(&at) {
+                    on_line.at_once.push(at);
+                }
+                on_line.begins
+            }
+            Work::Idle(nth) => {
+                let idle = self.idles.first().filter(|idle| idle.nth == nth);
+                idle.ok_or_else(|| String::from("a step of idle works out of turn"))?.begins
+            }
+        };
+        ensure(begins || lane.freed, || format!("an operation at partition {at} was late"))
+    }
+
+    fn asked(&mut self, work: Work, entry: &TraceEntry) -> Result<(), String> {
+        let (buckets, reads) = match entry {
+            TraceEntry::Read(slots) => (slots.iter().map(|slot| slot.bucket.0).collect::<Vec<u64>>(), true),
+            TraceEntry::Write(buckets) => (buckets.iter().map(|bucket| bucket.0).collect(), false),
+        };
+        let first = *buckets.first().ok_or_else(|| format!("{work:?} asked for nothing"))?;
+        let at = self.sub_orams.partition(first);
+        self.come(work, at)?;
+        let lane = &mut self.lanes[at];
+        let mut shown = Shown { random: &mut self.random, picks: &mut self.sights.picks };
+        let puts = lane.owes || (work != Work::Access && lane.sweeps > 0);
+        let step = if reads && work == Work::Access && !lane.owes && lane.drained.is_none() {
+            let leaf = self.sub_orams.take(at, &buckets, &mut shown)?;
+            if let Some(on_line) = &mut self.access {
+                on_line.takes.push((at, leaf));
+                ensure(on_line.takes.len() <= on_line.accesses, || String::from("more takes than accesses"))?;
+            }
+            lane.must_take = false;
+            Step::Take
+        } else if reads {
+            ensure(puts && self.sub_orams.drains(at), || format!("a read of partition {at} was not due"))?;
+            self.sub_orams.drain(at, &buckets, &mut shown)?;
+            Step::Drain
+        } else {
+            let may = match lane.drained.take() {
+                Some(by) => by == work,
+                None => puts && !self.sub_orams.drains(at),
+            };
+            ensure(may, || format!("a write of partition {at} was not due"))?;
+            self.sub_orams.fill(at, &buckets, true)?;
+            lane.must_take |= work == Work::Access;
+            Step::Fill
+        };
+        lane.busy = Some((work, step));
+        self.asking.entry(number(work)).or_default().push(at);
+        Ok(())
+    }
+
+    fn answered(&mut self, work: Work, nth: usize) -> Result<(), String> {
+        let asking = self.asking.get_mut(&number(work)).filter(|asking| nth < asking.len());
+        let at = asking.ok_or_else(|| format!("{work:?} was answered what it did not ask"))?.remove(nth);
+        let lane = &mut self.lanes[at];
+        lane.freed = true;
+        match lane.busy.take().map(|(_, step)| step) {
+            Some(Step::Take) => lane.owes = true,
+            Some(Step::Drain) => lane.drained = Some(work),
+            Some(Step::Fill) if lane.owes => {
+                lane.owes = false;
+                self.owing -= 1;
+                for idle in &mut self.idles {
+                    idle.owes.retain(|owed| *owed != at);
+                }
+            }
+            Some(Step::Fill) => lane.sweeps = lane.sweeps.saturating_sub(1),
+            None => return Err(String::from("nothing was asked there")),
+        }
+        Ok(())
+    }
+
+    fn rests(&mut self) -> Result<(), String> {
+        if let Some(on_line) = &mut self.access {
+            on_line.begins = false;
+            let others = self.lanes.iter().any(|lane| matches!(lane.busy, Some((Work::Idle(_), _))));
+            let asks = self.asking.get(&0).is_some_and(|asking| !asking.is_empty());
+            let may_wait = asks || (others && on_line.takes.len() < on_line.accesses);
+            ensure(may_wait, || String::from("an access lingers"))?;
+        }
+        let idles = !self.idles.is_empty();
+        for (at, lane) in self.lanes.iter_mut().enumerate() {
+            lane.freed = false;
+            let is_due = lane.drained.is_some() || (idles && lane.sweeps > 0);
+            ensure(!is_due || lane.busy.is_some(), || format!("a put to partition {at} lingers"))?;
+        }
+        if let Some(idle) = self.idles.first_mut() {
+            idle.begins = false;
+            let lingers = idle.owes.iter().find(|at| self.lanes[**at].busy.is_none());
+            ensure(lingers.is_none(), || format!("idle lingers at partition {lingers:?}"))?;
+        }
+        Ok(())
+    }
+
+    fn end_access(&mut self) -> Result<(), String> {
+        let on_line = self.access.take().ok_or_else(|| String::from("no access was in flight"))?;
+        let must_take = self.lanes.iter().any(|lane| lane.must_take);
+        let waits = self.asking.get(&0).is_some_and(|asking| !asking.is_empty());
+        let is_whole = on_line.takes.len() == on_line.accesses && !must_take && !waits;
+        ensure(is_whole, || format!("an access ended after {} takes", on_line.takes.len()))?;
+        for (access, leaf) in (self.accesses..).zip(self.arrange(&on_line)) {
+            self.sights.leaves.push(ShownLeaf { access: Some(access), leaf });
+        }
+        self.accesses += on_line.accesses;
+        Ok(())
+    }
+
+    fn end_idle(&mut self, nth: usize) -> Result<(), String> {
+        let is_first = self.idles.first().is_some_and(|idle| idle.nth == nth && idle.owes.is_empty());
+        let is_swept = self.lanes.iter().all(|lane| lane.sweeps == 0);
+        ensure(is_first && is_swept, || String::from("a step of idle ended out of turn"))?;
+        self.idles.remove(0);
+        self.begin_idle();
+        Ok(())
+    }
+
+    /// The leaves of a batch in its order, as far as it shows: partitions come in the order of their first access, and
+    /// takes of one partition in theirs. Of the arrangements that are left one is drawn: all are equally probable.
+    fn arrange(&mut self, on_line: &OnLine) -> Vec<u64> {
+        loop {
+            let mut left = on_line.takes.clone();
+            let mut order: Vec<(usize, u64)> = Vec::new();
+            while !left.is_empty() {
+                // Any of those that are left, with the takes of its partition in their order.
+                let at = left[draw_below(&mut self.random, left.len())].0;
+                let next = left.iter().position(|(of, _)| *of == at).unwrap_or(0);
+                order.push(left.remove(next));
+            }
+            let mut first: Vec<usize> = Vec::new();
+            for (at, _) in &order {
+                if !first.contains(at) && on_line.at_once.contains(at) {
+                    first.push(*at);
+                }
+            }
+            if first == on_line.at_once {
+                return order.into_iter().map(|(_, leaf)| leaf).collect();
+            }
+        }
+    }
+}
+
+impl<K: SubOrams> Watch for FullWatch<K> {
+    fn see(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Owes { owed, must_idle } => {
+                let due = u64::from(self.owing > 0 || self.due() > 0);
+                ensure((*owed, *must_idle) == (due, false), || {
+                    format!("owes {owed}, {must_idle}; due is {due}")
+                })
+            }
+            Event::AccessBegins(0) => Ok(()),
+            Event::AccessBegins(accesses) => {
+                let (takes, at_once) = <_>::default();
+                self.access = Some(OnLine { accesses: *accesses, begins: true, takes, at_once });
+                self.owing += accesses;
+                self.begun += *accesses as u64;
+                Ok(())
+            }
+            Event::IdleBegins(nth) => {
+                self.idles.push(OffLine { nth: *nth, owes: Vec::new(), begins: false });
+                if self.idles.len() == 1 {
+                    self.begin_idle();
+                }
+                Ok(())
+            }
+            Event::Asks(work, entry) => self.asked(*work, entry),
+            Event::Answered(work, nth) => self.answered(*work, *nth),
+            Event::Ends(Work::Access) if self.access.is_none() => Ok(()),
+            Event::Ends(Work::Access) => self.end_access(),
+            Event::Ends(Work::Idle(nth)) => self.end_idle(*nth),
+            Event::Rests => self.rests(),
+            Event::Recovers(_) => Ok(()),
+        }
+    }
+
+    fn sights(&self) -> &Sights {
+        &self.sights
+    }
+}
+
+/// The watch of an adversary that sees writes only: it sees which partitions were put to.
+struct SnapshotWatch<K> {
+    sub_orams: K,
+    random: ChaCha8Rng,
+    /// The leaves that the step of `idle` showed.
+    written: Vec<u64>,
+    sights: Sights,
+}
+
+impl<K: SubOrams> Watch for SnapshotWatch<K> {
+    fn see(&mut self, event: &Event) -> Result<(), String> {
+        match event {
+            Event::Asks(_, TraceEntry::Write(buckets)) => {
+                let buckets: Vec<u64> = buckets.iter().map(|bucket| bucket.0).collect();
+                let first = *buckets.first().ok_or_else(|| String::from("a write of nothing"))?;
+                let at = self.sub_orams.partition(first);
+                self.written.extend(self.sub_orams.fill(at, &buckets, false)?);
+                self.sights.add("puts", 1);
+            }
+            Event::Ends(Work::Idle(_)) => {
+                // The order of a step tells nothing: partition after partition.
+                let written = mem::take(&mut self.written);
+                if !written.is_empty() {
+                    let leaf = written[draw_below(&mut self.random, written.len())];
+                    self.sights.leaves.push(ShownLeaf { access: None, leaf });
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn sights(&self) -> &Sights {
+        &self.sights
+    }
+}
