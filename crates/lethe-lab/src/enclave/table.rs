@@ -192,7 +192,7 @@ pub(super) fn wall_clock(figures: &Figures) -> Option<String> {
         add(&mut table, row);
     }
     Some(format!(
-        "## Slowdown against plain by the wall clock of the emulator: {} rounds, medians\n\n{}",
+        "## Slowdown against plain by the wall clock of the emulator (rounds: {}; medians)\n\n{}",
         figures.rounds,
         rendered(&table)
     ))
