@@ -14,6 +14,7 @@ pub mod bucket_metadata;
 pub mod buffers;
 mod condition;
 mod draw;
+mod epoch;
 mod held_buckets;
 pub mod held_words;
 mod in_flight;

@@ -32,18 +32,16 @@ mod parameters;
 pub use parameters::PracticalOsParameters;
 
 use crate::admission;
-use crate::condition::Condition;
+use crate::epoch::Epochs;
 use crate::oblivious_sort::{Records, Scratch};
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::ordered_record as record;
 use crate::permutation::Permutation;
 use crate::range::OutOfRange;
 use crate::store::Store;
-use crate::turns::Turns;
 use crate::words::{BlockId, Bucket, Slot};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
 use rand_core::RngCore;
 
 /// A PracticalOS over a store.
@@ -51,12 +49,7 @@ pub struct PracticalOs<S, R> {
     parameters: PracticalOsParameters,
     first_bucket: Bucket,
     store: S,
-    turns: Turns,
-    condition: Condition,
-    /// Accesses of the epoch, those that still wait for their turn among them.
-    accesses: Cell<u64>,
-    /// The state, unless an operation has taken it.
-    state: RefCell<Option<State<R>>>,
+    epochs: Epochs<State<R>>,
 }
 
 struct State<R> {
@@ -88,15 +81,8 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
         let permutation = Permutation::draw(parameters.permuted(), &mut random);
         let (served, cached, cache, slots, bytes, scratch) = <_>::default();
         let state = State { random, permutation, served, cached, cache, slots, bytes, scratch };
-        Ok(PracticalOs {
-            parameters,
-            first_bucket,
-            store,
-            turns: Turns::default(),
-            condition: Condition::default(),
-            accesses: Cell::new(0),
-            state: RefCell::new(Some(state)),
-        })
+        let epochs = Epochs::new(parameters.cache, parameters.max_batch, state);
+        Ok(PracticalOs { parameters, first_bucket, store, epochs })
     }
 
     /// The parameters that it was built with.
@@ -108,7 +94,7 @@ impl<S: Store, R: RngCore> PracticalOs<S, R> {
     pub fn trusted_bytes(&self) -> usize {
         let entry = size_of::<(BlockId, usize)>() + self.parameters.slot_bytes();
         let cache = self.parameters.cache as usize * entry;
-        self.state.borrow().as_ref().map_or(0, |state| state.permutation.trusted_bytes() + cache)
+        self.epochs.look(|state| state.permutation.trusted_bytes() + cache).unwrap_or(0)
     }
 
     async fn serve(&self, state: &mut State<R>, batch: &mut [Access<'_>]) -> Result<(), S::Error> {
@@ -180,19 +166,7 @@ impl<S: Store, R: RngCore> Oram for PracticalOs<S, R> {
         if batch.is_empty() {
             return Ok(());
         }
-        self.condition.check()?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
-        }
-        self.accesses.update(|accesses| accesses + batch.len() as u64);
-        let unfinished = self.condition.begin();
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let mut state = self.state.take().ok_or(OramError::Torn)?;
-        self.serve(&mut state, batch).await?;
-        self.state.replace(Some(state));
-        unfinished.finished();
-        Ok(())
+        self.epochs.serve(batch.len(), async |state| self.serve(state, batch).await).await
     }
 
     fn owed(&self) -> u64 {
@@ -200,22 +174,10 @@ impl<S: Store, R: RngCore> Oram for PracticalOs<S, R> {
     }
 
     fn must_idle(&self) -> bool {
-        self.accesses.get() + u64::from(self.parameters.max_batch) > self.parameters.cache.into()
+        self.epochs.must_end()
     }
 
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        if !self.must_idle() {
-            return Ok(());
-        }
-        let unfinished = self.condition.begin();
-        let mut state = self.state.take().ok_or(OramError::Torn)?;
-        let served = state.served;
-        self.shuffle(&mut state).await?;
-        self.accesses.update(|accesses| accesses - served);
-        self.state.replace(Some(state));
-        unfinished.finished();
-        Ok(())
+        self.epochs.end(async |state| self.shuffle(state).await).await
     }
 }

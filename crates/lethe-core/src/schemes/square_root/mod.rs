@@ -31,16 +31,14 @@ mod parameters;
 pub use parameters::{SquareRootParameters, SquareRootParametersError};
 
 use crate::admission;
-use crate::condition::Condition;
+use crate::epoch::Epochs;
 use crate::oblivious_sort::{Records, Scratch};
 use crate::oram::{Access, Bounds, Oram, OramError};
 use crate::ordered_record as record;
 use crate::permutation::Permutation;
 use crate::store::Store;
-use crate::turns::Turns;
 use crate::words::{BlockId, Bucket, Slot};
 use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
 use rand_core::RngCore;
 
 /// A Square-Root ORAM over a store.
@@ -48,12 +46,7 @@ pub struct SquareRootOram<S, R> {
     parameters: SquareRootParameters,
     first_bucket: Bucket,
     store: S,
-    turns: Turns,
-    condition: Condition,
-    /// Accesses of the epoch, those that still wait for their turn among them.
-    accesses: Cell<u64>,
-    /// The state, unless an operation has taken it.
-    state: RefCell<Option<State<R>>>,
+    epochs: Epochs<State<R>>,
 }
 
 struct State<R> {
@@ -81,15 +74,8 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
         let permutation = Permutation::draw(parameters.permuted(), &mut random);
         let (shelter, slots, bytes, scratch) = <_>::default();
         let state = State { random, permutation, shelter, slots, bytes, scratch };
-        Ok(SquareRootOram {
-            parameters,
-            first_bucket,
-            store,
-            turns: Turns::default(),
-            condition: Condition::default(),
-            accesses: Cell::new(0),
-            state: RefCell::new(Some(state)),
-        })
+        let epochs = Epochs::new(parameters.shelter, parameters.max_batch, state);
+        Ok(SquareRootOram { parameters, first_bucket, store, epochs })
     }
 
     /// The parameters that it was built with.
@@ -99,9 +85,8 @@ impl<S: Store, R: RngCore> SquareRootOram<S, R> {
 
     /// Trusted memory that outlasts an operation, in bytes: π and the shelter's table.
     pub fn trusted_bytes(&self) -> usize {
-        let state = self.state.borrow();
         let table = self.parameters.shelter as usize * size_of::<Option<BlockId>>();
-        state.as_ref().map_or(0, |state| state.permutation.trusted_bytes() + table)
+        self.epochs.look(|state| state.permutation.trusted_bytes() + table).unwrap_or(0)
     }
 
     /// The slot of permuted memory at a place, or behind it of the shelter.
@@ -206,19 +191,7 @@ impl<S: Store, R: RngCore> Oram for SquareRootOram<S, R> {
         if batch.is_empty() {
             return Ok(());
         }
-        self.condition.check()?;
-        if self.must_idle() {
-            return Err(OramError::Owed);
-        }
-        self.accesses.update(|accesses| accesses + batch.len() as u64);
-        let unfinished = self.condition.begin();
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        let mut state = self.state.take().ok_or(OramError::Torn)?;
-        self.serve(&mut state, batch).await?;
-        self.state.replace(Some(state));
-        unfinished.finished();
-        Ok(())
+        self.epochs.serve(batch.len(), async |state| self.serve(state, batch).await).await
     }
 
     fn owed(&self) -> u64 {
@@ -226,22 +199,10 @@ impl<S: Store, R: RngCore> Oram for SquareRootOram<S, R> {
     }
 
     fn must_idle(&self) -> bool {
-        self.accesses.get() + u64::from(self.parameters.max_batch) > self.parameters.shelter.into()
+        self.epochs.must_end()
     }
 
     async fn idle(&self) -> Result<(), OramError<S::Error>> {
-        let _turn = self.turns.take().await;
-        self.condition.check()?;
-        if !self.must_idle() {
-            return Ok(());
-        }
-        let unfinished = self.condition.begin();
-        let mut state = self.state.take().ok_or(OramError::Torn)?;
-        let served = state.shelter.len() as u64;
-        self.rebuild(&mut state).await?;
-        self.accesses.update(|accesses| accesses - served);
-        self.state.replace(Some(state));
-        unfinished.finished();
-        Ok(())
+        self.epochs.end(async |state| self.rebuild(state).await).await
     }
 }
