@@ -45,6 +45,7 @@ use crate::range::OutOfRange;
 use crate::stash::Stash;
 use crate::turns::Turns;
 use crate::words::{BlockId, Leaf, Level};
+use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
@@ -59,8 +60,10 @@ pub struct Partitions<P, R> {
     turns: Turns,
     idles: Turns,
     condition: Condition,
-    /// Takes that no put has followed yet.
-    owing: Cell<u64>,
+    /// The partitions with takes, planned or made, that no put has followed yet.
+    owing: RefCell<BTreeSet<usize>>,
+    /// Blocks that wait in sub-ORAMs.
+    waiting: Cell<usize>,
     state: RefCell<State<R>>,
 }
 
@@ -71,6 +74,8 @@ struct Partition<P> {
     planned: Cell<u64>,
     taken: Cell<u64>,
     put: Cell<u64>,
+    /// Blocks that wait in the sub-ORAM.
+    waiting: Cell<usize>,
 }
 
 struct State<R> {
@@ -103,8 +108,8 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
     ) -> Result<Self, OutOfRange> {
         parameters.validate()?;
         let partition = |sub_oram| {
-            let (turns, planned, taken, put) = <_>::default();
-            Partition { sub_oram, turns, planned, taken, put }
+            let (turns, planned, taken, put, waiting) = <_>::default();
+            Partition { sub_oram, turns, planned, taken, put, waiting }
         };
         let sub_orams = (0..parameters.partitions).map(sub_oram);
         let partitions = sub_orams.map(|made| made.map(partition)).collect::<Result<_, _>>()?;
@@ -117,8 +122,9 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             swept: 0,
             emergencies: 0,
         };
-        let (turns, idles, condition, owing) = <_>::default();
-        Ok(Partitions { parameters, partitions, turns, idles, condition, owing, state: RefCell::new(state) })
+        let (turns, idles, condition, owing, waiting) = <_>::default();
+        let state = RefCell::new(state);
+        Ok(Partitions { parameters, partitions, turns, idles, condition, owing, waiting, state })
     }
 
     /// The parameters that it was built with.
@@ -128,8 +134,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
 
     /// Blocks on the trusted side now: the eviction cache, and what waits in sub-ORAMs. Secret: it depends on what was asked.
     pub fn cached_blocks(&self) -> usize {
-        let waiting: usize = self.partitions.iter().map(|partition| partition.sub_oram.waiting()).sum();
-        self.state.borrow().cache.len() + waiting
+        self.state.borrow().cache.len() + self.waiting.get()
     }
 
     /// Tells whether a block is in the eviction cache. Secret: only what is broken on purpose looks.
@@ -176,6 +181,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             }
             let partition = old.map_or(fresh, |old| old.0 as usize);
             self.partitions[partition].planned.update(|planned| planned + 1);
+            self.owing.borrow_mut().insert(partition);
             let take = Take { block: missing, new };
             match takes.iter_mut().find(|(of, _)| *of == partition) {
                 Some((_, takes)) => takes.push(take),
@@ -183,7 +189,6 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             }
         }
         state.accesses += batch.len() as u64;
-        self.owing.update(|owing| owing + batch.len() as u64);
         takes
     }
 
@@ -204,6 +209,7 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
             }
             partition.sub_oram.take(block, &mut payload).await?;
             partition.taken.update(|taken| taken + 1);
+            self.count_waiting(partition);
             if let Some(block) = block {
                 let cache = &mut self.state.borrow_mut().cache;
                 cache.insert_with(block, new, &payload);
@@ -215,8 +221,11 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
 
     async fn put_after_take(&self, at: usize) -> Result<(), OramError<P::Error>> {
         self.put(at).await?;
-        self.partitions[at].put.update(|put| put + 1);
-        self.owing.update(|owing| owing - 1);
+        let partition = &self.partitions[at];
+        partition.put.update(|put| put + 1);
+        if partition.planned == partition.put {
+            self.owing.borrow_mut().remove(&at);
+        }
         Ok(())
     }
 
@@ -235,7 +244,15 @@ impl<P: SubOram, R: RngCore> Partitions<P, R> {
                 cache.remove(handle);
             }
         }
-        sub_oram.put(&blocks, &payloads).await
+        sub_oram.put(&blocks, &payloads).await?;
+        self.count_waiting(&self.partitions[at]);
+        Ok(())
+    }
+
+    /// Counts the blocks that wait in a sub-ORAM anew.
+    fn count_waiting(&self, partition: &Partition<P>) {
+        let now = partition.sub_oram.waiting();
+        self.waiting.update(|all| all + now - partition.waiting.replace(now));
     }
 
     /// Puts in a partition's turn: what its last take owes, or an eviction of the sweep.
@@ -301,7 +318,7 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
     }
 
     fn owed(&self) -> u64 {
-        u64::from(self.owing.get() > 0 || self.due() > 0 || !self.has_room())
+        u64::from(!self.owing.borrow().is_empty() || self.due() > 0 || !self.has_room())
     }
 
     fn must_idle(&self) -> bool {
@@ -312,11 +329,7 @@ impl<P: SubOram, R: RngCore> Oram for Partitions<P, R> {
     async fn idle(&self) -> Result<(), OramError<P::Error>> {
         let _idle = self.idles.take().await;
         self.condition.check()?;
-        let mut puts: Vec<(usize, bool)> = Vec::new();
-        let owe = |(at, partition): (usize, &Partition<P>)| {
-            (partition.planned > partition.put).then_some((at, true))
-        };
-        puts.extend(self.partitions.iter().enumerate().filter_map(owe));
+        let mut puts: Vec<(usize, bool)> = self.owing.borrow().iter().map(|at| (*at, true)).collect();
         let mut due = self.due();
         if puts.is_empty() && due == 0 {
             if self.has_room() {
