@@ -9,11 +9,11 @@ use alloc::vec::Vec;
 
 /// The path to a leaf: position 0 is the stash, position 1 the uppermost bucket in untrusted memory. All its buckets
 /// are held.
-pub(super) struct HeldPath<'a> {
-    pub(super) tree: &'a Geometry,
-    pub(super) leaf: Leaf,
-    pub(super) stash: &'a mut Stash,
-    pub(super) held: &'a mut HeldBuckets,
+pub(crate) struct HeldPath<'a> {
+    pub(crate) tree: &'a Geometry,
+    pub(crate) leaf: Leaf,
+    pub(crate) stash: &'a mut Stash,
+    pub(crate) held: &'a mut HeldBuckets,
 }
 
 /// The place of a block.
@@ -24,12 +24,12 @@ enum At {
 
 impl HeldPath<'_> {
     /// The position of the leaf's bucket.
-    pub(super) fn last(&self) -> usize {
+    pub(crate) fn last(&self) -> usize {
         (self.tree.leaf_level().0 + 1 - self.tree.top().0) as usize
     }
 
     /// Does ReadAndRm: moves a block of this leaf from its bucket to the stash, if it is in a bucket.
-    pub(super) fn read_and_rm(&mut self, block: BlockId) {
+    pub(crate) fn read_and_rm(&mut self, block: BlockId) {
         let mut entries = (1..=self.last()).flat_map(|position| self.held.entries(self.bucket(position)));
         if let Some(entry) = entries.find(|entry| self.held.header(*entry) == Some((block, self.leaf))) {
             let bytes = self.held.entry_mut(entry);
@@ -39,12 +39,12 @@ impl HeldPath<'_> {
     }
 
     /// The deepest position where any block at a position may stand.
-    pub(super) fn deepest_level(&self, position: usize) -> Option<usize> {
+    pub(crate) fn deepest_level(&self, position: usize) -> Option<usize> {
         self.deepest(position).map(|(level, _)| level)
     }
 
     /// Tells whether another block fits there; the stash has room always.
-    pub(super) fn has_empty_slot(&self, position: usize) -> bool {
+    pub(crate) fn has_empty_slot(&self, position: usize) -> bool {
         position == 0 || self.empty_slot(position).is_some()
     }
 
@@ -52,7 +52,7 @@ impl HeldPath<'_> {
     ///
     /// # Panics
     /// If no block is there.
-    pub(super) fn remove_deepest(&mut self, position: usize, hold: &mut Vec<u8>) {
+    pub(crate) fn remove_deepest(&mut self, position: usize, hold: &mut Vec<u8>) {
         let (_, at) = self.deepest(position).expect("a block is taken from where one was seen");
         hold.resize(self.held.entry_bytes(), 0);
         match at {
@@ -72,7 +72,7 @@ impl HeldPath<'_> {
     ///
     /// # Panics
     /// If it is full.
-    pub(super) fn place(&mut self, position: usize, towrite: &[u8]) {
+    pub(crate) fn place(&mut self, position: usize, towrite: &[u8]) {
         let leaf = block_header::read(towrite).map(|(_, leaf)| leaf);
         debug_assert!(leaf.is_some_and(|leaf| self.depth(leaf) >= position), "a block stays on its path");
         let entry = self.empty_slot(position).expect("a block goes to where there is room");

@@ -40,7 +40,8 @@
 //! **Errors**: those of [`OramError`], never `StashFull`. After any but a refusal, and after a future that was dropped
 //! half-way, it answers [`OramError::Torn`] only.
 
-mod held_path;
+pub(crate) mod eviction;
+pub(crate) mod held_path;
 mod life;
 mod parameters;
 
@@ -62,6 +63,7 @@ use crate::words::Leaf;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::mem;
+use eviction::Eviction;
 use held_path::HeldPath;
 use rand_core::RngCore;
 
@@ -94,72 +96,6 @@ struct Work {
     lookups: Vec<Lookup>,
     paths: Vec<Leaf>,
     eviction: Eviction,
-}
-
-/// The findings of the scans of a path for each position, and blocks on their way down.
-#[derive(Default)]
-struct Eviction {
-    deepest: Vec<Option<usize>>,
-    target: Vec<Option<usize>>,
-    hold: Vec<u8>,
-    towrite: Vec<u8>,
-}
-
-impl Eviction {
-    /// Algorithm 4.
-    fn evict_once_fast(&mut self, mut path: HeldPath<'_>) {
-        self.prepare_deepest(&path);
-        self.prepare_target(&path);
-        let mut dest = None;
-        for i in 0..=path.last() {
-            let arrives = dest == Some(i);
-            if arrives {
-                mem::swap(&mut self.hold, &mut self.towrite);
-                dest = None;
-            }
-            if self.target[i].is_some() {
-                path.remove_deepest(i, &mut self.hold);
-                dest = self.target[i];
-            }
-            if arrives {
-                path.place(i, &self.towrite);
-            }
-        }
-        debug_assert!(dest.is_none(), "whatever is on its way down arrives");
-    }
-
-    /// Algorithm 2: finds from where the block comes that each position may get.
-    fn prepare_deepest(&mut self, path: &HeldPath<'_>) {
-        self.deepest.clear();
-        self.deepest.resize(path.last() + 1, None);
-        let (mut src, mut goal) = (Some(0), path.deepest_level(0));
-        for i in 1..=path.last() {
-            if goal >= Some(i) {
-                self.deepest[i] = src;
-            }
-            let level = path.deepest_level(i);
-            if level > goal {
-                (src, goal) = (Some(i), level);
-            }
-        }
-    }
-
-    /// Algorithm 3: finds where the deepest block of each position goes.
-    fn prepare_target(&mut self, path: &HeldPath<'_>) {
-        self.target.clear();
-        self.target.resize(path.last() + 1, None);
-        let (mut dest, mut src) = (None, None);
-        for i in (0..=path.last()).rev() {
-            if src == Some(i) {
-                self.target[i] = dest;
-                (dest, src) = (None, None);
-            }
-            let has_room = dest.is_none() && path.has_empty_slot(i) || self.target[i].is_some();
-            if has_room && self.deepest[i].is_some() {
-                (src, dest) = (self.deepest[i], Some(i));
-            }
-        }
-    }
 }
 
 impl<S: Store, P: PositionMap<Error = S::Error>, R: RngCore> CircuitOram<S, P, R> {
