@@ -94,6 +94,12 @@ impl Records {
 
 /// The comparators of algorithm M for n places, in order: each a smaller place and a greater one.
 fn merge_exchange(places: u64) -> impl Iterator<Item = (u64, u64)> {
+    stages(places).flatten()
+}
+
+/// The stages of algorithm M for n places, in order: the comparators of one touch no place twice, and can be done
+/// side by side.
+pub(crate) fn stages(places: u64) -> impl Iterator<Item = impl Iterator<Item = (u64, u64)>> {
     let half = places.next_power_of_two() / 2;
     let strides =
         core::iter::successors(Some(half), |stride| Some(stride / 2)).take_while(|stride| *stride > 0);
@@ -102,7 +108,7 @@ fn merge_exchange(places: u64) -> impl Iterator<Item = (u64, u64)> {
         let gaps =
             core::iter::successors(Some(half), |gap| Some(gap / 2)).take_while(move |gap| *gap > stride);
         let later = gaps.map(move |gap| (gap - stride, stride));
-        core::iter::once((stride, 0)).chain(later).flat_map(move |(distance, offset)| {
+        core::iter::once((stride, 0)).chain(later).map(move |(distance, offset)| {
             let last = places.saturating_sub(distance);
             (0..last)
                 .filter(move |place| place & stride == offset)
@@ -142,6 +148,19 @@ mod tests {
         // Section 5.2.2, exercise 11 and table 1 of section 5.3.4.
         let counted = [1u64, 2, 4, 8, 16, 32, 64].map(|places| merge_exchange(places).count());
         assert_eq!(counted, [0, 1, 5, 19, 63, 191, 543]);
+    }
+
+    #[test]
+    fn a_stage_touches_no_place_twice() {
+        for places in 0..70u64 {
+            for stage in stages(places) {
+                let mut touched: Vec<u64> = stage.flat_map(|(one, other)| [one, other]).collect();
+                let all = touched.len();
+                touched.sort_unstable();
+                touched.dedup();
+                assert_eq!(touched.len(), all, "{places} places");
+            }
+        }
     }
 
     fn sorted(runs: u64, run_records: u32, values: &[u8]) -> (Vec<u8>, Vec<TraceEntry>) {

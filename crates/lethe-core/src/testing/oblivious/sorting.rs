@@ -25,17 +25,21 @@ pub(super) fn sort(first: u64, runs: u64, length: u64) -> impl Iterator<Item = T
     })
 }
 
-/// The comparators of merge exchange, as Knuth has the algorithm: steps M1 to M6.
+/// The comparators of merge exchange, one after the other.
 fn comparators(places: u64) -> Vec<(u64, u64)> {
-    let mut comparators = Vec::new();
+    stages(places).concat()
+}
+
+/// The stages of merge exchange, as Knuth has the algorithm: steps M1 to M6. M4 compares all of a stage.
+pub(super) fn stages(places: u64) -> Vec<Vec<(u64, u64)>> {
+    let mut stages = Vec::new();
     let most = places.next_power_of_two() / 2;
     let mut p = most;
     while p > 0 {
         let (mut q, mut r, mut d) = (most, 0, p);
         loop {
-            for i in (0..places.saturating_sub(d)).filter(|i| i & p == r) {
-                comparators.push((i, i + d));
-            }
+            let first = (0..places.saturating_sub(d)).filter(|i| i & p == r);
+            stages.push(first.map(|i| (i, i + d)).collect());
             if q == p {
                 break;
             }
@@ -43,5 +47,5 @@ fn comparators(places: u64) -> Vec<(u64, u64)> {
         }
         p /= 2;
     }
-    comparators
+    stages
 }
