@@ -20,6 +20,7 @@ pub mod held_words;
 mod in_flight;
 pub mod incremental;
 pub mod layout;
+pub mod network;
 mod newest_copy;
 mod oblivious_sort;
 pub mod oram;

@@ -7,6 +7,7 @@ pub mod eager;
 pub mod hierarchical;
 pub mod oblivistore;
 pub mod opam;
+pub mod parallel;
 pub mod path;
 pub mod plain;
 pub mod practical_os;

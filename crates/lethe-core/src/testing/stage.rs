@@ -3,7 +3,7 @@
 
 use super::array_model::{ArrayModel, Operation};
 use super::executor::Task;
-use super::trace_store::{TraceEntry, TraceStore};
+use super::trace_store::{Act, Shown, TraceEntry, TraceStore};
 use crate::oram::Oram;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -34,6 +34,8 @@ pub enum Event {
     IdleBegins(usize),
     /// The store is asked for something.
     Asks(Work, TraceEntry),
+    /// One of several processors asks its store for something, or they send each other messages.
+    Acts(Work, Act),
     /// The store has done what this work asked for: that which this work asked for after so many others, of those in flight.
     Answered(Work, usize),
     /// The work is done.
@@ -192,8 +194,11 @@ impl<'a, O: Oram> Stage<'a, O> {
         self.working.set(work);
         let progress = running.poll();
         let ended = running.has_ended();
-        for entry in self.store.take_trace() {
-            self.events.push(Event::Asks(work, entry));
+        for shown in self.store.take_shown() {
+            self.events.push(match shown {
+                Shown::Alone(entry) => Event::Asks(work, entry),
+                Shown::Act(act) => Event::Acts(work, act),
+            });
             if self.holding_back {
                 self.asking.push(work);
             } else {

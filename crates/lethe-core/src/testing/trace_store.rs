@@ -1,6 +1,7 @@
 //! A store in memory that records what its adversary sees, and may finish its operations late and in any order.
 
 use crate::layout::Layout;
+use crate::network::{Message, Processor};
 use crate::store::Store;
 use crate::words::{Bucket, Slot};
 use alloc::vec;
@@ -18,6 +19,35 @@ pub enum TraceEntry {
     Write(Vec<Bucket>),
 }
 
+/// What shows of several processors: one of them asks for something, or they send each other messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// This processor asked for this.
+    Asks(Processor, TraceEntry),
+    /// These messages were sent in one step.
+    Sends(Vec<Sent>),
+}
+
+/// What shows of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The processor that sent it.
+    pub from: Processor,
+    /// The processor that it was sent to.
+    pub to: Processor,
+    /// Its length in bytes.
+    pub bytes: usize,
+}
+
+/// Something that was recorded.
+#[derive(Clone, Debug)]
+pub(crate) enum Shown {
+    /// By the only processor that there is.
+    Alone(TraceEntry),
+    /// By several.
+    Act(Act),
+}
+
 /// Memory for a [`Layout`]. Ready at once, until [`hold_back`](Self::hold_back): then each operation waits for
 /// [`complete`](Self::complete) or [`fail`](Self::fail). A write takes effect only then; a read answers with what was
 /// there when it was asked for, as [`Store`] promises.
@@ -28,7 +58,7 @@ pub struct TraceStore {
     layout: Layout,
     bytes: RefCell<Vec<u8>>,
     starts: Vec<usize>,
-    trace: RefCell<Vec<TraceEntry>>,
+    trace: RefCell<Vec<Shown>>,
     recording: Cell<bool>,
     holding_back: Cell<bool>,
     pending: RefCell<Vec<Pending>>,
@@ -72,8 +102,26 @@ impl TraceStore {
         &self.layout
     }
 
-    /// Takes the trace recorded so far.
+    /// Takes the trace recorded so far, whoever asked. Messages are no part of it.
     pub fn take_trace(&self) -> Vec<TraceEntry> {
+        let entry = |shown| match shown {
+            Shown::Alone(entry) | Shown::Act(Act::Asks(_, entry)) => Some(entry),
+            Shown::Act(Act::Sends(_)) => None,
+        };
+        self.trace.take().into_iter().filter_map(entry).collect()
+    }
+
+    /// Takes what was recorded so far of several processors: the trace of each, and the messages.
+    pub fn take_acts(&self) -> Vec<Act> {
+        let act = |shown| match shown {
+            Shown::Act(act) => Some(act),
+            Shown::Alone(_) => None,
+        };
+        self.trace.take().into_iter().filter_map(act).collect()
+    }
+
+    /// Takes all that was recorded so far.
+    pub(crate) fn take_shown(&self) -> Vec<Shown> {
         self.trace.take()
     }
 
@@ -175,16 +223,26 @@ impl TraceStore {
             assert!(!races, "{bucket} was asked for while its write is under way");
         }
     }
-}
 
-impl Store for TraceStore {
-    type Error = TraceStoreError;
-
-    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
-        self.no_race(slots.iter().map(|slot| slot.bucket));
+    fn shows(&self, processor: Option<Processor>, entry: TraceEntry) {
         if self.recording.get() {
-            self.trace.borrow_mut().push(TraceEntry::Read(slots.to_vec()));
+            let shown = match processor {
+                Some(processor) => Shown::Act(Act::Asks(processor, entry)),
+                None => Shown::Alone(entry),
+            };
+            self.trace.borrow_mut().push(shown);
         }
+    }
+
+    /// Reads for one of several processors, or for the only one.
+    pub(super) async fn read_for(
+        &self,
+        processor: Option<Processor>,
+        slots: &[Slot],
+        into: &mut [u8],
+    ) -> Result<(), TraceStoreError> {
+        self.no_race(slots.iter().map(|slot| slot.bucket));
+        self.shows(processor, TraceEntry::Read(slots.to_vec()));
         let mut at = 0;
         for slot in slots {
             let (start, len) = self.range(slot.bucket, slot.index);
@@ -195,11 +253,15 @@ impl Store for TraceStore {
         self.finish(&[]).await
     }
 
-    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), TraceStoreError> {
+    /// Writes for one of several processors, or for the only one.
+    pub(super) async fn write_for(
+        &self,
+        processor: Option<Processor>,
+        buckets: &[Bucket],
+        from: &[u8],
+    ) -> Result<(), TraceStoreError> {
         self.no_race(buckets.iter().copied());
-        if self.recording.get() {
-            self.trace.borrow_mut().push(TraceEntry::Write(buckets.to_vec()));
-        }
+        self.shows(processor, TraceEntry::Write(buckets.to_vec()));
         self.finish(buckets).await?;
         let mut bytes = self.bytes.borrow_mut();
         let mut at = 0;
@@ -211,5 +273,30 @@ impl Store for TraceStore {
         }
         assert_eq!(at, from.len(), "a write is given exactly its buckets' length");
         Ok(())
+    }
+
+    /// Sends messages, like any operation: it waits and may fail.
+    pub(super) async fn send(&self, messages: &[Message]) -> Result<(), TraceStoreError> {
+        if self.recording.get() {
+            let sent = |message: &Message| {
+                let Message { from, to, contents } = message;
+                Sent { from: *from, to: *to, bytes: contents.len() }
+            };
+            let sent = Act::Sends(messages.iter().map(sent).collect());
+            self.trace.borrow_mut().push(Shown::Act(sent));
+        }
+        self.finish(&[]).await
+    }
+}
+
+impl Store for TraceStore {
+    type Error = TraceStoreError;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        self.read_for(None, slots, into).await
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), TraceStoreError> {
+        self.write_for(None, buckets, from).await
     }
 }

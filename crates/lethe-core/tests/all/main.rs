@@ -8,6 +8,7 @@ mod model;
 mod notebook;
 mod obliviousness;
 mod pages;
+mod parallel;
 mod replay;
 mod ring;
 mod scheduling;

@@ -4,13 +4,15 @@
 //! All answer rightly, so that only the trace of the store gives them away. The wrappers of stores look at plaintext,
 //! and are for stores that are ready at once.
 
+mod networks;
 mod partitions;
 mod positions;
 mod randomness;
 mod stores;
 
+pub use networks::{SkipsDummies, TrimsMessages};
 pub use partitions::LooksElsewhere;
-pub use positions::{NeverRemaps, ReusesLeafSometimes};
+pub use positions::{KeepsToOwnPart, NeverRemaps, RepeatsPaths, ReusesLeafSometimes};
 pub use randomness::{DrawsOnce, KeptDraw, LowBits, OneDraw, Repeats, Source, Uneven};
 pub use stores::{Edit, EditingStore, SkipsUnchanged};
 

@@ -1,8 +1,9 @@
-//! Position maps that give a leaf twice.
+//! Position maps that give a leaf twice, or the wrong one.
 
 use super::super::oblivious::watch::draw_below;
 use crate::oram::OramError;
 use crate::position_map::{Lookup, PositionMap};
+use crate::words::Leaf;
 use core::cell::RefCell;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -64,6 +65,59 @@ impl<P: PositionMap> PositionMap for ReusesLeafSometimes<P> {
         }
         let mut back = lookups.to_vec();
         self.map.remap(&mut back).await
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        self.map.trusted_bytes()
+    }
+}
+
+/// A position map under a parallel ORAM that gives a look-up without a block the leaf of the one before it: as if a
+/// second request for a block had not been found out.
+pub struct RepeatsPaths<P>(pub P);
+
+impl<P: PositionMap> PositionMap for RepeatsPaths<P> {
+    type Error = P::Error;
+
+    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<P::Error>> {
+        self.0.remap(lookups).await?;
+        for nth in 1..lookups.len() {
+            if lookups[nth].block.is_none() {
+                lookups[nth].old = lookups[nth - 1].old;
+            }
+        }
+        Ok(())
+    }
+
+    fn trusted_bytes(&self) -> usize {
+        self.0.trusted_bytes()
+    }
+}
+
+/// A position map under a parallel ORAM that gives a block a leaf of the processor that asked for it: its next request
+/// reads that processor's own part.
+pub struct KeepsToOwnPart<P> {
+    map: P,
+    /// Leaves of a part, as a power of two.
+    leaf_bits: u32,
+}
+
+impl<P> KeepsToOwnPart<P> {
+    /// A map over parts of 2^leaf_bits leaves.
+    pub fn new(map: P, leaf_bits: u32) -> Self {
+        KeepsToOwnPart { map, leaf_bits }
+    }
+}
+
+impl<P: PositionMap> PositionMap for KeepsToOwnPart<P> {
+    type Error = P::Error;
+
+    async fn remap(&self, lookups: &mut [Lookup]) -> Result<(), OramError<P::Error>> {
+        for (processor, lookup) in (0..).zip(lookups.iter_mut()) {
+            let within = lookup.new.0 & ((1 << self.leaf_bits) - 1);
+            lookup.new = Leaf(processor << self.leaf_bits | within);
+        }
+        self.map.remap(lookups).await
     }
 
     fn trusted_bytes(&self) -> usize {

@@ -163,6 +163,7 @@ impl Watch for CircuitWatch {
                 ensure(idle == Some(Idle::MustEnd), || format!("idle ended while {idle:?}"))
             }
             Event::Rests => self.rests(),
+            Event::Acts(..) => Err(format!("several processors: {event:?}")),
             Event::Recovers(_) => Ok(()),
         }
     }

@@ -280,6 +280,7 @@ impl Watch for HierarchicalWatch {
             }
             Event::Asks(Work::Idle(nth), entry) => self.rebuilt(*nth, entry),
             Event::Ends(work) => self.ended(*work),
+            Event::Acts(..) => Err(format!("several processors: {event:?}")),
             Event::IdleBegins(_) | Event::Answered(..) | Event::Rests | Event::Recovers(_) => Ok(()),
         }
     }

@@ -26,6 +26,7 @@ pub mod likelihood;
 pub mod limits;
 pub mod opam;
 pub mod pace;
+pub mod parallel;
 pub mod partitions;
 pub mod path;
 pub mod permuted;

@@ -388,6 +388,7 @@ impl Watch for RecursiveWatch {
             }
             Event::Ends(Work::Idle(_)) => self.levels[self.idle].end_idle(),
             Event::Rests => self.levels.iter_mut().try_for_each(FullWatch::rests),
+            Event::Acts(..) => Err(format!("several processors: {event:?}")),
             Event::Recovers(_) => Ok(()),
         }
     }

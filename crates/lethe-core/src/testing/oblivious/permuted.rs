@@ -210,6 +210,7 @@ impl Watch for PermutedWatch {
                 let is_left = self.due.iter().any(|(of, _)| of == work);
                 ensure(!is_left, || format!("{work:?} ended early: {:?} are due", self.due))
             }
+            Event::Acts(..) => Err(format!("several processors: {event:?}")),
             Event::Answered(..) | Event::Rests | Event::Recovers(_) => Ok(()),
         }
     }

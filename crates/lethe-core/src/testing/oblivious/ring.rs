@@ -141,6 +141,7 @@ impl Watch for FullWatch {
                 Ok(())
             }
             Event::Rests => self.rest(),
+            Event::Acts(..) => Err(format!("several processors: {event:?}")),
             Event::Recovers(_) => Ok(()),
         }
     }

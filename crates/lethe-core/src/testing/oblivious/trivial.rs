@@ -55,6 +55,7 @@ impl Watch for ScanWatch {
                 ensure(self.due.is_empty(), || format!("the scan ended {} operations early", self.due.len()))
             }
             Event::IdleBegins(_) | Event::Ends(Work::Idle(_)) | Event::Recovers(_) => Ok(()),
+            Event::Acts(..) => Err(format!("several processors: {event:?}")),
             Event::Rests => {
                 let full = self.adversary == Adversary::Full;
                 ensure(self.due.is_empty() || self.asked || !full, || String::from("an access lingers"))

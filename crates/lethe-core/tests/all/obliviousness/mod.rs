@@ -7,6 +7,7 @@ mod broken;
 mod large_trees;
 mod opam;
 mod paging;
+mod parallel;
 mod privacy;
 mod recovery;
 mod recursion;

@@ -1,0 +1,64 @@
+//! The network between the processors of a parallel ORAM. Its adversary sees who sends to whom, when, and how much.
+
+use alloc::vec::Vec;
+use core::error::Error;
+use core::marker::PhantomData;
+
+/// A processor, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Processor(pub u32);
+
+/// A message from one processor to another. Its ends and its length show; its contents are sealed on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The processor that sends it.
+    pub from: Processor,
+    /// The processor that receives it: another one.
+    pub to: Processor,
+    /// The contents, as they were sent and, after the step, as they came.
+    pub contents: Vec<u8>,
+}
+
+/// A network between processors that work in steps. A message comes as it was sent, or the step fails.
+#[allow(async_fn_in_trait, reason = "one thread drives a scheme; its futures need not be Send")]
+pub trait Network {
+    /// The error of the layers below.
+    type Error: Error + 'static;
+
+    /// Carries the messages of one step side by side, and returns when all have come. There is at least one.
+    async fn carry(&self, messages: &mut [Message]) -> Result<(), Self::Error>;
+}
+
+impl<N: Network + ?Sized> Network for &N {
+    type Error = N::Error;
+
+    async fn carry(&self, messages: &mut [Message]) -> Result<(), N::Error> {
+        (**self).carry(messages).await
+    }
+}
+
+/// A network within one trusted memory: a message is there as soon as it was sent, and no step fails. The error is that
+/// of the store beside it.
+#[derive(Debug)]
+pub struct SharedMemory<E>(PhantomData<E>);
+
+impl<E> SharedMemory<E> {
+    /// A network for any number of processors.
+    pub fn new() -> Self {
+        SharedMemory(PhantomData)
+    }
+}
+
+impl<E> Default for SharedMemory<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<E: Error + 'static> Network for SharedMemory<E> {
+    type Error = E;
+
+    async fn carry(&self, _messages: &mut [Message]) -> Result<(), E> {
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! The load of messages: how many of the blocks that are routed come together in one of them.
+
+/// The probability that any message of a round is too short lies below 2 to the power of minus this.
+const SAFETY_BITS: f64 = 80.0;
+
+/// The exponent of 2 below which lies the probability that of n blocks more than `slots` come, if each comes by itself
+/// with a chance of `2^-chance_bits`: at most the number of sets of one more, times the chance that all of a set come.
+fn overflow_exponent(blocks: u64, chance_bits: u32, slots: u64) -> f64 {
+    if slots >= blocks {
+        return f64::NEG_INFINITY;
+    }
+    let sets: f64 = (0..=slots).map(|nth| libm::log2((blocks - nth) as f64 / (nth + 1) as f64)).sum();
+    sets - f64::from(chance_bits) * (slots + 1) as f64
+}
+
+/// The blocks that a message of a step has room for, of `2^bits` processors: the fewest that are enough.
+///
+/// Before step k, counted from 0, a processor has what comes from `2^k` others and goes to those that agree with it
+/// in k bits: of each other one at most a block, with a chance of `2^-k`. Half of these go on in the message.
+pub(super) fn message_blocks(bits: u32, step: u32) -> u64 {
+    let messages_of_round = f64::from(bits) + libm::log2(f64::from(bits));
+    let others = 1 << step;
+    let is_enough =
+        |slots: &u64| messages_of_round + overflow_exponent(others, step + 1, *slots) < -SAFETY_BITS;
+    (1..others).find(is_enough).unwrap_or(others)
+}
+
+/// The exponent of 2 below which lies the probability that in one round of so many processors, a power of two, any
+/// message is too short for the blocks that go with it. It holds whatever was asked; minus infinity if none can be.
+pub fn routing_overflow_exponent(processors: u32) -> f64 {
+    let bits = processors.ilog2();
+    let messages = f64::from(processors);
+    let of_step = |step| {
+        let one = overflow_exponent(1u64 << step, step + 1, message_blocks(bits, step));
+        messages * libm::exp2(one)
+    };
+    libm::log2((0..bits).map(of_step).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The binomial law, summed up.
+    fn exactly(blocks: u64, chance: f64, slots: u64) -> f64 {
+        let mut probability = libm::pow(1.0 - chance, blocks as f64);
+        let mut above = 1.0 - probability;
+        for nth in 0..slots {
+            probability *= (blocks - nth) as f64 / (nth + 1) as f64 * chance / (1.0 - chance);
+            above -= probability;
+        }
+        above
+    }
+
+    #[test]
+    fn the_bound_on_a_message_is_above_the_probability_by_a_small_factor() {
+        for step in 0..10 {
+            let (blocks, chance) = (1u64 << step, libm::exp2(-f64::from(step + 1)));
+            for slots in 0..blocks.min(12) {
+                let (exact, bound) =
+                    (exactly(blocks, chance, slots), overflow_exponent(blocks, step + 1, slots));
+                if exact > 1e-12 {
+                    let over = bound - libm::log2(exact);
+                    assert!((-1e-6..1.0).contains(&over), "{slots} of {blocks}: 2^{bound} for {exact}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_is_no_longer_than_it_must_be() {
+        let of_a_thousand = [1, 2, 4, 8, 16, 20, 21, 21, 22, 22];
+        assert!((0..10).map(|step| message_blocks(10, step)).eq(of_a_thousand));
+        assert!((0..4).map(|step| message_blocks(4, step)).eq([1, 2, 4, 8]), "few cannot be too many");
+    }
+}

@@ -1,0 +1,150 @@
+//! The steps of processors that send each other messages: who sends to whom, and what becomes of it.
+
+use super::record;
+use crate::network::{Message, Network, Processor};
+use crate::oblivious_sort::stages;
+use alloc::vec::Vec;
+
+/// Carries the messages of one step, in their order. What a processor sends to itself is no message; a step without
+/// messages does not show.
+pub(super) async fn carry<N: Network>(network: &N, messages: Vec<Message>) -> Result<Vec<Message>, N::Error> {
+    let is_own = |message: &Message| message.from == message.to;
+    let order: Vec<bool> = messages.iter().map(is_own).collect();
+    let (own, mut sent): (Vec<Message>, Vec<Message>) = messages.into_iter().partition(is_own);
+    if !sent.is_empty() {
+        network.carry(&mut sent).await?;
+    }
+    let (mut own, mut sent) = (own.into_iter(), sent.into_iter());
+    Ok(order.iter().filter_map(|is_own| if *is_own { own.next() } else { sent.next() }).collect())
+}
+
+/// A message between places: each processor has one.
+pub(super) fn message(from: usize, to: usize, contents: &[u8]) -> Message {
+    let [from, to] = [from, to].map(|place| Processor(place as u32));
+    Message { from, to, contents: contents.to_vec() }
+}
+
+/// The place of a processor.
+pub(super) fn place(processor: Processor) -> usize {
+    processor.0 as usize
+}
+
+/// A record at each processor.
+pub(super) struct Places {
+    record_bytes: usize,
+    bytes: Vec<u8>,
+}
+
+/// The place of a request among those for the same block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InRun {
+    /// The first of them: it speaks for all.
+    pub(super) is_first: bool,
+    /// The last of them: it knows what becomes of the block.
+    pub(super) is_last: bool,
+}
+
+impl Places {
+    /// So many records of zeros.
+    pub(super) fn new(places: usize, record_bytes: usize) -> Self {
+        Places { record_bytes, bytes: alloc::vec![0; places * record_bytes] }
+    }
+
+    /// The number of places.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() / self.record_bytes
+    }
+
+    /// The record at a place.
+    pub(super) fn record(&self, place: usize) -> &[u8] {
+        &self.bytes[place * self.record_bytes..][..self.record_bytes]
+    }
+
+    /// The record at a place, to be changed.
+    pub(super) fn record_mut(&mut self, place: usize) -> &mut [u8] {
+        &mut self.bytes[place * self.record_bytes..][..self.record_bytes]
+    }
+
+    /// Sorts the records by a key that no two have in common. The two of a comparator send each other what they have;
+    /// one keeps the smaller record, the other one the greater.
+    pub(super) async fn sort<N: Network, K: Ord>(
+        &mut self,
+        network: &N,
+        key: impl Fn(&[u8]) -> K,
+    ) -> Result<(), N::Error> {
+        for stage in stages(self.len() as u64) {
+            let mut messages = Vec::new();
+            for (one, other) in stage {
+                let (one, other) = (one as usize, other as usize);
+                messages.push(message(one, other, self.record(one)));
+                messages.push(message(other, one, self.record(other)));
+            }
+            for came in carry(network, messages).await? {
+                let (from, to) = (place(came.from), place(came.to));
+                let mine = self.record_mut(to);
+                let is_smaller = key(&came.contents) < key(mine);
+                if is_smaller == (to < from) {
+                    mine.copy_from_slice(&came.contents);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the runs of requests for one block, of records in the order of blocks: each processor tells both
+    /// neighbours its block.
+    pub(super) async fn find_runs<N: Network>(&self, network: &N) -> Result<Vec<InRun>, N::Error> {
+        let block_at = |place: usize| record::word_of(record::block(self.record(place))).to_le_bytes();
+        let mut messages = Vec::new();
+        for after in 1..self.len() {
+            messages.push(message(after - 1, after, &block_at(after - 1)));
+            messages.push(message(after, after - 1, &block_at(after)));
+        }
+        let alone = |place: usize| {
+            let is_one = record::block(self.record(place)).is_some();
+            InRun { is_first: is_one, is_last: is_one }
+        };
+        let mut runs: Vec<InRun> = (0..self.len()).map(alone).collect();
+        for came in carry(network, messages).await? {
+            let (from, to) = (place(came.from), place(came.to));
+            if came.contents == block_at(to) {
+                let InRun { is_first, is_last } = &mut runs[to];
+                *if from < to { is_first } else { is_last } = false;
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Lets each request learn from all before it for the same block, of records in the order of blocks: over twice the
+    /// distance in each step.
+    pub(super) async fn pass_on<N: Network>(&mut self, network: &N) -> Result<(), N::Error> {
+        let mut distance = 1;
+        while distance < self.len() {
+            let messages = (distance..self.len())
+                .map(|to| message(to - distance, to, self.record(to - distance)))
+                .collect();
+            for came in carry(network, messages).await? {
+                record::learn(self.record_mut(place(came.to)), &came.contents);
+            }
+            distance *= 2;
+        }
+        Ok(())
+    }
+}
+
+/// Lets every processor know what each of them knows, in the order of processors: twice as much after each step.
+/// Returns what the first one knows then, which is what all know.
+pub(super) async fn spread<N: Network>(network: &N, own: Vec<Vec<u8>>) -> Result<Vec<u8>, N::Error> {
+    let mut known = own;
+    let mut distance = 1;
+    while distance < known.len() {
+        let messages = known.iter().enumerate().map(|(from, known)| message(from, from ^ distance, known));
+        for came in carry(network, messages.collect()).await? {
+            let (from, to) = (place(came.from), place(came.to));
+            let at = if from < to { 0 } else { known[to].len() };
+            known[to].splice(at..at, came.contents);
+        }
+        distance *= 2;
+    }
+    Ok(known.into_iter().next().unwrap_or_default())
+}

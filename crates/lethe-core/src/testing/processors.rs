@@ -1,0 +1,39 @@
+//! Several processors over one recorded memory: what each asks for is recorded as its own, and so are their messages.
+
+use super::trace_store::{TraceStore, TraceStoreError};
+use crate::network::{Message, Network, Processor};
+use crate::store::Store;
+use crate::words::{Bucket, Slot};
+use alloc::vec::Vec;
+
+/// A processor's way to the memory.
+#[derive(Clone, Copy)]
+pub struct ProcessorStore<'a> {
+    store: &'a TraceStore,
+    processor: Processor,
+}
+
+/// The ways of so many processors to a memory.
+pub fn processor_stores(store: &TraceStore, processors: u32) -> Vec<ProcessorStore<'_>> {
+    (0..processors).map(|nth| ProcessorStore { store, processor: Processor(nth) }).collect()
+}
+
+impl Store for ProcessorStore<'_> {
+    type Error = TraceStoreError;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), TraceStoreError> {
+        self.store.read_for(Some(self.processor), slots, into).await
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), TraceStoreError> {
+        self.store.write_for(Some(self.processor), buckets, from).await
+    }
+}
+
+impl Network for TraceStore {
+    type Error = TraceStoreError;
+
+    async fn carry(&self, messages: &mut [Message]) -> Result<(), TraceStoreError> {
+        self.send(messages).await
+    }
+}
