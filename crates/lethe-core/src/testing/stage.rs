@@ -34,7 +34,7 @@ pub enum Event {
     IdleBegins(usize),
     /// The store is asked for something.
     Asks(Work, TraceEntry),
-    /// One of several processors asks its store for something, or they send each other messages.
+    /// A processor of several asks its store for something, or they send each other messages.
     Acts(Work, Act),
     /// The store has done what this work asked for: that which this work asked for after so many others, of those in flight.
     Answered(Work, usize),

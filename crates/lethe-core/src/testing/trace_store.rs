@@ -19,7 +19,7 @@ pub enum TraceEntry {
     Write(Vec<Bucket>),
 }
 
-/// What shows of several processors: one of them asks for something, or they send each other messages.
+/// The acts of several processors that show: a processor asks for something, or they send each other messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// This processor asked for this.
@@ -28,7 +28,7 @@ pub enum Act {
     Sends(Vec<Sent>),
 }
 
-/// What shows of a message.
+/// The part of a message that shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// The processor that sent it.

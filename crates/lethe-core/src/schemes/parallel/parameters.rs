@@ -91,7 +91,7 @@ impl ParallelParameters {
             leaf_level: tree.leaf_level,
             top: tree.top,
             blocks_per_bucket: tree.blocks_per_bucket,
-            // What waits in all of them, before the evictions of one round, and room for the next.
+            // As much as waits in all of them, before the evictions of one round, and room for the next.
             stash_bound: tree.waiting_bound().saturating_add(3 * processors),
         };
         parameters.validate()?;

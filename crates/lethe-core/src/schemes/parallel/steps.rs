@@ -5,8 +5,8 @@ use crate::network::{Message, Network, Processor};
 use crate::oblivious_sort::stages;
 use alloc::vec::Vec;
 
-/// Carries the messages of one step, in their order. What a processor sends to itself is no message; a step without
-/// messages does not show.
+/// Carries the messages of one step, in their order. A message of a processor to itself stays
+/// there, and a step without messages does not show.
 pub(super) async fn carry<N: Network>(network: &N, messages: Vec<Message>) -> Result<Vec<Message>, N::Error> {
     let is_own = |message: &Message| message.from == message.to;
     let order: Vec<bool> = messages.iter().map(is_own).collect();

@@ -328,6 +328,7 @@ impl<K: SubOrams> Watch for FullWatch<K> {
                 Ok(())
             }
             Event::Asks(work, entry) => self.asked(*work, entry),
+            Event::Acts(..) => Err(format!("several processors: {event:?}")),
             Event::Answered(work, nth) => self.answered(*work, *nth),
             Event::Ends(Work::Access) if self.access.is_none() => Ok(()),
             Event::Ends(Work::Access) => self.end_access(),
