@@ -4,6 +4,7 @@
 #[cfg(target_os = "linux")]
 mod bar_chart;
 pub mod bench;
+pub mod cosbench;
 #[cfg(target_os = "linux")]
 pub mod enclave;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,119 @@
+//! The errors of the reader.
+
+use super::selector::SelectorError;
+
+/// The reason why a workload is refused, and the line that is to be changed.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct CosbenchError {
+    /// The line, from 1.
+    pub line: u32,
+    /// The fault that was found there.
+    pub problem: Problem,
+}
+
+/// A fault of a workload, and what to do about it.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum Problem {
+    /// The text is no XML.
+    #[error("this is no XML: {0}")]
+    Xml(String),
+    /// An element that the format does not have there.
+    #[error("<{name}> is unknown in {within}: {known} may stand there")]
+    Element {
+        /// The element that was found.
+        name: String,
+        /// The element around it.
+        within: String,
+        /// The elements that may stand there.
+        known: String,
+    },
+    /// An attribute that the format does not have.
+    #[error("the attribute {name:?} of <{element}> is unknown: it takes {known}")]
+    Attribute {
+        /// The attribute.
+        name: String,
+        /// Its element.
+        element: String,
+        /// The attributes that there are.
+        known: String,
+    },
+    /// An attribute or element that must be there.
+    #[error("<{element}> has no {missing}: add it")]
+    Missing {
+        /// The element.
+        element: String,
+        /// The missing part.
+        missing: &'static str,
+    },
+    /// A value that is no number, or out of range.
+    #[error("{name}={value:?} is no whole number from {least} to {most}")]
+    Number {
+        /// The attribute.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// The least that is taken.
+        least: u64,
+        /// The most that is taken.
+        most: u64,
+    },
+    /// A value that is not one of those that there are.
+    #[error("{name}={value:?} is unknown: choose {known}")]
+    Choice {
+        /// The attribute or key.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// The values that there are.
+        known: String,
+    },
+    /// A part of a configuration that is no `key=value`.
+    #[error("{part:?} in a config is no key=value: write such as containers=c(1);objects=u(1,10)")]
+    Pair {
+        /// The part.
+        part: String,
+    },
+    /// A key of a configuration that the operation does not know.
+    #[error("{key:?} is unknown in the config of {operation}: it takes {known}")]
+    Key {
+        /// The key.
+        key: String,
+        /// The operation.
+        operation: &'static str,
+        /// The keys that there are.
+        known: String,
+    },
+    /// A key that an operation needs.
+    #[error("the config of {operation} has no {key}: add such as {example}")]
+    NoKey {
+        /// The operation.
+        operation: &'static str,
+        /// The key.
+        key: &'static str,
+        /// The way it may look.
+        example: &'static str,
+    },
+    /// A selector that cannot be read.
+    #[error("{key}: {reason}")]
+    Selector {
+        /// The key.
+        key: &'static str,
+        /// The fault of the selector.
+        reason: SelectorError,
+    },
+    /// The ratios of a work's operations.
+    #[error("the ratios of the operations of work {work:?} are {sum} together: make them 100")]
+    Ratios {
+        /// The work.
+        work: String,
+        /// Their sum.
+        sum: u64,
+    },
+    /// A work that would never end.
+    #[error("work {work:?} has no end: give it runtime, totalOps or totalBytes")]
+    NoEnd {
+        /// The work.
+        work: String,
+    },
+}

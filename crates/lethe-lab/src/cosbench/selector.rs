@@ -1,0 +1,165 @@
+//! Selectors: the ways in which COSBench draws a number, such as `u(1,10)`.
+
+use rand_core::RngCore;
+use std::str::FromStr;
+
+/// A way to draw whole numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// `c(n)`: always n.
+    Constant(u64),
+    /// `u(a,b)`: uniform from a to b, both included.
+    Uniform(u64, u64),
+    /// `r(a,b)`, or `a-b`: each from a to b once, in order, and then again from the beginning. The workers share it
+    /// out.
+    Range(u64, u64),
+    /// `s(a,b)`: the same, whatever the worker.
+    Sequence(u64, u64),
+    /// `h(a|b|weight,…)`: a bar is drawn by its weight, and a number in it uniformly.
+    Histogram(Vec<Bar>),
+}
+
+/// A bar of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bar {
+    /// The least number.
+    pub least: u64,
+    /// The greatest number.
+    pub most: u64,
+    /// Its weight, at least 1.
+    pub weight: u64,
+}
+
+/// A selector of sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SizeSelector {
+    /// The number of units.
+    pub selector: Selector,
+    /// Bytes of a unit. COSBench's units are decimal: a KB is 1000 bytes.
+    pub unit_bytes: u64,
+}
+
+/// The reason why a selector is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SelectorError {
+    /// Not of any known shape.
+    #[error("{0:?} is no selector: write c(n), u(a,b), r(a,b), s(a,b) or h(a|b|weight,…)")]
+    Shape(String),
+    /// Bounds in the wrong order.
+    #[error("{0:?} ends before it begins: write the lesser number first")]
+    Order(String),
+    /// A histogram whose bars weigh nothing.
+    #[error("{0:?} has a bar without weight: give each a weight of at least 1")]
+    Weight(String),
+    /// A size without a unit.
+    #[error("{0:?} has no unit of size: end it with B, KB, MB or GB")]
+    Unit(String),
+}
+
+/// The greatest number of an open bar, which names no end.
+const OPEN: u64 = i32::MAX as u64;
+
+impl FromStr for Selector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Self, SelectorError> {
+        let bare: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        let shape = || SelectorError::Shape(bare.clone());
+        let (kind, inside) = match bare.split_once('(') {
+            Some((kind, rest)) => (kind, rest.strip_suffix(')').ok_or_else(shape)?),
+            None => ("-", bare.as_str()),
+        };
+        let number = |text: &str| text.parse::<u64>().map_err(|_| shape());
+        let bounds = |separator| {
+            let (least, most) = inside.split_once(separator).ok_or_else(shape)?;
+            let (least, most) = (number(least)?, number(most)?);
+            if least > most { Err(SelectorError::Order(bare.clone())) } else { Ok((least, most)) }
+        };
+        Ok(match kind {
+            "c" => Selector::Constant(number(inside)?),
+            "u" => bounds(',').map(|(least, most)| Selector::Uniform(least, most))?,
+            "r" => bounds(',').map(|(least, most)| Selector::Range(least, most))?,
+            "-" => bounds('-').map(|(least, most)| Selector::Range(least, most))?,
+            "s" => bounds(',').map(|(least, most)| Selector::Sequence(least, most))?,
+            "h" => {
+                let bars =
+                    inside.split(',').map(|bar| read_bar(bar, &bare)).collect::<Result<Vec<_>, _>>()?;
+                Selector::Histogram(bars)
+            }
+            _ => return Err(shape()),
+        })
+    }
+}
+
+fn read_bar(bar: &str, whole: &str) -> Result<Bar, SelectorError> {
+    let shape = || SelectorError::Shape(whole.to_owned());
+    let number = |text: &str| text.parse::<u64>().map_err(|_| shape());
+    let [least, most, weight] = *bar.split('|').collect::<Vec<_>>().as_slice() else {
+        return Err(shape());
+    };
+    let (least, weight) = (number(least)?, number(weight)?);
+    let most = if most.is_empty() { OPEN } else { number(most)? };
+    match (least > most, weight) {
+        (true, _) => Err(SelectorError::Order(whole.to_owned())),
+        (_, 0) => Err(SelectorError::Weight(whole.to_owned())),
+        _ => Ok(Bar { least, most, weight }),
+    }
+}
+
+impl FromStr for SizeSelector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Self, SelectorError> {
+        let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1000), ("B", 1)];
+        let text = text.trim();
+        let found = units.iter().find_map(|(unit, bytes)| text.strip_suffix(unit).map(|rest| (rest, *bytes)));
+        let (rest, unit_bytes) = found.ok_or_else(|| SelectorError::Unit(text.to_owned()))?;
+        Ok(SizeSelector { selector: rest.parse()?, unit_bytes })
+    }
+}
+
+/// A selector in use: it remembers how far it has come.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    selector: Selector,
+    drawn: u64,
+}
+
+impl Selection {
+    /// A selection from the beginning.
+    pub fn new(selector: Selector) -> Self {
+        Selection { selector, drawn: 0 }
+    }
+
+    /// Draws the next number.
+    pub fn draw(&mut self, random: &mut impl RngCore) -> u64 {
+        let nth = self.drawn;
+        self.drawn += 1;
+        match &self.selector {
+            Selector::Constant(number) => *number,
+            Selector::Uniform(least, most) => within(*least, *most, random),
+            Selector::Range(least, most) | Selector::Sequence(least, most) => {
+                least + nth % (most - least).saturating_add(1)
+            }
+            Selector::Histogram(bars) => {
+                let all = bars.iter().map(|bar| bar.weight).sum::<u64>();
+                let mut left = below(all, random);
+                let bar = bars.iter().find(|bar| {
+                    let is_it = left < bar.weight;
+                    left = left.saturating_sub(bar.weight);
+                    is_it
+                });
+                bar.map_or(0, |bar| within(bar.least, bar.most, random))
+            }
+        }
+    }
+}
+
+fn within(least: u64, most: u64, random: &mut impl RngCore) -> u64 {
+    least + below((most - least).saturating_add(1), random)
+}
+
+/// A uniform number below `bound`; the bias of less than 2^-32 for the bounds of a workload is left in.
+fn below(bound: u64, random: &mut impl RngCore) -> u64 {
+    ((u128::from(random.next_u64()) * u128::from(bound)) >> 64) as u64
+}

@@ -1,0 +1,183 @@
+//! A workload, as it was read.
+
+use super::config::Config;
+use super::selector::{Selector, SizeSelector};
+
+/// A workload of COSBench.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub description: String,
+    /// The store, where the workload names one.
+    pub storage: Option<Service>,
+    /// The service that says who may use the store, where the workload names one.
+    pub auth: Option<Service>,
+    /// The stages, one after the other.
+    pub stages: Vec<Stage>,
+}
+
+/// A store or a service of authentication.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its type, such as `swift`.
+    pub kind: String,
+    /// Its configuration, which only that service understands.
+    pub config: Config,
+}
+
+/// A stage: works that are done at the same time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// Seconds to wait after it.
+    pub closure_delay_seconds: u64,
+    /// The store of this stage, where it has one of its own.
+    pub storage: Option<Service>,
+    /// The service of authentication of this stage, where it has one of its own.
+    pub auth: Option<Service>,
+    /// The works.
+    pub works: Vec<Work>,
+}
+
+/// A work: operations that some workers do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// Its name.
+    pub name: String,
+    /// The workers, each with one operation at a time.
+    pub workers: u64,
+    /// The way in which the workers share it.
+    pub division: Division,
+    /// Its end.
+    pub limit: Limit,
+    /// The store of this work, where it has one of its own.
+    pub storage: Option<Service>,
+    /// The service of authentication of this work, where it has one of its own.
+    pub auth: Option<Service>,
+    /// The operations, of which each is drawn by its ratio.
+    pub operations: Vec<Operation>,
+}
+
+/// The end of a work: the first of these that is reached. 0 stands for no end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limit {
+    /// Seconds.
+    pub runtime_seconds: u64,
+    /// Operations.
+    pub operations: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+}
+
+/// The way in which the workers of a work share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Division {
+    /// Each does all of it.
+    None,
+    /// Each has containers of its own.
+    Container,
+    /// Each has objects of its own.
+    Object,
+}
+
+/// An operation, and which objects it is about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// Its kind.
+    pub kind: OperationKind,
+    /// Its share of the operations of the work, in per cent.
+    pub ratio: u64,
+    /// The containers.
+    pub containers: Option<Selector>,
+    /// The objects of a container.
+    pub objects: Option<Selector>,
+    /// The sizes of objects that are written.
+    pub sizes: Option<SizeSelector>,
+    /// The folder whose files are written.
+    pub files: Option<String>,
+    /// The order in which they are.
+    pub file_order: FileOrder,
+    /// All of its configuration.
+    pub config: Config,
+}
+
+/// The order in which files of a folder are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileOrder {
+    /// One after the other, sorted by name.
+    Sequence,
+    /// Any of them, uniformly.
+    Uniform,
+}
+
+/// A kind of operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationKind {
+    /// Makes containers.
+    Init,
+    /// Writes each object once.
+    Prepare,
+    /// Reads an object.
+    Read,
+    /// Writes an object.
+    Write,
+    /// Writes a file of a folder.
+    FileWrite,
+    /// Lists a container.
+    List,
+    /// Deletes an object.
+    Delete,
+    /// Deletes each object once.
+    Cleanup,
+    /// Deletes containers.
+    Dispose,
+    /// Waits.
+    Delay,
+}
+
+impl OperationKind {
+    /// The kinds that COSBench has.
+    pub(super) const ALL: [OperationKind; 10] = {
+        use OperationKind::*;
+        [Init, Prepare, Read, Write, FileWrite, List, Delete, Cleanup, Dispose, Delay]
+    };
+
+    /// The name of the kind, as the type of an operation.
+    pub fn name(self) -> &'static str {
+        match self {
+            OperationKind::Init => "init",
+            OperationKind::Prepare => "prepare",
+            OperationKind::Read => "read",
+            OperationKind::Write => "write",
+            OperationKind::FileWrite => "filewrite",
+            OperationKind::List => "list",
+            OperationKind::Delete => "delete",
+            OperationKind::Cleanup => "cleanup",
+            OperationKind::Dispose => "dispose",
+            OperationKind::Delay => "delay",
+        }
+    }
+
+    /// The keys of its configuration that must be there, each with an example.
+    pub(super) fn needs(self) -> &'static [(&'static str, &'static str)] {
+        const CONTAINERS: (&str, &str) = ("containers", "containers=u(1,32)");
+        const OBJECTS: (&str, &str) = ("objects", "objects=u(1,50)");
+        const SIZES: (&str, &str) = ("sizes", "sizes=c(64)KB");
+        match self {
+            OperationKind::Init | OperationKind::Dispose | OperationKind::List => &[CONTAINERS],
+            OperationKind::Prepare | OperationKind::Write => &[CONTAINERS, OBJECTS, SIZES],
+            OperationKind::Read | OperationKind::Delete | OperationKind::Cleanup => &[CONTAINERS, OBJECTS],
+            OperationKind::FileWrite => &[CONTAINERS, ("files", "files=sizes/A")],
+            OperationKind::Delay => &[],
+        }
+    }
+
+    /// Tells whether a work of this type is one such operation, which it does not name.
+    pub(super) fn is_a_work(self) -> bool {
+        use OperationKind::*;
+        matches!(self, Init | Prepare | Cleanup | Dispose | Delay)
+    }
+}
