@@ -11,4 +11,5 @@ pub mod enclave;
 mod markdown;
 #[cfg(target_os = "linux")]
 pub mod paging;
+pub mod sizes;
 pub mod svg;
