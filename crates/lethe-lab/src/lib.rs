@@ -11,5 +11,6 @@ pub mod enclave;
 mod markdown;
 #[cfg(target_os = "linux")]
 pub mod paging;
+pub mod prices;
 pub mod sizes;
 pub mod svg;
