@@ -14,3 +14,4 @@ pub mod paging;
 pub mod prices;
 pub mod sizes;
 pub mod svg;
+pub mod virtual_time;
