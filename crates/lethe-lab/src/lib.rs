@@ -7,11 +7,11 @@ pub mod bench;
 pub mod cosbench;
 #[cfg(target_os = "linux")]
 pub mod enclave;
-#[cfg(target_os = "linux")]
 mod markdown;
 #[cfg(target_os = "linux")]
 pub mod paging;
 pub mod prices;
 pub mod sizes;
 pub mod svg;
+pub mod thesis;
 pub mod virtual_time;

@@ -26,11 +26,13 @@ pub(crate) fn rendered(table: &Table) -> String {
 }
 
 /// A scheme and its K, the cells with which a row of paging begins.
+#[cfg(target_os = "linux")]
 pub(crate) fn first_cells(scheme: &str, k: Option<u64>) -> Vec<String> {
     vec![scheme.to_owned(), k.map_or_else(String::new, |k| k.to_string())]
 }
 
 /// A ratio, to two digits behind the point.
+#[cfg(target_os = "linux")]
 pub(crate) fn ratio(ratio: f64) -> String {
     format!("{ratio:.2}")
 }

@@ -1,0 +1,44 @@
+//! The figures for programs: a line for each run.
+
+use super::printed::Printed;
+use super::row::{RELATIVE, Row, TRAFFIC};
+use super::table;
+use crate::prices;
+use std::io::{self, Write};
+
+/// Writes all of it. A figure that the thesis does not print is empty.
+///
+/// # Errors
+/// The writer's.
+pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Printed) -> io::Result<()> {
+    let providers = prices::of_the_thesis();
+    let columns = || TRAFFIC.iter().chain(&RELATIVE);
+    let mut header: Vec<String> =
+        ["workload", "scheme", "block_kib", "accesses", "emergencies"].map(str::to_owned).into();
+    header.extend(columns().flat_map(|column| [column.name.to_owned(), format!("{}_thesis", column.name)]));
+    header.extend(providers.iter().map(|provider| format!("dollars_{}", provider.name.to_lowercase())));
+    header.push("dollars_thesis".to_owned());
+    writeln!(into, "{}", header.join(","))?;
+    for row in rows {
+        let theirs = table::theirs(row, printed);
+        let theirs = |name| number(theirs.and_then(|line| line.number(name)));
+        let mut fields = vec![
+            row.workload.clone(),
+            row.scheme.to_owned(),
+            row.block_kib.map_or_else(String::new, |kib| kib.to_string()),
+            row.ran.accesses.to_string(),
+            row.ran.emergencies.to_string(),
+        ];
+        for column in columns() {
+            fields.extend([number(Some((column.of)(row))), theirs(column.printed)]);
+        }
+        fields.extend(providers.iter().map(|provider| format!("{:.6}", row.dollars(provider))));
+        fields.push(theirs("cost_usd"));
+        writeln!(into, "{}", fields.join(","))?;
+    }
+    into.flush()
+}
+
+fn number(number: Option<f64>) -> String {
+    number.filter(|number| number.is_finite()).map_or_else(String::new, |number| format!("{number:.4}"))
+}

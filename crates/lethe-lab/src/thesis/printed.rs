@@ -1,0 +1,153 @@
+//! The figures that the thesis prints.
+
+use serde::Deserialize;
+
+/// Tables of the thesis, as TOML.
+const THESIS: &str = include_str!("../../papers/thesis.toml");
+
+/// The printed tables.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Printed {
+    baselines: Table,
+    results: Table,
+    derived_ring: Table,
+}
+
+/// A printed table.
+#[derive(Clone, Debug, Deserialize)]
+struct Table {
+    columns: Vec<String>,
+    rows: Vec<Vec<Cell>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Cell {
+    Number(f64),
+    Word(String),
+}
+
+/// A row of a printed table.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    table: &'a Table,
+    cells: &'a [Cell],
+}
+
+impl Printed {
+    /// The tables that are compiled in.
+    ///
+    /// # Panics
+    /// Never: a test reads them.
+    pub fn tables() -> Self {
+        toml::from_str(THESIS).expect("the tables of the thesis are well formed")
+    }
+
+    /// The run of a workload without ORAM and without blocks.
+    pub fn baseline(&self, workload: &str) -> Option<Line<'_>> {
+        self.baselines.find(|line| line.word("workload") == Some(workload))
+    }
+
+    /// The run of a workload by a scheme (`blocks`, `oblivistore`, `curious`, `ring`) with blocks of so many KiB.
+    pub fn result(&self, workload: &str, scheme: &str, block_kib: u64) -> Option<Line<'_>> {
+        self.results.find(|line| {
+            line.word("workload") == Some(workload)
+                && line.word("scheme") == Some(scheme)
+                && line.number("block_kb") == Some(block_kib as f64)
+        })
+    }
+
+    /// The block sizes of a workload in KiB, smallest first.
+    pub fn blocks_kib(&self, workload: &str) -> Vec<u64> {
+        let of_workload = |line: &Line<'_>| {
+            line.word("workload") == Some(workload) && line.word("scheme") == Some("blocks")
+        };
+        let lines = self.results.lines().filter(of_workload);
+        let mut sizes: Vec<u64> =
+            lines.filter_map(|line| line.number("block_kb")).map(|kib| kib as u64).collect();
+        sizes.sort_unstable();
+        sizes
+    }
+
+    /// Buckets on a path of the thesis's Ring ORAM, and all its buckets, with blocks of so many KiB.
+    pub fn ring_tree(&self, block_kib: u64) -> Option<(f64, f64)> {
+        let line = self.derived_ring.find(|line| line.number("block_kb") == Some(block_kib as f64))?;
+        Some((line.number("height")?, line.number("buckets")?))
+    }
+}
+
+impl Table {
+    fn lines(&self) -> impl Iterator<Item = Line<'_>> {
+        self.rows.iter().map(|cells| Line { table: self, cells })
+    }
+
+    fn find(&self, is_it: impl Fn(&Line<'_>) -> bool) -> Option<Line<'_>> {
+        self.lines().find(is_it)
+    }
+}
+
+impl<'a> Line<'a> {
+    fn cell(&self, column: &str) -> Option<&'a Cell> {
+        let nth = self.table.columns.iter().position(|name| name == column)?;
+        self.cells.get(nth)
+    }
+
+    fn word(&self, column: &str) -> Option<&'a str> {
+        match self.cell(column)? {
+            Cell::Word(word) => Some(word),
+            Cell::Number(_) => None,
+        }
+    }
+
+    /// The number in a column; `None` where there is none.
+    pub fn number(&self, column: &str) -> Option<f64> {
+        match self.cell(column)? {
+            Cell::Number(number) => Some(*number),
+            Cell::Word(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_printed_ratios_follow_from_the_printed_columns() {
+        let printed = Printed::tables();
+        let mut compared = 0;
+        for line in printed.results.lines() {
+            let base = printed.baseline(line.word("workload").unwrap()).unwrap();
+            let (of, base) = (|name| line.number(name).unwrap(), |name| base.number(name).unwrap());
+            for (column, ratio) in [
+                ("x_slowdown", of("runtime_s") / base("runtime_s")),
+                ("x_bandwidth", (of("mb_down") + of("mb_up")) / (base("mb_down") + base("mb_up"))),
+                (
+                    "x_response",
+                    (of("resp_read_ms") + of("resp_write_ms"))
+                        / (base("resp_read_ms") + base("resp_write_ms")),
+                ),
+            ] {
+                let is = of(column);
+                assert!((is - ratio).abs() <= 0.011_f64.max(0.0005 * ratio), "{column}: {is}, {ratio}");
+                compared += 1;
+            }
+        }
+        assert_eq!(compared, 3 * 60);
+    }
+
+    #[test]
+    fn every_workload_has_three_block_sizes_and_a_ring_tree_for_each() {
+        let printed = Printed::tables();
+        for workload in ["A", "B", "C", "D", "E"] {
+            let sizes = printed.blocks_kib(workload);
+            assert_eq!(sizes.len(), 3, "{workload}");
+            for kib in sizes {
+                assert!(printed.result(workload, "ring", kib).is_some());
+                let (height, buckets) = printed.ring_tree(kib).unwrap();
+                assert_eq!(buckets + 1.0, height.exp2());
+            }
+        }
+        assert!(printed.result("A", "ring", 16).is_none());
+    }
+}

@@ -1,0 +1,141 @@
+//! A row of figures: a run, and how it compares with the run without an ORAM.
+
+use super::options::CountFilling;
+use super::ran::Ran;
+use crate::prices::Provider;
+use lethe_store::Usage;
+use std::time::Duration;
+
+/// Bytes of a MB in the thesis.
+const MEGA: f64 = (1u64 << 20) as f64;
+
+/// The run of a workload by a scheme.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The workload's letter.
+    pub workload: String,
+    /// The scheme.
+    pub scheme: &'static str,
+    /// The name under which the thesis prints it, if it does.
+    pub printed: Option<&'static str>,
+    /// The block size in KiB; none for whole objects.
+    pub block_kib: Option<u64>,
+    /// The run.
+    pub ran: Ran,
+    /// The run without an ORAM and without blocks.
+    pub baseline: Ran,
+    /// The part of the filling that is counted.
+    pub filling: CountFilling,
+}
+
+impl Row {
+    /// Requests and bytes, with that part of the filling that is counted.
+    pub fn usage(&self) -> Usage {
+        let Ran { usage, filling, .. } = self.ran;
+        let (requests, bytes) = match self.filling {
+            CountFilling::Nothing => (0, 0),
+            CountFilling::Requests => (filling.requests, 0),
+            CountFilling::All => (filling.requests, filling.bytes),
+        };
+        Usage { bucket_writes: usage.bucket_writes + requests, bytes_up: usage.bytes_up + bytes, ..usage }
+    }
+
+    /// The dollars of the run at a provider, storage not included.
+    pub fn dollars(&self, provider: &Provider) -> f64 {
+        provider.bill(&self.usage()).spent()
+    }
+
+    /// The dollars of the run, as a multiple of the baseline's; none where the baseline is free.
+    pub fn times_dollars(&self, provider: &Provider) -> Option<f64> {
+        let baseline = provider.bill(&self.baseline.usage).spent();
+        (baseline > 0.0).then(|| self.dollars(provider) / baseline)
+    }
+}
+
+/// A figure of a row.
+pub(super) struct Column {
+    /// Its heading.
+    pub(super) heading: &'static str,
+    /// Its name in CSV.
+    pub(super) name: &'static str,
+    /// The column of the thesis that prints it.
+    pub(super) printed: &'static str,
+    /// Digits behind the point.
+    pub(super) digits: usize,
+    /// The figure.
+    pub(super) of: fn(&Row) -> f64,
+}
+
+const fn column(
+    heading: &'static str,
+    name: &'static str,
+    printed: &'static str,
+    digits: usize,
+    of: fn(&Row) -> f64,
+) -> Column {
+    Column { heading, name, printed, digits, of }
+}
+
+/// The figures of the traffic and of the time.
+pub(super) const TRAFFIC: [Column; 7] = [
+    column("GETs", "gets", "downloads", 0, |row| row.usage().gets() as f64),
+    column("PUTs", "puts", "uploads", 0, |row| row.usage().puts() as f64),
+    column("MB down", "mb_down", "mb_down", 0, |row| row.usage().bytes_down as f64 / MEGA),
+    column("MB up", "mb_up", "mb_up", 0, |row| row.usage().bytes_up as f64 / MEGA),
+    column("runtime, s", "runtime_s", "runtime_s", 1, |row| row.ran.runtime.as_secs_f64()),
+    column("read, ms", "read_ms", "resp_read_ms", 0, |row| millis(row.ran.read)),
+    column("write, ms", "write_ms", "resp_write_ms", 0, |row| millis(row.ran.write)),
+];
+
+/// The figures beside the baseline's, and the trusted side's share.
+pub(super) const RELATIVE: [Column; 5] = [
+    column("slowdown", "slowdown", "x_slowdown", 2, |row| {
+        row.ran.runtime.as_secs_f64() / row.baseline.runtime.as_secs_f64()
+    }),
+    column("bytes ×", "times_bytes", "x_bandwidth", 2, |row| {
+        moved(&row.usage()) / moved(&row.baseline.usage)
+    }),
+    column("response ×", "times_response", "x_response", 2, |row| {
+        let response = |ran: &Ran| millis(ran.read) + millis(ran.write);
+        response(&row.ran) / response(&row.baseline)
+    }),
+    column("store, MB", "store_mb", "remote_mb", 0, |row| row.ran.usage.stored_bytes as f64 / MEGA),
+    column("outsource ratio", "outsource_ratio", "outsource_ratio", 1, |row| {
+        5120.0 * MEGA / row.ran.local_bytes as f64
+    }),
+];
+
+fn moved(usage: &Usage) -> f64 {
+    (usage.bytes_up + usage.bytes_down) as f64
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filling_is_counted_as_it_is_asked_for() {
+        let usage = Usage { bucket_writes: 10, bytes_up: 100, bytes_down: 50, ..Usage::default() };
+        let filling = super::super::ran::Filling { requests: 7, bytes: 70 };
+        let ran = Ran { usage, filling, ..Ran::default() };
+        let counted = |filling| {
+            let row = Row {
+                workload: "A".to_owned(),
+                scheme: "ring",
+                printed: None,
+                block_kib: None,
+                ran,
+                baseline: Ran { usage, ..ran },
+                filling,
+            };
+            (row.usage().puts(), row.usage().bytes_up)
+        };
+        assert_eq!(counted(CountFilling::Nothing), (10, 100));
+        assert_eq!(counted(CountFilling::Requests), (17, 100));
+        assert_eq!(counted(CountFilling::All), (17, 170));
+    }
+}

@@ -1,0 +1,162 @@
+//! The schemes that the lab runs. A scheme is a line of [`SCHEMES`], and a function that runs a trial.
+
+use super::drive::How;
+use super::error::ThesisError;
+use super::ran::Ran;
+use super::trial::Trial;
+use super::{plain, rings};
+use crate::virtual_time::StoreShape;
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
+use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
+use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
+use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
+use lethe_core::words::{Bucket, Level};
+
+/// A scheme, and how it is run.
+pub(super) struct Scheme {
+    /// Its name on the command line and in tables.
+    pub(super) name: &'static str,
+    /// The name under which the thesis prints its figures, if it does.
+    pub(super) printed: Option<&'static str>,
+    /// True if it is cut into blocks.
+    pub(super) has_blocks: bool,
+    /// True if a slot is as long as a block, as in the thesis's proxy.
+    pub(super) as_proxy: bool,
+    /// The most blocks of an ORAM with which a run makes sense.
+    pub(super) most_blocks: u64,
+    /// Runs a trial.
+    pub(super) run: fn(&Trial<'_>) -> Result<Ran, ThesisError>,
+}
+
+/// The name of the scheme that the others are compared with.
+pub(super) const BASELINE: &str = "none";
+
+const BLOCKS: Scheme = Scheme {
+    name: "blocks",
+    printed: Some("blocks"),
+    has_blocks: true,
+    as_proxy: true,
+    most_blocks: u64::MAX,
+    run: plain::blocks_one_by_one,
+};
+
+/// A scheme of ours, whose blocks are payload.
+const fn ours(name: &'static str, run: fn(&Trial<'_>) -> Result<Ran, ThesisError>) -> Scheme {
+    Scheme { name, printed: None, has_blocks: true, as_proxy: false, most_blocks: u64::MAX, run }
+}
+
+/// All of them, in the order of the tables.
+pub(super) const SCHEMES: [Scheme; 11] = [
+    Scheme { name: BASELINE, has_blocks: false, printed: None, run: plain::objects, ..BLOCKS },
+    BLOCKS,
+    ours("blocks-together", plain::blocks_together),
+    Scheme { name: "ring-thesis", printed: Some("ring"), run: rings::of_the_proxy, ..BLOCKS },
+    ours("ring-33-48-63", rings::of_the_thesis_together),
+    ours("ring", rings::planned),
+    ours("path-paper", path_of_the_paper),
+    ours("path", path_planned),
+    Scheme { most_blocks: 512, ..ours("trivial", trivial) },
+    ours("practical-os", practical_os),
+    // Sorting so many slots takes the machine longer than all other schemes together.
+    Scheme { most_blocks: 100_000, ..ours("square-root", square_root) },
+];
+
+/// The schemes that are run only when they are named.
+pub(super) const NAMED_ONLY: [Scheme; 1] = [ours("hierarchical", hierarchical)];
+
+/// Bytes of the runs that are sorted at once where a scheme sorts; the trusted side holds two.
+const RUN_BYTES: u64 = 64 << 20;
+
+fn run_blocks(trial: &Trial<'_>) -> u32 {
+    (RUN_BYTES / trial.block_bytes).max(1) as u32
+}
+
+fn refused(scheme: &'static str) -> impl Fn(Box<dyn std::error::Error + Send + Sync>) -> ThesisError {
+    move |error| ThesisError::Parameters(scheme, error)
+}
+
+/// Path ORAM with Z = 4, all of its tree in the store, and one access after the other.
+fn path_of_the_paper(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    let planned = PathParameters::for_capacity(trial.blocks(), trial.payload(), 0, 1);
+    let planned = planned.map_err(|error| refused("Path ORAM")(error.into()))?;
+    path(trial, PathParameters { top: Level(0), ..planned }, How { batch: 1, beside: false, ..How::TOGETHER })
+}
+
+/// Path ORAM with a quarter of the capacity trusted, as Lethe drives it.
+fn path_planned(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    let planned = PathParameters::for_capacity(trial.blocks(), trial.payload(), trial.blocks() / 4, 16);
+    path(trial, planned.map_err(|error| refused("Path ORAM")(error.into()))?, How::TOGETHER)
+}
+
+fn path(trial: &Trial<'_>, parameters: PathParameters, how: How) -> Result<Ran, ThesisError> {
+    let empty = PathParameters { block_bytes: 0, ..parameters.clone() };
+    let stash_bytes = u64::from(parameters.stash_bound) * trial.block_bytes;
+    trial.run(&trial.filled(empty.layout(), parameters.layout()), how, |store| {
+        let positions = FlatPositionMap::new(Positions::new(empty.capacity));
+        let oram = PathOram::new(empty, Bucket(0), store, positions, trial.random());
+        let oram = oram.map_err(|error| refused("Path ORAM")(error.into()))?;
+        let local = stash_bytes + oram.trusted_bytes() as u64;
+        Ok((oram, local))
+    })
+}
+
+/// Trivial ORAM; sixteen blocks are in flight.
+fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    let of = |block_bytes| TrivialParameters {
+        capacity: trial.blocks(),
+        block_bytes,
+        chunk_blocks: 16,
+        max_batch: 16,
+    };
+    let (empty, real) = (of(0), of(trial.payload()));
+    trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
+        let oram = TrivialOram::new(empty, Bucket(0), store);
+        Ok((oram.map_err(|error| refused("Trivial ORAM")(error.into()))?, 16 * trial.block_bytes))
+    })
+}
+
+/// PracticalOS, which sorts in runs of 64 MiB.
+fn practical_os(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    let of = |block_bytes| PracticalOsParameters {
+        run_blocks: run_blocks(trial),
+        ..PracticalOsParameters::for_capacity(trial.blocks(), block_bytes, 16)
+    };
+    let (empty, real) = (of(0), of(trial.payload()));
+    let held = u64::from(real.cache) + 2 * u64::from(real.run_blocks);
+    trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
+        let oram = PracticalOs::new(empty, Bucket(0), store, trial.random());
+        let oram = oram.map_err(|error| refused("PracticalOS")(error.into()))?;
+        let local = held * trial.block_bytes + oram.trusted_bytes() as u64;
+        Ok((oram, local))
+    })
+}
+
+/// Square-Root ORAM, which sorts in runs of 64 MiB.
+fn square_root(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    let of = |bytes| SquareRootParameters::for_capacity(trial.blocks(), bytes, run_blocks(trial), 16);
+    let (empty, real) = (of(0), of(trial.payload()));
+    let held = 2 * u64::from(real.run_blocks);
+    trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
+        let oram = SquareRootOram::new(empty, Bucket(0), store, trial.random());
+        let oram = oram.map_err(|error| refused("Square-Root ORAM")(error.into()))?;
+        let local = held * trial.block_bytes + oram.trusted_bytes() as u64;
+        Ok((oram, local))
+    })
+}
+
+/// Hierarchical ORAM, which sorts in runs of 64 MiB. It begins empty: the levels that the job does not reach cost
+/// nothing.
+fn hierarchical(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    let of = |bytes| HierarchicalParameters::for_capacity(trial.blocks(), bytes, run_blocks(trial), 16);
+    let (empty, real) = (of(0), of(trial.payload()));
+    let held = 2 * u64::from(real.run_blocks);
+    let shape = StoreShape { filled: false, ..trial.filled(empty.layout(), real.layout()) };
+    trial.run(&shape, How::TOGETHER, |store| {
+        let oram = HierarchicalOram::new(empty, Bucket(0), store, trial.random());
+        let oram = oram.map_err(|error| refused("Hierarchical ORAM")(error.into()))?;
+        let local = held * trial.block_bytes + oram.trusted_bytes() as u64;
+        Ok((oram, local))
+    })
+}

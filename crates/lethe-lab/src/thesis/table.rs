@@ -1,0 +1,144 @@
+//! Tables for people: each figure, and in brackets the one that the thesis prints.
+
+use super::printed::{Line, Printed};
+use super::row::{Column, RELATIVE, Row, TRAFFIC};
+use crate::markdown::{add, markdown, rendered};
+use crate::prices::{self, Provider};
+
+/// The thesis's provider, whose costs it prints.
+const BILLED_BY: &str = "IBM";
+
+/// The tables of a workload.
+pub(super) fn of_workload(rows: &[Row], printed: &Printed) -> String {
+    let letter = rows.first().map_or("", |row| row.workload.as_str());
+    let providers = prices::of_the_thesis();
+    let first = ["scheme", "block, KiB"].map(str::to_owned);
+
+    let headings = ["accesses".to_owned()].into_iter().chain(headings(&TRAFFIC));
+    let mut traffic = markdown(&refs(&first.clone().into_iter().chain(headings).collect::<Vec<_>>()));
+    let headings_of_money = providers.iter().map(|provider| format!("{}, $", provider.name));
+    let last = [format!("{BILLED_BY}, ×")];
+    let columns = first.into_iter().chain(self::headings(&RELATIVE)).chain(headings_of_money).chain(last);
+    let mut relative = markdown(&refs(&columns.collect::<Vec<_>>()));
+    for row in rows {
+        let theirs = theirs(row, printed);
+        let mut cells = first_cells(row);
+        cells.push(row.ran.accesses.to_string());
+        cells.extend(TRAFFIC.iter().map(|column| cell(row, column, theirs)));
+        add(&mut traffic, cells);
+        let mut cells = first_cells(row);
+        cells.extend(RELATIVE.iter().map(|column| cell(row, column, theirs)));
+        cells.extend(providers.iter().map(|provider| money(row, provider, theirs)));
+        cells.extend(
+            providers
+                .iter()
+                .find(|provider| provider.name == BILLED_BY)
+                .map(|ibm| multiple(row, ibm, theirs)),
+        );
+        add(&mut relative, cells);
+    }
+    format!(
+        "Workload {letter} (in brackets: the thesis)\n\n{}\n\n{}",
+        rendered(&traffic),
+        rendered(&relative)
+    )
+}
+
+/// Requests and bytes for each access of a block, of the thesis's Ring ORAM and of ours with its parameters and
+/// requests. Nothing if that was not run.
+pub(super) fn of_ring(rows: &[Row], printed: &Printed) -> Option<String> {
+    let mut table = markdown(&[
+        "workload",
+        "block, KiB",
+        "accesses",
+        "GETs/access",
+        "PUTs/access",
+        "blocks down/access",
+        "blocks up/access",
+    ]);
+    let mut has_any = false;
+    for row in rows.iter().filter(|row| row.printed == Some("ring")) {
+        let Some((kib, theirs)) = row.block_kib.zip(theirs(row, printed)) else { continue };
+        let Some((accesses, of_theirs)) = accesses_of_ring(kib, theirs, printed) else { continue };
+        has_any = true;
+        let usage = row.ran.usage;
+        let ours = |count: u64| count as f64 / row.ran.accesses as f64;
+        let block = (kib << 10) as f64;
+        let pair = |ours: f64, theirs: f64| format!("{ours:.2} ({theirs:.2})");
+        add(
+            &mut table,
+            vec![
+                row.workload.clone(),
+                kib.to_string(),
+                format!("{} ({accesses:.0})", row.ran.accesses),
+                pair(ours(usage.gets()), of_theirs[0]),
+                pair(ours(usage.puts()), of_theirs[1]),
+                pair(ours(usage.bytes_down) / block, of_theirs[2]),
+                pair(ours(usage.bytes_up) / block, of_theirs[3]),
+            ],
+        );
+    }
+    let title = "Ring ORAM as the thesis ran it, for each access of a block (in brackets: the thesis)";
+    has_any.then(|| format!("{title}\n\n{}", rendered(&table)))
+}
+
+/// The accesses of a printed run of Ring ORAM, and for each of them GETs, PUTs, blocks down and blocks up. An
+/// access reads a block of each bucket of a path and writes none, and evictions read and write as much: so they
+/// follow from the difference.
+fn accesses_of_ring(kib: u64, theirs: Line<'_>, printed: &Printed) -> Option<(f64, [f64; 4])> {
+    let (height, buckets) = printed.ring_tree(kib)?;
+    let of = |name| theirs.number(name);
+    let blocks = 1024.0 / kib as f64;
+    let accesses = (of("mb_down")? - of("mb_up")?) * blocks / height;
+    // The filling writes each bucket and its record.
+    let puts = of("uploads")? - 2.0 * buckets;
+    let each = [of("downloads")?, puts, of("mb_down")? * blocks, of("mb_up")? * blocks];
+    Some((accesses, each.map(|sum| sum / accesses)))
+}
+
+/// The printed line of a row's run.
+pub(super) fn theirs<'a>(row: &Row, printed: &'a Printed) -> Option<Line<'a>> {
+    match (row.printed, row.block_kib) {
+        (Some(name), Some(kib)) => printed.result(&row.workload, name, kib),
+        (None, None) => printed.baseline(&row.workload),
+        _ => None,
+    }
+}
+
+fn cell(row: &Row, column: &Column, theirs: Option<Line<'_>>) -> String {
+    let digits = column.digits;
+    let ours = (column.of)(row);
+    // A trusted side that holds nothing has no ratio.
+    let ours = if ours.is_finite() { format!("{ours:.digits$}") } else { "–".to_owned() };
+    bracketed(ours, theirs.and_then(|line| line.number(column.printed)), digits)
+}
+
+fn money(row: &Row, provider: &Provider, theirs: Option<Line<'_>>) -> String {
+    let is_billed = provider.name == BILLED_BY;
+    let theirs = theirs.filter(|_| is_billed).and_then(|line| line.number("cost_usd"));
+    bracketed(format!("{:.4}", row.dollars(provider)), theirs, 4)
+}
+
+fn multiple(row: &Row, provider: &Provider, theirs: Option<Line<'_>>) -> String {
+    let ours = row.times_dollars(provider).map_or_else(|| "–".to_owned(), |times| format!("{times:.1}"));
+    bracketed(ours, theirs.and_then(|line| line.number("x_cost")), 1)
+}
+
+fn bracketed(ours: String, theirs: Option<f64>, digits: usize) -> String {
+    match theirs {
+        Some(theirs) => format!("{ours} ({theirs:.digits$})"),
+        None => ours,
+    }
+}
+
+fn first_cells(row: &Row) -> Vec<String> {
+    vec![row.scheme.to_owned(), row.block_kib.map_or_else(String::new, |kib| kib.to_string())]
+}
+
+fn headings(columns: &[Column]) -> impl Iterator<Item = String> {
+    columns.iter().map(|column| column.heading.to_owned())
+}
+
+fn refs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}

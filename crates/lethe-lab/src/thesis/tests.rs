@@ -1,0 +1,99 @@
+//! What a run of the workloads keeps to.
+
+use super::*;
+use crate::bench::Silent;
+use crate::virtual_time::ServerTime;
+
+fn quick(workload: &str, schemes: &[&str]) -> Options {
+    Options {
+        workloads: vec![workload.to_owned()],
+        schemes: schemes.iter().map(|name| (*name).to_owned()).collect(),
+        quick: true,
+        ..Options::standard()
+    }
+}
+
+fn csv(options: &Options) -> String {
+    let mut text = Vec::new();
+    run(options, &Silent).unwrap().write_csv(&mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_digits() {
+    let options = quick("C", &["blocks", "ring-thesis", "ring", "path", "practical-os"]);
+    assert_eq!(csv(&options), csv(&options));
+    assert_ne!(csv(&options), csv(&Options { seed: 2, ..options.clone() }));
+}
+
+#[test]
+fn every_scheme_does_the_whole_job() {
+    let report = run(&quick("C", &[]), &Silent).unwrap();
+    assert_eq!(report.rows.len(), SCHEMES.len());
+    for row in &report.rows {
+        assert!(row.ran.runtime >= row.baseline.runtime, "{}", row.scheme);
+        assert_eq!(row.ran.emergencies, 0, "{}", row.scheme);
+        let accesses = report.rows[1].ran.accesses;
+        assert!(row.block_kib.is_none() || row.ran.accesses.abs_diff(accesses) <= 1, "{}", row.scheme);
+    }
+    let hierarchical = run(&quick("C", &["hierarchical"]), &Silent).unwrap();
+    assert_eq!(hierarchical.rows[1].scheme, "hierarchical");
+}
+
+#[test]
+fn the_link_alone_carries_what_whole_objects_need() {
+    let mut options = quick("C", &["none"]);
+    options.server = ServerTime::default();
+    let report = run(&options, &Silent).unwrap();
+    let row = &report.rows[0];
+    let bytes = (row.ran.usage.bytes_up + row.ran.usage.bytes_down) as f64;
+    let by_hand = bytes * 8.0 / 510.4e6 + QUICK_STEPS as f64 * 0.0236;
+    assert!((row.ran.runtime.as_secs_f64() - by_hand).abs() < 1e-3, "{:?}, {by_hand}", row.ran.runtime);
+    assert_eq!(row.ran.usage.requests(), QUICK_STEPS as u64);
+}
+
+#[test]
+fn ring_oram_with_the_thesis_s_parameters_moves_what_the_thesis_prints_for_each_access() {
+    let mut options = quick("B", &["ring-thesis"]);
+    options.quick = false;
+    options.block_bytes = vec![64 << 10];
+    let report = run(&options, &Silent).unwrap();
+    let row = &report.rows[1];
+    let (usage, accesses) = (row.ran.usage, row.ran.accesses as f64);
+    // 31,568 GETs, 16,337 PUTs less those of the filling, 1521.75 MB down and 1024.59 MB up, in 663 accesses of 12
+    // buckets.
+    for (name, ours, theirs) in [
+        ("GETs", usage.gets() as f64, 31_568.0),
+        ("PUTs", usage.puts() as f64, 16_337.0 - 2.0 * 4095.0),
+        ("bytes down", usage.bytes_down as f64, 1521.75 * 1_048_576.0),
+        ("bytes up", usage.bytes_up as f64, 1024.59 * 1_048_576.0),
+    ] {
+        let ratio = ours / accesses / (theirs / 662.9);
+        assert!((0.9..1.1).contains(&ratio), "{name}: {ratio}");
+    }
+    assert_eq!(row.ran.filling.requests, 2 * 4095);
+}
+
+#[test]
+fn an_unknown_name_is_told_the_known_ones() {
+    let refused = |options: Options| run(&options, &Silent).unwrap_err().to_string();
+    assert!(refused(quick("F", &[])).contains("the workload F is unknown: choose A, B, C, D, E, or a file"));
+    assert!(refused(quick("A", &["rings"])).contains("blocks-together, ring-thesis"));
+    let options = Options { block_bytes: vec![1000], ..quick("A", &[]) };
+    assert!(refused(options).contains("the block 1000"));
+}
+
+#[test]
+fn a_file_of_cosbench_is_run_like_a_workload_of_the_thesis() {
+    let text = include_str!("../../workloads/d.xml").replace("WorkloadD", "mine");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.xml");
+    std::fs::write(&path, text).unwrap();
+    let report = run(&quick(path.to_str().unwrap(), &["ring"]), &Silent).unwrap();
+    assert_eq!((report.rows[1].workload.as_str(), report.rows[1].block_kib), ("mine", Some(1024)));
+    let mut shipped = quick("D", &["ring"]);
+    shipped.block_bytes = vec![1 << 20];
+    assert_eq!(report.rows[1].ran, run(&shipped, &Silent).unwrap().rows[1].ran);
+    let missing = run(&quick("missing.xml", &[]), &Silent).unwrap_err().to_string();
+    assert!(missing.contains("missing.xml cannot be read"), "{missing}");
+}

@@ -1,0 +1,119 @@
+//! A trial: a job, a block size and a link, on which a scheme is run.
+
+use super::drive::{self, How};
+use super::error::ThesisError;
+use super::job::Job;
+use super::ran::{Filling, Ran};
+use crate::virtual_time::{Clock, LinkModel, Network, Requests, SimulatedStore, StoreShape};
+use lethe_core::block_header::HEADER_BYTES;
+use lethe_core::layout::Layout;
+use lethe_core::oram::Oram;
+use lethe_store::Usage;
+use rand_chacha::ChaCha12Rng;
+use rand_core::SeedableRng;
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Bytes that sealing adds to a slot: the tag of AES-GCM.
+pub(super) const SEALING_BYTES: u64 = 16;
+/// Bytes of the ORAM of the thesis: 5 GB of 2^30 bytes, whatever the block size.
+pub(super) const ORAM_BYTES: u64 = 5 << 30;
+
+/// A job, and the circumstances in which a scheme does it.
+#[derive(Clone, Copy)]
+pub(super) struct Trial<'a> {
+    pub(super) job: &'a Job,
+    /// Bytes of a block, as the thesis counts them.
+    pub(super) block_bytes: u64,
+    /// The link, with its greatest number of requests in flight.
+    pub(super) model: LinkModel,
+    /// The seed of the scheme's randomness.
+    pub(super) seed: u64,
+    /// True if a sealed slot, header and all, is as long as a block, and the end of an object is marked in its last
+    /// block, as in the thesis's proxy. Otherwise a block is payload.
+    pub(super) as_proxy: bool,
+}
+
+impl Trial<'_> {
+    /// N: blocks of the ORAM.
+    pub(super) fn blocks(&self) -> u64 {
+        ORAM_BYTES / self.block_bytes
+    }
+
+    /// Bytes of a block's payload.
+    pub(super) fn payload(&self) -> u32 {
+        let overhead = if self.as_proxy { HEADER_BYTES as u64 + SEALING_BYTES } else { 0 };
+        u32::try_from(self.block_bytes - overhead).unwrap_or(u32::MAX)
+    }
+
+    /// Randomness for the scheme.
+    pub(super) fn random(&self) -> ChaCha12Rng {
+        ChaCha12Rng::seed_from_u64(self.seed ^ self.block_bytes)
+    }
+
+    /// The blocks of each object, one after the other from the first block on.
+    ///
+    /// # Errors
+    /// [`ThesisError::TooSmall`].
+    pub(super) fn places(&self) -> Result<Vec<Range<u64>>, ThesisError> {
+        let payload = u64::from(self.payload());
+        let mut next = 0;
+        let place = |size: &u64| {
+            let blocks = if self.as_proxy { size / payload + 1 } else { size.div_ceil(payload).max(1) };
+            next += blocks;
+            next - blocks..next
+        };
+        let places: Vec<Range<u64>> = self.job.sizes.iter().map(place).collect();
+        if next > self.blocks() {
+            let (capacity, block_bytes) = (self.blocks(), self.block_bytes);
+            return Err(ThesisError::TooSmall { capacity, block_bytes });
+        }
+        Ok(places)
+    }
+
+    /// A store in which every bucket was written, with Lethe's requests. The layouts are of a scheme with empty
+    /// blocks and with real ones.
+    pub(super) fn filled(&self, empty: Layout, real: Layout) -> StoreShape {
+        let requests = Requests::Lethe;
+        StoreShape { empty, real, sealing_bytes: SEALING_BYTES, filled: true, requests }
+    }
+
+    /// Runs a scheme over a simulated store: `make` makes it, and tells the bytes that its trusted side must hold.
+    ///
+    /// # Errors
+    /// Those of `make`, of the scheme, and [`ThesisError::TooSmall`].
+    pub(super) fn run<O: Oram<Error = Infallible>>(
+        &self,
+        shape: &StoreShape,
+        how: How,
+        make: impl FnOnce(SimulatedStore) -> Result<(O, u64), ThesisError>,
+    ) -> Result<Ran, ThesisError> {
+        let places = self.places()?;
+        let (clock, network) = self.link(how.in_flight);
+        let store = SimulatedStore::new(shape, clock.clone(), network.clone());
+        let (oram, local_bytes) = make(store)?;
+        let times = clock.run(drive::serve(&oram, &clock, self.job, &places, how))??;
+        let usage = Usage { stored_bytes: shape.bytes(), ..network.borrow().usage() };
+        let filling = if shape.filled { self.filling(shape) } else { Filling::default() };
+        let emergencies = oram.emergencies();
+        Ok(Ran { usage, filling, local_bytes, emergencies, ..times })
+    }
+
+    /// A clock, and the link at rest.
+    pub(super) fn link(&self, in_flight: usize) -> (Rc<Clock>, Rc<RefCell<Network>>) {
+        let network = Network::new(LinkModel { in_flight, ..self.model });
+        (Rc::new(Clock::default()), Rc::new(RefCell::new(network)))
+    }
+
+    fn filling(&self, shape: &StoreShape) -> Filling {
+        let buckets = shape.empty.buckets();
+        let records = match shape.requests {
+            Requests::Lethe => 0,
+            Requests::ProxyRing { record_bytes } => record_bytes,
+        };
+        let requests = if records > 0 { 2 * buckets } else { buckets };
+        Filling { requests, bytes: shape.bytes() + buckets * records }
+    }
+}
