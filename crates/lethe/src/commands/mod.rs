@@ -6,6 +6,7 @@ mod check;
 #[cfg(target_os = "linux")]
 mod enclave;
 mod init;
+mod lab;
 mod migrate;
 #[cfg(target_os = "linux")]
 mod misused;
@@ -77,6 +78,8 @@ enum Command {
     User(user::Arguments),
     /// Measure Lethe on this machine
     Bench(bench::Arguments),
+    /// Do experiments of the literature again
+    Lab(lab::Arguments),
     /// Run programs whose heap is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
     Page(page::Arguments),
@@ -140,6 +143,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
             settle(bench::quiet(config))?;
             bench::run(arguments)
         }
+        Command::Lab(arguments) => lab::run(arguments).map_err(ended_if_misused),
         #[cfg(target_os = "linux")]
         Command::Page(arguments) => page::run(arguments).map_err(ended_if_misused),
         #[cfg(target_os = "linux")]
@@ -157,7 +161,6 @@ pub fn run(cli: Cli) -> Result<Exit> {
 }
 
 /// The command that the command line gives, with its own usage.
-#[cfg(target_os = "linux")]
 fn given() -> clap::Command {
     let mut command = Cli::command();
     let matches = command.clone().get_matches();
@@ -171,7 +174,6 @@ fn given() -> clap::Command {
 }
 
 /// Ends as for a mistyped flag, if that is what the error is.
-#[cfg(target_os = "linux")]
 fn ended_if_misused(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<clap::Error>() {
         Ok(misused) => misused.format(&mut given()).exit(),
