@@ -14,7 +14,7 @@ pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Printed) -> i
     let providers = prices::of_the_thesis();
     let columns = || TRAFFIC.iter().chain(&RELATIVE);
     let mut header: Vec<String> =
-        ["workload", "scheme", "block_kib", "accesses", "emergencies"].map(str::to_owned).into();
+        ["workload", "scheme", "block_kib", "accesses", "period", "emergencies"].map(str::to_owned).into();
     header.extend(columns().flat_map(|column| [column.name.to_owned(), format!("{}_thesis", column.name)]));
     header.extend(providers.iter().map(|provider| format!("dollars_{}", provider.name.to_lowercase())));
     header.push("dollars_thesis".to_owned());
@@ -27,6 +27,7 @@ pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Printed) -> i
             row.scheme.to_owned(),
             row.block_kib.map_or_else(String::new, |kib| kib.to_string()),
             row.ran.accesses.to_string(),
+            row.ran.period.to_string(),
             row.ran.emergencies.to_string(),
         ];
         for column in columns() {

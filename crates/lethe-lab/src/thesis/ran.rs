@@ -12,6 +12,9 @@ pub struct Filling {
     pub bytes: u64,
 }
 
+/// The evictions or rebuilds that a run must have for its figures to say what an access costs.
+const ENOUGH: u64 = 4;
+
 /// The figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ran {
@@ -29,6 +32,15 @@ pub struct Ran {
     pub write: Duration,
     /// Bytes that the trusted side must hold.
     pub local_bytes: u64,
+    /// Accesses between two evictions or rebuilds; 0 where nothing comes later.
+    pub period: u64,
     /// Emergency evictions.
     pub emergencies: u64,
+}
+
+impl Ran {
+    /// True if fewer than four evictions or rebuilds came due in the run: much of what its accesses cost comes after it.
+    pub fn is_short(&self) -> bool {
+        self.accesses < ENOUGH * self.period
+    }
 }

@@ -118,6 +118,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_run_with_fewer_than_four_evictions_is_short() {
+        let of = |accesses, period| Ran { accesses, period, ..Ran::default() }.is_short();
+        assert_eq!([of(191, 48), of(192, 48), of(5, 0)], [true, false, false]);
+    }
+
+    #[test]
     fn the_filling_is_counted_as_it_is_asked_for() {
         let usage = Usage { bucket_writes: 10, bytes_up: 100, bytes_down: 50, ..Usage::default() };
         let filling = super::super::ran::Filling { requests: 7, bytes: 70 };

@@ -3,7 +3,7 @@
 use super::drive::How;
 use super::error::ThesisError;
 use super::ran::Ran;
-use super::trial::Trial;
+use super::trial::{Made, Trial};
 use super::{plain, rings};
 use crate::virtual_time::StoreShape;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
@@ -97,8 +97,8 @@ fn path(trial: &Trial<'_>, parameters: PathParameters, how: How) -> Result<Ran, 
         let positions = FlatPositionMap::new(Positions::new(empty.capacity));
         let oram = PathOram::new(empty, Bucket(0), store, positions, trial.random());
         let oram = oram.map_err(|error| refused("Path ORAM")(error.into()))?;
-        let local = stash_bytes + oram.trusted_bytes() as u64;
-        Ok((oram, local))
+        let local_bytes = stash_bytes + oram.trusted_bytes() as u64;
+        Ok(Made { oram, local_bytes, period: 0 })
     })
 }
 
@@ -113,7 +113,8 @@ fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let (empty, real) = (of(0), of(trial.payload()));
     trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = TrivialOram::new(empty, Bucket(0), store);
-        Ok((oram.map_err(|error| refused("Trivial ORAM")(error.into()))?, 16 * trial.block_bytes))
+        let oram = oram.map_err(|error| refused("Trivial ORAM")(error.into()))?;
+        Ok(Made { oram, local_bytes: 16 * trial.block_bytes, period: 0 })
     })
 }
 
@@ -128,8 +129,8 @@ fn practical_os(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = PracticalOs::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("PracticalOS")(error.into()))?;
-        let local = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok((oram, local))
+        let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
+        Ok(Made { oram, local_bytes, period: real.cache.into() })
     })
 }
 
@@ -141,8 +142,8 @@ fn square_root(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = SquareRootOram::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("Square-Root ORAM")(error.into()))?;
-        let local = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok((oram, local))
+        let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
+        Ok(Made { oram, local_bytes, period: real.shelter.into() })
     })
 }
 
@@ -156,7 +157,7 @@ fn hierarchical(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     trial.run(&shape, How::TOGETHER, |store| {
         let oram = HierarchicalOram::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("Hierarchical ORAM")(error.into()))?;
-        let local = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok((oram, local))
+        let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
+        Ok(Made { oram, local_bytes, period: real.capacity })
     })
 }

@@ -8,6 +8,11 @@ use crate::prices::{self, Provider};
 /// The thesis's provider, whose costs it prints.
 const BILLED_BY: &str = "IBM";
 
+/// The mark of a run that is too short, and what it means.
+const SHORT: &str = " *";
+const SHORT_MEANS: &str =
+    "* fewer than four evictions or rebuilds came due: much of what these accesses cost comes later";
+
 /// The tables of a workload.
 pub(super) fn of_workload(rows: &[Row], printed: &Printed) -> String {
     let letter = rows.first().map_or("", |row| row.workload.as_str());
@@ -37,8 +42,9 @@ pub(super) fn of_workload(rows: &[Row], printed: &Printed) -> String {
         );
         add(&mut relative, cells);
     }
+    let note = if rows.iter().any(|row| row.ran.is_short()) { SHORT_MEANS } else { "" };
     format!(
-        "Workload {letter} (in brackets: the thesis)\n\n{}\n\n{}",
+        "Workload {letter} (in brackets: the thesis)\n\n{}\n\n{}\n\n{note}",
         rendered(&traffic),
         rendered(&relative)
     )
@@ -132,7 +138,10 @@ fn bracketed(ours: String, theirs: Option<f64>, digits: usize) -> String {
 }
 
 fn first_cells(row: &Row) -> Vec<String> {
-    vec![row.scheme.to_owned(), row.block_kib.map_or_else(String::new, |kib| kib.to_string())]
+    vec![
+        format!("{}{}", row.scheme, if row.ran.is_short() { SHORT } else { "" }),
+        row.block_kib.map_or_else(String::new, |kib| kib.to_string()),
+    ]
 }
 
 fn headings(columns: &[Column]) -> impl Iterator<Item = String> {

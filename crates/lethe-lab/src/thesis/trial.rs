@@ -36,6 +36,15 @@ pub(super) struct Trial<'a> {
     pub(super) as_proxy: bool,
 }
 
+/// A scheme that was made for a trial.
+pub(super) struct Made<O> {
+    pub(super) oram: O,
+    /// Bytes that its trusted side must hold.
+    pub(super) local_bytes: u64,
+    /// Accesses between two evictions or rebuilds.
+    pub(super) period: u64,
+}
+
 impl Trial<'_> {
     /// N: blocks of the ORAM.
     pub(super) fn blocks(&self) -> u64 {
@@ -80,7 +89,7 @@ impl Trial<'_> {
         StoreShape { empty, real, sealing_bytes: SEALING_BYTES, filled: true, requests }
     }
 
-    /// Runs a scheme over a simulated store: `make` makes it, and tells the bytes that its trusted side must hold.
+    /// Runs a scheme over a simulated store: `make` makes it.
     ///
     /// # Errors
     /// Those of `make`, of the scheme, and [`ThesisError::TooSmall`].
@@ -88,17 +97,17 @@ impl Trial<'_> {
         &self,
         shape: &StoreShape,
         how: How,
-        make: impl FnOnce(SimulatedStore) -> Result<(O, u64), ThesisError>,
+        make: impl FnOnce(SimulatedStore) -> Result<Made<O>, ThesisError>,
     ) -> Result<Ran, ThesisError> {
         let places = self.places()?;
         let (clock, network) = self.link(how.in_flight);
         let store = SimulatedStore::new(shape, clock.clone(), network.clone());
-        let (oram, local_bytes) = make(store)?;
+        let Made { oram, local_bytes, period } = make(store)?;
         let times = clock.run(drive::serve(&oram, &clock, self.job, &places, how))??;
         let usage = Usage { stored_bytes: shape.bytes(), ..network.borrow().usage() };
         let filling = if shape.filled { self.filling(shape) } else { Filling::default() };
         let emergencies = oram.emergencies();
-        Ok(Ran { usage, filling, local_bytes, emergencies, ..times })
+        Ok(Ran { usage, filling, local_bytes, period, emergencies, ..times })
     }
 
     /// A clock, and the link at rest.
