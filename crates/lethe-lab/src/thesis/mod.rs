@@ -9,6 +9,7 @@ mod drive;
 mod error;
 mod job;
 mod options;
+mod partitions;
 mod plain;
 mod printed;
 mod ran;
@@ -92,7 +93,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
         }
         progress.found(&table::of_workload(&rows[before..], &printed));
     }
-    table::of_ring(&rows, &printed).iter().for_each(|table| progress.found(table));
+    for scheme in ["curious", "ring"] {
+        table::each_access(scheme, &rows, &printed).iter().for_each(|table| progress.found(table));
+    }
     Ok(Report { rows })
 }
 

@@ -4,7 +4,7 @@ use super::drive::How;
 use super::error::ThesisError;
 use super::ran::Ran;
 use super::trial::{Made, Trial};
-use super::{plain, rings};
+use super::{partitions, plain, rings};
 use crate::virtual_time::StoreShape;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
@@ -48,13 +48,27 @@ const fn ours(name: &'static str, run: fn(&Trial<'_>) -> Result<Ran, ThesisError
 }
 
 /// All of them, in the order of the tables.
-pub(super) const SCHEMES: [Scheme; 11] = [
+pub(super) const SCHEMES: [Scheme; 15] = [
     Scheme { name: BASELINE, has_blocks: false, printed: None, run: plain::objects, ..BLOCKS },
     BLOCKS,
     ours("blocks-together", plain::blocks_together),
+    Scheme {
+        name: "curious-thesis",
+        printed: Some("curious"),
+        run: partitions::curious_of_the_thesis,
+        ..BLOCKS
+    },
+    Scheme {
+        name: "oblivistore-thesis",
+        printed: Some("oblivistore"),
+        run: partitions::oblivistore_of_the_thesis,
+        ..BLOCKS
+    },
     Scheme { name: "ring-thesis", printed: Some("ring"), run: rings::of_the_proxy, ..BLOCKS },
     ours("ring-33-48-63", rings::of_the_thesis_together),
     ours("ring", rings::planned),
+    ours("curious", partitions::curious_together),
+    ours("oblivistore", partitions::oblivistore_together),
     ours("path-paper", path_of_the_paper),
     ours("path", path_planned),
     Scheme { most_blocks: 512, ..ours("trivial", trivial) },

@@ -50,9 +50,9 @@ pub(super) fn of_workload(rows: &[Row], printed: &Printed) -> String {
     )
 }
 
-/// Requests and bytes for each access of a block, of the thesis's Ring ORAM and of ours with its parameters and
+/// Requests and bytes for each access of a block, of a scheme of the thesis and of ours with its parameters and
 /// requests. Nothing if that was not run.
-pub(super) fn of_ring(rows: &[Row], printed: &Printed) -> Option<String> {
+pub(super) fn each_access(scheme: &str, rows: &[Row], printed: &Printed) -> Option<String> {
     let mut table = markdown(&[
         "workload",
         "block, KiB",
@@ -63,9 +63,9 @@ pub(super) fn of_ring(rows: &[Row], printed: &Printed) -> Option<String> {
         "blocks up/access",
     ]);
     let mut has_any = false;
-    for row in rows.iter().filter(|row| row.printed == Some("ring")) {
+    for row in rows.iter().filter(|row| row.printed == Some(scheme)) {
         let Some((kib, theirs)) = row.block_kib.zip(theirs(row, printed)) else { continue };
-        let Some((accesses, of_theirs)) = accesses_of_ring(kib, theirs, printed) else { continue };
+        let Some((accesses, of_theirs)) = accesses_of(scheme, kib, theirs, printed) else { continue };
         has_any = true;
         let usage = row.ran.usage;
         let ours = |count: u64| count as f64 / row.ran.accesses as f64;
@@ -84,20 +84,27 @@ pub(super) fn of_ring(rows: &[Row], printed: &Printed) -> Option<String> {
             ],
         );
     }
-    let title = "Ring ORAM as the thesis ran it, for each access of a block (in brackets: the thesis)";
+    let title = format!("{scheme}-thesis, for each access of a block (in brackets: the thesis)");
     has_any.then(|| format!("{title}\n\n{}", rendered(&table)))
 }
 
-/// The accesses of a printed run of Ring ORAM, and for each of them GETs, PUTs, blocks down and blocks up. An
-/// access reads a block of each bucket of a path and writes none, and evictions read and write as much: so they
-/// follow from the difference.
-fn accesses_of_ring(kib: u64, theirs: Line<'_>, printed: &Printed) -> Option<(f64, [f64; 4])> {
-    let (height, buckets) = printed.ring_tree(kib)?;
+/// The accesses of a printed run, and for each of them GETs, PUTs, blocks down and blocks up. They follow from the bytes:
+/// Ring ORAM reads a block of each bucket of a path that it does not write, and all else it reads and writes; CURIOUS
+/// writes what it reads, and a block of its log.
+fn accesses_of(scheme: &str, kib: u64, theirs: Line<'_>, printed: &Printed) -> Option<(f64, [f64; 4])> {
     let of = |name| theirs.number(name);
     let blocks = 1024.0 / kib as f64;
-    let accesses = (of("mb_down")? - of("mb_up")?) * blocks / height;
-    // The filling writes each bucket and its record.
-    let puts = of("uploads")? - 2.0 * buckets;
+    let more_down = (of("mb_down")? - of("mb_up")?) * blocks;
+    let (accesses, puts) = match scheme {
+        "ring" => {
+            let (height, buckets) = printed.ring_tree(kib)?;
+            // The filling writes each bucket and its record.
+            (more_down / height, of("uploads")? - 2.0 * buckets)
+        }
+        // The filling is the rest of the uploads.
+        "curious" => (-more_down, of("downloads")? - more_down),
+        _ => return None,
+    };
     let each = [of("downloads")?, puts, of("mb_down")? * blocks, of("mb_up")? * blocks];
     Some((accesses, each.map(|sum| sum / accesses)))
 }

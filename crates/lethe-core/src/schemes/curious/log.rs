@@ -34,6 +34,12 @@ pub struct Logged<O, S> {
     waiting: RefCell<Vec<u8>>,
 }
 
+/// The untrusted memory of a log of so many slots for blocks of so many bytes, in plaintext bytes: buckets of one slot.
+pub fn log_layout(slots: u64, block_bytes: usize) -> Layout {
+    let slot_bytes = (HEADER_BYTES + block_bytes) as u32;
+    Layout::new(alloc::vec![Extent { buckets: slots, slots: 1, slot_bytes }])
+}
+
 impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
     /// A log of so many slots: 1 to 2^31. Its buckets are numbered from `first_bucket`.
     ///
@@ -43,12 +49,6 @@ impl<O: Oram<Error = S::Error>, S: Store> Logged<O, S> {
         range::check(&[("slots", slots, 1, 1 << 31)])?;
         let (turns, condition, logged, written, waiting) = <_>::default();
         Ok(Logged { oram, store, first_bucket, slots, turns, condition, logged, written, waiting })
-    }
-
-    /// The untrusted memory of a log of so many slots for blocks of so many bytes, in plaintext bytes: buckets of one slot.
-    pub fn layout(slots: u64, block_bytes: usize) -> Layout {
-        let slot_bytes = (HEADER_BYTES + block_bytes) as u32;
-        Layout::new(alloc::vec![Extent { buckets: slots, slots: 1, slot_bytes }])
     }
 
     /// The scheme.

@@ -25,7 +25,7 @@ mod log;
 mod parameters;
 mod tree;
 
-pub use log::Logged;
+pub use log::{Logged, log_layout};
 pub use parameters::CuriousParameters;
 pub use tree::{Tree, TreeShape};
 

@@ -7,7 +7,7 @@ use lethe_core::oram::{Access, Bounds, Oram, OramError};
 use lethe_core::partitions::{Addressed, Partitions, PartitionsParameters};
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::range::OutOfRange;
-use lethe_core::schemes::curious::{CuriousOram, CuriousParameters, Logged};
+use lethe_core::schemes::curious::{CuriousOram, CuriousParameters, Logged, log_layout};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::ring::{RingOram, RingParameters};
 use lethe_core::testing::oblivious::{Batches, Sequence};
@@ -182,7 +182,7 @@ fn logged<'a>(
 
 fn logged_store(parameters: &CuriousParameters, slots: u64) -> TraceStore {
     let mut layout = parameters.layout();
-    layout.append(&Logged::<CuriousOram<&TraceStore, ChaCha8Rng>, &TraceStore>::layout(slots, 5));
+    layout.append(&log_layout(slots, 5));
     TraceStore::new(layout)
 }
 

@@ -22,8 +22,8 @@ use std::path::PathBuf;
 distribution, E-Government. Each scheme moves the same objects over a link of 23.6 ms and 510.4 Mbit/s, in an ORAM of \
 5 GiB. Time is virtual: the same seed gives the same digits on every machine. What the thesis prints stands in brackets.
 
-Schemes: none, blocks, blocks-together, ring-thesis, ring-33-48-63, ring, path-paper, path, trivial, practical-os, \
-square-root; hierarchical only when it is named.
+Schemes: none, blocks, blocks-together, curious-thesis, oblivistore-thesis, ring-thesis, ring-33-48-63, ring, curious, \
+oblivistore, path-paper, path, trivial, practical-os, square-root; hierarchical only when it is named.
 
 Examples:
   lethe lab thesis --quick
