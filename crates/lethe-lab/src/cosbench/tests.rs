@@ -1,4 +1,4 @@
-//! What the reader takes, and how it refuses the rest.
+//! The files that the reader takes, and how it refuses the others.
 
 use super::*;
 use rand_chacha::ChaCha12Rng;

@@ -107,7 +107,7 @@ pub struct Operation {
 /// The order in which files of a folder are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileOrder {
-    /// One after the other, sorted by name.
+    /// In the order of their names.
     Sequence,
     /// Any of them, uniformly.
     Uniform,

@@ -32,7 +32,7 @@ fn whole() -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(tag = "shape", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Shape {
-    /// One size.
+    /// A single size.
     Constant {
         /// The size.
         kib: f64,

@@ -25,7 +25,7 @@ pub(super) struct How {
 }
 
 impl How {
-    /// One request after the other, as the thesis's synchronous schemes.
+    /// A request after the other, as the thesis's synchronous schemes do it.
     pub(super) const ONE_BY_ONE: How = How { batch: 1, beside: false, in_flight: 1 };
     /// As Lethe's vault and store do it.
     pub(super) const TOGETHER: How = How { batch: 16, beside: true, in_flight: 64 };

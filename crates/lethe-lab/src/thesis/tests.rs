@@ -1,4 +1,4 @@
-//! What a run of the workloads keeps to.
+//! The promises of a run of the workloads.
 
 use super::*;
 use crate::bench::Silent;

@@ -59,7 +59,7 @@ pub(super) struct Arguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Filling {
-    /// None of it
+    /// No part of it
     Nothing,
     /// Its requests and not its bytes, as the thesis does
     Requests,
