@@ -136,6 +136,21 @@ impl HeldBuckets {
         self.entry_bytes
     }
 
+    /// The buckets that are held, in the order in which they were read.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn buckets(&self) -> &[Bucket] {
+        &self.buckets
+    }
+
+    /// The blocks in them, each with its leaf and its payload.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (BlockId, Leaf, &[u8])> {
+        self.bytes.chunks_exact(self.entry_bytes).filter_map(|entry| {
+            let (block, leaf) = block_header::read(entry)?;
+            Some((block, leaf, &entry[HEADER_BYTES..]))
+        })
+    }
+
     /// Bytes that they occupy.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.capacity() + self.buckets.capacity() * size_of::<Bucket>() + self.index.allocation_size()

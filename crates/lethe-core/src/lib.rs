@@ -19,6 +19,8 @@ mod held_buckets;
 pub mod held_words;
 mod in_flight;
 pub mod incremental;
+#[cfg(feature = "inspect")]
+pub mod inspect;
 pub mod layout;
 pub mod network;
 mod newest_copy;

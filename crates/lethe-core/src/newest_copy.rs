@@ -34,6 +34,12 @@ impl NewestCopy {
         self.words[page.0 as usize] = 0;
     }
 
+    /// The buckets of the newest copies, in the order of their pages.
+    #[cfg(feature = "inspect")]
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> {
+        (0..self.words.len() as u64).map(|page| self.bucket(BlockId(page)))
+    }
+
     /// Bytes that it occupies.
     pub(crate) fn bytes(&self) -> usize {
         self.words.capacity() * size_of::<u32>()

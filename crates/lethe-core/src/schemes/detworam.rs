@@ -293,3 +293,12 @@ impl<S: Store> Oram for DetWoOram<S> {
         Ok(())
     }
 }
+
+#[cfg(feature = "inspect")]
+impl<S> crate::inspect::Inspect for DetWoOram<S> {
+    fn inspect(&self) -> Option<crate::inspect::Inspection> {
+        let mut inspection = crate::inspect::newest_copies(&self.newest.borrow());
+        inspection.counters.push(("writes", self.writes.get()));
+        Some(inspection)
+    }
+}

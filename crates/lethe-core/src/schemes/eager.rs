@@ -351,3 +351,28 @@ impl<S: Store> Oram for EagerOram<S> {
         Ok(())
     }
 }
+
+#[cfg(feature = "inspect")]
+impl<S> crate::inspect::Inspect for EagerOram<S> {
+    /// Has the pages of the preload buffer in the place of a stash.
+    fn inspect(&self) -> Option<crate::inspect::Inspection> {
+        use crate::inspect::TrustedBlock;
+        let mut inspection = crate::inspect::newest_copies(&self.newest.borrow());
+        let buffer = self.buffer.borrow();
+        let due = buffer.due.clone().map(BlockId);
+        let held: Vec<Option<BlockId>> = match buffer.progress {
+            Progress::Preloading { loaded } => {
+                core::iter::once(None).chain(due.map(Some).take(loaded)).collect()
+            }
+            Progress::Unloading { page, .. } => core::iter::once(page).chain(due.map(Some)).collect(),
+        };
+        let block_bytes = self.parameters.areas.block_bytes as usize;
+        let pages = buffer.pages.as_ref()?;
+        inspection.stash.extend(held.iter().enumerate().filter_map(|(place, page)| {
+            let payload = pages[place * block_bytes..][..block_bytes].to_vec();
+            Some(TrustedBlock { block: (*page)?, leaf: None, payload })
+        }));
+        inspection.counters.push(("writes unloaded", buffer.write));
+        Some(inspection)
+    }
+}

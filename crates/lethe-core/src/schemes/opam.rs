@@ -408,3 +408,19 @@ impl<S: Store, R: RngCore> Oram for OpamOram<S, R> {
         self.emergencies.get()
     }
 }
+
+#[cfg(feature = "inspect")]
+impl<S, R> crate::inspect::Inspect for OpamOram<S, R> {
+    fn inspect(&self) -> Option<crate::inspect::Inspection> {
+        let state = self.state.borrow();
+        let placed = (0..).zip(&state.pages).filter_map(|(slot, page)| {
+            Some((Slot::only(Bucket(slot)), BlockId(u64::from(page.checked_sub(1)?))))
+        });
+        Some(crate::inspect::Inspection {
+            stash: crate::inspect::stash(&state.stash),
+            positions: crate::inspect::leaves(&state.positions),
+            placed: Some(placed.collect()),
+            ..Default::default()
+        })
+    }
+}

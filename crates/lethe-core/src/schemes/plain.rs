@@ -115,3 +115,12 @@ impl<S: Store> Oram for Plain<S> {
         Ok(())
     }
 }
+
+#[cfg(feature = "inspect")]
+impl<S> crate::inspect::Inspect for Plain<S> {
+    fn inspect(&self) -> Option<crate::inspect::Inspection> {
+        let slot = |block| Slot::only(Bucket(block));
+        let placed = (0..self.parameters.capacity).map(|block| (slot(block), crate::words::BlockId(block)));
+        Some(crate::inspect::Inspection { placed: Some(placed.collect()), ..Default::default() })
+    }
+}

@@ -262,3 +262,12 @@ impl<S: Store, R> Incremental<R> for TrivialOram<S> {
         Ok(TrivialOram::new(parameters, Bucket(0), store)?)
     }
 }
+
+#[cfg(feature = "inspect")]
+impl<S> crate::inspect::Inspect for TrivialOram<S> {
+    fn inspect(&self) -> Option<crate::inspect::Inspection> {
+        let slot = |block| Slot::only(Bucket(self.first_bucket.0 + block));
+        let placed = (0..self.parameters.capacity).map(|block| (slot(block), crate::words::BlockId(block)));
+        Some(crate::inspect::Inspection { placed: Some(placed.collect()), ..Default::default() })
+    }
+}

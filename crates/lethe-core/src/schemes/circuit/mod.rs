@@ -42,6 +42,8 @@
 
 pub(crate) mod eviction;
 pub(crate) mod held_path;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod life;
 mod parameters;
 

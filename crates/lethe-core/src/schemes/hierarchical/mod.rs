@@ -36,6 +36,8 @@
 //! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
 
 mod hash;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod load;
 mod parameters;
 mod rebuild;

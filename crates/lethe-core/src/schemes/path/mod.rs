@@ -40,6 +40,8 @@
 //! future dropped half-way, leaves the scheme torn; it then answers [`OramError::Torn`] only.
 
 mod incremental;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod parameters;
 mod snapshot;
 

@@ -27,6 +27,8 @@
 //! **Errors**: those of [`OramError`]; [`Owed`](OramError::Owed) if the longest batch has no room before a shuffle. After a
 //! failure of the store, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
 
+#[cfg(feature = "inspect")]
+mod inspect;
 mod parameters;
 
 pub use parameters::PracticalOsParameters;

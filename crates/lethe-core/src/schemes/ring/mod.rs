@@ -40,6 +40,8 @@
 mod agreement;
 mod filling;
 mod incremental;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod parameters;
 mod planner;
 mod poisson;

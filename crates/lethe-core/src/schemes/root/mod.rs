@@ -24,6 +24,8 @@
 //! **Costs** and **errors**: those of [Path ORAM](crate::schemes::path). Its bound on emergencies is computed for uniform
 //! leaves.
 
+#[cfg(feature = "inspect")]
+mod inspect;
 mod near;
 mod parameters;
 

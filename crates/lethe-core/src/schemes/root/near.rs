@@ -30,6 +30,12 @@ impl<E, R: RngCore> NearPositionMap<E, R> {
             error: PhantomData,
         }
     }
+
+    /// Lets the caller look at the positions.
+    #[cfg(feature = "inspect")]
+    pub(super) fn look<T>(&self, look: impl FnOnce(&Positions) -> T) -> T {
+        look(&self.positions.borrow())
+    }
 }
 
 impl<E: Error + 'static, R: RngCore> PositionMap for NearPositionMap<E, R> {

@@ -1,0 +1,80 @@
+//! The secrets of a scheme as its owner knows them, for those who draw it.
+//!
+//! Behind the feature `inspect`. Nothing here changes a scheme: it runs the same, looked at or not.
+
+use crate::newest_copy::NewestCopy;
+use crate::position_map::flat::Positions;
+use crate::stash::Stash;
+use crate::words::{BlockId, Bucket, Leaf, Slot};
+use alloc::vec::Vec;
+
+/// A block on the trusted side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedBlock {
+    /// The block.
+    pub block: BlockId,
+    /// The leaf that it is mapped to, in a scheme that has leaves.
+    pub leaf: Option<Leaf>,
+    /// Its contents, as long as a block.
+    pub payload: Vec<u8>,
+}
+
+/// The place where the position map says that a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// On the path to this leaf, or in the stash.
+    Leaf(Leaf),
+    /// In this bucket.
+    Bucket(Bucket),
+}
+
+/// The trusted state of a scheme between two operations of its store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// The blocks of the stash, the cache or the buffer.
+    pub stash: Vec<TrustedBlock>,
+    /// The place of each block, in the order of their numbers; empty in a scheme without a position map.
+    pub positions: Vec<Option<Position>>,
+    /// The buckets whose contents are on the trusted side, so that those in the store are stale.
+    pub stale: Vec<Bucket>,
+    /// The slots that were read since their bucket was written, and are not read again. Public.
+    pub used: Vec<Slot>,
+    /// The block in each slot that holds one, if the trusted side knows it without reading.
+    pub placed: Option<Vec<(Slot, BlockId)>>,
+    /// The levels that hold something, from the top, in a scheme of levels that fill and empty. Public.
+    pub levels: Vec<bool>,
+    /// Numbers that the scheme counts, by their names. Public.
+    pub counters: Vec<(&'static str, u64)>,
+}
+
+/// A scheme whose trusted state can be looked at.
+pub trait Inspect {
+    /// The trusted state; `None` while an operation under way has it.
+    fn inspect(&self) -> Option<Inspection>;
+}
+
+/// The blocks of a stash.
+pub(crate) fn stash(stash: &Stash) -> Vec<TrustedBlock> {
+    let look = |handle| {
+        let mut payload = Vec::new();
+        stash.look_at(handle, &mut |bytes| payload.extend_from_slice(bytes));
+        TrustedBlock { block: stash.block(handle), leaf: Some(stash.leaf(handle)), payload }
+    };
+    stash.iter().map(look).collect()
+}
+
+/// The leaves of all blocks.
+pub(crate) fn leaves(positions: &Positions) -> Vec<Option<Position>> {
+    let blocks = (0..positions.blocks()).map(BlockId);
+    blocks.map(|block| positions.get(block).map(Position::Leaf)).collect()
+}
+
+/// The newest copies of all pages, as positions and as what is placed.
+pub(crate) fn newest_copies(newest: &NewestCopy) -> Inspection {
+    let placed = |(page, bucket)| (Slot::only(bucket), BlockId(page));
+    Inspection {
+        positions: newest.buckets().map(|bucket| Some(Position::Bucket(bucket))).collect(),
+        placed: Some((0..).zip(newest.buckets()).map(placed).collect()),
+        ..Inspection::default()
+    }
+}

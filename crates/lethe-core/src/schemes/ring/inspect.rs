@@ -1,0 +1,39 @@
+//! A look at the trusted state of a Ring ORAM.
+
+use super::RingOram;
+use crate::inspect::{self, Inspect, Inspection};
+use crate::position_map::flat::FlatPositionMap;
+use crate::store::Store;
+use crate::words::{BlockId, Slot};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+impl<S: Store, R> Inspect for RingOram<S, FlatPositionMap<S::Error>, R> {
+    fn inspect(&self) -> Option<Inspection> {
+        let state = self.state.borrow();
+        let metadata = &state.metadata;
+        let mut used = Vec::new();
+        let mut placed: Vec<(Slot, BlockId)> = Vec::new();
+        for (level, bucket) in self.tree.all_buckets() {
+            let unread = |real| metadata.unread(&self.tree, level, bucket, real);
+            let left: BTreeSet<Slot> = unread(true).chain(unread(false)).collect();
+            let all = (0..self.tree.shape(level).slots).map(|index| Slot { bucket, index });
+            used.extend(all.filter(|slot| !left.contains(slot)));
+            placed.extend(
+                unread(true).filter_map(|slot| Some((slot, metadata.block(&self.tree, level, slot)?))),
+            );
+        }
+        Some(Inspection {
+            stash: inspect::stash(&state.stash),
+            positions: self.positions.look(inspect::leaves),
+            used,
+            placed: Some(placed),
+            counters: alloc::vec![
+                ("accesses", state.schedule.accesses),
+                ("evictions", state.schedule.evictions),
+                ("buckets to reshuffle", state.worn.len() as u64),
+            ],
+            ..Inspection::default()
+        })
+    }
+}
