@@ -1,0 +1,231 @@
+// The memory on a canvas: as its owner knows it, or as the provider sees it.
+
+import { layOut, layStrip } from "./layout.js";
+
+const NAMES = [
+  "ground", "line", "ink", "quiet", "accent", "alarm", "cold", "read", "write", "sealed", "trusted",
+];
+const MARGIN = 10;
+
+/** The colours of the theme. */
+export function coloursOf(element) {
+  const probe = document.createElement("span");
+  element.parentElement.append(probe);
+  const read = (name) => {
+    probe.style.color = `var(--${name})`;
+    return [name, getComputedStyle(probe).color];
+  };
+  const found = Object.fromEntries(NAMES.map(read));
+  probe.remove();
+  return { ...found, isDark: isDark(found.ground) };
+}
+
+const isDark = (colour) => colour.match(/[\d.]+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) < 382;
+
+/** A canvas as sharp as the screen, of a height in CSS pixels, empty. */
+export function prepare(canvas, height) {
+  const scale = devicePixelRatio || 1;
+  canvas.style.height = `${height}px`;
+  const width = canvas.getBoundingClientRect().width;
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(height * scale);
+  const context = canvas.getContext("2d");
+  context.scale(scale, scale);
+  return context;
+}
+
+/** The colour of a block: neighbours differ. */
+export function colourOf(block, isDark) {
+  const hue = (block * 137.508) % 360;
+  return isDark ? `hsl(${hue} 45% 38%)` : `hsl(${hue} 62% 80%)`;
+}
+
+/**
+ * Draws a run. `view` is { side: "owner" | "provider", label: "nothing" | "block" | "number", heat }; `state` is what
+ * the owner knows, or null. Returns the cells, for a pointer to find.
+ */
+export function drawMemory(canvas, run, state, view) {
+  const width = canvas.getBoundingClientRect().width - 2 * MARGIN;
+  const knows = view.side === "owner" && state !== null;
+  const trusted = knows ? layTrusted(state, width) : { height: view.side === "provider" ? 34 : 6, parts: [] };
+  const drawing = layOut(run.areas, run.blocksPerSlot, width, trusted.height + 26);
+  const context = prepare(canvas, drawing.height + MARGIN);
+  const colours = coloursOf(canvas);
+  const brush = { context, colours, run, state: knows ? state : null, view };
+  context.translate(MARGIN, 4);
+  drawBoundary(brush, trusted.height, width);
+  for (const part of trusted.parts) drawPart(brush, part);
+  drawEdges(brush, drawing);
+  drawLabels(brush, drawing);
+  drawCells(brush, drawing);
+  drawTouched(brush, drawing);
+  return drawing.cells.map((cell) => ({ ...cell, x: cell.x + MARGIN, y: cell.y + 4 }));
+}
+
+/** The stash and the position map, above the boundary. */
+function layTrusted(state, width) {
+  const parts = [];
+  let height = 18;
+  const strip = layStrip(state.stash.length, width, height);
+  parts.push({ title: "trusted side: stash", y: height - 5, cells: strip.cells, items: state.stash, name: "stash" });
+  height = strip.height;
+  if (state.positions.length > 0) {
+    height += 22;
+    const map = layStrip(state.positions.length, width, height);
+    const items = state.positions.map((place, block) => ({ block, place }));
+    const title = state.hasLeaves ? "position map: the leaf of each block" : "position map: the slot of each block";
+    parts.push({ title, y: height - 5, cells: map.cells, items, name: "map" });
+    height = map.height;
+  }
+  return { parts, height: height + 8 };
+}
+
+function drawBoundary({ context, colours, view }, height, width) {
+  context.fillStyle = colours.trusted;
+  context.fillRect(-MARGIN, -4, width + 2 * MARGIN, height + 4);
+  context.strokeStyle = colours.accent;
+  context.setLineDash([6, 4]);
+  context.lineWidth = 1.5;
+  context.beginPath();
+  context.moveTo(-MARGIN, height);
+  context.lineTo(width + MARGIN, height);
+  context.stroke();
+  context.setLineDash([]);
+  context.fillStyle = colours.quiet;
+  context.font = "12px system-ui, sans-serif";
+  if (view.side === "provider") context.fillText("trusted side: the provider sees nothing of it", 0, 18);
+  context.fillText("untrusted memory", 0, height + 16);
+}
+
+function drawPart(brush, { title, y, cells, items, name }) {
+  const { context, colours } = brush;
+  context.fillStyle = colours.quiet;
+  context.font = "12px system-ui, sans-serif";
+  context.fillText(items.length === 0 ? `${title}: empty` : `${title} (${items.length})`, 0, y);
+  for (const [nth, cell] of cells.entries()) {
+    const item = items[nth];
+    const isMapped = name === "stash" || item.place !== null;
+    context.fillStyle = isMapped ? colourOf(item.block, colours.isDark) : colours.cold;
+    context.fillRect(cell.x + 0.5, cell.y + 0.5, cell.width - 1.5, cell.height - 1.5);
+    const below = name === "map" ? item.place : item.leaf;
+    label(brush, cell, item.block, item.number, below ?? null);
+    if (item.block === brush.run.access?.block) outline(brush, cell, colours.accent, 2);
+  }
+}
+
+/** Writes into a cell: the block or its number, and a place below it where there is room. */
+function label({ context, colours, view }, { x, y, width, height }, block, number, below) {
+  if (view.label === "nothing" || width < 13) return;
+  const text = String(view.label === "number" && number !== undefined ? number : block);
+  const size = Math.min(13, Math.max(8, Math.floor((width * 1.45) / Math.max(2, text.length))));
+  context.fillStyle = colours.ink;
+  context.textAlign = "center";
+  context.font = `600 ${size}px system-ui, sans-serif`;
+  const hasRoom = below !== null && height >= 26;
+  context.fillText(text, x + width / 2, y + height / 2 + (hasRoom ? -1 : size * 0.36));
+  if (hasRoom) {
+    context.fillStyle = colours.quiet;
+    context.font = "9px system-ui, sans-serif";
+    context.fillText(String(below), x + width / 2, y + height - 4);
+  }
+  context.textAlign = "start";
+}
+
+function outline({ context }, { x, y, width, height }, colour, thickness) {
+  context.strokeStyle = colour;
+  context.lineWidth = thickness;
+  context.strokeRect(x, y, width, height);
+}
+
+function drawEdges({ context, colours }, { edges }) {
+  context.strokeStyle = colours.line;
+  context.lineWidth = 1;
+  context.beginPath();
+  for (const [x, y, toX, toY] of edges) {
+    context.moveTo(x, y);
+    context.lineTo(toX, toY);
+  }
+  context.stroke();
+}
+
+function drawLabels({ context, colours }, { labels }) {
+  for (const { text, x, y, isFaint } of labels) {
+    context.font = `${isFaint ? 10 : 12}px system-ui, sans-serif`;
+    context.fillStyle = colours.quiet;
+    context.fillText(text, x, y);
+  }
+}
+
+function drawCells(brush, { cells, boxes }) {
+  const { context, colours, run, state, view } = brush;
+  const isIn = (slots) => new Set(slots ?? []);
+  const now = isIn(run.stop.operation?.slots);
+  const [old, stale, used] = [isIn(state?.old), isIn(state?.stale), isIn(state?.used)];
+  const written = state ? isIn(state.written) : null;
+  const hottest = run.touches.hottest();
+  for (const [entry, cell] of cells.entries()) {
+    const [x, y] = [cell.x + 0.5, cell.y + 0.5];
+    const [width, height] = [Math.max(0.7, cell.width - 1), Math.max(0.7, cell.height - 1)];
+    const isWritten = written ? written.has(cell.slot) : run.touches.writes[cell.slot] > 0;
+    context.globalAlpha = 1;
+    context.fillStyle = isWritten ? colours.sealed : colours.cold;
+    context.fillRect(x, y, width, height);
+    const block = state?.blocks[entry] ?? -1;
+    const level = cell.area.level ?? null;
+    const isGone = (stale.has(cell.slot) && !now.has(cell.slot)) || (level !== null && state && !state.levels[level]);
+    if (block >= 0 && !isGone && view.label !== "nothing") {
+      context.globalAlpha = old.has(entry) ? 0.35 : 1;
+      context.fillStyle = colourOf(block, colours.isDark);
+      context.fillRect(x, y, width, height);
+      label(brush, cell, block, state.numbers[entry], null);
+      if (block === run.access?.block && !old.has(entry)) outline(brush, cell, colours.accent, 2);
+    }
+    context.globalAlpha = 1;
+    if (used.has(cell.slot)) cross(brush, cell);
+    if (view.heat) heat(brush, cell, run.touches, hottest);
+  }
+  context.strokeStyle = colours.line;
+  context.lineWidth = 1;
+  for (const box of boxes) if (box.width > 6) context.strokeRect(box.x, box.y, box.width, box.height);
+}
+
+/** A slot that was read, and is not read again before it is written. */
+function cross({ context, colours }, { x, y, width, height }) {
+  if (width < 5) return;
+  context.strokeStyle = colours.quiet;
+  context.lineWidth = 1;
+  context.beginPath();
+  context.moveTo(x + 2, y + height - 3);
+  context.lineTo(x + width - 3, y + 2);
+  context.stroke();
+}
+
+/** The fuller the more often a place was touched, on a logarithmic scale. */
+function heat({ context, colours }, cell, { reads, writes }, hottest) {
+  const touched = reads[cell.slot] + writes[cell.slot];
+  if (touched === 0) return;
+  context.fillStyle = colours.alarm;
+  context.globalAlpha = 0.12 + (0.78 * Math.log1p(touched)) / Math.log1p(hottest);
+  context.fillRect(cell.x, cell.y, cell.width, cell.height);
+  context.globalAlpha = 1;
+}
+
+/** The operation of this moment, or, paler, the last one. */
+function drawTouched(brush, { cells }) {
+  const isNow = Boolean(brush.run.stop.operation);
+  const operation = brush.run.stop.operation ?? brush.run.touches.operations.at(-1);
+  if (!operation) return;
+  const { context, colours, run } = brush;
+  const colour = operation.writes ? colours.write : colours.read;
+  const touched = new Set(operation.slots);
+  for (const cell of cells) {
+    if (!touched.has(cell.slot)) continue;
+    context.fillStyle = colour;
+    context.globalAlpha = (brush.state ? 0.22 : 0.75) * (isNow ? 1 : 0.3);
+    context.fillRect(cell.x, cell.y, cell.width, cell.height);
+    context.globalAlpha = isNow ? 1 : 0.4;
+    const inner = { x: cell.x + 0.5, y: cell.y + 0.5, width: cell.width - 1, height: cell.height - 1 };
+    if (cell.width >= 4) outline(brush, inner, colour, run.blocksPerSlot > 1 ? 1.5 : 2);
+  }
+  context.globalAlpha = 1;
+}

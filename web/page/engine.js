@@ -1,0 +1,31 @@
+// The schemes of the core, compiled to WebAssembly, asked in JSON.
+
+/** Loads the module that lies beside the page. */
+export async function load(url = new URL("lethe_web.wasm", import.meta.url)) {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${url.pathname.split("/").pop()} cannot be loaded (${answer.status})`);
+  // Some file servers do not know the type of a module, which loading it while it arrives insists on.
+  const { instance } = await WebAssembly.instantiate(await answer.arrayBuffer(), {});
+  return new Engine(instance.exports);
+}
+
+/** Simulations, each of a scheme over memory that shows what it is asked. */
+class Engine {
+  #exports;
+
+  constructor(exports) {
+    this.#exports = exports;
+  }
+
+  /** Carries a request out. What was wrong with it is an error. */
+  ask(request) {
+    const { memory, lethe_room, lethe_answer, lethe_text } = this.#exports;
+    const text = new TextEncoder().encode(JSON.stringify(request));
+    const at = lethe_room(text.length);
+    new Uint8Array(memory.buffer, at, text.length).set(text);
+    const bytes = lethe_answer();
+    const said = JSON.parse(new TextDecoder().decode(new Uint8Array(memory.buffer, lethe_text(), bytes)));
+    if (said.error !== undefined) throw new Error(said.error);
+    return said.ok;
+  }
+}

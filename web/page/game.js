@@ -1,0 +1,77 @@
+// The game: be the provider, and guess which block was asked for.
+//
+// Four blocks were asked for once each, and the provider saw how. Then one of them is asked for again. Everything is
+// drawn anew for each round.
+
+import { coloursOf, prepare } from "./drawing.js";
+import { layOut } from "./layout.js";
+import { slotsOf } from "./player.js";
+import { randomFrom } from "./random.js";
+
+export const CANDIDATES = 4;
+const CAPACITY = 16;
+
+/** A round: what the provider saw of each candidate, and of the one that is to be guessed. */
+export function playRound(engine, entry, seed) {
+  const random = randomFrom(seed);
+  const made = engine.ask({ do: "make", scheme: entry.name, capacity: CAPACITY, seed });
+  const { simulation } = made;
+  // Where only changes are hidden, the owner writes, and the provider sees what changed.
+  const writes = entry.adversary === "snapshot";
+  const access = (block, write) => {
+    engine.ask({ do: "access", simulation, block, write });
+    const stops = engine.ask({ do: "step", simulation, times: 100_000 });
+    const seen = stops.flatMap((stop) => (stop.operation ? [stop.operation] : []));
+    return writes ? seen.filter((operation) => operation.writes) : seen;
+  };
+  for (let block = 0; block < CAPACITY; block++) access(block, block + 1);
+  const blocks = [];
+  while (blocks.length < CANDIDATES) {
+    const block = random(CAPACITY);
+    if (!blocks.includes(block)) blocks.push(block);
+  }
+  const ask = (block) => access(block, writes ? 100 + random(100) : undefined);
+  const shown = blocks.map(ask);
+  const answer = random(CANDIDATES);
+  const seen = ask(blocks[answer]);
+  engine.ask({ do: "drop", simulation });
+  return { areas: made.areas, blocksPerSlot: made.blocksPerSlot, shown, seen, answer, writes };
+}
+
+const places = ({ writes, slots }) => slots.map((slot) => 2 * slot + Number(writes));
+const touched = (operations) => new Set(operations.flatMap(places));
+
+/** The likeness of two sights: places that both touched, of those that either did. */
+function likeness(one, other) {
+  const [here, there] = [touched(one), touched(other)];
+  const both = [...here].filter((place) => there.has(place)).length;
+  return both / Math.max(1, here.size + there.size - both);
+}
+
+/** The guess of a machine: the candidate whose sight is most alike, and among equals any. */
+export function guess(round, random) {
+  const alike = round.shown.map((shown) => likeness(shown, round.seen));
+  const best = alike.flatMap((value, nth) => (value === Math.max(...alike) ? [nth] : []));
+  return best[random(best.length)];
+}
+
+/** Draws what the provider saw of one access, small. */
+export function drawSight(canvas, { areas, blocksPerSlot }, operations) {
+  const width = canvas.getBoundingClientRect().width;
+  const drawing = layOut(areas, blocksPerSlot, width, -14);
+  const context = prepare(canvas, drawing.height);
+  const colours = coloursOf(canvas);
+  const [read, written] = [new Set(), new Set()];
+  for (const { writes, slots } of operations) slots.forEach((slot) => (writes ? written : read).add(slot));
+  const counts = new Uint32Array(slotsOf(areas));
+  for (const { slots } of operations) for (const slot of slots) counts[slot] += 1;
+  for (const cell of drawing.cells) {
+    const [isRead, isWritten] = [read.has(cell.slot), written.has(cell.slot)];
+    context.fillStyle = isRead ? colours.read : isWritten ? colours.write : colours.sealed;
+    const [gap, height] = [cell.width > 3 ? 1 : 0, Math.max(1, cell.height - 1)];
+    context.fillRect(cell.x, cell.y, cell.width - gap, height);
+    if (!isRead || !isWritten) continue;
+    context.fillStyle = colours.write;
+    context.fillRect(cell.x, cell.y + height / 2, cell.width - gap, height / 2);
+  }
+}

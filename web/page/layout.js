@@ -1,0 +1,97 @@
+// Where each place of a memory is drawn: trees as trees, everything else in rows.
+
+const SIZES = [30, 26, 22, 18, 15, 13, 11, 9, 7, 5, 4, 3];
+/** The greatest height of a bucket of a tree, and of a part that is drawn in rows. */
+const BUCKET_HEIGHT = 96;
+const ROWS_HEIGHT = 230;
+const LABEL_HEIGHT = 20;
+
+/** A cell for each entry of each slot, the outlines of buckets, the edges between them, and the names of parts. */
+export function layOut(areas, blocksPerSlot, width, top) {
+  const drawing = { cells: [], boxes: [], edges: [], labels: [], height: top };
+  let above = null;
+  for (const area of areas) {
+    if (area.shape === "tree") above = layTree(drawing, area, blocksPerSlot, width, above);
+    else layRows(drawing, area, blocksPerSlot, width);
+  }
+  drawing.height += 8;
+  return drawing;
+}
+
+/** One level of a tree: each bucket in the middle of the leaves below it. */
+function layTree(drawing, area, blocksPerSlot, width, above) {
+  const entries = area.slots * blocksPerSlot;
+  const span = width / area.buckets;
+  const room = Math.max(1, span - Math.min(12, span * 0.18));
+  const fits = (size) => {
+    const columns = Math.min(entries, Math.floor(room / size));
+    return columns > 0 && Math.ceil(entries / columns) * size <= BUCKET_HEIGHT;
+  };
+  const size = SIZES.find(fits);
+  const columns = size ? evenly(entries, Math.min(entries, Math.floor(room / size))) : 1;
+  const [cellWidth, cellHeight] = size ? [size, size] : [Math.min(room, 6), BUCKET_HEIGHT / entries];
+  const rows = Math.ceil(entries / columns);
+  const top = drawing.height + (above ? Math.min(26, 8 + width / area.buckets) : LABEL_HEIGHT);
+  const [boxWidth, boxHeight] = [columns * cellWidth, rows * cellHeight];
+  const level = { first: drawing.boxes.length, buckets: area.buckets };
+  drawing.labels.push({ text: area.name, x: 0, y: top - 4, isFaint: true });
+  for (let bucket = 0; bucket < area.buckets; bucket++) {
+    const x = (bucket + 0.5) * span - boxWidth / 2;
+    drawing.boxes.push({ x, y: top, width: boxWidth, height: boxHeight, area });
+    if (above) {
+      const parent = drawing.boxes[above.first + Math.floor((bucket * above.buckets) / area.buckets)];
+      drawing.edges.push([parent.x + parent.width / 2, parent.y + parent.height, x + boxWidth / 2, top]);
+    }
+    for (let entry = 0; entry < entries; entry++) {
+      const cell = { x: x + (entry % columns) * cellWidth, y: top + Math.floor(entry / columns) * cellHeight };
+      put(drawing, area, bucket, entry, blocksPerSlot, { ...cell, width: cellWidth, height: cellHeight });
+    }
+  }
+  drawing.height = top + boxHeight;
+  return level;
+}
+
+/** The fewest columns that need no more rows. */
+const evenly = (entries, most) => Math.ceil(entries / Math.ceil(entries / most));
+
+/** Buckets one after the other, in as many rows as they need. */
+function layRows(drawing, area, blocksPerSlot, width) {
+  const entries = area.slots * blocksPerSlot;
+  const gap = entries > 1 ? 4 : 0;
+  const perRow = (size) => Math.floor((width + gap) / (entries * size + gap));
+  const fits = (size) => perRow(size) > 0 && Math.ceil(area.buckets / perRow(size)) * (size + gap) <= ROWS_HEIGHT;
+  const size = SIZES.find(fits) ?? Math.max(1, Math.min(4, width / entries));
+  const inRow = Math.max(1, perRow(size));
+  const top = drawing.height + LABEL_HEIGHT + 6;
+  const shape = area.slots > 1 ? `${area.buckets} × ${area.slots}` : String(area.buckets);
+  drawing.labels.push({ text: `${area.name} (${shape})`, x: 0, y: top - 6 });
+  for (let bucket = 0; bucket < area.buckets; bucket++) {
+    const x = (bucket % inRow) * (entries * size + gap);
+    const y = top + Math.floor(bucket / inRow) * (size + gap);
+    drawing.boxes.push({ x, y, width: entries * size, height: size, area });
+    for (let entry = 0; entry < entries; entry++) {
+      put(drawing, area, bucket, entry, blocksPerSlot, { x: x + entry * size, y, width: size, height: size });
+    }
+  }
+  drawing.height = top + Math.ceil(area.buckets / inRow) * (size + gap) + 4;
+}
+
+function put(drawing, area, bucket, entry, blocksPerSlot, place) {
+  const slot = area.firstSlot + bucket * area.slots + Math.floor(entry / blocksPerSlot);
+  const index = entry % blocksPerSlot;
+  drawing.cells[slot * blocksPerSlot + index] = { ...place, slot, area, bucket };
+}
+
+/** Cells in rows from a height on, for what is on the trusted side. Returns them and the height behind them. */
+export function layStrip(count, width, top, sizes = [30, 26, 22, 18, 13, 9]) {
+  const rowsOf = (size) => Math.ceil(count / Math.max(1, Math.floor(width / size)));
+  const size = sizes.find((size) => rowsOf(size) * size <= 64) ?? sizes.at(-1);
+  const inRow = Math.max(1, Math.floor(width / size));
+  const place = (_, nth) => ({
+    x: (nth % inRow) * size,
+    y: top + Math.floor(nth / inRow) * size,
+    width: size,
+    height: size,
+  });
+  return { cells: Array.from({ length: count }, place), height: top + Math.max(1, rowsOf(size)) * size };
+}

@@ -1,0 +1,321 @@
+// The page: what runs, its steps, and the panes that show it.
+
+import { drawMemory } from "./drawing.js";
+import { load } from "./engine.js";
+import { GamePane } from "./game_pane.js";
+import { Player } from "./player.js";
+import { Recording } from "./recording.js";
+import { CAPACITIES, hashOf, settingOf } from "./setting.js";
+import { drawAsked, drawSeen } from "./strips.js";
+import { describe, describeAnswer, describeCell, describeTrusted, operationOf } from "./words.js";
+import { workloads } from "./workloads.js";
+
+const element = (id) => document.getElementById(id);
+/** Steps a second, by the place of the slider. */
+const SPEEDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024];
+/** The watcher that a scheme stands against. */
+const AGAINST = {
+  full: "It stands against a watcher of every read and write.",
+  snapshot: "It stands against a watcher of changes, who sees no reads.",
+  unopposed: "A watcher of reads and writes learns too much.",
+};
+/** Faster than this, steps are not read out. */
+const SPOKEN = 2;
+
+let engine;
+let schemes;
+let view;
+let run;
+let recording = null;
+let state;
+let cells = [];
+let game;
+let playing = null;
+
+function complain(error) {
+  element("problem").textContent = error.message;
+  element("problem").hidden = false;
+}
+
+/** Does what may go wrong, and says what did. */
+function attempt(work) {
+  try {
+    element("problem").hidden = true;
+    work();
+  } catch (error) {
+    pause();
+    complain(error);
+  }
+}
+
+/** Begins a run of what is chosen. */
+function begin() {
+  pause();
+  run?.end();
+  const { scheme, capacity, seed, workload, lazy } = view;
+  run = new Player(engine, { scheme, capacity, seed, workload, lazy });
+  const entry = schemes.find(({ name }) => name === scheme);
+  element("about").textContent = `${entry.about} (${entry.source}.) ${AGAINST[entry.adversary]}`;
+  element("hand-block").max = String(capacity - 1);
+  lines("program", workloads[workload].lines);
+  lines("code", run.code);
+  show();
+}
+
+/** Shows a recorded trace in the place of a run. */
+async function record(file) {
+  const text = await file.text();
+  attempt(() => {
+    recording = new Recording(text, file.name);
+    element("recorded")?.remove();
+    element("scheme").append(Object.assign(new Option(`Trace ${file.name}`, "recorded"), { id: "recorded" }));
+    element("scheme").value = "recorded";
+    showRecording();
+  });
+}
+
+function showRecording() {
+  pause();
+  run.end();
+  run = recording;
+  element("about").textContent =
+    `A recorded trace: ${run.name}. It holds what the provider saw, and nothing of what the owner knows.`;
+  show();
+}
+
+function lines(id, texts) {
+  const line = (textContent) => Object.assign(document.createElement("li"), { textContent });
+  element(id).replaceChildren(...texts.map(line));
+}
+
+/** Draws everything as it is now. */
+function show() {
+  const isRecorded = run instanceof Recording;
+  if (isRecorded) view.side = "provider";
+  state = view.side === "owner" ? run.state() : null;
+  cells = drawMemory(element("memory"), run, state, view);
+  if (!isRecorded) drawAsked(element("asked"), run, view.capacity);
+  drawSeen(element("seen"), run);
+  const knows = view.side === "owner";
+  for (const id of ["asked-pane", "program-pane", "hand-pane"]) element(id).hidden = !knows;
+  element("code-pane").hidden = isRecorded;
+  mark("program", knows && run.access?.line !== undefined && run.at > 0 ? [run.access.line] : []);
+  mark("code", run.stop.lines);
+  element("note").textContent = knows && run.at > 0 ? (run.access?.note ?? "") : "";
+  if (!playing || SPEEDS[element("speed").value] <= SPOKEN) element("said").textContent = describe(run, view.side);
+  element("answer").textContent = knows && run.answered ? describeAnswer(run.answered) : "";
+  element("operation").textContent = operationOf(run);
+  element("trusted").textContent = state ? describeTrusted(state) : "";
+  element("at").textContent = run.finished ? `step ${run.at}, the end` : `step ${run.at}`;
+  element("back").disabled = run.at === 0;
+  element("owner").disabled = isRecorded;
+  if (run.wrong) complain(new Error(`${describeAnswer(run.wrong)} It had been given another number: a fault.`));
+  press("owner", knows);
+  press("provider", !knows);
+  view.step = run.at;
+  if (!playing && !isRecorded) history.replaceState(null, "", hashOf(view));
+}
+
+function mark(id, now) {
+  const numbers = new Set(now);
+  [...element(id).children].forEach((line, nth) => {
+    line.classList.toggle("now", numbers.has(nth));
+    if (numbers.has(nth)) line.setAttribute("aria-current", "step");
+    else line.removeAttribute("aria-current");
+  });
+}
+
+const press = (id, isPressed) => element(id).setAttribute("aria-pressed", String(isPressed));
+
+function pause() {
+  if (!playing) return;
+  cancelAnimationFrame(playing);
+  playing = null;
+  element("play").innerHTML = "▶<span> Play</span>";
+  press("play", false);
+}
+
+function play() {
+  if (playing) {
+    pause();
+    return show();
+  }
+  press("play", true);
+  element("play").innerHTML = "⏸<span> Pause</span>";
+  let due = 0;
+  let last = performance.now();
+  const tick = (now) => {
+    playing = requestAnimationFrame(tick);
+    due = Math.min(due + ((now - last) / 1000) * SPEEDS[element("speed").value], 64);
+    last = now;
+    if (due < 1) return;
+    attempt(() => {
+      for (; due >= 1; due -= 1) if (!run.step()) return pause();
+    });
+    show();
+  };
+  playing = requestAnimationFrame(tick);
+}
+
+const actions = {
+  step: () => run.step(),
+  back: () => run.back(),
+  finish: () => run.finish(),
+  restart: () => run.goTo(0),
+};
+
+function act(name) {
+  pause();
+  attempt(actions[name]);
+  show();
+}
+
+/** Shows the page's other side: watching, or the game. */
+function open(tab) {
+  pause();
+  view.tab = tab;
+  for (const name of ["watch", "game"]) {
+    element(name).hidden = name !== tab;
+    element(`${name}-tab`).setAttribute("aria-selected", String(name === tab));
+  }
+  if (tab === "game") game.choose(view.scheme, view.seed);
+  show();
+}
+
+const KEYS = {
+  ArrowRight: () => act("step"),
+  ArrowLeft: () => act("back"),
+  ArrowDown: () => act("finish"),
+  Home: () => act("restart"),
+  " ": play,
+  v: () => look("side", view.side === "owner" ? "provider" : "owner"),
+  c: () => look("label", { block: "number", number: "nothing", nothing: "block" }[view.label]),
+  h: () => look("heat", !view.heat),
+  l: enlarge,
+};
+
+function look(name, value) {
+  view[name] = value;
+  element("label").value = view.label;
+  element("heat").checked = view.heat;
+  show();
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (key === " " && event.target.closest("button, summary")) return;
+  if (key === "t") return turnTheme();
+  if (key === "g") return open(view.tab === "watch" ? "game" : "watch");
+  if (view.tab === "game" && "abcd".includes(key)) return game.guess("abcd".indexOf(key));
+  if (view.tab !== "watch" || !KEYS[key]) return;
+  event.preventDefault();
+  KEYS[key]();
+}
+
+function turnTheme() {
+  const { dataset } = document.documentElement;
+  const isDark = dataset.theme ? dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  dataset.theme = isDark ? "light" : "dark";
+  redraw();
+}
+
+/** Gives the memory the whole width, for a wall. */
+function enlarge() {
+  press("large", document.body.classList.toggle("large"));
+  show();
+}
+
+function redraw() {
+  show();
+  game.draw();
+}
+
+function point(event) {
+  const { left, top } = element("memory").getBoundingClientRect();
+  const [x, y] = [event.clientX - left, event.clientY - top];
+  const holds = (cell) => x >= cell.x && x < cell.x + cell.width && y >= cell.y && y < cell.y + cell.height;
+  const found = cells.findIndex(holds);
+  if (found >= 0) element("cell").textContent = describeCell(run, state, found, cells[found]);
+}
+
+function listen() {
+  for (const name of ["scheme", "workload", "capacity", "seed", "lazy"]) {
+    element(name).addEventListener("change", ({ target }) => {
+      if (!target.reportValidity()) return;
+      if (target.value === "recorded") return showRecording();
+      const isNumber = /^\d+$/.test(target.value);
+      view[name] = target.type === "checkbox" ? target.checked : isNumber ? Number(target.value) : target.value;
+      attempt(begin);
+    });
+  }
+  element("setting").addEventListener("submit", (event) => event.preventDefault());
+  element("trace").addEventListener("change", ({ target }) => {
+    if (target.files[0]) record(target.files[0]).catch(complain);
+  });
+  for (const name of Object.keys(actions)) element(name).addEventListener("click", () => act(name));
+  element("play").addEventListener("click", play);
+  element("owner").addEventListener("click", () => look("side", "owner"));
+  element("provider").addEventListener("click", () => look("side", "provider"));
+  element("label").addEventListener("change", ({ target }) => look("label", target.value));
+  element("heat").addEventListener("change", ({ target }) => look("heat", target.checked));
+  element("large").addEventListener("click", enlarge);
+  element("theme").addEventListener("click", turnTheme);
+  element("watch-tab").addEventListener("click", () => open("watch"));
+  element("game-tab").addEventListener("click", () => open("game"));
+  element("speed").addEventListener("input", showSpeed);
+  element("hand").addEventListener("submit", byHand);
+  element("memory").addEventListener("pointermove", point);
+  element("memory").addEventListener("pointerdown", point);
+  document.addEventListener("keydown", onKey);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  let width = innerWidth;
+  new ResizeObserver(() => {
+    if (width === (width = document.body.clientWidth)) return;
+    redraw();
+  }).observe(document.body);
+}
+
+function byHand(event) {
+  event.preventDefault();
+  const kind = event.submitter?.value ?? "read";
+  const block = element("hand-block").valueAsNumber;
+  const write = kind === "write" ? element("hand-number").valueAsNumber : undefined;
+  const note = { read: `read block ${block}`, write: `write ${write} into block ${block}`, idle: "owed work" };
+  pause();
+  attempt(() => {
+    // What is under way comes to its end first.
+    if (!run.stop.rests) run.finish();
+    run.askByHand(kind === "idle" ? { idle: true, note: note.idle } : { block, write, note: note[kind] });
+    run.step();
+  });
+  show();
+}
+
+const showSpeed = () => (element("speed-text").textContent = `${SPEEDS[element("speed").value]} /s`);
+
+async function start() {
+  engine = await load();
+  schemes = engine.ask({ do: "schemes" }).schemes;
+  view = settingOf(location.hash, schemes, workloads);
+  element("scheme").replaceChildren(...schemes.map(({ name, title }) => new Option(title, name)));
+  element("capacity").replaceChildren(...CAPACITIES.map((size) => new Option(String(size), String(size))));
+  element("workload").replaceChildren(...Object.entries(workloads).map(([name, { title }]) => new Option(title, name)));
+  for (const name of ["scheme", "capacity", "workload", "seed", "label"]) element(name).value = String(view[name]);
+  element("lazy").checked = view.lazy;
+  element("heat").checked = view.heat;
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) element("speed").value = "0";
+  showSpeed();
+  game = new GamePane(engine, schemes);
+  const { step, tab } = view;
+  begin();
+  if (step > 0) run.goTo(step);
+  listen();
+  open(tab);
+  document.documentElement.dataset.ready = "true";
+}
+
+start().catch((error) => {
+  const remedy = "This page needs lethe_web.wasm beside it, and a file server: “cargo xtask web” builds the folder";
+  complain(new Error(`${error.message}. ${remedy}`));
+});

@@ -1,0 +1,12 @@
+// Randomness that a seed gives again. It hides nothing: it chooses what a workload asks for.
+
+/** A function that gives the next number below a bound (Mulberry32). */
+export function randomFrom(seed) {
+  let state = seed >>> 0;
+  return (bound) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296) * bound);
+  };
+}

@@ -1,0 +1,22 @@
+// What the provider has seen: operations in their order, and how often each place was touched.
+
+/** The operations of a run. */
+export class Touches {
+  constructor(slots) {
+    this.reads = new Uint32Array(slots);
+    this.writes = new Uint32Array(slots);
+    this.operations = [];
+  }
+
+  /** Notes an operation: { writes, slots }, with what else is known of it. */
+  note(operation) {
+    this.operations.push(operation);
+    const count = operation.writes ? this.writes : this.reads;
+    for (const slot of operation.slots) count[slot] += 1;
+  }
+
+  /** The most touches of any place; at least 1. */
+  hottest() {
+    return this.reads.reduce((most, reads, slot) => Math.max(most, reads + this.writes[slot]), 1);
+  }
+}

@@ -1,0 +1,200 @@
+// The programs that use the memory. Each is a generator: it yields an access and gets the number that was read.
+//
+// An access is { block, write, line, note }: a read without `write`; `line` is the line of the program that makes it.
+
+const few = (capacity) => Math.max(4, Math.min(12, Math.floor(capacity / 2)));
+
+function* fill(numbers, line) {
+  for (const [block, write] of numbers.entries()) yield { block, write, line, note: `m[${block}] = ${write}` };
+}
+
+const drawn = (count, random) => Array.from({ length: count }, () => 1 + random(99));
+
+function* addAndRetrieve(capacity, random) {
+  const count = few(capacity);
+  yield* fill(drawn(count, random), 1);
+  for (;;) {
+    const block = random(count);
+    const found = yield { block, line: 3, note: `retrieve block ${block}` };
+    yield { block: (block + 1) % count, write: (found % 99) + 1, line: 4, note: `add to block ${(block + 1) % count}` };
+  }
+}
+
+function* sum(capacity, random) {
+  const count = few(capacity);
+  yield* fill(drawn(count, random), 1);
+  let total = 0;
+  for (let block = 0; block < count; block++) {
+    total += yield { block, line: 4, note: `sum so far: ${total}` };
+  }
+  yield { block: 0, write: total, line: 5, note: `the sum is ${total}` };
+}
+
+function* bubbleSort(capacity, random) {
+  const count = few(capacity);
+  yield* fill(drawn(count, random), 1);
+  for (let end = count - 1; end > 0; end--) {
+    for (let at = 0; at < end; at++) {
+      const left = yield { block: at, line: 4, note: `comparing ${at} and ${at + 1}` };
+      const right = yield { block: at + 1, line: 4, note: `${left} against what is in ${at + 1}` };
+      if (left > right) {
+        yield { block: at, write: right, line: 5, note: `${left} > ${right}: exchanged` };
+        yield { block: at + 1, write: left, line: 5, note: `${left} > ${right}: exchanged` };
+      }
+    }
+  }
+}
+
+function* mergeSort(capacity, random) {
+  const count = Math.max(4, Math.min(16, Math.floor(capacity / 2)));
+  yield* fill(drawn(count, random), 1);
+  for (let width = 1; width < count; width *= 2) {
+    for (let from = 0; from < count; from += 2 * width) {
+      const middle = Math.min(from + width, count);
+      const end = Math.min(from + 2 * width, count);
+      let [one, other] = [from, middle];
+      for (let to = from; to < end; to++) {
+        const head = (block, first, behind) => ({ block, line: 4, note: `the head of run ${first}…${behind - 1}` });
+        const left = one < middle ? yield head(one, from, middle) : Infinity;
+        const right = other < end ? yield head(other, middle, end) : Infinity;
+        const write = Math.min(left, right);
+        if (left <= right) one += 1;
+        else other += 1;
+        yield { block: count + to, write, line: 5, note: `${write} goes to ${count + to}` };
+      }
+      for (let at = from; at < end; at++) {
+        const write = yield { block: count + at, line: 6, note: `copying ${count + at} back` };
+        yield { block: at, write, line: 6, note: `m[${at}] = ${write}` };
+      }
+    }
+  }
+}
+
+function* binarySearch(capacity, random) {
+  const count = Math.min(capacity, 32);
+  yield* fill(Array.from({ length: count }, (_, at) => 3 * at + 1), 1);
+  for (;;) {
+    const wanted = 3 * random(count) + 1;
+    let [low, high] = [0, count];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const found = yield { block: middle, line: 4, note: `looking for ${wanted} in ${low}…${high - 1}` };
+      if (found === wanted) break;
+      if (found < wanted) low = middle + 1;
+      else high = middle;
+    }
+  }
+}
+
+function* atRandom(capacity, random) {
+  for (;;) {
+    const block = random(capacity);
+    const write = random(2) ? 1 + random(99) : undefined;
+    yield { block, write, line: write === undefined ? 2 : 3, note: `block ${block}` };
+  }
+}
+
+function* oneAgain(capacity, random) {
+  const block = random(capacity);
+  yield { block, write: 42, line: 0, note: `block ${block}` };
+  for (;;) yield { block, line: 2, note: `block ${block} again` };
+}
+
+function* inOrder(capacity) {
+  for (;;) {
+    for (let block = 0; block < capacity; block++) yield { block, line: 2, note: `block ${block}` };
+  }
+}
+
+/** All workloads by their names. */
+export const workloads = {
+  add: {
+    title: "Add and retrieve",
+    program: addAndRetrieve,
+    lines: [
+      "for i in 0 .. n - 1:",
+      "    m[i] <- a number",
+      "repeat:",
+      "    x <- m[a random i]",
+      "    m[i + 1] <- x + 1",
+    ],
+  },
+  sum: {
+    title: "Sum",
+    program: sum,
+    lines: [
+      "for i in 0 .. n - 1:",
+      "    m[i] <- a number",
+      "sum <- 0",
+      "for i in 0 .. n - 1:",
+      "    sum <- sum + m[i]",
+      "m[0] <- sum",
+    ],
+  },
+  bubble: {
+    title: "Bubble sort",
+    program: bubbleSort,
+    lines: [
+      "for i in 0 .. n - 1:",
+      "    m[i] <- a number",
+      "for end in n - 1 .. 1:",
+      "    for i in 0 .. end - 1:",
+      "        if m[i] > m[i + 1]:",
+      "            exchange m[i] and m[i + 1]",
+    ],
+  },
+  merge: {
+    title: "Merge sort",
+    program: mergeSort,
+    lines: [
+      "for i in 0 .. n - 1:",
+      "    m[i] <- a number",
+      "for width in 1, 2, 4, ..:",
+      "    for each pair of runs of that width:",
+      "        compare their heads",
+      "        m[n + i] <- the smaller one",
+      "        copy the merged run back",
+    ],
+  },
+  search: {
+    title: "Binary search",
+    program: binarySearch,
+    lines: [
+      "for i in 0 .. n - 1:",
+      "    m[i] <- 3 i + 1",
+      "repeat:",
+      "    low, high <- 0, n;  middle <- (low + high) / 2",
+      "    compare m[middle] with what is looked for",
+      "    low <- middle + 1, or high <- middle",
+    ],
+  },
+  random: {
+    title: "At random",
+    program: atRandom,
+    lines: [
+      "repeat:",
+      "    i <- random",
+      "    read m[i], or",
+      "    m[i] <- a number",
+    ],
+  },
+  again: {
+    title: "One block again and again",
+    program: oneAgain,
+    lines: [
+      "m[i] <- 42",
+      "repeat:",
+      "    read m[i]",
+    ],
+  },
+  order: {
+    title: "All blocks in their order",
+    program: inOrder,
+    lines: [
+      "repeat:",
+      "    for i in 0 .. N - 1:",
+      "        read m[i]",
+    ],
+  },
+  none: { title: "Nothing: by hand", program: function* () {}, lines: ["(ask for a block yourself)"] },
+};

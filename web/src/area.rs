@@ -1,0 +1,84 @@
+//! The parts of untrusted memory as a reader of the paper knows them.
+
+use lethe_core::layout::Layout;
+use serde::Serialize;
+
+/// The way in which the buckets of a part are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shape {
+    /// A level of a tree: the parts before and after it are its other levels.
+    Tree,
+    /// One bucket after the other.
+    Row,
+}
+
+/// A part of untrusted memory: buckets of as many slots each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Area {
+    /// The name.
+    pub name: String,
+    /// The way in which it is drawn.
+    pub shape: Shape,
+    /// The number of its first slot.
+    pub first_slot: u64,
+    /// Buckets in it.
+    pub buckets: u64,
+    /// Slots of each bucket.
+    pub slots: u32,
+    /// The level of a hierarchy that it belongs to, from 0, if levels fill and empty.
+    pub level: Option<usize>,
+}
+
+impl Area {
+    /// Slots of all its buckets.
+    fn all_slots(&self) -> u64 {
+        self.buckets * u64::from(self.slots)
+    }
+}
+
+/// The levels of a tree, the root first: an extent for each.
+pub fn tree(layout: &Layout) -> Vec<Area> {
+    let extents = layout.extents().iter().enumerate();
+    let levels = extents.map(|(level, extent)| (format!("level {level}"), extent.buckets, extent.slots));
+    areas(Shape::Tree, levels)
+}
+
+/// Parts one after the other: name, buckets, slots of each.
+pub fn rows<N: Into<String>>(parts: impl IntoIterator<Item = (N, u64, u32)>) -> Vec<Area> {
+    areas(Shape::Row, parts)
+}
+
+/// The levels of a tree of so many levels, each slot of which is a bucket of the layout.
+pub fn tree_of_slots(levels: u32, slots: u32) -> Vec<Area> {
+    areas(Shape::Tree, (0..levels).map(|level| (format!("level {level}"), 1 << level, slots)))
+}
+
+/// The buffer, the tables and lists of all levels, and the area for sorting of a hierarchical ORAM.
+pub fn hierarchy(layout: &Layout) -> Vec<Area> {
+    let last = layout.extents().len() - 1;
+    let part = |(nth, extent): (usize, &lethe_core::layout::Extent)| {
+        let name = match nth {
+            0 => "buffer".to_owned(),
+            nth if nth == last => "room for sorting".to_owned(),
+            nth if nth % 2 == 1 => format!("table of level {}", nth.div_ceil(2)),
+            nth => format!("list of level {}", nth.div_ceil(2)),
+        };
+        (name, extent.buckets, extent.slots)
+    };
+    let mut areas = rows(layout.extents().iter().enumerate().map(part));
+    for (nth, area) in areas.iter_mut().enumerate().take(last).skip(1) {
+        area.level = Some((nth - 1) / 2);
+    }
+    areas
+}
+
+fn areas<N: Into<String>>(shape: Shape, parts: impl IntoIterator<Item = (N, u64, u32)>) -> Vec<Area> {
+    let mut areas: Vec<Area> = Vec::new();
+    for (name, buckets, slots) in parts.into_iter().filter(|(_, buckets, _)| *buckets > 0) {
+        let first_slot = areas.last().map_or(0, |area| area.first_slot + area.all_slots());
+        areas.push(Area { name: name.into(), shape, first_slot, buckets, slots, level: None });
+    }
+    areas
+}

@@ -1,0 +1,254 @@
+//! The pseudocode of the schemes, as their modules document it, and the lines that run.
+
+use serde::Serialize;
+
+/// The work that a scheme is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Work {
+    /// An access that reads.
+    Read,
+    /// An access that writes.
+    Write,
+    /// Work that is owed after accesses.
+    Idle,
+}
+
+/// The moment of that work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// It has begun.
+    Begun,
+    /// It waits for a read of a part of memory.
+    Reads,
+    /// It waits for a write.
+    Writes,
+    /// It has ended.
+    Ended,
+}
+
+use Moment::{Begun, Ended, Reads, Writes};
+
+/// The works, moments and parts of memory in which lines run.
+struct Rule {
+    works: &'static [Work],
+    moments: &'static [Moment],
+    /// The beginning of the name of the part of memory; empty for any.
+    area: &'static str,
+    /// Lines, each named by a part of it that no other line has.
+    lines: &'static [&'static str],
+}
+
+/// The pseudocode of a scheme.
+pub struct Code {
+    /// Its lines.
+    pub lines: Vec<String>,
+    rules: &'static [Rule],
+}
+
+impl Code {
+    /// The code in the documentation of modules.
+    fn of(sources: &[&str], rules: &'static [Rule]) -> Self {
+        let lines = sources.iter().flat_map(|source| documented(source)).map(str::to_owned).collect();
+        Code { lines, rules }
+    }
+
+    /// The numbers of the lines that run, from 0.
+    pub fn running(&self, work: Work, moments: &[Moment], area: &str) -> Vec<usize> {
+        let applies = |rule: &&Rule| {
+            rule.works.contains(&work)
+                && rule.moments.iter().any(|moment| moments.contains(moment))
+                && area.starts_with(rule.area)
+        };
+        let named = self.rules.iter().filter(applies).flat_map(|rule| rule.lines);
+        let mut running: Vec<usize> = named.filter_map(|part| self.line(part)).collect();
+        running.sort_unstable();
+        running.dedup();
+        running
+    }
+
+    fn line(&self, part: &str) -> Option<usize> {
+        self.lines.iter().position(|line| line.contains(part))
+    }
+}
+
+/// The lines of the first block of text in a module's documentation.
+fn documented(source: &str) -> impl Iterator<Item = &str> {
+    let lines = source.lines().skip_while(|line| *line != "//! ```text").skip(1);
+    lines.take_while(|line| *line != "//! ```").map(|line| {
+        let line = line.strip_prefix("//!").unwrap_or(line);
+        line.strip_prefix(' ').unwrap_or(line)
+    })
+}
+
+const ANY: &[Work] = &[Work::Read, Work::Write];
+const IDLE: &[Work] = &[Work::Idle];
+
+const fn rule(
+    works: &'static [Work],
+    moments: &'static [Moment],
+    area: &'static str,
+    lines: &'static [&'static str],
+) -> Rule {
+    Rule { works, moments, area, lines }
+}
+
+macro_rules! scheme {
+    (
+        $(#[$doc:meta])* $name:ident, [$($source:literal),+],
+        [$($works:expr, $moments:expr, $area:literal => $lines:expr;)+]
+    ) => {
+        $(#[$doc])*
+        pub fn $name() -> Code {
+            const RULES: &[Rule] = &[$(rule($works, &$moments, $area, &$lines)),+];
+            Code::of(&[$(include_str!($source)),+], RULES)
+        }
+    };
+}
+
+scheme!(
+    /// Path ORAM's.
+    path, ["../../crates/lethe-core/src/schemes/path/mod.rs"], [
+    ANY, [Begun], "" => ["x <- position[a]", "position[a] <- UniformRandom"];
+    ANY, [Reads], "" => ["ReadBucket(P(x, l))"];
+    ANY, [Ended], "" => ["data <- read block a from S", "return data"];
+    &[Work::Write], [Ended], "" => ["if op = write"];
+    IDLE, [Writes], "" => ["for l in L, L - 1", "S' <- {(a'", "select min", "S <- S - S'"];
+    IDLE, [Writes], "" => ["WriteBucket(P(x, l), S')"];
+]);
+
+scheme!(
+    /// Root ORAM's, and Path ORAM's that it changes.
+    root, ["../../crates/lethe-core/src/schemes/root/mod.rs", "../../crates/lethe-core/src/schemes/path/mod.rs"], [
+    ANY, [Begun], "" => ["with probability", "otherwise:", "x <- position[a]"];
+    ANY, [Reads], "" => ["ReadBucket(P(x, l))"];
+    ANY, [Ended], "" => ["data <- read block a from S", "return data"];
+    &[Work::Write], [Ended], "" => ["if op = write"];
+    IDLE, [Writes], "" => ["for l in L, L - 1", "S' <- {(a'", "select min", "S <- S - S'"];
+    IDLE, [Writes], "" => ["WriteBucket(P(x, l), S')"];
+]);
+
+scheme!(
+    /// Ring ORAM's.
+    ring, ["../../crates/lethe-core/src/schemes/ring/mod.rs"], [
+    ANY, [Begun], "" => ["l' <- UniformRandom"];
+    ANY, [Reads], "" => ["data <- ReadPath(l, a)", "offset <- GetBlockOffset", "read P(l, i, offset)"];
+    ANY, [Ended], "" => ["Stash <- Stash u (a, l', data)", "round <- round + 1"];
+    &[Work::Write], [Ended], "" => ["if op = write"];
+    IDLE, [Begun], "" => ["l <- the bits of G"];
+    IDLE, [Reads], "" => ["Stash <- Stash u ReadBucket"];
+    IDLE, [Writes], "" => ["WriteBucket(P(l, i), Stash)"];
+]);
+
+scheme!(
+    /// Circuit ORAM's.
+    circuit, ["../../crates/lethe-core/src/schemes/circuit/mod.rs"], [
+    ANY, [Begun], "" => ["x <- position[a]"];
+    ANY, [Reads], "" => ["data <- ReadAndRm(a, P(x))"];
+    ANY, [Ended], "" => ["stash <- stash u {(a, position[a], data)}"];
+    IDLE, [Reads], "" => ["PrepareDeepest(path)  "];
+    IDLE, [Writes], "" => ["PrepareDeepest(path);", "for i in 0, 1, .., L + 1"];
+    IDLE, [Writes], "" => ["towrite <- hold", "hold <- read and remove", "place towrite"];
+]);
+
+scheme!(
+    /// Square-Root ORAM's.
+    square_root, ["../../crates/lethe-core/src/schemes/square_root/mod.rs"], [
+    ANY, [Begun], "" => ["for the t-th access"];
+    ANY, [Reads], "shelter" => ["read the whole shelter"];
+    ANY, [Reads], "" => ["if v is in it"];
+    ANY, [Writes], "" => ["put v into the shelter"];
+    IDLE, [Reads, Writes], "" => ["after S accesses", "sort permuted memory and shelter", "sort the newest copies"];
+]);
+
+scheme!(
+    /// PracticalOS's.
+    practical_os, ["../../crates/lethe-core/src/schemes/practical_os/mod.rs"], [
+    ANY, [Begun], "" => ["for the t-th access"];
+    ANY, [Reads], "" => ["if v is in the cache"];
+    ANY, [Ended], "" => ["serve the access from the cache"];
+    IDLE, [Reads, Writes], "" => ["after S accesses", "bring the blocks of the cache back", "shuffle the N blocks"];
+]);
+
+scheme!(
+    /// Hierarchical ORAM's.
+    hierarchical, ["../../crates/lethe-core/src/schemes/hierarchical/mod.rs"], [
+    ANY, [Begun], "" => ["to access block v"];
+    ANY, [Reads], "buffer" => ["read the whole buffer"];
+    ANY, [Reads], "table" => ["for each level i that holds", "if v was not found yet"];
+    ANY, [Writes], "" => ["append v to the buffer"];
+    IDLE, [Reads, Writes], "" => ["after the n-th S accesses"];
+    IDLE, [Reads, Writes], "buffer" => ["bring the buffer and all levels"];
+    IDLE, [Reads, Writes], "list" => ["bring the buffer and all levels"];
+    IDLE, [Reads, Writes], "room" => ["hash them by a new h_j"];
+    IDLE, [Reads, Writes], "table" => ["hash them by a new h_j"];
+]);
+
+scheme!(
+    /// Trivial ORAM's.
+    trivial, ["../../crates/lethe-core/src/schemes/trivial.rs"], [
+    ANY, [Reads, Writes], "" => ["for each chunk of memory"];
+]);
+
+scheme!(
+    /// DetWoORAM's.
+    detworam, ["../../crates/lethe-core/src/schemes/detworam.rs"], [
+    &[Work::Read], [Reads], "" => ["read of address a"];
+    &[Work::Write], [Begun], "" => ["pth write, at address a"];
+    &[Work::Write], [Reads], "" => ["for i in the main slots that are due"];
+    &[Work::Write], [Writes], "" => ["D[N + (p mod M)] <- ENC(d)", "Pos[a] <- N + (p mod M)"];
+    &[Work::Write], [Writes], "" => ["for i in the main slots that are due"];
+    &[Work::Write], [Ended], "" => ["p <- p + 1"];
+]);
+
+scheme!(
+    /// Eager DetWoORAM's.
+    eager, ["../../crates/lethe-core/src/schemes/eager.rs"], [
+    &[Work::Read], [Begun], "" => ["read      from the buffer"];
+    &[Work::Write], [Ended], "" => ["write p   copy the page", "that were preloaded, replace"];
+    IDLE, [Writes], "" => ["unload    write the holding slot"];
+    IDLE, [Reads], "" => ["preload   read the newest copies"];
+]);
+
+scheme!(
+    /// OPAM's.
+    opam, ["../../crates/lethe-core/src/schemes/opam.rs"], [
+    ANY, [Begun], "" => ["x <- position[a]"];
+    ANY, [Reads], "" => ["for each level l"];
+    ANY, [Writes], "" => ["data <- read block a from S", "for l in L, L - 1"];
+]);
+
+scheme!(
+    /// The one of the reader's own scheme.
+    own, ["own.rs"], [
+    ANY, [Begun], "" => ["access to block a"];
+    ANY, [Reads], "" => ["read slot p(a)"];
+    ANY, [Writes], "" => ["serve what was asked", "write slot p(a)"];
+]);
+
+/// The plain store's, whose module has no pseudocode.
+pub fn plain() -> Code {
+    const RULES: &[Rule] = &[
+        rule(&[Work::Read], &[Reads], "", &["read of block a"]),
+        rule(&[Work::Write], &[Writes], "", &["write of block a"]),
+    ];
+    let lines = ["read of block a:   DEC(D[a])", "write of block a:  D[a] <- ENC(d)"];
+    Code { lines: lines.map(str::to_owned).to_vec(), rules: RULES }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::catalogue::{self, Setting};
+
+    #[test]
+    fn every_line_that_can_run_stands_in_the_documentation_of_its_scheme() {
+        for entry in catalogue::ENTRIES {
+            let code = catalogue::make(entry.name, Setting { capacity: 16, seed: 1 }).unwrap().code;
+            assert!(!code.lines.is_empty(), "{} has no pseudocode", entry.name);
+            for part in code.rules.iter().flat_map(|rule| rule.lines) {
+                let found = code.lines.iter().filter(|line| line.contains(part)).count();
+                assert!(found >= 1, "{}: no line has `{part}`:\n{}", entry.name, code.lines.join("\n"));
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A scheme of any type, driven one store operation at a time.
+
+use lethe_core::inspect::{Inspect, Inspection};
+use lethe_core::oram::{Access, Oram};
+use lethe_core::words::BlockId;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+/// An access that the owner asks for. A block holds one number of 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The block.
+    pub block: BlockId,
+    /// The number that is written; `None` for a read.
+    pub write: Option<u32>,
+}
+
+/// The bytes of a block.
+pub const BLOCK_BYTES: u32 = 4;
+
+/// The work of a scheme, to be polled to its end: the number that a read has found, or why it failed.
+pub type Task = Pin<Box<dyn Future<Output = Result<Option<u32>, String>>>>;
+
+/// A scheme, whatever its type.
+pub trait Driven {
+    /// Begins an access.
+    fn access(&self, asked: Asked) -> Task;
+
+    /// Begins a step of the work that is owed.
+    fn idle(&self) -> Task;
+
+    /// Steps of that work that are owed now.
+    fn owed(&self) -> u64;
+
+    /// Tells whether they must come before the next access.
+    fn must_idle(&self) -> bool;
+
+    /// The trusted state; `None` while an operation has it.
+    fn inspect(&self) -> Option<Inspection>;
+}
+
+/// A scheme of one type.
+pub struct Hosted<O>(Rc<O>);
+
+impl<O: Oram + Inspect + 'static> Hosted<O> {
+    /// Hosts a scheme whose blocks are of [`BLOCK_BYTES`].
+    pub fn new(scheme: O) -> Box<dyn Driven> {
+        Box::new(Hosted(Rc::new(scheme)))
+    }
+}
+
+/// The number in the bytes of a block; 0 if there are too few of them.
+pub fn number(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+impl<O: Oram + Inspect + 'static> Driven for Hosted<O> {
+    fn access(&self, Asked { block, write }: Asked) -> Task {
+        let scheme = Rc::clone(&self.0);
+        Box::pin(async move {
+            let mut bytes = write.unwrap_or_default().to_le_bytes();
+            let access = match write {
+                Some(_) => Access::Write(block, &bytes),
+                None => Access::Read(block, &mut bytes),
+            };
+            scheme.access(&mut [access]).await.map_err(|error| error.to_string())?;
+            Ok(write.is_none().then(|| number(&bytes)))
+        })
+    }
+
+    fn idle(&self) -> Task {
+        let scheme = Rc::clone(&self.0);
+        Box::pin(async move { scheme.idle().await.map(|()| None).map_err(|error| error.to_string()) })
+    }
+
+    fn owed(&self) -> u64 {
+        self.0.owed()
+    }
+
+    fn must_idle(&self) -> bool {
+        self.0.must_idle()
+    }
+
+    fn inspect(&self) -> Option<Inspection> {
+        self.0.inspect()
+    }
+}

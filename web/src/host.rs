@@ -1,0 +1,177 @@
+//! What the page asks for, in JSON, and the answers.
+
+use crate::area::Area;
+use crate::catalogue::{ENTRIES, Entry, LEAST_BLOCKS, MOST_BLOCKS, Setting};
+use crate::driven::Asked;
+use crate::picture::Picture;
+use crate::simulation::{Simulation, Stop};
+use lethe_core::words::BlockId;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The most steps that one request makes.
+pub const MOST_STEPS: u32 = 100_000;
+
+/// A request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Request {
+    /// Names the schemes.
+    Schemes,
+    /// Makes a simulation.
+    Make {
+        /// The name of its scheme.
+        scheme: String,
+        /// Blocks.
+        capacity: u64,
+        /// The seed of all that is drawn.
+        seed: u64,
+        /// True if work that is owed waits until it must be done.
+        #[serde(default)]
+        lazy: bool,
+    },
+    /// Asks a simulation for an access.
+    Access {
+        /// The simulation.
+        simulation: u32,
+        /// The block.
+        block: u64,
+        /// The number to write; a read without it.
+        #[serde(default)]
+        write: Option<u32>,
+    },
+    /// Asks a simulation for a step of the work that is owed.
+    Idle {
+        /// The simulation.
+        simulation: u32,
+    },
+    /// Has a simulation go on by operations of its store, until nothing is left to do.
+    Step {
+        /// The simulation.
+        simulation: u32,
+        /// The most operations: 1 if it is not given.
+        #[serde(default = "once")]
+        times: u32,
+    },
+    /// Asks for all that the owner of a simulation knows.
+    State {
+        /// The simulation.
+        simulation: u32,
+    },
+    /// Ends a simulation.
+    Drop {
+        /// The simulation.
+        simulation: u32,
+    },
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// An answer.
+#[derive(Serialize)]
+#[serde(untagged)]
+#[allow(clippy::large_enum_variant, reason = "one at a time, and at once written as text")]
+enum Answer {
+    Schemes(Schemes),
+    Made(MadeOf),
+    Stops(Vec<Stop>),
+    State(Picture),
+    Done {},
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Schemes {
+    schemes: &'static [Entry],
+    least_blocks: u64,
+    most_blocks: u64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MadeOf {
+    simulation: u32,
+    areas: Vec<Area>,
+    blocks_per_slot: u32,
+    code: Vec<String>,
+}
+
+/// All simulations of a page.
+#[derive(Default)]
+pub struct Host {
+    simulations: BTreeMap<u32, Simulation>,
+    made: u32,
+}
+
+impl Host {
+    /// Answers a request: `{"ok": …}`, or `{"error": "…"}` with what was wrong.
+    pub fn answer(&mut self, request: &str) -> String {
+        #[derive(Serialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Said {
+            Ok(Answer),
+            Error(String),
+        }
+        let asked = serde_json::from_str(request).map_err(|error| format!("the request is not one: {error}"));
+        let said = match asked.and_then(|asked| self.carry_out(asked)) {
+            Ok(answer) => Said::Ok(answer),
+            Err(error) => Said::Error(error),
+        };
+        serde_json::to_string(&said).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
+    }
+
+    fn carry_out(&mut self, request: Request) -> Result<Answer, String> {
+        match request {
+            Request::Schemes => Ok(Answer::Schemes(Schemes {
+                schemes: &ENTRIES,
+                least_blocks: LEAST_BLOCKS,
+                most_blocks: MOST_BLOCKS,
+            })),
+            Request::Make { scheme, capacity, seed, lazy } => {
+                let simulation = Simulation::new(&scheme, Setting { capacity, seed }, lazy)?;
+                let made = simulation.made();
+                let answer = MadeOf {
+                    simulation: self.made,
+                    areas: made.areas.clone(),
+                    blocks_per_slot: made.blocks_per_slot,
+                    code: made.code.lines.clone(),
+                };
+                self.simulations.insert(self.made, simulation);
+                self.made += 1;
+                Ok(Answer::Made(answer))
+            }
+            Request::Access { simulation, block, write } => {
+                self.find(simulation)?.ask(Asked { block: BlockId(block), write })?;
+                Ok(Answer::Done {})
+            }
+            Request::Idle { simulation } => {
+                self.find(simulation)?.ask_idle();
+                Ok(Answer::Done {})
+            }
+            Request::Step { simulation, times } => {
+                let simulation = self.find(simulation)?;
+                let mut stops = Vec::new();
+                for _ in 0..times.min(MOST_STEPS) {
+                    stops.push(simulation.step()?);
+                    if stops.last().is_some_and(|stop| stop.rests) {
+                        break;
+                    }
+                }
+                Ok(Answer::Stops(stops))
+            }
+            Request::State { simulation } => Ok(Answer::State(Picture::of(self.find(simulation)?))),
+            Request::Drop { simulation } => {
+                self.find(simulation)?;
+                self.simulations.remove(&simulation);
+                Ok(Answer::Done {})
+            }
+        }
+    }
+
+    fn find(&mut self, simulation: u32) -> Result<&mut Simulation, String> {
+        let found = self.simulations.get_mut(&simulation);
+        found.ok_or_else(|| format!("there is no simulation {simulation}: make one first"))
+    }
+}

@@ -1,0 +1,18 @@
+//! The visualizer: the schemes of the core, one store operation at a time, for a page in a browser.
+//!
+//! Compiled to WebAssembly it is asked in JSON ([`host`]) through three exported functions ([`exports`]). The page is
+//! in `web/page/`; `cargo xtask web` puts both together. A scheme of your own goes into [`own`]: it implements
+//! [`Oram`](lethe_core::oram::Oram) over any [`Store`](lethe_core::store::Store), and the page draws it like the
+//! others.
+#![deny(unsafe_code)]
+
+pub mod area;
+pub mod catalogue;
+pub mod code;
+pub mod driven;
+pub mod exports;
+pub mod host;
+pub mod memory;
+pub mod own;
+pub mod picture;
+pub mod simulation;

@@ -1,0 +1,170 @@
+//! Untrusted memory that shows what it is asked, and does it when it is told to.
+
+use lethe_core::layout::Layout;
+use lethe_core::store::Store;
+use lethe_core::words::{Bucket, Slot};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::task::Poll;
+
+/// An operation that the provider sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// True for a write.
+    pub writes: bool,
+    /// The slots that it touches, numbered through the whole memory, in the order asked.
+    pub slots: Vec<u64>,
+    /// The new contents of these slots, for a write.
+    bytes: Vec<u8>,
+}
+
+/// The place of a bucket.
+#[derive(Clone, Copy)]
+struct Place {
+    first_slot: u64,
+    first_byte: usize,
+    slots: u32,
+    slot_bytes: usize,
+}
+
+/// Memory for a [`Layout`]. Each operation waits for [`complete`](Self::complete). A read answers with what was there
+/// when it was asked for; a write takes effect when it is completed.
+pub struct Memory {
+    places: Vec<Place>,
+    bytes: RefCell<Vec<u8>>,
+    /// Tells of each slot whether it was ever written.
+    written: RefCell<Vec<bool>>,
+    waiting: RefCell<VecDeque<Operation>>,
+    issued: Cell<u64>,
+    completed: Cell<u64>,
+}
+
+/// The contents of memory, with the writes that wait already made.
+pub struct Contents {
+    /// The bytes of each slot, in the order of their numbers.
+    pub slots: Vec<Vec<u8>>,
+    /// Tells of each slot whether it was ever written.
+    pub written: Vec<bool>,
+}
+
+impl Memory {
+    /// Memory that was never written.
+    pub fn new(layout: &Layout) -> Self {
+        let (mut places, mut first_slot, mut first_byte) = (Vec::new(), 0, 0);
+        for extent in layout.extents() {
+            let (slots, slot_bytes) = (extent.slots, extent.slot_bytes as usize);
+            for _ in 0..extent.buckets {
+                places.push(Place { first_slot, first_byte, slots, slot_bytes });
+                first_slot += u64::from(slots);
+                first_byte += slots as usize * slot_bytes;
+            }
+        }
+        Memory {
+            places,
+            bytes: RefCell::new(vec![0; first_byte]),
+            written: RefCell::new(vec![false; first_slot as usize]),
+            waiting: RefCell::default(),
+            issued: Cell::new(0),
+            completed: Cell::new(0),
+        }
+    }
+
+    /// The number of a slot in the whole memory.
+    pub fn number(&self, slot: Slot) -> u64 {
+        self.places[slot.bucket.0 as usize].first_slot + u64::from(slot.index)
+    }
+
+    /// The numbers of all slots of a bucket.
+    pub fn numbers(&self, bucket: Bucket) -> impl Iterator<Item = u64> + use<> {
+        let Place { first_slot, slots, .. } = self.places[bucket.0 as usize];
+        first_slot..first_slot + u64::from(slots)
+    }
+
+    /// The operation that waits and was asked for first.
+    pub fn waiting(&self) -> Option<Operation> {
+        self.waiting.borrow().front().cloned()
+    }
+
+    /// Lets the operation that waits go on: at the next poll of its scheme it is done.
+    pub fn complete(&self) {
+        if self.waiting.borrow_mut().pop_front().is_some() {
+            self.completed.set(self.completed.get() + 1);
+        }
+    }
+
+    /// The contents, with the writes that wait already made.
+    pub fn contents(&self) -> Contents {
+        let (bytes, mut written) = (self.bytes.borrow(), self.written.borrow().clone());
+        let mut slots: Vec<Vec<u8>> = Vec::with_capacity(written.len());
+        for place in &self.places {
+            let range = place.first_byte..place.first_byte + place.slots as usize * place.slot_bytes;
+            slots.extend(chunks(&bytes[range], place.slots, place.slot_bytes));
+        }
+        for operation in self.waiting.borrow().iter().filter(|operation| operation.writes) {
+            let mut from = &operation.bytes[..];
+            for slot in &operation.slots {
+                let slot = *slot as usize;
+                let (here, rest) = from.split_at(slots[slot].len());
+                slots[slot].copy_from_slice(here);
+                written[slot] = true;
+                from = rest;
+            }
+        }
+        Contents { slots, written }
+    }
+
+    /// Asks for an operation, and waits until it was completed.
+    async fn done(&self, operation: Operation) {
+        self.waiting.borrow_mut().push_back(operation);
+        let ticket = self.issued.get();
+        self.issued.set(ticket + 1);
+        poll_fn(|_| if self.completed.get() > ticket { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+}
+
+/// The bytes of each slot of a bucket; slots may have no bytes.
+fn chunks(bytes: &[u8], slots: u32, slot_bytes: usize) -> impl Iterator<Item = Vec<u8>> {
+    (0..slots as usize).map(move |slot| bytes[slot * slot_bytes..(slot + 1) * slot_bytes].to_vec())
+}
+
+impl Store for Memory {
+    type Error = Infallible;
+
+    async fn read(&self, slots: &[Slot], into: &mut [u8]) -> Result<(), Infallible> {
+        let mut at = 0;
+        for slot in slots {
+            let place = self.places[slot.bucket.0 as usize];
+            let start = place.first_byte + slot.index as usize * place.slot_bytes;
+            let bytes = &self.bytes.borrow()[start..start + place.slot_bytes];
+            into[at..at + place.slot_bytes].copy_from_slice(bytes);
+            at += place.slot_bytes;
+        }
+        // A request for nothing does not go out.
+        if !slots.is_empty() {
+            let slots = slots.iter().map(|slot| self.number(*slot)).collect();
+            self.done(Operation { writes: false, slots, bytes: Vec::new() }).await;
+        }
+        Ok(())
+    }
+
+    async fn write(&self, buckets: &[Bucket], from: &[u8]) -> Result<(), Infallible> {
+        if buckets.is_empty() {
+            return Ok(());
+        }
+        let slots: Vec<u64> = buckets.iter().flat_map(|bucket| self.numbers(*bucket)).collect();
+        self.done(Operation { writes: true, slots: slots.clone(), bytes: from.to_vec() }).await;
+        let mut at = 0;
+        for bucket in buckets {
+            let Place { first_byte, slots, slot_bytes, .. } = self.places[bucket.0 as usize];
+            let bytes = slots as usize * slot_bytes;
+            self.bytes.borrow_mut()[first_byte..first_byte + bytes].copy_from_slice(&from[at..at + bytes]);
+            at += bytes;
+        }
+        for slot in slots {
+            self.written.borrow_mut()[slot as usize] = true;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! A scheme at work: one operation of its store after the other, from a seed.
+
+use crate::catalogue::{self, Made, Setting};
+use crate::code::{Moment, Work};
+use crate::driven::{Asked, Task};
+use crate::memory::Operation;
+use lethe_core::inspect::Inspection;
+use lethe_core::words::BlockId;
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::task::{Context, Poll, Waker};
+
+/// A scheme, its memory and the work under way. The same setting and the same requests give the same steps.
+pub struct Simulation {
+    made: Made,
+    capacity: u64,
+    /// True if work that is owed waits until it must be done.
+    lazy: bool,
+    asked: VecDeque<Asked>,
+    idle_asked: bool,
+    running: Option<Running>,
+    known: Inspection,
+    steps: u64,
+}
+
+struct Running {
+    work: Work,
+    task: Task,
+}
+
+/// The state after a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stop {
+    /// Steps so far.
+    pub step: u64,
+    /// The work that the step belongs to; `None` if there was nothing to do.
+    pub work: Option<Work>,
+    /// True if that work has begun with this step.
+    pub begun: bool,
+    /// True if it has ended with this step.
+    pub ended: bool,
+    /// The number that a read has found.
+    pub answer: Option<u32>,
+    /// The operation that the store is asked for now: the provider sees it.
+    pub operation: Option<Seen>,
+    /// The lines of the pseudocode that have run, from 0.
+    pub lines: Vec<usize>,
+    /// True if nothing is under way, asked for or owed.
+    pub rests: bool,
+}
+
+/// An operation as the provider sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Seen {
+    /// True for a write.
+    pub writes: bool,
+    /// The slots, numbered through the whole memory.
+    pub slots: Vec<u64>,
+}
+
+impl From<Operation> for Seen {
+    fn from(Operation { writes, slots, .. }: Operation) -> Self {
+        Seen { writes, slots }
+    }
+}
+
+impl Simulation {
+    /// Makes a scheme that has done nothing yet.
+    ///
+    /// # Errors
+    /// There is no such scheme, or it cannot have this size.
+    pub fn new(scheme: &str, setting: Setting, lazy: bool) -> Result<Self, String> {
+        let made = catalogue::make(scheme, setting)?;
+        let known = made.scheme.inspect().unwrap_or_default();
+        let (asked, capacity) = (VecDeque::new(), setting.capacity);
+        Ok(Simulation { made, capacity, lazy, asked, idle_asked: false, running: None, known, steps: 0 })
+    }
+
+    /// The scheme over its memory.
+    pub fn made(&self) -> &Made {
+        &self.made
+    }
+
+    /// The trusted state, as it was when no operation had it.
+    pub fn known(&self) -> &Inspection {
+        &self.known
+    }
+
+    /// Steps so far.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Asks for an access: it begins when the work before it is done.
+    ///
+    /// # Errors
+    /// There is no such block.
+    pub fn ask(&mut self, asked: Asked) -> Result<(), String> {
+        let (block, capacity) = (asked.block.0, self.capacity);
+        if block >= capacity {
+            return Err(format!("there is no block {block}: choose from 0 to {}", capacity - 1));
+        }
+        self.asked.push_back(asked);
+        Ok(())
+    }
+
+    /// Asks for a step of the work that is owed, which comes before the next access.
+    pub fn ask_idle(&mut self) {
+        self.idle_asked = true;
+    }
+
+    /// Goes on by one operation of the store.
+    ///
+    /// # Errors
+    /// The scheme has failed.
+    pub fn step(&mut self) -> Result<Stop, String> {
+        let mut stop = Stop { step: self.steps, ..Stop::default() };
+        match self.running {
+            Some(_) => self.made.memory.complete(),
+            None => {
+                self.running = self.next();
+                stop.begun = true;
+            }
+        }
+        let Some(running) = &mut self.running else {
+            return Ok(Stop { rests: true, begun: false, ..stop });
+        };
+        self.steps += 1;
+        let work = running.work;
+        let polled = running.task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        (stop.step, stop.work) = (self.steps, Some(work));
+        match polled {
+            Poll::Ready(answer) => {
+                self.running = None;
+                (stop.ended, stop.answer) = (true, answer?);
+            }
+            Poll::Pending => {
+                let operation = self.made.memory.waiting();
+                let operation = operation.ok_or("the scheme waits for something other than its store")?;
+                stop.operation = Some(operation.into());
+            }
+        }
+        self.known = self.made.scheme.inspect().unwrap_or_else(|| std::mem::take(&mut self.known));
+        stop.lines = self.lines(&stop, work);
+        stop.rests = self.rests();
+        Ok(stop)
+    }
+
+    /// The next work: what is owed before what is asked for.
+    fn next(&mut self) -> Option<Running> {
+        let scheme = &self.made.scheme;
+        let asked_for = std::mem::take(&mut self.idle_asked);
+        let is_due = scheme.owed() > 0 && !self.lazy || scheme.must_idle() && !self.asked.is_empty();
+        if asked_for || is_due {
+            return Some(Running { work: Work::Idle, task: scheme.idle() });
+        }
+        let asked = self.asked.pop_front()?;
+        let work = if asked.write.is_some() { Work::Write } else { Work::Read };
+        Some(Running { work, task: scheme.access(asked) })
+    }
+
+    fn rests(&self) -> bool {
+        let owes = self.made.scheme.owed() > 0 && !self.lazy;
+        self.running.is_none() && self.asked.is_empty() && !self.idle_asked && !owes
+    }
+
+    fn lines(&self, stop: &Stop, work: Work) -> Vec<usize> {
+        let mut moments = Vec::new();
+        moments.extend(stop.begun.then_some(Moment::Begun));
+        moments.extend(stop.ended.then_some(Moment::Ended));
+        let Some(Seen { writes, slots }) = &stop.operation else {
+            return self.made.code.running(work, &moments, "");
+        };
+        moments.push(if *writes { Moment::Writes } else { Moment::Reads });
+        let mut lines = Vec::new();
+        for area in &self.made.areas {
+            let behind = area.first_slot + area.buckets * u64::from(area.slots);
+            if slots.iter().any(|slot| (area.first_slot..behind).contains(slot)) {
+                lines.extend(self.made.code.running(work, &moments, &area.name));
+            }
+        }
+        lines.sort_unstable();
+        lines.dedup();
+        lines
+    }
+}
+
+/// Reads of a block.
+pub fn read(block: u64) -> Asked {
+    Asked { block: BlockId(block), write: None }
+}
+
+/// Writes of a number into a block.
+pub fn write(block: u64, number: u32) -> Asked {
+    Asked { block: BlockId(block), write: Some(number) }
+}

@@ -1,0 +1,173 @@
+//! Every scheme of the page, one store operation at a time.
+
+use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS, Setting};
+use lethe_web::driven::Asked;
+use lethe_web::host::Host;
+use lethe_web::picture::Picture;
+use lethe_web::simulation::{Simulation, Stop, read, write};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+
+fn simulation(scheme: &str, capacity: u64, lazy: bool) -> Simulation {
+    Simulation::new(scheme, Setting { capacity, seed: 7 }, lazy).expect("the scheme can be made")
+}
+
+/// Steps until nothing is left to do.
+fn settle(simulation: &mut Simulation) -> Vec<Stop> {
+    let mut stops = Vec::new();
+    loop {
+        stops.push(simulation.step().expect("the scheme goes on"));
+        if stops.last().is_some_and(|stop| stop.rests) {
+            return stops;
+        }
+    }
+}
+
+/// Accesses at random, with what an array answers to them.
+fn accesses(capacity: u64, count: u32) -> (Vec<(Asked, Option<u32>)>, Vec<u32>) {
+    let mut random = ChaCha8Rng::seed_from_u64(capacity);
+    let mut array = vec![0; capacity as usize];
+    let mut asked = Vec::new();
+    for _ in 0..count {
+        let block = random.next_u64() % capacity;
+        if random.next_u32().is_multiple_of(2) {
+            array[block as usize] = random.next_u32();
+            asked.push((write(block, array[block as usize]), None));
+        } else {
+            asked.push((read(block), Some(array[block as usize])));
+        }
+    }
+    (asked, array)
+}
+
+#[test]
+fn every_scheme_answers_as_an_array_does() {
+    for entry in ENTRIES {
+        for (capacity, lazy) in [(LEAST_BLOCKS, false), (33, false), (33, true)] {
+            let mut simulation = simulation(entry.name, capacity, lazy);
+            for (asked, expected) in accesses(capacity, 150).0 {
+                simulation.ask(asked).expect("the block is there");
+                let answers: Vec<u32> =
+                    settle(&mut simulation).iter().filter_map(|stop| stop.answer).collect();
+                assert_eq!(answers.first().copied(), expected, "{} of {capacity}: {asked:?}", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_and_the_same_requests_give_the_same_steps() {
+    for entry in ENTRIES {
+        let run = || {
+            let mut simulation = simulation(entry.name, 20, false);
+            let mut stops = Vec::new();
+            for (asked, _) in accesses(20, 40).0 {
+                simulation.ask(asked).expect("the block is there");
+                stops.extend(settle(&mut simulation));
+            }
+            (stops, Picture::of(&simulation))
+        };
+        assert_eq!(run(), run(), "{}", entry.name);
+    }
+}
+
+#[test]
+fn the_picture_shows_each_number_where_its_newest_copy_is() {
+    for entry in ENTRIES {
+        let mut simulation = simulation(entry.name, 24, false);
+        let (asked, array) = accesses(24, 120);
+        for (asked, _) in asked {
+            simulation.ask(asked).expect("the block is there");
+            settle(&mut simulation);
+        }
+        let picture = Picture::of(&simulation);
+        let entries = picture.blocks.len() / simulation.made().memory.contents().slots.len();
+        for (block, number) in (0u64..).zip(&array).filter(|(_, number)| **number != 0) {
+            let trusted = picture.stash.iter().filter(|held| held.block == block).map(|held| held.number);
+            let in_memory = picture.blocks.iter().enumerate().filter(|(entry, held)| {
+                **held == block as i64
+                    && !picture.old.contains(entry)
+                    && !picture.stale.contains(&((entry / entries) as u64))
+            });
+            let mut shown: Vec<u32> =
+                trusted.chain(in_memory.map(|(entry, _)| picture.numbers[entry])).collect();
+            // Levels of a hierarchy keep older copies, and each its blocks in a list as well.
+            if entry.name == "hierarchical" {
+                shown.retain(|shown| shown == number);
+            }
+            assert!(
+                !shown.is_empty() && shown.iter().all(|shown| shown == number),
+                "{}: block {block}",
+                entry.name
+            );
+        }
+    }
+}
+
+#[test]
+fn each_operation_is_of_slots_that_are_drawn_and_lights_a_line() {
+    for entry in ENTRIES {
+        let mut simulation = simulation(entry.name, 16, false);
+        let slots: u64 =
+            simulation.made().areas.iter().map(|area| area.buckets * u64::from(area.slots)).sum();
+        assert_eq!(slots, simulation.made().memory.contents().slots.len() as u64, "{}", entry.name);
+        for (asked, _) in accesses(16, 40).0 {
+            simulation.ask(asked).expect("the block is there");
+            for stop in settle(&mut simulation) {
+                let Some(operation) = &stop.operation else { continue };
+                assert!(operation.slots.iter().all(|slot| *slot < slots), "{}", entry.name);
+                // What a write of the eager form does first is the work that was left over.
+                assert!(!stop.lines.is_empty() || entry.name == "eager", "{}: {stop:?}", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lazy_simulation_leaves_work_until_it_must_be_done() {
+    let operations = |lazy| {
+        let mut simulation = simulation("path", 16, lazy);
+        simulation.ask(read(3)).expect("the block is there");
+        let stops = settle(&mut simulation);
+        stops.iter().filter_map(|stop| stop.operation.as_ref()).filter(|operation| operation.writes).count()
+    };
+    assert_eq!((operations(false), operations(true)), (1, 0));
+    let mut simulation = simulation("path", 16, true);
+    simulation.ask(read(3)).expect("the block is there");
+    settle(&mut simulation);
+    simulation.ask_idle();
+    let written =
+        settle(&mut simulation).iter().filter_map(|stop| stop.operation.as_ref()).any(|seen| seen.writes);
+    assert!(written, "the work is done when it is asked for");
+}
+
+#[test]
+fn a_wrong_request_is_refused_with_what_to_do() {
+    let mut host = Host::default();
+    for (request, named) in [
+        ("{", "not one"),
+        (r#"{"do":"jump"}"#, "jump"),
+        (r#"{"do":"make","scheme":"paths","capacity":16,"seed":1}"#, "choose one of path, ring"),
+        (r#"{"do":"make","scheme":"path","capacity":4,"seed":1}"#, "choose from 8 to 1024"),
+        (r#"{"do":"step","simulation":9}"#, "make one first"),
+    ] {
+        let answer = host.answer(request);
+        assert!(answer.starts_with(r#"{"error":"#) && answer.contains(named), "{request}: {answer}");
+    }
+    let made = host.answer(r#"{"do":"make","scheme":"path","capacity":16,"seed":1}"#);
+    assert!(made.starts_with(r#"{"ok":{"simulation":0,"#), "{made}");
+    let beyond = host.answer(r#"{"do":"access","simulation":0,"block":16}"#);
+    assert!(beyond.contains("choose from 0 to 15"), "{beyond}");
+}
+
+#[test]
+fn a_page_asks_in_text_and_is_answered_in_text() {
+    let mut host = Host::default();
+    host.answer(r#"{"do":"make","scheme":"plain","capacity":8,"seed":1}"#);
+    assert_eq!(host.answer(r#"{"do":"access","simulation":0,"block":5,"write":9}"#), r#"{"ok":{}}"#);
+    let stops = host.answer(r#"{"do":"step","simulation":0,"times":9}"#);
+    assert!(stops.contains(r#""operation":{"writes":true,"slots":[5]}"#), "{stops}");
+    let state = host.answer(r#"{"do":"state","simulation":0}"#);
+    assert!(state.contains(r#""numbers":[0,0,0,0,0,9,0,0]"#), "{state}");
+    assert_eq!(host.answer(r#"{"do":"drop","simulation":0}"#), r#"{"ok":{}}"#);
+}
