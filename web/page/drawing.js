@@ -6,6 +6,8 @@ const NAMES = [
   "ground", "line", "ink", "quiet", "accent", "alarm", "cold", "read", "write", "sealed", "trusted",
 ];
 const MARGIN = 10;
+/** Text that is smaller, in pixels, is left out. */
+const LEAST_FONT = 7;
 
 /** The colours of the theme. */
 export function coloursOf(element) {
@@ -47,13 +49,13 @@ export function colourOf(block, isDark) {
 export function drawMemory(canvas, run, state, view) {
   const width = canvas.getBoundingClientRect().width - 2 * MARGIN;
   const knows = view.side === "owner" && state !== null;
-  const trusted = knows ? layTrusted(state, width) : { height: view.side === "provider" ? 34 : 6, parts: [] };
+  const trusted = knows ? layTrusted(state, run.stash, width) : { height: 34, parts: [] };
   const drawing = layOut(run.areas, run.blocksPerSlot, width, trusted.height + 26);
   const context = prepare(canvas, drawing.height + MARGIN);
   const colours = coloursOf(canvas);
   const brush = { context, colours, run, state: knows ? state : null, view };
   context.translate(MARGIN, 4);
-  drawBoundary(brush, trusted.height, width);
+  drawBoundary(brush, trusted, width);
   for (const part of trusted.parts) drawPart(brush, part);
   drawEdges(brush, drawing);
   drawLabels(brush, drawing);
@@ -63,24 +65,28 @@ export function drawMemory(canvas, run, state, view) {
 }
 
 /** The stash and the position map, above the boundary. */
-function layTrusted(state, width) {
+function layTrusted(state, stash, width) {
   const parts = [];
   let height = 18;
-  const strip = layStrip(state.stash.length, width, height);
-  parts.push({ title: "trusted side: stash", y: height - 5, cells: strip.cells, items: state.stash, name: "stash" });
-  height = strip.height;
+  const when = state.isTaken ? ", from before this work" : "";
+  if (stash) {
+    const strip = layStrip(state.stash.length, width, height);
+    parts.push({ title: `${stash}${when}`, y: height - 5, cells: strip.cells, items: state.stash, name: "stash" });
+    height = strip.height;
+  }
   if (state.positions.length > 0) {
-    height += 22;
+    if (stash) height += 22;
     const map = layStrip(state.positions.length, width, height);
     const items = state.positions.map((place, block) => ({ block, place }));
-    const title = state.hasLeaves ? "position map: the leaf of each block" : "position map: the slot of each block";
+    const title = `position map: the ${state.hasLeaves ? "leaf" : "slot"} of each block${when}`;
     parts.push({ title, y: height - 5, cells: map.cells, items, name: "map" });
     height = map.height;
   }
-  return { parts, height: height + 8 };
+  return { parts, height: parts.length > 0 ? height + 8 : 34 };
 }
 
-function drawBoundary({ context, colours, view }, height, width) {
+function drawBoundary({ context, colours, view }, { height, parts }, width) {
+  const isBare = parts.length === 0;
   context.fillStyle = colours.trusted;
   context.fillRect(-MARGIN, -4, width + 2 * MARGIN, height + 4);
   context.strokeStyle = colours.accent;
@@ -94,6 +100,7 @@ function drawBoundary({ context, colours, view }, height, width) {
   context.fillStyle = colours.quiet;
   context.font = "12px system-ui, sans-serif";
   if (view.side === "provider") context.fillText("trusted side: the provider sees nothing of it", 0, 18);
+  else if (isBare) context.fillText("trusted side: nothing is kept", 0, 18);
   context.fillText("untrusted memory", 0, height + 16);
 }
 
@@ -115,19 +122,21 @@ function drawPart(brush, { title, y, cells, items, name }) {
 
 /** Writes into a cell: the block or its number, and a place below it where there is room. */
 function label({ context, colours, view }, { x, y, width, height }, block, number, below) {
-  if (view.label === "nothing" || width < 13) return;
+  if (view.label === "nothing") return;
   const text = String(view.label === "number" && number !== undefined ? number : block);
-  const size = Math.min(13, Math.max(8, Math.floor((width * 1.45) / Math.max(2, text.length))));
+  const size = Math.min(13, Math.floor((width - 2) / (0.62 * text.length)), height - 2);
+  if (size < LEAST_FONT) return;
   context.fillStyle = colours.ink;
   context.textAlign = "center";
   context.font = `600 ${size}px system-ui, sans-serif`;
   const hasRoom = below !== null && height >= 26;
   context.fillText(text, x + width / 2, y + height / 2 + (hasRoom ? -1 : size * 0.36));
   if (hasRoom) {
-    context.fillStyle = colours.quiet;
+    context.globalAlpha *= 0.75;
     context.font = "9px system-ui, sans-serif";
     context.fillText(String(below), x + width / 2, y + height - 4);
   }
+  context.globalAlpha = 1;
   context.textAlign = "start";
 }
 

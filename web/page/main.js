@@ -53,8 +53,8 @@ function begin() {
   pause();
   run?.end();
   const { scheme, capacity, seed, workload, lazy } = view;
-  run = new Player(engine, { scheme, capacity, seed, workload, lazy });
   const entry = schemes.find(({ name }) => name === scheme);
+  run = new Player(engine, { scheme, capacity, seed, workload, lazy, stash: entry.stash });
   element("about").textContent = `${entry.about} (${entry.source}.) ${AGAINST[entry.adversary]}`;
   element("hand-block").max = String(capacity - 1);
   lines("program", workloads[workload].lines);
@@ -84,7 +84,9 @@ function showRecording() {
 }
 
 function lines(id, texts) {
-  const line = (textContent) => Object.assign(document.createElement("li"), { textContent });
+  // What stands far to the right in the source comes near.
+  const near = (text) => text.replaceAll(/(\S) {4,}/g, "$1    ");
+  const line = (text) => Object.assign(document.createElement("li"), { textContent: near(text) });
   element(id).replaceChildren(...texts.map(line));
 }
 
@@ -141,7 +143,7 @@ function play() {
     return show();
   }
   press("play", true);
-  element("play").innerHTML = "⏸<span> Pause</span>";
+  element("play").innerHTML = "❚❚<span> Pause</span>";
   let due = 0;
   let last = performance.now();
   const tick = (now) => {
@@ -251,7 +253,10 @@ function listen() {
   }
   element("setting").addEventListener("submit", (event) => event.preventDefault());
   element("trace").addEventListener("change", ({ target }) => {
-    if (target.files[0]) record(target.files[0]).catch(complain);
+    const [file] = target.files;
+    if (file) record(file).catch(complain);
+    // The same file may be chosen again.
+    target.value = "";
   });
   for (const name of Object.keys(actions)) element(name).addEventListener("click", () => act(name));
   element("play").addEventListener("click", play);

@@ -16,10 +16,11 @@ export class Player {
   /** Accesses that were asked for by hand and wait for their turn. */
   #byHand = [];
 
-  /** `setting` is { scheme, capacity, seed, workload, lazy }. */
+  /** `setting` is { scheme, capacity, seed, workload, lazy, stash }. */
   constructor(engine, setting) {
     this.#engine = engine;
     this.setting = setting;
+    this.stash = setting.stash;
     /** All accesses that were ever asked for, those that were gone back from as well. */
     this.asked = [];
     this.#begin();

@@ -57,6 +57,8 @@ pub struct Entry {
     pub about: &'static str,
     /// The watcher that it stands against.
     pub adversary: Adversary,
+    /// The word for the blocks that it keeps on the trusted side; empty if it keeps none.
+    pub stash: &'static str,
     #[serde(skip)]
     make: fn(Setting) -> Result<Made, String>,
 }
@@ -134,6 +136,7 @@ pub const ENTRIES: [Entry; 13] = [
         about: "Blocks lie in a tree of buckets. An access reads one path from the root to a leaf, gives \
                 the block a new random leaf, and writes the path back.",
         adversary: Adversary::Full,
+        stash: "stash",
         make: path,
     },
     Entry {
@@ -143,6 +146,7 @@ pub const ENTRIES: [Entry; 13] = [
         about: "An access reads one slot of each bucket of a path, the block's or a dummy's. Every third \
                 access a whole path is written anew.",
         adversary: Adversary::Full,
+        stash: "stash",
         make: ring,
     },
     Entry {
@@ -152,6 +156,7 @@ pub const ENTRIES: [Entry; 13] = [
         about: "An access takes its block off a path. Two further paths are then evicted, whose blocks go \
                 down one at a time.",
         adversary: Adversary::Full,
+        stash: "stash",
         make: circuit,
     },
     Entry {
@@ -161,6 +166,7 @@ pub const ENTRIES: [Entry; 13] = [
         about: "Memory is permuted in secret. A block that was read is kept in a shelter, and a dummy is \
                 read in its place the next time. When the shelter is full, everything is permuted anew.",
         adversary: Adversary::Full,
+        stash: "",
         make: square_root,
     },
     Entry {
@@ -170,6 +176,7 @@ pub const ENTRIES: [Entry; 13] = [
         about: "Square-Root ORAM whose shelter is on the trusted side: an access reads one slot and writes \
                 none.",
         adversary: Adversary::Full,
+        stash: "cache",
         make: practical_os,
     },
     Entry {
@@ -179,6 +186,7 @@ pub const ENTRIES: [Entry; 13] = [
         about: "Hash tables, each twice as large as the one above it. A block that was read goes to the top \
                 and sinks.",
         adversary: Adversary::Full,
+        stash: "",
         make: hierarchical,
     },
     Entry {
@@ -187,6 +195,7 @@ pub const ENTRIES: [Entry; 13] = [
         source: "Goldreich and Ostrovsky, JACM 1996, section 1.2",
         about: "Every access reads everything and writes everything back.",
         adversary: Adversary::Full,
+        stash: "",
         make: trivial,
     },
     Entry {
@@ -196,6 +205,7 @@ pub const ENTRIES: [Entry; 13] = [
         about: "Path ORAM whose blocks may stay near their old leaf. It is differentially private and not \
                 oblivious: here with ε = 3 and four subtrees.",
         adversary: Adversary::Unopposed,
+        stash: "stash",
         make: root,
     },
     Entry {
@@ -205,6 +215,7 @@ pub const ENTRIES: [Entry; 13] = [
         about: "Writes go round a holding area, in an order that depends on their count alone. Reads are \
                 not hidden.",
         adversary: Adversary::Snapshot,
+        stash: "",
         make: detworam,
     },
     Entry {
@@ -214,6 +225,7 @@ pub const ENTRIES: [Entry; 13] = [
         about: "DetWoORAM whose reads for the next write are made ahead, and whose writes are made \
                 afterwards.",
         adversary: Adversary::Snapshot,
+        stash: "preload buffer",
         make: eager,
     },
     Entry {
@@ -222,6 +234,7 @@ pub const ENTRIES: [Entry; 13] = [
         source: "Aga and Narayanasamy, ISCA 2019; attacked by Roy and others, WOOT 2020",
         about: "Moves one slot of each bucket of a path. The slots that it chooses tell where blocks are.",
         adversary: Adversary::Unopposed,
+        stash: "stash",
         make: opam,
     },
     Entry {
@@ -230,6 +243,7 @@ pub const ENTRIES: [Entry; 13] = [
         source: "encryption alone",
         about: "Block n is in slot n. Encryption hides what is in it, and not that it is asked for.",
         adversary: Adversary::Unopposed,
+        stash: "",
         make: plain,
     },
     Entry {
@@ -239,6 +253,7 @@ pub const ENTRIES: [Entry; 13] = [
         about: "A scheme over the library's trait Store, drawn by the same page. As it comes it permutes \
                 memory once: the provider sees which accesses are to the same block.",
         adversary: Adversary::Unopposed,
+        stash: "",
         make: own,
     },
 ];

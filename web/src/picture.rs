@@ -34,6 +34,8 @@ pub struct Picture {
     pub positions: Vec<Option<u64>>,
     /// True if positions are leaves.
     pub has_leaves: bool,
+    /// True if stash and positions are those from before the operation under way, which has them.
+    pub is_taken: bool,
     /// The levels that hold something.
     pub levels: Vec<bool>,
     /// Numbers that the scheme counts.
@@ -83,7 +85,8 @@ impl Picture {
         let positions: Vec<Option<u64>> = known.positions.iter().map(place).collect();
         let has_leaves = known.positions.iter().flatten().any(|at| matches!(at, Position::Leaf(_)));
         let stash: Vec<Trusted> = known.stash.iter().map(trusted).collect();
-        let old = if has_leaves { Vec::new() } else { old(&blocks, &positions, &stash) };
+        let old =
+            if has_leaves || simulation.is_taken() { Vec::new() } else { old(&blocks, &positions, &stash) };
         Picture {
             step: simulation.steps(),
             blocks,
@@ -95,6 +98,7 @@ impl Picture {
             stash,
             positions,
             has_leaves,
+            is_taken: simulation.is_taken(),
             levels: known.levels.clone(),
             counters: known.counters.clone(),
         }

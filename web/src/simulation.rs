@@ -20,6 +20,8 @@ pub struct Simulation {
     idle_asked: bool,
     running: Option<Running>,
     known: Inspection,
+    /// True while an operation has the trusted state, so that what is known of it is older.
+    is_taken: bool,
     steps: u64,
 }
 
@@ -74,7 +76,17 @@ impl Simulation {
         let made = catalogue::make(scheme, setting)?;
         let known = made.scheme.inspect().unwrap_or_default();
         let (asked, capacity) = (VecDeque::new(), setting.capacity);
-        Ok(Simulation { made, capacity, lazy, asked, idle_asked: false, running: None, known, steps: 0 })
+        Ok(Simulation {
+            made,
+            capacity,
+            lazy,
+            asked,
+            idle_asked: false,
+            running: None,
+            known,
+            is_taken: false,
+            steps: 0,
+        })
     }
 
     /// The scheme over its memory.
@@ -85,6 +97,11 @@ impl Simulation {
     /// The trusted state, as it was when no operation had it.
     pub fn known(&self) -> &Inspection {
         &self.known
+    }
+
+    /// Tells whether an operation has the trusted state now.
+    pub fn is_taken(&self) -> bool {
+        self.is_taken
     }
 
     /// Steps so far.
@@ -141,7 +158,9 @@ impl Simulation {
                 stop.operation = Some(operation.into());
             }
         }
-        self.known = self.made.scheme.inspect().unwrap_or_else(|| std::mem::take(&mut self.known));
+        let known = self.made.scheme.inspect();
+        self.is_taken = known.is_none();
+        self.known = known.unwrap_or_else(|| std::mem::take(&mut self.known));
         stop.lines = self.lines(&stop, work);
         stop.rests = self.rests();
         Ok(stop)
