@@ -2,7 +2,7 @@
 
 use crate::area::{self, Area};
 use crate::code::{self, Code};
-use crate::driven::{BLOCK_BYTES, Driven, Hosted};
+use crate::driven::{BLOCK_BYTES, Driven, host};
 use crate::memory::Memory;
 use crate::own::OwnScheme;
 use lethe_core::block_header::HEADER_BYTES;
@@ -240,7 +240,7 @@ pub const ENTRIES: [Entry; 13] = [
     Entry {
         name: "plain",
         title: "Plain store",
-        source: "encryption alone",
+        source: "A baseline",
         about: "Block n is in slot n. Encryption hides what is in it, and not that it is asked for.",
         adversary: Adversary::Unopposed,
         stash: "",
@@ -249,7 +249,7 @@ pub const ENTRIES: [Entry; 13] = [
     Entry {
         name: "own",
         title: "Your own (web/src/own.rs)",
-        source: "you",
+        source: "Yours",
         about: "A scheme over the library's trait Store, drawn by the same page. As it comes it permutes \
                 memory once: the provider sees which accesses are to the same block.",
         adversary: Adversary::Unopposed,
@@ -292,7 +292,7 @@ fn path(setting: Setting) -> Result<Made, String> {
     Made::with_headers(&layout, blocks, area::tree(&layout), code::path(), |memory| {
         let positions = map(setting.capacity);
         let scheme = PathOram::new(parameters, Bucket(0), memory, positions, setting.random(0));
-        scheme.map(Hosted::new).map_err(text)
+        scheme.map(host).map_err(text)
     })
 }
 
@@ -303,7 +303,7 @@ fn root(setting: Setting) -> Result<Made, String> {
     let parameters = RootParameters::for_epsilon(path, subtrees, 3.0);
     Made::with_headers(&layout, blocks, area::tree(&layout), code::root(), |memory| {
         let scheme = root_oram(parameters, Bucket(0), memory, setting.random(0), setting.random(1));
-        scheme.map(Hosted::new).map_err(text)
+        scheme.map(host).map_err(text)
     })
 }
 
@@ -326,7 +326,7 @@ fn ring(setting: Setting) -> Result<Made, String> {
     let layout = parameters.layout();
     Made::with_headers(&layout, 1, area::tree(&layout), code::ring(), |memory| {
         let scheme = RingOram::new(parameters, memory, map(capacity), setting.random(0));
-        scheme.map(Hosted::new).map_err(text)
+        scheme.map(host).map_err(text)
     })
 }
 
@@ -336,7 +336,7 @@ fn circuit(setting: Setting) -> Result<Made, String> {
     let (layout, blocks) = (parameters.layout(), parameters.blocks_per_bucket);
     Made::with_headers(&layout, blocks, area::tree(&layout), code::circuit(), |memory| {
         let scheme = CircuitOram::new(parameters, memory, map(capacity), setting.random(0));
-        scheme.map(Hosted::new).map_err(text)
+        scheme.map(host).map_err(text)
     })
 }
 
@@ -350,7 +350,7 @@ fn square_root(setting: Setting) -> Result<Made, String> {
         [("permuted memory", parameters.permuted(), 1), ("shelter", shelter, 1), ("filling", fill, 1)];
     Made::with_headers(&layout, 1, area::rows(parts), code::square_root(), |memory| {
         let scheme = SquareRootOram::new(parameters, Bucket(0), memory, setting.random(0));
-        scheme.map(Hosted::new).map_err(text)
+        scheme.map(host).map_err(text)
     })
 }
 
@@ -360,7 +360,7 @@ fn practical_os(setting: Setting) -> Result<Made, String> {
     let parts = [("permuted memory", permuted, 1), ("filling", layout.buckets() - permuted, 1)];
     Made::with_headers(&layout, 1, area::rows(parts), code::practical_os(), |memory| {
         let scheme = PracticalOs::new(parameters, Bucket(0), memory, setting.random(0));
-        scheme.map(Hosted::new).map_err(text)
+        scheme.map(host).map_err(text)
     })
 }
 
@@ -374,7 +374,7 @@ fn hierarchical(setting: Setting) -> Result<Made, String> {
     let layout = parameters.layout();
     Made::with_headers(&layout, 1, area::hierarchy(&layout), code::hierarchical(), |memory| {
         let scheme = HierarchicalOram::new(parameters, Bucket(0), memory, setting.random(0));
-        scheme.map(Hosted::new).map_err(text)
+        scheme.map(host).map_err(text)
     })
 }
 
@@ -384,7 +384,7 @@ fn trivial(setting: Setting) -> Result<Made, String> {
     let parameters = TrivialParameters { capacity, block_bytes: BLOCK_BYTES, chunk_blocks, max_batch: 1 };
     let layout = parameters.layout();
     Made::bare(&layout, area::rows([("memory", capacity, 1)]), code::trivial(), |memory| {
-        TrivialOram::new(parameters, Bucket(0), memory).map(Hosted::new).map_err(text)
+        TrivialOram::new(parameters, Bucket(0), memory).map(host).map_err(text)
     })
 }
 
@@ -397,7 +397,7 @@ fn detworam(setting: Setting) -> Result<Made, String> {
     let parameters = DetWoParameters::for_ratio(setting.capacity, 3, BLOCK_BYTES);
     let (layout, areas) = (parameters.layout(), detworam_areas(&parameters));
     Made::bare(&layout, areas, code::detworam(), |memory| {
-        DetWoOram::new(parameters, memory).map(Hosted::new).map_err(text)
+        DetWoOram::new(parameters, memory).map(host).map_err(text)
     })
 }
 
@@ -405,7 +405,7 @@ fn eager(setting: Setting) -> Result<Made, String> {
     let areas = DetWoParameters::for_ratio(setting.capacity, 3, BLOCK_BYTES);
     let (layout, parts) = (areas.layout(), detworam_areas(&areas));
     Made::bare(&layout, parts, code::eager(), |memory| {
-        EagerOram::new(EagerParameters { areas, step_pages: 2 }, memory).map(Hosted::new).map_err(text)
+        EagerOram::new(EagerParameters { areas, step_pages: 2 }, memory).map(host).map_err(text)
     })
 }
 
@@ -413,7 +413,7 @@ fn opam(setting: Setting) -> Result<Made, String> {
     let parameters = OpamParameters::for_capacity(setting.capacity, BLOCK_BYTES).map_err(text)?;
     let areas = area::tree_of_slots(parameters.leaf_level.0 + 1, parameters.slots_per_bucket);
     Made::bare(&parameters.layout(), areas, code::opam(), |memory| {
-        OpamOram::new(parameters, memory, setting.random(0)).map(Hosted::new).map_err(text)
+        OpamOram::new(parameters, memory, setting.random(0)).map(host).map_err(text)
     })
 }
 
@@ -422,7 +422,7 @@ fn plain(setting: Setting) -> Result<Made, String> {
     let parameters = PlainParameters { capacity, block_bytes: BLOCK_BYTES, max_batch: 1 };
     let layout = parameters.layout();
     Made::bare(&layout, area::rows([("memory", capacity, 1)]), code::plain(), |memory| {
-        Plain::new(parameters, memory).map(Hosted::new).map_err(text)
+        Plain::new(parameters, memory).map(host).map_err(text)
     })
 }
 
@@ -430,6 +430,6 @@ fn own(setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
     let layout = OwnScheme::<Rc<Memory>>::layout(capacity, BLOCK_BYTES);
     Made::bare(&layout, area::rows([("memory", capacity, 1)]), code::own(), |memory| {
-        Ok(Hosted::new(OwnScheme::new(capacity, BLOCK_BYTES, memory, setting.random(0))))
+        Ok(host(OwnScheme::new(capacity, BLOCK_BYTES, memory, setting.random(0))))
     })
 }

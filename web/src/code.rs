@@ -107,7 +107,7 @@ macro_rules! scheme {
 }
 
 scheme!(
-    /// Path ORAM's.
+    /// The pseudocode of Path ORAM.
     path, ["../../crates/lethe-core/src/schemes/path/mod.rs"], [
     ANY, [Begun], "" => ["x <- position[a]", "position[a] <- UniformRandom"];
     ANY, [Reads], "" => ["ReadBucket(P(x, l))"];
@@ -118,7 +118,7 @@ scheme!(
 ]);
 
 scheme!(
-    /// Root ORAM's, and Path ORAM's that it changes.
+    /// The pseudocode of Root ORAM, and that of Path ORAM, which it changes.
     root, ["../../crates/lethe-core/src/schemes/root/mod.rs", "../../crates/lethe-core/src/schemes/path/mod.rs"], [
     ANY, [Begun], "" => ["with probability", "otherwise:", "x <- position[a]"];
     ANY, [Reads], "" => ["ReadBucket(P(x, l))"];
@@ -129,7 +129,7 @@ scheme!(
 ]);
 
 scheme!(
-    /// Ring ORAM's.
+    /// The pseudocode of Ring ORAM.
     ring, ["../../crates/lethe-core/src/schemes/ring/mod.rs"], [
     ANY, [Begun], "" => ["l' <- UniformRandom"];
     ANY, [Reads], "" => ["data <- ReadPath(l, a)", "offset <- GetBlockOffset", "read P(l, i, offset)"];
@@ -141,7 +141,7 @@ scheme!(
 ]);
 
 scheme!(
-    /// Circuit ORAM's.
+    /// The pseudocode of Circuit ORAM.
     circuit, ["../../crates/lethe-core/src/schemes/circuit/mod.rs"], [
     ANY, [Begun], "" => ["x <- position[a]"];
     ANY, [Reads], "" => ["data <- ReadAndRm(a, P(x))"];
@@ -152,7 +152,7 @@ scheme!(
 ]);
 
 scheme!(
-    /// Square-Root ORAM's.
+    /// The pseudocode of Square-Root ORAM.
     square_root, ["../../crates/lethe-core/src/schemes/square_root/mod.rs"], [
     ANY, [Begun], "" => ["for the t-th access"];
     ANY, [Reads], "shelter" => ["read the whole shelter"];
@@ -162,7 +162,7 @@ scheme!(
 ]);
 
 scheme!(
-    /// PracticalOS's.
+    /// The pseudocode of PracticalOS.
     practical_os, ["../../crates/lethe-core/src/schemes/practical_os/mod.rs"], [
     ANY, [Begun], "" => ["for the t-th access"];
     ANY, [Reads], "" => ["if v is in the cache"];
@@ -171,7 +171,7 @@ scheme!(
 ]);
 
 scheme!(
-    /// Hierarchical ORAM's.
+    /// The pseudocode of Hierarchical ORAM.
     hierarchical, ["../../crates/lethe-core/src/schemes/hierarchical/mod.rs"], [
     ANY, [Begun], "" => ["to access block v"];
     ANY, [Reads], "buffer" => ["read the whole buffer"];
@@ -185,13 +185,13 @@ scheme!(
 ]);
 
 scheme!(
-    /// Trivial ORAM's.
+    /// The pseudocode of Trivial ORAM.
     trivial, ["../../crates/lethe-core/src/schemes/trivial.rs"], [
     ANY, [Reads, Writes], "" => ["for each chunk of memory"];
 ]);
 
 scheme!(
-    /// DetWoORAM's.
+    /// The pseudocode of DetWoORAM.
     detworam, ["../../crates/lethe-core/src/schemes/detworam.rs"], [
     &[Work::Read], [Reads], "" => ["read of address a"];
     &[Work::Write], [Begun], "" => ["pth write, at address a"];
@@ -202,7 +202,7 @@ scheme!(
 ]);
 
 scheme!(
-    /// Eager DetWoORAM's.
+    /// The pseudocode of Eager DetWoORAM.
     eager, ["../../crates/lethe-core/src/schemes/eager.rs"], [
     &[Work::Read], [Begun], "" => ["read      from the buffer"];
     &[Work::Write], [Ended], "" => ["write p   copy the page", "that were preloaded, replace"];
@@ -211,7 +211,7 @@ scheme!(
 ]);
 
 scheme!(
-    /// OPAM's.
+    /// The pseudocode of OPAM.
     opam, ["../../crates/lethe-core/src/schemes/opam.rs"], [
     ANY, [Begun], "" => ["x <- position[a]"];
     ANY, [Reads], "" => ["for each level l"];
@@ -219,14 +219,14 @@ scheme!(
 ]);
 
 scheme!(
-    /// The one of the reader's own scheme.
+    /// The pseudocode of the reader's own scheme.
     own, ["own.rs"], [
     ANY, [Begun], "" => ["access to block a"];
     ANY, [Reads], "" => ["read slot p(a)"];
     ANY, [Writes], "" => ["serve what was asked", "write slot p(a)"];
 ]);
 
-/// The plain store's, whose module has no pseudocode.
+/// The pseudocode of the plain store, whose module has none.
 pub fn plain() -> Code {
     const RULES: &[Rule] = &[
         rule(&[Work::Read], &[Reads], "", &["read of block a"]),

@@ -41,13 +41,11 @@ pub trait Driven {
 }
 
 /// A scheme of one type.
-pub struct Hosted<O>(Rc<O>);
+struct Hosted<O>(Rc<O>);
 
-impl<O: Oram + Inspect + 'static> Hosted<O> {
-    /// Hosts a scheme whose blocks are of [`BLOCK_BYTES`].
-    pub fn new(scheme: O) -> Box<dyn Driven> {
-        Box::new(Hosted(Rc::new(scheme)))
-    }
+/// Hosts a scheme whose blocks are of [`BLOCK_BYTES`].
+pub fn host<O: Oram + Inspect + 'static>(scheme: O) -> Box<dyn Driven> {
+    Box::new(Hosted(Rc::new(scheme)))
 }
 
 /// The number in the bytes of a block; 0 if there are too few of them.

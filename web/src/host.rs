@@ -1,4 +1,4 @@
-//! What the page asks for, in JSON, and the answers.
+//! The requests of the page, in JSON, and the answers.
 
 use crate::area::Area;
 use crate::catalogue::{ENTRIES, Entry, LEAST_BLOCKS, MOST_BLOCKS, Setting};
@@ -72,12 +72,11 @@ fn once() -> u32 {
 /// An answer.
 #[derive(Serialize)]
 #[serde(untagged)]
-#[allow(clippy::large_enum_variant, reason = "one at a time, and at once written as text")]
 enum Answer {
     Schemes(Schemes),
     Made(MadeOf),
     Stops(Vec<Stop>),
-    State(Picture),
+    State(Box<Picture>),
     Done {},
 }
 
@@ -109,17 +108,19 @@ impl Host {
     /// Answers a request: `{"ok": …}`, or `{"error": "…"}` with what was wrong.
     pub fn answer(&mut self, request: &str) -> String {
         #[derive(Serialize)]
-        #[serde(rename_all = "lowercase")]
-        enum Said {
-            Ok(Answer),
-            Error(String),
+        struct Answered {
+            ok: Answer,
+        }
+        #[derive(Serialize)]
+        struct Refused {
+            error: String,
         }
         let asked = serde_json::from_str(request).map_err(|error| format!("the request is not one: {error}"));
         let said = match asked.and_then(|asked| self.carry_out(asked)) {
-            Ok(answer) => Said::Ok(answer),
-            Err(error) => Said::Error(error),
+            Ok(ok) => serde_json::to_string(&Answered { ok }),
+            Err(error) => serde_json::to_string(&Refused { error }),
         };
-        serde_json::to_string(&said).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
+        said.unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"))
     }
 
     fn carry_out(&mut self, request: Request) -> Result<Answer, String> {
@@ -161,7 +162,7 @@ impl Host {
                 }
                 Ok(Answer::Stops(stops))
             }
-            Request::State { simulation } => Ok(Answer::State(Picture::of(self.find(simulation)?))),
+            Request::State { simulation } => Ok(Answer::State(Box::new(Picture::of(self.find(simulation)?)))),
             Request::Drop { simulation } => {
                 self.find(simulation)?;
                 self.simulations.remove(&simulation);

@@ -75,7 +75,8 @@ fn the_same_seed_and_the_same_requests_give_the_same_steps() {
 fn the_picture_shows_each_number_where_its_newest_copy_is() {
     for entry in ENTRIES {
         let mut simulation = simulation(entry.name, 24, false);
-        let (asked, array) = accesses(24, 120);
+        // As many accesses as leave copies in the shelter, and older ones elsewhere.
+        let (asked, array) = accesses(24, 123);
         for (asked, _) in asked {
             simulation.ask(asked).expect("the block is there");
             settle(&mut simulation);
@@ -116,7 +117,7 @@ fn each_operation_is_of_slots_that_are_drawn_and_lights_a_line() {
             for stop in settle(&mut simulation) {
                 let Some(operation) = &stop.operation else { continue };
                 assert!(operation.slots.iter().all(|slot| *slot < slots), "{}", entry.name);
-                // What a write of the eager form does first is the work that was left over.
+                // The eager form begins a write with the work that was left over.
                 assert!(!stop.lines.is_empty() || entry.name == "eager", "{}: {stop:?}", entry.name);
             }
         }
