@@ -85,7 +85,7 @@ function showRecording() {
 
 function lines(id, texts) {
   // What stands far to the right in the source comes near.
-  const near = (text) => text.replaceAll(/(\S{3}) {6,}/g, "$1    ");
+  const near = (text) => text.replaceAll(/([^\d\s]) {6,}/g, "$1    ");
   const line = (text) => Object.assign(document.createElement("li"), { textContent: near(text) });
   element(id).replaceChildren(...texts.map(line));
 }
