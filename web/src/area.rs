@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum Shape {
     /// A level of a tree: the parts before and after it are its other levels.
     Tree,
-    /// One bucket after the other.
+    /// Rows of buckets, in their order.
     Row,
 }
 

@@ -53,7 +53,7 @@ pub struct Entry {
     pub title: &'static str,
     /// Its paper.
     pub source: &'static str,
-    /// What it does, in a sentence or two.
+    /// The way in which it works, in a sentence or two.
     pub about: &'static str,
     /// The watcher that it stands against.
     pub adversary: Adversary,
