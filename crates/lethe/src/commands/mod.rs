@@ -22,6 +22,7 @@ mod status;
 mod upgrade;
 mod user;
 mod vault_flags;
+mod visualize;
 #[cfg(target_os = "linux")]
 mod watched;
 
@@ -80,6 +81,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Do experiments of the literature again
     Lab(lab::Arguments),
+    /// Show the schemes at work, step by step, on a page in a browser
+    Visualize(visualize::Arguments),
     /// Run programs whose heap is paged through an oblivious RAM
     #[cfg(target_os = "linux")]
     Page(page::Arguments),
@@ -144,6 +147,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
             bench::run(arguments)
         }
         Command::Lab(arguments) => lab::run(arguments).map_err(ended_if_misused),
+        Command::Visualize(arguments) => runtime.block_on(visualize::run(arguments)),
         #[cfg(target_os = "linux")]
         Command::Page(arguments) => page::run(arguments).map_err(ended_if_misused),
         #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! The programs of the paper for RISC-V, which the bench measures.
 
-use super::checkout::{Checkout, Part};
 use super::program::Image;
+use crate::runtime::checkout::{Checkout, Kind, Part};
 use anyhow::{Context, Result, bail, ensure};
 use lethe_programs::{Instance, Run, Start};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,8 @@ const PICOSAT: &str = ".test-env/picosat-riscv64/picosat";
 /// The programs in a checkout: static ones for Linux.
 const PART: Part = Part {
     name: "lethe-programs for RISC-V",
+    command: "lethe enclave",
+    kind: Kind::Program,
     package: "lethe-programs",
     target: "riscv64gc-unknown-linux-gnu",
     profile: "release",

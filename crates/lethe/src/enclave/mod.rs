@@ -4,7 +4,6 @@
 //! runtime, the program and their secrets lie in the emulator's private memory, of which the file has nothing. (That
 //! the emulator itself could look there is the difference between it and a chip.)
 
-mod checkout;
 mod device_tree;
 pub mod emulator;
 mod file;

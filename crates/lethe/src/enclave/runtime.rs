@@ -1,7 +1,7 @@
 //! The enclave's runtime, which is a program for a machine without an operating system.
 
-use super::checkout::{Checkout, Part};
 use super::file::read_whole;
+use crate::runtime::checkout::{Checkout, Kind, Part};
 use anyhow::{Context, Result, bail, ensure};
 use lethe_boundary::map::RUNTIME_START;
 use lethe_boundary::mark::{MARK, MARK_SECTION};
@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 /// The runtime in a checkout.
 const PART: Part = Part {
     name: "the enclave's runtime",
+    command: "lethe enclave",
+    kind: Kind::Program,
     package: "lethe-enclave",
     target: "riscv64gc-unknown-none-elf",
     profile: "enclave",

@@ -1,6 +1,7 @@
 //! The running of a command: signals, addresses, the log, output and exit codes.
 
 pub mod allocator;
+pub mod checkout;
 pub mod exit;
 pub mod file_system;
 pub mod interrupt;

@@ -1,4 +1,4 @@
-//! The checkout that this program was built from, and what is built from it for RISC-V on first use.
+//! The checkout that this program was built from, and what is built from it for other machines on first use.
 
 use crate::runtime::output::complain;
 use anyhow::{Context, Result, bail, ensure};
@@ -9,21 +9,45 @@ use std::process::{Command, Stdio};
 const SOURCE: &str = "enclave/runtime/Cargo.toml";
 
 /// A checkout, and the target folder that this program lies in.
-pub(super) struct Checkout {
+pub struct Checkout {
     root: PathBuf,
     target: PathBuf,
 }
 
-/// A program of the checkout.
-pub(super) struct Part {
+/// The kind of file that a part is built into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A program, named like its package.
+    Program,
+    /// A module of WebAssembly, named like its package.
+    Module,
+}
+
+/// A part of the checkout that is built for another machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
     /// The word for it in messages.
-    pub(super) name: &'static str,
-    /// Its package, which its binary is named like.
-    pub(super) package: &'static str,
+    pub name: &'static str,
+    /// The command that needs it.
+    pub command: &'static str,
+    /// The kind of file.
+    pub kind: Kind,
+    /// Its package.
+    pub package: &'static str,
     /// The target that it is built for.
-    pub(super) target: &'static str,
+    pub target: &'static str,
     /// The profile, which its folder is named like.
-    pub(super) profile: &'static str,
+    pub profile: &'static str,
+}
+
+impl Part {
+    /// The name of its file.
+    pub fn file(&self) -> String {
+        match self.kind {
+            Kind::Program => self.package.to_owned(),
+            Kind::Module => format!("{}.wasm", self.package.replace('-', "_")),
+        }
+    }
 }
 
 impl Checkout {
@@ -31,7 +55,7 @@ impl Checkout {
     ///
     /// # Errors
     /// This program lies in no folder.
-    pub(super) fn find() -> Result<Option<Self>> {
+    pub fn find() -> Result<Option<Self>> {
         let program = std::env::current_exe()?;
         let folder = program.parent().context("this program lies in no folder")?;
         let named = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
@@ -45,23 +69,23 @@ impl Checkout {
     }
 
     /// A file in it.
-    pub(super) fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
-    /// Builds a program where that is needed, and says where it is.
+    /// Builds a part where that is needed, and says where it is.
     ///
     /// # Errors
     /// The toolchain lacks the target; the build fails.
-    pub(super) fn build(&self, part: &Part) -> Result<PathBuf> {
-        let Part { name, package, target, profile } = *part;
-        let built = self.target.join(target).join(profile).join(package);
+    pub fn build(&self, part: &Part) -> Result<PathBuf> {
+        let Part { name, command, kind, package, target, profile } = *part;
+        let built = self.target.join(target).join(profile).join(part.file());
         ensure!(
             has_target(target),
             "{name} cannot be built: the Rust toolchain lacks a target, which `rustup target add {target}` adds"
         );
         if !built.is_file() {
-            complain!("lethe enclave: building {name}, once");
+            complain!("{command}: building {name}, once");
         }
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         for (variable, _) in std::env::vars_os() {
@@ -71,7 +95,11 @@ impl Checkout {
                 cargo.env_remove(&*variable);
             }
         }
-        cargo.args(["build", "--quiet", "--locked", "--package", package, "--bin", package]);
+        cargo.args(["rustc", "--quiet", "--locked", "--package", package]);
+        match kind {
+            Kind::Program => cargo.args(["--bin", package]),
+            Kind::Module => cargo.args(["--lib", "--crate-type", "cdylib"]),
+        };
         cargo.args(["--profile", profile, "--target", target, "--target-dir"]).arg(&self.target);
         // The checkout's configuration has the target's flags. Its output must not get among the program's.
         let status = cargo.current_dir(&self.root).stdin(Stdio::null()).stdout(Stdio::null()).status();
