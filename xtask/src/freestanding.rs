@@ -43,14 +43,20 @@ impl Toolchain {
 
     /// `cargo rustc` of the package that is a freestanding program.
     fn build(self, target: &str, into: &Path) -> Command {
+        self.build_package("lethe-bare", "core,alloc", target, into)
+    }
+
+    /// `cargo rustc` of a package that needs these libraries of Rust's own.
+    fn build_package(self, package: &str, libraries: &str, target: &str, into: &Path) -> Command {
         let mut cargo = match self {
             Toolchain::Pinned => crate::tool::cargo(),
             Toolchain::Distribution => command(DISTRIBUTION_CARGO),
         };
-        cargo.args(["rustc", "--locked", "--release", "--package", "lethe-bare", "--target", target]);
+        cargo.args(["rustc", "--locked", "--release", "--package", package, "--target", target]);
         cargo.arg("--target-dir").arg(into);
         if let Toolchain::Distribution = self {
-            cargo.arg("-Zbuild-std=core,alloc").env("RUSTC_BOOTSTRAP", "1").env("RUSTC", DISTRIBUTION_RUSTC);
+            cargo.arg(format!("-Zbuild-std={libraries}"));
+            cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTC", DISTRIBUTION_RUSTC);
             cargo.env_remove(LIBRARIES);
         }
         // Debug information and optimisation between crates are not looked at.
@@ -85,7 +91,20 @@ pub fn link_for_riscv(toolchain: Toolchain, into: &Path) -> Result<PathBuf> {
 
 /// Builds a WebAssembly module, and says where it is.
 pub fn build_for_wasm(toolchain: Toolchain, into: &Path) -> Result<PathBuf> {
-    run(toolchain.build(WASM, into).args(["--lib", "--crate-type", "cdylib"]))?;
-    let module = into.join(WASM).join("release/lethe_bare.wasm");
+    run(toolchain.build(WASM, into).args(MODULE))?;
+    built(into, "lethe_bare.wasm")
+}
+
+/// Builds the module of the visualizer's page, and says where it is.
+pub fn build_for_page(toolchain: Toolchain, into: &Path) -> Result<PathBuf> {
+    run(toolchain.build_package("lethe-web", "std,panic_abort", WASM, into).args(MODULE))?;
+    built(into, "lethe_web.wasm")
+}
+
+/// The arguments that make a package a module.
+const MODULE: [&str; 3] = ["--lib", "--crate-type", "cdylib"];
+
+fn built(into: &Path, file: &str) -> Result<PathBuf> {
+    let module = into.join(WASM).join("release").join(file);
     module.canonicalize().with_context(|| format!("{} was not built", module.display()))
 }

@@ -9,6 +9,7 @@ mod pages;
 mod setup;
 mod steps;
 mod tool;
+mod web;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
@@ -37,6 +38,8 @@ enum Chore {
     Setup(SetupArgs),
     /// Runs 64 clients at once against an optimised build, and prints requests and memory
     Load(LoadArgs),
+    /// Builds the visualizer's page into web/dist, for any file server
+    Web,
     /// Asks the RustSec database for known faults in the dependencies (needs to reach that database)
     Advisories,
 }
@@ -121,6 +124,12 @@ fn main() -> Result<()> {
                 .args(["test", "--release", "--package", "lethe", "--test", "load", "--", "--nocapture"])
                 .env("LETHE_LOAD_SECONDS", args.seconds.to_string()),
         ),
+        Chore::Web => {
+            missing::provide(&[Step::Web], Consent::Asked)?;
+            let made = web::assemble(&steps::target_folder()?.join("no-std"))?;
+            println!("    the page is in {}: python3 -m http.server --directory web/dist", made.display());
+            Ok(())
+        }
         Chore::Advisories => {
             missing::provide(&[Step::Deny], Consent::Asked)?;
             setup::python()?;

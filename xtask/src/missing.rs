@@ -23,7 +23,7 @@ const PROGRAMS: [(&str, &[&str], &[Step]); 10] = [
     ("xz", &["xz-utils"], &[Step::Enclave]),
     ("redis-server", &["redis-server"], &[Step::Pager]),
     ("restic", &["restic"], &[Step::Clients]),
-    ("chromium", &["chromium"], &[Step::Clients]),
+    ("chromium", &["chromium"], &[Step::Web, Step::Clients]),
     ("psql", &["postgresql"], &[Step::Clients]),
 ];
 
@@ -169,7 +169,15 @@ fn python_is_missing() -> Option<Missing> {
     let probe = "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))";
     (!succeeds(command("python3").args(["-c", probe]))).then(|| Missing {
         what: "Python 3.9 or newer with its venv module is missing".into(),
-        steps: &[Step::Deny, Step::Clients, Step::Compatibility, Step::Tempest, Step::Pager, Step::Enclave],
+        steps: &[
+            Step::Deny,
+            Step::Web,
+            Step::Clients,
+            Step::Compatibility,
+            Step::Tempest,
+            Step::Pager,
+            Step::Enclave,
+        ],
         packages: &["python3", "python3-venv"],
         targets: &[],
         remedy: "install it".into(),
@@ -228,7 +236,7 @@ fn program_is_missing(
 fn freestanding_toolchain_is_missing() -> Option<Missing> {
     Toolchain::find().is_none().then(|| Missing {
         what: "a Rust toolchain for machines without an operating system is missing".into(),
-        steps: &[Step::NoStd, Step::Enclave],
+        steps: &[Step::NoStd, Step::Web, Step::Enclave],
         packages: &FREESTANDING_PACKAGES,
         targets: &FREESTANDING,
         remedy: "rustup target add riscv64gc-unknown-none-elf wasm32-unknown-unknown; where that is not to be had, on \

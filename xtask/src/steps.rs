@@ -5,6 +5,7 @@ use crate::freestanding::{self, Toolchain};
 use crate::house;
 use crate::setup;
 use crate::tool::{cargo, command, output, run};
+use crate::web;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -32,6 +33,8 @@ pub enum Step {
     NoStd,
     /// The fuzz targets
     Fuzz,
+    /// The visualizer in a real browser
+    Web,
     /// Real client programs against a running gateway
     Clients,
     /// A public suite of S3 tests against a running gateway
@@ -65,7 +68,7 @@ impl Effort {
 
 impl Step {
     /// The steps, all of them, in order.
-    pub const ALL: [Step; 14] = [
+    pub const ALL: [Step; 15] = [
         Step::Fmt,
         Step::House,
         Step::Clippy,
@@ -75,6 +78,7 @@ impl Step {
         Step::Examples,
         Step::NoStd,
         Step::Fuzz,
+        Step::Web,
         Step::Clients,
         Step::Compatibility,
         Step::Tempest,
@@ -94,6 +98,7 @@ impl Step {
             Step::Examples => "examples",
             Step::NoStd => "no-std",
             Step::Fuzz => "fuzz",
+            Step::Web => "web",
             Step::Clients => "clients",
             Step::Compatibility => "compatibility",
             Step::Tempest => "tempest",
@@ -118,6 +123,7 @@ impl Step {
                 "core, sealing and fault path link for bare RISC-V, and serve faults in WebAssembly as they do here"
             }
             Step::Fuzz => "no fuzz target finds a fault in a few seconds each",
+            Step::Web => "the visualizer steps every scheme in a browser, and each answers as an array does",
             Step::Clients => "boto3, the AWS command line and rclone work against `lethe serve`",
             Step::Compatibility => {
                 "versitygw's S3 tests pass against `lethe serve`, but for those that are listed with a reason"
@@ -151,6 +157,7 @@ impl Step {
             Step::Examples => examples(),
             Step::NoStd => no_std(),
             Step::Fuzz => fuzz(effort.fuzz_seconds),
+            Step::Web => in_browser(),
             Step::Clients => clients(),
             Step::Compatibility => compatibility(),
             Step::Tempest => tempest(),
@@ -212,8 +219,13 @@ fn deny() -> Result<()> {
 /// build most of them again.
 fn build() -> Result<PathBuf> {
     run(cargo().args(["build", "--workspace", "--all-targets"]))?;
+    Ok(target_folder()?.join("debug"))
+}
+
+/// The folder that cargo builds into.
+pub fn target_folder() -> Result<PathBuf> {
     let root = std::env::current_dir()?;
-    Ok(std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into).join("debug"))
+    Ok(std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), Into::into))
 }
 
 fn docs() -> Result<()> {
@@ -316,6 +328,13 @@ fn tempest() -> Result<()> {
     run(command(setup::in_tempest("python"))
         .arg("tests/tempest/run.py")
         .env("LETHE_BIN", build()?.join("lethe")))
+}
+
+fn in_browser() -> Result<()> {
+    let page = web::assemble(&target_folder()?.join("no-std"))?;
+    run(pytest("tests/web")?
+        .env("LETHE_TEST_PAGE", &page)
+        .env("LETHE_TEST_PAGE_MODULE", page.join("lethe_web.wasm")))
 }
 
 fn clients() -> Result<()> {

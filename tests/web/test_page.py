@@ -1,0 +1,220 @@
+"""The visualizer's page: every scheme steps, goes back, and answers as an array does; the game has its chances."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+from conftest import WIDE
+from playwright.sync_api import Page, expect
+
+PHONE = {"width": 390, "height": 844}
+
+SCHEMES = [
+    "path", "ring", "circuit", "square-root", "practical-os", "hierarchical", "trivial", "root", "detworam", "eager",
+    "opam", "plain", "own",
+]  # fmt: skip
+
+PIXELS = """canvas => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let sum = 0;
+    for (let at = 0; at < data.length; at += 1) sum = (sum * 31 + data[at]) % 1000000007;
+    return sum;
+}"""
+"""A number that changes with the pixels of a canvas."""
+
+
+def picture(page: Page, tmp_path, name: str) -> None:
+    """Keeps a picture of the whole page."""
+    page.screenshot(path=f"{os.environ.get('LETHE_TEST_SCREENSHOTS') or tmp_path}/{name}.png", full_page=True)
+
+
+def fits(page: Page) -> None:
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow <= 0, "the page is wider than the screen"
+
+
+def step_of(page: Page) -> int:
+    return int(re.search(r"\d+", page.locator("#at").inner_text()).group())
+
+
+def test_the_list_of_schemes_is_the_one_that_is_tested(opened):
+    page = opened()
+    assert page.locator("#scheme option").evaluate_all("options => options.map(option => option.value)") == SCHEMES
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_sort_over_every_scheme_sorts_and_answers_as_an_array_does(opened, scheme, tmp_path):
+    page = opened(f"scheme={scheme}&capacity=8&workload=bubble&label=number")
+    # Four numbers are written, and then at most six times compared and exchanged.
+    for _ in range(4 + 6 * 4 + 1):
+        page.keyboard.press("ArrowDown")
+        if "end" in page.locator("#at").inner_text():
+            break
+    expect(page.locator("#at")).to_contain_text("the end")
+    expect(page.locator("#problem")).to_be_hidden()
+    found = []
+    for block in range(4):
+        page.locator("#hand-block").fill(str(block))
+        page.locator("#hand-read").click()
+        page.locator("#finish").click()
+        said = re.search(r"Block (\d+) held (\d+)", page.locator("#answer").inner_text())
+        assert int(said.group(1)) == block
+        found.append(int(said.group(2)))
+    assert found == sorted(found) and found[0] > 0
+    picture(page, tmp_path, f"sorted-{scheme}")
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_going_back_shows_the_very_picture_that_was_there(opened, scheme, tmp_path):
+    # A search asks for what its numbers say: a program that was not brought back would ask for something else.
+    page = opened(f"scheme={scheme}&capacity=8&workload=search&step=50")
+
+    def moment(page: Page) -> tuple:
+        pixels = [page.locator(canvas).evaluate(PIXELS) for canvas in ("#memory", "#asked", "#seen")]
+        return step_of(page), page.locator("#said").inner_text(), page.locator("#note").inner_text(), pixels
+
+    there = moment(page)
+    assert there[0] == 50
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    assert moment(page) != there
+    for _ in range(2):
+        page.keyboard.press("ArrowLeft")
+    assert moment(page) == there
+    lit = 0
+    for _ in range(14):
+        page.keyboard.press("ArrowRight")
+        lit += page.locator("#code li.now").count()
+    assert lit > 0, "no line was highlighted as it ran"
+    # A link opens the same moment, by way of none but steps forward.
+    again = opened(page.evaluate("location.hash.slice(1)"))
+    assert moment(again) == moment(page)
+    picture(page, tmp_path, f"step-{scheme}")
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("side", ["owner", "provider"])
+def test_it_fits_in_both_themes_and_at_both_widths(opened, viewport, theme, side, tmp_path):
+    width = "phone" if viewport is PHONE else "wide"
+    for scheme in ["path", "hierarchical"]:
+        page = opened(f"scheme={scheme}&workload=merge&side={side}&step=61", viewport, theme)
+        fits(page)
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (sum(int(part) for part in re.findall(r"\d+", ground)[:3]) > 382) == (theme == "light")
+        picture(page, tmp_path, f"{scheme}-{side}-{width}-{theme}")
+
+
+def test_the_provider_is_told_nothing_that_only_the_owner_knows(opened):
+    page = opened("scheme=path&workload=again&step=9")
+    expect(page.locator("#program-pane")).to_be_visible()
+    owners = page.locator("#said").inner_text()
+    page.keyboard.press("v")
+    expect(page.locator("#provider")).to_have_attribute("aria-pressed", "true")
+    for secret in ["#program-pane", "#asked-pane", "#hand-pane"]:
+        expect(page.locator(secret)).to_be_hidden()
+    said = page.locator("#said").inner_text()
+    assert "block" not in said.lower() and said != owners
+    assert page.locator("#trusted").inner_text() == ""
+
+
+def test_contents_heat_and_theme_change_the_picture(opened):
+    page = opened("scheme=ring&workload=random&step=80")
+    seen = {page.locator("#memory").evaluate(PIXELS)}
+    for key in ["c", "c", "h", "t"]:
+        page.keyboard.press(key)
+        seen.add(page.locator("#memory").evaluate(PIXELS))
+    assert len(seen) == 5
+
+
+def test_it_plays_by_itself_and_pauses(opened):
+    page = opened("scheme=path&workload=random")
+    page.locator("#speed").fill("9")
+    page.locator("#play").click()
+    page.wait_for_function("() => Number(document.querySelector('#at').textContent.match(/\\d+/)[0]) > 200")
+    page.keyboard.press("Space")
+    expect(page.locator("#play")).to_have_attribute("aria-pressed", "false")
+    stopped = step_of(page)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert step_of(page) == stopped
+
+
+def test_hundreds_of_blocks_are_fluent(opened):
+    page = opened("scheme=path&capacity=512&workload=random&step=400")
+    took = page.evaluate(
+        """() => {
+            const began = performance.now();
+            for (let nth = 0; nth < 40; nth++) document.querySelector("#step").click();
+            return (performance.now() - began) / 40;
+        }"""
+    )
+    assert took < 100, f"a step takes {took:.0f} ms"
+
+
+def test_the_keyboard_alone_reaches_every_control(opened):
+    page = opened()
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id"))
+    wanted = {"scheme", "capacity", "workload", "seed", "lazy", "trace", "play", "step", "finish", "speed", "owner"}
+    assert wanted | {"provider", "label", "heat", "hand-block", "hand-read", "hand-write", "hand-idle"} <= reached
+
+
+def test_who_wants_less_motion_gets_one_step_a_second(opened):
+    page = opened(motion="reduce")
+    expect(page.locator("#speed-text")).to_have_text("1 /s")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "least", "most"),
+    [("plain", 1.0, 1.0), ("own", 1.0, 1.0), ("path", 0.12, 0.38), ("ring", 0.12, 0.38), ("trivial", 0.12, 0.38)],
+)
+def test_a_machine_wins_against_a_plain_store_and_guesses_against_an_oram(opened, scheme, least, most, tmp_path):
+    page = opened(f"scheme={scheme}&tab=game")
+    page.locator("#machine").click()
+    said = page.locator("#verdict").inner_text()
+    hits, rounds = (int(part) for part in re.search(r"right in (\d+) of (\d+)", said).groups())
+    assert rounds == 200 and least <= hits / rounds <= most, said
+    page.keyboard.press("b")
+    expect(page.locator("#verdict")).to_contain_text("it was")
+    expect(page.locator("#scores tr")).to_have_count(1)
+    expect(page.locator("#scores")).to_contain_text("25 %")
+    fits(page)
+    picture(page, tmp_path, f"game-{scheme}")
+
+
+def test_the_game_fits_a_phone(opened, tmp_path):
+    page = opened("scheme=detworam&tab=game", PHONE, "dark")
+    fits(page)
+    page.keyboard.press("d")
+    expect(page.locator("#verdict")).to_contain_text("it was")
+    picture(page, tmp_path, "game-phone-dark")
+
+
+def test_the_memory_takes_the_whole_width_for_a_wall(opened, tmp_path):
+    page = opened("scheme=ring&capacity=128&workload=random&step=300&heat=true")
+    before = page.locator("#memory").bounding_box()["width"]
+    page.keyboard.press("l")
+    assert page.locator("#memory").bounding_box()["width"] > 1.3 * before
+    fits(page)
+    picture(page, tmp_path, "large")
+
+
+def test_a_recorded_trace_is_stepped_and_a_broken_one_is_refused_by_its_line(opened, tmp_path):
+    page = opened()
+    trace = tmp_path / "trace.csv"
+    trace.write_text("fault,slot\n" + "".join(f"{fault},{slot}\n" for fault in range(1, 9) for slot in (fault, fault + 8)))
+    page.locator("#trace").set_input_files(trace)
+    expect(page.locator("#about")).to_contain_text("trace.csv")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#said")).to_contain_text("Fault 1. 2 slots are changed")
+    expect(page.locator("#owner")).to_be_disabled()
+    for _ in range(9):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("#at")).to_have_text("step 8, the end")
+    trace.write_text("fault,slot\n1,2\n1;3\n")
+    page.locator("#trace").set_input_files(trace)
+    expect(page.locator("#problem")).to_contain_text("line 3 is “1;3”")

@@ -1,0 +1,26 @@
+//! The visualizer's page with its module, put together in a folder for any file server.
+
+use crate::freestanding::{Toolchain, build_for_page};
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The files of the page.
+const PAGE: &str = "web/page";
+/// The folder that is made.
+const MADE: &str = "web/dist";
+
+/// Builds the module and copies it and the page into one folder. Returns the folder.
+pub fn assemble(into: &Path) -> Result<PathBuf> {
+    let toolchain = Toolchain::find().context("no toolchain builds for WebAssembly")?;
+    let module = build_for_page(toolchain, into)?;
+    let made = Path::new(MADE);
+    fs::create_dir_all(made).with_context(|| format!("making {MADE}"))?;
+    for file in fs::read_dir(PAGE).with_context(|| format!("listing {PAGE}"))? {
+        let file = file?;
+        let to = made.join(file.file_name());
+        fs::copy(file.path(), &to).with_context(|| format!("copying to {}", to.display()))?;
+    }
+    fs::copy(&module, made.join("lethe_web.wasm")).context("copying the module")?;
+    Ok(made.canonicalize()?)
+}
