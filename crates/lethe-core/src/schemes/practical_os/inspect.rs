@@ -1,14 +1,18 @@
 //! A look at the trusted state of a PracticalOS.
 
-use super::PracticalOs;
+use super::{PracticalOs, State};
 use crate::block_header::HEADER_BYTES;
 use crate::inspect::{Inspect, Inspection, Position, TrustedBlock};
 use crate::words::Bucket;
 
 impl<S, R> Inspect for PracticalOs<S, R> {
     fn inspect(&self) -> Option<Inspection> {
-        let state = self.state.borrow();
-        let state = state.as_ref()?;
+        self.epochs.look(|state| self.inspect_state(state))
+    }
+}
+
+impl<S, R> PracticalOs<S, R> {
+    fn inspect_state(&self, state: &State<R>) -> Inspection {
         let slot_bytes = self.parameters.slot_bytes();
         let stash = state.cached.iter().map(|(block, at)| TrustedBlock {
             block: *block,
@@ -16,13 +20,13 @@ impl<S, R> Inspect for PracticalOs<S, R> {
             payload: state.cache[at * slot_bytes + HEADER_BYTES..(at + 1) * slot_bytes].to_vec(),
         });
         let place = |block| Bucket(self.first_bucket.0 + state.permutation.place(block));
-        Some(Inspection {
+        Inspection {
             stash: stash.collect(),
             positions: (0..self.parameters.capacity)
                 .map(|block| Some(Position::Bucket(place(block))))
                 .collect(),
             counters: alloc::vec![("accesses of the epoch", state.served)],
             ..Inspection::default()
-        })
+        }
     }
 }

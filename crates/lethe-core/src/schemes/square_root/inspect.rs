@@ -1,13 +1,17 @@
 //! A look at the trusted state of a Square-Root ORAM.
 
-use super::SquareRootOram;
+use super::{SquareRootOram, State};
 use crate::inspect::{Inspect, Inspection, Position};
 use crate::words::{BlockId, Bucket};
 
 impl<S, R> Inspect for SquareRootOram<S, R> {
     fn inspect(&self) -> Option<Inspection> {
-        let state = self.state.borrow();
-        let state = state.as_ref()?;
+        self.epochs.look(|state| self.inspect_state(state))
+    }
+}
+
+impl<S, R> SquareRootOram<S, R> {
+    fn inspect_state(&self, state: &State<R>) -> Inspection {
         let place = |block| {
             let copy = state.shelter.iter().rposition(|held| *held == Some(BlockId(block)));
             let place = match copy {
@@ -16,10 +20,10 @@ impl<S, R> Inspect for SquareRootOram<S, R> {
             };
             Some(Position::Bucket(Bucket(self.first_bucket.0 + place)))
         };
-        Some(Inspection {
+        Inspection {
             positions: (0..self.parameters.capacity).map(place).collect(),
             counters: alloc::vec![("copies in the shelter", state.shelter.len() as u64)],
             ..Inspection::default()
-        })
+        }
     }
 }
