@@ -125,7 +125,6 @@ fn main() -> Result<()> {
                 .env("LETHE_LOAD_SECONDS", args.seconds.to_string()),
         ),
         Chore::Web => {
-            missing::provide(&[Step::Web], Consent::Asked)?;
             let made = web::assemble(&steps::target_folder()?.join("no-std"))?;
             println!("    the page is in {}: python3 -m http.server --directory web/dist", made.display());
             Ok(())

@@ -333,6 +333,7 @@ fn tempest() -> Result<()> {
 fn in_browser() -> Result<()> {
     let page = web::assemble(&target_folder()?.join("no-std"))?;
     run(pytest("tests/web")?
+        .args(["--dist", "worksteal"])
         .env("LETHE_TEST_PAGE", &page)
         .env("LETHE_TEST_PAGE_MODULE", page.join("lethe_web.wasm")))
 }

@@ -12,7 +12,9 @@ const MADE: &str = "web/dist";
 
 /// Builds the module and copies it and the page into one folder. Returns the folder.
 pub fn assemble(into: &Path) -> Result<PathBuf> {
-    let toolchain = Toolchain::find().context("no toolchain builds for WebAssembly")?;
+    let toolchain = Toolchain::find().context(
+        "no toolchain builds for WebAssembly: rustup target add wasm32-unknown-unknown riscv64gc-unknown-none-elf",
+    )?;
     let module = build_for_page(toolchain, into)?;
     let made = Path::new(MADE);
     fs::create_dir_all(made).with_context(|| format!("making {MADE}"))?;
