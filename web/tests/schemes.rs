@@ -106,6 +106,18 @@ fn the_picture_shows_each_number_where_its_newest_copy_is() {
 }
 
 #[test]
+fn a_buffer_that_has_sunk_is_drawn_as_holding_nothing() {
+    let mut simulation = simulation("hierarchical", 16, false);
+    let mut stale = Vec::new();
+    for block in 0..6 {
+        simulation.ask(write(block, 1)).expect("the block is there");
+        settle(&mut simulation);
+        stale.push(Picture::of(&simulation).stale.len());
+    }
+    assert_eq!(stale, [3, 2, 1, 4, 3, 2]);
+}
+
+#[test]
 fn each_operation_is_of_slots_that_are_drawn_and_lights_a_line() {
     for entry in ENTRIES {
         let mut simulation = simulation(entry.name, 16, false);
