@@ -10,6 +10,7 @@ pub mod enclave;
 mod markdown;
 #[cfg(target_os = "linux")]
 pub mod paging;
+pub mod plan;
 pub mod prices;
 pub mod sizes;
 pub mod svg;

@@ -65,6 +65,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
     for Runs { letter, job, runs } in &plans {
         let trial = |scheme: &Scheme, block_kib: Option<u64>| Trial {
             job,
+            oram_bytes: trial::ORAM_BYTES,
             block_bytes: block_kib.unwrap_or(1) << 10,
             model: LinkModel {
                 speed: options.link,
@@ -170,5 +171,7 @@ impl Report {
     }
 }
 
+#[cfg(test)]
+mod predicted;
 #[cfg(test)]
 mod tests;

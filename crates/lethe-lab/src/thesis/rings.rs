@@ -41,11 +41,15 @@ pub(super) fn of_the_thesis_together(trial: &Trial<'_>) -> Result<Ran, ThesisErr
 
 /// Lethe's plan for the bill of S3, with a quarter of the capacity trusted.
 pub(super) fn planned(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    run(trial, &for_the_bill(trial), Requests::Lethe, How::TOGETHER)
+}
+
+/// The parameters of that plan.
+pub(super) fn for_the_bill(trial: &Trial<'_>) -> RingParameters {
     let egress = EGRESS * trial.block_bytes as f64;
     let dollars = RingObjective { get: GET, put: PUT, slot_read: egress, slot_written: 0.0 };
     let trusted = trial.blocks() / 4;
-    let parameters = RingParameters::for_objective(trial.blocks(), trial.payload(), trusted, 16, dollars);
-    run(trial, &parameters, Requests::Lethe, How::TOGETHER)
+    RingParameters::for_objective(trial.blocks(), trial.payload(), trusted, 16, dollars)
 }
 
 /// The tree of the thesis: `2^⌈lg ⌊N/Z⌋⌉ − 1` buckets of Z + S slots.

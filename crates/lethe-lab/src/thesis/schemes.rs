@@ -99,9 +99,14 @@ fn path_of_the_paper(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
 }
 
 /// Path ORAM with a quarter of the capacity trusted, as Lethe drives it.
-fn path_planned(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn path_planned(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    path(trial, quarter_path(trial)?, How::TOGETHER)
+}
+
+/// The parameters of that plan.
+pub(super) fn quarter_path(trial: &Trial<'_>) -> Result<PathParameters, ThesisError> {
     let planned = PathParameters::for_capacity(trial.blocks(), trial.payload(), trial.blocks() / 4, 16);
-    path(trial, planned.map_err(|error| refused("Path ORAM")(error.into()))?, How::TOGETHER)
+    planned.map_err(|error| refused("Path ORAM")(error.into()))
 }
 
 fn path(trial: &Trial<'_>, parameters: PathParameters, how: How) -> Result<Ran, ThesisError> {

@@ -25,6 +25,8 @@ pub(super) const ORAM_BYTES: u64 = 5 << 30;
 #[derive(Clone, Copy)]
 pub(super) struct Trial<'a> {
     pub(super) job: &'a Job,
+    /// Bytes of the ORAM, whatever the block size.
+    pub(super) oram_bytes: u64,
     /// Bytes of a block, as the thesis counts them.
     pub(super) block_bytes: u64,
     /// The link, with its greatest number of requests in flight.
@@ -48,7 +50,7 @@ pub(super) struct Made<O> {
 impl Trial<'_> {
     /// N: blocks of the ORAM.
     pub(super) fn blocks(&self) -> u64 {
-        ORAM_BYTES / self.block_bytes
+        self.oram_bytes / self.block_bytes
     }
 
     /// Bytes of a block's payload.

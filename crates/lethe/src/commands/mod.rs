@@ -13,6 +13,7 @@ mod misused;
 mod orphans;
 #[cfg(target_os = "linux")]
 mod page;
+mod plan;
 mod rekey;
 mod restore;
 mod serve;
@@ -81,6 +82,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Do experiments of the literature again
     Lab(lab::Arguments),
+    /// Say which scheme and which blocks cost what for your objects, and the `lethe init` to type
+    Plan(plan::Arguments),
     /// Show the schemes at work, step by step, on a page in a browser
     Visualize(visualize::Arguments),
     /// Run programs whose heap is paged through an oblivious RAM
@@ -147,6 +150,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
             bench::run(arguments)
         }
         Command::Lab(arguments) => lab::run(arguments).map_err(ended_if_misused),
+        Command::Plan(arguments) => plan::run(&arguments).map_err(ended_if_misused),
         Command::Visualize(arguments) => runtime.block_on(visualize::run(arguments)),
         #[cfg(target_os = "linux")]
         Command::Page(arguments) => page::run(arguments).map_err(ended_if_misused),

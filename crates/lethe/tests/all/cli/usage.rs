@@ -44,9 +44,6 @@ fn a_wrong_value_is_named_by_its_flag_with_what_is_allowed() {
         ("serve --listen 192.0.2.1:80", ["--listen is 192.0.2.1:80", "an address of this machine"]),
         ("restore --expect garbage", ["--expect", "no receipt"]),
         ("init --capcity 1GiB", ["--capcity", "--capacity"]),
-        ("lab thesis --workload F", ["--workload F is unknown", "A, B, C, D, E"]),
-        ("lab thesis --scheme rings", ["--scheme rings is unknown", "ring-thesis"]),
-        ("lab thesis --server-time 1ms,2ms,3ms", ["--server-time takes one time or two", "5ms,80ms"]),
     ] {
         // A key that cannot be made is no matter of typing.
         let code = if line.contains("missing/key") { 1 } else { 2 };
