@@ -78,7 +78,7 @@ function layTrusted(state, stash, width) {
     if (stash) height += 22;
     const map = layStrip(state.positions.length, width, height);
     const items = state.positions.map((place, block) => ({ block, place }));
-    const title = `position map: the ${state.hasLeaves ? "leaf" : "slot"} of each block${when}`;
+    const title = `position map: the ${state.place} of each block${when}`;
     parts.push({ title, y: height - 5, cells: map.cells, items, name: "map" });
     height = map.height;
   }
@@ -169,7 +169,7 @@ function drawCells(brush, { cells, boxes }) {
   const { context, colours, run, state, view } = brush;
   const isIn = (slots) => new Set(slots ?? []);
   const now = isIn(run.stop.operation?.slots);
-  const [old, stale, used] = [isIn(state?.old), isIn(state?.stale), isIn(state?.used)];
+  const [old, stale, used, asked] = [state?.old, state?.stale, state?.used, state?.asked].map(isIn);
   const written = state ? isIn(state.written) : null;
   const hottest = run.touches.hottest();
   for (const [entry, cell] of cells.entries()) {
@@ -181,7 +181,8 @@ function drawCells(brush, { cells, boxes }) {
     context.fillRect(x, y, width, height);
     const block = state?.blocks[entry] ?? -1;
     const level = cell.area.level ?? null;
-    const isGone = (stale.has(cell.slot) && !now.has(cell.slot)) || (level !== null && state && !state.levels[level]);
+    const isEmpty = level !== null && state && !state.levels[level] && !asked.has(cell.slot);
+    const isGone = isEmpty || (stale.has(cell.slot) && !now.has(cell.slot));
     if (block >= 0 && !isGone && view.label !== "nothing") {
       context.globalAlpha = old.has(entry) ? 0.35 : 1;
       context.fillStyle = colourOf(block, colours.isDark);

@@ -1,25 +1,75 @@
-// Where each place of a memory is drawn: trees as trees, everything else in rows.
+// Where each place of a memory is drawn: trees as trees, partitions side by side, everything else in rows.
 
 const SIZES = [30, 26, 22, 18, 15, 13, 11, 9, 7, 5, 4, 3];
 /** The greatest height of a bucket of a tree, and of a part that is drawn in rows. */
 const BUCKET_HEIGHT = 96;
 const ROWS_HEIGHT = 230;
 const LABEL_HEIGHT = 20;
+/** A partition: its least width, the space to the next one, the room for the names of its levels, its greatest height. */
+const PARTITION = { width: 150, gap: 18, names: 44, height: 250 };
 
 /** A cell for each entry of each slot, the outlines of buckets, the edges between them, and the names of parts. */
 export function layOut(areas, blocksPerSlot, width, top) {
   const drawing = { cells: [], boxes: [], edges: [], labels: [], height: top };
-  let above = null;
-  for (const area of areas) {
-    if (area.shape === "tree") above = layTree(drawing, area, blocksPerSlot, width, above);
-    else layRows(drawing, area, blocksPerSlot, width);
-  }
+  const isPart = ({ partition }) => typeof partition === "number";
+  layAreas(drawing, areas.filter((area) => !isPart(area)), blocksPerSlot, { left: 0, width });
+  const partitions = Object.values(Object.groupBy(areas.filter(isPart), ({ partition }) => partition));
+  if (partitions.length > 0) layPartitions(drawing, partitions, blocksPerSlot, width);
   drawing.height += 8;
   return drawing;
 }
 
+function layAreas(drawing, areas, blocksPerSlot, column) {
+  let above = null;
+  for (const area of areas) {
+    if (area.shape === "tree") above = layTree(drawing, area, blocksPerSlot, column, above);
+    else layRows(drawing, area, blocksPerSlot, column.width);
+  }
+}
+
+/** Partitions side by side, in as many rows as they need. */
+function layPartitions(drawing, partitions, blocksPerSlot, width) {
+  const { gap } = PARTITION;
+  const most = Math.max(1, Math.floor((width + gap) / (PARTITION.width + gap)));
+  const columns = evenly(partitions.length, Math.min(partitions.length, most));
+  const each = (width + gap) / columns - gap;
+  const lay = partitions[0][0].shape === "tree" ? layAreas : layLevels;
+  drawing.height += 6;
+  for (let first = 0; first < partitions.length; first += columns) {
+    const top = drawing.height + LABEL_HEIGHT;
+    let bottom = top;
+    for (const [nth, areas] of partitions.slice(first, first + columns).entries()) {
+      const column = { left: nth * (each + gap), width: each };
+      drawing.labels.push({ text: `partition ${areas[0].partition}`, x: column.left, y: top - 6 });
+      drawing.height = top;
+      lay(drawing, areas, blocksPerSlot, column);
+      bottom = Math.max(bottom, drawing.height);
+    }
+    drawing.height = bottom + 10;
+  }
+}
+
+/** The levels of a partition that fill and empty: their slots in rows, all of one size, their names before them. */
+function layLevels(drawing, areas, blocksPerSlot, { left, width }) {
+  const room = width - PARTITION.names;
+  const rowsOf = (area, size) => Math.ceil((area.buckets * blocksPerSlot) / Math.max(1, Math.floor(room / size)));
+  const height = (size) => areas.reduce((sum, area) => sum + rowsOf(area, size) * size + 4, 0);
+  const size = SIZES.find((size) => height(size) <= PARTITION.height) ?? SIZES.at(-1);
+  const inRow = Math.max(1, Math.floor(room / size));
+  for (const area of areas) {
+    const top = drawing.height;
+    drawing.labels.push({ text: area.name, x: left, y: top + Math.max(9, size / 2 + 4), isFaint: true });
+    for (let entry = 0; entry < area.buckets * blocksPerSlot; entry++) {
+      const [x, y] = [left + PARTITION.names + (entry % inRow) * size, top + Math.floor(entry / inRow) * size];
+      drawing.boxes.push({ x, y, width: size, height: size, area });
+      put(drawing, area, entry, 0, blocksPerSlot, { x, y, width: size, height: size });
+    }
+    drawing.height = top + Math.max(rowsOf(area, size) * size, 12) + 4;
+  }
+}
+
 /** One level of a tree: each bucket in the middle of the leaves below it. */
-function layTree(drawing, area, blocksPerSlot, width, above) {
+function layTree(drawing, area, blocksPerSlot, { left, width }, above) {
   const entries = area.slots * blocksPerSlot;
   const span = width / area.buckets;
   const room = Math.max(1, span - Math.min(12, span * 0.18));
@@ -34,9 +84,9 @@ function layTree(drawing, area, blocksPerSlot, width, above) {
   const top = drawing.height + (above ? Math.min(26, 8 + width / area.buckets) : LABEL_HEIGHT);
   const [boxWidth, boxHeight] = [columns * cellWidth, rows * cellHeight];
   const level = { first: drawing.boxes.length, buckets: area.buckets };
-  drawing.labels.push({ text: area.name, x: 0, y: top - 4, isFaint: true });
+  drawing.labels.push({ text: area.name, x: left, y: top - 4, isFaint: true });
   for (let bucket = 0; bucket < area.buckets; bucket++) {
-    const x = (bucket + 0.5) * span - boxWidth / 2;
+    const x = left + (bucket + 0.5) * span - boxWidth / 2;
     drawing.boxes.push({ x, y: top, width: boxWidth, height: boxHeight, area });
     if (above) {
       const parent = drawing.boxes[above.first + Math.floor((bucket * above.buckets) / area.buckets)];

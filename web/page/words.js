@@ -1,12 +1,15 @@
 // What a step did, in words: for those who do not see the picture, and beside it.
 
+/** The name of a part of memory, with its partition. */
+const nameOf = ({ name, partition }) => (typeof partition === "number" ? `partition ${partition}, ${name}` : name);
+
 /** The place of a slot in words. */
 export function placeOf(run, slot) {
   const area = run.areas.findLast((area) => area.firstSlot <= slot);
   const bucket = Math.floor((slot - area.firstSlot) / area.slots);
   const within = area.slots > 1 ? `, slot ${(slot - area.firstSlot) % area.slots}` : "";
-  if (area.shape === "tree") return `${area.name}, bucket ${bucket}${within}`;
-  return area.slots > 1 ? `${area.name}, bucket ${bucket}${within}` : `${area.name}, slot ${bucket}`;
+  const hasBuckets = area.shape === "tree" || area.slots > 1;
+  return hasBuckets ? `${nameOf(area)}, bucket ${bucket}${within}` : `${nameOf(area)}, slot ${bucket}`;
 }
 
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
@@ -23,7 +26,7 @@ export function operationOf(run) {
   const verb = operation.writes ? (run.stop.work === "fault" ? "changed" : "written") : "read";
   const total = `${plural(operation.slots.length, "slot")} ${operation.slots.length === 1 ? "is" : "are"} ${verb}`;
   if (operation.slots.length <= 8) return `${total}: ${operation.slots.map((slot) => placeOf(run, slot)).join("; ")}.`;
-  return `${total}: ${[...counts].map(([area, count]) => `${count} in ${area.name}`).join(", ")}.`;
+  return `${total}: ${[...counts].map(([area, count]) => `${count} in ${nameOf(area)}`).join(", ")}.`;
 }
 
 /** A step, as its owner knows it or as the provider sees it. */

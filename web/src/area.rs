@@ -27,13 +27,16 @@ pub struct Area {
     pub buckets: u64,
     /// Slots of each bucket.
     pub slots: u32,
-    /// The level of a hierarchy that it belongs to, from 0, if levels fill and empty.
+    /// The level of a hierarchy that it belongs to, from 0, if levels fill and empty; those of a partition are counted
+    /// after those of the one before it.
     pub level: Option<usize>,
+    /// The partition that it belongs to, from 0: partitions are drawn side by side.
+    pub partition: Option<u64>,
 }
 
 impl Area {
     /// Slots of all its buckets.
-    fn all_slots(&self) -> u64 {
+    pub fn all_slots(&self) -> u64 {
         self.buckets * u64::from(self.slots)
     }
 }
@@ -74,11 +77,44 @@ pub fn hierarchy(layout: &Layout) -> Vec<Area> {
     areas
 }
 
+/// Partitions, each a tree whose levels have so many buckets of one slot.
+pub fn trees(partitions: u64, buckets: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
+    partitioned(Shape::Tree, partitions, buckets)
+}
+
+/// Partitions, each of levels of so many slots that fill and empty.
+pub fn levels(partitions: u64, slots: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
+    let mut areas = partitioned(Shape::Row, partitions, slots);
+    for (nth, area) in areas.iter_mut().enumerate() {
+        area.level = Some(nth);
+    }
+    areas
+}
+
+fn partitioned(shape: Shape, count: u64, levels: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
+    let named = levels.enumerate().map(|(level, buckets)| (format!("level {level}"), buckets, 1));
+    let each = (0..count).flat_map(|partition| named.clone().map(move |level| (partition, level)));
+    let (partitions, levels): (Vec<u64>, Vec<_>) = each.unzip();
+    let mut areas = areas(shape, levels);
+    for (area, partition) in areas.iter_mut().zip(partitions) {
+        area.partition = Some(partition);
+    }
+    areas
+}
+
 fn areas<N: Into<String>>(shape: Shape, parts: impl IntoIterator<Item = (N, u64, u32)>) -> Vec<Area> {
     let mut areas: Vec<Area> = Vec::new();
     for (name, buckets, slots) in parts.into_iter().filter(|(_, buckets, _)| *buckets > 0) {
         let first_slot = areas.last().map_or(0, |area| area.first_slot + area.all_slots());
-        areas.push(Area { name: name.into(), shape, first_slot, buckets, slots, level: None });
+        areas.push(Area {
+            name: name.into(),
+            shape,
+            first_slot,
+            buckets,
+            slots,
+            level: None,
+            partition: None,
+        });
     }
     areas
 }

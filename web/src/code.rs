@@ -185,6 +185,32 @@ scheme!(
 ]);
 
 scheme!(
+    /// The pseudocode of CURIOUS.
+    curious, ["../../crates/lethe-core/src/schemes/curious/mod.rs"], [
+    ANY, [Begun], "" => ["to access block v, in"];
+    ANY, [Reads], "" => ["read a path of p"];
+    ANY, [Ended], "" => ["position[v] <- UniformRandom"];
+    ANY, [Writes], "" => ["write the path, with"];
+    IDLE, [Reads, Writes], "" => ["write the path, with"];
+]);
+
+scheme!(
+    /// The pseudocode of ObliviStore: what is common to partitions, and then its own.
+    oblivistore, [
+        "../../crates/lethe-core/src/partitions/mod.rs",
+        "../../crates/lethe-core/src/schemes/oblivistore/mod.rs"
+    ], [
+    ANY, [Begun], "" => ["to access block v:", "p <- position[v]", "if v is in the cache"];
+    ANY, [Reads], "" => ["for each level that holds something"];
+    ANY, [Writes], "" => ["write their blocks and the new one"];
+    ANY, [Ended], "" => ["serve the access from the cache"];
+    IDLE, [Begun], "" => ["put cached blocks of partition p"];
+    IDLE, [Reads, Writes], "" => ["to put a block, or none", "l <- the first level"];
+    IDLE, [Reads], "" => ["read of each level above l"];
+    IDLE, [Writes], "" => ["write their blocks and the new one"];
+]);
+
+scheme!(
     /// The pseudocode of Trivial ORAM.
     trivial, ["../../crates/lethe-core/src/schemes/trivial.rs"], [
     ANY, [Reads, Writes], "" => ["for each chunk of memory"];
@@ -238,7 +264,8 @@ pub fn plain() -> Code {
 
 #[cfg(test)]
 mod tests {
-    use crate::catalogue::{self, Setting};
+    use crate::catalogue;
+    use crate::made::Setting;
 
     #[test]
     fn every_line_that_can_run_stands_in_the_documentation_of_its_scheme() {

@@ -1,8 +1,9 @@
 //! The requests of the page, in JSON, and the answers.
 
 use crate::area::Area;
-use crate::catalogue::{ENTRIES, Entry, LEAST_BLOCKS, MOST_BLOCKS, Setting};
+use crate::catalogue::{ENTRIES, Entry, LEAST_BLOCKS, MOST_BLOCKS};
 use crate::driven::Asked;
+use crate::made::Setting;
 use crate::picture::Picture;
 use crate::simulation::{Simulation, Stop};
 use lethe_core::words::BlockId;

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 /// An operation that the provider sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Memory {
     written: RefCell<Vec<bool>>,
     waiting: RefCell<VecDeque<Operation>>,
     issued: Cell<u64>,
+    /// The futures that wait, of which a scheme may drive many side by side.
+    wakers: RefCell<Vec<Waker>>,
     completed: Cell<u64>,
 }
 
@@ -67,6 +69,7 @@ impl Memory {
             written: RefCell::new(vec![false; first_slot as usize]),
             waiting: RefCell::default(),
             issued: Cell::new(0),
+            wakers: RefCell::default(),
             completed: Cell::new(0),
         }
     }
@@ -87,10 +90,17 @@ impl Memory {
         self.waiting.borrow().front().cloned()
     }
 
+    /// The slots of all reads that wait.
+    pub fn being_read(&self) -> Vec<u64> {
+        let waiting = self.waiting.borrow();
+        waiting.iter().filter(|operation| !operation.writes).flat_map(|read| read.slots.clone()).collect()
+    }
+
     /// Lets the operation that waits go on: at the next poll of its scheme it is done.
     pub fn complete(&self) {
         if self.waiting.borrow_mut().pop_front().is_some() {
             self.completed.set(self.completed.get() + 1);
+            self.wakers.take().into_iter().for_each(Waker::wake);
         }
     }
 
@@ -120,7 +130,14 @@ impl Memory {
         self.waiting.borrow_mut().push_back(operation);
         let ticket = self.issued.get();
         self.issued.set(ticket + 1);
-        poll_fn(|_| if self.completed.get() > ticket { Poll::Ready(()) } else { Poll::Pending }).await;
+        poll_fn(|context| {
+            if self.completed.get() > ticket {
+                return Poll::Ready(());
+            }
+            self.wakers.borrow_mut().push(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 }
 

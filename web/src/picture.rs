@@ -1,5 +1,6 @@
 //! The state of a simulation, to be drawn.
 
+use crate::area::Area;
 use crate::driven::number;
 use crate::simulation::Simulation;
 use lethe_core::block_header::{self, HEADER_BYTES};
@@ -28,12 +29,14 @@ pub struct Picture {
     pub stale: Vec<u64>,
     /// The slots that were read, and are not read again before they are written.
     pub used: Vec<u64>,
+    /// The slots that the store is asked to read now: what is in them is not yet on the trusted side.
+    pub asked: Vec<u64>,
     /// The blocks on the trusted side.
     pub stash: Vec<Trusted>,
-    /// The place of each block: a leaf or a slot; `None` if it has none.
+    /// The place of each block; `None` if it has none.
     pub positions: Vec<Option<u64>>,
-    /// True if positions are leaves.
-    pub has_leaves: bool,
+    /// The word for a place: leaf, slot or partition.
+    pub place: &'static str,
     /// True if stash and positions are those from before the operation under way, which has them.
     pub is_taken: bool,
     /// The levels that hold something.
@@ -81,12 +84,20 @@ impl Picture {
         let place = |position: &Option<Position>| match position.as_ref()? {
             Position::Leaf(leaf) => Some(leaf.0),
             Position::Bucket(bucket) => made.memory.numbers(*bucket).next(),
+            Position::Partition(partition) => Some(*partition),
         };
         let positions: Vec<Option<u64>> = known.positions.iter().map(place).collect();
-        let has_leaves = known.positions.iter().flatten().any(|at| matches!(at, Position::Leaf(_)));
         let stash: Vec<Trusted> = known.stash.iter().map(trusted).collect();
-        let old =
-            if has_leaves || simulation.is_taken() { Vec::new() } else { old(&blocks, &positions, &stash) };
+        let word = word(&known.positions);
+        let used: Vec<u64> = known.used.iter().map(|slot| made.memory.number(*slot)).collect();
+        let asked = made.memory.being_read();
+        let mut old = emptied(simulation, &used, &asked);
+        if word == "slot" && !simulation.is_taken() {
+            old.extend(elsewhere(&blocks, &positions, &stash));
+        }
+        let old = (0..blocks.len())
+            .filter(|entry| blocks[*entry] != EMPTY && old.contains(&(entry / entries)))
+            .collect();
         Picture {
             step: simulation.steps(),
             blocks,
@@ -94,10 +105,11 @@ impl Picture {
             old,
             written: (0..).zip(&contents.written).filter(|(_, was)| **was).map(|(slot, _)| slot).collect(),
             stale: known.stale.iter().flat_map(|bucket| made.memory.numbers(*bucket)).collect(),
-            used: known.used.iter().map(|slot| made.memory.number(*slot)).collect(),
+            used,
+            asked,
             stash,
             positions,
-            has_leaves,
+            place: word,
             is_taken: simulation.is_taken(),
             levels: known.levels.clone(),
             counters: known.counters.clone(),
@@ -109,8 +121,29 @@ fn trusted(held: &lethe_core::inspect::TrustedBlock) -> Trusted {
     Trusted { block: held.block.0, leaf: held.leaf.map(|leaf| leaf.0), number: number(&held.payload) }
 }
 
-/// The entries, one to a slot, whose block has its newest copy elsewhere: where the position map says, or in the stash.
-fn old(blocks: &[i64], positions: &[Option<u64>], stash: &[Trusted]) -> Vec<usize> {
+/// The word for places.
+fn word(positions: &[Option<Position>]) -> &'static str {
+    match positions.iter().flatten().next() {
+        Some(Position::Leaf(_)) => "leaf",
+        Some(Position::Partition(_)) => "partition",
+        Some(Position::Bucket(_)) | None => "slot",
+    }
+}
+
+/// The slots whose blocks were taken out: they were read, or their level holds nothing. Those that are only asked for
+/// still hold theirs.
+fn emptied(simulation: &Simulation, used: &[u64], asked: &[u64]) -> BTreeSet<usize> {
+    let levels = &simulation.known().levels;
+    let is_empty = |area: &&Area| area.level.and_then(|level| levels.get(level)) == Some(&false);
+    let empty = simulation.made().areas.iter().filter(is_empty);
+    let emptied = empty.flat_map(|area| area.first_slot..area.first_slot + area.all_slots());
+    let emptied: BTreeSet<u64> = emptied.chain(used.iter().copied()).collect();
+    let asked = asked.iter().copied().collect();
+    emptied.difference(&asked).map(|slot| *slot as usize).collect()
+}
+
+/// The slots, of one entry each, whose block has its newest copy elsewhere: where the position map says, or in the stash.
+fn elsewhere(blocks: &[i64], positions: &[Option<u64>], stash: &[Trusted]) -> Vec<usize> {
     if positions.is_empty() {
         return Vec::new();
     }

@@ -1,8 +1,9 @@
 //! A scheme at work: one operation of its store after the other, from a seed.
 
-use crate::catalogue::{self, Made, Setting};
+use crate::catalogue;
 use crate::code::{Moment, Work};
 use crate::driven::{Asked, Task};
+use crate::made::{Made, Setting};
 use crate::memory::Operation;
 use lethe_core::inspect::Inspection;
 use lethe_core::words::BlockId;

@@ -1,8 +1,10 @@
 //! Every scheme of the page, one store operation at a time.
 
-use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS, Setting};
+use lethe_web::area::Area;
+use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS};
 use lethe_web::driven::Asked;
 use lethe_web::host::Host;
+use lethe_web::made::Setting;
 use lethe_web::picture::Picture;
 use lethe_web::simulation::{Simulation, Stop, read, write};
 use rand_chacha::ChaCha8Rng;
@@ -115,6 +117,80 @@ fn a_buffer_that_has_sunk_is_drawn_as_holding_nothing() {
         stale.push(Picture::of(&simulation).stale.len());
     }
     assert_eq!(stale, [3, 2, 1, 4, 3, 2]);
+}
+
+#[test]
+fn a_block_lies_in_the_partition_that_the_position_map_names_or_in_the_cache() {
+    for scheme in ["curious", "oblivistore"] {
+        let mut simulation = simulation(scheme, 64, false);
+        for (asked, _) in accesses(64, 200).0 {
+            simulation.ask(asked).expect("the block is there");
+            settle(&mut simulation);
+            let picture = Picture::of(&simulation);
+            let made = simulation.made();
+            for (block, partition) in (0..).zip(&picture.positions) {
+                let holds = |area: &&Area| {
+                    let entries = made.blocks_per_slot as usize;
+                    let range = area.first_slot as usize * entries
+                        ..(area.first_slot + area.all_slots()) as usize * entries;
+                    range.into_iter().any(|entry| {
+                        let is_stale = picture.stale.contains(&((entry / entries) as u64));
+                        picture.blocks[entry] == block && !picture.old.contains(&entry) && !is_stale
+                    })
+                };
+                let held: Vec<Option<u64>> =
+                    made.areas.iter().filter(holds).map(|area| area.partition).collect();
+                let cached = picture.stash.iter().find(|held| held.block == block as u64);
+                match (partition, cached) {
+                    (None, cached) => assert!(held.is_empty() && cached.is_none(), "{scheme}: {block}"),
+                    (place, Some(cached)) => {
+                        assert_eq!((&held[..], cached.leaf), (&[][..], *place), "{scheme}: {block}")
+                    }
+                    (place, None) => assert_eq!(held, [*place], "{scheme}: {block}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_is_drawn_in_its_level_until_it_was_read() {
+    let mut simulation = simulation("oblivistore", 32, false);
+    let mut seen = 0;
+    for (asked, _) in accesses(32, 120).0 {
+        let before = Picture::of(&simulation);
+        let block = asked.block.0;
+        let is_in_memory =
+            before.positions[block as usize].is_some() && before.stash.iter().all(|held| held.block != block);
+        simulation.ask(asked).expect("the block is there");
+        let stop = simulation.step().expect("the scheme goes on");
+        let slots = stop.operation.expect("an access reads").slots;
+        let picture = Picture::of(&simulation);
+        let drawn = |slot: &&u64| {
+            picture.blocks[**slot as usize] == block as i64 && !picture.old.contains(&(**slot as usize))
+        };
+        assert_eq!(slots.iter().filter(drawn).count(), usize::from(is_in_memory), "{stop:?}");
+        seen += usize::from(is_in_memory);
+        settle(&mut simulation);
+    }
+    assert!(seen > 20);
+}
+
+#[test]
+fn partitions_that_are_rebuilt_side_by_side_take_their_turns_at_the_store() {
+    let mut simulation = simulation("oblivistore", 64, true);
+    for (asked, _) in accesses(64, 200).0 {
+        simulation.ask(asked).expect("the block is there");
+        settle(&mut simulation);
+    }
+    // Fifty evictions of the sweep at once, and what the partitions owe.
+    simulation.ask_idle();
+    let writes = settle(&mut simulation)
+        .iter()
+        .filter_map(|stop| stop.operation.as_ref())
+        .filter(|seen| seen.writes)
+        .count();
+    assert!((50..=58).contains(&writes), "{writes}");
 }
 
 #[test]

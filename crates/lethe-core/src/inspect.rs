@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 pub struct TrustedBlock {
     /// The block.
     pub block: BlockId,
-    /// The leaf that it is mapped to, in a scheme that has leaves.
+    /// The leaf that it is mapped to, in a scheme that has leaves; in one of partitions, the partition in place of it.
     pub leaf: Option<Leaf>,
     /// Its contents, as long as a block.
     pub payload: Vec<u8>,
@@ -26,6 +26,8 @@ pub enum Position {
     Leaf(Leaf),
     /// In this bucket.
     Bucket(Bucket),
+    /// In this partition, counted from 0, or in the cache.
+    Partition(u64),
 }
 
 /// The trusted state of a scheme between two operations of its store.
@@ -41,7 +43,8 @@ pub struct Inspection {
     pub used: Vec<Slot>,
     /// The block in each slot that holds one, if the trusted side knows it without reading.
     pub placed: Option<Vec<(Slot, BlockId)>>,
-    /// The levels that hold something, from the top, in a scheme of levels that fill and empty. Public.
+    /// The levels that hold something, from the top, in a scheme of levels that fill and empty. Those of a partition
+    /// come after those of the one before it. Public.
     pub levels: Vec<bool>,
     /// Numbers that the scheme counts, by their names. Public.
     pub counters: Vec<(&'static str, u64)>,

@@ -28,6 +28,8 @@
 
 mod addressed;
 mod cache_law;
+#[cfg(feature = "inspect")]
+mod inspect;
 mod parameters;
 mod sub_oram;
 

@@ -2,6 +2,8 @@
 
 use crate::block_header::{self, HEADER_BYTES};
 use crate::draw;
+#[cfg(feature = "inspect")]
+use crate::inspect::{self, Inspect, Inspection};
 use crate::layout::{Extent, Layout};
 use crate::oram::OramError;
 use crate::partitions::SubOram;
@@ -231,5 +233,17 @@ impl<S: Store, R: RngCore> SubOram for Tree<S, R> {
     fn trusted_bytes(&self) -> usize {
         let state = self.state.borrow();
         state.leaves.len() * size_of::<(BlockId, Leaf)>() + state.stash.bytes()
+    }
+}
+
+#[cfg(feature = "inspect")]
+impl<S: Store, R: RngCore> Inspect for Tree<S, R> {
+    fn inspect(&self) -> Option<Inspection> {
+        let state = self.state.borrow();
+        Some(Inspection {
+            stash: inspect::stash(&state.stash),
+            stale: state.held.map(|path| self.path(path).collect()).unwrap_or_default(),
+            ..Inspection::default()
+        })
     }
 }

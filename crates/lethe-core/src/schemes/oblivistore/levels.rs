@@ -2,6 +2,8 @@
 
 use crate::block_header::{self, HEADER_BYTES};
 use crate::draw;
+#[cfg(feature = "inspect")]
+use crate::inspect::{Inspect, Inspection};
 use crate::layout::{Extent, Layout};
 use crate::oram::OramError;
 use crate::partitions::SubOram;
@@ -260,5 +262,23 @@ impl<S: Store, R: RngCore> SubOram for Levels<S, R> {
             level.blocks.len() * size_of::<(BlockId, u64)>() + level.dummies.len() * size_of::<u64>()
         };
         state.levels.iter().flatten().map(bytes).sum()
+    }
+}
+
+#[cfg(feature = "inspect")]
+impl<S: Store, R: RngCore> Inspect for Levels<S, R> {
+    /// Has as used the slots that were read, of the levels that hold something.
+    fn inspect(&self) -> Option<Inspection> {
+        let levels = &self.state.borrow().levels;
+        let mut used = Vec::new();
+        for (nth, level) in (0..).zip(levels) {
+            let Some(Level { blocks, dummies }) = level else { continue };
+            let mut is_read = alloc::vec![true; 2 * self.shape.blocks(nth) as usize];
+            blocks.values().chain(dummies).for_each(|slot| is_read[*slot as usize] = false);
+            let read = (0..).zip(is_read).filter(|(_, is_read)| *is_read);
+            used.extend(read.map(|(slot, _)| Slot::only(self.bucket(nth, slot))));
+        }
+        let levels = levels.iter().map(Option::is_some).collect();
+        Some(Inspection { used, levels, ..Inspection::default() })
     }
 }

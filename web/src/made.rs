@@ -1,0 +1,75 @@
+//! A scheme over its memory, made for the page.
+
+use crate::area::Area;
+use crate::code::Code;
+use crate::driven::{BLOCK_BYTES, Driven};
+use crate::memory::Memory;
+use lethe_core::block_header::HEADER_BYTES;
+use lethe_core::layout::Layout;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use std::rc::Rc;
+
+/// The size of a scheme, and its randomness.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Blocks.
+    pub capacity: u64,
+    /// The seed of all that is drawn.
+    pub seed: u64,
+}
+
+impl Setting {
+    /// A stream of randomness.
+    pub(crate) fn random(self, stream: u64) -> ChaCha8Rng {
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        random.set_stream(stream);
+        random
+    }
+}
+
+/// A scheme over its memory.
+pub struct Made {
+    /// The scheme.
+    pub scheme: Box<dyn Driven>,
+    /// Its memory.
+    pub memory: Rc<Memory>,
+    /// The parts of that memory.
+    pub areas: Vec<Area>,
+    /// Blocks in a slot that is not empty.
+    pub blocks_per_slot: u32,
+    /// True if each block in memory has a header before it.
+    pub has_headers: bool,
+    /// Its pseudocode.
+    pub code: Code,
+}
+
+impl Made {
+    /// A scheme whose blocks have headers, so many of them in a slot.
+    pub(crate) fn with_headers(
+        layout: &Layout,
+        blocks_per_slot: u32,
+        areas: Vec<Area>,
+        code: Code,
+        build: impl FnOnce(Rc<Memory>) -> Result<Box<dyn Driven>, String>,
+    ) -> Result<Self, String> {
+        let memory = Rc::new(Memory::new(layout));
+        let scheme = build(Rc::clone(&memory))?;
+        Ok(Made { scheme, memory, areas, blocks_per_slot, has_headers: true, code })
+    }
+
+    /// A scheme whose slots hold a block and nothing else.
+    pub(crate) fn bare(
+        layout: &Layout,
+        areas: Vec<Area>,
+        code: Code,
+        build: impl FnOnce(Rc<Memory>) -> Result<Box<dyn Driven>, String>,
+    ) -> Result<Self, String> {
+        Ok(Made { has_headers: false, ..Made::with_headers(layout, 1, areas, code, build)? })
+    }
+
+    /// The bytes of a block in memory, with its header if it has one.
+    pub fn entry_bytes(&self) -> usize {
+        BLOCK_BYTES as usize + if self.has_headers { HEADER_BYTES } else { 0 }
+    }
+}

@@ -1,0 +1,236 @@
+//! The schemes of the page, each made at a toy's size.
+
+use crate::area::{self, Area};
+use crate::code;
+use crate::driven::{BLOCK_BYTES, host};
+use crate::made::{Made, Setting};
+use crate::memory::Memory;
+use crate::own::OwnScheme;
+use lethe_core::partitions::PartitionsParameters;
+use lethe_core::position_map::flat::{FlatPositionMap, Positions};
+use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
+use lethe_core::schemes::curious::{self, CuriousParameters};
+use lethe_core::schemes::detworam::{DetWoOram, DetWoParameters};
+use lethe_core::schemes::eager::{EagerOram, EagerParameters};
+use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
+use lethe_core::schemes::oblivistore::{self, ObliviStoreParameters, PartitionShape};
+use lethe_core::schemes::opam::{OpamOram, OpamParameters};
+use lethe_core::schemes::path::{PathOram, PathParameters};
+use lethe_core::schemes::plain::{Plain, PlainParameters};
+use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
+use lethe_core::schemes::ring::{RingBucket, RingOram, RingParameters};
+use lethe_core::schemes::root::{RootParameters, root_oram};
+use lethe_core::schemes::square_root::{SquareRootOram, SquareRootParameters};
+use lethe_core::schemes::trivial::{TrivialOram, TrivialParameters};
+use lethe_core::words::{Bucket, Level};
+use std::fmt::Display;
+use std::rc::Rc;
+
+fn text(error: impl Display) -> String {
+    error.to_string()
+}
+
+/// A position map in which nothing is mapped.
+fn map(capacity: u64) -> FlatPositionMap<std::convert::Infallible> {
+    FlatPositionMap::new(Positions::new(capacity))
+}
+
+fn path_parameters(capacity: u64) -> Result<PathParameters, String> {
+    PathParameters::for_capacity(capacity, BLOCK_BYTES, 0, 1).map_err(text)
+}
+
+pub(crate) fn path(setting: Setting) -> Result<Made, String> {
+    let parameters = path_parameters(setting.capacity)?;
+    let (layout, blocks) = (parameters.layout(), parameters.blocks_per_bucket);
+    Made::with_headers(&layout, blocks, area::tree(&layout), code::path(), |memory| {
+        let positions = map(setting.capacity);
+        let scheme = PathOram::new(parameters, Bucket(0), memory, positions, setting.random(0));
+        scheme.map(host).map_err(text)
+    })
+}
+
+pub(crate) fn root(setting: Setting) -> Result<Made, String> {
+    let path = path_parameters(setting.capacity)?;
+    let (layout, blocks) = (path.layout(), path.blocks_per_bucket);
+    let subtrees = Level(path.leaf_level.0.min(2));
+    let parameters = RootParameters::for_epsilon(path, subtrees, 3.0);
+    Made::with_headers(&layout, blocks, area::tree(&layout), code::root(), |memory| {
+        let scheme = root_oram(parameters, Bucket(0), memory, setting.random(0), setting.random(1));
+        scheme.map(host).map_err(text)
+    })
+}
+
+/// Two blocks fall to each leaf, so a leaf's bucket has room for seven.
+pub(crate) fn ring(setting: Setting) -> Result<Made, String> {
+    let capacity = setting.capacity;
+    let reads = 5;
+    let parameters = RingParameters {
+        capacity,
+        block_bytes: BLOCK_BYTES,
+        leaf_level: Level(capacity.div_ceil(2).next_power_of_two().trailing_zeros()),
+        top: Level(0),
+        eviction_rate: 3,
+        reads,
+        inner: RingBucket { blocks: 4, slots: 4 + reads },
+        leaf: RingBucket { blocks: 7, slots: 7 + reads },
+        max_batch: 1,
+        stash_bound: capacity as u32 + 16,
+    };
+    let layout = parameters.layout();
+    Made::with_headers(&layout, 1, area::tree(&layout), code::ring(), |memory| {
+        let scheme = RingOram::new(parameters, memory, map(capacity), setting.random(0));
+        scheme.map(host).map_err(text)
+    })
+}
+
+pub(crate) fn circuit(setting: Setting) -> Result<Made, String> {
+    let capacity = setting.capacity;
+    let parameters = CircuitParameters::for_capacity(capacity, BLOCK_BYTES, 0, 1).map_err(text)?;
+    let (layout, blocks) = (parameters.layout(), parameters.blocks_per_bucket);
+    Made::with_headers(&layout, blocks, area::tree(&layout), code::circuit(), |memory| {
+        let scheme = CircuitOram::new(parameters, memory, map(capacity), setting.random(0));
+        scheme.map(host).map_err(text)
+    })
+}
+
+pub(crate) fn square_root(setting: Setting) -> Result<Made, String> {
+    let capacity = setting.capacity;
+    let run = capacity.isqrt() as u32;
+    let parameters = SquareRootParameters::for_capacity(capacity, BLOCK_BYTES, run, 1);
+    let (layout, shelter) = (parameters.layout(), u64::from(parameters.shelter));
+    let fill = layout.buckets() - parameters.permuted() - shelter;
+    let parts =
+        [("permuted memory", parameters.permuted(), 1), ("shelter", shelter, 1), ("filling", fill, 1)];
+    Made::with_headers(&layout, 1, area::rows(parts), code::square_root(), |memory| {
+        let scheme = SquareRootOram::new(parameters, Bucket(0), memory, setting.random(0));
+        scheme.map(host).map_err(text)
+    })
+}
+
+pub(crate) fn practical_os(setting: Setting) -> Result<Made, String> {
+    let parameters = PracticalOsParameters::for_capacity(setting.capacity, BLOCK_BYTES, 1);
+    let (layout, permuted) = (parameters.layout(), parameters.permuted());
+    let parts = [("permuted memory", permuted, 1), ("filling", layout.buckets() - permuted, 1)];
+    Made::with_headers(&layout, 1, area::rows(parts), code::practical_os(), |memory| {
+        let scheme = PracticalOs::new(parameters, Bucket(0), memory, setting.random(0));
+        scheme.map(host).map_err(text)
+    })
+}
+
+/// A buffer of four blocks, and two of them expected in a bucket.
+pub(crate) fn hierarchical(setting: Setting) -> Result<Made, String> {
+    let capacity = setting.capacity;
+    let paper = HierarchicalParameters::for_capacity(capacity, BLOCK_BYTES, 32, 1);
+    let parameters = HierarchicalParameters { buffer: 4, load: 2, ..paper };
+    let most = parameters.levels().iter().map(|level| level.slots).max().unwrap_or(1);
+    let parameters = HierarchicalParameters { run_blocks: most.max(32), ..parameters };
+    let layout = parameters.layout();
+    Made::with_headers(&layout, 1, area::hierarchy(&layout), code::hierarchical(), |memory| {
+        let scheme = HierarchicalOram::new(parameters, Bucket(0), memory, setting.random(0));
+        scheme.map(host).map_err(text)
+    })
+}
+
+/// √N partitions, but 4 to 8 of them. The cache has room for all blocks.
+fn partitions(capacity: u64, sweep_evictions: u32) -> PartitionsParameters {
+    PartitionsParameters {
+        capacity,
+        block_bytes: BLOCK_BYTES,
+        partitions: capacity.isqrt().clamp(4, 8) as u32,
+        sweep_evictions,
+        sweep_accesses: 4,
+        cache_bound: capacity as u32 + 16,
+        max_batch: 1,
+    }
+}
+
+/// Trees as the authors have them, for the blocks that are expected in one, but of two levels at the least.
+pub(crate) fn curious(setting: Setting) -> Result<Made, String> {
+    let capacity = setting.capacity;
+    let partitions = partitions(capacity, 0);
+    let count = u64::from(partitions.partitions);
+    let expected = capacity.div_ceil(count).max(3);
+    let paper = CuriousParameters::for_capacity(expected.pow(2), BLOCK_BYTES, 1);
+    let parameters = CuriousParameters { partitions, ..paper };
+    let (layout, tree) = (parameters.layout(), parameters.tree);
+    let levels = (0..tree.levels).map(|level| u64::from(tree.arity).pow(level));
+    let areas = area::trees(count, levels);
+    Made::with_headers(&layout, tree.blocks_per_bucket, areas, code::curious(), |memory| {
+        let mut streams = 0..;
+        let random = || setting.random(streams.next().unwrap_or_default());
+        curious::curious(&parameters, Bucket(0), &memory, random).map(host).map_err(text)
+    })
+}
+
+/// Levels of 1, 2, 4, … blocks, the last one with room for twice as many as are expected in a partition.
+pub(crate) fn oblivistore(setting: Setting) -> Result<Made, String> {
+    let capacity = setting.capacity;
+    let partitions = partitions(capacity, 1);
+    let count = u64::from(partitions.partitions);
+    let room = (2 * capacity.div_ceil(count)).next_power_of_two();
+    let partition = PartitionShape { levels: room.ilog2() + 1, capacity: room, block_bytes: BLOCK_BYTES };
+    let parameters = ObliviStoreParameters { partitions, partition };
+    let levels = (0..partition.levels).map(|level| 2 * partition.blocks(level));
+    let areas = area::levels(count, levels);
+    Made::with_headers(&parameters.layout(), 1, areas, code::oblivistore(), |memory| {
+        let mut streams = 0..;
+        let random = || setting.random(streams.next().unwrap_or_default());
+        oblivistore::oblivistore(&parameters, Bucket(0), &memory, random).map(host).map_err(text)
+    })
+}
+
+pub(crate) fn trivial(setting: Setting) -> Result<Made, String> {
+    let capacity = setting.capacity;
+    let chunk_blocks = capacity.div_ceil(4) as u32;
+    let parameters = TrivialParameters { capacity, block_bytes: BLOCK_BYTES, chunk_blocks, max_batch: 1 };
+    let layout = parameters.layout();
+    Made::bare(&layout, area::rows([("memory", capacity, 1)]), code::trivial(), |memory| {
+        TrivialOram::new(parameters, Bucket(0), memory).map(host).map_err(text)
+    })
+}
+
+/// Main area and holding area.
+fn detworam_areas(parameters: &DetWoParameters) -> Vec<Area> {
+    area::rows([("main area", parameters.capacity, 1), ("holding area", parameters.holding, 1)])
+}
+
+pub(crate) fn detworam(setting: Setting) -> Result<Made, String> {
+    let parameters = DetWoParameters::for_ratio(setting.capacity, 3, BLOCK_BYTES);
+    let (layout, areas) = (parameters.layout(), detworam_areas(&parameters));
+    Made::bare(&layout, areas, code::detworam(), |memory| {
+        DetWoOram::new(parameters, memory).map(host).map_err(text)
+    })
+}
+
+pub(crate) fn eager(setting: Setting) -> Result<Made, String> {
+    let areas = DetWoParameters::for_ratio(setting.capacity, 3, BLOCK_BYTES);
+    let (layout, parts) = (areas.layout(), detworam_areas(&areas));
+    Made::bare(&layout, parts, code::eager(), |memory| {
+        EagerOram::new(EagerParameters { areas, step_pages: 2 }, memory).map(host).map_err(text)
+    })
+}
+
+pub(crate) fn opam(setting: Setting) -> Result<Made, String> {
+    let parameters = OpamParameters::for_capacity(setting.capacity, BLOCK_BYTES).map_err(text)?;
+    let areas = area::tree_of_slots(parameters.leaf_level.0 + 1, parameters.slots_per_bucket);
+    Made::bare(&parameters.layout(), areas, code::opam(), |memory| {
+        OpamOram::new(parameters, memory, setting.random(0)).map(host).map_err(text)
+    })
+}
+
+pub(crate) fn plain(setting: Setting) -> Result<Made, String> {
+    let capacity = setting.capacity;
+    let parameters = PlainParameters { capacity, block_bytes: BLOCK_BYTES, max_batch: 1 };
+    let layout = parameters.layout();
+    Made::bare(&layout, area::rows([("memory", capacity, 1)]), code::plain(), |memory| {
+        Plain::new(parameters, memory).map(host).map_err(text)
+    })
+}
+
+pub(crate) fn own(setting: Setting) -> Result<Made, String> {
+    let capacity = setting.capacity;
+    let layout = OwnScheme::<Rc<Memory>>::layout(capacity, BLOCK_BYTES);
+    Made::bare(&layout, area::rows([("memory", capacity, 1)]), code::own(), |memory| {
+        Ok(host(OwnScheme::new(capacity, BLOCK_BYTES, memory, setting.random(0))))
+    })
+}
