@@ -176,12 +176,13 @@ function drawCells(brush, { cells, boxes }) {
     const [x, y] = [cell.x + 0.5, cell.y + 0.5];
     const [width, height] = [Math.max(0.7, cell.width - 1), Math.max(0.7, cell.height - 1)];
     const isWritten = written ? written.has(cell.slot) : run.touches.writes[cell.slot] > 0;
-    context.globalAlpha = 1;
+    const level = cell.area.level ?? null;
+    const isEmpty = level !== null && state && !state.levels[level] && !asked.has(cell.slot);
+    // What a level that holds nothing was written with is worth nothing.
+    context.globalAlpha = isEmpty ? 0.3 : 1;
     context.fillStyle = isWritten ? colours.sealed : colours.cold;
     context.fillRect(x, y, width, height);
     const block = state?.blocks[entry] ?? -1;
-    const level = cell.area.level ?? null;
-    const isEmpty = level !== null && state && !state.levels[level] && !asked.has(cell.slot);
     const isGone = isEmpty || (stale.has(cell.slot) && !now.has(cell.slot));
     if (block >= 0 && !isGone && view.label !== "nothing") {
       context.globalAlpha = old.has(entry) ? 0.35 : 1;

@@ -49,22 +49,23 @@ function layPartitions(drawing, partitions, blocksPerSlot, width) {
   }
 }
 
-/** The levels of a partition that fill and empty: their slots in rows, all of one size, their names before them. */
+/** The levels of a partition that fill and empty, buckets of one block: rows of a power of two, names before them. */
 function layLevels(drawing, areas, blocksPerSlot, { left, width }) {
   const room = width - PARTITION.names;
-  const rowsOf = (area, size) => Math.ceil((area.buckets * blocksPerSlot) / Math.max(1, Math.floor(room / size)));
-  const height = (size) => areas.reduce((sum, area) => sum + rowsOf(area, size) * size + 4, 0);
+  const inRowOf = (size) => 2 ** Math.floor(Math.log2(Math.max(1, room / size)));
+  const heightOf = (area, size) => Math.max(12, Math.ceil(area.buckets / inRowOf(size)) * size) + 4;
+  const height = (size) => areas.reduce((sum, area) => sum + heightOf(area, size), 0);
   const size = SIZES.find((size) => height(size) <= PARTITION.height) ?? SIZES.at(-1);
-  const inRow = Math.max(1, Math.floor(room / size));
+  const inRow = inRowOf(size);
   for (const area of areas) {
     const top = drawing.height;
     drawing.labels.push({ text: area.name, x: left, y: top + Math.max(9, size / 2 + 4), isFaint: true });
-    for (let entry = 0; entry < area.buckets * blocksPerSlot; entry++) {
-      const [x, y] = [left + PARTITION.names + (entry % inRow) * size, top + Math.floor(entry / inRow) * size];
+    for (let bucket = 0; bucket < area.buckets; bucket++) {
+      const [x, y] = [left + PARTITION.names + (bucket % inRow) * size, top + Math.floor(bucket / inRow) * size];
       drawing.boxes.push({ x, y, width: size, height: size, area });
-      put(drawing, area, entry, 0, blocksPerSlot, { x, y, width: size, height: size });
+      put(drawing, area, bucket, 0, blocksPerSlot, { x, y, width: size, height: size });
     }
-    drawing.height = top + Math.max(rowsOf(area, size) * size, 12) + 4;
+    drawing.height = top + heightOf(area, size);
   }
 }
 

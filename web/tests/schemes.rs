@@ -169,7 +169,7 @@ fn a_block_is_drawn_in_its_level_until_it_was_read() {
         let drawn = |slot: &&u64| {
             picture.blocks[**slot as usize] == block as i64 && !picture.old.contains(&(**slot as usize))
         };
-        assert_eq!(slots.iter().filter(drawn).count(), usize::from(is_in_memory), "{stop:?}");
+        assert_eq!(slots.iter().filter(drawn).count(), usize::from(is_in_memory), "block {block}: {slots:?}");
         seen += usize::from(is_in_memory);
         settle(&mut simulation);
     }
