@@ -16,16 +16,18 @@ mod ran;
 mod rings;
 mod row;
 mod schemes;
+mod section;
 mod table;
 mod trial;
 mod workloads;
 
 pub use error::ThesisError;
 pub use job::{Job, Step};
-pub use options::{CountFilling, Options};
+pub use options::{CountFilling, Options, Part};
 pub use printed::{Line, Printed};
 pub use ran::{Filling, Ran};
 pub use row::Row;
+pub use section::{Picture, Piece, Section, Sheet};
 
 use crate::bench::Progress;
 use crate::virtual_time::LinkModel;
@@ -42,8 +44,10 @@ const OTHER_BLOCKS_KIB: [u64; 3] = [64, 256, 1024];
 /// The figures of all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The rows, workload by workload.
+    /// The rows of the workloads, workload by workload.
     pub rows: Vec<Row>,
+    /// The sections, in the order in which they were told.
+    pub sections: Vec<Section>,
 }
 
 /// The runs of a workload.
@@ -54,11 +58,30 @@ struct Runs {
     runs: Vec<(&'static Scheme, Option<u64>)>,
 }
 
-/// Runs the workloads. Each table is told as soon as it is found.
+/// Runs the parts that were asked for. Each section is told as soon as it is found.
 ///
 /// # Errors
 /// [`ThesisError`].
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisError> {
+    let mut report = Report { rows: Vec::new(), sections: Vec::new() };
+    for part in options.parts() {
+        let mut found = |section: Section| {
+            progress.found(&section.text());
+            report.sections.push(section);
+        };
+        match part {
+            Part::Workloads => report.rows = run_workloads(options, progress, &mut found)?,
+        }
+    }
+    Ok(report)
+}
+
+/// Runs the workloads, and returns their rows.
+fn run_workloads(
+    options: &Options,
+    progress: &dyn Progress,
+    found: &mut dyn FnMut(Section),
+) -> Result<Vec<Row>, ThesisError> {
     let (printed, plans) = (Printed::tables(), plan(options)?);
     let all = plans.iter().map(|plan| plan.runs.len() as u64).sum();
     let (mut rows, mut done) = (Vec::new(), 0);
@@ -92,12 +115,12 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
             });
             done += 1;
         }
-        progress.found(&table::of_workload(&rows[before..], &printed));
+        found(table::of_workload(&rows[before..], &printed));
     }
-    for scheme in ["curious", "ring"] {
-        table::each_access(scheme, &rows, &printed).iter().for_each(|table| progress.found(table));
+    if let Some(section) = table::each_access(&rows, &printed) {
+        found(section);
     }
-    Ok(Report { rows })
+    Ok(rows)
 }
 
 /// The runs that were asked for, with the jobs drawn.

@@ -16,9 +16,24 @@ pub enum CountFilling {
     All,
 }
 
+/// A part of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The five workloads, or those that are named.
+    Workloads,
+}
+
+impl Part {
+    /// All of them, in the order of the report.
+    pub const ALL: [Part; 1] = [Part::Workloads];
+}
+
 /// The choices.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The parts of the report; if none is named, all, or the workloads alone where a workload, a scheme or a block size
+    /// is named.
+    pub parts: Vec<Part>,
     /// The letters of the workloads, or files of COSBench; all of the thesis, if none is named.
     pub workloads: Vec<String>,
     /// The schemes; if none is named, all but those that are run only when they are named.
@@ -43,6 +58,7 @@ impl Options {
     /// block after the other.
     pub fn standard() -> Self {
         Options {
+            parts: Vec::new(),
             workloads: Vec::new(),
             schemes: Vec::new(),
             block_bytes: Vec::new(),
@@ -55,6 +71,17 @@ impl Options {
             },
             server: ServerTime { get: Duration::from_millis(5), put: Duration::from_millis(80) },
             filling: CountFilling::Requests,
+        }
+    }
+
+    /// The parts that are run.
+    pub(super) fn parts(&self) -> Vec<Part> {
+        let is_narrowed =
+            !(self.workloads.is_empty() && self.schemes.is_empty() && self.block_bytes.is_empty());
+        match self.parts.as_slice() {
+            [] if is_narrowed => vec![Part::Workloads],
+            [] => Part::ALL.into(),
+            named => named.into(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::printed::{Line, Printed};
 use super::row::{Column, RELATIVE, Row, TRAFFIC};
-use crate::markdown::{add, markdown, rendered};
+use super::section::{Section, Sheet};
 use crate::prices::{self, Provider};
 
 /// The thesis's provider, whose costs it prints.
@@ -14,78 +14,85 @@ const SHORT_MEANS: &str =
     "* fewer than four evictions or rebuilds came due: much of what these accesses cost comes later";
 
 /// The tables of a workload.
-pub(super) fn of_workload(rows: &[Row], printed: &Printed) -> String {
+pub(super) fn of_workload(rows: &[Row], printed: &Printed) -> Section {
     let letter = rows.first().map_or("", |row| row.workload.as_str());
     let providers = prices::of_the_thesis();
-    let first = ["scheme", "block, KiB"].map(str::to_owned);
+    let first = || ["scheme", "block, KiB"].map(str::to_owned).into_iter();
+    let name = |table: &str| format!("{}-{table}", letter.to_lowercase());
 
-    let headings = ["accesses".to_owned()].into_iter().chain(headings(&TRAFFIC));
-    let mut traffic = markdown(&refs(&first.clone().into_iter().chain(headings).collect::<Vec<_>>()));
-    let headings_of_money = providers.iter().map(|provider| format!("{}, $", provider.name));
-    let last = [format!("{BILLED_BY}, ×")];
-    let columns = first.into_iter().chain(self::headings(&RELATIVE)).chain(headings_of_money).chain(last);
-    let mut relative = markdown(&refs(&columns.collect::<Vec<_>>()));
+    let traffic = first().chain(["accesses".to_owned()]).chain(headings(&TRAFFIC));
+    let mut traffic = Sheet::new(&name("traffic"), "", traffic);
+    let money = providers.iter().map(|provider| format!("{}, $", provider.name));
+    let relative = first().chain(headings(&RELATIVE)).chain(money).chain([format!("{BILLED_BY}, ×")]);
+    let mut relative = Sheet::new(&name("relative"), "", relative);
     for row in rows {
         let theirs = theirs(row, printed);
         let mut cells = first_cells(row);
         cells.push(row.ran.accesses.to_string());
         cells.extend(TRAFFIC.iter().map(|column| cell(row, column, theirs)));
-        add(&mut traffic, cells);
+        traffic.rows.push(cells);
         let mut cells = first_cells(row);
         cells.extend(RELATIVE.iter().map(|column| cell(row, column, theirs)));
-        cells.extend(providers.iter().map(|provider| money(row, provider, theirs)));
+        cells.extend(providers.iter().map(|provider| self::money(row, provider, theirs)));
         cells.extend(
             providers
                 .iter()
                 .find(|provider| provider.name == BILLED_BY)
                 .map(|ibm| multiple(row, ibm, theirs)),
         );
-        add(&mut relative, cells);
+        relative.rows.push(cells);
     }
-    let note = if rows.iter().any(|row| row.ran.is_short()) { SHORT_MEANS } else { "" };
-    format!(
-        "Workload {letter} (in brackets: the thesis)\n\n{}\n\n{}\n\n{note}",
-        rendered(&traffic),
-        rendered(&relative)
-    )
+    let title = format!("Workload {letter} (in brackets: the thesis)");
+    let mut section = Section::new(format!("workload-{}", letter.to_lowercase()), title);
+    section.show(traffic);
+    section.show(relative);
+    if rows.iter().any(|row| row.ran.is_short()) {
+        section.say(SHORT_MEANS);
+    }
+    section
 }
 
-/// Requests and bytes for each access of a block, of a scheme of the thesis and of ours with its parameters and
-/// requests. Nothing if that was not run.
-pub(super) fn each_access(scheme: &str, rows: &[Row], printed: &Printed) -> Option<String> {
-    let mut table = markdown(&[
-        "workload",
-        "block, KiB",
-        "accesses",
-        "GETs/access",
-        "PUTs/access",
-        "blocks down/access",
-        "blocks up/access",
-    ]);
-    let mut has_any = false;
+/// Requests and bytes for each access of a block, of the schemes that the thesis prints and of ours with its parameters
+/// and requests.
+pub(super) fn each_access(rows: &[Row], printed: &Printed) -> Option<Section> {
+    let title = "Each access of a block (in brackets: the thesis)";
+    let mut section = Section::new("each-access", title);
+    ["curious", "ring"].iter().for_each(|scheme| section.show(accesses(scheme, rows, printed)));
+    (!section.pieces.is_empty()).then_some(section)
+}
+
+fn accesses(scheme: &str, rows: &[Row], printed: &Printed) -> Sheet {
+    let mut sheet = Sheet::new(
+        &format!("accesses-{scheme}"),
+        &format!("{scheme}-thesis:"),
+        [
+            "workload",
+            "block, KiB",
+            "accesses",
+            "GETs/access",
+            "PUTs/access",
+            "blocks down/access",
+            "blocks up/access",
+        ],
+    );
     for row in rows.iter().filter(|row| row.printed == Some(scheme)) {
         let Some((kib, theirs)) = row.block_kib.zip(theirs(row, printed)) else { continue };
         let Some((accesses, of_theirs)) = accesses_of(scheme, kib, theirs, printed) else { continue };
-        has_any = true;
         let usage = row.ran.usage;
         let ours = |count: u64| count as f64 / row.ran.accesses as f64;
         let block = (kib << 10) as f64;
         let pair = |ours: f64, theirs: f64| format!("{ours:.2} ({theirs:.2})");
-        add(
-            &mut table,
-            vec![
-                row.workload.clone(),
-                kib.to_string(),
-                format!("{} ({accesses:.0})", row.ran.accesses),
-                pair(ours(usage.gets()), of_theirs[0]),
-                pair(ours(usage.puts()), of_theirs[1]),
-                pair(ours(usage.bytes_down) / block, of_theirs[2]),
-                pair(ours(usage.bytes_up) / block, of_theirs[3]),
-            ],
-        );
+        sheet.rows.push(vec![
+            row.workload.clone(),
+            kib.to_string(),
+            format!("{} ({accesses:.0})", row.ran.accesses),
+            pair(ours(usage.gets()), of_theirs[0]),
+            pair(ours(usage.puts()), of_theirs[1]),
+            pair(ours(usage.bytes_down) / block, of_theirs[2]),
+            pair(ours(usage.bytes_up) / block, of_theirs[3]),
+        ]);
     }
-    let title = format!("{scheme}-thesis, for each access of a block (in brackets: the thesis)");
-    has_any.then(|| format!("{title}\n\n{}", rendered(&table)))
+    sheet
 }
 
 /// The accesses of a printed run, and for each of them GETs, PUTs, blocks down and blocks up. They follow from the bytes:
@@ -153,8 +160,4 @@ fn first_cells(row: &Row) -> Vec<String> {
 
 fn headings(columns: &[Column]) -> impl Iterator<Item = String> {
     columns.iter().map(|column| column.heading.to_owned())
-}
-
-fn refs(words: &[String]) -> Vec<&str> {
-    words.iter().map(String::as_str).collect()
 }

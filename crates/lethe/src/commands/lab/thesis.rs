@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use lethe_lab::bench::Progress;
-use lethe_lab::thesis::{self, CountFilling, Options, ThesisError};
+use lethe_lab::thesis::{self, CountFilling, Options, Part, ThesisError};
 use lethe_lab::virtual_time::ServerTime;
 use std::fs::File;
 use std::io::BufWriter;
@@ -52,7 +52,10 @@ pub(super) struct Arguments {
     /// The part of the filling of an ORAM, before its first access, that is counted
     #[arg(long, value_enum, default_value_t = Filling::Requests)]
     filling: Filling,
-    /// Write the figures as comma-separated values
+    /// The parts of the report [default: all, or the workloads where a workload, a scheme or a block size is named]
+    #[arg(long, value_name = "PARTS", value_delimiter = ',')]
+    part: Vec<ReportPart>,
+    /// Write the figures of the workloads as comma-separated values
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -65,6 +68,12 @@ enum Filling {
     Requests,
     /// Its requests and its bytes
     All,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ReportPart {
+    /// The workloads A to E, or those that are named
+    Workloads,
 }
 
 /// A progress bar, and tables on standard output.
@@ -89,7 +98,11 @@ impl Arguments {
             [get, put] => ServerTime { get: get.0, put: put.0 },
             _ => return Err(misused("--server-time takes one time or two: write such as 5ms,80ms")),
         };
+        let part = |part: &ReportPart| match part {
+            ReportPart::Workloads => Part::Workloads,
+        };
         Ok(Options {
+            parts: self.part.iter().map(part).collect(),
             workloads: self.workload.clone(),
             schemes: self.scheme.clone(),
             block_bytes: self.block.iter().map(|size| size.0).collect(),

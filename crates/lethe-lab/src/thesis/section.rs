@@ -1,0 +1,103 @@
+//! A section of the report: text, tables and pictures. It is printed as Markdown, and a page shows it.
+
+use crate::markdown::{add, markdown, rendered};
+
+/// A section.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    /// Its name in names of files: small letters and hyphens.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// The pieces, from the top.
+    pub pieces: Vec<Piece>,
+}
+
+/// A piece of a section.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    /// A paragraph.
+    Text(String),
+    /// A table.
+    Table(Sheet),
+    /// A picture.
+    Picture(Picture),
+}
+
+/// A table. The first cell of a row holds words, the others numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sheet {
+    /// Its name in names of files: small letters and hyphens.
+    pub name: String,
+    /// The sentence above it; may be empty.
+    pub caption: String,
+    /// The headings of its columns.
+    pub header: Vec<String>,
+    /// The rows, each with a cell for each heading.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Its name in names of files, without the ending.
+    pub name: String,
+    /// SVG.
+    pub svg: String,
+}
+
+impl Section {
+    /// A section without pieces.
+    pub(super) fn new(name: impl Into<String>, title: impl Into<String>) -> Self {
+        Section { name: name.into(), title: title.into(), pieces: Vec::new() }
+    }
+
+    /// Adds a paragraph.
+    pub(super) fn say(&mut self, text: impl Into<String>) {
+        self.pieces.push(Piece::Text(text.into()));
+    }
+
+    /// Adds a table, unless it is empty.
+    pub(super) fn show(&mut self, sheet: Sheet) {
+        if !sheet.rows.is_empty() {
+            self.pieces.push(Piece::Table(sheet));
+        }
+    }
+
+    /// The section as it is printed: pictures are left out.
+    pub fn text(&self) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => Some(text.clone()),
+            Piece::Table(sheet) => Some(sheet.text()),
+            Piece::Picture(_) => None,
+        };
+        let title = format!("## {}", self.title);
+        let pieces: Vec<String> = [title].into_iter().chain(self.pieces.iter().filter_map(piece)).collect();
+        pieces.join("\n\n")
+    }
+}
+
+impl Sheet {
+    /// A table without rows.
+    pub(super) fn new<Heading: Into<String>>(
+        name: &str,
+        caption: &str,
+        header: impl IntoIterator<Item = Heading>,
+    ) -> Self {
+        Sheet {
+            name: name.to_owned(),
+            caption: caption.to_owned(),
+            header: header.into_iter().map(Into::into).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// The table as Markdown.
+    pub fn text(&self) -> String {
+        let header: Vec<&str> = self.header.iter().map(String::as_str).collect();
+        let mut table = markdown(&header);
+        self.rows.iter().for_each(|row| add(&mut table, row.clone()));
+        let caption = if self.caption.is_empty() { String::new() } else { format!("{}\n\n", self.caption) };
+        caption + &rendered(&table)
+    }
+}
