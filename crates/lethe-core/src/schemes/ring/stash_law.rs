@@ -66,6 +66,13 @@ struct Room {
     load: f64,
 }
 
+impl Room {
+    /// A bound on `E[e^(θ (Y - Z))]`, where Y is what it is asked to hold: Poisson with this mean.
+    fn weight(&self, theta: f64, load: f64) -> f64 {
+        libm::exp(load * libm::expm1(theta) - theta * self.blocks.number())
+    }
+}
+
 impl StashLaw {
     pub(crate) fn of(parameters: &RingParameters) -> Self {
         let rate = f64::from(parameters.eviction_rate);
@@ -220,17 +227,16 @@ impl StashLaw {
     /// The sum over the sets of buckets below and with a bucket that lies so many levels above the leaves: a set below a
     /// bucket is empty or has its root.
     fn sets(&self, theta: f64, again: f64, levels: u32) -> f64 {
-        let growth = libm::expm1(theta);
-        let weight = |room: &Room, load: f64| libm::exp(load * growth - theta * room.blocks.number());
-        let inner = weight(&self.inner, self.inner.load * (1.0 + again));
-        let mut sets = weight(&self.leaf, self.leaf.load);
-        for _ in 0..levels {
-            if sets > 1e9 {
-                return f64::INFINITY;
-            }
-            sets = inner * (1.0 + sets) * (1.0 + sets);
+        let leaf = self.leaf.weight(theta, self.leaf.load);
+        (0..levels).fold(leaf, |sets, _| self.sets_above(sets, theta, again))
+    }
+
+    /// The same sum for the bucket above one that has this sum.
+    fn sets_above(&self, sets: f64, theta: f64, again: f64) -> f64 {
+        if sets > 1e9 {
+            return f64::INFINITY;
         }
-        sets
+        self.inner.weight(theta, self.inner.load * (1.0 + again)) * (1.0 + sets) * (1.0 + sets)
     }
 
     /// The blocks that the buckets of all subtrees cannot hold.
@@ -285,23 +291,33 @@ impl StashLaw {
     /// The blocks that the inner buckets give in place of dummies: all of their reads may be for blocks that were not in
     /// them, whatever is asked.
     fn inner_compaction(&self, theta: f64, again: f64, limit: f64) -> f64 {
-        let level = |depth: u32| {
+        let slots = &self.inner.slots;
+        let steeper = STEEPER.map(|times| Steeper::new(times, theta));
+        // The sets of buckets below a level, for each exponent: from the lowest level up.
+        let mut sets = steeper.each_ref().map(|steeper| self.sets(steeper.theta, again, 0));
+        let mut sum = 0.0;
+        for depth in (0..self.inner_levels).rev() {
             let buckets = self.subtrees * libm::exp2(depth.into());
             // What the buckets below cannot hold takes room in this one.
-            let below = |theta: f64| {
-                let sets = self.sets(theta, again, self.inner_levels - depth - 1);
-                sets * (2.0 + sets)
-            };
-            self.over_buckets(depth, limit, |since, all| {
+            let mut logs = [0.0; STEEPER.len()];
+            for ((log, steeper), sets) in logs.iter_mut().zip(&steeper).zip(&sets) {
+                *log = steeper.log_part + libm::log(sets * (2.0 + sets)) - steeper.theta * slots.number();
+            }
+            sum += self.over_buckets(depth, limit - sum, |since, all| {
                 let mean = self.inner.load * (1.0 + again) + all / buckets;
-                let slots = &self.inner.slots;
-                let moment = |theta: f64| libm::exp(mean * libm::expm1(theta) - theta * slots.number());
-                let more = steeper(theta, |theta| moment(theta) * below(theta));
+                let moments = steeper.iter().zip(&logs).map(|(steeper, log)| mean * steeper.growth + log);
+                let more = libm::exp(moments.fold(f64::INFINITY, f64::min));
                 let recent = since / buckets;
                 libm::log1p(slots.growth(mean - recent, recent, theta) + more)
-            })
-        };
-        (0..self.inner_levels).map(level).sum()
+            });
+            if sum > limit {
+                return sum;
+            }
+            for (sets, steeper) in sets.iter_mut().zip(&steeper) {
+                *sets = self.sets_above(*sets, steeper.theta, again);
+            }
+        }
+        sum
     }
 
     /// Tells whether more wait when the newest accesses are those that are not repeated, rather than others: what a
@@ -318,11 +334,29 @@ impl StashLaw {
 /// `κ e^(θ' y)` for y >= 0, with κ = 1 where θ' = θ. Infinite where there is none.
 fn steeper(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
     let with = |times: f64| {
-        let part = if times > 1.0 { libm::pow((times - 1.0) / times, times) / (times - 1.0) } else { 1.0 };
-        part * moment(times * theta)
+        let steeper = Steeper::new(times, theta);
+        libm::exp(steeper.log_part) * moment(steeper.theta)
     };
     // The minimum passes over what is no number: an infinity times nothing.
     STEEPER.into_iter().map(with).fold(f64::INFINITY, f64::min)
+}
+
+/// An exponent θ' that is so many times θ.
+struct Steeper {
+    theta: f64,
+    /// `ln κ`.
+    log_part: f64,
+    /// `e^θ' - 1`.
+    growth: f64,
+}
+
+impl Steeper {
+    fn new(times: f64, theta: f64) -> Self {
+        let less = times - 1.0;
+        let log_part = if less > 0.0 { times * libm::log(less / times) - libm::log(less) } else { 0.0 };
+        let theta = times * theta;
+        Steeper { theta, log_part, growth: libm::expm1(theta) }
+    }
 }
 
 /// The exponents that a bound is looked for with at first, from 0.001 to 3.
