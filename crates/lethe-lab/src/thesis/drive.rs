@@ -8,6 +8,7 @@ use futures::future::{Either, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::words::BlockId;
+use rand_core::RngCore;
 use std::convert::Infallible;
 use std::ops::Range;
 use std::pin::{Pin, pin};
@@ -39,26 +40,66 @@ struct Driver<'a, O> {
     idles: FuturesUnordered<Idle<'a>>,
 }
 
-/// Does a job whose objects lie in these blocks. Counts and times are those of the driver; the store has its own.
+/// A job whose objects lie in these blocks, and how often it is done.
+pub(super) struct Course<'a> {
+    pub(super) job: &'a Job,
+    /// The blocks of each object.
+    pub(super) places: &'a [Range<u64>],
+    /// The time that the application takes for each operation, beside the store.
+    pub(super) operation: Duration,
+    /// The number of times that the job is done, one after the other. Figures are those of one.
+    pub(super) repeats: u32,
+}
+
+/// Accesses so many blocks at random, and does what is owed.
+pub(super) async fn wear_in<O: Oram<Error = Infallible>>(
+    oram: &O,
+    random: &mut impl RngCore,
+    accesses: u64,
+) -> Result<(), ThesisError> {
+    let mut driver = Driver { oram, how: How::TOGETHER, idles: FuturesUnordered::new() };
+    let most = oram.max_batch() as u64;
+    let mut left = accesses;
+    while left > 0 {
+        let first = random.next_u64() % oram.capacity();
+        let end = oram.capacity().min(first + left.min(most));
+        driver.access(false, first..end).await?;
+        left -= end - first;
+    }
+    driver.settle().await
+}
+
+/// Does a job. Counts and times are those of the driver; the store has its own.
 pub(super) async fn serve<O: Oram<Error = Infallible>>(
     oram: &O,
     clock: &Clock,
-    job: &Job,
-    places: &[Range<u64>],
+    course: &Course<'_>,
     how: How,
 ) -> Result<Ran, ThesisError> {
     let mut driver = Driver { oram, how, idles: FuturesUnordered::new() };
     let (mut reads, mut writes) = (Mean::default(), Mean::default());
-    let mut accesses = 0;
-    for step in &job.steps {
-        let (begin, blocks) = (clock.now(), places[step.object].clone());
-        accesses += blocks.end - blocks.start;
-        driver.object(step, blocks).await?;
-        let mean = if step.writes { &mut writes } else { &mut reads };
-        mean.add(clock.now() - begin);
+    let (mut accesses, mut runtime) = (0, Duration::ZERO);
+    for _ in 0..course.repeats {
+        accesses = 0;
+        let mut begun = clock.now();
+        for (nth, step) in course.job.steps.iter().enumerate() {
+            if nth == course.job.prepared {
+                begun = clock.now();
+            }
+            driver.rest(clock, course.operation).await?;
+            let (begin, blocks) = (clock.now(), course.places[step.object].clone());
+            accesses += blocks.end - blocks.start;
+            driver.object(step, blocks).await?;
+            if nth >= course.job.prepared {
+                let mean = if step.writes { &mut writes } else { &mut reads };
+                mean.add(clock.now() - begin);
+            }
+        }
+        driver.settle().await?;
+        runtime += clock.now() - begun;
     }
-    driver.settle().await?;
-    Ok(Ran { accesses, runtime: clock.now(), read: reads.mean(), write: writes.mean(), ..Ran::default() })
+    let runtime = runtime / course.repeats.max(1);
+    Ok(Ran { accesses, runtime, read: reads.mean(), write: writes.mean(), ..Ran::default() })
 }
 
 impl<O: Oram<Error = Infallible>> Driver<'_, O> {
@@ -106,6 +147,19 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
         if !self.how.beside {
             self.settle().await?;
         }
+        Ok(())
+    }
+
+    /// Lets so much time go by, and does what is owed meanwhile, if it may be done beside accesses.
+    async fn rest(&mut self, clock: &Clock, time: Duration) -> Result<(), ThesisError> {
+        let mut end = pin!(clock.until(clock.now() + time));
+        while !self.idles.is_empty() {
+            match select(end.as_mut(), self.idles.next()).await {
+                Either::Left(_) => return Ok(()),
+                Either::Right((ended, _)) => ended.transpose()?,
+            };
+        }
+        end.await;
         Ok(())
     }
 

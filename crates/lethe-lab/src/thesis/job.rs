@@ -15,6 +15,8 @@ pub struct Job {
     pub sizes: Vec<u64>,
     /// The steps, one after the other.
     pub steps: Vec<Step>,
+    /// The first steps, which prepare objects: time is not taken before they are done.
+    pub prepared: usize,
 }
 
 /// A step of a job.
@@ -36,8 +38,12 @@ impl Job {
         let random = ChaCha12Rng::seed_from_u64(seed);
         let mut draft =
             Draft { folders, random, files: BTreeMap::new(), objects: BTreeMap::new(), job: Job::default() };
-        for work in workload.stages.iter().flat_map(|stage| &stage.works) {
-            draft.work(work)?;
+        for stage in &workload.stages {
+            let prepares = draft.job.prepared == draft.job.steps.len() && stage.name == "prepare";
+            stage.works.iter().try_for_each(|work| draft.work(work))?;
+            if prepares {
+                draft.job.prepared = draft.job.steps.len();
+            }
         }
         Ok(draft.job)
     }
@@ -45,6 +51,7 @@ impl Job {
     /// Cuts the job off after so many steps.
     pub fn truncate(&mut self, steps: usize) {
         self.steps.truncate(steps);
+        self.prepared = self.prepared.min(steps);
     }
 }
 
@@ -231,7 +238,7 @@ mod tests {
             let all: usize = seeds
                 .map(|seed| {
                     let job = job(letter, seed);
-                    assert_eq!(job.steps.len(), 110, "10 objects are prepared");
+                    assert_eq!((job.steps.len(), job.prepared), (110, 10));
                     assert!(job.steps[..10].iter().all(|step| step.writes));
                     job.steps.iter().filter(|step| !step.writes).count()
                 })

@@ -30,9 +30,10 @@ pub use row::Row;
 pub use section::{Picture, Piece, Section, Sheet};
 
 use crate::bench::Progress;
-use crate::virtual_time::LinkModel;
+use crate::virtual_time::{LinkModel, ServerTime};
 use schemes::{BASELINE, NAMED_ONLY, SCHEMES, Scheme};
 use std::io::{self, Write};
+use std::time::Duration;
 use trial::Trial;
 
 /// The steps of a job with `quick`.
@@ -95,22 +96,24 @@ fn run_workloads(
                 server: options.server,
                 in_flight: drive::How::TOGETHER.in_flight,
             },
+            operation: options.operation_of(letter),
             seed: options.seed,
             as_proxy: scheme.as_proxy,
         };
-        let baseline = (SCHEMES[0].run)(&trial(&SCHEMES[0], None))?;
+        let baseline = twice(&SCHEMES[0], &trial(&SCHEMES[0], None))?;
         let before = rows.len();
         for (scheme, block_kib) in runs {
             let block = block_kib.map_or(String::new(), |kib| format!(", blocks of {kib} KiB"));
             progress.at(&format!("{letter}: {}{block}", scheme.name), done, all);
-            let ran = (scheme.run)(&trial(scheme, *block_kib))?;
+            let (ran, bare) = twice(scheme, &trial(scheme, *block_kib))?;
             rows.push(Row {
                 workload: letter.clone(),
                 scheme: scheme.name,
                 printed: scheme.printed,
                 block_kib: *block_kib,
                 ran,
-                baseline,
+                baseline: baseline.0,
+                bare_slowdown: bare.runtime.as_secs_f64() / baseline.1.runtime.as_secs_f64(),
                 filling: options.filling,
             });
             done += 1;
@@ -121,6 +124,13 @@ fn run_workloads(
         found(section);
     }
     Ok(rows)
+}
+
+/// Runs a trial with its times, and over the bare link.
+fn twice(scheme: &Scheme, trial: &Trial<'_>) -> Result<(Ran, Ran), ThesisError> {
+    let model = LinkModel { server: ServerTime::default(), ..trial.model };
+    let bare = Trial { model, operation: Duration::ZERO, ..*trial };
+    Ok(((scheme.run)(trial)?, (scheme.run)(&bare)?))
 }
 
 /// The runs that were asked for, with the jobs drawn.

@@ -43,17 +43,23 @@ fn moved(
     let (_, network) = trial.link(in_flight);
     let network = &mut *network.borrow_mut();
     let (mut reads, mut writes) = (Mean::default(), Mean::default());
-    let (mut now, mut accesses) = (Duration::ZERO, 0);
-    for step in &trial.job.steps {
+    let (mut now, mut accesses, mut begun) = (Duration::ZERO, 0, Duration::ZERO);
+    for (nth, step) in trial.job.steps.iter().enumerate() {
         let kind = if step.writes { Kind::Put } else { Kind::Get };
+        if nth == trial.job.prepared {
+            begun = now;
+        }
+        now += trial.operation;
         let begin = now;
         for bytes in requests(step.object) {
             accesses += 1;
             now = now.max(network.request(begin, kind, bytes));
         }
-        let mean = if step.writes { &mut writes } else { &mut reads };
-        mean.add(now - begin);
+        if nth >= trial.job.prepared {
+            let mean = if step.writes { &mut writes } else { &mut reads };
+            mean.add(now - begin);
+        }
     }
     let usage = Usage { stored_bytes, ..network.usage() };
-    Ran { usage, accesses, runtime: now, read: reads.mean(), write: writes.mean(), ..Ran::default() }
+    Ran { usage, accesses, runtime: now - begun, read: reads.mean(), write: writes.mean(), ..Ran::default() }
 }

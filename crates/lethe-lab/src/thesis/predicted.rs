@@ -49,7 +49,7 @@ fn draw(seed: u64) -> Drawn {
         trusted: capacity,
         block_bytes: vec![block_bytes],
     };
-    Drawn { job: Job { sizes, steps }, work, block_bytes }
+    Drawn { job: Job { sizes, steps, prepared: 0 }, work, block_bytes }
 }
 
 /// Runs a scheme on inputs drawn at random, and gives the ratios of what was predicted to what was measured: of the bill
@@ -62,6 +62,7 @@ fn ratios(seed: u64, scheme: &str) -> (f64, f64) {
         oram_bytes: work.capacity,
         block_bytes,
         model: LinkModel { speed, server, in_flight: 64 },
+        operation: Duration::ZERO,
         seed,
         as_proxy: false,
     };

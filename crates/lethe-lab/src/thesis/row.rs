@@ -24,6 +24,8 @@ pub struct Row {
     pub ran: Ran,
     /// The run without an ORAM and without blocks.
     pub baseline: Ran,
+    /// The slowdown over the bare link, where neither the store nor the application takes time.
+    pub bare_slowdown: f64,
     /// The part of the filling that is counted.
     pub filling: CountFilling,
 }
@@ -58,7 +60,7 @@ pub(super) struct Column {
     pub(super) heading: &'static str,
     /// Its name in CSV.
     pub(super) name: &'static str,
-    /// The column of the thesis that prints it.
+    /// The column of the thesis that prints it; empty if none does.
     pub(super) printed: &'static str,
     /// Digits behind the point.
     pub(super) digits: usize,
@@ -88,10 +90,11 @@ pub(super) const TRAFFIC: [Column; 7] = [
 ];
 
 /// The figures beside the baseline's, and the trusted side's share.
-pub(super) const RELATIVE: [Column; 5] = [
+pub(super) const RELATIVE: [Column; 6] = [
     column("slowdown", "slowdown", "x_slowdown", 2, |row| {
         row.ran.runtime.as_secs_f64() / row.baseline.runtime.as_secs_f64()
     }),
+    column("slowdown, bare link", "slowdown_bare", "", 2, |row| row.bare_slowdown),
     column("bytes ×", "times_bytes", "x_bandwidth", 2, |row| {
         moved(&row.usage()) / moved(&row.baseline.usage)
     }),
@@ -136,6 +139,7 @@ mod tests {
                 block_kib: None,
                 ran,
                 baseline: Ran { usage, ..ran },
+                bare_slowdown: 1.0,
                 filling,
             };
             (row.usage().puts(), row.usage().bytes_up)

@@ -3,7 +3,7 @@
 use super::drive::How;
 use super::error::ThesisError;
 use super::ran::Ran;
-use super::trial::{Made, Trial};
+use super::trial::{Made, State, Trial};
 use super::{partitions, plain, rings};
 use crate::virtual_time::StoreShape;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
@@ -117,7 +117,7 @@ fn path(trial: &Trial<'_>, parameters: PathParameters, how: How) -> Result<Ran, 
         let oram = PathOram::new(empty, Bucket(0), store, positions, trial.random());
         let oram = oram.map_err(|error| refused("Path ORAM")(error.into()))?;
         let local_bytes = stash_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: 0 })
+        Ok(Made { oram, local_bytes, period: 0, state: State::Fresh })
     })
 }
 
@@ -133,7 +133,7 @@ fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = TrivialOram::new(empty, Bucket(0), store);
         let oram = oram.map_err(|error| refused("Trivial ORAM")(error.into()))?;
-        Ok(Made { oram, local_bytes: 16 * trial.block_bytes, period: 0 })
+        Ok(Made { oram, local_bytes: 16 * trial.block_bytes, period: 0, state: State::Fresh })
     })
 }
 
@@ -149,7 +149,7 @@ fn practical_os(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
         let oram = PracticalOs::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("PracticalOS")(error.into()))?;
         let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: real.cache.into() })
+        Ok(Made { oram, local_bytes, period: real.cache.into(), state: State::InUse(0) })
     })
 }
 
@@ -162,7 +162,7 @@ fn square_root(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
         let oram = SquareRootOram::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("Square-Root ORAM")(error.into()))?;
         let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: real.shelter.into() })
+        Ok(Made { oram, local_bytes, period: real.shelter.into(), state: State::InUse(0) })
     })
 }
 
@@ -177,6 +177,6 @@ fn hierarchical(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
         let oram = HierarchicalOram::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("Hierarchical ORAM")(error.into()))?;
         let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: real.capacity })
+        Ok(Made { oram, local_bytes, period: real.capacity, state: State::Fresh })
     })
 }

@@ -49,6 +49,9 @@ pub(super) struct Arguments {
     /// The time that the store takes for a GET and for a PUT, or for both; 0s for the bare link [default: 5ms,80ms]
     #[arg(long, value_name = "TIMES", value_delimiter = ',')]
     server_time: Vec<Interval>,
+    /// The time that the application takes for each operation beside the store [default: 330ms in C and E, or none]
+    #[arg(long, value_name = "TIME")]
+    operation_time: Option<Interval>,
     /// The part of the filling of an ORAM, before its first access, that is counted
     #[arg(long, value_enum, default_value_t = Filling::Requests)]
     filling: Filling,
@@ -109,6 +112,7 @@ impl Arguments {
             quick: self.quick,
             seed: self.seed,
             server,
+            operation: self.operation_time.as_ref().map(|time| time.0),
             filling: match self.filling {
                 Filling::Nothing => CountFilling::Nothing,
                 Filling::Requests => CountFilling::Requests,
