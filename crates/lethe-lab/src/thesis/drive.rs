@@ -51,7 +51,7 @@ pub(super) struct Course<'a> {
     pub(super) repeats: u32,
 }
 
-/// Accesses so many blocks at random, and does what is owed.
+/// Writes so many blocks at random, and does what is owed.
 pub(super) async fn wear_in<O: Oram<Error = Infallible>>(
     oram: &O,
     random: &mut impl RngCore,
@@ -63,7 +63,7 @@ pub(super) async fn wear_in<O: Oram<Error = Infallible>>(
     while left > 0 {
         let first = random.next_u64() % oram.capacity();
         let end = oram.capacity().min(first + left.min(most));
-        driver.access(false, first..end).await?;
+        driver.access(true, first..end).await?;
         left -= end - first;
     }
     driver.settle().await

@@ -21,11 +21,15 @@ pub enum CountFilling {
 pub enum Part {
     /// The five workloads, or those that are named.
     Workloads,
+    /// Sweeps of the size of blocks and of the link.
+    Sweeps,
+    /// The costs that differential privacy saves.
+    Study,
 }
 
 impl Part {
     /// All of them, in the order of the report.
-    pub const ALL: [Part; 1] = [Part::Workloads];
+    pub const ALL: [Part; 3] = [Part::Workloads, Part::Sweeps, Part::Study];
 }
 
 /// The choices.
@@ -46,6 +50,8 @@ pub struct Options {
     pub seed: u64,
     /// The link.
     pub link: LinkSpeed,
+    /// The bandwidth that a single request gets at most; 0 for all of the link's.
+    pub stream: BitsPerSecond,
     /// The time that the store takes for a request.
     pub server: ServerTime,
     /// The time that the application takes for each operation, beside the store; that of the thesis's own workload, if it
@@ -76,6 +82,7 @@ impl Options {
                 up: BitsPerSecond(510_400_000),
                 down: BitsPerSecond(510_400_000),
             },
+            stream: BitsPerSecond(0),
             server: ServerTime { get: Duration::from_millis(5), put: Duration::from_millis(80) },
             operation: None,
             filling: CountFilling::Requests,

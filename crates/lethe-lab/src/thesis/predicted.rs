@@ -61,7 +61,7 @@ fn ratios(seed: u64, scheme: &str) -> (f64, f64) {
         job: &job,
         oram_bytes: work.capacity,
         block_bytes,
-        model: LinkModel { speed, server, in_flight: 64 },
+        model: LinkModel { speed, server, stream: BitsPerSecond(0), in_flight: 64 },
         operation: Duration::ZERO,
         seed,
         as_proxy: false,

@@ -80,6 +80,17 @@ pub(super) const SCHEMES: [Scheme; 15] = [
 /// The schemes that are run only when they are named.
 pub(super) const NAMED_ONLY: [Scheme; 1] = [ours("hierarchical", hierarchical)];
 
+/// All schemes, those that are run only when they are named at the end.
+pub(super) fn all() -> impl Iterator<Item = &'static Scheme> {
+    static ALL: ([Scheme; SCHEMES.len()], [Scheme; NAMED_ONLY.len()]) = (SCHEMES, NAMED_ONLY);
+    ALL.0.iter().chain(&ALL.1)
+}
+
+/// The scheme of this name.
+pub(super) fn named(name: &str) -> Option<&'static Scheme> {
+    all().find(|scheme| scheme.name.eq_ignore_ascii_case(name))
+}
+
 /// Bytes of the runs that are sorted at once where a scheme sorts; the trusted side holds two.
 const RUN_BYTES: u64 = 64 << 20;
 

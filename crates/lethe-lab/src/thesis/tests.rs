@@ -1,7 +1,11 @@
 //! The promises of a run of the workloads.
 
+use super::runs::QUICK_STEPS;
+use super::schemes::SCHEMES;
 use super::*;
 use crate::bench::Silent;
+use crate::virtual_time::ServerTime;
+use std::time::Duration;
 
 fn quick(workload: &str, schemes: &[&str]) -> Options {
     Options {
@@ -79,15 +83,7 @@ fn a_short_job_of_a_ring_oram_in_use_is_done_until_evictions_count() {
     // What it moves for an access is what its parameters say of a long run.
     let (_, workload) = workloads::read("D").unwrap();
     let job = Job::draw(&workload, &workloads::folders(), 1).unwrap();
-    let trial = Trial {
-        job: &job,
-        oram_bytes: trial::ORAM_BYTES,
-        block_bytes: 64 << 10,
-        model: LinkModel { speed: options.link, server: options.server, in_flight: 64 },
-        operation: Duration::ZERO,
-        seed: 1,
-        as_proxy: false,
-    };
+    let trial = runs::trial_of(&options, "D", &job, &SCHEMES[0], Some(64));
     let expected = rings::for_the_bill(&trial).traffic();
     let slot = ((64 << 10) + 32) as f64;
     let slots = ran.usage.bytes_down as f64 / slot / ran.accesses as f64;

@@ -77,6 +77,10 @@ enum Filling {
 enum ReportPart {
     /// The workloads A to E, or those that are named
     Workloads,
+    /// Sweeps of the size of blocks, and of the link: bandwidth, latency, loss, a mobile one
+    Sweeps,
+    /// What differential privacy saves: Root ORAM by its ε
+    Study,
 }
 
 /// A progress bar, and tables on standard output.
@@ -103,6 +107,8 @@ impl Arguments {
         };
         let part = |part: &ReportPart| match part {
             ReportPart::Workloads => Part::Workloads,
+            ReportPart::Sweeps => Part::Sweeps,
+            ReportPart::Study => Part::Study,
         };
         Ok(Options {
             parts: self.part.iter().map(part).collect(),
