@@ -176,3 +176,34 @@ fn make(
     let oram = root_oram(parameters.clone(), Bucket(0), store, trial.random(), coins);
     oram.map_err(|error| ThesisError::Parameters("Root ORAM", error.into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// 512 blocks, a quarter trusted, at some ε: the levels in the store, what waits, and the run of a few objects.
+    fn levels_waiting_and_run(epsilon: f64) -> (u32, f64, Ran) {
+        let options = Options::standard();
+        let steps = (0..40).map(|nth| super::super::Step { writes: nth % 2 == 0, object: nth % 4 }).collect();
+        let job = Job { sizes: vec![3 << 16; 4], steps, prepared: 0 };
+        let scheme = schemes::named("path").unwrap();
+        let trial = Trial { oram_bytes: 512 << 16, ..trial_of(&options, "A", &job, scheme, Some(64)) };
+        assert_eq!(trial.operation, Duration::ZERO);
+        let (parameters, waiting) = highest_top(&trial, 4, epsilon).unwrap().unwrap();
+        let levels = parameters.path.leaf_level.0 + 1 - parameters.path.top.0;
+        (levels, waiting, run(&trial, &parameters).unwrap())
+    }
+
+    #[test]
+    fn a_larger_epsilon_has_fewer_blocks_wait_and_moves_no_more() {
+        let (levels, waiting, ran) = levels_waiting_and_run(0.0);
+        let (levels_near, waiting_near, ran_near) = levels_waiting_and_run(18.0);
+        assert!(
+            levels_near < levels || waiting_near < waiting,
+            "{levels_near} {waiting_near}, {levels} {waiting}"
+        );
+        assert!(ran_near.usage.bytes_down < ran.usage.bytes_down);
+        assert_eq!((ran.emergencies, ran_near.emergencies), (0, 0));
+    }
+}

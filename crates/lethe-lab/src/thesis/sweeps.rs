@@ -107,7 +107,8 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     section.show(of_links(options, &jobs, progress)?);
     section.say(
         "Each connection gets (1460 bytes / round trip) √(3/2) / √loss of a link that loses segments (Mathis et al. 1997), \
-         and no more than the link's bandwidth; up to 64 requests are in flight, each on a connection of its own.",
+         and no more than the link's bandwidth; up to 64 requests are in flight, each on a connection of its own. Without an \
+         ORAM an object is one request, as in the thesis: a client that cuts large ones in parts would lose less.",
     );
     Ok(section)
 }
@@ -218,4 +219,51 @@ fn s3(providers: &[Provider]) -> &Provider {
 
 fn named(name: &str) -> &'static Scheme {
     schemes::named(name).unwrap_or(&SCHEMES[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Silent;
+    use crate::thesis::{Part, run};
+
+    fn quick(letter: &'static str) -> (Options, Drawn) {
+        let options = Options { quick: true, ..Options::standard() };
+        let mut job = Job::draw(&workloads::read(letter).unwrap().1, &workloads::folders(), 1).unwrap();
+        job.truncate(QUICK_STEPS);
+        (options, Drawn { letter, job })
+    }
+
+    #[test]
+    fn a_cell_of_a_sweep_is_the_run_of_the_workload() {
+        let (mut options, drawn) = quick("C");
+        let cell = row(&options, &drawn, named("ring"), 1024).unwrap().unwrap();
+        (options.workloads, options.schemes) = (vec!["C".to_owned()], vec!["ring".to_owned()]);
+        (options.block_bytes, options.parts) = (vec![1 << 20], vec![Part::Workloads]);
+        let report = run(&options, &Silent).unwrap();
+        assert_eq!((cell.ran, cell.baseline), (report.rows[1].ran, report.rows[1].baseline));
+        assert!(row(&options, &drawn, named("path"), 1 << 20).unwrap().is_none(), "no object fits");
+    }
+
+    #[test]
+    fn loss_bounds_a_connection_as_one_computes_by_hand() {
+        let stream = link("", 24, 510, 510, 0.0002).stream().0 as f64;
+        let by_hand = 1460.0 * 8.0 / 0.024 * 7500.0_f64.sqrt();
+        assert!((stream / by_hand - 1.0).abs() < 1e-6, "{stream} {by_hand}");
+        assert_eq!(link("", 24, 510, 510, 0.0).stream(), BitsPerSecond(0));
+    }
+
+    #[test]
+    fn a_lossy_link_slows_what_goes_over_one_connection() {
+        let (options, drawn) = quick("C");
+        let runtime = |stream| {
+            let options = Options { stream, ..options.clone() };
+            row(&options, &drawn, named("ring"), 1024).unwrap().unwrap().baseline.runtime
+        };
+        let (whole, half) = (runtime(BitsPerSecond(0)), runtime(BitsPerSecond::mega(255)));
+        let bytes: u64 =
+            drawn.job.steps[drawn.job.prepared..].iter().map(|step| drawn.job.sizes[step.object]).sum();
+        let more = bytes as f64 * 8.0 * (1.0 / 255e6 - 1.0 / 510.4e6);
+        assert!(((half - whole).as_secs_f64() - more).abs() < 1e-3, "{half:?} {whole:?} {more}");
+    }
 }
