@@ -79,7 +79,7 @@ enum ReportPart {
     Workloads,
     /// Sweeps of the size of blocks, and of the link: bandwidth, latency, loss, a mobile one
     Sweeps,
-    /// What differential privacy saves: Root ORAM by its ε
+    /// The costs that differential privacy saves: Root ORAM by its ε
     Study,
 }
 
