@@ -113,6 +113,6 @@ fn the_bills_and_times_of_what_a_vault_runs_are_predicted() {
 
 #[test]
 fn the_bills_of_partitions_are_predicted_and_their_times_roughly() {
-    assert_predicts("curious", 2.0 * TOLERANCE);
-    assert_predicts("oblivistore", 2.0 * TOLERANCE);
+    assert_predicts("curious", 1.5 * TOLERANCE);
+    assert_predicts("oblivistore", 1.5 * TOLERANCE);
 }
