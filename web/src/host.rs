@@ -115,7 +115,6 @@ struct MadeOf {
     code: Vec<String>,
     /// Processors, if there are many.
     processors: Option<u32>,
-    max_batch: usize,
 }
 
 /// All simulations of a page.
@@ -160,7 +159,6 @@ impl Host {
                     blocks_per_slot: made.blocks_per_slot,
                     code: made.code.lines.clone(),
                     processors: made.processors.map(|processors| processors.count),
-                    max_batch: made.scheme.max_batch(),
                 };
                 self.simulations.insert(self.made, simulation);
                 self.made += 1;
