@@ -58,6 +58,9 @@ function begin() {
   run = new Player(engine, { scheme, capacity, seed, workload, batch, lazy, stash: entry.stash });
   element("about").textContent = `${entry.about} (${entry.source}.) ${AGAINST[entry.adversary]}`;
   const isMany = batch > 1;
+  // A trace may have been shown before.
+  element("scheme").value = scheme;
+  element("batch").value = String(batch);
   element("batch-label").textContent = scheme === "parallel" ? "Processors" : "At a time";
   element("hand-block-label").textContent = isMany ? "Blocks" : "Block";
   element("copies").textContent = isMany ? copiesInWords(workloads[workload], batch) : "";
@@ -272,7 +275,6 @@ function listen() {
       const isNumber = /^\d+$/.test(target.value);
       // A batch that nobody has chosen is the usual one of the next scheme.
       if (name === "scheme" && view.batch === usualBatch(view.scheme)) view.batch = usualBatch(target.value);
-      element("batch").value = String(view.batch);
       view[name] = target.type === "checkbox" ? target.checked : isNumber ? Number(target.value) : target.value;
       attempt(begin);
     });
@@ -349,10 +351,12 @@ async function start() {
   if (step > 0) run.goTo(step);
   listen();
   open(tab);
+  element("waits").remove();
   document.documentElement.dataset.ready = "true";
 }
 
 start().catch((error) => {
+  element("waits").remove();
   const remedy = "This page needs lethe_web.wasm beside it, and a file server: “cargo xtask web” builds the folder";
   complain(new Error(`${error.message}. ${remedy}`));
 });

@@ -30,9 +30,14 @@ function draw(context, canvas, columns, places) {
   const { width } = canvas.getBoundingClientRect();
   const [across, down] = [width / Math.max(60, columns.length), HEIGHT / places];
   for (const [nth, touched] of columns.entries()) {
-    for (const { place, colour } of touched) {
+    for (let first = 0, behind = 1; first < touched.length; first = behind++) {
+      const { place, colour } = touched[first];
+      // Where many are touched, those one after the other are one rectangle.
+      const goesOn = () => touched[behind]?.place === place + behind - first && touched[behind].colour === colour;
+      while (goesOn()) behind += 1;
+      const height = Math.max(1.2, (behind - first) * down - 0.3);
       context.fillStyle = colour;
-      context.fillRect(nth * across, place * down, Math.max(1, across - 0.5), Math.max(1.2, down - 0.3));
+      context.fillRect(nth * across, place * down, Math.max(1, across - 0.5), height);
     }
   }
 }
