@@ -5,10 +5,16 @@
 //! differ. Bytes and requests for each access of a block can be compared.
 
 mod csv;
+mod dollars;
 mod drive;
 mod error;
+mod estimates;
+mod figures;
+mod growth;
+mod growth_form;
 mod job;
 mod options;
+mod page;
 mod partitions;
 mod plain;
 mod printed;
@@ -22,11 +28,13 @@ mod study;
 mod sweeps;
 mod table;
 mod trial;
+mod verdicts;
 mod workloads;
 
 pub use error::ThesisError;
 pub use job::{Job, Step};
 pub use options::{CountFilling, Options, Part};
+pub use page::{About, Folder};
 pub use printed::{Line, Printed};
 pub use ran::{Filling, Ran};
 pub use row::Row;
@@ -59,6 +67,15 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
             Part::Workloads => report.rows = runs::workloads(options, progress, &mut found)?,
             Part::Sweeps => found(sweeps::section(options, progress)?),
             Part::Study => found(study::section(options, progress)?),
+            Part::Estimates => found(estimates::of_workloads(options)?),
+            Part::Growth => found(growth::of_schemes(options, progress)?),
+            Part::Verdicts => {
+                // They follow from the rows, which another part may have found already.
+                if report.rows.is_empty() {
+                    report.rows = runs::workloads(options, progress, &mut |_| ())?;
+                }
+                found(verdicts::of(&report.rows));
+            }
         }
     }
     Ok(report)
@@ -71,6 +88,16 @@ impl Report {
     /// The writer's.
     pub fn write_csv(&self, into: &mut impl Write) -> io::Result<()> {
         csv::write(into, &self.rows, &Printed::tables())
+    }
+
+    /// Writes the report into a folder: `report.html`, `figures.csv`, and each table and picture under its name.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write_into(&self, folder: &Folder, about: &About) -> io::Result<()> {
+        let mut figures = Vec::new();
+        self.write_csv(&mut figures)?;
+        folder.write(about, &figures, &self.sections)
     }
 }
 

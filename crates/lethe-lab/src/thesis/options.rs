@@ -1,5 +1,7 @@
 //! The choices of whoever runs the workloads.
 
+use super::workloads;
+use crate::prices::{self, Provider};
 use crate::virtual_time::ServerTime;
 use lethe_store::{BitsPerSecond, LinkSpeed};
 use std::time::Duration;
@@ -25,11 +27,18 @@ pub enum Part {
     Sweeps,
     /// The costs that differential privacy saves.
     Study,
+    /// The workloads without an ORAM, by block size.
+    Estimates,
+    /// The growth of each scheme with its number of blocks.
+    Growth,
+    /// The thesis's verdicts, from the rows of the workloads.
+    Verdicts,
 }
 
 impl Part {
     /// All of them, in the order of the report.
-    pub const ALL: [Part; 3] = [Part::Workloads, Part::Sweeps, Part::Study];
+    pub const ALL: [Part; 6] =
+        [Part::Workloads, Part::Estimates, Part::Sweeps, Part::Study, Part::Growth, Part::Verdicts];
 }
 
 /// The choices.
@@ -59,6 +68,8 @@ pub struct Options {
     pub operation: Option<Duration>,
     /// The part of the filling that is counted.
     pub filling: CountFilling,
+    /// The providers in whose dollars the workloads are given, apart from the thesis's.
+    pub prices: Vec<Provider>,
 }
 
 /// The time of an operation beside the store in the thesis's runs of C and E: their printed runs without an ORAM take so
@@ -86,6 +97,15 @@ impl Options {
             server: ServerTime { get: Duration::from_millis(5), put: Duration::from_millis(80) },
             operation: None,
             filling: CountFilling::Requests,
+            prices: prices::of_today(),
+        }
+    }
+
+    /// The workloads that are run.
+    pub(super) fn letters(&self) -> Vec<String> {
+        match self.workloads.as_slice() {
+            [] => workloads::WORKLOADS.map(|(letter, _)| letter.to_owned()).into(),
+            named => named.into(),
         }
     }
 
@@ -96,7 +116,7 @@ impl Options {
     }
 
     /// The parts that are run.
-    pub(super) fn parts(&self) -> Vec<Part> {
+    pub fn parts(&self) -> Vec<Part> {
         let is_narrowed =
             !(self.workloads.is_empty() && self.schemes.is_empty() && self.block_bytes.is_empty());
         match self.parts.as_slice() {

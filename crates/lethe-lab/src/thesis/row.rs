@@ -1,13 +1,17 @@
 //! A row of figures: a run, and how it compares with the run without an ORAM.
 
 use super::options::CountFilling;
+use super::printed::{Line, Printed};
 use super::ran::Ran;
-use crate::prices::Provider;
+use crate::prices::{self, Provider};
 use lethe_store::Usage;
 use std::time::Duration;
 
 /// Bytes of a MB in the thesis.
 const MEGA: f64 = (1u64 << 20) as f64;
+
+/// The thesis's provider, whose costs it prints.
+pub(super) const BILLED_BY: &str = "IBM";
 
 /// The run of a workload by a scheme.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +56,20 @@ impl Row {
         let baseline = provider.bill(&self.baseline.usage).spent();
         (baseline > 0.0).then(|| self.dollars(provider) / baseline)
     }
+}
+
+/// The printed line of a row's run.
+pub(super) fn theirs<'a>(row: &Row, printed: &'a Printed) -> Option<Line<'a>> {
+    match (row.printed, row.block_kib) {
+        (Some(name), Some(kib)) => printed.result(&row.workload, name, kib),
+        (None, None) => printed.baseline(&row.workload),
+        _ => None,
+    }
+}
+
+/// The prices of the thesis's provider.
+pub(super) fn billed_by() -> Option<Provider> {
+    prices::of_the_thesis().into_iter().find(|provider| provider.name == BILLED_BY)
 }
 
 /// A figure of a row.

@@ -18,6 +18,9 @@ use std::time::Duration;
 /// The steps of a job with `quick`.
 pub(super) const QUICK_STEPS: usize = 30;
 
+/// The sizes of a series with `quick`.
+pub(super) const QUICK_SIZES: usize = 3;
+
 /// The block sizes in KiB of a workload that is not the thesis's.
 const OTHER_BLOCKS_KIB: [u64; 3] = [64, 256, 1024];
 
@@ -57,7 +60,7 @@ pub(super) fn workloads(
             });
             done += 1;
         }
-        found(table::of_workload(&rows[before..], &printed));
+        found(table::of_workload(&rows[before..], &printed, &options.prices));
     }
     if let Some(section) = table::each_access(&rows, &printed) {
         found(section);
@@ -98,8 +101,6 @@ fn twice(scheme: &Scheme, trial: &Trial<'_>) -> Result<(Ran, Ran), ThesisError> 
 
 /// The runs that were asked for, with the jobs drawn.
 fn plan(options: &Options) -> Result<Vec<Runs>, ThesisError> {
-    let letters = workloads::WORKLOADS.map(|(letter, _)| letter.to_owned());
-    let letters = if options.workloads.is_empty() { letters.to_vec() } else { options.workloads.clone() };
     let (schemes, folders, printed) = (chosen(options)?, workloads::folders(), Printed::tables());
     let plan = |letter: String| {
         let (letter, workload) = workloads::read(&letter)?;
@@ -124,7 +125,7 @@ fn plan(options: &Options) -> Result<Vec<Runs>, ThesisError> {
         };
         Ok(Runs { letter, job, runs: schemes.iter().copied().flat_map(of_scheme).collect() })
     };
-    letters.into_iter().map(plan).collect()
+    options.letters().into_iter().map(plan).collect()
 }
 
 /// The schemes that were asked for.

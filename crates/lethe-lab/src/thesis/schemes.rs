@@ -91,6 +91,9 @@ pub(super) fn named(name: &str) -> Option<&'static Scheme> {
     all().find(|scheme| scheme.name.eq_ignore_ascii_case(name))
 }
 
+/// The most requests in flight.
+pub(super) const IN_FLIGHT: usize = How::TOGETHER.in_flight;
+
 /// Bytes of the runs that are sorted at once where a scheme sorts; the trusted side holds two.
 const RUN_BYTES: u64 = 64 << 20;
 
@@ -103,7 +106,7 @@ fn refused(scheme: &'static str) -> impl Fn(Box<dyn std::error::Error + Send + S
 }
 
 /// Path ORAM with Z = 4, all of its tree in the store, and one access after the other.
-fn path_of_the_paper(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn path_of_the_paper(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let planned = PathParameters::for_capacity(trial.blocks(), trial.payload(), 0, 1);
     let planned = planned.map_err(|error| refused("Path ORAM")(error.into()))?;
     path(trial, PathParameters { top: Level(0), ..planned }, How { batch: 1, beside: false, ..How::TOGETHER })
@@ -133,7 +136,7 @@ fn path(trial: &Trial<'_>, parameters: PathParameters, how: How) -> Result<Ran, 
 }
 
 /// Trivial ORAM; sixteen blocks are in flight.
-fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let of = |block_bytes| TrivialParameters {
         capacity: trial.blocks(),
         block_bytes,
@@ -150,11 +153,17 @@ fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
 
 /// PracticalOS, which sorts in runs of 64 MiB.
 fn practical_os(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    let of = |block_bytes| PracticalOsParameters {
-        run_blocks: run_blocks(trial),
-        ..PracticalOsParameters::for_capacity(trial.blocks(), block_bytes, 16)
-    };
-    let (empty, real) = (of(0), of(trial.payload()));
+    let planned = PracticalOsParameters::for_capacity(trial.blocks(), trial.payload(), 16);
+    run_practical_os(trial, PracticalOsParameters { run_blocks: run_blocks(trial), ..planned })
+}
+
+/// PracticalOS with runs of √N blocks, as its paper has it.
+pub(super) fn practical_os_of_the_paper(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    run_practical_os(trial, PracticalOsParameters::for_capacity(trial.blocks(), trial.payload(), 16))
+}
+
+fn run_practical_os(trial: &Trial<'_>, real: PracticalOsParameters) -> Result<Ran, ThesisError> {
+    let empty = PracticalOsParameters { block_bytes: 0, ..real.clone() };
     let held = u64::from(real.cache) + 2 * u64::from(real.run_blocks);
     trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = PracticalOs::new(empty, Bucket(0), store, trial.random());
@@ -165,7 +174,7 @@ fn practical_os(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
 }
 
 /// Square-Root ORAM, which sorts in runs of 64 MiB.
-fn square_root(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn square_root(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let of = |bytes| SquareRootParameters::for_capacity(trial.blocks(), bytes, run_blocks(trial), 16);
     let (empty, real) = (of(0), of(trial.payload()));
     let held = 2 * u64::from(real.run_blocks);
@@ -179,7 +188,7 @@ fn square_root(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
 
 /// Hierarchical ORAM, which sorts in runs of 64 MiB. It begins empty: the levels that the job does not reach cost
 /// nothing.
-fn hierarchical(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn hierarchical(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let of = |bytes| HierarchicalParameters::for_capacity(trial.blocks(), bytes, run_blocks(trial), 16);
     let (empty, real) = (of(0), of(trial.payload()));
     let held = 2 * u64::from(real.run_blocks);
