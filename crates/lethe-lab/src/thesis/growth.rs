@@ -37,8 +37,8 @@ struct Grown {
 const SCHEMES: [Grown; 8] = [
     Grown { name: "Trivial", most: u64::MAX, accesses: |_| 4, run: schemes::trivial },
     // A rebuild comes after each square root of N accesses.
-    Grown { name: "Square-Root", most: 20_480, accesses: root, run: schemes::square_root },
-    Grown { name: "Hierarchical", most: 5120, accesses: |blocks| 2 * blocks, run: schemes::hierarchical },
+    Grown { name: "Square-Root", most: 5120, accesses: root, run: schemes::square_root },
+    Grown { name: "Hierarchical", most: 1280, accesses: |blocks| 2 * blocks, run: schemes::hierarchical },
     Grown { name: "PracticalOS", most: u64::MAX, accesses: root, run: schemes::practical_os_of_the_paper },
     Grown { name: "PathORAM", most: u64::MAX, accesses: |_| 256, run: schemes::path_of_the_paper },
     Grown { name: "RingORAM", most: u64::MAX, accesses: |_| 960, run: rings::of_the_thesis_together },
@@ -60,7 +60,7 @@ const NOTES: &str = "A run begins full, but for the hierarchical scheme, and acc
 bytes for each block are not counted, as in Table 3.1: they are O(N). \
 PracticalOS: the printed O(1) counts messages of √N blocks, without the shuffles; here each block counts, shuffles too. \
 Square-Root: the trusted side holds two runs of four blocks, as the printed O(1) asks, and sorts by Batcher's network, \
-whose (log N)² the printed log N leaves out. Hierarchical: it begins empty and is run for 2 N accesses; its runs are \
+whose (log N)² the printed log N leaves out. Hierarchical: it begins empty and is run for 2 N accesses, with so few sizes that no form is fitted; its runs are \
 as long as its largest bucket. Ring ORAM: Z, S, A and the stash are the thesis's for every N. ObliviStore: the printed \
 O(N) of local memory are its tables; here its cache counts, which is about √N. CURIOUS: Table 3.1 says \"tunable\"; this is √N trees.";
 
@@ -162,7 +162,9 @@ fn fit(name: &str, overhead: &str, local: &str, points: &[Point]) -> Vec<String>
     let percent = |form: Option<&Form>, points: &[(f64, f64)]| {
         form.map_or_else(|| "–".to_owned(), |form| format!("{:.1}", 100.0 * growth_form::off(form, points)))
     };
-    let best = |points: &[(f64, f64)]| growth_form::best(&FORMS, points);
+    // Two figures meet every form.
+    let best =
+        |points: &[(f64, f64)]| if points.len() < 3 { None } else { growth_form::best(&FORMS, points) };
     let shown = |form: Option<&Form>| form.map_or("–", |form| form.name).to_owned();
     let (of_moved, of_trusted) = (best(&moved), best(&trusted));
     vec![

@@ -31,21 +31,20 @@ impl Folder {
     /// # Errors
     /// Those of the file system.
     pub(super) fn write(&self, about: &About, figures: &[u8], sections: &[Section]) -> io::Result<()> {
-        let mut taken = Names::default();
-        taken.free("report");
-        taken.free("figures");
+        let [mut anchors, mut tables, mut pictures] = [Names::default(), Names::default(), Names::default()];
+        tables.free("figures");
         self.file("figures.csv", figures)?;
-        let names: Vec<String> = sections.iter().map(|section| taken.free(&section.name)).collect();
+        let names: Vec<String> = sections.iter().map(|section| anchors.free(&section.name)).collect();
         self.file("report.html", html::page(about, sections, &names).as_bytes())?;
         for piece in sections.iter().flat_map(|section| &section.pieces) {
             match piece {
                 Piece::Text(_) => {}
                 Piece::Table(sheet) => {
-                    let name = taken.free(&sheet.name);
+                    let name = tables.free(&sheet.name);
                     self.file(&format!("{name}.csv"), csv(sheet).as_bytes())?;
                 }
                 Piece::Picture(picture) => {
-                    let name = taken.free(&picture.name);
+                    let name = pictures.free(&picture.name);
                     self.file(&format!("{name}.svg"), picture.svg.as_bytes())?;
                 }
             }
@@ -153,14 +152,14 @@ mod tests {
             folder.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         let table = "----script-alert--1----script----";
-        let tables = (3..=6).map(|number| format!("{table}-{number}.csv"));
+        let tables = ["", "-2", "-3", "-4"].map(|number| format!("{table}{number}.csv"));
         let mut expected: Vec<String> =
             ["figures.csv", "picture-2.svg", "picture.svg", "report.html"].map(str::to_owned).into();
         expected.extend(tables);
         expected.sort();
         assert_eq!(names, expected);
         assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 1);
-        let text = fs::read_to_string(temporary.path().join(format!("a/b/{table}-3.csv"))).unwrap();
+        let text = fs::read_to_string(temporary.path().join(format!("a/b/{table}.csv"))).unwrap();
         let cell = "\"../<script>alert(\"\"1\"\")</script>&,\n\"";
         assert_eq!(text, format!("{cell},number\n{cell},1\n"));
     }
