@@ -6,13 +6,17 @@
 
 mod csv;
 mod drive;
+mod elasticity;
 mod error;
 mod job;
+mod live;
 mod options;
 mod partitions;
 mod plain;
 mod printed;
 mod ran;
+mod real;
+mod reliability;
 mod rings;
 mod row;
 mod schemes;
@@ -31,12 +35,10 @@ pub use section::{Picture, Piece, Section, Sheet};
 
 use crate::bench::Progress;
 use crate::virtual_time::LinkModel;
+use job::QUICK_STEPS;
 use schemes::{BASELINE, NAMED_ONLY, SCHEMES, Scheme};
 use std::io::{self, Write};
 use trial::Trial;
-
-/// The steps of a job with `quick`.
-const QUICK_STEPS: usize = 30;
 
 /// The block sizes in KiB of a workload that is not the thesis's.
 const OTHER_BLOCKS_KIB: [u64; 3] = [64, 256, 1024];
@@ -71,6 +73,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
         };
         match part {
             Part::Workloads => report.rows = run_workloads(options, progress, &mut found)?,
+            Part::Real => real::sections(options, progress, &mut found)?,
+            Part::Elasticity => found(elasticity::section(options.link, options.seed)?),
+            Part::Reliability => found(reliability::section(options.link, options.seed)?),
         }
     }
     Ok(report)

@@ -1,7 +1,9 @@
 //! The choices of whoever runs the workloads.
 
 use crate::virtual_time::ServerTime;
+use lethe_gateway::AnyDevice;
 use lethe_store::{BitsPerSecond, LinkSpeed};
+use lethe_vault::Vault;
 use std::time::Duration;
 
 /// The part of the filling of an ORAM, before its first access, that is counted.
@@ -21,10 +23,16 @@ pub enum CountFilling {
 pub enum Part {
     /// The five workloads, or those that are named.
     Workloads,
+    /// Workload C, or those that are named, in real time. Run only when it is named.
+    Real,
+    /// A vault that grows under load, in real time. Run only when it is named.
+    Elasticity,
+    /// A vault that is killed and comes back, in real time. Run only when it is named.
+    Reliability,
 }
 
 impl Part {
-    /// All of them, in the order of the report.
+    /// All that are run if none is named, in the order of the report.
     pub const ALL: [Part; 1] = [Part::Workloads];
 }
 
@@ -50,6 +58,11 @@ pub struct Options {
     pub server: ServerTime,
     /// The part of the filling that is counted.
     pub filling: CountFilling,
+    /// Bytes of the ORAM of runs in real time; if nothing is said, one that the objects fill to half or less, and such runs
+    /// have the first 30 steps of a workload.
+    pub oram_bytes: Option<u64>,
+    /// The way from a vault to the gateway's device, for runs of the whole gateway in real time.
+    pub device: Option<fn(Vault) -> AnyDevice>,
 }
 
 impl Options {
@@ -71,6 +84,8 @@ impl Options {
             },
             server: ServerTime { get: Duration::from_millis(5), put: Duration::from_millis(80) },
             filling: CountFilling::Requests,
+            oram_bytes: None,
+            device: None,
         }
     }
 
