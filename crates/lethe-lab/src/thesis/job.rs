@@ -8,6 +8,9 @@ use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::collections::BTreeMap;
 
+/// The steps of a job with `quick`.
+pub(super) const QUICK_STEPS: usize = 30;
+
 /// Reads and writes of whole objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
