@@ -35,7 +35,7 @@ pub enum Part {
     Growth,
     /// The thesis's verdicts, from the rows of the workloads.
     Verdicts,
-    /// Workload C, or those that are named, in real time. Run only when it is named.
+    /// Workload A, or those that are named, in real time. Run only when it is named.
     Real,
     /// A vault that grows under load, in real time. Run only when it is named.
     Elasticity,

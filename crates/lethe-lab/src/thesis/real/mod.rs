@@ -30,7 +30,7 @@ const BLOCK_BYTES: u64 = 1 << 20;
 /// Bytes of the least ORAM that is chosen.
 const LEAST_ORAM: u64 = 64 << 20;
 
-/// Runs the workloads that are named, or C, and returns a section for each.
+/// Runs the workloads that are named, or A, and returns a section for each.
 pub(super) fn sections(
     options: &Options,
     progress: &dyn Progress,
@@ -38,7 +38,7 @@ pub(super) fn sections(
 ) -> Result<(), ThesisError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(ThesisError::live)?;
-    let named = if options.workloads.is_empty() { vec!["C".to_owned()] } else { options.workloads.clone() };
+    let named = if options.workloads.is_empty() { vec!["A".to_owned()] } else { options.workloads.clone() };
     for letter in &named {
         let (letter, workload) = workloads::read(letter)?;
         let mut job = Job::draw(&workload, &workloads::folders(), options.seed)?;

@@ -32,7 +32,7 @@ oblivistore, path-paper, path, trivial, practical-os, square-root; hierarchical 
 Examples:
   lethe lab thesis --quick
   lethe lab thesis --workload C --scheme ring --block 1MiB
-  lethe lab thesis --workload C --scheme ring --real
+  lethe lab thesis --real
   lethe lab thesis --part elasticity,reliability
   lethe lab thesis --csv figures.csv
   lethe lab thesis --report thesis"
@@ -107,7 +107,7 @@ enum ReportPart {
     Growth,
     /// The verdicts on what is practical for whom, by a rule (6.1)
     Verdicts,
-    /// Workload C, or those that are named, in real time; only when it is named
+    /// Workload A, or those that are named, in real time; only when it is named
     Real,
     /// A vault that grows under load, in real time; only when it is named
     Elasticity,
