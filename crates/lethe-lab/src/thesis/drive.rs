@@ -1,7 +1,7 @@
 //! The driver of a scheme: it asks for the blocks of objects, and gives the scheme its time for what is owed.
 
 use super::error::ThesisError;
-use super::job::{Job, Step};
+use super::job::Job;
 use super::ran::Ran;
 use crate::virtual_time::Clock;
 use futures::future::{Either, select};
@@ -45,35 +45,47 @@ pub(super) async fn serve<O: Oram<Error = Infallible>>(
     clock: &Clock,
     job: &Job,
     places: &[Range<u64>],
+    payload: u64,
     how: How,
 ) -> Result<Ran, ThesisError> {
     let mut driver = Driver { oram, how, idles: FuturesUnordered::new() };
     let (mut reads, mut writes) = (Mean::default(), Mean::default());
     let mut accesses = 0;
-    for step in &job.steps {
-        let (begin, blocks) = (clock.now(), places[step.object].clone());
-        accesses += blocks.end - blocks.start;
-        driver.object(step, blocks).await?;
-        let mean = if step.writes { &mut writes } else { &mut reads };
+    let mut ends = [Duration::ZERO; 4];
+    for (group, end) in job.groups() {
+        let (begin, writes_it) = (clock.now(), group[0].writes);
+        let mut blocks: Vec<u64> =
+            group.iter().flat_map(|step| step.blocks(&places[step.object], payload)).collect();
+        // A batch has each of its blocks once.
+        blocks.sort_unstable();
+        blocks.dedup();
+        accesses += blocks.len() as u64;
+        driver.blocks(writes_it, &blocks).await?;
+        let mean = if writes_it { &mut writes } else { &mut reads };
         mean.add(clock.now() - begin);
+        note(&job.ends, end, clock.now(), &mut ends);
     }
     driver.settle().await?;
-    Ok(Ran { accesses, runtime: clock.now(), read: reads.mean(), write: writes.mean(), ..Ran::default() })
+    Ok(Ran {
+        accesses,
+        runtime: clock.now(),
+        read: reads.mean(),
+        write: writes.mean(),
+        ends,
+        ..Ran::default()
+    })
 }
 
 impl<O: Oram<Error = Infallible>> Driver<'_, O> {
-    async fn object(&mut self, step: &Step, blocks: Range<u64>) -> Result<(), ThesisError> {
-        let most = self.how.batch.min(self.oram.max_batch() as u64);
-        let mut rest = blocks;
-        while !rest.is_empty() {
-            let end = rest.end.min(rest.start + most);
-            self.access(step.writes, rest.start..end).await?;
-            rest.start = end;
+    async fn blocks(&mut self, writes: bool, blocks: &[u64]) -> Result<(), ThesisError> {
+        let most = self.how.batch.min(self.oram.max_batch() as u64) as usize;
+        for batch in blocks.chunks(most.max(1)) {
+            self.access(writes, batch).await?;
         }
         Ok(())
     }
 
-    async fn access(&mut self, writes: bool, blocks: Range<u64>) -> Result<(), ThesisError> {
+    async fn access(&mut self, writes: bool, blocks: &[u64]) -> Result<(), ThesisError> {
         while self.oram.must_idle() {
             self.begin_idles();
             if self.idles.is_empty() {
@@ -82,11 +94,11 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
             self.idles.next().await.transpose()?;
         }
         self.begin_idles();
-        let access = |block| match writes {
-            true => Access::Write(BlockId(block), &[]),
-            false => Access::Read(BlockId(block), &mut []),
+        let access = |block: &u64| match writes {
+            true => Access::Write(BlockId(*block), &[]),
+            false => Access::Read(BlockId(*block), &mut []),
         };
-        let mut batch: Vec<Access<'_>> = blocks.map(access).collect();
+        let mut batch: Vec<Access<'_>> = blocks.iter().map(access).collect();
         {
             let mut access = pin!(self.oram.access(&mut batch));
             loop {
@@ -126,6 +138,13 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
                 None => return Ok(()),
             }
         }
+    }
+}
+
+/// Notes an instant if the job asks for it after so many steps.
+pub(super) fn note(asked: &[usize], steps: usize, now: Duration, ends: &mut [Duration; 4]) {
+    for (_, end) in asked.iter().zip(ends).filter(|(asked, _)| **asked == steps) {
+        *end = now;
     }
 }
 

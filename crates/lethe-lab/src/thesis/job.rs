@@ -7,6 +7,7 @@ use crate::sizes::Folders;
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Reads and writes of whole objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +16,10 @@ pub struct Job {
     pub sizes: Vec<u64>,
     /// The steps, one after the other.
     pub steps: Vec<Step>,
+    /// Reads of ranges that follow each other are asked for so many at a time; 0 is one.
+    pub together: usize,
+    /// The steps after which an instant is noted, at most four.
+    pub ends: Vec<usize>,
 }
 
 /// A step of a job.
@@ -24,6 +29,31 @@ pub struct Step {
     pub writes: bool,
     /// The number of the object.
     pub object: usize,
+    /// The part of the object that is read; none is all of it.
+    pub part: Option<ObjectPart>,
+}
+
+/// A part of an object. A part of no bytes stands for a question that the catalogue of an ORAM answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectPart {
+    /// The first byte.
+    pub first: u64,
+    /// The number of bytes.
+    pub bytes: u64,
+}
+
+impl Step {
+    /// The blocks that hold what the step reads or writes, of an object that lies in these blocks.
+    pub(super) fn blocks(&self, place: &Range<u64>, payload: u64) -> Range<u64> {
+        match self.part {
+            None => place.clone(),
+            Some(part) => {
+                let block = |byte: u64| (place.start + byte / payload).min(place.end);
+                let end = if part.bytes == 0 { 0 } else { block(part.first + part.bytes - 1) + 1 };
+                block(part.first)..end.min(place.end).max(block(part.first))
+            }
+        }
+    }
 }
 
 impl Job {
@@ -40,6 +70,19 @@ impl Job {
             draft.work(work)?;
         }
         Ok(draft.job)
+    }
+
+    /// The steps in groups that are asked for together, each with the number of steps up to its end.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (&[Step], usize)> {
+        let mut begin = 0;
+        std::iter::from_fn(move || {
+            let rest = self.steps.get(begin..).filter(|rest| !rest.is_empty())?;
+            let most = self.ends.iter().find(|end| **end > begin).map_or(rest.len(), |end| end - begin);
+            let reads = rest.iter().take_while(|step| step.part.is_some_and(|part| part.bytes > 0)).count();
+            let group = &rest[..reads.min(self.together).min(most).max(1)];
+            begin += group.len();
+            Some((group, begin))
+        })
     }
 
     /// Cuts the job off after so many steps.
@@ -128,7 +171,7 @@ impl Draft<'_> {
                 let object = with.objects.draw(&mut self.random);
                 let found = self.objects.get(&(container, object)).copied();
                 let object = found.ok_or(ThesisError::NoObject { container, object })?;
-                self.job.steps.push(Step { writes: false, object });
+                self.job.steps.push(Step { writes: false, object, part: None });
             }
             OperationKind::Write => {
                 let object = with.objects.draw(&mut self.random);
@@ -184,7 +227,7 @@ impl Draft<'_> {
         }
         // An object's room is that of its greatest size.
         self.job.sizes[object] = self.job.sizes[object].max(size);
-        self.job.steps.push(Step { writes: true, object });
+        self.job.steps.push(Step { writes: true, object, part: None });
     }
 
     /// The sizes of the files of a folder, drawn when they are first wanted.

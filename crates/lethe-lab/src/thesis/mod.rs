@@ -7,6 +7,7 @@
 mod csv;
 mod drive;
 mod error;
+mod git;
 mod job;
 mod options;
 mod partitions;
@@ -22,7 +23,7 @@ mod trial;
 mod workloads;
 
 pub use error::ThesisError;
-pub use job::{Job, Step};
+pub use job::{Job, ObjectPart, Step};
 pub use options::{CountFilling, Options, Part};
 pub use printed::{Line, Printed};
 pub use ran::{Filling, Ran};
@@ -71,6 +72,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
         };
         match part {
             Part::Workloads => report.rows = run_workloads(options, progress, &mut found)?,
+            Part::Git => found(git::run(options, progress)?),
         }
     }
     Ok(report)

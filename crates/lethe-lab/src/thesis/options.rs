@@ -21,11 +21,13 @@ pub enum CountFilling {
 pub enum Part {
     /// The five workloads, or those that are named.
     Workloads,
+    /// Git over Swift, in a public and in a private cloud.
+    Git,
 }
 
 impl Part {
     /// All of them, in the order of the report.
-    pub const ALL: [Part; 1] = [Part::Workloads];
+    pub const ALL: [Part; 2] = [Part::Workloads, Part::Git];
 }
 
 /// The choices.

@@ -1,7 +1,8 @@
 //! The work without an ORAM: whole objects, or blocks of them.
 
-use super::drive::Mean;
+use super::drive::{Mean, note};
 use super::error::ThesisError;
+use super::job::Step;
 use super::ran::Ran;
 use super::trial::Trial;
 use crate::virtual_time::Kind;
@@ -11,7 +12,8 @@ use std::time::Duration;
 /// Moves each object by one request.
 pub(super) fn objects(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let stored = trial.job.sizes.iter().sum();
-    Ok(moved(trial, 1, stored, |object| vec![trial.job.sizes[object]]))
+    let bytes = |step: &Step| vec![step.part.map_or(trial.job.sizes[step.object], |part| part.bytes)];
+    Ok(moved(trial, trial.job.together.max(1), stored, bytes))
 }
 
 /// Moves the blocks of each object one after the other, as the thesis did.
@@ -28,32 +30,40 @@ fn blocks(trial: &Trial<'_>, in_flight: usize) -> Result<Ran, ThesisError> {
     let places = trial.places()?;
     let count = |object: usize| places[object].end - places[object].start;
     let stored = (0..places.len()).map(count).sum::<u64>() * trial.block_bytes;
-    let ran = moved(trial, in_flight, stored, |object| vec![trial.block_bytes; count(object) as usize]);
+    let payload = u64::from(trial.payload());
+    let requests = |step: &Step| {
+        let blocks = step.blocks(&places[step.object], payload);
+        vec![trial.block_bytes; (blocks.end - blocks.start) as usize]
+    };
+    let ran = moved(trial, in_flight, stored, requests);
     // What a block is being put together from, or taken apart into.
     Ok(Ran { local_bytes: trial.block_bytes, ..ran })
 }
 
-/// Does the job by these requests for each object, one object after the other.
+/// Does the job by these requests for each step, one group of steps after the other.
 fn moved(
     trial: &Trial<'_>,
     in_flight: usize,
     stored_bytes: u64,
-    requests: impl Fn(usize) -> Vec<u64>,
+    requests: impl Fn(&Step) -> Vec<u64>,
 ) -> Ran {
     let (_, network) = trial.link(in_flight);
     let network = &mut *network.borrow_mut();
     let (mut reads, mut writes) = (Mean::default(), Mean::default());
     let (mut now, mut accesses) = (Duration::ZERO, 0);
-    for step in &trial.job.steps {
-        let kind = if step.writes { Kind::Put } else { Kind::Get };
+    let mut ends = [Duration::ZERO; 4];
+    for (group, end) in trial.job.groups() {
+        let writes_it = group[0].writes;
+        let kind = if writes_it { Kind::Put } else { Kind::Get };
         let begin = now;
-        for bytes in requests(step.object) {
+        for bytes in group.iter().flat_map(&requests) {
             accesses += 1;
             now = now.max(network.request(begin, kind, bytes));
         }
-        let mean = if step.writes { &mut writes } else { &mut reads };
+        let mean = if writes_it { &mut writes } else { &mut reads };
         mean.add(now - begin);
+        note(&trial.job.ends, end, now, &mut ends);
     }
     let usage = Usage { stored_bytes, ..network.usage() };
-    Ran { usage, accesses, runtime: now, read: reads.mean(), write: writes.mean(), ..Ran::default() }
+    Ran { usage, accesses, runtime: now, read: reads.mean(), write: writes.mean(), ends, ..Ran::default() }
 }

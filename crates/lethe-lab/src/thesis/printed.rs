@@ -11,6 +11,7 @@ pub struct Printed {
     baselines: Table,
     results: Table,
     derived_ring: Table,
+    git: Table,
 }
 
 /// A printed table.
@@ -55,6 +56,12 @@ impl Printed {
                 && line.word("scheme") == Some(scheme)
                 && line.number("block_kb") == Some(block_kib as f64)
         })
+    }
+
+    /// The run of the four steps of Git in a scenario (`public`, `private`) by a scheme (`baseline`, `curious`,
+    /// `oblivistore`).
+    pub fn git(&self, scenario: &str, scheme: &str) -> Option<Line<'_>> {
+        self.git.find(|line| line.word("scenario") == Some(scenario) && line.word("scheme") == Some(scheme))
     }
 
     /// The block sizes of a workload in KiB, smallest first.

@@ -36,6 +36,8 @@ pub struct Ran {
     pub period: u64,
     /// Emergency evictions.
     pub emergencies: u64,
+    /// The instants that the job has noted.
+    pub ends: [Duration; 4],
 }
 
 impl Ran {

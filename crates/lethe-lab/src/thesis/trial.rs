@@ -105,7 +105,8 @@ impl Trial<'_> {
         let (clock, network) = self.link(how.in_flight);
         let store = SimulatedStore::new(shape, clock.clone(), network.clone());
         let Made { oram, local_bytes, period } = make(store)?;
-        let times = clock.run(drive::serve(&oram, &clock, self.job, &places, how))??;
+        let times =
+            clock.run(drive::serve(&oram, &clock, self.job, &places, self.payload().into(), how))??;
         let usage = Usage { stored_bytes: shape.bytes(), ..network.borrow().usage() };
         let filling = if shape.filled { self.filling(shape) } else { Filling::default() };
         let emergencies = oram.emergencies();

@@ -74,6 +74,8 @@ enum Filling {
 enum ReportPart {
     /// The workloads A to E, or those that are named
     Workloads,
+    /// Git over Swift: pushing, cloning and pulling, in a public and in a private cloud
+    Git,
 }
 
 /// A progress bar, and tables on standard output.
@@ -100,6 +102,7 @@ impl Arguments {
         };
         let part = |part: &ReportPart| match part {
             ReportPart::Workloads => Part::Workloads,
+            ReportPart::Git => Part::Git,
         };
         Ok(Options {
             parts: self.part.iter().map(part).collect(),
