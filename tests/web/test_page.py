@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 PHONE = {"width": 390, "height": 844}
 
 SCHEMES = [
-    "path", "ring", "circuit", "square-root", "practical-os", "hierarchical", "curious", "oblivistore", "trivial", "root",
-    "detworam", "eager", "opam", "plain", "own",
+    "path", "ring", "circuit", "square-root", "practical-os", "hierarchical", "curious", "oblivistore", "parallel", "trivial",
+    "root", "detworam", "eager", "opam", "plain", "own",
 ]  # fmt: skip
 
 PIXELS = """canvas => {
@@ -99,7 +99,7 @@ def test_going_back_shows_the_very_picture_that_was_there(opened, scheme, tmp_pa
 @pytest.mark.parametrize("side", ["owner", "provider"])
 def test_it_fits_in_both_themes_and_at_both_widths(opened, viewport, theme, side, tmp_path):
     width = "phone" if viewport is PHONE else "wide"
-    for scheme in ["path", "hierarchical", "curious", "oblivistore"]:
+    for scheme in ["path", "hierarchical", "curious", "oblivistore", "parallel"]:
         page = opened(f"scheme={scheme}&workload=merge&side={side}&step=61", viewport, theme)
         fits(page)
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -182,6 +182,7 @@ def test_who_wants_less_motion_gets_one_step_a_second(opened):
         ("curious", 0.12, 0.38),
         ("oblivistore", 0.12, 0.38),
         ("detworam", 0.12, 0.38),
+        ("parallel", 0.12, 0.38),
     ],
 )
 def test_a_machine_wins_where_a_scheme_leaks_and_guesses_where_it_does_not(opened, scheme, least, most, tmp_path):

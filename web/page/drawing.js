@@ -1,40 +1,13 @@
 // The memory on a canvas: as its owner knows it, or as the provider sees it.
 
 import { layOut, layStrip } from "./layout.js";
+import { columnsOf, drawNetwork } from "./network.js";
 
-const NAMES = [
-  "ground", "line", "ink", "quiet", "accent", "alarm", "cold", "read", "write", "sealed", "trusted",
-];
 const MARGIN = 10;
 /** Text that is smaller, in pixels, is left out. */
 const LEAST_FONT = 7;
-
-/** The colours of the theme. */
-export function coloursOf(element) {
-  const probe = document.createElement("span");
-  element.parentElement.append(probe);
-  const read = (name) => {
-    probe.style.color = `var(--${name})`;
-    return [name, getComputedStyle(probe).color];
-  };
-  const found = Object.fromEntries(NAMES.map(read));
-  probe.remove();
-  return { ...found, isDark: isDark(found.ground) };
-}
-
-const isDark = (colour) => colour.match(/[\d.]+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0) < 382;
-
-/** A canvas as sharp as the screen, of a height in CSS pixels, empty. */
-export function prepare(canvas, height) {
-  const scale = devicePixelRatio || 1;
-  canvas.style.height = `${height}px`;
-  const width = canvas.getBoundingClientRect().width;
-  canvas.width = Math.round(width * scale);
-  canvas.height = Math.round(height * scale);
-  const context = canvas.getContext("2d");
-  context.scale(scale, scale);
-  return context;
-}
+/** The least width of a processor's column for the words in it. */
+const WORDS_WIDTH = 76;
 
 /** The colour of a block: neighbours differ. */
 export function colourOf(block, isDark) {
@@ -42,18 +15,21 @@ export function colourOf(block, isDark) {
   return isDark ? `hsl(${hue} 45% 38%)` : `hsl(${hue} 62% 80%)`;
 }
 
+/** The blocks that the accesses of this moment are to. */
+const wantedIn = (run) => new Set((run.round?.accesses ?? []).flatMap((access) => (access ? [access.block] : [])));
+
 /**
- * Draws a run. `view` is { side: "owner" | "provider", label: "nothing" | "block" | "number", heat }; `state` is what
+ * Draws a run upon a surface. `view` is { side: "owner" | "provider", label: "nothing" | "block" | "number", heat }; `state` is what
  * the owner knows, or null. Returns the cells, for a pointer to find.
  */
-export function drawMemory(canvas, run, state, view) {
-  const width = canvas.getBoundingClientRect().width - 2 * MARGIN;
+export function drawMemory(surface, run, state, view) {
+  const width = surface.width - 2 * MARGIN;
   const knows = view.side === "owner" && state !== null;
-  const trusted = knows ? layTrusted(state, run.stash, width) : { height: 34, parts: [] };
-  const drawing = layOut(run.areas, run.blocksPerSlot, width, trusted.height + 26);
-  const context = prepare(canvas, drawing.height + MARGIN);
-  const colours = coloursOf(canvas);
-  const brush = { context, colours, run, state: knows ? state : null, view };
+  const trusted = knows ? layTrusted(state, run, width) : { height: 34, parts: [] };
+  const drawing = layOut(run.areas, run.blocksPerSlot, width, trusted.height + 26, run.processors);
+  const context = surface.begin(drawing.height + MARGIN);
+  const { colours } = surface;
+  const brush = { context, colours, run, state: knows ? state : null, view, wanted: wantedIn(run) };
   context.translate(MARGIN, 4);
   drawBoundary(brush, trusted, width);
   for (const part of trusted.parts) drawPart(brush, part);
@@ -65,11 +41,12 @@ export function drawMemory(canvas, run, state, view) {
 }
 
 /** The stash and the position map, above the boundary. */
-function layTrusted(state, stash, width) {
+function layTrusted(state, { stash, processors, round }, width) {
   const parts = [];
   let height = 18;
   const when = state.isTaken ? ", from before this work" : "";
-  if (stash) {
+  if (processors > 1) height = layProcessors(parts, state, { processors, round }, width);
+  else if (stash) {
     const strip = layStrip(state.stash.length, width, height);
     parts.push({ title: `${stash}${when}`, y: height - 5, cells: strip.cells, items: state.stash, name: "stash" });
     height = strip.height;
@@ -83,6 +60,28 @@ function layTrusted(state, stash, width) {
     height = map.height;
   }
   return { parts, height: parts.length > 0 ? height + 8 : 34 };
+}
+
+function requestOf({ block, write }, isNarrow) {
+  if (isNarrow) return `${write === undefined ? "" : "←"}${block}`;
+  return write === undefined ? `read ${block}` : `${block} ← ${write}`;
+}
+
+/** The stash of each processor, side by side, below its request. Returns the height behind them. */
+function layProcessors(parts, state, { processors, round }, width) {
+  let height = 0;
+  for (const [nth, column] of columnsOf(processors, width).entries()) {
+    const items = state.stash.filter(({ processor }) => processor === nth);
+    const strip = layStrip(items.length, column.width, 38);
+    const cells = strip.cells.map((cell) => ({ ...cell, x: cell.x + column.left }));
+    const access = round?.accesses?.[nth];
+    const isNarrow = column.width < WORDS_WIDTH;
+    const asks = access ? requestOf(access, isNarrow) : "–";
+    const title = isNarrow ? String(nth) : `processor ${nth}`;
+    parts.push({ title, asks, x: column.left, y: 13, cells, items, name: "stash" });
+    height = Math.max(height, strip.height);
+  }
+  return height;
 }
 
 function drawBoundary({ context, colours, view }, { height, parts }, width) {
@@ -104,11 +103,16 @@ function drawBoundary({ context, colours, view }, { height, parts }, width) {
   context.fillText("untrusted memory", 0, height + 16);
 }
 
-function drawPart(brush, { title, y, cells, items, name }) {
+function drawPart(brush, { title, asks, x = 0, y, cells, items, name }) {
   const { context, colours } = brush;
   context.fillStyle = colours.quiet;
   context.font = "12px system-ui, sans-serif";
-  context.fillText(items.length === 0 ? `${title}: empty` : `${title} (${items.length})`, 0, y);
+  if (asks === undefined) context.fillText(items.length === 0 ? `${title}: empty` : `${title} (${items.length})`, 0, y);
+  else {
+    context.fillText(title, x, y);
+    context.fillStyle = colours.ink;
+    context.fillText(asks, x, y + 16);
+  }
   for (const [nth, cell] of cells.entries()) {
     const item = items[nth];
     const isMapped = name === "stash" || item.place !== null;
@@ -116,7 +120,7 @@ function drawPart(brush, { title, y, cells, items, name }) {
     context.fillRect(cell.x + 0.5, cell.y + 0.5, cell.width - 1.5, cell.height - 1.5);
     const below = name === "map" ? item.place : item.leaf;
     label(brush, cell, item.block, item.number, below ?? null);
-    if (item.block === brush.run.access?.block) outline(brush, cell, colours.accent, 2);
+    if (brush.wanted.has(item.block)) outline(brush, cell, colours.accent, 2);
   }
 }
 
@@ -146,15 +150,20 @@ function outline({ context }, { x, y, width, height }, colour, thickness) {
   context.strokeRect(x, y, width, height);
 }
 
-function drawEdges({ context, colours }, { edges }) {
-  context.strokeStyle = colours.line;
+function drawEdges({ context, colours }, { edges, absent }) {
   context.lineWidth = 1;
-  context.beginPath();
-  for (const [x, y, toX, toY] of edges) {
-    context.moveTo(x, y);
-    context.lineTo(toX, toY);
+  for (const [lines, dash, colour] of [[edges, [], colours.line], [absent, [3, 3], colours.quiet]]) {
+    if (lines.length === 0) continue;
+    context.strokeStyle = colour;
+    context.setLineDash(dash);
+    context.beginPath();
+    for (const [x, y, toX, toY] of lines) {
+      context.moveTo(x, y);
+      context.lineTo(toX, toY);
+    }
+    context.stroke();
   }
-  context.stroke();
+  context.setLineDash([]);
 }
 
 function drawLabels({ context, colours }, { labels }) {
@@ -166,12 +175,13 @@ function drawLabels({ context, colours }, { labels }) {
 }
 
 function drawCells(brush, { cells, boxes }) {
-  const { context, colours, run, state, view } = brush;
+  const { context, colours, run, state, view, wanted } = brush;
   const isIn = (slots) => new Set(slots ?? []);
   const now = isIn(run.stop.operation?.slots);
   const [old, stale, used, asked] = [state?.old, state?.stale, state?.used, state?.asked].map(isIn);
   const written = state ? isIn(state.written) : null;
   const hottest = run.touches.hottest();
+  const outlined = [];
   for (const [entry, cell] of cells.entries()) {
     const [x, y] = [cell.x + 0.5, cell.y + 0.5];
     const [width, height] = [Math.max(0.7, cell.width - 1), Math.max(0.7, cell.height - 1)];
@@ -189,7 +199,7 @@ function drawCells(brush, { cells, boxes }) {
       context.fillStyle = colourOf(block, colours.isDark);
       context.fillRect(x, y, width, height);
       label(brush, cell, block, state.numbers[entry], null);
-      if (block === run.access?.block && !old.has(entry)) outline(brush, cell, colours.accent, 2);
+      if (wanted.has(block) && !old.has(entry)) outlined.push(cell);
     }
     context.globalAlpha = 1;
     if (used.has(cell.slot)) cross(brush, cell);
@@ -198,6 +208,8 @@ function drawCells(brush, { cells, boxes }) {
   context.strokeStyle = colours.line;
   context.lineWidth = 1;
   for (const box of boxes) if (box.width > 6) context.strokeRect(box.x, box.y, box.width, box.height);
+  // Neighbours would cover them.
+  for (const cell of outlined) outline(brush, cell, colours.accent, 2);
 }
 
 /** A slot that was read, and is not read again before it is written. */
@@ -222,9 +234,10 @@ function heat({ context, colours }, cell, { reads, writes }, hottest) {
 }
 
 /** The operation of this moment, or, paler, the last one. */
-function drawTouched(brush, { cells }) {
+function drawTouched(brush, { cells, network }) {
   const isNow = Boolean(brush.run.stop.operation);
   const operation = brush.run.stop.operation ?? brush.run.touches.operations.at(-1);
+  if (network) drawNetwork(brush, network, operation, isNow);
   if (!operation) return;
   const { context, colours, run } = brush;
   const colour = operation.writes ? colours.write : colours.read;

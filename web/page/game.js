@@ -3,10 +3,11 @@
 // Four blocks were asked for once each, and the provider saw how. Then one of them is asked for again. Everything is
 // drawn anew for each round.
 
-import { coloursOf, prepare } from "./drawing.js";
+import { coloursOf, prepare } from "./surface.js";
 import { layOut } from "./layout.js";
 import { slotsOf } from "./player.js";
 import { randomFrom } from "./random.js";
+import { usualBatch } from "./setting.js";
 
 export const CANDIDATES = 4;
 const CAPACITY = 16;
@@ -14,12 +15,12 @@ const CAPACITY = 16;
 /** A round: what the provider saw of each candidate, and of the one that is to be guessed. */
 export function playRound(engine, entry, seed) {
   const random = randomFrom(seed);
-  const made = engine.ask({ do: "make", scheme: entry.name, capacity: CAPACITY, seed });
+  const made = engine.ask({ do: "make", scheme: entry.name, capacity: CAPACITY, seed, batch: Math.min(2, usualBatch(entry.name)) });
   const { simulation } = made;
   // Where only changes are hidden, the owner writes, and the provider sees what changed.
   const writes = entry.adversary === "snapshot";
   const access = (block, write) => {
-    engine.ask({ do: "access", simulation, block, write });
+    engine.ask({ do: "access", simulation, batch: [{ block, write }] });
     const stops = engine.ask({ do: "step", simulation, times: 100_000 });
     const seen = stops.flatMap((stop) => (stop.operation ? [stop.operation] : []));
     return writes ? seen.filter((operation) => operation.writes) : seen;
@@ -38,7 +39,11 @@ export function playRound(engine, entry, seed) {
   return { areas: made.areas, blocksPerSlot: made.blocksPerSlot, shown, seen, answer, writes };
 }
 
-const places = ({ writes, slots }) => slots.map((slot) => 2 * slot + Number(writes));
+/** The places that an operation touches, and those between which a message went. */
+const places = ({ writes, slots, messages = [] }) => [
+  ...slots.map((slot) => 2 * slot + Number(writes)),
+  ...messages.map(({ from, to, bytes }) => `${from} ${to} ${bytes}`),
+];
 const touched = (operations) => new Set(operations.flatMap(places));
 
 /** The likeness of two sights: places that both touched, of those that either did. */

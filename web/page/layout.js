@@ -1,5 +1,7 @@
 // Where each place of a memory is drawn: trees as trees, partitions side by side, everything else in rows.
 
+import { columnsOf, layNetwork } from "./network.js";
+
 const SIZES = [30, 26, 22, 18, 15, 13, 11, 9, 7, 5, 4, 3];
 /** The greatest height of a bucket of a tree, and of a part that is drawn in rows. */
 const BUCKET_HEIGHT = 96;
@@ -8,9 +10,19 @@ const LABEL_HEIGHT = 20;
 /** A partition: its least width, the space to the next one, the room for the names of its levels, its greatest height. */
 const PARTITION = { width: 150, gap: 18, names: 44, height: 250 };
 
-/** A cell for each entry of each slot, the outlines of buckets, the edges between them, and the names of parts. */
-export function layOut(areas, blocksPerSlot, width, top) {
-  const drawing = { cells: [], boxes: [], edges: [], labels: [], height: top };
+/** The height of a level of the tree that is not in memory. */
+const ABSENT_HEIGHT = 15;
+
+/**
+ * A cell for each entry of each slot, the outlines of buckets, the edges between them, and the names of parts. Of a
+ * memory that processors share, the network as well, and the top of the tree that is not in memory.
+ */
+export function layOut(areas, blocksPerSlot, width, top, processors = 0) {
+  const drawing = { cells: [], boxes: [], edges: [], absent: [], labels: [], height: top };
+  if (processors > 1) {
+    drawing.network = layNetwork(processors, width, top + 4);
+    drawing.height = drawing.network.bottom;
+  }
   const isPart = ({ partition }) => typeof partition === "number";
   layAreas(drawing, areas.filter((area) => !isPart(area)), blocksPerSlot, { left: 0, width });
   const partitions = Object.values(Object.groupBy(areas.filter(isPart), ({ partition }) => partition));
@@ -35,18 +47,36 @@ function layPartitions(drawing, partitions, blocksPerSlot, width) {
   const each = (width + gap) / columns - gap;
   const lay = partitions[0][0].shape === "tree" ? layAreas : layLevels;
   drawing.height += 6;
+  if (drawing.network && columns === partitions.length) layAbsent(drawing, columnsOf(columns, width));
   for (let first = 0; first < partitions.length; first += columns) {
     const top = drawing.height + LABEL_HEIGHT;
     let bottom = top;
     for (const [nth, areas] of partitions.slice(first, first + columns).entries()) {
       const column = { left: nth * (each + gap), width: each };
-      drawing.labels.push({ text: `partition ${areas[0].partition}`, x: column.left, y: top - 6 });
+      drawing.labels.push({ text: `${areas[0].part} ${areas[0].partition}`, x: column.left, y: top - 6 });
       drawing.height = top;
       lay(drawing, areas, blocksPerSlot, column);
       bottom = Math.max(bottom, drawing.height);
     }
     drawing.height = bottom + 10;
   }
+}
+
+/** The levels of the tree that join the subtrees of processors, from the lowest up. */
+function layAbsent(drawing, columns) {
+  const levels = Math.log2(columns.length);
+  const y = drawing.height + levels * ABSENT_HEIGHT + 2;
+  let below = columns.map(({ left, width }) => ({ x: left + width / 2, y }));
+  for (const { x, y } of below) drawing.absent.push([x, y, x, y + 2 * LABEL_HEIGHT - 2]);
+  for (let level = levels; level > 0; level--) {
+    const y = drawing.height + (level - 1) * ABSENT_HEIGHT + 6;
+    const above = below.filter((_, nth) => nth % 2 === 0).map(({ x }, nth) => ({ x: (x + below[2 * nth + 1].x) / 2, y }));
+    for (const [nth, { x, y }] of below.entries()) drawing.absent.push([above[nth >> 1].x, above[nth >> 1].y, x, y]);
+    below = above;
+  }
+  const text = levels > 1 ? `levels 0 to ${levels - 1}: with the processors` : "level 0: with the processors";
+  drawing.labels.push({ text, x: 0, y: drawing.height + 4, isFaint: true });
+  drawing.height += levels * ABSENT_HEIGHT;
 }
 
 /** The levels of a partition that fill and empty, buckets of one block: rows of a power of two, names before them. */

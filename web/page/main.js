@@ -5,8 +5,9 @@ import { load } from "./engine.js";
 import { GamePane } from "./game_pane.js";
 import { Player } from "./player.js";
 import { Recording } from "./recording.js";
-import { CAPACITIES, hashOf, settingOf } from "./setting.js";
+import { BATCHES, CAPACITIES, hashOf, settingOf, usualBatch } from "./setting.js";
 import { drawAsked, drawSeen } from "./strips.js";
+import { asPicture, onCanvas } from "./surface.js";
 import { describe, describeAnswer, describeCell, describeTrusted, operationOf } from "./words.js";
 import { workloads } from "./workloads.js";
 
@@ -52,14 +53,25 @@ function attempt(work) {
 function begin() {
   pause();
   run?.end();
-  const { scheme, capacity, seed, workload, lazy } = view;
+  const { scheme, capacity, seed, workload, batch, lazy } = view;
   const entry = schemes.find(({ name }) => name === scheme);
-  run = new Player(engine, { scheme, capacity, seed, workload, lazy, stash: entry.stash });
+  run = new Player(engine, { scheme, capacity, seed, workload, batch, lazy, stash: entry.stash });
   element("about").textContent = `${entry.about} (${entry.source}.) ${AGAINST[entry.adversary]}`;
-  element("hand-block").max = String(capacity - 1);
+  const isMany = batch > 1;
+  // A trace may have been shown before.
+  element("scheme").value = scheme;
+  element("batch").value = String(batch);
+  element("batch-label").textContent = scheme === "parallel" ? "Processors" : "At a time";
+  element("hand-block-label").textContent = isMany ? "Blocks" : "Block";
+  element("copies").textContent = isMany ? copiesInWords(workloads[workload], batch) : "";
   lines("program", workloads[workload].lines);
   lines("code", run.code);
   show();
+}
+
+function copiesInWords({ least, shares }, batch) {
+  if (shares === "block") return `${batch} copies of it ask for the same block.`;
+  return `${batch} copies of it, or as many as there is room for, ${least ? "each over blocks of its own" : "over the same blocks"}.`;
 }
 
 /** Shows a recorded trace in the place of a run. */
@@ -95,15 +107,16 @@ function show() {
   const isRecorded = run instanceof Recording;
   if (isRecorded) view.side = "provider";
   state = view.side === "owner" ? run.state() : null;
-  cells = drawMemory(element("memory"), run, state, view);
+  cells = drawMemory(onCanvas(element("memory")), run, state, view);
   if (!isRecorded) drawAsked(element("asked"), run, view.capacity);
   drawSeen(element("seen"), run);
   const knows = view.side === "owner";
   for (const id of ["asked-pane", "program-pane", "hand-pane"]) element(id).hidden = !knows;
   element("code-pane").hidden = isRecorded;
-  mark("program", knows && run.access?.line !== undefined && run.at > 0 ? [run.access.line] : []);
+  const accesses = knows && run.at > 0 ? (run.round?.accesses ?? []) : [];
+  mark("program", accesses.flatMap((access) => (access?.line === undefined ? [] : [access.line])));
   mark("code", run.stop.lines);
-  element("note").textContent = knows && run.at > 0 ? (run.access?.note ?? "") : "";
+  element("note").textContent = accesses.length > 1 ? notesOf(accesses) : (accesses[0]?.note ?? "");
   if (!playing || SPEEDS[element("speed").value] <= SPOKEN) element("said").textContent = describe(run, view.side);
   element("answer").textContent = knows && run.answered ? describeAnswer(run.answered) : "";
   element("operation").textContent = operationOf(run);
@@ -111,12 +124,14 @@ function show() {
   element("at").textContent = run.finished ? `step ${run.at}, the end` : `step ${run.at}`;
   element("back").disabled = run.at === 0;
   element("owner").disabled = isRecorded;
-  if (run.wrong) complain(new Error(`${describeAnswer(run.wrong)} It had been given another number: a fault.`));
+  if (run.wrong) complain(new Error(`${describeAnswer([run.wrong])} It had been given another number: a fault.`));
   press("owner", knows);
   press("provider", !knows);
   view.step = run.at;
   if (!playing && !isRecorded) history.replaceState(null, "", hashOf(view));
 }
+
+const notesOf = (accesses) => accesses.map((access, nth) => `${nth}: ${access?.note ?? "nothing"}`).join("\n");
 
 function mark(id, now) {
   const numbers = new Set(now);
@@ -228,6 +243,17 @@ function enlarge() {
   show();
 }
 
+/** Gives the memory as it is drawn now as a picture. */
+function save() {
+  const surface = asPicture(element("memory"), element("memory").getBoundingClientRect().width);
+  drawMemory(surface, run, state, view);
+  const picture = new Blob([surface.picture.text(describe(run, view.side))], { type: "image/svg+xml" });
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(picture) });
+  link.download = `${run instanceof Recording ? "trace" : view.scheme}-${run.at}-${view.side}.svg`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 function redraw() {
   show();
   game.draw();
@@ -242,11 +268,13 @@ function point(event) {
 }
 
 function listen() {
-  for (const name of ["scheme", "workload", "capacity", "seed", "lazy"]) {
+  for (const name of ["scheme", "workload", "capacity", "batch", "seed", "lazy"]) {
     element(name).addEventListener("change", ({ target }) => {
       if (!target.reportValidity()) return;
       if (target.value === "recorded") return showRecording();
       const isNumber = /^\d+$/.test(target.value);
+      // A batch that nobody has chosen is the usual one of the next scheme.
+      if (name === "scheme" && view.batch === usualBatch(view.scheme)) view.batch = usualBatch(target.value);
       view[name] = target.type === "checkbox" ? target.checked : isNumber ? Number(target.value) : target.value;
       attempt(begin);
     });
@@ -265,6 +293,7 @@ function listen() {
   element("label").addEventListener("change", ({ target }) => look("label", target.value));
   element("heat").addEventListener("change", ({ target }) => look("heat", target.checked));
   element("large").addEventListener("click", enlarge);
+  element("save").addEventListener("click", save);
   element("theme").addEventListener("click", turnTheme);
   element("watch-tab").addEventListener("click", () => open("watch"));
   element("game-tab").addEventListener("click", () => open("game"));
@@ -284,14 +313,18 @@ function listen() {
 function byHand(event) {
   event.preventDefault();
   const kind = event.submitter?.value ?? "read";
-  const block = element("hand-block").valueAsNumber;
+  const blocks = element("hand-block").value.match(/\d+/g).map(Number);
   const write = kind === "write" ? element("hand-number").valueAsNumber : undefined;
-  const note = { read: `read block ${block}`, write: `write ${write} into block ${block}`, idle: "owed work" };
+  const note = (block) => (write === undefined ? `read block ${block}` : `write ${write} into block ${block}`);
+  const accesses = blocks.map((block) => ({ block, write, note: note(block) }));
   pause();
   attempt(() => {
+    const wrong = blocks.find((block) => block >= view.capacity);
+    if (wrong !== undefined) throw new Error(`There is no block ${wrong}: choose from 0 to ${view.capacity - 1}`);
+    if (blocks.length > view.batch) throw new Error(`${blocks.length} blocks: choose at most ${view.batch}, as many as go at a time`);
     // What is under way comes to its end first.
     if (!run.stop.rests) run.finish();
-    run.askByHand(kind === "idle" ? { idle: true, note: note.idle } : { block, write, note: note[kind] });
+    run.askByHand(kind === "idle" ? { idle: true } : { accesses });
     run.step();
   });
   show();
@@ -305,8 +338,9 @@ async function start() {
   view = settingOf(location.hash, schemes, workloads);
   element("scheme").replaceChildren(...schemes.map(({ name, title }) => new Option(title, name)));
   element("capacity").replaceChildren(...CAPACITIES.map((size) => new Option(String(size), String(size))));
+  element("batch").replaceChildren(...BATCHES.map((size) => new Option(String(size), String(size))));
   element("workload").replaceChildren(...Object.entries(workloads).map(([name, { title }]) => new Option(title, name)));
-  for (const name of ["scheme", "capacity", "workload", "seed", "label"]) element(name).value = String(view[name]);
+  for (const name of ["scheme", "capacity", "workload", "batch", "seed", "label"]) element(name).value = String(view[name]);
   element("lazy").checked = view.lazy;
   element("heat").checked = view.heat;
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) element("speed").value = "0";
@@ -317,10 +351,12 @@ async function start() {
   if (step > 0) run.goTo(step);
   listen();
   open(tab);
+  element("waits").remove();
   document.documentElement.dataset.ready = "true";
 }
 
 start().catch((error) => {
+  element("waits").remove();
   const remedy = "This page needs lethe_web.wasm beside it, and a file server: “cargo xtask web” builds the folder";
   complain(new Error(`${error.message}. ${remedy}`));
 });

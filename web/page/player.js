@@ -1,8 +1,7 @@
 // A run of a scheme under a workload: forward by one store operation, and back by running it again from its seed.
 
-import { randomFrom } from "./random.js";
 import { Touches } from "./touches.js";
-import { workloads } from "./workloads.js";
+import { copiesOf } from "./workloads.js";
 
 /** The slots of all parts of a memory. */
 export const slotsOf = (areas) => areas.reduce((slots, area) => slots + area.buckets * area.slots, 0);
@@ -11,35 +10,38 @@ export const slotsOf = (areas) => areas.reduce((slots, area) => slots + area.buc
 export class Player {
   #engine;
   #simulation = null;
-  #program = null;
-  #found;
-  /** Accesses that were asked for by hand and wait for their turn. */
+  /** A copy of the program for each access of a batch, and what each has found. */
+  #programs = [];
+  #found = [];
+  /** Rounds that were asked for by hand and wait for their turn. */
   #byHand = [];
 
-  /** `setting` is { scheme, capacity, seed, workload, lazy, stash }. */
+  /** `setting` is { scheme, capacity, seed, workload, batch, lazy, stash }. */
   constructor(engine, setting) {
     this.#engine = engine;
     this.setting = setting;
     this.stash = setting.stash;
-    /** All accesses that were ever asked for, those that were gone back from as well. */
+    /** All rounds that were ever asked for, those that were gone back from as well. */
     this.asked = [];
     this.#begin();
   }
 
   #begin() {
     this.end();
-    const { scheme, capacity, seed, lazy, workload } = this.setting;
-    const made = this.#engine.ask({ do: "make", scheme, capacity, seed, lazy });
+    const { scheme, capacity, seed, lazy, batch, workload } = this.setting;
+    const made = this.#engine.ask({ do: "make", scheme, capacity, seed, batch, lazy });
     this.#simulation = made.simulation;
     this.areas = made.areas;
     this.blocksPerSlot = made.blocksPerSlot;
     this.code = made.code;
+    this.processors = made.processors ?? 0;
     this.touches = new Touches(slotsOf(made.areas));
-    this.#program = workloads[workload].program(capacity, randomFrom(seed));
-    this.#found = undefined;
+    this.#programs = copiesOf(workload, capacity, seed, batch);
+    this.#found = [];
     this.stop = { step: 0, rests: true, lines: [] };
-    this.access = null;
-    this.accesses = 0;
+    /** The round under way or done last: { accesses, byProgram }, where one may be null, or { idle }. */
+    this.round = null;
+    this.rounds = 0;
     this.finished = false;
     this.wrong = null;
     this.answered = null;
@@ -62,10 +64,10 @@ export class Player {
     return this.#engine.ask({ do: "state", simulation: this.#simulation });
   }
 
-  /** Asks for an access by hand, or for work that is owed; what had been asked for later is forgotten. */
-  askByHand(access) {
-    this.asked.length = this.accesses;
-    this.#byHand.push(access);
+  /** Asks for a round by hand, or for work that is owed; what had been asked for later is forgotten. */
+  askByHand(round) {
+    this.asked.length = this.rounds;
+    this.#byHand.push(round);
     this.finished = false;
   }
 
@@ -108,34 +110,55 @@ export class Player {
   #note(stop) {
     this.stop = stop;
     if (stop.operation) {
-      this.touches.note({ ...stop.operation, step: stop.step, work: stop.work, access: this.accesses - 1 });
+      this.touches.note({ ...stop.operation, step: stop.step, work: stop.work, round: this.rounds - 1 });
     }
     if (!stop.ended || stop.work === "idle") return;
-    this.#found = stop.answer ?? undefined;
-    const { block, write } = this.access;
-    if (stop.work === "read") this.answered = { block, answer: stop.answer };
-    if (stop.work === "write") this.array.set(block, write);
-    else if (stop.answer !== (this.array.get(block) ?? 0)) this.wrong = { block, answer: stop.answer };
+    const { accesses, byProgram } = this.round;
+    if (byProgram) this.#found = stop.answers.map((answer) => answer ?? undefined);
+    const reads = [];
+    for (const [nth, access] of accesses.entries()) {
+      if (!access) continue;
+      const { block, write } = access;
+      if (write !== undefined) {
+        this.array.set(block, write);
+        continue;
+      }
+      const read = { block, answer: stop.answers[nth] };
+      reads.push(read);
+      if (read.answer !== (this.array.get(block) ?? 0)) this.wrong = read;
+    }
+    if (reads.length > 0) this.answered = reads;
   }
 
-  /** Asks for the next access: one that was asked for before, by hand, or by the program. */
+  /** The next accesses of the programs; null if all of them have ended. */
+  #nextOfPrograms() {
+    const steps = this.#programs.map((program, nth) => program.next(this.#found[nth]));
+    if (steps.every(({ done }) => done)) return null;
+    const accesses = steps.map(({ value, done }) => (done ? null : value));
+    // Who has no program of its own asks for nothing.
+    while (accesses.length < this.setting.batch) accesses.push(null);
+    return { accesses, byProgram: true };
+  }
+
+  /** Asks for the next round: one that was asked for before, by hand, or by the program. */
   #askNext() {
-    const again = this.asked[this.accesses];
+    const again = this.asked[this.rounds];
     const byHand = again ? null : this.#byHand.shift();
     let next = again ?? byHand;
     if (!next || next.byProgram) {
-      const { value, done } = this.#program.next(this.#found);
-      if (done && !again) return false;
-      next = again ?? { ...value, byProgram: true };
+      const ofPrograms = this.#nextOfPrograms();
+      if (!ofPrograms && !again) return false;
+      next = again ?? ofPrograms;
     }
     if (next.idle) {
       this.#engine.ask({ do: "idle", simulation: this.#simulation });
     } else {
-      this.#engine.ask({ do: "access", simulation: this.#simulation, block: next.block, write: next.write });
+      const batch = next.accesses.map((access) => access && { block: access.block, write: access.write });
+      this.#engine.ask({ do: "access", simulation: this.#simulation, batch });
     }
-    this.access = next;
-    this.asked[this.accesses] = next;
-    this.accesses += 1;
+    this.round = next;
+    this.asked[this.rounds] = next;
+    this.rounds += 1;
     return true;
   }
 }

@@ -1,9 +1,13 @@
 // What runs and how it is drawn, as the address says it: a link opens the same picture.
 
 export const CAPACITIES = [8, 16, 32, 64, 128, 256, 512, 1024];
+/** Accesses at a time; in the parallel RAM its processors. */
+export const BATCHES = [1, 2, 4, 8];
+/** The accesses at a time that a scheme begins with. */
+export const usualBatch = (scheme) => (scheme === "parallel" ? 4 : 1);
 
 const START = {
-  scheme: "path", capacity: 32, workload: "add", seed: 1, lazy: false,
+  scheme: "path", capacity: 32, workload: "add", seed: 1, batch: 1, lazy: false,
   step: 0, side: "owner", label: "block", heat: false, tab: "watch",
 };
 
@@ -15,11 +19,14 @@ export function settingOf(hash, schemes, workloads) {
     const value = Number(said.get(name) ?? NaN);
     return Number.isInteger(value) && value >= 0 && value <= most ? value : START[name];
   };
+  const scheme = among("scheme", schemes.map(({ name }) => name));
+  const batch = Number(said.get("batch"));
   return {
-    scheme: among("scheme", schemes.map(({ name }) => name)),
+    scheme,
     capacity: Number(among("capacity", CAPACITIES)),
     workload: among("workload", Object.keys(workloads)),
     seed: number("seed", 2 ** 31 - 1),
+    batch: BATCHES.includes(batch) ? batch : usualBatch(scheme),
     lazy: said.get("lazy") === "true",
     step: number("step", 100_000),
     side: among("side", ["owner", "provider"]),
@@ -31,6 +38,7 @@ export function settingOf(hash, schemes, workloads) {
 
 /** The address of a setting, without what is as at the start. */
 export function hashOf(setting) {
-  const told = Object.keys(START).filter((name) => setting[name] !== START[name]);
+  const usual = { ...START, batch: usualBatch(setting.scheme) };
+  const told = Object.keys(START).filter((name) => setting[name] !== usual[name]);
   return "#" + new URLSearchParams(told.map((name) => [name, String(setting[name])])).toString();
 }

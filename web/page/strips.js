@@ -1,6 +1,6 @@
 // Time from left to right: what the program asked for, and what the provider saw.
 
-import { coloursOf, prepare } from "./drawing.js";
+import { coloursOf, prepare } from "./surface.js";
 
 const HEIGHT = 150;
 /** The most columns: accesses on the one side, operations of the store on the other. */
@@ -10,28 +10,34 @@ const MOST = 240;
 export function drawAsked(canvas, run, capacity) {
   const context = prepare(canvas, HEIGHT);
   const colours = coloursOf(canvas);
-  const asked = (run.asked ?? []).slice(0, run.accesses).filter((access) => !access.idle).slice(-MOST);
-  const colour = (write) => (write === undefined ? colours.read : colours.write);
-  const columns = asked.map(({ block, write }) => ({ places: [block], colour: colour(write) }));
-  draw(context, canvas, columns, capacity);
+  const asked = (run.asked ?? []).slice(0, run.rounds).filter((round) => !round.idle).slice(-MOST);
+  const place = ({ block, write }) => ({ place: block, colour: write === undefined ? colours.read : colours.write });
+  draw(context, canvas, asked.map(({ accesses }) => accesses.filter(Boolean).map(place)), capacity);
 }
 
 /** The slots of the last operations, the first slot at the top. */
 export function drawSeen(canvas, run) {
   const context = prepare(canvas, HEIGHT);
   const colours = coloursOf(canvas);
-  const seen = run.touches.operations.slice(-MOST);
-  const columns = seen.map(({ writes, slots }) => ({ places: slots, colour: writes ? colours.write : colours.read }));
+  // Messages touch no slot.
+  const seen = run.touches.operations.filter(({ slots }) => slots.length > 0).slice(-MOST);
+  const places = ({ writes, slots }) => slots.map((place) => ({ place, colour: writes ? colours.write : colours.read }));
+  const columns = seen.map(places);
   draw(context, canvas, columns, run.touches.reads.length);
 }
 
 function draw(context, canvas, columns, places) {
   const { width } = canvas.getBoundingClientRect();
   const [across, down] = [width / Math.max(60, columns.length), HEIGHT / places];
-  for (const [nth, { places: touched, colour }] of columns.entries()) {
-    context.fillStyle = colour;
-    for (const place of touched) {
-      context.fillRect(nth * across, place * down, Math.max(1, across - 0.5), Math.max(1.2, down - 0.3));
+  for (const [nth, touched] of columns.entries()) {
+    for (let first = 0, behind = 1; first < touched.length; first = behind++) {
+      const { place, colour } = touched[first];
+      // Where many are touched, those one after the other are one rectangle.
+      const goesOn = () => touched[behind]?.place === place + behind - first && touched[behind].colour === colour;
+      while (goesOn()) behind += 1;
+      const height = Math.max(1.2, (behind - first) * down - 0.3);
+      context.fillStyle = colour;
+      context.fillRect(nth * across, place * down, Math.max(1, across - 0.5), height);
     }
   }
 }

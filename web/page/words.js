@@ -1,7 +1,23 @@
 // What a step did, in words: for those who do not see the picture, and beside it.
 
+import { lengthsOf } from "./network.js";
+
+/** The part of a round that messages belong to. */
+const PHASES = {
+  sort: "Processors sort their requests by block",
+  neighbours: "Neighbours compare their blocks",
+  spread: "All learn the new leaves",
+  ask: "Each asks the owner of its path",
+  answer: "The owners of paths send what was asked for",
+  "pass-on": "Contents are passed on to further requests for the same block",
+  route: "Blocks are routed to the processors of their new leaves",
+  back: "Answers are sorted back to those who asked",
+};
+/** The most messages that are named one by one. */
+const MOST_NAMED = 8;
+
 /** The name of a part of memory, with its partition. */
-const nameOf = ({ name, partition }) => (typeof partition === "number" ? `partition ${partition}, ${name}` : name);
+const nameOf = ({ name, partition, part }) => (typeof partition === "number" ? `${part} ${partition}, ${name}` : name);
 
 /** The place of a slot in words. */
 export function placeOf(run, slot) {
@@ -18,6 +34,7 @@ const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 export function operationOf(run) {
   const { operation } = run.stop;
   if (!operation) return "Nothing is asked of the store.";
+  if (operation.messages) return messagesOf(operation);
   const counts = new Map();
   for (const slot of operation.slots) {
     const area = run.areas.findLast((area) => area.firstSlot <= slot);
@@ -29,29 +46,46 @@ export function operationOf(run) {
   return `${total}: ${[...counts].map(([area, count]) => `${count} in ${nameOf(area)}`).join(", ")}.`;
 }
 
+function messagesOf({ messages, phase }) {
+  const ends = messages.map(({ from, to }) => `${from} → ${to}`).join(", ");
+  return `${PHASES[phase]}: ${lengthsOf(messages)}${messages.length <= MOST_NAMED ? `: ${ends}` : ""}.`;
+}
+
 /** A step, as its owner knows it or as the provider sees it. */
 export function describe(run, side) {
-  const { stop, access } = run;
+  const { stop, round } = run;
   if (stop.step === 0) return "Nothing has been done yet. Step to begin.";
   if (stop.work === "fault") return `Fault ${stop.fault}. ${operationOf(run)}`;
   if (side === "provider") return `Step ${stop.step}. ${operationOf(run)}`;
-  const what = workOf(stop, access);
-  const outcome = stop.ended ? outcomeOf(stop, access) : operationOf(run);
+  const what = workOf(stop, round);
+  const outcome = stop.ended ? outcomeOf(stop, round) : operationOf(run);
   return `Step ${stop.step}. ${what} ${outcome}`;
 }
 
-function workOf({ work }, access) {
+const requestOf = (access) => {
+  if (!access) return "nothing";
+  return access.write === undefined ? `read block ${access.block}` : `write ${access.write} into block ${access.block}`;
+};
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
+function workOf({ work }, round) {
   if (work === "idle") return "Work that was owed.";
-  return work === "write" ? `Write ${access.write} into block ${access.block}.` : `Read block ${access.block}.`;
+  const requests = round.accesses.map(requestOf);
+  return requests.length === 1 ? `${capital(requests[0])}.` : `${requests.length} at a time: ${requests.join("; ")}.`;
 }
 
-function outcomeOf({ work, answer }, access) {
-  if (work === "idle") return "It is done.";
-  return work === "write" ? "It is done." : `Block ${access.block} holds ${answer}.`;
+function outcomeOf({ work, answers }, round) {
+  const reads = work === "idle" ? [] : round.accesses.flatMap((access, nth) => {
+    return access && access.write === undefined ? [`Block ${access.block} holds ${answers[nth]}.`] : [];
+  });
+  return reads.length > 0 ? reads.join(" ") : "It is done.";
 }
 
-/** The last number that was read. */
-export const describeAnswer = ({ block, answer }) => `Block ${block} held ${answer} when it was last read.`;
+/** The last numbers that were read. */
+export const describeAnswer = (reads) => {
+  const held = reads.map(({ block, answer }) => `block ${block} held ${answer}`);
+  return `${capital(held.join(", "))} when ${reads.length > 1 ? "they were" : "it was"} last read.`;
+};
 
 /** A cell under the pointer. */
 export function describeCell(run, state, entry, { slot }) {
@@ -67,7 +101,9 @@ export function describeCell(run, state, entry, { slot }) {
 
 /** The trusted side in words. */
 export function describeTrusted(state) {
-  const stash = state.stash.map(({ block, number }) => `block ${block} = ${number}`).join(", ");
+  const by = (processor) => (typeof processor === "number" ? ` (processor ${processor})` : "");
+  const held = ({ block, number, processor }) => `block ${block} = ${number}${by(processor)}`;
+  const stash = state.stash.map(held).join(", ");
   const counters = state.counters.map(([name, count]) => `${name}: ${count}`).join(", ");
   return `Stash: ${stash || "empty"}.${counters ? ` ${counters}.` : ""}`;
 }

@@ -1,6 +1,10 @@
 // The programs that use the memory. Each is a generator: it yields an access and gets the number that was read.
 //
 // An access is { block, write, line, note }: a read without `write`; `line` is the line of the program that makes it.
+// With more than one access at a time, each comes from a copy of the program. Copies share the memory where no copy
+// depends on what another one writes; else each has a part of its own, of the `least` blocks that it needs or more.
+
+import { randomFrom } from "./random.js";
 
 const few = (capacity) => Math.max(4, Math.min(12, Math.floor(capacity / 2)));
 
@@ -94,16 +98,37 @@ function* atRandom(capacity, random) {
   }
 }
 
-function* oneAgain(capacity, random) {
+function* oneAgain(capacity, random, nth) {
   const block = random(capacity);
-  yield { block, write: 42, line: 0, note: `block ${block}` };
+  yield { block, write: 42 + nth, line: 0, note: `block ${block}` };
   for (;;) yield { block, line: 2, note: `block ${block} again` };
 }
 
-function* inOrder(capacity) {
+function* inOrder(capacity, _, nth, count) {
+  for (let at = nth; ; at += count) yield { block: at % capacity, line: 2, note: `block ${at % capacity}` };
+}
+
+/** Moves a program to blocks that begin elsewhere. */
+function* moved(program, by) {
+  let found;
   for (;;) {
-    for (let block = 0; block < capacity; block++) yield { block, line: 2, note: `block ${block}` };
+    const { value, done } = program.next(found);
+    if (done) return;
+    found = yield { ...value, block: value.block + by };
   }
+}
+
+/** Copies of a workload's program, at most so many: as many as there is room for. */
+export function copiesOf(workload, capacity, seed, most) {
+  const { program, least, shares } = workloads[workload];
+  const count = least ? Math.min(most, Math.floor(capacity / least)) : most;
+  const part = least ? Math.floor(capacity / count) : capacity;
+  const copy = (_, nth) => {
+    // All that ask for the same block draw the same.
+    const random = randomFrom(shares === "block" ? seed : (seed + nth) % 2 ** 31);
+    return moved(program(part, random, nth, most), least ? nth * part : 0);
+  };
+  return Array.from({ length: count }, copy);
 }
 
 /** All workloads by their names. */
@@ -111,6 +136,7 @@ export const workloads = {
   add: {
     title: "Add and retrieve",
     program: addAndRetrieve,
+    least: 4,
     lines: [
       "for i in 0 .. n - 1:",
       "    m[i] <- a number",
@@ -122,6 +148,7 @@ export const workloads = {
   sum: {
     title: "Sum",
     program: sum,
+    least: 4,
     lines: [
       "for i in 0 .. n - 1:",
       "    m[i] <- a number",
@@ -134,6 +161,7 @@ export const workloads = {
   bubble: {
     title: "Bubble sort",
     program: bubbleSort,
+    least: 4,
     lines: [
       "for i in 0 .. n - 1:",
       "    m[i] <- a number",
@@ -146,6 +174,7 @@ export const workloads = {
   merge: {
     title: "Merge sort",
     program: mergeSort,
+    least: 8,
     lines: [
       "for i in 0 .. n - 1:",
       "    m[i] <- a number",
@@ -159,6 +188,7 @@ export const workloads = {
   search: {
     title: "Binary search",
     program: binarySearch,
+    least: 4,
     lines: [
       "for i in 0 .. n - 1:",
       "    m[i] <- 3 i + 1",
@@ -181,6 +211,7 @@ export const workloads = {
   again: {
     title: "One block again and again",
     program: oneAgain,
+    shares: "block",
     lines: [
       "m[i] <- 42",
       "repeat:",

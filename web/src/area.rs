@@ -1,6 +1,7 @@
 //! The parts of untrusted memory as a reader of the paper knows them.
 
 use lethe_core::layout::Layout;
+use lethe_core::words::Level;
 use serde::Serialize;
 
 /// The way in which the buckets of a part are drawn.
@@ -32,6 +33,8 @@ pub struct Area {
     pub level: Option<usize>,
     /// The partition that it belongs to, from 0: partitions are drawn side by side.
     pub partition: Option<u64>,
+    /// The word for such a partition.
+    pub part: &'static str,
 }
 
 impl Area {
@@ -79,20 +82,32 @@ pub fn hierarchy(layout: &Layout) -> Vec<Area> {
 
 /// Partitions, each a tree whose levels have so many buckets of one slot.
 pub fn trees(partitions: u64, buckets: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
-    partitioned(Shape::Tree, partitions, buckets)
+    partitioned(Shape::Tree, partitions, 0, buckets)
+}
+
+/// The subtrees of processors, whose levels have so many buckets of one slot and begin at a level of the whole tree.
+pub fn subtrees(processors: u32, top: Level, buckets: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
+    let mut areas = partitioned(Shape::Tree, processors.into(), top.0, buckets);
+    areas.iter_mut().for_each(|area| area.part = "processor");
+    areas
 }
 
 /// Partitions, each of levels of so many slots that fill and empty.
 pub fn levels(partitions: u64, slots: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
-    let mut areas = partitioned(Shape::Row, partitions, slots);
+    let mut areas = partitioned(Shape::Row, partitions, 0, slots);
     for (nth, area) in areas.iter_mut().enumerate() {
         area.level = Some(nth);
     }
     areas
 }
 
-fn partitioned(shape: Shape, count: u64, levels: impl Iterator<Item = u64> + Clone) -> Vec<Area> {
-    let named = levels.enumerate().map(|(level, buckets)| (format!("level {level}"), buckets, 1));
+fn partitioned(
+    shape: Shape,
+    count: u64,
+    first_level: u32,
+    levels: impl Iterator<Item = u64> + Clone,
+) -> Vec<Area> {
+    let named = (first_level..).zip(levels).map(|(level, buckets)| (format!("level {level}"), buckets, 1));
     let each = (0..count).flat_map(|partition| named.clone().map(move |level| (partition, level)));
     let (partitions, levels): (Vec<u64>, Vec<_>) = each.unzip();
     let mut areas = areas(shape, levels);
@@ -114,6 +129,7 @@ fn areas<N: Into<String>>(shape: Shape, parts: impl IntoIterator<Item = (N, u64,
             slots,
             level: None,
             partition: None,
+            part: "partition",
         });
     }
     areas

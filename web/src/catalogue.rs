@@ -8,6 +8,8 @@ use serde::Serialize;
 pub const LEAST_BLOCKS: u64 = 8;
 /// The most blocks that a scheme is made for: a page draws no more.
 pub const MOST_BLOCKS: u64 = 1024;
+/// The most accesses of a batch.
+pub const MOST_BATCH: u32 = 8;
 
 /// The watcher that a scheme stands against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -40,7 +42,7 @@ pub struct Entry {
     make: fn(Setting) -> Result<Made, String>,
 }
 /// All schemes, in the order of the page.
-pub const ENTRIES: [Entry; 15] = [
+pub const ENTRIES: [Entry; 16] = [
     Entry {
         name: "path",
         title: "Path ORAM",
@@ -122,6 +124,16 @@ pub const ENTRIES: [Entry; 15] = [
         make: toys::oblivistore,
     },
     Entry {
+        name: "parallel",
+        title: "Parallel ORAM (Subtree-OPRAM)",
+        source: "Boyle, Chung and Pass; Chen, Lin and Tessaro, both TCC 2016; Chan and Shi, TCC 2017",
+        about: "Processors share one tree: each has a subtree and its stash. In a round each asks for a block. They sort \
+                the requests, so that one speaks for all that want its block, and send each other what they need.",
+        adversary: Adversary::Full,
+        stash: "stash",
+        make: toys::parallel,
+    },
+    Entry {
         name: "trivial",
         title: "Trivial ORAM",
         source: "Goldreich and Ostrovsky, JACM 1996, section 1.2",
@@ -201,6 +213,10 @@ pub fn make(name: &str, setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
     if !(LEAST_BLOCKS..=MOST_BLOCKS).contains(&capacity) {
         return Err(format!("{capacity} blocks: choose from {LEAST_BLOCKS} to {MOST_BLOCKS}"));
+    }
+    let batch = setting.batch;
+    if !(1..=MOST_BATCH).contains(&batch) {
+        return Err(format!("{batch} accesses at a time: choose from 1 to {MOST_BATCH}"));
     }
     (entry.make)(setting)
 }

@@ -23,17 +23,19 @@ pub enum Moment {
     Reads,
     /// It waits for a write.
     Writes,
+    /// It waits for messages between processors.
+    Sends,
     /// It has ended.
     Ended,
 }
 
-use Moment::{Begun, Ended, Reads, Writes};
+use Moment::{Begun, Ended, Reads, Sends, Writes};
 
 /// The works, moments and parts of memory in which lines run.
 struct Rule {
     works: &'static [Work],
     moments: &'static [Moment],
-    /// The beginning of the name of the part of memory; empty for any.
+    /// The beginning of the name of the part of memory, or of the phase of messages; empty for any.
     area: &'static str,
     /// Lines, each named by a part of it that no other line has.
     lines: &'static [&'static str],
@@ -211,6 +213,22 @@ scheme!(
 ]);
 
 scheme!(
+    /// The pseudocode of the parallel RAM.
+    parallel, ["../../crates/lethe-core/src/schemes/parallel/mod.rs"], [
+    ANY, [Begun], "" => ["Round(r_1 .. r_m)"];
+    ANY, [Sends], "sort" => ["sort the requests by block"];
+    ANY, [Sends], "neighbours" => ["p tells p - 1 and p + 1"];
+    ANY, [Sends], "spread" => ["each p draws x'_p;", "each p that is not first"];
+    ANY, [Sends], "ask" => ["p asks the processor of x_p"];
+    ANY, [Reads], "" => ["p asks the processor of x_p"];
+    ANY, [Sends], "answer" => ["p asks the processor of x_p"];
+    ANY, [Sends], "pass-on" => ["for d in 1, 2, 4"];
+    ANY, [Sends], "route" => ["p that is last for its block", "for k in 0, 1"];
+    ANY, [Sends], "back" => ["sort the answers by i"];
+    IDLE, [Reads, Writes], "" => ["Evict: each processor"];
+]);
+
+scheme!(
     /// The pseudocode of Trivial ORAM.
     trivial, ["../../crates/lethe-core/src/schemes/trivial.rs"], [
     ANY, [Reads, Writes], "" => ["for each chunk of memory"];
@@ -270,7 +288,7 @@ mod tests {
     #[test]
     fn every_line_that_can_run_stands_in_the_documentation_of_its_scheme() {
         for entry in catalogue::ENTRIES {
-            let code = catalogue::make(entry.name, Setting { capacity: 16, seed: 1 }).unwrap().code;
+            let code = catalogue::make(entry.name, Setting { capacity: 16, seed: 1, batch: 4 }).unwrap().code;
             assert!(!code.lines.is_empty(), "{} has no pseudocode", entry.name);
             for part in code.rules.iter().flat_map(|rule| rule.lines) {
                 let found = code.lines.iter().filter(|line| line.contains(part)).count();

@@ -19,13 +19,20 @@ pub struct Asked {
 /// The bytes of a block.
 pub const BLOCK_BYTES: u32 = 4;
 
-/// The work of a scheme, to be polled to its end: the number that a read has found, or why it failed.
-pub type Task = Pin<Box<dyn Future<Output = Result<Option<u32>, String>>>>;
+/// The accesses of a batch. A processor, or a place of the batch, may ask for nothing.
+pub type Batch = Vec<Option<Asked>>;
+
+/// The work of a scheme, to be polled to its end: the number that each access of a batch has found, if it is a read, or
+/// why it failed.
+pub type Task = Pin<Box<dyn Future<Output = Result<Vec<Option<u32>>, String>>>>;
 
 /// A scheme, whatever its type.
 pub trait Driven {
-    /// Begins an access.
-    fn access(&self, asked: Asked) -> Task;
+    /// Begins a batch of accesses.
+    fn access(&self, batch: Batch) -> Task;
+
+    /// The most accesses of a batch.
+    fn max_batch(&self) -> usize;
 
     /// Begins a step of the work that is owed.
     fn idle(&self) -> Task;
@@ -54,22 +61,32 @@ pub fn number(bytes: &[u8]) -> u32 {
 }
 
 impl<O: Oram + Inspect + 'static> Driven for Hosted<O> {
-    fn access(&self, Asked { block, write }: Asked) -> Task {
+    fn access(&self, batch: Batch) -> Task {
         let scheme = Rc::clone(&self.0);
         Box::pin(async move {
-            let mut bytes = write.unwrap_or_default().to_le_bytes();
-            let access = match write {
-                Some(_) => Access::Write(block, &bytes),
-                None => Access::Read(block, &mut bytes),
-            };
-            scheme.access(&mut [access]).await.map_err(|error| error.to_string())?;
-            Ok(write.is_none().then(|| number(&bytes)))
+            let written = |asked: &Option<Asked>| asked.and_then(|asked| asked.write).unwrap_or_default();
+            let mut bytes: Vec<_> = batch.iter().map(|asked| written(asked).to_le_bytes()).collect();
+            let mut accesses = Vec::new();
+            for (asked, bytes) in batch.iter().zip(&mut bytes) {
+                accesses.push(match *asked {
+                    None => Access::Dummy,
+                    Some(Asked { block, write: Some(_) }) => Access::Write(block, bytes),
+                    Some(Asked { block, write: None }) => Access::Read(block, bytes),
+                });
+            }
+            scheme.access(&mut accesses).await.map_err(|error| error.to_string())?;
+            let is_read = |asked: &Option<Asked>| asked.is_some_and(|asked| asked.write.is_none());
+            Ok(batch.iter().zip(&bytes).map(|(asked, bytes)| is_read(asked).then(|| number(bytes))).collect())
         })
+    }
+
+    fn max_batch(&self) -> usize {
+        self.0.bounds().max_batch
     }
 
     fn idle(&self) -> Task {
         let scheme = Rc::clone(&self.0);
-        Box::pin(async move { scheme.idle().await.map(|()| None).map_err(|error| error.to_string()) })
+        Box::pin(async move { scheme.idle().await.map(|()| Vec::new()).map_err(|error| error.to_string()) })
     }
 
     fn owed(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use crate::area::Area;
 use crate::catalogue::{ENTRIES, Entry, LEAST_BLOCKS, MOST_BLOCKS};
-use crate::driven::Asked;
+use crate::driven::{Asked, Batch};
 use crate::made::Setting;
 use crate::picture::Picture;
 use crate::simulation::{Simulation, Stop};
@@ -27,19 +27,19 @@ pub enum Request {
         capacity: u64,
         /// The seed of all that is drawn.
         seed: u64,
+        /// The most accesses of a batch: 1 if it is not given.
+        #[serde(default = "once")]
+        batch: u32,
         /// True if work that is owed waits until it must be done.
         #[serde(default)]
         lazy: bool,
     },
-    /// Asks a simulation for an access.
+    /// Asks a simulation for a batch of accesses.
     Access {
         /// The simulation.
         simulation: u32,
-        /// The block.
-        block: u64,
-        /// The number to write; a read without it.
-        #[serde(default)]
-        write: Option<u32>,
+        /// The accesses, some of which may be `null`: they ask for nothing.
+        batch: Vec<Option<One>>,
     },
     /// Asks a simulation for a step of the work that is owed.
     Idle {
@@ -64,6 +64,23 @@ pub enum Request {
         /// The simulation.
         simulation: u32,
     },
+}
+
+/// An access.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct One {
+    /// The block.
+    block: u64,
+    /// The number to write; a read without it.
+    #[serde(default)]
+    write: Option<u32>,
+}
+
+impl From<One> for Asked {
+    fn from(One { block, write }: One) -> Self {
+        Asked { block: BlockId(block), write }
+    }
 }
 
 fn once() -> u32 {
@@ -96,6 +113,8 @@ struct MadeOf {
     areas: Vec<Area>,
     blocks_per_slot: u32,
     code: Vec<String>,
+    /// Processors, if there are many.
+    processors: Option<u32>,
 }
 
 /// All simulations of a page.
@@ -131,21 +150,23 @@ impl Host {
                 least_blocks: LEAST_BLOCKS,
                 most_blocks: MOST_BLOCKS,
             })),
-            Request::Make { scheme, capacity, seed, lazy } => {
-                let simulation = Simulation::new(&scheme, Setting { capacity, seed }, lazy)?;
+            Request::Make { scheme, capacity, seed, batch, lazy } => {
+                let simulation = Simulation::new(&scheme, Setting { capacity, seed, batch }, lazy)?;
                 let made = simulation.made();
                 let answer = MadeOf {
                     simulation: self.made,
                     areas: made.areas.clone(),
                     blocks_per_slot: made.blocks_per_slot,
                     code: made.code.lines.clone(),
+                    processors: made.processors.map(|processors| processors.count),
                 };
                 self.simulations.insert(self.made, simulation);
                 self.made += 1;
                 Ok(Answer::Made(answer))
             }
-            Request::Access { simulation, block, write } => {
-                self.find(simulation)?.ask(Asked { block: BlockId(block), write })?;
+            Request::Access { simulation, batch } => {
+                let batch: Batch = batch.into_iter().map(|one| one.map(Asked::from)).collect();
+                self.find(simulation)?.ask_all(batch)?;
                 Ok(Answer::Done {})
             }
             Request::Idle { simulation } => {

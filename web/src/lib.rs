@@ -15,6 +15,8 @@ pub mod host;
 pub mod made;
 pub mod memory;
 pub mod own;
+pub mod phase;
 pub mod picture;
 pub mod simulation;
 mod toys;
+mod wire;

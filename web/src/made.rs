@@ -17,6 +17,8 @@ pub struct Setting {
     pub capacity: u64,
     /// The seed of all that is drawn.
     pub seed: u64,
+    /// The most accesses of a batch; in the parallel RAM its processors, of which each has one.
+    pub batch: u32,
 }
 
 impl Setting {
@@ -26,6 +28,15 @@ impl Setting {
         random.set_stream(stream);
         random
     }
+}
+
+/// The processors of a scheme that has many.
+#[derive(Clone, Copy, Debug)]
+pub struct Processors {
+    /// The number of them.
+    pub count: u32,
+    /// The leaves of each one's subtree.
+    pub leaves: u64,
 }
 
 /// A scheme over its memory.
@@ -42,6 +53,8 @@ pub struct Made {
     pub has_headers: bool,
     /// Its pseudocode.
     pub code: Code,
+    /// Its processors, if it has many.
+    pub processors: Option<Processors>,
 }
 
 impl Made {
@@ -55,7 +68,7 @@ impl Made {
     ) -> Result<Self, String> {
         let memory = Rc::new(Memory::new(layout));
         let scheme = build(Rc::clone(&memory))?;
-        Ok(Made { scheme, memory, areas, blocks_per_slot, has_headers: true, code })
+        Ok(Made { scheme, memory, areas, blocks_per_slot, has_headers: true, code, processors: None })
     }
 
     /// A scheme whose slots hold a block and nothing else.

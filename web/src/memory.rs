@@ -3,19 +3,33 @@
 use lethe_core::layout::Layout;
 use lethe_core::store::Store;
 use lethe_core::words::{Bucket, Slot};
+use serde::Serialize;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-/// An operation that the provider sees.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A message between processors as the provider sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Sent {
+    /// The processor that sends it.
+    pub from: u32,
+    /// The processor that receives it.
+    pub to: u32,
+    /// Its length.
+    pub bytes: usize,
+}
+
+/// An operation that the provider sees: of the store, or a step of the network.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operation {
     /// True for a write.
     pub writes: bool,
     /// The slots that it touches, numbered through the whole memory, in the order asked.
     pub slots: Vec<u64>,
+    /// The messages of a step of the network; none in an operation of the store.
+    pub messages: Vec<Sent>,
     /// The new contents of these slots, for a write.
     bytes: Vec<u8>,
 }
@@ -125,6 +139,11 @@ impl Memory {
         Contents { slots, written }
     }
 
+    /// Asks for a step of the network, and waits until its messages have come.
+    pub async fn send(&self, messages: Vec<Sent>) {
+        self.done(Operation { messages, ..Operation::default() }).await;
+    }
+
     /// Asks for an operation, and waits until it was completed.
     async fn done(&self, operation: Operation) {
         self.waiting.borrow_mut().push_back(operation);
@@ -161,7 +180,7 @@ impl Store for Memory {
         // A request for nothing does not go out.
         if !slots.is_empty() {
             let slots = slots.iter().map(|slot| self.number(*slot)).collect();
-            self.done(Operation { writes: false, slots, bytes: Vec::new() }).await;
+            self.done(Operation { slots, ..Operation::default() }).await;
         }
         Ok(())
     }
@@ -171,7 +190,9 @@ impl Store for Memory {
             return Ok(());
         }
         let slots: Vec<u64> = buckets.iter().flat_map(|bucket| self.numbers(*bucket)).collect();
-        self.done(Operation { writes: true, slots: slots.clone(), bytes: from.to_vec() }).await;
+        let operation =
+            Operation { writes: true, slots: slots.clone(), bytes: from.to_vec(), ..Operation::default() };
+        self.done(operation).await;
         let mut at = 0;
         for bucket in buckets {
             let Place { first_byte, slots, slot_bytes, .. } = self.places[bucket.0 as usize];

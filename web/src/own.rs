@@ -48,7 +48,7 @@ impl<S: Store> Oram for OwnScheme<S> {
 
     fn bounds(&self) -> Bounds {
         let capacity = self.places.len() as u64;
-        Bounds { capacity, block_bytes: self.block_bytes as usize, max_batch: 1 }
+        Bounds { capacity, block_bytes: self.block_bytes as usize, max_batch: 8 }
     }
 
     async fn access(&self, batch: &mut [Access<'_>]) -> Result<(), OramError<S::Error>> {

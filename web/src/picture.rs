@@ -2,9 +2,10 @@
 
 use crate::area::Area;
 use crate::driven::number;
+use crate::made::Processors;
 use crate::simulation::Simulation;
 use lethe_core::block_header::{self, HEADER_BYTES};
-use lethe_core::inspect::Position;
+use lethe_core::inspect::{Position, TrustedBlock};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,6 +55,8 @@ pub struct Trusted {
     pub leaf: Option<u64>,
     /// The number in it.
     pub number: u32,
+    /// The processor that has it, in a scheme of many.
+    pub processor: Option<u64>,
 }
 
 impl Picture {
@@ -87,7 +90,7 @@ impl Picture {
             Position::Partition(partition) => Some(*partition),
         };
         let positions: Vec<Option<u64>> = known.positions.iter().map(place).collect();
-        let stash: Vec<Trusted> = known.stash.iter().map(trusted).collect();
+        let stash: Vec<Trusted> = known.stash.iter().map(|held| trusted(held, made.processors)).collect();
         let word = word(&known.positions);
         let used: Vec<u64> = known.used.iter().map(|slot| made.memory.number(*slot)).collect();
         let asked = made.memory.being_read();
@@ -117,8 +120,10 @@ impl Picture {
     }
 }
 
-fn trusted(held: &lethe_core::inspect::TrustedBlock) -> Trusted {
-    Trusted { block: held.block.0, leaf: held.leaf.map(|leaf| leaf.0), number: number(&held.payload) }
+fn trusted(held: &TrustedBlock, processors: Option<Processors>) -> Trusted {
+    let leaf = held.leaf.map(|leaf| leaf.0);
+    let processor = processors.and_then(|Processors { leaves, .. }| leaf.map(|leaf| leaf / leaves));
+    Trusted { block: held.block.0, leaf, number: number(&held.payload), processor }
 }
 
 /// The word for places.

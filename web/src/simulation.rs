@@ -2,9 +2,10 @@
 
 use crate::catalogue;
 use crate::code::{Moment, Work};
-use crate::driven::{Asked, Task};
+use crate::driven::{Asked, Batch, Task};
 use crate::made::{Made, Setting};
-use crate::memory::Operation;
+use crate::memory::{Operation, Sent};
+use crate::phase::{Phase, Place};
 use lethe_core::inspect::Inspection;
 use lethe_core::words::BlockId;
 use serde::Serialize;
@@ -17,7 +18,7 @@ pub struct Simulation {
     capacity: u64,
     /// True if work that is owed waits until it must be done.
     lazy: bool,
-    asked: VecDeque<Asked>,
+    asked: VecDeque<Batch>,
     idle_asked: bool,
     running: Option<Running>,
     known: Inspection,
@@ -29,6 +30,8 @@ pub struct Simulation {
 struct Running {
     work: Work,
     task: Task,
+    /// The messages so far.
+    place: Place,
 }
 
 /// The state after a step.
@@ -43,8 +46,8 @@ pub struct Stop {
     pub begun: bool,
     /// True if it has ended with this step.
     pub ended: bool,
-    /// The number that a read has found.
-    pub answer: Option<u32>,
+    /// The number that each access of the batch has found that is a read.
+    pub answers: Vec<Option<u32>>,
     /// The operation that the store is asked for now: the provider sees it.
     pub operation: Option<Seen>,
     /// The lines of the pseudocode that have run, from 0.
@@ -60,12 +63,12 @@ pub struct Seen {
     pub writes: bool,
     /// The slots, numbered through the whole memory.
     pub slots: Vec<u64>,
-}
-
-impl From<Operation> for Seen {
-    fn from(Operation { writes, slots, .. }: Operation) -> Self {
-        Seen { writes, slots }
-    }
+    /// The messages of a step of the network.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Sent>,
+    /// The part of a round to which such a step belongs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
 }
 
 impl Simulation {
@@ -115,11 +118,22 @@ impl Simulation {
     /// # Errors
     /// There is no such block.
     pub fn ask(&mut self, asked: Asked) -> Result<(), String> {
-        let (block, capacity) = (asked.block.0, self.capacity);
-        if block >= capacity {
-            return Err(format!("there is no block {block}: choose from 0 to {}", capacity - 1));
+        self.ask_all(vec![Some(asked)])
+    }
+
+    /// Asks for a batch of accesses: it begins when the work before it is done.
+    ///
+    /// # Errors
+    /// There are none or too many, or there is no such block.
+    pub fn ask_all(&mut self, batch: Batch) -> Result<(), String> {
+        let (most, capacity) = (self.made.scheme.max_batch(), self.capacity);
+        if !(1..=most).contains(&batch.len()) {
+            return Err(format!("{} accesses at a time: choose from 1 to {most}", batch.len()));
         }
-        self.asked.push_back(asked);
+        if let Some(asked) = batch.iter().flatten().find(|asked| asked.block.0 >= capacity) {
+            return Err(format!("there is no block {}: choose from 0 to {}", asked.block.0, capacity - 1));
+        }
+        self.asked.push_back(batch);
         Ok(())
     }
 
@@ -151,12 +165,20 @@ impl Simulation {
         match polled {
             Poll::Ready(answer) => {
                 self.running = None;
-                (stop.ended, stop.answer) = (true, answer?);
+                (stop.ended, stop.answers) = (true, answer?);
             }
             Poll::Pending => {
                 let operation = self.made.memory.waiting();
                 let operation = operation.ok_or("the scheme waits for something other than its store")?;
-                stop.operation = Some(operation.into());
+                let mut phase = None;
+                match (operation.messages.first(), self.made.processors) {
+                    (Some(sent), Some(processors)) => {
+                        phase = Some(running.place.send(processors.count, sent.bytes));
+                    }
+                    _ => running.place.read(),
+                }
+                let Operation { writes, slots, messages, .. } = operation;
+                stop.operation = Some(Seen { writes, slots, messages, phase });
             }
         }
         let known = self.made.scheme.inspect();
@@ -173,11 +195,12 @@ impl Simulation {
         let asked_for = std::mem::take(&mut self.idle_asked);
         let is_due = scheme.owed() > 0 && !self.lazy || scheme.must_idle() && !self.asked.is_empty();
         if asked_for || is_due {
-            return Some(Running { work: Work::Idle, task: scheme.idle() });
+            return Some(Running { work: Work::Idle, task: scheme.idle(), place: Place::default() });
         }
-        let asked = self.asked.pop_front()?;
-        let work = if asked.write.is_some() { Work::Write } else { Work::Read };
-        Some(Running { work, task: scheme.access(asked) })
+        let batch = self.asked.pop_front()?;
+        let writes = batch.iter().flatten().any(|asked| asked.write.is_some());
+        let work = if writes { Work::Write } else { Work::Read };
+        Some(Running { work, task: scheme.access(batch), place: Place::default() })
     }
 
     fn rests(&self) -> bool {
@@ -189,9 +212,13 @@ impl Simulation {
         let mut moments = Vec::new();
         moments.extend(stop.begun.then_some(Moment::Begun));
         moments.extend(stop.ended.then_some(Moment::Ended));
-        let Some(Seen { writes, slots }) = &stop.operation else {
+        let Some(Seen { writes, slots, phase, .. }) = &stop.operation else {
             return self.made.code.running(work, &moments, "");
         };
+        if let Some(phase) = phase {
+            moments.push(Moment::Sends);
+            return self.made.code.running(work, &moments, phase.word());
+        }
         moments.push(if *writes { Moment::Writes } else { Moment::Reads });
         let mut lines = Vec::new();
         for area in &self.made.areas {

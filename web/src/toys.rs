@@ -3,9 +3,11 @@
 use crate::area::{self, Area};
 use crate::code;
 use crate::driven::{BLOCK_BYTES, host};
-use crate::made::{Made, Setting};
+use crate::made::{Made, Processors, Setting};
 use crate::memory::Memory;
 use crate::own::OwnScheme;
+use crate::wire::Wire;
+use lethe_core::network::Processor;
 use lethe_core::partitions::PartitionsParameters;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
 use lethe_core::schemes::circuit::{CircuitOram, CircuitParameters};
@@ -15,6 +17,7 @@ use lethe_core::schemes::eager::{EagerOram, EagerParameters};
 use lethe_core::schemes::hierarchical::{HierarchicalOram, HierarchicalParameters};
 use lethe_core::schemes::oblivistore::{self, ObliviStoreParameters, PartitionShape};
 use lethe_core::schemes::opam::{OpamOram, OpamParameters};
+use lethe_core::schemes::parallel::{ParallelOram, ParallelParameters};
 use lethe_core::schemes::path::{PathOram, PathParameters};
 use lethe_core::schemes::plain::{Plain, PlainParameters};
 use lethe_core::schemes::practical_os::{PracticalOs, PracticalOsParameters};
@@ -35,12 +38,12 @@ fn map(capacity: u64) -> FlatPositionMap<std::convert::Infallible> {
     FlatPositionMap::new(Positions::new(capacity))
 }
 
-fn path_parameters(capacity: u64) -> Result<PathParameters, String> {
-    PathParameters::for_capacity(capacity, BLOCK_BYTES, 0, 1).map_err(text)
+fn path_parameters(Setting { capacity, batch, .. }: Setting) -> Result<PathParameters, String> {
+    PathParameters::for_capacity(capacity, BLOCK_BYTES, 0, batch).map_err(text)
 }
 
 pub(crate) fn path(setting: Setting) -> Result<Made, String> {
-    let parameters = path_parameters(setting.capacity)?;
+    let parameters = path_parameters(setting)?;
     let (layout, blocks) = (parameters.layout(), parameters.blocks_per_bucket);
     Made::with_headers(&layout, blocks, area::tree(&layout), code::path(), |memory| {
         let positions = map(setting.capacity);
@@ -50,7 +53,7 @@ pub(crate) fn path(setting: Setting) -> Result<Made, String> {
 }
 
 pub(crate) fn root(setting: Setting) -> Result<Made, String> {
-    let path = path_parameters(setting.capacity)?;
+    let path = path_parameters(setting)?;
     let (layout, blocks) = (path.layout(), path.blocks_per_bucket);
     let subtrees = Level(path.leaf_level.0.min(2));
     let parameters = RootParameters::for_epsilon(path, subtrees, 3.0);
@@ -63,7 +66,7 @@ pub(crate) fn root(setting: Setting) -> Result<Made, String> {
 /// Two blocks fall to each leaf, so a leaf's bucket has room for seven.
 pub(crate) fn ring(setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
-    let reads = 5;
+    let reads = 4 + setting.batch;
     let parameters = RingParameters {
         capacity,
         block_bytes: BLOCK_BYTES,
@@ -73,8 +76,8 @@ pub(crate) fn ring(setting: Setting) -> Result<Made, String> {
         reads,
         inner: RingBucket { blocks: 4, slots: 4 + reads },
         leaf: RingBucket { blocks: 7, slots: 7 + reads },
-        max_batch: 1,
-        stash_bound: capacity as u32 + 16,
+        max_batch: setting.batch,
+        stash_bound: capacity as u32 + 16 * setting.batch,
     };
     let layout = parameters.layout();
     Made::with_headers(&layout, 1, area::tree(&layout), code::ring(), |memory| {
@@ -85,7 +88,8 @@ pub(crate) fn ring(setting: Setting) -> Result<Made, String> {
 
 pub(crate) fn circuit(setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
-    let parameters = CircuitParameters::for_capacity(capacity, BLOCK_BYTES, 0, 1).map_err(text)?;
+    let parameters =
+        CircuitParameters::for_capacity(capacity, BLOCK_BYTES, 0, setting.batch).map_err(text)?;
     let (layout, blocks) = (parameters.layout(), parameters.blocks_per_bucket);
     Made::with_headers(&layout, blocks, area::tree(&layout), code::circuit(), |memory| {
         let scheme = CircuitOram::new(parameters, memory, map(capacity), setting.random(0));
@@ -96,7 +100,7 @@ pub(crate) fn circuit(setting: Setting) -> Result<Made, String> {
 pub(crate) fn square_root(setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
     let run = capacity.isqrt() as u32;
-    let parameters = SquareRootParameters::for_capacity(capacity, BLOCK_BYTES, run, 1);
+    let parameters = SquareRootParameters::for_capacity(capacity, BLOCK_BYTES, run, setting.batch);
     let (layout, shelter) = (parameters.layout(), u64::from(parameters.shelter));
     let fill = layout.buckets() - parameters.permuted() - shelter;
     let parts =
@@ -108,7 +112,7 @@ pub(crate) fn square_root(setting: Setting) -> Result<Made, String> {
 }
 
 pub(crate) fn practical_os(setting: Setting) -> Result<Made, String> {
-    let parameters = PracticalOsParameters::for_capacity(setting.capacity, BLOCK_BYTES, 1);
+    let parameters = PracticalOsParameters::for_capacity(setting.capacity, BLOCK_BYTES, setting.batch);
     let (layout, permuted) = (parameters.layout(), parameters.permuted());
     let parts = [("permuted memory", permuted, 1), ("filling", layout.buckets() - permuted, 1)];
     Made::with_headers(&layout, 1, area::rows(parts), code::practical_os(), |memory| {
@@ -117,11 +121,11 @@ pub(crate) fn practical_os(setting: Setting) -> Result<Made, String> {
     })
 }
 
-/// A buffer of four blocks, and two of them expected in a bucket.
+/// A buffer of four blocks, or of a batch, and two of them expected in a bucket.
 pub(crate) fn hierarchical(setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
-    let paper = HierarchicalParameters::for_capacity(capacity, BLOCK_BYTES, 32, 1);
-    let parameters = HierarchicalParameters { buffer: 4, load: 2, ..paper };
+    let paper = HierarchicalParameters::for_capacity(capacity, BLOCK_BYTES, 32, setting.batch);
+    let parameters = HierarchicalParameters { buffer: setting.batch.max(4), load: 2, ..paper };
     let most = parameters.levels().iter().map(|level| level.slots).max().unwrap_or(1);
     let parameters = HierarchicalParameters { run_blocks: most.max(32), ..parameters };
     let layout = parameters.layout();
@@ -132,25 +136,25 @@ pub(crate) fn hierarchical(setting: Setting) -> Result<Made, String> {
 }
 
 /// √N partitions, but 4 to 8 of them. The cache has room for all blocks.
-fn partitions(capacity: u64, sweep_evictions: u32) -> PartitionsParameters {
+fn partitions(Setting { capacity, batch, .. }: Setting, sweep_evictions: u32) -> PartitionsParameters {
     PartitionsParameters {
         capacity,
         block_bytes: BLOCK_BYTES,
         partitions: capacity.isqrt().clamp(4, 8) as u32,
         sweep_evictions,
         sweep_accesses: 4,
-        cache_bound: capacity as u32 + 16,
-        max_batch: 1,
+        cache_bound: capacity as u32 + 16 * batch,
+        max_batch: batch,
     }
 }
 
 /// Trees as the authors have them, for the blocks that are expected in one, but of two levels at the least.
 pub(crate) fn curious(setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
-    let partitions = partitions(capacity, 0);
+    let partitions = partitions(setting, 0);
     let count = u64::from(partitions.partitions);
     let expected = capacity.div_ceil(count).max(3);
-    let paper = CuriousParameters::for_capacity(expected.pow(2), BLOCK_BYTES, 1);
+    let paper = CuriousParameters::for_capacity(expected.pow(2), BLOCK_BYTES, setting.batch);
     let parameters = CuriousParameters { partitions, ..paper };
     let (layout, tree) = (parameters.layout(), parameters.tree);
     let levels = (0..tree.levels).map(|level| u64::from(tree.arity).pow(level));
@@ -165,7 +169,7 @@ pub(crate) fn curious(setting: Setting) -> Result<Made, String> {
 /// Levels of 1, 2, 4, … blocks, the last one with room for twice as many as are expected in a partition.
 pub(crate) fn oblivistore(setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
-    let partitions = partitions(capacity, 1);
+    let partitions = partitions(setting, 1);
     let count = u64::from(partitions.partitions);
     let room = (2 * capacity.div_ceil(count)).next_power_of_two();
     let partition = PartitionShape { levels: room.ilog2() + 1, capacity: room, block_bytes: BLOCK_BYTES };
@@ -179,14 +183,36 @@ pub(crate) fn oblivistore(setting: Setting) -> Result<Made, String> {
     })
 }
 
+/// A processor for each access of a batch, and the whole of its subtree in memory.
+pub(crate) fn parallel(setting: Setting) -> Result<Made, String> {
+    let (capacity, count) = (setting.capacity, setting.batch);
+    let parameters = ParallelParameters::for_capacity(capacity, BLOCK_BYTES, count, 0).map_err(text)?;
+    let (layout, blocks) = (parameters.layout(), parameters.blocks_per_bucket);
+    let subtree = parameters.subtree(Processor(0));
+    let extents = subtree.layout();
+    let areas = area::subtrees(count, parameters.top, extents.extents().iter().map(|extent| extent.buckets));
+    let made = Made::with_headers(&layout, blocks, areas, code::parallel(), |memory| {
+        let stores = (0..count).map(|_| Rc::clone(&memory)).collect();
+        let random = setting.random(0);
+        let scheme = ParallelOram::new(parameters, stores, Wire(memory), map(capacity), random);
+        scheme.map(host).map_err(text)
+    })?;
+    Ok(Made { processors: Some(Processors { count, leaves: subtree.leaves() }), ..made })
+}
+
 pub(crate) fn trivial(setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
     let chunk_blocks = capacity.div_ceil(4) as u32;
-    let parameters = TrivialParameters { capacity, block_bytes: BLOCK_BYTES, chunk_blocks, max_batch: 1 };
+    let parameters =
+        TrivialParameters { capacity, block_bytes: BLOCK_BYTES, chunk_blocks, max_batch: setting.batch };
     let layout = parameters.layout();
     Made::bare(&layout, area::rows([("memory", capacity, 1)]), code::trivial(), |memory| {
         TrivialOram::new(parameters, Bucket(0), memory).map(host).map_err(text)
     })
+}
+
+fn detworam_parameters(Setting { capacity, batch, .. }: Setting) -> DetWoParameters {
+    DetWoParameters { max_batch: batch, ..DetWoParameters::for_ratio(capacity, 3, BLOCK_BYTES) }
 }
 
 /// Main area and holding area.
@@ -195,7 +221,7 @@ fn detworam_areas(parameters: &DetWoParameters) -> Vec<Area> {
 }
 
 pub(crate) fn detworam(setting: Setting) -> Result<Made, String> {
-    let parameters = DetWoParameters::for_ratio(setting.capacity, 3, BLOCK_BYTES);
+    let parameters = detworam_parameters(setting);
     let (layout, areas) = (parameters.layout(), detworam_areas(&parameters));
     Made::bare(&layout, areas, code::detworam(), |memory| {
         DetWoOram::new(parameters, memory).map(host).map_err(text)
@@ -203,7 +229,7 @@ pub(crate) fn detworam(setting: Setting) -> Result<Made, String> {
 }
 
 pub(crate) fn eager(setting: Setting) -> Result<Made, String> {
-    let areas = DetWoParameters::for_ratio(setting.capacity, 3, BLOCK_BYTES);
+    let areas = detworam_parameters(setting);
     let (layout, parts) = (areas.layout(), detworam_areas(&areas));
     Made::bare(&layout, parts, code::eager(), |memory| {
         EagerOram::new(EagerParameters { areas, step_pages: 2 }, memory).map(host).map_err(text)
@@ -212,6 +238,7 @@ pub(crate) fn eager(setting: Setting) -> Result<Made, String> {
 
 pub(crate) fn opam(setting: Setting) -> Result<Made, String> {
     let parameters = OpamParameters::for_capacity(setting.capacity, BLOCK_BYTES).map_err(text)?;
+    let parameters = OpamParameters { max_batch: setting.batch, ..parameters };
     let areas = area::tree_of_slots(parameters.leaf_level.0 + 1, parameters.slots_per_bucket);
     Made::bare(&parameters.layout(), areas, code::opam(), |memory| {
         OpamOram::new(parameters, memory, setting.random(0)).map(host).map_err(text)
@@ -220,7 +247,7 @@ pub(crate) fn opam(setting: Setting) -> Result<Made, String> {
 
 pub(crate) fn plain(setting: Setting) -> Result<Made, String> {
     let capacity = setting.capacity;
-    let parameters = PlainParameters { capacity, block_bytes: BLOCK_BYTES, max_batch: 1 };
+    let parameters = PlainParameters { capacity, block_bytes: BLOCK_BYTES, max_batch: setting.batch };
     let layout = parameters.layout();
     Made::bare(&layout, area::rows([("memory", capacity, 1)]), code::plain(), |memory| {
         Plain::new(parameters, memory).map(host).map_err(text)

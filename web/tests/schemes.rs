@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 
 fn simulation(scheme: &str, capacity: u64, lazy: bool) -> Simulation {
-    Simulation::new(scheme, Setting { capacity, seed: 7 }, lazy).expect("the scheme can be made")
+    Simulation::new(scheme, Setting { capacity, seed: 7, batch: 1 }, lazy).expect("the scheme can be made")
 }
 
 /// Steps until nothing is left to do.
@@ -49,8 +49,10 @@ fn every_scheme_answers_as_an_array_does() {
             let mut simulation = simulation(entry.name, capacity, lazy);
             for (asked, expected) in accesses(capacity, 150).0 {
                 simulation.ask(asked).expect("the block is there");
-                let answers: Vec<u32> =
-                    settle(&mut simulation).iter().filter_map(|stop| stop.answer).collect();
+                let answers: Vec<u32> = settle(&mut simulation)
+                    .iter()
+                    .flat_map(|stop| stop.answers.iter().flatten().copied())
+                    .collect();
                 assert_eq!(answers.first().copied(), expected, "{} of {capacity}: {asked:?}", entry.name);
             }
         }
@@ -245,7 +247,7 @@ fn a_wrong_request_is_refused_with_what_to_do() {
     }
     let made = host.answer(r#"{"do":"make","scheme":"path","capacity":16,"seed":1}"#);
     assert!(made.starts_with(r#"{"ok":{"simulation":0,"#), "{made}");
-    let beyond = host.answer(r#"{"do":"access","simulation":0,"block":16}"#);
+    let beyond = host.answer(r#"{"do":"access","simulation":0,"batch":[{"block":16}]}"#);
     assert!(beyond.contains("choose from 0 to 15"), "{beyond}");
 }
 
@@ -253,7 +255,10 @@ fn a_wrong_request_is_refused_with_what_to_do() {
 fn a_page_asks_in_text_and_is_answered_in_text() {
     let mut host = Host::default();
     host.answer(r#"{"do":"make","scheme":"plain","capacity":8,"seed":1}"#);
-    assert_eq!(host.answer(r#"{"do":"access","simulation":0,"block":5,"write":9}"#), r#"{"ok":{}}"#);
+    assert_eq!(
+        host.answer(r#"{"do":"access","simulation":0,"batch":[{"block":5,"write":9}]}"#),
+        r#"{"ok":{}}"#
+    );
     let stops = host.answer(r#"{"do":"step","simulation":0,"times":9}"#);
     assert!(stops.contains(r#""operation":{"writes":true,"slots":[5]}"#), "{stops}");
     let state = host.answer(r#"{"do":"state","simulation":0}"#);

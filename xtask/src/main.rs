@@ -38,8 +38,10 @@ enum Chore {
     Setup(SetupArgs),
     /// Runs 64 clients at once against an optimised build, and prints requests and memory
     Load(LoadArgs),
-    /// Builds the visualizer's page into web/dist, for any file server
+    /// Builds the visualizer's page into docs/visualizer, for any file server, and for the book
     Web,
+    /// Draws the pictures of schemes in docs/pictures anew, by the visualizer in Chromium
+    Pictures,
     /// Asks the RustSec database for known faults in the dependencies (needs to reach that database)
     Advisories,
 }
@@ -126,9 +128,11 @@ fn main() -> Result<()> {
         ),
         Chore::Web => {
             let made = web::assemble(&steps::target_folder()?.join("no-std"))?;
-            println!("    the page is in {}: python3 -m http.server --directory web/dist", made.display());
+            let serve = format!("python3 -m http.server --directory {}", web::MADE);
+            println!("    the page is in {}: {serve}", made.display());
             Ok(())
         }
+        Chore::Pictures => web::draw(&web::assemble(&steps::target_folder()?.join("no-std"))?),
         Chore::Advisories => {
             missing::provide(&[Step::Deny], Consent::Asked)?;
             setup::python()?;

@@ -1,14 +1,16 @@
-//! The visualizer's page with its module, put together in a folder for any file server.
+//! The visualizer's page with its module, put together in a folder for any file server, and the pictures of the book.
 
 use crate::freestanding::{Toolchain, build_for_page};
+use crate::setup;
+use crate::tool;
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files of the page.
 const PAGE: &str = "web/page";
-/// The folder that is made.
-const MADE: &str = "web/dist";
+/// The folder that is made: mdBook takes it into the book.
+pub const MADE: &str = "docs/visualizer";
 
 /// Builds the module and copies it and the page into one folder. Returns the folder.
 pub fn assemble(into: &Path) -> Result<PathBuf> {
@@ -25,4 +27,11 @@ pub fn assemble(into: &Path) -> Result<PathBuf> {
     }
     fs::copy(&module, made.join("lethe_web.wasm")).context("copying the module")?;
     Ok(made.canonicalize()?)
+}
+
+/// Draws the pictures of schemes in `docs/pictures`, with a page that was put together.
+pub fn draw(page: &Path) -> Result<()> {
+    setup::python()?;
+    let python = setup::in_python("python");
+    tool::run(tool::command(python).arg("tests/web/pictures.py").env("LETHE_TEST_PAGE", page))
 }

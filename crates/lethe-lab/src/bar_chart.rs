@@ -1,6 +1,6 @@
 //! A bar chart of ratios, on a logarithmic scale that begins at 1: no slowdown, no bar.
 
-use crate::svg::Drawing;
+use crate::svg::{Drawing, escaped};
 
 /// A chart of groups of bars, one of each series in each group.
 pub(crate) struct Chart {
@@ -13,6 +13,7 @@ pub(crate) struct Chart {
 
 /// Bars that stand together.
 pub(crate) struct Group {
+    /// Its name below them; a line break begins another line.
     pub(crate) name: String,
     /// A bar for each series.
     pub(crate) bars: Vec<Option<Bar>>,
@@ -47,18 +48,18 @@ const LEGEND_COLUMN: f64 = 230.0;
 impl Chart {
     /// The chart as SVG. Its colours stand out on light and on dark ground.
     pub(crate) fn svg(&self) -> String {
-        let bottom = TOP + HEIGHT;
+        let bottom = TOP + HEIGHT + self.more_lines() * LEGEND_LINE;
         let legend_columns = (WIDTH / LEGEND_COLUMN).floor();
         let legend_lines = (self.series.len() as f64 / legend_columns).ceil();
         let (width, height) = (LEFT + WIDTH + 12.0, bottom + 44.0 + legend_lines * LEGEND_LINE);
         let mut drawn = Drawing::new(
             [width, height],
-            &format!("{}: {}", self.title, self.what),
+            &escaped(&format!("{}: {}", self.title, self.what)),
             ".value{font-size:9px}.axis{stroke:#768390}.grid{stroke:#768390;opacity:.3}\
              .spread{stroke:#768390;fill:none}",
         );
-        drawn.title(LEFT, &self.title);
-        drawn.line(format!("<text x=\"{LEFT}\" y=\"42\">{}</text>", self.what));
+        drawn.title(LEFT, &escaped(&self.title));
+        drawn.line(format!("<text x=\"{LEFT}\" y=\"42\">{}</text>", escaped(&self.what)));
         self.draw_scale(&mut drawn);
         self.draw_bars(&mut drawn);
         for (nth, series) in self.series.iter().enumerate() {
@@ -67,13 +68,19 @@ impl Chart {
             let Series { name, colour, strength } = series;
             drawn.line(format!(
                 "<rect x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{colour}\" opacity=\"{strength}\"/>\
-                 <text x=\"{}\" y=\"{}\">{name}</text>",
+                 <text x=\"{}\" y=\"{}\">{}</text>",
                 y - 10.0,
                 x + 18.0,
-                y + 1.0
+                y + 1.0,
+                escaped(name)
             ));
         }
         drawn.finished()
+    }
+
+    /// The lines that the names of groups have beyond the first.
+    fn more_lines(&self) -> f64 {
+        self.groups.iter().map(|group| group.name.lines().count()).max().unwrap_or(1).saturating_sub(1) as f64
     }
 
     /// A power of two that no bar comes near: a number stands above it.
@@ -109,11 +116,13 @@ impl Chart {
         for (nth, group) in self.groups.iter().enumerate() {
             let left = LEFT + width * (nth as f64 * (bars + GAP) + GAP / 2.0);
             let middle = left + width * bars / 2.0;
-            drawn.line(format!(
-                "<text x=\"{middle:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                bottom + 18.0,
-                group.name
-            ));
+            for (nth, line) in group.name.lines().enumerate() {
+                drawn.line(format!(
+                    "<text x=\"{middle:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+                    bottom + 18.0 + nth as f64 * 16.0,
+                    escaped(line)
+                ));
+            }
             for (nth, (bar, series)) in group.bars.iter().zip(&self.series).enumerate() {
                 let Some(bar) = bar else { continue };
                 let (x, y) = (left + nth as f64 * width, self.y(bar.ratio));

@@ -1,7 +1,6 @@
 //! Measures Lethe: every figure beside a bare baseline of the same run, and the trusted memory that it took.
 #![forbid(unsafe_code)]
 
-#[cfg(target_os = "linux")]
 mod bar_chart;
 pub mod bench;
 pub mod cosbench;

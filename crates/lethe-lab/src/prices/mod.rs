@@ -17,6 +17,9 @@ const OF_THE_THESIS: [(&str, &str); 5] = [
     ("oracle-2019", "Oracle"),
 ];
 
+/// The prices of a store that costs nothing.
+const FREE: &str = "free";
+
 /// A provider in a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provider {
@@ -44,6 +47,20 @@ pub fn of_the_thesis() -> Vec<Provider> {
         Provider { name: name.to_owned(), prices }
     };
     OF_THE_THESIS.map(provider).into()
+}
+
+/// The providers of the table that comes with `lethe-store`, each with the date of its prices, without the one that costs
+/// nothing.
+///
+/// # Panics
+/// Never: a test reads them.
+pub fn of_today() -> Vec<Provider> {
+    let table = PriceTable::shipped();
+    let provider = |name: &str| {
+        let prices = table.get(name).expect("a table has the names that it lists").clone();
+        Provider { name: name.to_owned(), prices }
+    };
+    table.names().filter(|name| *name != FREE).map(provider).collect()
 }
 
 #[cfg(test)]

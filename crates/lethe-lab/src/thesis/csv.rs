@@ -1,8 +1,7 @@
 //! The figures for programs: a line for each run.
 
 use super::printed::Printed;
-use super::row::{RELATIVE, Row, TRAFFIC};
-use super::table;
+use super::row::{self, RELATIVE, Row, TRAFFIC};
 use crate::prices;
 use std::io::{self, Write};
 
@@ -20,10 +19,10 @@ pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Printed) -> i
     header.push("dollars_thesis".to_owned());
     writeln!(into, "{}", header.join(","))?;
     for row in rows {
-        let theirs = table::theirs(row, printed);
+        let theirs = row::theirs(row, printed);
         let theirs = |name| number(theirs.and_then(|line| line.number(name)));
         let mut fields = vec![
-            row.workload.clone(),
+            field(&row.workload),
             row.scheme.to_owned(),
             row.block_kib.map_or_else(String::new, |kib| kib.to_string()),
             row.ran.accesses.to_string(),
@@ -38,6 +37,15 @@ pub(super) fn write(into: &mut impl Write, rows: &[Row], printed: &Printed) -> i
         writeln!(into, "{}", fields.join(","))?;
     }
     into.flush()
+}
+
+/// A field, in quotes where it needs them (RFC 4180).
+pub(super) fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }
 
 fn number(number: Option<f64>) -> String {

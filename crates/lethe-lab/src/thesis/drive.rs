@@ -1,13 +1,14 @@
 //! The driver of a scheme: it asks for the blocks of objects, and gives the scheme its time for what is owed.
 
 use super::error::ThesisError;
-use super::job::Job;
+use super::job::{Job, Step};
 use super::ran::Ran;
 use crate::virtual_time::Clock;
 use futures::future::{Either, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::words::BlockId;
+use rand_core::RngCore;
 use std::convert::Infallible;
 use std::ops::Range;
 use std::pin::{Pin, pin};
@@ -39,41 +40,81 @@ struct Driver<'a, O> {
     idles: FuturesUnordered<Idle<'a>>,
 }
 
-/// Does a job whose objects lie in these blocks. Counts and times are those of the driver; the store has its own.
+/// A job whose objects lie in these blocks, and how often it is done.
+pub(super) struct Course<'a> {
+    pub(super) job: &'a Job,
+    /// The blocks of each object.
+    pub(super) places: &'a [Range<u64>],
+    /// Bytes of a block's payload.
+    pub(super) payload: u64,
+    /// The time that the application takes for each operation, beside the store.
+    pub(super) operation: Duration,
+    /// The number of times that the job is done, one after the other. Figures are those of one.
+    pub(super) repeats: u32,
+}
+
+impl Course<'_> {
+    /// The blocks of steps that are asked for together, each block once.
+    fn blocks(&self, group: &[Step]) -> Vec<u64> {
+        let of = |step: &Step| step.blocks(&self.places[step.object], self.payload);
+        let mut blocks: Vec<u64> = group.iter().flat_map(of).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks
+    }
+}
+
+/// Writes so many blocks at random, and does what is owed.
+pub(super) async fn wear_in<O: Oram<Error = Infallible>>(
+    oram: &O,
+    random: &mut impl RngCore,
+    accesses: u64,
+) -> Result<(), ThesisError> {
+    let mut driver = Driver { oram, how: How::TOGETHER, idles: FuturesUnordered::new() };
+    let most = oram.max_batch() as u64;
+    let mut left = accesses;
+    while left > 0 {
+        let first = random.next_u64() % oram.capacity();
+        let end = oram.capacity().min(first + left.min(most));
+        driver.access(true, &(first..end).collect::<Vec<_>>()).await?;
+        left -= end - first;
+    }
+    driver.settle().await
+}
+
+/// Does a job. Counts and times are those of the driver; the store has its own.
 pub(super) async fn serve<O: Oram<Error = Infallible>>(
     oram: &O,
     clock: &Clock,
-    job: &Job,
-    places: &[Range<u64>],
-    payload: u64,
+    course: &Course<'_>,
     how: How,
 ) -> Result<Ran, ThesisError> {
     let mut driver = Driver { oram, how, idles: FuturesUnordered::new() };
     let (mut reads, mut writes) = (Mean::default(), Mean::default());
-    let mut accesses = 0;
-    let mut ends = [Duration::ZERO; 4];
-    for (group, end) in job.groups() {
-        let (begin, writes_it) = (clock.now(), group[0].writes);
-        let mut blocks: Vec<u64> =
-            group.iter().flat_map(|step| step.blocks(&places[step.object], payload)).collect();
-        // A batch has each of its blocks once.
-        blocks.sort_unstable();
-        blocks.dedup();
-        accesses += blocks.len() as u64;
-        driver.blocks(writes_it, &blocks).await?;
-        let mean = if writes_it { &mut writes } else { &mut reads };
-        mean.add(clock.now() - begin);
-        note(&job.ends, end, clock.now(), &mut ends);
+    let (mut accesses, mut runtime, mut ends) = (0, Duration::ZERO, [Duration::ZERO; 4]);
+    for _ in 0..course.repeats {
+        accesses = 0;
+        let mut begun = clock.now();
+        for (group, steps) in course.job.groups() {
+            if steps.start == course.job.prepared {
+                begun = clock.now();
+            }
+            driver.rest(clock, course.operation).await?;
+            let (begin, writes_it, blocks) = (clock.now(), group[0].writes, course.blocks(group));
+            accesses += blocks.len() as u64;
+            driver.blocks(writes_it, &blocks).await?;
+            if steps.start >= course.job.prepared {
+                let mean = if writes_it { &mut writes } else { &mut reads };
+                mean.add(clock.now() - begin);
+            }
+            note(&course.job.ends, steps.end, clock.now() - begun, &mut ends);
+        }
+        driver.settle().await?;
+        runtime += clock.now() - begun;
     }
-    driver.settle().await?;
-    Ok(Ran {
-        accesses,
-        runtime: clock.now(),
-        read: reads.mean(),
-        write: writes.mean(),
-        ends,
-        ..Ran::default()
-    })
+    let runtime = runtime / course.repeats.max(1);
+    let ends = ends.map(|end| end / course.repeats.max(1));
+    Ok(Ran { accesses, runtime, read: reads.mean(), write: writes.mean(), ends, ..Ran::default() })
 }
 
 impl<O: Oram<Error = Infallible>> Driver<'_, O> {
@@ -121,6 +162,19 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
         Ok(())
     }
 
+    /// Lets so much time go by, and does what is owed meanwhile, if it may be done beside accesses.
+    async fn rest(&mut self, clock: &Clock, time: Duration) -> Result<(), ThesisError> {
+        let mut end = pin!(clock.until(clock.now() + time));
+        while !self.idles.is_empty() {
+            match select(end.as_mut(), self.idles.next()).await {
+                Either::Left(_) => return Ok(()),
+                Either::Right((ended, _)) => ended.transpose()?,
+            };
+        }
+        end.await;
+        Ok(())
+    }
+
     /// Begins as many steps of what is owed as gain from being in flight together.
     fn begin_idles(&self) {
         let room = self.oram.most_idles().saturating_sub(self.idles.len()) as u64;
@@ -141,10 +195,10 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
     }
 }
 
-/// Notes an instant if the job asks for it after so many steps.
-pub(super) fn note(asked: &[usize], steps: usize, now: Duration, ends: &mut [Duration; 4]) {
-    for (_, end) in asked.iter().zip(ends).filter(|(asked, _)| **asked == steps) {
-        *end = now;
+/// Adds a time to each of these that the job notes after so many steps.
+pub(super) fn note(noted: &[usize], steps: usize, time: Duration, ends: &mut [Duration; 4]) {
+    for (_, end) in noted.iter().zip(ends).filter(|(noted, _)| **noted == steps) {
+        *end += time;
     }
 }
 

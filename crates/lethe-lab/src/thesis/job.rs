@@ -9,16 +9,16 @@ use rand_core::{RngCore, SeedableRng};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Reads and writes of whole objects.
+/// Reads and writes of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
     /// The size of each object, in bytes.
     pub sizes: Vec<u64>,
     /// The steps, one after the other.
     pub steps: Vec<Step>,
-    /// Reads of ranges that follow each other are asked for so many at a time; 0 is one.
-    pub together: usize,
-    /// The steps after which an instant is noted, at most four.
+    /// The first steps, which prepare objects: time is not taken before they are done.
+    pub prepared: usize,
+    /// The numbers of steps after which an instant is noted, at most four.
     pub ends: Vec<usize>,
 }
 
@@ -29,11 +29,13 @@ pub struct Step {
     pub writes: bool,
     /// The number of the object.
     pub object: usize,
-    /// The part of the object that is read; none is all of it.
+    /// The part of the object; none is all of it.
     pub part: Option<ObjectPart>,
+    /// True if it is asked for together with the step before it, which is of the same kind.
+    pub beside: bool,
 }
 
-/// A part of an object. A part of no bytes stands for a question that the catalogue of an ORAM answers.
+/// A part of an object. It may have no bytes: then a store is asked, and an ORAM's catalogue answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectPart {
     /// The first byte.
@@ -43,16 +45,19 @@ pub struct ObjectPart {
 }
 
 impl Step {
-    /// The blocks that hold what the step reads or writes, of an object that lies in these blocks.
+    /// A write or read of a whole object, after the step before it.
+    pub fn whole(writes: bool, object: usize) -> Self {
+        Step { writes, object, part: None, beside: false }
+    }
+
+    /// The blocks that hold what the step moves, of an object that lies in these blocks.
     pub(super) fn blocks(&self, place: &Range<u64>, payload: u64) -> Range<u64> {
-        match self.part {
-            None => place.clone(),
-            Some(part) => {
-                let block = |byte: u64| (place.start + byte / payload).min(place.end);
-                let end = if part.bytes == 0 { 0 } else { block(part.first + part.bytes - 1) + 1 };
-                block(part.first)..end.min(place.end).max(block(part.first))
-            }
+        let Some(part) = self.part else { return place.clone() };
+        if part.bytes == 0 {
+            return place.start..place.start;
         }
+        let block = |byte: u64| place.start + byte / payload;
+        block(part.first)..place.end.min(block(part.first + part.bytes - 1) + 1)
     }
 }
 
@@ -66,28 +71,31 @@ impl Job {
         let random = ChaCha12Rng::seed_from_u64(seed);
         let mut draft =
             Draft { folders, random, files: BTreeMap::new(), objects: BTreeMap::new(), job: Job::default() };
-        for work in workload.stages.iter().flat_map(|stage| &stage.works) {
-            draft.work(work)?;
+        for stage in &workload.stages {
+            let prepares = draft.job.prepared == draft.job.steps.len() && stage.name == "prepare";
+            stage.works.iter().try_for_each(|work| draft.work(work))?;
+            if prepares {
+                draft.job.prepared = draft.job.steps.len();
+            }
         }
         Ok(draft.job)
     }
 
-    /// The steps in groups that are asked for together, each with the number of steps up to its end.
-    pub(super) fn groups(&self) -> impl Iterator<Item = (&[Step], usize)> {
-        let mut begin = 0;
-        std::iter::from_fn(move || {
-            let rest = self.steps.get(begin..).filter(|rest| !rest.is_empty())?;
-            let most = self.ends.iter().find(|end| **end > begin).map_or(rest.len(), |end| end - begin);
-            let reads = rest.iter().take_while(|step| step.part.is_some_and(|part| part.bytes > 0)).count();
-            let group = &rest[..reads.min(self.together).min(most).max(1)];
-            begin += group.len();
-            Some((group, begin))
+    /// The steps in groups that are asked for together, each with the number of steps up to its first and to its end.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (&[Step], Range<usize>)> {
+        let mut end = 0;
+        self.steps.chunk_by(|_, next| next.beside).map(move |group| {
+            let begin = end;
+            end += group.len();
+            (group, begin..end)
         })
     }
 
     /// Cuts the job off after so many steps.
     pub fn truncate(&mut self, steps: usize) {
         self.steps.truncate(steps);
+        self.prepared = self.prepared.min(steps);
+        self.ends.iter_mut().for_each(|end| *end = steps.min(*end));
     }
 }
 
@@ -171,7 +179,7 @@ impl Draft<'_> {
                 let object = with.objects.draw(&mut self.random);
                 let found = self.objects.get(&(container, object)).copied();
                 let object = found.ok_or(ThesisError::NoObject { container, object })?;
-                self.job.steps.push(Step { writes: false, object, part: None });
+                self.job.steps.push(Step::whole(false, object));
             }
             OperationKind::Write => {
                 let object = with.objects.draw(&mut self.random);
@@ -227,7 +235,7 @@ impl Draft<'_> {
         }
         // An object's room is that of its greatest size.
         self.job.sizes[object] = self.job.sizes[object].max(size);
-        self.job.steps.push(Step { writes: true, object, part: None });
+        self.job.steps.push(Step::whole(true, object));
     }
 
     /// The sizes of the files of a folder, drawn when they are first wanted.
@@ -274,7 +282,7 @@ mod tests {
             let all: usize = seeds
                 .map(|seed| {
                     let job = job(letter, seed);
-                    assert_eq!(job.steps.len(), 110, "10 objects are prepared");
+                    assert_eq!((job.steps.len(), job.prepared), (110, 10));
                     assert!(job.steps[..10].iter().all(|step| step.writes));
                     job.steps.iter().filter(|step| !step.writes).count()
                 })

@@ -3,7 +3,7 @@
 use super::drive::How;
 use super::error::ThesisError;
 use super::ran::Ran;
-use super::trial::{Made, Trial};
+use super::trial::{Made, State, Trial};
 use lethe_core::layout::Layout;
 use lethe_core::partitions::{Partitions, PartitionsParameters, SubOram};
 use lethe_core::schemes::curious::{CuriousParameters, Logged, curious, log_layout};
@@ -44,7 +44,7 @@ pub(super) fn curious_of_the_thesis(trial: &Trial<'_>) -> Result<Ran, ThesisErro
         let local_bytes = held(trial, &real.partitions, &oram);
         let oram = Logged::new(oram, slots, first, store);
         let oram = oram.map_err(|error| ThesisError::Parameters("CURIOUS", error.into()))?;
-        Ok(Made { oram, local_bytes, period: 0 })
+        Ok(Made { oram, local_bytes, period: 0, state: State::Fresh })
     })
 }
 
@@ -56,7 +56,7 @@ pub(super) fn curious_together(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
         let oram = curious(&empty, Bucket(0), &Rc::new(store), randomness(trial));
         let oram = oram.map_err(|error| ThesisError::Parameters("CURIOUS", error.into()))?;
         let local_bytes = held(trial, &real.partitions, &oram);
-        Ok(Made { oram, local_bytes, period: 0 })
+        Ok(Made { oram, local_bytes, period: 0, state: State::Fresh })
     })
 }
 
@@ -86,7 +86,7 @@ fn run_oblivistore(
         let oram = oblivistore(empty, Bucket(0), &Rc::new(store), randomness(trial));
         let oram = oram.map_err(|error| ThesisError::Parameters("ObliviStore", error.into()))?;
         let local_bytes = held(trial, &real.partitions, &oram);
-        Ok(Made { oram, local_bytes, period: 0 })
+        Ok(Made { oram, local_bytes, period: 0, state: State::Fresh })
     })
 }
 

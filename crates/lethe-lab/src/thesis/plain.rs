@@ -12,8 +12,10 @@ use std::time::Duration;
 /// Moves each object by one request.
 pub(super) fn objects(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let stored = trial.job.sizes.iter().sum();
-    let bytes = |step: &Step| vec![step.part.map_or(trial.job.sizes[step.object], |part| part.bytes)];
-    Ok(moved(trial, trial.job.together.max(1), stored, bytes))
+    let bytes = |step: &Step| step.part.map_or(trial.job.sizes[step.object], |part| part.bytes);
+    // Those that are asked for together are in flight together, and no more than those.
+    let together = trial.job.groups().map(|(group, _)| group.len()).max().unwrap_or(1);
+    Ok(moved(trial, together, stored, |step| vec![bytes(step)]))
 }
 
 /// Moves the blocks of each object one after the other, as the thesis did.
@@ -30,12 +32,9 @@ fn blocks(trial: &Trial<'_>, in_flight: usize) -> Result<Ran, ThesisError> {
     let places = trial.places()?;
     let count = |object: usize| places[object].end - places[object].start;
     let stored = (0..places.len()).map(count).sum::<u64>() * trial.block_bytes;
-    let payload = u64::from(trial.payload());
-    let requests = |step: &Step| {
-        let blocks = step.blocks(&places[step.object], payload);
-        vec![trial.block_bytes; (blocks.end - blocks.start) as usize]
-    };
-    let ran = moved(trial, in_flight, stored, requests);
+    let payload = trial.payload().into();
+    let blocks = |step: &Step| step.blocks(&places[step.object], payload).count();
+    let ran = moved(trial, in_flight, stored, |step| vec![trial.block_bytes; blocks(step)]);
     // What a block is being put together from, or taken apart into.
     Ok(Ran { local_bytes: trial.block_bytes, ..ran })
 }
@@ -50,20 +49,34 @@ fn moved(
     let (_, network) = trial.link(in_flight);
     let network = &mut *network.borrow_mut();
     let (mut reads, mut writes) = (Mean::default(), Mean::default());
-    let (mut now, mut accesses) = (Duration::ZERO, 0);
+    let (mut now, mut accesses, mut begun) = (Duration::ZERO, 0, Duration::ZERO);
     let mut ends = [Duration::ZERO; 4];
-    for (group, end) in trial.job.groups() {
+    for (group, steps) in trial.job.groups() {
         let writes_it = group[0].writes;
         let kind = if writes_it { Kind::Put } else { Kind::Get };
+        if steps.start == trial.job.prepared {
+            begun = now;
+        }
+        now += trial.operation;
         let begin = now;
         for bytes in group.iter().flat_map(&requests) {
             accesses += 1;
             now = now.max(network.request(begin, kind, bytes));
         }
-        let mean = if writes_it { &mut writes } else { &mut reads };
-        mean.add(now - begin);
-        note(&trial.job.ends, end, now, &mut ends);
+        if steps.start >= trial.job.prepared {
+            let mean = if writes_it { &mut writes } else { &mut reads };
+            mean.add(now - begin);
+        }
+        note(&trial.job.ends, steps.end, now - begun, &mut ends);
     }
     let usage = Usage { stored_bytes, ..network.usage() };
-    Ran { usage, accesses, runtime: now, read: reads.mean(), write: writes.mean(), ends, ..Ran::default() }
+    Ran {
+        usage,
+        accesses,
+        runtime: now - begun,
+        read: reads.mean(),
+        write: writes.mean(),
+        ends,
+        ..Ran::default()
+    }
 }

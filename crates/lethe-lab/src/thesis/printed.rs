@@ -11,7 +11,10 @@ pub struct Printed {
     baselines: Table,
     results: Table,
     derived_ring: Table,
+    estimates: Table,
     git: Table,
+    asymptotics: Table,
+    conclusions: Conclusions,
 }
 
 /// A printed table.
@@ -26,6 +29,55 @@ struct Table {
 enum Cell {
     Number(f64),
     Word(String),
+}
+
+/// The conclusions of 6.1.
+#[derive(Clone, Debug, Deserialize)]
+struct Conclusions {
+    #[serde(flatten)]
+    verdicts: Table,
+    home_user: HomeUser,
+    email: Email,
+    code: Code,
+    egovernment: EGovernment,
+}
+
+/// The figures of 6.1 that the thesis calls within the realm of practicality for a home user.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct HomeUser {
+    /// GB of a free offer.
+    pub free_gb: f64,
+    /// Bytes stored, as a multiple of those of the ORAM.
+    pub external_overhead: f64,
+    /// The response time, as a multiple of that without an ORAM.
+    pub relative_response: f64,
+}
+
+/// The figures of 6.1 that the thesis calls not prohibitively expensive for attachments.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Email {
+    /// The mean size of an attachment, in MB.
+    pub attachment_mb: f64,
+    /// Attachments a day.
+    pub attachments_a_day: f64,
+    /// Dollars a month.
+    pub dollars_a_month: f64,
+}
+
+/// The figures of 6.1 for the distribution of code.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct Code {
+    /// The slowdown of the thesis's choice.
+    pub times_slowdown: f64,
+    /// The multiple of dollars that the thesis calls not prohibitive, for attachments.
+    pub times_dollars: f64,
+}
+
+/// The figures of 6.1 for E-Government.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub struct EGovernment {
+    /// The peak of the processor, in per cent, from which on a server is overloaded.
+    pub cpu_peak_pct: f64,
 }
 
 /// A row of a printed table.
@@ -58,10 +110,9 @@ impl Printed {
         })
     }
 
-    /// The run of the four steps of Git in a scenario (`public`, `private`) by a scheme (`baseline`, `curious`,
-    /// `oblivistore`).
-    pub fn git(&self, scenario: &str, scheme: &str) -> Option<Line<'_>> {
-        self.git.find(|line| line.word("scenario") == Some(scenario) && line.word("scheme") == Some(scheme))
+    /// Git in a cloud (`public`, `private`) by a scheme (`baseline`, `curious`, `oblivistore`).
+    pub fn git(&self, cloud: &str, scheme: &str) -> Option<Line<'_>> {
+        self.git.find(|line| line.word("scenario") == Some(cloud) && line.word("scheme") == Some(scheme))
     }
 
     /// The block sizes of a workload in KiB, smallest first.
@@ -74,6 +125,54 @@ impl Printed {
             lines.filter_map(|line| line.number("block_kb")).map(|kib| kib as u64).collect();
         sizes.sort_unstable();
         sizes
+    }
+
+    /// A workload without an ORAM in blocks of so many KiB: reads, writes, MB down, MB up, dollars (Appendix B).
+    pub fn estimate(&self, workload: &str, block_kib: u64) -> Option<[f64; 5]> {
+        let line = self.estimates.find(|line| {
+            line.word("workload") == Some(workload) && line.number("block_kb") == Some(block_kib as f64)
+        })?;
+        let number = |name| line.number(name);
+        Some([number("reads")?, number("writes")?, number("mb_down")?, number("mb_up")?, number("cost_usd")?])
+    }
+
+    /// The overhead and the local memory of a scheme, as Table 3.1 has them.
+    pub fn asymptotics(&self, scheme: &str) -> Option<(&str, &str)> {
+        let line = self.asymptotics.find(|line| line.word("scheme") == Some(scheme))?;
+        Some((line.word("overhead")?, line.word("local")?))
+    }
+
+    /// The thesis's verdict on a workload.
+    pub fn verdict(&self, workload: &str) -> Option<&str> {
+        self.conclusions.verdicts.find(|line| line.word("workload") == Some(workload))?.word("verdict")
+    }
+
+    /// The printed runs of a workload by the three schemes of the thesis.
+    pub fn runs<'a>(&'a self, workload: &'a str) -> impl Iterator<Item = Line<'a>> {
+        let is_run = move |line: &Line<'_>| {
+            line.word("workload") == Some(workload) && line.word("scheme") != Some("blocks")
+        };
+        self.results.lines().filter(is_run)
+    }
+
+    /// The figures of 6.1 for a home user.
+    pub fn home_user(&self) -> HomeUser {
+        self.conclusions.home_user
+    }
+
+    /// The figures of 6.1 for attachments of mail.
+    pub fn email(&self) -> Email {
+        self.conclusions.email
+    }
+
+    /// The figures of 6.1 for the distribution of code.
+    pub fn code(&self) -> Code {
+        self.conclusions.code
+    }
+
+    /// The figures of 6.1 for E-Government.
+    pub fn egovernment(&self) -> EGovernment {
+        self.conclusions.egovernment
     }
 
     /// Buckets on a path of the thesis's Ring ORAM, and all its buckets, with blocks of so many KiB.
@@ -99,7 +198,8 @@ impl<'a> Line<'a> {
         self.cells.get(nth)
     }
 
-    fn word(&self, column: &str) -> Option<&'a str> {
+    /// The word in a column; `None` where there is none.
+    pub fn word(&self, column: &str) -> Option<&'a str> {
         match self.cell(column)? {
             Cell::Word(word) => Some(word),
             Cell::Number(_) => None,

@@ -22,6 +22,8 @@ pub struct Ran {
     pub usage: Usage,
     /// The filling.
     pub filling: Filling,
+    /// The number of times that the job was done: all figures are those of one.
+    pub repeats: u32,
     /// Accesses of blocks.
     pub accesses: u64,
     /// The time until nothing is owed.
@@ -30,19 +32,42 @@ pub struct Ran {
     pub read: Duration,
     /// The mean time of a write of an object.
     pub write: Duration,
+    /// The instants that the job notes, since its first step after what is prepared.
+    pub ends: [Duration; 4],
     /// Bytes that the trusted side must hold.
     pub local_bytes: u64,
     /// Accesses between two evictions or rebuilds; 0 where nothing comes later.
     pub period: u64,
     /// Emergency evictions.
     pub emergencies: u64,
-    /// The instants that the job has noted.
-    pub ends: [Duration; 4],
 }
 
 impl Ran {
     /// True if fewer than four evictions or rebuilds came due in the run: much of what its accesses cost comes after it.
     pub fn is_short(&self) -> bool {
-        self.accesses < ENOUGH * self.period
+        self.accesses * u64::from(self.repeats.max(1)) < ENOUGH * self.period
+    }
+}
+
+/// The number of times that a job of so many accesses is done, so that enough comes due in it.
+pub(super) fn repeats(accesses: u64, period: u64) -> u32 {
+    u32::try_from((ENOUGH * period).div_ceil(accesses.max(1)).max(1)).unwrap_or(u32::MAX)
+}
+
+/// The mean requests and bytes of a job that was done so often, between two readings of a meter.
+pub(super) fn of_one(after: &Usage, before: &Usage, repeats: u32) -> Usage {
+    let mean = |of: fn(&Usage) -> u64| {
+        let all = of(after) - of(before);
+        (all + u64::from(repeats) / 2) / u64::from(repeats.max(1))
+    };
+    Usage {
+        slot_reads: mean(|usage| usage.slot_reads),
+        bucket_writes: mean(|usage| usage.bucket_writes),
+        bucket_deletes: mean(|usage| usage.bucket_deletes),
+        blob_reads: mean(|usage| usage.blob_reads),
+        blob_writes: mean(|usage| usage.blob_writes),
+        bytes_up: mean(|usage| usage.bytes_up),
+        bytes_down: mean(|usage| usage.bytes_down),
+        ..Usage::default()
     }
 }

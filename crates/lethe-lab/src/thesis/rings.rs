@@ -3,7 +3,7 @@
 use super::drive::How;
 use super::error::ThesisError;
 use super::ran::Ran;
-use super::trial::{Made, Trial};
+use super::trial::{Made, State, Trial};
 use crate::virtual_time::{Requests, SimulatedStore, StoreShape};
 use lethe_core::block_header::{self, HEADER_BYTES};
 use lethe_core::incremental::{Incremental, Parts, Payloads};
@@ -31,17 +31,24 @@ pub(super) fn of_the_proxy(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let parameters = of_the_thesis(trial, 1);
     // Four bytes a count, a slot and a block; a byte a slot that tells whether it was read.
     let record_bytes = u64::from(4 + 4 * (Z + Z + S) + (Z + S));
-    run(trial, &parameters, Requests::ProxyRing { record_bytes }, How::ONE_BY_ONE)
+    run(trial, &parameters, Requests::ProxyRing { record_bytes }, How::ONE_BY_ONE, State::Fresh)
 }
 
 /// The thesis's parameters, driven as Lethe drives a scheme.
 pub(super) fn of_the_thesis_together(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    run(trial, &of_the_thesis(trial, 16), Requests::Lethe, How::TOGETHER)
+    let parameters = of_the_thesis(trial, 16);
+    run(trial, &parameters, Requests::Lethe, How::TOGETHER, in_use(&parameters))
 }
 
 /// Lethe's plan for the bill of S3, with a quarter of the capacity trusted.
 pub(super) fn planned(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    run(trial, &for_the_bill(trial), Requests::Lethe, How::TOGETHER)
+    let parameters = for_the_bill(trial);
+    run(trial, &parameters, Requests::Lethe, How::TOGETHER, in_use(&parameters))
+}
+
+/// In use for so long that every bucket was evicted once.
+fn in_use(parameters: &RingParameters) -> State {
+    State::InUse(u64::from(parameters.eviction_rate) << parameters.leaf_level.0)
 }
 
 /// The parameters of that plan.
@@ -81,6 +88,7 @@ fn run(
     parameters: &RingParameters,
     requests: Requests,
     how: How,
+    state: State,
 ) -> Result<Ran, ThesisError> {
     let empty = RingParameters { block_bytes: 0, ..parameters.clone() };
     empty.validate().map_err(|error| ThesisError::Parameters("Ring ORAM", error.into()))?;
@@ -89,7 +97,7 @@ fn run(
     trial.run(&shape, how, |store| {
         let ring = full(&empty, store, trial.random())?;
         let local_bytes = stash_bytes + ring.trusted_bytes() as u64;
-        Ok(Made { oram: ring, local_bytes, period: empty.eviction_rate.into() })
+        Ok(Made { oram: ring, local_bytes, period: empty.eviction_rate.into(), state })
     })
 }
 

@@ -1,13 +1,17 @@
 //! A row of figures: a run, and how it compares with the run without an ORAM.
 
 use super::options::CountFilling;
+use super::printed::{Line, Printed};
 use super::ran::Ran;
-use crate::prices::Provider;
+use crate::prices::{self, Provider};
 use lethe_store::Usage;
 use std::time::Duration;
 
 /// Bytes of a MB in the thesis.
 const MEGA: f64 = (1u64 << 20) as f64;
+
+/// The thesis's provider, whose costs it prints.
+pub(super) const BILLED_BY: &str = "IBM";
 
 /// The run of a workload by a scheme.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +28,8 @@ pub struct Row {
     pub ran: Ran,
     /// The run without an ORAM and without blocks.
     pub baseline: Ran,
+    /// The slowdown over the bare link, where neither the store nor the application takes time.
+    pub bare_slowdown: f64,
     /// The part of the filling that is counted.
     pub filling: CountFilling,
 }
@@ -52,13 +58,27 @@ impl Row {
     }
 }
 
+/// The printed line of a row's run.
+pub(super) fn theirs<'a>(row: &Row, printed: &'a Printed) -> Option<Line<'a>> {
+    match (row.printed, row.block_kib) {
+        (Some(name), Some(kib)) => printed.result(&row.workload, name, kib),
+        (None, None) => printed.baseline(&row.workload),
+        _ => None,
+    }
+}
+
+/// The prices of the thesis's provider.
+pub(super) fn billed_by() -> Option<Provider> {
+    prices::of_the_thesis().into_iter().find(|provider| provider.name == BILLED_BY)
+}
+
 /// A figure of a row.
 pub(super) struct Column {
     /// Its heading.
     pub(super) heading: &'static str,
     /// Its name in CSV.
     pub(super) name: &'static str,
-    /// The column of the thesis that prints it.
+    /// The column of the thesis that prints it; empty if none does.
     pub(super) printed: &'static str,
     /// Digits behind the point.
     pub(super) digits: usize,
@@ -88,10 +108,11 @@ pub(super) const TRAFFIC: [Column; 7] = [
 ];
 
 /// The figures beside the baseline's, and the trusted side's share.
-pub(super) const RELATIVE: [Column; 5] = [
+pub(super) const RELATIVE: [Column; 6] = [
     column("slowdown", "slowdown", "x_slowdown", 2, |row| {
         row.ran.runtime.as_secs_f64() / row.baseline.runtime.as_secs_f64()
     }),
+    column("slowdown, bare link", "slowdown_bare", "", 2, |row| row.bare_slowdown),
     column("bytes ×", "times_bytes", "x_bandwidth", 2, |row| {
         moved(&row.usage()) / moved(&row.baseline.usage)
     }),
@@ -136,6 +157,7 @@ mod tests {
                 block_kib: None,
                 ran,
                 baseline: Ran { usage, ..ran },
+                bare_slowdown: 1.0,
                 filling,
             };
             (row.usage().puts(), row.usage().bytes_up)

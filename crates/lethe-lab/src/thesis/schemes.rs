@@ -3,7 +3,7 @@
 use super::drive::How;
 use super::error::ThesisError;
 use super::ran::Ran;
-use super::trial::{Made, Trial};
+use super::trial::{Made, State, Trial};
 use super::{partitions, plain, rings};
 use crate::virtual_time::StoreShape;
 use lethe_core::position_map::flat::{FlatPositionMap, Positions};
@@ -80,6 +80,20 @@ pub(super) const SCHEMES: [Scheme; 15] = [
 /// The schemes that are run only when they are named.
 pub(super) const NAMED_ONLY: [Scheme; 1] = [ours("hierarchical", hierarchical)];
 
+/// All schemes, those that are run only when they are named at the end.
+pub(super) fn all() -> impl Iterator<Item = &'static Scheme> {
+    static ALL: ([Scheme; SCHEMES.len()], [Scheme; NAMED_ONLY.len()]) = (SCHEMES, NAMED_ONLY);
+    ALL.0.iter().chain(&ALL.1)
+}
+
+/// The scheme of this name.
+pub(super) fn named(name: &str) -> Option<&'static Scheme> {
+    all().find(|scheme| scheme.name.eq_ignore_ascii_case(name))
+}
+
+/// The most requests in flight.
+pub(super) const IN_FLIGHT: usize = How::TOGETHER.in_flight;
+
 /// Bytes of the runs that are sorted at once where a scheme sorts; the trusted side holds two.
 const RUN_BYTES: u64 = 64 << 20;
 
@@ -92,7 +106,7 @@ fn refused(scheme: &'static str) -> impl Fn(Box<dyn std::error::Error + Send + S
 }
 
 /// Path ORAM with Z = 4, all of its tree in the store, and one access after the other.
-fn path_of_the_paper(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn path_of_the_paper(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let planned = PathParameters::for_capacity(trial.blocks(), trial.payload(), 0, 1);
     let planned = planned.map_err(|error| refused("Path ORAM")(error.into()))?;
     path(trial, PathParameters { top: Level(0), ..planned }, How { batch: 1, beside: false, ..How::TOGETHER })
@@ -117,12 +131,12 @@ fn path(trial: &Trial<'_>, parameters: PathParameters, how: How) -> Result<Ran, 
         let oram = PathOram::new(empty, Bucket(0), store, positions, trial.random());
         let oram = oram.map_err(|error| refused("Path ORAM")(error.into()))?;
         let local_bytes = stash_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: 0 })
+        Ok(Made { oram, local_bytes, period: 0, state: State::Fresh })
     })
 }
 
 /// Trivial ORAM; sixteen blocks are in flight.
-fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let of = |block_bytes| TrivialParameters {
         capacity: trial.blocks(),
         block_bytes,
@@ -133,28 +147,34 @@ fn trivial(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = TrivialOram::new(empty, Bucket(0), store);
         let oram = oram.map_err(|error| refused("Trivial ORAM")(error.into()))?;
-        Ok(Made { oram, local_bytes: 16 * trial.block_bytes, period: 0 })
+        Ok(Made { oram, local_bytes: 16 * trial.block_bytes, period: 0, state: State::Fresh })
     })
 }
 
 /// PracticalOS, which sorts in runs of 64 MiB.
 fn practical_os(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
-    let of = |block_bytes| PracticalOsParameters {
-        run_blocks: run_blocks(trial),
-        ..PracticalOsParameters::for_capacity(trial.blocks(), block_bytes, 16)
-    };
-    let (empty, real) = (of(0), of(trial.payload()));
+    let planned = PracticalOsParameters::for_capacity(trial.blocks(), trial.payload(), 16);
+    run_practical_os(trial, PracticalOsParameters { run_blocks: run_blocks(trial), ..planned })
+}
+
+/// PracticalOS with runs of √N blocks, as its paper has it.
+pub(super) fn practical_os_of_the_paper(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+    run_practical_os(trial, PracticalOsParameters::for_capacity(trial.blocks(), trial.payload(), 16))
+}
+
+fn run_practical_os(trial: &Trial<'_>, real: PracticalOsParameters) -> Result<Ran, ThesisError> {
+    let empty = PracticalOsParameters { block_bytes: 0, ..real.clone() };
     let held = u64::from(real.cache) + 2 * u64::from(real.run_blocks);
     trial.run(&trial.filled(empty.layout(), real.layout()), How::TOGETHER, |store| {
         let oram = PracticalOs::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("PracticalOS")(error.into()))?;
         let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: real.cache.into() })
+        Ok(Made { oram, local_bytes, period: real.cache.into(), state: State::InUse(0) })
     })
 }
 
 /// Square-Root ORAM, which sorts in runs of 64 MiB.
-fn square_root(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn square_root(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let of = |bytes| SquareRootParameters::for_capacity(trial.blocks(), bytes, run_blocks(trial), 16);
     let (empty, real) = (of(0), of(trial.payload()));
     let held = 2 * u64::from(real.run_blocks);
@@ -162,13 +182,13 @@ fn square_root(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
         let oram = SquareRootOram::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("Square-Root ORAM")(error.into()))?;
         let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: real.shelter.into() })
+        Ok(Made { oram, local_bytes, period: real.shelter.into(), state: State::InUse(0) })
     })
 }
 
 /// Hierarchical ORAM, which sorts in runs of 64 MiB. It begins empty: the levels that the job does not reach cost
 /// nothing.
-fn hierarchical(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
+pub(super) fn hierarchical(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let of = |bytes| HierarchicalParameters::for_capacity(trial.blocks(), bytes, run_blocks(trial), 16);
     let (empty, real) = (of(0), of(trial.payload()));
     let held = 2 * u64::from(real.run_blocks);
@@ -177,6 +197,6 @@ fn hierarchical(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
         let oram = HierarchicalOram::new(empty, Bucket(0), store, trial.random());
         let oram = oram.map_err(|error| refused("Hierarchical ORAM")(error.into()))?;
         let local_bytes = held * trial.block_bytes + oram.trusted_bytes() as u64;
-        Ok(Made { oram, local_bytes, period: real.capacity })
+        Ok(Made { oram, local_bytes, period: real.capacity, state: State::Fresh })
     })
 }

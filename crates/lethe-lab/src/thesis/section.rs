@@ -64,6 +64,11 @@ impl Section {
         }
     }
 
+    /// Adds a picture.
+    pub(super) fn draw(&mut self, picture: Picture) {
+        self.pieces.push(Piece::Picture(picture));
+    }
+
     /// The section as it is printed: pictures are left out.
     pub fn text(&self) -> String {
         let piece = |piece: &Piece| match piece {

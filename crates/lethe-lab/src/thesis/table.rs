@@ -1,12 +1,10 @@
 //! Tables for people: each figure, and in brackets the one that the thesis prints.
 
 use super::printed::{Line, Printed};
-use super::row::{Column, RELATIVE, Row, TRAFFIC};
+use super::row::{BILLED_BY, Column, RELATIVE, Row, TRAFFIC, theirs};
 use super::section::{Section, Sheet};
+use super::{dollars, figures};
 use crate::prices::{self, Provider};
-
-/// The thesis's provider, whose costs it prints.
-const BILLED_BY: &str = "IBM";
 
 /// The mark of a run that is too short, and what it means.
 const SHORT: &str = " *";
@@ -14,7 +12,7 @@ const SHORT_MEANS: &str =
     "* fewer than four evictions or rebuilds came due: much of what these accesses cost comes later";
 
 /// The tables of a workload.
-pub(super) fn of_workload(rows: &[Row], printed: &Printed) -> Section {
+pub(super) fn of_workload(rows: &[Row], printed: &Printed, others: &[Provider]) -> Section {
     let letter = rows.first().map_or("", |row| row.workload.as_str());
     let providers = prices::of_the_thesis();
     let first = || ["scheme", "block, KiB"].map(str::to_owned).into_iter();
@@ -46,6 +44,8 @@ pub(super) fn of_workload(rows: &[Row], printed: &Printed) -> Section {
     let mut section = Section::new(format!("workload-{}", letter.to_lowercase()), title);
     section.show(traffic);
     section.show(relative);
+    section.show(dollars::of_workload(rows, others));
+    figures::of_workload(rows, printed).into_iter().for_each(|picture| section.draw(picture));
     if rows.iter().any(|row| row.ran.is_short()) {
         section.say(SHORT_MEANS);
     }
@@ -114,15 +114,6 @@ fn accesses_of(scheme: &str, kib: u64, theirs: Line<'_>, printed: &Printed) -> O
     };
     let each = [of("downloads")?, puts, of("mb_down")? * blocks, of("mb_up")? * blocks];
     Some((accesses, each.map(|sum| sum / accesses)))
-}
-
-/// The printed line of a row's run.
-pub(super) fn theirs<'a>(row: &Row, printed: &'a Printed) -> Option<Line<'a>> {
-    match (row.printed, row.block_kib) {
-        (Some(name), Some(kib)) => printed.result(&row.workload, name, kib),
-        (None, None) => printed.baseline(&row.workload),
-        _ => None,
-    }
 }
 
 fn cell(row: &Row, column: &Column, theirs: Option<Line<'_>>) -> String {

@@ -1,8 +1,11 @@
 //! The promises of a run of the workloads.
 
+use super::runs::QUICK_STEPS;
+use super::schemes::SCHEMES;
 use super::*;
 use crate::bench::Silent;
 use crate::virtual_time::ServerTime;
+use std::time::Duration;
 
 fn quick(workload: &str, schemes: &[&str]) -> Options {
     Options {
@@ -43,13 +46,48 @@ fn every_scheme_does_the_whole_job() {
 #[test]
 fn the_link_alone_carries_what_whole_objects_need() {
     let mut options = quick("C", &["none"]);
-    options.server = ServerTime::default();
+    (options.server, options.operation) = (ServerTime::default(), Some(Duration::ZERO));
     let report = run(&options, &Silent).unwrap();
     let row = &report.rows[0];
-    let bytes = (row.ran.usage.bytes_up + row.ran.usage.bytes_down) as f64;
-    let by_hand = bytes * 8.0 / 510.4e6 + QUICK_STEPS as f64 * 0.0236;
+    let (_, workload) = workloads::read("C").unwrap();
+    let mut job = Job::draw(&workload, &workloads::folders(), options.seed).unwrap();
+    job.truncate(QUICK_STEPS);
+    let main = &job.steps[job.prepared..];
+    let bytes: u64 = main.iter().map(|step| job.sizes[step.object]).sum();
+    let by_hand = bytes as f64 * 8.0 / 510.4e6 + main.len() as f64 * 0.0236;
     assert!((row.ran.runtime.as_secs_f64() - by_hand).abs() < 1e-3, "{:?}, {by_hand}", row.ran.runtime);
     assert_eq!(row.ran.usage.requests(), QUICK_STEPS as u64);
+}
+
+#[test]
+fn the_stated_times_make_the_baselines_meet_the_printed_ones() {
+    let mut off = Vec::new();
+    for (letter, printed) in [("A", 10.0), ("B", 5.0), ("C", 70.0), ("D", 5.0), ("E", 47.0)] {
+        let options = Options { quick: false, ..quick(letter, &["none"]) };
+        let runtime = run(&options, &Silent).unwrap().rows[0].ran.runtime.as_secs_f64();
+        if (runtime / printed - 1.0).abs() > 0.1 {
+            off.push(format!("{letter}: {runtime:.2} s, printed {printed} s"));
+        }
+    }
+    assert!(off.is_empty(), "{}", off.join("; "));
+}
+
+#[test]
+fn a_short_job_of_a_ring_oram_in_use_is_done_until_evictions_count() {
+    let mut options = quick("D", &["ring"]);
+    options.quick = false;
+    options.block_bytes = vec![64 << 10];
+    let ran = run(&options, &Silent).unwrap().rows[1].ran;
+    assert!(ran.accesses < ran.period, "{} accesses between evictions {} apart", ran.accesses, ran.period);
+    assert!(!ran.is_short());
+    // What it moves for an access is what its parameters say of a long run.
+    let (_, workload) = workloads::read("D").unwrap();
+    let job = Job::draw(&workload, &workloads::folders(), 1).unwrap();
+    let trial = runs::trial_of(&options, "D", &job, &SCHEMES[0], Some(64));
+    let expected = rings::for_the_bill(&trial).traffic();
+    let slot = ((64 << 10) + 32) as f64;
+    let slots = ran.usage.bytes_down as f64 / slot / ran.accesses as f64;
+    assert!((slots / expected.slots_read - 1.0).abs() < 0.15, "{slots} slots, {}", expected.slots_read);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! A trial: a job, a block size and a link, on which a scheme is run.
 
-use super::drive::{self, How};
+use super::drive::{self, Course, How};
 use super::error::ThesisError;
-use super::job::Job;
-use super::ran::{Filling, Ran};
+use super::job::{Job, Step};
+use super::ran::{self, Filling, Ran};
 use crate::virtual_time::{Clock, LinkModel, Network, Requests, SimulatedStore, StoreShape};
 use lethe_core::block_header::HEADER_BYTES;
 use lethe_core::layout::Layout;
@@ -15,6 +15,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::ops::Range;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Bytes that sealing adds to a slot: the tag of AES-GCM.
 pub(super) const SEALING_BYTES: u64 = 16;
@@ -31,6 +32,8 @@ pub(super) struct Trial<'a> {
     pub(super) block_bytes: u64,
     /// The link, with its greatest number of requests in flight.
     pub(super) model: LinkModel,
+    /// The time that the application takes for each operation, beside the store.
+    pub(super) operation: Duration,
     /// The seed of the scheme's randomness.
     pub(super) seed: u64,
     /// True if a sealed slot, header and all, is as long as a block, and the end of an object is marked in its last
@@ -45,6 +48,17 @@ pub(super) struct Made<O> {
     pub(super) local_bytes: u64,
     /// Accesses between two evictions or rebuilds.
     pub(super) period: u64,
+    /// The state from which it is measured.
+    pub(super) state: State,
+}
+
+/// The state of an ORAM before a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// As it was filled: the job is done once, whatever comes due in it. So the thesis ran it.
+    Fresh,
+    /// In use, after so many accesses; the job is done as often as it takes for what comes due to count.
+    InUse(u64),
 }
 
 impl Trial<'_> {
@@ -104,13 +118,26 @@ impl Trial<'_> {
         let places = self.places()?;
         let (clock, network) = self.link(how.in_flight);
         let store = SimulatedStore::new(shape, clock.clone(), network.clone());
-        let Made { oram, local_bytes, period } = make(store)?;
-        let times =
-            clock.run(drive::serve(&oram, &clock, self.job, &places, self.payload().into(), how))??;
-        let usage = Usage { stored_bytes: shape.bytes(), ..network.borrow().usage() };
+        let Made { oram, local_bytes, period, state } = make(store)?;
+        let payload = self.payload().into();
+        let blocks = |step: &Step| step.blocks(&places[step.object], payload).count() as u64;
+        let accesses: u64 = self.job.steps.iter().map(blocks).sum();
+        let (worn, repeats) = match state {
+            State::Fresh => (0, 1),
+            State::InUse(worn) => (worn, ran::repeats(accesses, period)),
+        };
+        let course = Course { job: self.job, places: &places, payload, operation: self.operation, repeats };
+        let (before, times) = clock.run(async {
+            drive::wear_in(&oram, &mut self.random(), worn).await?;
+            let before = network.borrow().usage();
+            let times = drive::serve(&oram, &clock, &course, how).await?;
+            Ok::<_, ThesisError>((before, times))
+        })??;
+        let usage = ran::of_one(&network.borrow().usage(), &before, repeats);
+        let usage = Usage { stored_bytes: shape.bytes(), ..usage };
         let filling = if shape.filled { self.filling(shape) } else { Filling::default() };
         let emergencies = oram.emergencies();
-        Ok(Ran { usage, filling, local_bytes, period, emergencies, ..times })
+        Ok(Ran { usage, filling, local_bytes, period, repeats, emergencies, ..times })
     }
 
     /// A clock, and the link at rest.

@@ -1,6 +1,6 @@
 //! A link and the store behind it: the instant at which the answer to a request is there, and the counts of all.
 
-use lethe_store::{LinkSpeed, Usage};
+use lethe_store::{BitsPerSecond, LinkSpeed, Usage};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
@@ -12,6 +12,8 @@ pub struct LinkModel {
     pub speed: LinkSpeed,
     /// The time that the store takes for a request, apart from the link's.
     pub server: ServerTime,
+    /// The bandwidth that a single request gets at most, as a lossy link gives one connection; 0 for all of it.
+    pub stream: BitsPerSecond,
     /// The most requests in flight; others wait for their turn. At least 1.
     pub in_flight: usize,
 }
@@ -74,7 +76,7 @@ impl Network {
 
     /// Sends a request that carries so many bytes up (a write) or down (a read). Returns the instant of its answer.
     pub fn request(&mut self, now: Duration, kind: Kind, bytes: u64) -> Duration {
-        let LinkModel { speed, server, .. } = self.model;
+        let LinkModel { speed, server, stream, .. } = self.model;
         let (up, down, takes) = match kind {
             Kind::Put | Kind::PutMetadata => (bytes, 0, server.put),
             Kind::Get | Kind::GetMetadata => (0, bytes, server.get),
@@ -87,8 +89,9 @@ impl Network {
             start = start.max(free);
         }
         let sent = transfer(&mut self.up_free_at, start, speed.up.time_for(up));
-        let ready = sent + speed.round_trip / 2 + takes;
+        let ready = sent.max(start + stream.time_for(up)) + speed.round_trip / 2 + takes;
         let answered = transfer(&mut self.down_free_at, ready, speed.down.time_for(down));
+        let answered = answered.max(ready + stream.time_for(down));
         let answered = answered + (speed.round_trip - speed.round_trip / 2);
         self.answers.push(Reverse(answered));
         answered
@@ -125,7 +128,6 @@ fn transfer(free_at: &mut Duration, ready: Duration, takes: Duration) -> Duratio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lethe_store::BitsPerSecond;
 
     const MILLI: Duration = Duration::from_millis(1);
 
@@ -133,7 +135,7 @@ mod tests {
     fn network(server: ServerTime, in_flight: usize) -> Network {
         let speed =
             LinkSpeed { round_trip: 10 * MILLI, up: BitsPerSecond(8_000), down: BitsPerSecond(16_000) };
-        Network::new(LinkModel { speed, server, in_flight })
+        Network::new(LinkModel { speed, server, stream: BitsPerSecond(0), in_flight })
     }
 
     #[test]
@@ -159,6 +161,15 @@ mod tests {
         let mut get = |bytes| network.request(Duration::ZERO, Kind::Get, bytes);
         assert_eq!([get(20), get(0)], [20 * MILLI, 10 * MILLI]);
         assert_eq!([get(0), get(0)], [20 * MILLI, 30 * MILLI]);
+    }
+
+    #[test]
+    fn a_request_gets_no_more_than_a_stream_and_several_share_the_link() {
+        let mut network = network(ServerTime::default(), 9);
+        // 4 kbit/s: a byte takes 2 ms, where the link takes half of one.
+        network.model.stream = BitsPerSecond(4_000);
+        let at = [20, 20, 20].map(|bytes| network.request(Duration::ZERO, Kind::Get, bytes));
+        assert_eq!(at, [50 * MILLI; 3]);
     }
 
     #[test]

@@ -211,7 +211,8 @@ mod tests {
         assert_eq!(shape.bytes(), 8 * 102 + 53);
         let unlimited = BitsPerSecond(0);
         let speed = LinkSpeed { round_trip: Duration::from_millis(10), up: unlimited, down: unlimited };
-        let model = LinkModel { speed, server: ServerTime::default(), in_flight: 100 };
+        let model =
+            LinkModel { speed, server: ServerTime::default(), stream: BitsPerSecond(0), in_flight: 100 };
         let (clock, network) = (Rc::new(Clock::default()), Rc::new(RefCell::new(Network::new(model))));
         let store = SimulatedStore::new(&shape, clock.clone(), network.clone());
         (clock, network, store)

@@ -28,7 +28,7 @@ const MODULE: Part = Part {
 };
 
 /// The files of the page, with their types.
-const FILES: [(&str, &str, &str); 16] = [
+const FILES: [(&str, &str, &str); 18] = [
     ("/", HTML, include_str!("../../../../web/page/index.html")),
     ("/style.css", "text/css; charset=utf-8", include_str!("../../../../web/page/style.css")),
     ("/main.js", SCRIPT, include_str!("../../../../web/page/main.js")),
@@ -37,11 +37,13 @@ const FILES: [(&str, &str, &str); 16] = [
     ("/game.js", SCRIPT, include_str!("../../../../web/page/game.js")),
     ("/game_pane.js", SCRIPT, include_str!("../../../../web/page/game_pane.js")),
     ("/layout.js", SCRIPT, include_str!("../../../../web/page/layout.js")),
+    ("/network.js", SCRIPT, include_str!("../../../../web/page/network.js")),
     ("/player.js", SCRIPT, include_str!("../../../../web/page/player.js")),
     ("/random.js", SCRIPT, include_str!("../../../../web/page/random.js")),
     ("/recording.js", SCRIPT, include_str!("../../../../web/page/recording.js")),
     ("/setting.js", SCRIPT, include_str!("../../../../web/page/setting.js")),
     ("/strips.js", SCRIPT, include_str!("../../../../web/page/strips.js")),
+    ("/surface.js", SCRIPT, include_str!("../../../../web/page/surface.js")),
     ("/touches.js", SCRIPT, include_str!("../../../../web/page/touches.js")),
     ("/words.js", SCRIPT, include_str!("../../../../web/page/words.js")),
     ("/workloads.js", SCRIPT, include_str!("../../../../web/page/workloads.js")),

@@ -1,7 +1,8 @@
-//! Progress of long work, on a terminal's standard error. Where that is no terminal nothing is drawn.
+//! Progress of long work on standard error: bars on a terminal, and lines now and then where there is none.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use std::time::Duration;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 /// A bar over a known number of bytes, with speed and time left.
 pub fn bytes(what: &'static str, total: u64) -> ProgressBar {
@@ -22,6 +23,43 @@ pub fn at(bar: &ProgressBar, what: &str, done: u64, all: u64) {
     bar.set_message(what.to_owned());
     bar.set_length(all);
     bar.set_position(done);
+}
+
+/// The parts of a work of which a line tells.
+const TENTHS: u64 = 10;
+
+/// Lines about long work, for a log: one at the beginning, and one for each tenth that is done.
+pub struct Lines {
+    begun: Instant,
+    /// The tenths that were told, and of how many steps.
+    told: Cell<Option<(u64, u64)>>,
+}
+
+impl Lines {
+    /// Lines of a work that begins now.
+    pub fn begin() -> Self {
+        Lines { begun: Instant::now(), told: Cell::new(None) }
+    }
+
+    /// The line that is due when `done` of `all` steps are done.
+    pub fn due(&self, what: &str, done: u64, all: u64) -> Option<String> {
+        self.due_after(self.begun.elapsed(), what, done, all)
+    }
+
+    fn due_after(&self, elapsed: Duration, what: &str, done: u64, all: u64) -> Option<String> {
+        let tenths = done * TENTHS / all.max(1);
+        if self.told.get() == Some((tenths, all)) {
+            return None;
+        }
+        self.told.set(Some((tenths, all)));
+        let left = if done == 0 {
+            String::new()
+        } else {
+            let left = elapsed.as_secs_f64() * all.saturating_sub(done) as f64 / done as f64;
+            format!(", about {left:.0} s left")
+        };
+        Some(format!("{done} of {all} done{left}, at {what}"))
+    }
 }
 
 /// A sign of life for work of unknown length.
@@ -59,6 +97,17 @@ mod tests {
         assert!(shown.contains("16.00 MiB of 64.00 MiB"), "{shown}");
         let shown = drawn(steps("restoring", 4000), 1000);
         assert!(shown.contains("1,000 of 4,000"), "{shown}");
+    }
+
+    #[test]
+    fn a_log_is_told_of_each_tenth_and_of_the_time_left() {
+        let lines = Lines::begin();
+        let told: Vec<String> = (0..200)
+            .filter_map(|done| lines.due_after(Duration::from_secs(done), "ring", done, 200))
+            .collect();
+        assert_eq!(told.len(), 10);
+        assert_eq!(told[0], "0 of 200 done, at ring");
+        assert_eq!(told[5], "100 of 200 done, about 100 s left, at ring");
     }
 
     #[test]

@@ -105,16 +105,26 @@ impl Level {
 }
 
 impl<S: Store, R: RngCore> Levels<S, R> {
-    /// A partition over a store that was never written. Its buckets are numbered from `first_bucket`.
+    /// A partition over a store that was never written. Its buckets are numbered from `first_bucket`. It begins as
+    /// if it had taken so many puts, of dummies: less than `2^(levels - 1)`.
     ///
     /// # Errors
     /// [`OutOfRange`] for a shape that is not valid.
-    pub fn new(shape: PartitionShape, first_bucket: Bucket, store: S, random: R) -> Result<Self, OutOfRange> {
+    pub fn new(
+        shape: PartitionShape,
+        first_bucket: Bucket,
+        store: S,
+        random: R,
+        puts: u64,
+    ) -> Result<Self, OutOfRange> {
         shape.validate()?;
+        let last = shape.levels - 1;
         let levels = (0..shape.levels).map(|_| None).collect();
         let levels = Levels { shape, first_bucket, store, state: RefCell::new(State { random, levels }) };
         // Slots that were never written are dummies.
-        levels.permute(shape.levels - 1, &[]);
+        for level in (0..last).filter(|level| puts & (1 << level) != 0).chain([last]) {
+            levels.permute(level, &[]);
+        }
         Ok(levels)
     }
 

@@ -56,6 +56,6 @@ pub fn oblivistore<S: Store + Clone, R: RngCore>(
     let shape = parameters.partition;
     Partitions::new(parameters.partitions.clone(), random(), |partition| {
         let first = Bucket(first_bucket.0 + u64::from(partition) * shape.slots());
-        Levels::new(shape, first, store.clone(), random())
+        Levels::new(shape, first, store.clone(), random(), parameters.puts_before(partition))
     })
 }

@@ -48,6 +48,12 @@ impl ObliviStoreParameters {
         ObliviStoreParameters { partitions, partition }
     }
 
+    /// The puts that a partition begins after. They are spread over a cycle, so that the last levels of all partitions are not
+    /// rebuilt at about the same time; in the original they are drawn at random.
+    pub fn puts_before(&self, partition: u32) -> u64 {
+        (u64::from(partition) << (self.partition.levels - 1)) / u64::from(self.partitions.partitions.max(1))
+    }
+
     /// Checks every range.
     ///
     /// # Errors

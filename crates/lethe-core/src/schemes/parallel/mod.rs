@@ -47,6 +47,8 @@
 //! **Errors**: those of [`OramError`], never `StashFull`. Those of the network are the store's. After any but a
 //! refusal, and after a future that was dropped half-way, it answers [`OramError::Torn`] only.
 
+#[cfg(feature = "inspect")]
+mod inspect;
 mod load;
 mod parameters;
 mod record;

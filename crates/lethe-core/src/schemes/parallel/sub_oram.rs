@@ -141,6 +141,25 @@ impl SubOram {
         self.stash.len()
     }
 
+    /// The blocks on the trusted side: those of the stash, and of buckets that are held. Leaves are its own.
+    #[cfg(feature = "inspect")]
+    pub(super) fn inspect(&self) -> Vec<crate::inspect::TrustedBlock> {
+        let mut blocks = crate::inspect::stash(&self.stash);
+        let held = self.held.blocks();
+        blocks.extend(held.map(|(block, leaf, payload)| crate::inspect::TrustedBlock {
+            block,
+            leaf: Some(leaf),
+            payload: payload.to_vec(),
+        }));
+        blocks
+    }
+
+    /// The buckets that are held.
+    #[cfg(feature = "inspect")]
+    pub(super) fn held_buckets(&self) -> &[crate::words::Bucket] {
+        self.held.buckets()
+    }
+
     /// Bytes on the trusted side: stash and held buckets.
     pub(super) fn trusted_bytes(&self) -> usize {
         self.stash.bytes() + self.held.bytes()

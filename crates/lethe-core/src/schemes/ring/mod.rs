@@ -38,6 +38,7 @@
 //! scheme torn; it then answers [`OramError::Torn`] only.
 
 mod agreement;
+mod exponents;
 mod filling;
 mod incremental;
 #[cfg(feature = "inspect")]

@@ -21,6 +21,7 @@
 //! part is nothing: a proof for every sequence. `docs/how-it-works/stash.md` has the argument, and what is assumed where
 //! there are inner buckets.
 
+use super::exponents::{STEEPER, Steeper, exponents, least, steeper};
 use super::parameters::{RingBucket, RingParameters};
 use super::poisson::Threshold;
 use core::f64::consts::LN_2;
@@ -32,18 +33,12 @@ const GROUPS: f64 = 8.0;
 /// The parts of a turn of the subtrees, of which the last so many were asked for again: more is dense where it matters.
 const AGAIN: [f64; 10] = [0.0, 0.03, 0.07, 0.12, 0.18, 0.26, 0.36, 0.5, 0.7, 1.0];
 
-/// The exponents that a bound on an overflow is looked for with, each so many times θ.
-const STEEPER: [f64; 8] = [1.0, 1.02, 1.08, 1.2, 1.4, 1.8, 2.5, 4.0];
-
 /// The most slots of a bucket, and accesses for an eviction, that the law is computed for: more is no wish of anyone's,
 /// and would take long.
 const MOST_SLOTS: f64 = 1_048_576.0;
 
 /// The most that a probability of a sum of coins is, times its deviation.
 const MOST_BY_DEVIATION: f64 = 0.46883;
-
-/// The number of exponents that a bound is looked for with at first.
-const NEAR: u32 = 40;
 
 /// A bound on the law of the stash of a full vault, at the worst time of the schedule.
 pub(crate) struct StashLaw {
@@ -64,6 +59,13 @@ struct Room {
     slots: Threshold,
     /// The blocks that it is asked to hold on average.
     load: f64,
+}
+
+impl Room {
+    /// A bound on `E[e^(θ (Y - Z))]`, where Y is what it is asked to hold: Poisson with this mean.
+    fn weight(&self, theta: f64, load: f64) -> f64 {
+        libm::exp(load * libm::expm1(theta) - theta * self.blocks.number())
+    }
 }
 
 impl StashLaw {
@@ -220,17 +222,16 @@ impl StashLaw {
     /// The sum over the sets of buckets below and with a bucket that lies so many levels above the leaves: a set below a
     /// bucket is empty or has its root.
     fn sets(&self, theta: f64, again: f64, levels: u32) -> f64 {
-        let growth = libm::expm1(theta);
-        let weight = |room: &Room, load: f64| libm::exp(load * growth - theta * room.blocks.number());
-        let inner = weight(&self.inner, self.inner.load * (1.0 + again));
-        let mut sets = weight(&self.leaf, self.leaf.load);
-        for _ in 0..levels {
-            if sets > 1e9 {
-                return f64::INFINITY;
-            }
-            sets = inner * (1.0 + sets) * (1.0 + sets);
+        let leaf = self.leaf.weight(theta, self.leaf.load);
+        (0..levels).fold(leaf, |sets, _| self.sets_above(sets, theta, again))
+    }
+
+    /// The same sum for the bucket above one that has this sum.
+    fn sets_above(&self, sets: f64, theta: f64, again: f64) -> f64 {
+        if sets > 1e9 {
+            return f64::INFINITY;
         }
-        sets
+        self.inner.weight(theta, self.inner.load * (1.0 + again)) * (1.0 + sets) * (1.0 + sets)
     }
 
     /// The blocks that the buckets of all subtrees cannot hold.
@@ -285,23 +286,33 @@ impl StashLaw {
     /// The blocks that the inner buckets give in place of dummies: all of their reads may be for blocks that were not in
     /// them, whatever is asked.
     fn inner_compaction(&self, theta: f64, again: f64, limit: f64) -> f64 {
-        let level = |depth: u32| {
+        let slots = &self.inner.slots;
+        let steeper = STEEPER.map(|times| Steeper::new(times, theta));
+        // The sets of buckets below a level, for each exponent: from the lowest level up.
+        let mut sets = steeper.each_ref().map(|steeper| self.sets(steeper.theta, again, 0));
+        let mut sum = 0.0;
+        for depth in (0..self.inner_levels).rev() {
             let buckets = self.subtrees * libm::exp2(depth.into());
             // What the buckets below cannot hold takes room in this one.
-            let below = |theta: f64| {
-                let sets = self.sets(theta, again, self.inner_levels - depth - 1);
-                sets * (2.0 + sets)
-            };
-            self.over_buckets(depth, limit, |since, all| {
+            let mut logs = [0.0; STEEPER.len()];
+            for ((log, steeper), sets) in logs.iter_mut().zip(&steeper).zip(&sets) {
+                *log = steeper.log_part + libm::log(sets * (2.0 + sets)) - steeper.theta * slots.number();
+            }
+            sum += self.over_buckets(depth, limit - sum, |since, all| {
                 let mean = self.inner.load * (1.0 + again) + all / buckets;
-                let slots = &self.inner.slots;
-                let moment = |theta: f64| libm::exp(mean * libm::expm1(theta) - theta * slots.number());
-                let more = steeper(theta, |theta| moment(theta) * below(theta));
+                let moments = steeper.iter().zip(&logs).map(|(steeper, log)| mean * steeper.growth + log);
+                let more = libm::exp(moments.fold(f64::INFINITY, f64::min));
                 let recent = since / buckets;
                 libm::log1p(slots.growth(mean - recent, recent, theta) + more)
-            })
-        };
-        (0..self.inner_levels).map(level).sum()
+            });
+            if sum > limit {
+                return sum;
+            }
+            for (sets, steeper) in sets.iter_mut().zip(&steeper) {
+                *sets = self.sets_above(*sets, steeper.theta, again);
+            }
+        }
+        sum
     }
 
     /// Tells whether more wait when the newest accesses are those that are not repeated, rather than others: what a
@@ -312,48 +323,6 @@ impl StashLaw {
         let (_, part) = self.leaf.slots.log_moment(self.leaf.load + most, theta);
         part <= below * libm::exp(-theta)
     }
-}
-
-/// The least bound on `E[e^(θ max(y, 0))] - 1`, where `moment` gives one on `E[e^(θ y)]`: `e^(θ y) - 1` is at most
-/// `κ e^(θ' y)` for y >= 0, with κ = 1 where θ' = θ. Infinite where there is none.
-fn steeper(theta: f64, moment: impl Fn(f64) -> f64) -> f64 {
-    let with = |times: f64| {
-        let part = if times > 1.0 { libm::pow((times - 1.0) / times, times) / (times - 1.0) } else { 1.0 };
-        part * moment(times * theta)
-    };
-    // The minimum passes over what is no number: an infinity times nothing.
-    STEEPER.into_iter().map(with).fold(f64::INFINITY, f64::min)
-}
-
-/// The exponents that a bound is looked for with at first, from 0.001 to 3.
-fn exponents() -> impl Iterator<Item = f64> {
-    (0..NEAR).map(|nth| 1e-3 * libm::pow(3e3, f64::from(nth) / f64::from(NEAR - 1)))
-}
-
-/// The least value of a function of θ. Any θ gives a bound; the best is sought by golden section about the best of the
-/// first ones.
-fn least(of: impl Fn(f64) -> f64) -> f64 {
-    const RATIO: f64 = 0.618_033_988_749_895;
-    let first = exponents().map(|theta| (of(theta), theta));
-    let (at_first, first) = first.min_by(|one, other| one.0.total_cmp(&other.0)).expect("there are some");
-    let step = libm::pow(3e3, 1.0 / f64::from(NEAR - 1));
-    let (mut low, mut high) = (first / step, first * step);
-    let place = |low: f64, high: f64, part: f64| low + part * (high - low);
-    let (mut left, mut right) = (place(low, high, 1.0 - RATIO), place(low, high, RATIO));
-    let (mut at_left, mut at_right) = (of(left), of(right));
-    for _ in 0..12 {
-        // Where both are infinite, the way is down.
-        if at_left < at_right || at_right.is_infinite() {
-            (high, right, at_right) = (right, left, at_left);
-            left = place(low, high, 1.0 - RATIO);
-            at_left = of(left);
-        } else {
-            (low, left, at_left) = (left, right, at_right);
-            right = place(low, high, RATIO);
-            at_right = of(right);
-        }
-    }
-    at_first.min(at_left).min(at_right)
 }
 
 #[cfg(test)]

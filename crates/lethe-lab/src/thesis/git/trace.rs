@@ -7,10 +7,13 @@ use crate::thesis::job::{Job, ObjectPart, Step};
 pub(super) const STEPS: [&str; 4] = ["push-repository", "clone", "push-commit", "pull-commit"];
 
 /// The first line that is no remark.
-const COLUMNS: &str = "step,verb,object,size,ranges";
+const COLUMNS: &str = "step,verb,object,size,together,ranges";
 
-/// Reads that the server has in flight at most: its green threads.
-const TOGETHER: usize = 10;
+/// Bytes to which the first bytes of a run of ranges are rounded down.
+const PAGE_BYTES: u64 = 4096;
+
+/// The digits of pages.
+const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The requests of a step, and the bytes of the objects that they move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +40,7 @@ impl Trace {
     /// # Errors
     /// [`ThesisError::Trace`] with the first line that is wrong.
     pub(super) fn parse(text: &str) -> Result<Self, ThesisError> {
-        let job = Job { together: TOGETHER, ends: vec![0; 4], ..Job::default() };
+        let job = Job { ends: vec![0; 4], ..Job::default() };
         let mut trace = Trace { job, sums: [Sum::default(); 4], stated: [Sum::default(); 4] };
         let (mut latest, mut has_columns) = (0, false);
         for (line, text) in (1..).zip(text.lines()) {
@@ -65,10 +68,10 @@ impl Trace {
 
     /// Reads a line of requests, which must not belong to a step before the latest one. Returns its step.
     fn requests(&mut self, line: &str, latest: usize) -> Result<usize, String> {
-        let [step, verb, object, size, ranges] = line.split(',').collect::<Vec<_>>()[..] else {
-            return Err(format!("write five fields with commas between them: {COLUMNS}"));
+        let [step, verb, object, size, together, ranges] = line.split(',').collect::<Vec<_>>()[..] else {
+            return Err(format!("write six fields with commas between them: {COLUMNS}"));
         };
-        let (nth, size) = (nth(step)?, number(size)?);
+        let (nth, size, together) = (nth(step)?, number(size)?, number(together)?.max(1) as usize);
         if nth < latest {
             return Err(format!("{step} comes after {}: write the steps in their order", STEPS[latest]));
         }
@@ -78,18 +81,14 @@ impl Trace {
             _ => return Err(format!("the verb {verb:?} is unknown: write GET, PUT or HEAD")),
         };
         let object = if object.is_empty() { None } else { Some(self.object(number(object)?, size)?) };
-        for range in ranges.split(' ') {
-            let (first, bytes) =
-                range.split_once('+').ok_or_else(|| format!("{range:?} is no first+bytes"))?;
-            let part = ObjectPart { first: number(first)?, bytes: number(bytes)? };
-            if part.first.checked_add(part.bytes).is_none_or(|end| end > size) {
-                return Err(format!("{range} ends after the {size} bytes of the object"));
-            }
+        let mut parts = Vec::new();
+        ranges.split(' ').try_for_each(|range| read_range(range, size, &mut parts))?;
+        for (at, part) in parts.into_iter().enumerate() {
             let sum = &mut self.sums[nth];
             sum.requests += 1;
             *(if writes { &mut sum.up } else { &mut sum.down }) += part.bytes;
-            let part = (!writes).then_some(part);
-            self.job.steps.push(Step { writes, object: object.unwrap_or(0), part });
+            let (object, beside) = (object.unwrap_or(0), !writes && at % together > 0);
+            self.job.steps.push(Step { writes, object, part: (!writes).then_some(part), beside });
         }
         let done = self.job.steps.len();
         self.job.ends[nth..].fill(done);
@@ -108,6 +107,33 @@ impl Trace {
         }
         sizes[object] = sizes[object].max(size);
         Ok(object)
+    }
+}
+
+/// Reads `first+bytes`, or `bytes@pages`: ranges of so many bytes, each with its page in two digits.
+fn read_range(range: &str, size: u64, parts: &mut Vec<ObjectPart>) -> Result<(), String> {
+    if let Some((bytes, pages)) = range.split_once('@') {
+        let bytes = number(bytes)?;
+        for page in pages.as_bytes().chunks(2) {
+            let digit = |nth: usize| {
+                let found = page.get(nth).and_then(|digit| DIGITS.find(char::from(*digit)));
+                found.ok_or_else(|| format!("the pages of {bytes}@ are not of two digits each"))
+            };
+            let first = (digit(0)? * DIGITS.len() + digit(1)?) as u64 * PAGE_BYTES;
+            parts.push(inside(ObjectPart { first, bytes }, size)?);
+        }
+        return Ok(());
+    }
+    let (first, bytes) = range.split_once('+').ok_or_else(|| format!("{range:?} is no first+bytes"))?;
+    parts.push(inside(ObjectPart { first: number(first)?, bytes: number(bytes)? }, size)?);
+    Ok(())
+}
+
+/// The part, if the object has so many bytes.
+fn inside(part: ObjectPart, size: u64) -> Result<ObjectPart, String> {
+    match part.first.checked_add(part.bytes) {
+        Some(end) if end <= size => Ok(part),
+        _ => Err(format!("{}+{} ends after the {size} bytes of the object", part.first, part.bytes)),
     }
 }
 

@@ -3,16 +3,18 @@
 use crate::config::interval::Interval;
 use crate::config::size::Size;
 use crate::runtime::exit::Exit;
-use crate::runtime::output::say;
-use crate::runtime::progress;
+use crate::runtime::output::{complain, say};
+use crate::runtime::progress::{self, Lines};
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
 use lethe_lab::bench::Progress;
-use lethe_lab::thesis::{self, CountFilling, Options, Part, ThesisError};
+use lethe_lab::prices::{self, Provider};
+use lethe_lab::thesis::{self, About, CountFilling, Folder, Options, Part, ThesisError};
 use lethe_lab::virtual_time::ServerTime;
-use std::fs::File;
+use lethe_store::PriceTable;
+use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::PathBuf;
 
@@ -28,7 +30,8 @@ oblivistore, path-paper, path, trivial, practical-os, square-root; hierarchical 
 Examples:
   lethe lab thesis --quick
   lethe lab thesis --workload C --scheme ring --block 1MiB
-  lethe lab thesis --csv figures.csv"
+  lethe lab thesis --csv figures.csv
+  lethe lab thesis --report thesis"
 )]
 pub(super) struct Arguments {
     /// The workloads, such as A,C, or files of COSBench that end with .xml [default: A to E]
@@ -49,6 +52,9 @@ pub(super) struct Arguments {
     /// The time that the store takes for a GET and for a PUT, or for both; 0s for the bare link [default: 5ms,80ms]
     #[arg(long, value_name = "TIMES", value_delimiter = ',')]
     server_time: Vec<Interval>,
+    /// The time that the application takes for each operation beside the store [default: 330ms in C and E, or none]
+    #[arg(long, value_name = "TIME")]
+    operation_time: Option<Interval>,
     /// The part of the filling of an ORAM, before its first access, that is counted
     #[arg(long, value_enum, default_value_t = Filling::Requests)]
     filling: Filling,
@@ -58,6 +64,13 @@ pub(super) struct Arguments {
     /// Write the figures of the workloads as comma-separated values
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write a folder: one page with all tables and pictures (report.html), and each of them as CSV or SVG
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Prices, beside those of the thesis: names, or FILE#NAME for a file of your own [default: those of today that come
+    /// with Lethe]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    prices: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -76,18 +89,36 @@ enum ReportPart {
     Workloads,
     /// Git over Swift: pushing, cloning and pulling, in a public and in a private cloud
     Git,
+    /// The workloads without an ORAM, by block size, as in Appendix B
+    Estimates,
+    /// Sweeps of the size of blocks, and of the link: bandwidth, latency, loss, a mobile one
+    Sweeps,
+    /// The costs that differential privacy saves: Root ORAM by its ε
+    Study,
+    /// The growth of each scheme with its number of blocks, as in Table 3.1
+    Growth,
+    /// The verdicts on what is practical for whom, by a rule (6.1)
+    Verdicts,
 }
 
-/// A progress bar, and tables on standard output.
-struct Shown(ProgressBar);
+/// A progress bar or lines of progress, and tables on standard output.
+struct Shown {
+    bar: ProgressBar,
+    lines: Lines,
+}
 
 impl Progress for Shown {
     fn at(&self, what: &str, done: u64, all: u64) {
-        progress::at(&self.0, what, done, all);
+        progress::at(&self.bar, what, done, all);
+        if self.bar.is_hidden()
+            && let Some(line) = self.lines.due(what, done, all)
+        {
+            complain!("lethe lab: {line}");
+        }
     }
 
     fn found(&self, table: &str) {
-        self.0.suspend(|| say!("{table}\n"));
+        self.bar.suspend(|| say!("{table}\n"));
     }
 }
 
@@ -103,6 +134,11 @@ impl Arguments {
         let part = |part: &ReportPart| match part {
             ReportPart::Workloads => Part::Workloads,
             ReportPart::Git => Part::Git,
+            ReportPart::Sweeps => Part::Sweeps,
+            ReportPart::Study => Part::Study,
+            ReportPart::Estimates => Part::Estimates,
+            ReportPart::Growth => Part::Growth,
+            ReportPart::Verdicts => Part::Verdicts,
         };
         Ok(Options {
             parts: self.part.iter().map(part).collect(),
@@ -112,14 +148,64 @@ impl Arguments {
             quick: self.quick,
             seed: self.seed,
             server,
+            operation: self.operation_time.as_ref().map(|time| time.0),
             filling: match self.filling {
                 Filling::Nothing => CountFilling::Nothing,
                 Filling::Requests => CountFilling::Requests,
                 Filling::All => CountFilling::All,
             },
+            prices: self.prices()?,
             ..standard
         })
     }
+}
+
+impl Arguments {
+    fn prices(&self) -> Result<Vec<Provider>> {
+        if self.prices.is_empty() {
+            return Ok(prices::of_today());
+        }
+        self.prices.iter().map(|given| provider(given)).collect()
+    }
+
+    /// The choices as a page tells them.
+    fn about(&self, options: &Options) -> About {
+        let quoted =
+            |word: String| if word.contains(char::is_whitespace) { format!("'{word}'") } else { word };
+        let command = std::env::args_os().skip(1).map(|word| quoted(word.to_string_lossy().into_owned()));
+        let named = |names: &[String]| if names.is_empty() { "all".to_owned() } else { names.join(", ") };
+        let parts: Vec<String> =
+            options.parts().iter().map(|part| format!("{part:?}").to_lowercase()).collect();
+        let prices = options.prices.iter().map(|provider| provider.prices.to_string());
+        let facts = [
+            ("Parts", parts.join(", ")),
+            ("Workloads", named(&options.workloads)),
+            ("Schemes", named(&options.schemes)),
+            ("Seed", options.seed.to_string()),
+            ("Server time", format!("GET {:?}, PUT {:?}", options.server.get, options.server.put)),
+            ("Link", format!("{:?}, {} Mbit/s", options.link.round_trip, options.link.up.0 as f64 / 1e6)),
+            ("Filling counted", format!("{:?}", options.filling).to_lowercase()),
+            ("Prices", prices.collect::<Vec<_>>().join("; ")),
+        ];
+        About {
+            command: ["lethe".to_owned()].into_iter().chain(command).collect::<Vec<_>>().join(" "),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
+        }
+    }
+}
+
+/// The provider of a name, or of `FILE#NAME`.
+fn provider(given: &str) -> Result<Provider> {
+    let (table, name) = match given.split_once('#') {
+        Some((file, name)) => {
+            let text = fs::read_to_string(file).with_context(|| format!("--prices {file} cannot be read"))?;
+            (text.parse::<PriceTable>().with_context(|| format!("--prices {file}"))?, name)
+        }
+        None => (PriceTable::shipped(), given),
+    };
+    let prices = table.get(name).cloned().map_err(|error| misused(&format!("--prices: {error}")))?;
+    Ok(Provider { name: name.to_owned(), prices })
 }
 
 fn misused(error: &str) -> anyhow::Error {
@@ -133,8 +219,12 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
         .as_ref()
         .map(|path| File::create(path).with_context(|| format!("{} cannot be written", path.display())));
     let csv = csv.transpose()?;
+    let folder = arguments.report.as_ref().map(|path| {
+        Folder::open(path).with_context(|| format!("--report {} cannot be written", path.display()))
+    });
+    let folder = folder.transpose()?;
     let bar = progress::steps("", 0);
-    let report = thesis::run(&options, &Shown(bar.clone()));
+    let report = thesis::run(&options, &Shown { bar: bar.clone(), lines: Lines::begin() });
     bar.finish_and_clear();
     let report = match report {
         // A name that is mistyped is no failure of a run.
@@ -145,6 +235,9 @@ pub(super) fn run(arguments: Arguments) -> Result<Exit> {
     };
     if let Some(csv) = csv {
         report.write_csv(&mut BufWriter::new(csv)).context("--csv")?;
+    }
+    if let Some(folder) = folder {
+        report.write_into(&folder, &arguments.about(&options)).context("--report")?;
     }
     Ok(Exit::Success)
 }

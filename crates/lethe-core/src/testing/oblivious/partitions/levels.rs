@@ -13,7 +13,6 @@ pub(super) struct Partitions {
     partitions: Vec<Partition>,
 }
 
-#[derive(Clone)]
 struct Partition {
     /// The slots of each level that were not read since it was built; `None` if it holds nothing.
     unread: Vec<Option<Vec<u64>>>,
@@ -27,11 +26,15 @@ impl Partitions {
         let rooms: Vec<u64> = (0..shape.levels)
             .map(|level| if level + 1 == shape.levels { shape.capacity } else { 1 << level })
             .collect();
-        let mut unread: Vec<Option<Vec<u64>>> = rooms.iter().map(|_| None).collect();
         let last = rooms.len() - 1;
-        unread[last] = Some((0..2 * rooms[last]).collect());
-        let partition = Partition { unread, before: rooms.iter().map(|_| None).collect() };
-        let partitions = (0..parameters.partitions.partitions).map(|_| partition.clone()).collect();
+        let partition = |partition| {
+            let puts = parameters.puts_before(partition);
+            let is_filled = |level: usize| level == last || puts & (1 << level) != 0;
+            let slots = |(level, room): (usize, &u64)| is_filled(level).then(|| (0..2 * room).collect());
+            let unread = rooms.iter().enumerate().map(slots).collect();
+            Partition { unread, before: rooms.iter().map(|_| None).collect() }
+        };
+        let partitions = (0..parameters.partitions.partitions).map(partition).collect();
         Partitions { rooms, partitions }
     }
 

@@ -1,0 +1,90 @@
+//! Forms of growth, and which of them meets measured figures.
+
+/// A form of growth.
+pub(super) struct Form {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// The same as Table 3.1 of the thesis prints it.
+    printed: &'static [&'static str],
+    of: fn(f64) -> f64,
+}
+
+/// The forms, slowest first.
+pub(super) const FORMS: [Form; 8] = [
+    Form { name: "1", printed: &["O(1)"], of: |_| 0.0 },
+    Form { name: "log N", printed: &["O(log N)", "O(log N) w(1)"], of: f64::log2 },
+    Form { name: "(log N)²", printed: &[], of: |blocks| blocks.log2().powi(2) },
+    Form { name: "(log N)³", printed: &["O((log N)^3)"], of: |blocks| blocks.log2().powi(3) },
+    Form { name: "√N", printed: &["O(2 sqrt(N))"], of: f64::sqrt },
+    Form { name: "√N log N", printed: &["O(sqrt(N) log N)"], of: |blocks| blocks.sqrt() * blocks.log2() },
+    Form { name: "√N (log N)²", printed: &[], of: |blocks| blocks.sqrt() * blocks.log2().powi(2) },
+    Form { name: "N", printed: &["O(N)"], of: |blocks| blocks },
+];
+
+/// The part of a figure by which a form may be off and still be as good as one that grows faster.
+const ALIKE: f64 = 0.005;
+
+/// The form that Table 3.1 prints.
+pub(super) fn of_printed(printed: &str) -> Option<&'static Form> {
+    static ALL: [Form; FORMS.len()] = FORMS;
+    ALL.iter().find(|form| form.printed.contains(&printed))
+}
+
+/// The form that meets figures (N, y) best; of those that meet them alike, the one that grows slowest.
+pub(super) fn best<'a>(forms: &'a [Form], points: &[(f64, f64)]) -> Option<&'a Form> {
+    let least = forms.iter().map(|form| off(form, points)).fold(f64::MAX, f64::min);
+    forms.iter().find(|form| off(form, points) <= least + ALIKE)
+}
+
+/// The root of the mean square of the parts by which `a + b f(N)`, with the best `a` and a `b` of 0 or more, misses the figures.
+pub(super) fn off(form: &Form, points: &[(f64, f64)]) -> f64 {
+    // Least squares of 1 ≈ a u + b v, where u = 1 / y and v = f(N) / y.
+    let terms = || points.iter().map(|(blocks, figure)| (1.0 / figure, (form.of)(*blocks) / figure));
+    let sum = |of: fn(f64, f64) -> f64| terms().map(|(u, v)| of(u, v)).sum::<f64>();
+    let (uu, uv, vv) = (sum(|u, _| u * u), sum(|u, v| u * v), sum(|_, v| v * v));
+    let (u, v) = (sum(|u, _| u), sum(|_, v| v));
+    let determinant = uu * vv - uv * uv;
+    let (mut a, mut b) = ((u * vv - v * uv) / determinant, (v * uu - u * uv) / determinant);
+    if !(b >= 0.0 && a.is_finite()) {
+        (a, b) = (u / uu, 0.0);
+    }
+    let squares = terms().map(|(u, v)| (1.0 - a * u - b * v).powi(2)).sum::<f64>();
+    (squares / points.len().max(1) as f64).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grown(of: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+        [320.0, 1280.0, 5120.0, 20_480.0, 81_920.0].map(|blocks| (blocks, of(blocks))).into()
+    }
+
+    #[test]
+    fn figures_that_follow_a_form_are_known_for_it() {
+        for (nth, form) in FORMS.iter().enumerate() {
+            let points = grown(|blocks| 7.0 + 3.0 * (form.of)(blocks));
+            assert_eq!(best(&FORMS, &points).unwrap().name, form.name);
+            assert!(off(form, &points) < 1e-6);
+            // A constant stands for no growth.
+            assert!(nth == 0 || off(&FORMS[0], &points) > 0.02);
+        }
+    }
+
+    #[test]
+    fn a_figure_that_falls_grows_like_no_form() {
+        let points = grown(|blocks| 1000.0 - blocks.log2());
+        assert!(FORMS.iter().all(|form| (off(form, &points) - off(&FORMS[0], &points)).abs() < 1e-9));
+    }
+
+    #[test]
+    fn every_form_of_table_3_1_is_known() {
+        let printed = super::super::Printed::tables();
+        for scheme in
+            ["Trivial", "Square-Root", "Hierarchical", "PracticalOS", "PathORAM", "RingORAM", "ObliviStore"]
+        {
+            let (overhead, local) = printed.asymptotics(scheme).unwrap();
+            assert!(of_printed(overhead).is_some() && of_printed(local).is_some(), "{scheme}");
+        }
+    }
+}

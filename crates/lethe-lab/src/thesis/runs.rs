@@ -1,0 +1,156 @@
+//! The runs of the workloads: which schemes do which job, with which blocks.
+
+use super::drive::How;
+use super::error::ThesisError;
+use super::job::Job;
+use super::options::Options;
+use super::printed::Printed;
+use super::ran::Ran;
+use super::row::Row;
+use super::schemes::{self, BASELINE, SCHEMES, Scheme};
+use super::section::Section;
+use super::trial::{ORAM_BYTES, Trial};
+use super::{table, workloads};
+use crate::bench::Progress;
+use crate::virtual_time::{LinkModel, ServerTime};
+use std::time::Duration;
+
+/// The steps of a job with `quick`.
+pub(super) const QUICK_STEPS: usize = 30;
+
+/// The sizes of a series with `quick`.
+pub(super) const QUICK_SIZES: usize = 3;
+
+/// The block sizes in KiB of a workload that is not the thesis's.
+const OTHER_BLOCKS_KIB: [u64; 3] = [64, 256, 1024];
+
+/// The runs of a workload.
+struct Runs {
+    letter: String,
+    job: Job,
+    /// The schemes, each with its block size in KiB.
+    runs: Vec<(&'static Scheme, Option<u64>)>,
+}
+
+/// Runs the workloads, and returns their rows.
+pub(super) fn workloads(
+    options: &Options,
+    progress: &dyn Progress,
+    found: &mut dyn FnMut(Section),
+) -> Result<Vec<Row>, ThesisError> {
+    let (printed, plans) = (Printed::tables(), plan(options)?);
+    let all = plans.iter().map(|plan| plan.runs.len() as u64).sum();
+    let (mut rows, mut done) = (Vec::new(), 0);
+    for Runs { letter, job, runs } in &plans {
+        let baseline = twice(&SCHEMES[0], &trial_of(options, letter, job, &SCHEMES[0], None))?;
+        let before = rows.len();
+        for (scheme, block_kib) in runs {
+            let block = block_kib.map_or(String::new(), |kib| format!(", blocks of {kib} KiB"));
+            progress.at(&format!("{letter}: {}{block}", scheme.name), done, all);
+            let (ran, bare) = twice(scheme, &trial_of(options, letter, job, scheme, *block_kib))?;
+            rows.push(Row {
+                workload: letter.clone(),
+                scheme: scheme.name,
+                printed: scheme.printed,
+                block_kib: *block_kib,
+                ran,
+                baseline: baseline.0,
+                bare_slowdown: bare.runtime.as_secs_f64() / baseline.1.runtime.as_secs_f64(),
+                filling: options.filling,
+            });
+            done += 1;
+        }
+        found(table::of_workload(&rows[before..], &printed, &options.prices));
+    }
+    if let Some(section) = table::each_access(&rows, &printed) {
+        found(section);
+    }
+    Ok(rows)
+}
+
+/// The trial of a scheme on a workload's job.
+pub(super) fn trial_of<'a>(
+    options: &Options,
+    letter: &str,
+    job: &'a Job,
+    scheme: &Scheme,
+    block_kib: Option<u64>,
+) -> Trial<'a> {
+    Trial {
+        job,
+        oram_bytes: ORAM_BYTES,
+        block_bytes: block_kib.unwrap_or(1) << 10,
+        model: LinkModel {
+            speed: options.link,
+            server: options.server,
+            stream: options.stream,
+            in_flight: How::TOGETHER.in_flight,
+        },
+        operation: options.operation_of(letter),
+        seed: options.seed,
+        as_proxy: scheme.as_proxy,
+    }
+}
+
+/// Runs a trial with its times, and over the bare link.
+fn twice(scheme: &Scheme, trial: &Trial<'_>) -> Result<(Ran, Ran), ThesisError> {
+    let model = LinkModel { server: ServerTime::default(), ..trial.model };
+    let bare = Trial { model, operation: Duration::ZERO, ..*trial };
+    Ok(((scheme.run)(trial)?, (scheme.run)(&bare)?))
+}
+
+/// The runs that were asked for, with the jobs drawn.
+fn plan(options: &Options) -> Result<Vec<Runs>, ThesisError> {
+    let (schemes, folders, printed) = (chosen(options)?, workloads::folders(), Printed::tables());
+    let plan = |letter: String| {
+        let (letter, workload) = workloads::read(&letter)?;
+        let mut job = Job::draw(&workload, &folders, options.seed)?;
+        let mut sizes = printed.blocks_kib(&letter);
+        if sizes.is_empty() {
+            sizes = OTHER_BLOCKS_KIB.into();
+        }
+        if options.quick {
+            job.truncate(QUICK_STEPS);
+            sizes.drain(..sizes.len() - 1);
+        }
+        if !options.block_bytes.is_empty() {
+            sizes = options.block_bytes.iter().map(|bytes| bytes >> 10).collect();
+        }
+        let of_scheme = |scheme: &'static Scheme| {
+            let sizes =
+                if scheme.has_blocks { sizes.iter().copied().map(Some).collect() } else { vec![None] };
+            let fits =
+                |kib: &Option<u64>| kib.is_none_or(|kib| ORAM_BYTES / (kib << 10) <= scheme.most_blocks);
+            sizes.into_iter().filter(fits).map(|kib| (scheme, kib)).collect::<Vec<_>>()
+        };
+        Ok(Runs { letter, job, runs: schemes.iter().copied().flat_map(of_scheme).collect() })
+    };
+    options.letters().into_iter().map(plan).collect()
+}
+
+/// The schemes that were asked for.
+fn chosen(options: &Options) -> Result<Vec<&'static Scheme>, ThesisError> {
+    if let Some(bytes) = options.block_bytes.iter().find(|bytes| !is_a_block(**bytes)) {
+        let known = "a multiple of 1 KiB from 4 KiB to 16 MiB".to_owned();
+        return Err(ThesisError::Unknown { what: "block", name: bytes.to_string(), known });
+    }
+    if options.schemes.is_empty() {
+        return Ok(schemes::all().take(SCHEMES.len()).collect());
+    }
+    let find = |name: &String| {
+        schemes::named(name).ok_or_else(|| ThesisError::Unknown {
+            what: "scheme",
+            name: name.clone(),
+            known: schemes::all().map(|scheme| scheme.name).collect::<Vec<_>>().join(", "),
+        })
+    };
+    let mut named: Vec<&'static Scheme> = options.schemes.iter().map(find).collect::<Result<_, _>>()?;
+    if !named.iter().any(|scheme| scheme.name == BASELINE) {
+        named.splice(0..0, schemes::named(BASELINE));
+    }
+    Ok(named)
+}
+
+fn is_a_block(bytes: u64) -> bool {
+    bytes.is_multiple_of(1 << 10) && (4 << 10..=16 << 20).contains(&bytes)
+}

@@ -1,0 +1,153 @@
+//! More than one access at a time, and the rounds of the parallel RAM.
+
+use lethe_web::catalogue::{ENTRIES, LEAST_BLOCKS, MOST_BATCH};
+use lethe_web::driven::Batch;
+use lethe_web::made::Setting;
+use lethe_web::phase::Phase;
+use lethe_web::picture::Picture;
+use lethe_web::simulation::{Seen, Simulation, Stop, read, write};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
+
+fn simulation(scheme: &str, capacity: u64, batch: u32) -> Simulation {
+    let made = Simulation::new(scheme, Setting { capacity, seed: 7, batch }, false);
+    made.unwrap_or_else(|error| panic!("{scheme} of {capacity}, {batch} at a time: {error}"))
+}
+
+/// Carries a batch out, and all that it makes due.
+fn carry_out(simulation: &mut Simulation, batch: &Batch) -> Vec<Stop> {
+    simulation.ask_all(batch.clone()).expect("the blocks are there");
+    let mut stops = Vec::new();
+    loop {
+        stops.push(simulation.step().expect("the scheme goes on"));
+        if stops.last().is_some_and(|stop| stop.rests) {
+            return stops;
+        }
+    }
+}
+
+/// A batch at random, a third of which reads, a third writes, and a third asks for nothing.
+fn at_random(random: &mut ChaCha8Rng, capacity: u64, length: u32) -> Batch {
+    (0..length)
+        .map(|_| {
+            let block = random.next_u64() % capacity;
+            [Some(read(block)), Some(write(block, random.next_u32())), None][random.next_u32() as usize % 3]
+        })
+        .collect()
+}
+
+#[test]
+fn every_scheme_answers_a_batch_as_an_array_does_one_access_after_the_other() {
+    for entry in ENTRIES {
+        for (capacity, length) in [(LEAST_BLOCKS, 2), (LEAST_BLOCKS, MOST_BATCH), (33, 4), (300, 8)] {
+            let mut random = ChaCha8Rng::seed_from_u64(capacity);
+            let mut array = vec![0; capacity as usize];
+            let mut simulation = simulation(entry.name, capacity, length);
+            for _ in 0..30 {
+                let batch = at_random(&mut random, capacity, length);
+                let mut expected = Vec::new();
+                for asked in &batch {
+                    let block = asked.map(|asked| asked.block.0 as usize);
+                    expected.push(match (block, asked.and_then(|asked| asked.write)) {
+                        (Some(block), Some(number)) => {
+                            array[block] = number;
+                            None
+                        }
+                        (block, _) => block.map(|block| array[block]),
+                    });
+                }
+                let stops = carry_out(&mut simulation, &batch);
+                let answered: Vec<_> = stops.iter().filter(|stop| !stop.answers.is_empty()).collect();
+                assert_eq!(answered.len(), 1, "{} of {capacity}", entry.name);
+                assert_eq!(answered[0].answers, expected, "{} of {capacity}: {batch:?}", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_batch_that_is_too_long_or_empty_is_refused_with_what_to_do() {
+    let mut simulation = simulation("path", 16, 2);
+    for batch in [vec![], vec![Some(read(0)); 3]] {
+        let said = simulation.ask_all(batch).expect_err("it is refused");
+        assert!(said.contains("choose from 1 to 2"), "{said}");
+    }
+    let said = Simulation::new("path", Setting { capacity: 16, seed: 1, batch: 9 }, false).err();
+    assert!(said.is_some_and(|said| said.contains("choose from 1 to 8")));
+    let three = Simulation::new("parallel", Setting { capacity: 16, seed: 1, batch: 3 }, false).err();
+    assert!(three.is_some_and(|said| said.contains("power of two")));
+}
+
+fn messages(stops: &[Stop]) -> Vec<&Seen> {
+    stops.iter().filter_map(|stop| stop.operation.as_ref()).filter(|seen| seen.phase.is_some()).collect()
+}
+
+#[test]
+fn a_round_of_the_parallel_ram_goes_through_its_parts_in_their_order() {
+    for processors in [2u32, 4, 8] {
+        let (bits, mut random) = (processors.ilog2() as usize, ChaCha8Rng::seed_from_u64(1));
+        let sort = bits * (bits + 1) / 2;
+        let mut simulation = simulation("parallel", 32, processors);
+        for _ in 0..40 {
+            let batch = at_random(&mut random, 32, processors);
+            let stops = carry_out(&mut simulation, &batch);
+            let phases: Vec<Phase> = messages(&stops).iter().filter_map(|seen| seen.phase).collect();
+            let count = |phase| phases.iter().filter(|found| **found == phase).count();
+            let counts =
+                [Phase::Sort, Phase::Neighbours, Phase::Spread, Phase::PassOn, Phase::Route, Phase::Back]
+                    .map(count);
+            assert_eq!(counts, [sort, 1, bits, bits, bits, sort]);
+            // Where all paths are their own processors', neither step shows.
+            assert!(count(Phase::Ask) <= 1 && count(Phase::Ask) == count(Phase::Answer));
+            assert!(phases.is_sorted_by_key(|phase| *phase as u32), "{phases:?}");
+        }
+    }
+}
+
+#[test]
+fn messages_are_as_many_and_as_long_whatever_is_asked_but_for_the_paths() {
+    let mut simulation = simulation("parallel", 32, 4);
+    let mut seen = Vec::new();
+    for batch in [
+        vec![Some(write(1, 5)), Some(write(2, 6)), Some(write(3, 7)), Some(write(4, 8))],
+        vec![Some(read(3)); 4],
+        vec![Some(write(3, 9)), None, Some(read(3)), None],
+        vec![Some(read(30))],
+    ] {
+        let stops = carry_out(&mut simulation, &batch);
+        let fixed = |seen: &&&Seen| !matches!(seen.phase, Some(Phase::Ask | Phase::Answer));
+        seen.push(
+            messages(&stops).iter().filter(fixed).map(|seen| seen.messages.clone()).collect::<Vec<_>>(),
+        );
+    }
+    assert!(seen.iter().all(|messages| messages == &seen[0]));
+}
+
+#[test]
+fn a_block_is_with_the_processor_of_its_leaf_or_in_its_subtree() {
+    let mut simulation = simulation("parallel", 64, 8);
+    let mut random = ChaCha8Rng::seed_from_u64(3);
+    let mut in_stashes = 0;
+    for _ in 0..60 {
+        carry_out(&mut simulation, &at_random(&mut random, 64, 8));
+        let (picture, made) = (Picture::of(&simulation), simulation.made());
+        let leaves = made.processors.expect("there are many").leaves;
+        for (block, leaf) in (0..).zip(&picture.positions).filter_map(|(block, leaf)| Some((block, (*leaf)?)))
+        {
+            let owner = leaf / leaves;
+            let mut places = Vec::new();
+            for held in picture.stash.iter().filter(|held| held.block == block) {
+                assert_eq!(held.leaf, Some(leaf));
+                places.push(held.processor);
+                in_stashes += 1;
+            }
+            for (entry, _) in picture.blocks.iter().enumerate().filter(|(_, held)| **held == block as i64) {
+                let slot = entry as u64 / u64::from(made.blocks_per_slot);
+                let area = made.areas.iter().rfind(|area| area.first_slot <= slot);
+                places.push(area.and_then(|area| area.partition));
+            }
+            assert_eq!(places, [Some(owner)], "block {block}");
+        }
+    }
+    assert!(in_stashes > 0);
+}
