@@ -31,7 +31,7 @@ MOMENTS = {
     "path": ("capacity=16&step=121", r"Block \d+ holds", 3),
     "root": ("capacity=16&step=121", READS, 0),
     "circuit": ("capacity=16&step=122", r"Work that was owed\. .* read: ", 1),
-    "square-root": ("capacity=32&step=323", r"(Read|Write) .* read: permuted memory", 0),
+    "square-root": ("capacity=32&step=324", READS + "shelter", 0),
     "practical-os": ("capacity=32&step=136", READS, 3),
     "hierarchical": ("capacity=16&step=100", READS + ".*table of level", 0),
     "curious": ("capacity=32&step=120", READS, 1),

@@ -22,7 +22,7 @@ mod progress;
 mod report;
 mod resident;
 mod sample;
-mod service;
+pub(crate) mod service;
 
 pub use progress::{Progress, Silent};
 pub use report::{Bound, Grid, Report, Row, TrustedMemory};

@@ -70,4 +70,14 @@ pub enum ThesisError {
     /// A run would never end.
     #[error(transparent)]
     Stalled(#[from] Stalled),
+    /// A run in real time failed.
+    #[error("a run in real time failed")]
+    Live(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl ThesisError {
+    /// A failure of a run in real time.
+    pub(super) fn live(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        ThesisError::Live(error.into())
+    }
 }

@@ -1,11 +1,11 @@
 //! The thesis's Appendix B: the workloads without an ORAM, cut into blocks of 4 KB to 16 MB.
 
 use super::error::ThesisError;
-use super::job::Job;
+use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
 use super::printed::Printed;
 use super::row::billed_by;
-use super::runs::{QUICK_STEPS, trial_of};
+use super::runs::trial_of;
 use super::schemes::{self, SCHEMES};
 use super::section::{Picture, Section, Sheet};
 use super::workloads;

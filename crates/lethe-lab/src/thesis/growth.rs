@@ -142,6 +142,7 @@ fn point(options: &Options, grown: &Grown, blocks: u64) -> Result<Point, ThesisE
             in_flight: schemes::IN_FLIGHT,
         },
         operation: Duration::ZERO,
+        once: false,
         seed: options.seed,
         as_proxy: false,
     };

@@ -9,6 +9,9 @@ use rand_core::{RngCore, SeedableRng};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// The steps of a job with `quick`.
+pub(super) const QUICK_STEPS: usize = 30;
+
 /// Reads and writes of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {

@@ -7,6 +7,7 @@
 mod csv;
 mod dollars;
 mod drive;
+mod elasticity;
 mod error;
 mod estimates;
 mod figures;
@@ -14,12 +15,15 @@ mod git;
 mod growth;
 mod growth_form;
 mod job;
+mod live;
 mod options;
 mod page;
 mod partitions;
 mod plain;
 mod printed;
 mod ran;
+mod real;
+mod reliability;
 mod rings;
 mod row;
 mod runs;
@@ -78,6 +82,9 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
                 }
                 found(verdicts::of(&report.rows));
             }
+            Part::Real => real::sections(options, progress, &mut found)?,
+            Part::Elasticity => found(elasticity::section(options.link, options.seed)?),
+            Part::Reliability => found(reliability::section(options.link, options.seed)?),
         }
     }
     Ok(report)

@@ -3,7 +3,9 @@
 use super::workloads;
 use crate::prices::{self, Provider};
 use crate::virtual_time::ServerTime;
+use lethe_gateway::AnyDevice;
 use lethe_store::{BitsPerSecond, LinkSpeed};
+use lethe_vault::Vault;
 use std::time::Duration;
 
 /// The part of the filling of an ORAM, before its first access, that is counted.
@@ -35,10 +37,16 @@ pub enum Part {
     Growth,
     /// The thesis's verdicts, from the rows of the workloads.
     Verdicts,
+    /// Workload C, or those that are named, in real time. Run only when it is named.
+    Real,
+    /// A vault that grows under load, in real time. Run only when it is named.
+    Elasticity,
+    /// A vault that is killed and comes back, in real time. Run only when it is named.
+    Reliability,
 }
 
 impl Part {
-    /// All of them, in the order of the report.
+    /// All that are run if none is named, in the order of the report.
     pub const ALL: [Part; 7] = [
         Part::Workloads,
         Part::Git,
@@ -79,6 +87,11 @@ pub struct Options {
     pub filling: CountFilling,
     /// The providers in whose dollars the workloads are given, apart from the thesis's.
     pub prices: Vec<Provider>,
+    /// Bytes of the ORAM of runs in real time; if nothing is said, one that the objects fill to half or less, and such runs
+    /// have the first 30 steps of a workload.
+    pub oram_bytes: Option<u64>,
+    /// The way from a vault to the gateway's device, for runs of the whole gateway in real time.
+    pub device: Option<fn(Vault) -> AnyDevice>,
 }
 
 /// The time of an operation beside the store in the thesis's runs of C and E: their printed runs without an ORAM take so
@@ -107,6 +120,8 @@ impl Options {
             operation: None,
             filling: CountFilling::Requests,
             prices: prices::of_today(),
+            oram_bytes: None,
+            device: None,
         }
     }
 

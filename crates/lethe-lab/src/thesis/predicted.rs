@@ -63,6 +63,7 @@ fn ratios(seed: u64, scheme: &str) -> (f64, f64) {
         block_bytes,
         model: LinkModel { speed, server, stream: BitsPerSecond(0), in_flight: 64 },
         operation: Duration::ZERO,
+        once: false,
         seed,
         as_proxy: false,
     };

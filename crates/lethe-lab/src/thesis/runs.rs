@@ -2,7 +2,7 @@
 
 use super::drive::How;
 use super::error::ThesisError;
-use super::job::Job;
+use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
 use super::printed::Printed;
 use super::ran::Ran;
@@ -14,9 +14,6 @@ use super::{table, workloads};
 use crate::bench::Progress;
 use crate::virtual_time::{LinkModel, ServerTime};
 use std::time::Duration;
-
-/// The steps of a job with `quick`.
-pub(super) const QUICK_STEPS: usize = 30;
 
 /// The sizes of a series with `quick`.
 pub(super) const QUICK_SIZES: usize = 3;
@@ -87,6 +84,7 @@ pub(super) fn trial_of<'a>(
             in_flight: How::TOGETHER.in_flight,
         },
         operation: options.operation_of(letter),
+        once: false,
         seed: options.seed,
         as_proxy: scheme.as_proxy,
     }

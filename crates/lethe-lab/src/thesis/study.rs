@@ -3,11 +3,11 @@
 
 use super::drive::{self, How};
 use super::error::ThesisError;
-use super::job::Job;
+use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
 use super::ran::Ran;
 use super::row::Row;
-use super::runs::{QUICK_STEPS, trial_of};
+use super::runs::trial_of;
 use super::schemes::{self, SCHEMES};
 use super::section::{Section, Sheet};
 use super::trial::{Made, State, Trial};

@@ -1,11 +1,11 @@
 //! Sweeps that the thesis asks for: the size of blocks, the bandwidth, the latency and the loss of the link.
 
 use super::error::ThesisError;
-use super::job::Job;
+use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
 use super::ran::Ran;
 use super::row::Row;
-use super::runs::{QUICK_STEPS, trial_of};
+use super::runs::trial_of;
 use super::schemes::{self, SCHEMES, Scheme};
 use super::section::{Section, Sheet};
 use super::trial::ORAM_BYTES;

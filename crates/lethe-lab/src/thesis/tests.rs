@@ -1,6 +1,6 @@
 //! The promises of a run of the workloads.
 
-use super::runs::QUICK_STEPS;
+use super::job::QUICK_STEPS;
 use super::schemes::SCHEMES;
 use super::*;
 use crate::bench::Silent;

@@ -34,6 +34,8 @@ pub(super) struct Trial<'a> {
     pub(super) model: LinkModel,
     /// The time that the application takes for each operation, beside the store.
     pub(super) operation: Duration,
+    /// True if the job is done once, however short it is.
+    pub(super) once: bool,
     /// The seed of the scheme's randomness.
     pub(super) seed: u64,
     /// True if a sealed slot, header and all, is as long as a block, and the end of an object is marked in its last
@@ -124,6 +126,7 @@ impl Trial<'_> {
         let accesses: u64 = self.job.steps.iter().map(blocks).sum();
         let (worn, repeats) = match state {
             State::Fresh => (0, 1),
+            State::InUse(worn) if self.once => (worn, 1),
             State::InUse(worn) => (worn, ran::repeats(accesses, period)),
         };
         let course = Course { job: self.job, places: &places, payload, operation: self.operation, repeats };

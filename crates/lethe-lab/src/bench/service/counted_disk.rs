@@ -11,18 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The traffic of the trusted disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct DiskUsage {
+pub(crate) struct DiskUsage {
     /// Bytes written: journal, checkpoints, and what the database needs for itself.
-    pub(in super::super) written: u64,
+    pub(crate) written: u64,
     /// Bytes read.
-    pub(in super::super) read: u64,
+    pub(crate) read: u64,
     /// Times that the disk was told to make everything durable.
-    pub(in super::super) syncs: u64,
+    pub(crate) syncs: u64,
 }
 
 impl DiskUsage {
     /// The traffic of this file and of another.
-    pub(in super::super) fn with(&self, other: &DiskUsage) -> DiskUsage {
+    pub(crate) fn with(&self, other: &DiskUsage) -> DiskUsage {
         DiskUsage {
             written: self.written + other.written,
             read: self.read + other.read,
@@ -31,7 +31,7 @@ impl DiskUsage {
     }
 
     /// The traffic since an earlier reading.
-    pub(in super::super) fn since(&self, earlier: &DiskUsage) -> DiskUsage {
+    pub(crate) fn since(&self, earlier: &DiskUsage) -> DiskUsage {
         DiskUsage {
             written: self.written - earlier.written,
             read: self.read - earlier.read,
@@ -42,7 +42,7 @@ impl DiskUsage {
 
 /// Reads the counts from anywhere.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct DiskReader(Arc<Counts>);
+pub(crate) struct DiskReader(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -54,7 +54,7 @@ struct Counts {
 }
 
 impl DiskReader {
-    pub(in super::super) fn usage(&self) -> DiskUsage {
+    pub(crate) fn usage(&self) -> DiskUsage {
         DiskUsage {
             written: self.0.written.load(Ordering::Relaxed),
             read: self.0.read.load(Ordering::Relaxed),
@@ -63,14 +63,14 @@ impl DiskReader {
     }
 
     /// Kills whoever has the file open: from now on it refuses them every change, as if their process were gone.
-    pub(in super::super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.0.opening.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// A file of the trusted disk: the database, or the places of the stash.
 #[derive(Debug)]
-pub(super) struct CountedDisk {
+pub(crate) struct CountedDisk {
     file: FileBackend,
     counts: DiskReader,
     opening: u64,
@@ -78,7 +78,7 @@ pub(super) struct CountedDisk {
 
 impl CountedDisk {
     /// Opens or makes the file; its traffic is added to `counts`.
-    pub(super) fn open(path: &Path, counts: &DiskReader) -> Result<Self, BenchError> {
+    pub(crate) fn open(path: &Path, counts: &DiskReader) -> Result<Self, BenchError> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = FileBackend::new(file.map_err(BenchError::failed)?).map_err(BenchError::failed)?;
         Ok(CountedDisk { file, counts: counts.clone(), opening: counts.0.opening.load(Ordering::Relaxed) })

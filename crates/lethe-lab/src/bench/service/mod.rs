@@ -5,8 +5,7 @@ mod counted_disk;
 
 use super::report::{Report, TrustedMemory, bytes};
 use super::{BenchError, Progress};
-pub(super) use counted_disk::DiskUsage;
-use counted_disk::{CountedDisk, DiskReader};
+pub(crate) use counted_disk::{CountedDisk, DiskReader, DiskUsage};
 use lethe_core::schemes::ring::RingParameters;
 use lethe_core::words::BlockId;
 use lethe_seal::cipher::Cipher;

@@ -4,11 +4,11 @@ mod trace;
 
 use super::drive::How;
 use super::error::ThesisError;
+use super::job::QUICK_STEPS;
 use super::options::Options;
 use super::printed::{Line, Printed};
 use super::ran::Ran;
 use super::row::{self, Row};
-use super::runs::QUICK_STEPS;
 use super::schemes::{BASELINE, SCHEMES, Scheme};
 use super::section::{Section, Sheet};
 use super::trial::{self, Trial};
@@ -107,6 +107,7 @@ fn ran(
         block_bytes: block_kib.unwrap_or(1) << 10,
         model,
         operation: Duration::ZERO,
+        once: true,
         seed: options.seed,
         as_proxy: scheme.as_proxy,
     })

@@ -5,10 +5,12 @@ use crate::config::size::Size;
 use crate::runtime::exit::Exit;
 use crate::runtime::output::{complain, say};
 use crate::runtime::progress::{self, Lines};
+use crate::vault::device::VaultDevice;
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 use indicatif::ProgressBar;
+use lethe_gateway::AnyDevice;
 use lethe_lab::bench::Progress;
 use lethe_lab::prices::{self, Provider};
 use lethe_lab::thesis::{self, About, CountFilling, Folder, Options, Part, ThesisError};
@@ -30,6 +32,8 @@ oblivistore, path-paper, path, trivial, practical-os, square-root; hierarchical 
 Examples:
   lethe lab thesis --quick
   lethe lab thesis --workload C --scheme ring --block 1MiB
+  lethe lab thesis --workload C --scheme ring --real
+  lethe lab thesis --part elasticity,reliability
   lethe lab thesis --csv figures.csv
   lethe lab thesis --report thesis"
 )]
@@ -61,6 +65,12 @@ pub(super) struct Arguments {
     /// The parts of the report [default: all, or the workloads where a workload, a scheme or a block size is named]
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     part: Vec<ReportPart>,
+    /// Run the workloads in real time, by HTTP and a real S3 server on loopback; the same as --part real
+    #[arg(long)]
+    real: bool,
+    /// The size of the ORAM of runs in real time [default: the objects fill it to half or less, and 30 steps are run]
+    #[arg(long, value_name = "SIZE")]
+    oram: Option<Size>,
     /// Write the figures of the workloads as comma-separated values
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
@@ -99,6 +109,12 @@ enum ReportPart {
     Growth,
     /// The verdicts on what is practical for whom, by a rule (6.1)
     Verdicts,
+    /// Workload C, or those that are named, in real time; only when it is named
+    Real,
+    /// A vault that grows under load, in real time; only when it is named
+    Elasticity,
+    /// A vault that is killed and comes back, in real time; only when it is named
+    Reliability,
 }
 
 /// A progress bar or lines of progress, and tables on standard output.
@@ -139,9 +155,16 @@ impl Arguments {
             ReportPart::Estimates => Part::Estimates,
             ReportPart::Growth => Part::Growth,
             ReportPart::Verdicts => Part::Verdicts,
+            ReportPart::Real => Part::Real,
+            ReportPart::Elasticity => Part::Elasticity,
+            ReportPart::Reliability => Part::Reliability,
         };
+        let mut parts: Vec<Part> = self.part.iter().map(part).collect();
+        if self.real && !parts.contains(&Part::Real) {
+            parts.push(Part::Real);
+        }
         Ok(Options {
-            parts: self.part.iter().map(part).collect(),
+            parts,
             workloads: self.workload.clone(),
             schemes: self.scheme.clone(),
             block_bytes: self.block.iter().map(|size| size.0).collect(),
@@ -155,6 +178,8 @@ impl Arguments {
                 Filling::All => CountFilling::All,
             },
             prices: self.prices()?,
+            oram_bytes: self.oram.map(|size| size.0),
+            device: Some(|vault| AnyDevice::new(VaultDevice::Alone(vault))),
             ..standard
         })
     }

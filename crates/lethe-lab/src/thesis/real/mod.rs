@@ -1,0 +1,132 @@
+//! The workloads in real time: the same job through real HTTP and a real S3 server on loopback, behind the link of the
+//! thesis. Real bytes, sealed for real; beside it, the same job in virtual time.
+
+mod both;
+mod client;
+mod line;
+mod processor;
+mod run;
+mod server;
+mod table;
+
+use super::drive;
+use super::error::ThesisError;
+use super::job::{Job, QUICK_STEPS};
+use super::options::Options;
+use super::section::Section;
+use super::trial::Trial;
+use super::{plain, rings, schemes, workloads};
+use crate::bench::Progress;
+use crate::virtual_time::LinkModel;
+use both::Both;
+use lethe_vault::SchemeParameters;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The schemes that are run in real time.
+const SCHEMES: [&str; 5] = ["none", "blocks", "ring", "path", "serve"];
+/// Bytes of a block, if none is named.
+const BLOCK_BYTES: u64 = 1 << 20;
+/// Bytes of the least ORAM that is chosen.
+const LEAST_ORAM: u64 = 64 << 20;
+
+/// Runs the workloads that are named, or C, and returns a section for each.
+pub(super) fn sections(
+    options: &Options,
+    progress: &dyn Progress,
+    found: &mut dyn FnMut(Section),
+) -> Result<(), ThesisError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(ThesisError::live)?;
+    let named = if options.workloads.is_empty() { vec!["C".to_owned()] } else { options.workloads.clone() };
+    for letter in &named {
+        let (letter, workload) = workloads::read(letter)?;
+        let mut job = Job::draw(&workload, &workloads::folders(), options.seed)?;
+        if options.quick || options.oram_bytes.is_none() {
+            job.truncate(QUICK_STEPS);
+        }
+        let job = without_unused(&job);
+        let trial = trial(options, &job);
+        let schemes = chosen(options)?;
+        let mut all = Vec::new();
+        for (done, scheme) in schemes.iter().enumerate() {
+            progress.at(&format!("{letter}: {scheme}, real time"), done as u64, schemes.len() as u64);
+            all.push(runtime.block_on(both(scheme, &trial, options))?);
+        }
+        found(table::of(&letter, &trial, &all));
+    }
+    Ok(())
+}
+
+fn trial<'a>(options: &Options, job: &'a Job) -> Trial<'a> {
+    let block_bytes = options.block_bytes.first().copied().unwrap_or(BLOCK_BYTES);
+    let needed: u64 = job.sizes.iter().map(|size| size.next_multiple_of(block_bytes)).sum();
+    // A gateway keeps the object that is replaced until the new one is there.
+    let oram_bytes = options.oram_bytes.unwrap_or((2 * needed).next_power_of_two().max(LEAST_ORAM));
+    Trial {
+        job,
+        oram_bytes,
+        block_bytes,
+        model: LinkModel {
+            speed: options.link,
+            server: options.server,
+            stream: options.stream,
+            in_flight: drive::How::TOGETHER.in_flight,
+        },
+        operation: Duration::ZERO,
+        once: true,
+        seed: options.seed,
+        as_proxy: false,
+    }
+}
+
+/// The schemes that were asked for, after the baseline.
+fn chosen(options: &Options) -> Result<Vec<&'static str>, ThesisError> {
+    let find = |name: &String| {
+        let unknown = || {
+            let known = format!("{} in real time", SCHEMES.join(", "));
+            ThesisError::Unknown { what: "scheme", name: name.clone(), known }
+        };
+        SCHEMES.into_iter().find(|scheme| scheme.eq_ignore_ascii_case(name)).ok_or_else(unknown)
+    };
+    let named: Vec<&str> = options.schemes.iter().map(find).collect::<Result<_, _>>()?;
+    let is_wanted = |scheme: &&str| named.is_empty() || *scheme == SCHEMES[0] || named.contains(scheme);
+    // The whole gateway needs a device, which whoever runs this gives.
+    let can = |scheme: &&str| *scheme != "serve" || options.device.is_some();
+    Ok(SCHEMES.into_iter().filter(is_wanted).filter(can).collect())
+}
+
+/// Runs a scheme in real time and, where it can be, in virtual time.
+async fn both(scheme: &'static str, trial: &Trial<'_>, options: &Options) -> Result<Both, ThesisError> {
+    let as_proxy = Trial { as_proxy: true, ..*trial };
+    let ring = || SchemeParameters::Ring(rings::for_the_bill(trial));
+    let (real, computed) = match (scheme, options.device) {
+        ("none", _) => (run::plain(trial, false).await?, Some(plain::objects(trial)?)),
+        ("blocks", _) => (run::plain(&as_proxy, true).await?, Some(plain::blocks_one_by_one(&as_proxy)?)),
+        ("path", _) => {
+            let path = SchemeParameters::Path(schemes::quarter_path(trial)?);
+            (run::vault(trial, path).await?, Some(schemes::path_planned(trial)?))
+        }
+        ("serve", Some(device)) => (run::serve(trial, ring(), device).await?, None),
+        _ => (run::vault(trial, ring()).await?, Some(rings::planned(trial)?)),
+    };
+    Ok(Both { scheme, real, computed })
+}
+
+/// The same job without the objects that it does not touch.
+fn without_unused(job: &Job) -> Job {
+    let (mut numbers, mut sizes, mut steps) = (BTreeMap::new(), Vec::new(), job.steps.clone());
+    for step in &mut steps {
+        let next = sizes.len();
+        let number = *numbers.entry(step.object).or_insert(next);
+        if number == next {
+            sizes.push(job.sizes[step.object]);
+        }
+        step.object = number;
+    }
+    // Time is taken from the first step on.
+    Job { sizes, steps, ..Job::default() }
+}
+
+#[cfg(test)]
+mod tests;
