@@ -45,10 +45,23 @@ pub(super) struct Course<'a> {
     pub(super) job: &'a Job,
     /// The blocks of each object.
     pub(super) places: &'a [Range<u64>],
+    /// Bytes of a block's payload.
+    pub(super) payload: u64,
     /// The time that the application takes for each operation, beside the store.
     pub(super) operation: Duration,
     /// The number of times that the job is done, one after the other. Figures are those of one.
     pub(super) repeats: u32,
+}
+
+impl Course<'_> {
+    /// The blocks of steps that are asked for together, each block once.
+    fn blocks(&self, group: &[Step]) -> Vec<u64> {
+        let of = |step: &Step| step.blocks(&self.places[step.object], self.payload);
+        let mut blocks: Vec<u64> = group.iter().flat_map(of).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks
+    }
 }
 
 /// Writes so many blocks at random, and does what is owed.
@@ -63,7 +76,7 @@ pub(super) async fn wear_in<O: Oram<Error = Infallible>>(
     while left > 0 {
         let first = random.next_u64() % oram.capacity();
         let end = oram.capacity().min(first + left.min(most));
-        driver.access(true, first..end).await?;
+        driver.access(true, &(first..end).collect::<Vec<_>>()).await?;
         left -= end - first;
     }
     driver.settle().await
@@ -78,43 +91,42 @@ pub(super) async fn serve<O: Oram<Error = Infallible>>(
 ) -> Result<Ran, ThesisError> {
     let mut driver = Driver { oram, how, idles: FuturesUnordered::new() };
     let (mut reads, mut writes) = (Mean::default(), Mean::default());
-    let (mut accesses, mut runtime) = (0, Duration::ZERO);
+    let (mut accesses, mut runtime, mut ends) = (0, Duration::ZERO, [Duration::ZERO; 4]);
     for _ in 0..course.repeats {
         accesses = 0;
         let mut begun = clock.now();
-        for (nth, step) in course.job.steps.iter().enumerate() {
-            if nth == course.job.prepared {
+        for (group, steps) in course.job.groups() {
+            if steps.start == course.job.prepared {
                 begun = clock.now();
             }
             driver.rest(clock, course.operation).await?;
-            let (begin, blocks) = (clock.now(), course.places[step.object].clone());
-            accesses += blocks.end - blocks.start;
-            driver.object(step, blocks).await?;
-            if nth >= course.job.prepared {
-                let mean = if step.writes { &mut writes } else { &mut reads };
+            let (begin, writes_it, blocks) = (clock.now(), group[0].writes, course.blocks(group));
+            accesses += blocks.len() as u64;
+            driver.blocks(writes_it, &blocks).await?;
+            if steps.start >= course.job.prepared {
+                let mean = if writes_it { &mut writes } else { &mut reads };
                 mean.add(clock.now() - begin);
             }
+            note(&course.job.ends, steps.end, clock.now() - begun, &mut ends);
         }
         driver.settle().await?;
         runtime += clock.now() - begun;
     }
     let runtime = runtime / course.repeats.max(1);
-    Ok(Ran { accesses, runtime, read: reads.mean(), write: writes.mean(), ..Ran::default() })
+    let ends = ends.map(|end| end / course.repeats.max(1));
+    Ok(Ran { accesses, runtime, read: reads.mean(), write: writes.mean(), ends, ..Ran::default() })
 }
 
 impl<O: Oram<Error = Infallible>> Driver<'_, O> {
-    async fn object(&mut self, step: &Step, blocks: Range<u64>) -> Result<(), ThesisError> {
-        let most = self.how.batch.min(self.oram.max_batch() as u64);
-        let mut rest = blocks;
-        while !rest.is_empty() {
-            let end = rest.end.min(rest.start + most);
-            self.access(step.writes, rest.start..end).await?;
-            rest.start = end;
+    async fn blocks(&mut self, writes: bool, blocks: &[u64]) -> Result<(), ThesisError> {
+        let most = self.how.batch.min(self.oram.max_batch() as u64) as usize;
+        for batch in blocks.chunks(most.max(1)) {
+            self.access(writes, batch).await?;
         }
         Ok(())
     }
 
-    async fn access(&mut self, writes: bool, blocks: Range<u64>) -> Result<(), ThesisError> {
+    async fn access(&mut self, writes: bool, blocks: &[u64]) -> Result<(), ThesisError> {
         while self.oram.must_idle() {
             self.begin_idles();
             if self.idles.is_empty() {
@@ -123,11 +135,11 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
             self.idles.next().await.transpose()?;
         }
         self.begin_idles();
-        let access = |block| match writes {
-            true => Access::Write(BlockId(block), &[]),
-            false => Access::Read(BlockId(block), &mut []),
+        let access = |block: &u64| match writes {
+            true => Access::Write(BlockId(*block), &[]),
+            false => Access::Read(BlockId(*block), &mut []),
         };
-        let mut batch: Vec<Access<'_>> = blocks.map(access).collect();
+        let mut batch: Vec<Access<'_>> = blocks.iter().map(access).collect();
         {
             let mut access = pin!(self.oram.access(&mut batch));
             loop {
@@ -180,6 +192,13 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
                 None => return Ok(()),
             }
         }
+    }
+}
+
+/// Adds a time to each of these that the job notes after so many steps.
+pub(super) fn note(noted: &[usize], steps: usize, time: Duration, ends: &mut [Duration; 4]) {
+    for (_, end) in noted.iter().zip(ends).filter(|(noted, _)| **noted == steps) {
+        *end += time;
     }
 }
 

@@ -33,6 +33,14 @@ pub enum ThesisError {
         /// The object.
         object: u64,
     },
+    /// A line of a recording is wrong.
+    #[error("the recording, line {line}: {why}")]
+    Trace {
+        /// The line, counted from 1.
+        line: usize,
+        /// The reason.
+        why: String,
+    },
     /// The objects do not fit.
     #[error(
         "the objects need more than {capacity} blocks of {block_bytes} bytes: draw others with --seed, or choose another block size"

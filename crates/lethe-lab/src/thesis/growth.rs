@@ -125,7 +125,7 @@ pub(super) fn of_schemes(options: &Options, progress: &dyn Progress) -> Result<S
 
 fn point(options: &Options, grown: &Grown, blocks: u64) -> Result<Point, ThesisError> {
     let mut random = ChaCha12Rng::seed_from_u64(options.seed ^ blocks);
-    let mut step = || Step { writes: false, object: (random.next_u64() % blocks) as usize };
+    let mut step = || Step::whole(false, (random.next_u64() % blocks) as usize);
     let job = Job {
         sizes: vec![1; blocks as usize],
         steps: (0..(grown.accesses)(blocks)).map(|_| step()).collect(),

@@ -7,11 +7,12 @@ use crate::sizes::Folders;
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The steps of a job with `quick`.
 pub(super) const QUICK_STEPS: usize = 30;
 
-/// Reads and writes of whole objects.
+/// Reads and writes of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
     /// The size of each object, in bytes.
@@ -20,6 +21,8 @@ pub struct Job {
     pub steps: Vec<Step>,
     /// The first steps, which prepare objects: time is not taken before they are done.
     pub prepared: usize,
+    /// The numbers of steps after which an instant is noted, at most four.
+    pub ends: Vec<usize>,
 }
 
 /// A step of a job.
@@ -29,6 +32,36 @@ pub struct Step {
     pub writes: bool,
     /// The number of the object.
     pub object: usize,
+    /// The part of the object; none is all of it.
+    pub part: Option<ObjectPart>,
+    /// True if it is asked for together with the step before it, which is of the same kind.
+    pub beside: bool,
+}
+
+/// A part of an object. It may have no bytes: then a store is asked, and an ORAM's catalogue answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectPart {
+    /// The first byte.
+    pub first: u64,
+    /// The number of bytes.
+    pub bytes: u64,
+}
+
+impl Step {
+    /// A write or read of a whole object, after the step before it.
+    pub fn whole(writes: bool, object: usize) -> Self {
+        Step { writes, object, part: None, beside: false }
+    }
+
+    /// The blocks that hold what the step moves, of an object that lies in these blocks.
+    pub(super) fn blocks(&self, place: &Range<u64>, payload: u64) -> Range<u64> {
+        let Some(part) = self.part else { return place.clone() };
+        if part.bytes == 0 {
+            return place.start..place.start;
+        }
+        let block = |byte: u64| place.start + byte / payload;
+        block(part.first)..place.end.min(block(part.first + part.bytes - 1) + 1)
+    }
 }
 
 impl Job {
@@ -51,10 +84,21 @@ impl Job {
         Ok(draft.job)
     }
 
+    /// The steps in groups that are asked for together, each with the number of steps up to its first and to its end.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (&[Step], Range<usize>)> {
+        let mut end = 0;
+        self.steps.chunk_by(|_, next| next.beside).map(move |group| {
+            let begin = end;
+            end += group.len();
+            (group, begin..end)
+        })
+    }
+
     /// Cuts the job off after so many steps.
     pub fn truncate(&mut self, steps: usize) {
         self.steps.truncate(steps);
         self.prepared = self.prepared.min(steps);
+        self.ends.iter_mut().for_each(|end| *end = steps.min(*end));
     }
 }
 
@@ -138,7 +182,7 @@ impl Draft<'_> {
                 let object = with.objects.draw(&mut self.random);
                 let found = self.objects.get(&(container, object)).copied();
                 let object = found.ok_or(ThesisError::NoObject { container, object })?;
-                self.job.steps.push(Step { writes: false, object });
+                self.job.steps.push(Step::whole(false, object));
             }
             OperationKind::Write => {
                 let object = with.objects.draw(&mut self.random);
@@ -194,7 +238,7 @@ impl Draft<'_> {
         }
         // An object's room is that of its greatest size.
         self.job.sizes[object] = self.job.sizes[object].max(size);
-        self.job.steps.push(Step { writes: true, object });
+        self.job.steps.push(Step::whole(true, object));
     }
 
     /// The sizes of the files of a folder, drawn when they are first wanted.

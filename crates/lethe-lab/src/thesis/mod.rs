@@ -11,6 +11,7 @@ mod elasticity;
 mod error;
 mod estimates;
 mod figures;
+mod git;
 mod growth;
 mod growth_form;
 mod job;
@@ -36,7 +37,7 @@ mod verdicts;
 mod workloads;
 
 pub use error::ThesisError;
-pub use job::{Job, Step};
+pub use job::{Job, ObjectPart, Step};
 pub use options::{CountFilling, Options, Part};
 pub use page::{About, Folder};
 pub use printed::{Line, Printed};
@@ -72,6 +73,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report, ThesisE
             Part::Sweeps => found(sweeps::section(options, progress)?),
             Part::Study => found(study::section(options, progress)?),
             Part::Estimates => found(estimates::of_workloads(options)?),
+            Part::Git => found(git::section(options, progress)?),
             Part::Growth => found(growth::of_schemes(options, progress)?),
             Part::Verdicts => {
                 // They follow from the rows, which another part may have found already.

@@ -31,6 +31,8 @@ pub enum Part {
     Study,
     /// The workloads without an ORAM, by block size.
     Estimates,
+    /// Git over Swift, in a public and in a private cloud.
+    Git,
     /// The growth of each scheme with its number of blocks.
     Growth,
     /// The thesis's verdicts, from the rows of the workloads.
@@ -45,8 +47,15 @@ pub enum Part {
 
 impl Part {
     /// All that are run if none is named, in the order of the report.
-    pub const ALL: [Part; 6] =
-        [Part::Workloads, Part::Estimates, Part::Sweeps, Part::Study, Part::Growth, Part::Verdicts];
+    pub const ALL: [Part; 7] = [
+        Part::Workloads,
+        Part::Git,
+        Part::Estimates,
+        Part::Sweeps,
+        Part::Study,
+        Part::Growth,
+        Part::Verdicts,
+    ];
 }
 
 /// The choices.

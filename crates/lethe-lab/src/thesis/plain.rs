@@ -1,7 +1,8 @@
 //! The work without an ORAM: whole objects, or blocks of them.
 
-use super::drive::Mean;
+use super::drive::{Mean, note};
 use super::error::ThesisError;
+use super::job::Step;
 use super::ran::Ran;
 use super::trial::Trial;
 use crate::virtual_time::Kind;
@@ -11,7 +12,10 @@ use std::time::Duration;
 /// Moves each object by one request.
 pub(super) fn objects(trial: &Trial<'_>) -> Result<Ran, ThesisError> {
     let stored = trial.job.sizes.iter().sum();
-    Ok(moved(trial, 1, stored, |object| vec![trial.job.sizes[object]]))
+    let bytes = |step: &Step| step.part.map_or(trial.job.sizes[step.object], |part| part.bytes);
+    // Those that are asked for together are in flight together, and no more than those.
+    let together = trial.job.groups().map(|(group, _)| group.len()).max().unwrap_or(1);
+    Ok(moved(trial, together, stored, |step| vec![bytes(step)]))
 }
 
 /// Moves the blocks of each object one after the other, as the thesis did.
@@ -28,38 +32,51 @@ fn blocks(trial: &Trial<'_>, in_flight: usize) -> Result<Ran, ThesisError> {
     let places = trial.places()?;
     let count = |object: usize| places[object].end - places[object].start;
     let stored = (0..places.len()).map(count).sum::<u64>() * trial.block_bytes;
-    let ran = moved(trial, in_flight, stored, |object| vec![trial.block_bytes; count(object) as usize]);
+    let payload = trial.payload().into();
+    let blocks = |step: &Step| step.blocks(&places[step.object], payload).count();
+    let ran = moved(trial, in_flight, stored, |step| vec![trial.block_bytes; blocks(step)]);
     // What a block is being put together from, or taken apart into.
     Ok(Ran { local_bytes: trial.block_bytes, ..ran })
 }
 
-/// Does the job by these requests for each object, one object after the other.
+/// Does the job by these requests for each step, one group of steps after the other.
 fn moved(
     trial: &Trial<'_>,
     in_flight: usize,
     stored_bytes: u64,
-    requests: impl Fn(usize) -> Vec<u64>,
+    requests: impl Fn(&Step) -> Vec<u64>,
 ) -> Ran {
     let (_, network) = trial.link(in_flight);
     let network = &mut *network.borrow_mut();
     let (mut reads, mut writes) = (Mean::default(), Mean::default());
     let (mut now, mut accesses, mut begun) = (Duration::ZERO, 0, Duration::ZERO);
-    for (nth, step) in trial.job.steps.iter().enumerate() {
-        let kind = if step.writes { Kind::Put } else { Kind::Get };
-        if nth == trial.job.prepared {
+    let mut ends = [Duration::ZERO; 4];
+    for (group, steps) in trial.job.groups() {
+        let writes_it = group[0].writes;
+        let kind = if writes_it { Kind::Put } else { Kind::Get };
+        if steps.start == trial.job.prepared {
             begun = now;
         }
         now += trial.operation;
         let begin = now;
-        for bytes in requests(step.object) {
+        for bytes in group.iter().flat_map(&requests) {
             accesses += 1;
             now = now.max(network.request(begin, kind, bytes));
         }
-        if nth >= trial.job.prepared {
-            let mean = if step.writes { &mut writes } else { &mut reads };
+        if steps.start >= trial.job.prepared {
+            let mean = if writes_it { &mut writes } else { &mut reads };
             mean.add(now - begin);
         }
+        note(&trial.job.ends, steps.end, now - begun, &mut ends);
     }
     let usage = Usage { stored_bytes, ..network.usage() };
-    Ran { usage, accesses, runtime: now - begun, read: reads.mean(), write: writes.mean(), ..Ran::default() }
+    Ran {
+        usage,
+        accesses,
+        runtime: now - begun,
+        read: reads.mean(),
+        write: writes.mean(),
+        ends,
+        ..Ran::default()
+    }
 }

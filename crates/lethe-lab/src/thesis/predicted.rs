@@ -32,7 +32,7 @@ fn draw(seed: u64) -> Drawn {
     let capacity = between(1024, 4096) * block_bytes;
     let sizes: Vec<u64> = (0..8).map(|_| between(1, 24) * block_bytes).collect();
     let steps: Vec<Step> =
-        (0..400).map(|_| Step { writes: between(0, 1) == 1, object: between(0, 7) as usize }).collect();
+        (0..400).map(|_| Step::whole(between(0, 1) == 1, between(0, 7) as usize)).collect();
     let reads = steps.iter().filter(|step| !step.writes).count() as f64;
     let line = BitsPerSecond::mega(between(50, 1000));
     let speed = LinkSpeed { round_trip: Duration::from_millis(between(5, 60)), up: line, down: line };
@@ -49,7 +49,7 @@ fn draw(seed: u64) -> Drawn {
         trusted: capacity,
         block_bytes: vec![block_bytes],
     };
-    Drawn { job: Job { sizes, steps, prepared: 0 }, work, block_bytes }
+    Drawn { job: Job { sizes, steps, ..Job::default() }, work, block_bytes }
 }
 
 /// Runs a scheme on inputs drawn at random, and gives the ratios of what was predicted to what was measured: of the bill

@@ -12,6 +12,7 @@ pub struct Printed {
     results: Table,
     derived_ring: Table,
     estimates: Table,
+    git: Table,
     asymptotics: Table,
     conclusions: Conclusions,
 }
@@ -107,6 +108,11 @@ impl Printed {
                 && line.word("scheme") == Some(scheme)
                 && line.number("block_kb") == Some(block_kib as f64)
         })
+    }
+
+    /// Git in a cloud (`public`, `private`) by a scheme (`baseline`, `curious`, `oblivistore`).
+    pub fn git(&self, cloud: &str, scheme: &str) -> Option<Line<'_>> {
+        self.git.find(|line| line.word("scenario") == Some(cloud) && line.word("scheme") == Some(scheme))
     }
 
     /// The block sizes of a workload in KiB, smallest first.

@@ -32,6 +32,8 @@ pub struct Ran {
     pub read: Duration,
     /// The mean time of a write of an object.
     pub write: Duration,
+    /// The instants that the job notes, since its first step after what is prepared.
+    pub ends: [Duration; 4],
     /// Bytes that the trusted side must hold.
     pub local_bytes: u64,
     /// Accesses between two evictions or rebuilds; 0 where nothing comes later.

@@ -185,8 +185,8 @@ mod tests {
     /// 512 blocks, a quarter trusted, at some ε: the levels in the store, what waits, and the run of a few objects.
     fn levels_waiting_and_run(epsilon: f64) -> (u32, f64, Ran) {
         let options = Options::standard();
-        let steps = (0..40).map(|nth| super::super::Step { writes: nth % 2 == 0, object: nth % 4 }).collect();
-        let job = Job { sizes: vec![3 << 16; 4], steps, prepared: 0 };
+        let steps = (0..40).map(|nth| super::super::Step::whole(nth % 2 == 0, nth % 4)).collect();
+        let job = Job { sizes: vec![3 << 16; 4], steps, ..Job::default() };
         let scheme = schemes::named("path").unwrap();
         let trial = Trial { oram_bytes: 512 << 16, ..trial_of(&options, "A", &job, scheme, Some(64)) };
         assert_eq!(trial.operation, Duration::ZERO);

@@ -2,7 +2,7 @@
 
 use super::drive::{self, Course, How};
 use super::error::ThesisError;
-use super::job::Job;
+use super::job::{Job, Step};
 use super::ran::{self, Filling, Ran};
 use crate::virtual_time::{Clock, LinkModel, Network, Requests, SimulatedStore, StoreShape};
 use lethe_core::block_header::HEADER_BYTES;
@@ -121,14 +121,15 @@ impl Trial<'_> {
         let (clock, network) = self.link(how.in_flight);
         let store = SimulatedStore::new(shape, clock.clone(), network.clone());
         let Made { oram, local_bytes, period, state } = make(store)?;
-        let accesses: u64 =
-            self.job.steps.iter().map(|step| places[step.object].clone().count() as u64).sum();
+        let payload = self.payload().into();
+        let blocks = |step: &Step| step.blocks(&places[step.object], payload).count() as u64;
+        let accesses: u64 = self.job.steps.iter().map(blocks).sum();
         let (worn, repeats) = match state {
             State::Fresh => (0, 1),
             State::InUse(worn) if self.once => (worn, 1),
             State::InUse(worn) => (worn, ran::repeats(accesses, period)),
         };
-        let course = Course { job: self.job, places: &places, operation: self.operation, repeats };
+        let course = Course { job: self.job, places: &places, payload, operation: self.operation, repeats };
         let (before, times) = clock.run(async {
             drive::wear_in(&oram, &mut self.random(), worn).await?;
             let before = network.borrow().usage();

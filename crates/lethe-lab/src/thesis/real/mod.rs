@@ -125,7 +125,7 @@ fn without_unused(job: &Job) -> Job {
         step.object = number;
     }
     // Time is taken from the first step on.
-    Job { sizes, steps, prepared: 0 }
+    Job { sizes, steps, ..Job::default() }
 }
 
 #[cfg(test)]

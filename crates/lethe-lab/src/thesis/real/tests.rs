@@ -9,9 +9,9 @@ use lethe_store::{BitsPerSecond, LinkSpeed};
 
 /// Three objects that are written, read, written and read; over a link that takes no time.
 fn counted(scheme: &'static str) -> (Measured, Ran) {
-    let step = |(writes, object)| Step { writes, object };
+    let step = |(writes, object)| Step::whole(writes, object);
     let steps = [(true, 0), (true, 1), (true, 2), (false, 1), (true, 0), (false, 0), (false, 2), (true, 2)];
-    let job = Job { sizes: vec![300_000, 50_000, 700_000], steps: steps.map(step).into(), prepared: 0 };
+    let job = Job { sizes: vec![300_000, 50_000, 700_000], steps: steps.map(step).into(), ..Job::default() };
     let unlimited = BitsPerSecond(0);
     let options = Options {
         link: LinkSpeed { round_trip: Duration::ZERO, up: unlimited, down: unlimited },

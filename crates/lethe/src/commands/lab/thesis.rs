@@ -97,6 +97,8 @@ enum Filling {
 enum ReportPart {
     /// The workloads A to E, or those that are named
     Workloads,
+    /// Git over Swift: pushing, cloning and pulling, in a public and in a private cloud
+    Git,
     /// The workloads without an ORAM, by block size, as in Appendix B
     Estimates,
     /// Sweeps of the size of blocks, and of the link: bandwidth, latency, loss, a mobile one
@@ -147,6 +149,7 @@ impl Arguments {
         };
         let part = |part: &ReportPart| match part {
             ReportPart::Workloads => Part::Workloads,
+            ReportPart::Git => Part::Git,
             ReportPart::Sweeps => Part::Sweeps,
             ReportPart::Study => Part::Study,
             ReportPart::Estimates => Part::Estimates,

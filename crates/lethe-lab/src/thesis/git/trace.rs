@@ -1,0 +1,147 @@
+//! The requests of a Git server, as they were recorded: `workloads/git.csv`, which `workloads/record_git.py` writes.
+
+use crate::thesis::error::ThesisError;
+use crate::thesis::job::{Job, ObjectPart, Step};
+
+/// The four steps, in their order.
+pub(super) const STEPS: [&str; 4] = ["push-repository", "clone", "push-commit", "pull-commit"];
+
+/// The first line that is no remark.
+const COLUMNS: &str = "step,verb,object,size,together,ranges";
+
+/// Bytes to which the first bytes of a run of ranges are rounded down.
+const PAGE_BYTES: u64 = 4096;
+
+/// The digits of pages.
+const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The requests of a step, and the bytes of the objects that they move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    pub(super) requests: u64,
+    pub(super) up: u64,
+    pub(super) down: u64,
+}
+
+/// A recording.
+#[derive(Debug)]
+pub(super) struct Trace {
+    /// The job, which notes the instant at the end of each step.
+    pub(super) job: Job,
+    /// The sums of the steps.
+    pub(super) sums: [Sum; 4],
+    /// The sums as the head of the recording has them.
+    pub(super) stated: [Sum; 4],
+}
+
+impl Trace {
+    /// Reads a recording.
+    ///
+    /// # Errors
+    /// [`ThesisError::Trace`] with the first line that is wrong.
+    pub(super) fn parse(text: &str) -> Result<Self, ThesisError> {
+        let job = Job { ends: vec![0; 4], ..Job::default() };
+        let mut trace = Trace { job, sums: [Sum::default(); 4], stated: [Sum::default(); 4] };
+        let (mut latest, mut has_columns) = (0, false);
+        for (line, text) in (1..).zip(text.lines()) {
+            let wrong = |why: String| ThesisError::Trace { line, why };
+            match text.strip_prefix('#') {
+                Some(remark) => trace.remark(remark).map_err(wrong)?,
+                None if !has_columns && text == COLUMNS => has_columns = true,
+                None if !has_columns => return Err(wrong(format!("write {COLUMNS:?} here"))),
+                None => latest = trace.requests(text, latest).map_err(wrong)?,
+            }
+        }
+        Ok(trace)
+    }
+
+    /// Reads a sum such as `# sum clone 12 requests 0 up 345 down`; other remarks say nothing to a program.
+    fn remark(&mut self, remark: &str) -> Result<(), String> {
+        if let ["sum", step, requests, "requests", up, "up", down, "down"] =
+            remark.split_whitespace().collect::<Vec<_>>().as_slice()
+        {
+            self.stated[nth(step)?] =
+                Sum { requests: number(requests)?, up: number(up)?, down: number(down)? };
+        }
+        Ok(())
+    }
+
+    /// Reads a line of requests, which must not belong to a step before the latest one. Returns its step.
+    fn requests(&mut self, line: &str, latest: usize) -> Result<usize, String> {
+        let [step, verb, object, size, together, ranges] = line.split(',').collect::<Vec<_>>()[..] else {
+            return Err(format!("write six fields with commas between them: {COLUMNS}"));
+        };
+        let (nth, size, together) = (nth(step)?, number(size)?, number(together)?.max(1) as usize);
+        if nth < latest {
+            return Err(format!("{step} comes after {}: write the steps in their order", STEPS[latest]));
+        }
+        let writes = match verb {
+            "PUT" => true,
+            "GET" | "HEAD" => false,
+            _ => return Err(format!("the verb {verb:?} is unknown: write GET, PUT or HEAD")),
+        };
+        let object = if object.is_empty() { None } else { Some(self.object(number(object)?, size)?) };
+        let mut parts = Vec::new();
+        ranges.split(' ').try_for_each(|range| read_range(range, size, &mut parts))?;
+        for (at, part) in parts.into_iter().enumerate() {
+            let sum = &mut self.sums[nth];
+            sum.requests += 1;
+            *(if writes { &mut sum.up } else { &mut sum.down }) += part.bytes;
+            let (object, beside) = (object.unwrap_or(0), !writes && at % together > 0);
+            self.job.steps.push(Step { writes, object, part: (!writes).then_some(part), beside });
+        }
+        let done = self.job.steps.len();
+        self.job.ends[nth..].fill(done);
+        Ok(nth)
+    }
+
+    /// The index of an object, whose room is that of its greatest size.
+    fn object(&mut self, number: u64, size: u64) -> Result<usize, String> {
+        let sizes = &mut self.job.sizes;
+        let object = number as usize;
+        if object > sizes.len() {
+            return Err(format!("object {number} comes before object {}", sizes.len()));
+        }
+        if object == sizes.len() {
+            sizes.push(0);
+        }
+        sizes[object] = sizes[object].max(size);
+        Ok(object)
+    }
+}
+
+/// Reads `first+bytes`, or `bytes@pages`: ranges of so many bytes, each with its page in two digits.
+fn read_range(range: &str, size: u64, parts: &mut Vec<ObjectPart>) -> Result<(), String> {
+    if let Some((bytes, pages)) = range.split_once('@') {
+        let bytes = number(bytes)?;
+        for page in pages.as_bytes().chunks(2) {
+            let digit = |nth: usize| {
+                let found = page.get(nth).and_then(|digit| DIGITS.find(char::from(*digit)));
+                found.ok_or_else(|| format!("the pages of {bytes}@ are not of two digits each"))
+            };
+            let first = (digit(0)? * DIGITS.len() + digit(1)?) as u64 * PAGE_BYTES;
+            parts.push(inside(ObjectPart { first, bytes }, size)?);
+        }
+        return Ok(());
+    }
+    let (first, bytes) = range.split_once('+').ok_or_else(|| format!("{range:?} is no first+bytes"))?;
+    parts.push(inside(ObjectPart { first: number(first)?, bytes: number(bytes)? }, size)?);
+    Ok(())
+}
+
+/// The part, if the object has so many bytes.
+fn inside(part: ObjectPart, size: u64) -> Result<ObjectPart, String> {
+    match part.first.checked_add(part.bytes) {
+        Some(end) if end <= size => Ok(part),
+        _ => Err(format!("{}+{} ends after the {size} bytes of the object", part.first, part.bytes)),
+    }
+}
+
+fn nth(step: &str) -> Result<usize, String> {
+    let found = STEPS.iter().position(|known| *known == step);
+    found.ok_or_else(|| format!("the step {step:?} is unknown: write one of {}", STEPS.join(", ")))
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("{text:?} is no number"))
+}
