@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 from content import content
 from programs import Gateway, Program
@@ -50,6 +51,22 @@ def test_a_copy_of_the_folder_is_no_second_gateway(new_gateway):
     assert s3.get_object(Bucket="kept", Key="k")["Body"].read() == content(100_000)
 
 
+def copy_at_rest(source: Path, target: Path):
+    """Copies a folder while nobody writes to it: a copy of a file that is being written is torn, and told as damaged."""
+
+    def state():
+        files = [path for path in sorted(source.rglob("*")) if path.is_file()]
+        return [(path, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+
+    for _ in range(50):
+        before = state()
+        shutil.copytree(source, target)
+        if state() == before:
+            return
+        shutil.rmtree(target)
+    raise AssertionError(f"{source} is always being written")
+
+
 def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_nobody(new_gateway):
     """A copy that is older than the store must be refused before it claims anything."""
     first: Gateway = new_gateway("first")
@@ -57,7 +74,7 @@ def test_a_copy_taken_while_the_gateway_runs_is_refused_and_displaces_nobody(new
     s3 = first.endpoint.client()
     s3.create_bucket(Bucket="kept")
     second: Gateway = new_gateway("second")
-    shutil.copytree(first.data, second.data)
+    copy_at_rest(first.data, second.data)
     for number in range(12):
         s3.put_object(Bucket="kept", Key=f"k{number}", Body=content(200_000, number))
     code, output = started_in_vain(second)
