@@ -39,6 +39,16 @@ def step_of(page: Page) -> int:
     return int(re.search(r"\d+", page.locator("#at").inner_text()).group())
 
 
+def to_the_end_of_a_sort(page: Page) -> None:
+    # Four numbers are written, and then at most six times compared and exchanged.
+    for _ in range(4 + 6 * 4 + 1):
+        page.keyboard.press("ArrowDown")
+        if "end" in page.locator("#at").inner_text():
+            break
+    expect(page.locator("#at")).to_contain_text("the end")
+    expect(page.locator("#problem")).to_be_hidden()
+
+
 def test_the_list_of_schemes_is_the_one_that_is_tested(opened):
     page = opened()
     assert page.locator("#scheme option").evaluate_all("options => options.map(option => option.value)") == SCHEMES
@@ -47,13 +57,7 @@ def test_the_list_of_schemes_is_the_one_that_is_tested(opened):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_sort_over_every_scheme_sorts_and_answers_as_an_array_does(opened, scheme, tmp_path):
     page = opened(f"scheme={scheme}&capacity=8&workload=bubble&label=number")
-    # Four numbers are written, and then at most six times compared and exchanged.
-    for _ in range(4 + 6 * 4 + 1):
-        page.keyboard.press("ArrowDown")
-        if "end" in page.locator("#at").inner_text():
-            break
-    expect(page.locator("#at")).to_contain_text("the end")
-    expect(page.locator("#problem")).to_be_hidden()
+    to_the_end_of_a_sort(page)
     found = []
     for block in range(4):
         page.locator("#hand-block").fill(str(block))

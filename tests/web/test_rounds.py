@@ -6,7 +6,7 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from test_page import PHONE, PIXELS, SCHEMES, fits, picture
+from test_page import PHONE, PIXELS, SCHEMES, fits, picture, to_the_end_of_a_sort
 
 
 def said(page: Page) -> str:
@@ -16,12 +16,7 @@ def said(page: Page) -> str:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_copies_of_a_sort_sort_their_own_parts_in_batches(opened, scheme):
     page = opened(f"scheme={scheme}&capacity=16&batch=4&workload=bubble&label=number")
-    for _ in range(4 + 6 * 4 + 1):
-        page.keyboard.press("ArrowDown")
-        if "end" in page.locator("#at").inner_text():
-            break
-    expect(page.locator("#at")).to_contain_text("the end")
-    expect(page.locator("#problem")).to_be_hidden()
+    to_the_end_of_a_sort(page)
     page.locator("#hand-block").fill("0, 1, 2, 3")
     for part in range(4):
         page.locator("#hand-block").fill(", ".join(str(4 * part + nth) for nth in range(4)))

@@ -17,8 +17,7 @@ pub(super) fn of_workload(rows: &[Row], providers: &[Provider]) -> Sheet {
         return sheet;
     }
     for row in rows {
-        let mut cells =
-            vec![row.scheme.to_owned(), row.block_kib.map_or_else(String::new, |kib| kib.to_string())];
+        let mut cells = row.names();
         for provider in providers {
             let times = row.times_dollars(provider);
             cells.push(format!("{:.4}", row.dollars(provider)));

@@ -1,14 +1,13 @@
 //! The thesis's Appendix B: the workloads without an ORAM, cut into blocks of 4 KB to 16 MB.
 
 use super::error::ThesisError;
-use super::job::{Job, QUICK_STEPS};
+use super::job::Job;
 use super::options::Options;
 use super::printed::Printed;
 use super::row::billed_by;
-use super::runs::trial_of;
+use super::runs::{job_of, trial_of};
 use super::schemes::{self, SCHEMES};
 use super::section::{Picture, Section, Sheet};
-use super::workloads;
 use crate::bar_chart::{Bar, Chart, Group, Series};
 use lethe_store::Usage;
 
@@ -35,11 +34,7 @@ pub(super) fn of_workloads(options: &Options) -> Result<Section, ThesisError> {
          objects.",
     );
     for letter in options.letters() {
-        let (letter, workload) = workloads::read(&letter)?;
-        let mut job = Job::draw(&workload, &workloads::folders(), options.seed)?;
-        if options.quick {
-            job.truncate(QUICK_STEPS);
-        }
+        let (letter, job) = job_of(options, &letter)?;
         let ours = BLOCKS_KIB.map(|kib| Ok::<_, ThesisError>((kib, figures(&moved(options, &job, kib)?))));
         let ours: Vec<(u64, Figures)> = ours.into_iter().collect::<Result<_, _>>()?;
         let theirs = |kib| printed.estimate(&letter, kib);
@@ -109,6 +104,7 @@ fn picture(letter: &str, ours: &[(u64, Figures)], theirs: impl Fn(u64) -> Option
 
 #[cfg(test)]
 mod tests {
+    use super::super::workloads;
     use super::*;
 
     #[test]

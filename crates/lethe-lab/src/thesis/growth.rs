@@ -12,7 +12,6 @@ use super::section::{Section, Sheet};
 use super::trial::Trial;
 use super::{partitions, rings, schemes};
 use crate::bench::Progress;
-use crate::virtual_time::LinkModel;
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
 use std::time::Duration;
@@ -135,12 +134,7 @@ fn point(options: &Options, grown: &Grown, blocks: u64) -> Result<Point, ThesisE
         job: &job,
         oram_bytes: blocks * BLOCK_BYTES,
         block_bytes: BLOCK_BYTES,
-        model: LinkModel {
-            speed: options.link,
-            server: options.server,
-            stream: options.stream,
-            in_flight: schemes::IN_FLIGHT,
-        },
+        model: options.model(),
         operation: Duration::ZERO,
         once: false,
         seed: options.seed,

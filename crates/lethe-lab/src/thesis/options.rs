@@ -1,8 +1,9 @@
 //! The choices of whoever runs the workloads.
 
+use super::drive::How;
 use super::workloads;
 use crate::prices::{self, Provider};
-use crate::virtual_time::ServerTime;
+use crate::virtual_time::{LinkModel, ServerTime};
 use lethe_gateway::AnyDevice;
 use lethe_store::{BitsPerSecond, LinkSpeed};
 use lethe_vault::Vault;
@@ -131,6 +132,12 @@ impl Options {
             [] => workloads::WORKLOADS.map(|(letter, _)| letter.to_owned()).into(),
             named => named.into(),
         }
+    }
+
+    /// The link and the store, for schemes that have as many requests in flight as Lethe's store.
+    pub(super) fn model(&self) -> LinkModel {
+        let in_flight = How::TOGETHER.in_flight;
+        LinkModel { speed: self.link, server: self.server, stream: self.stream, in_flight }
     }
 
     /// The time of an operation of a workload, beside the store.

@@ -35,6 +35,16 @@ pub struct Row {
 }
 
 impl Row {
+    /// The cells that a row of a table begins with: the scheme and its size of blocks, which may be empty.
+    pub(super) fn names(&self) -> Vec<String> {
+        vec![self.scheme.to_owned(), self.block_kib.map_or_else(String::new, |kib| kib.to_string())]
+    }
+
+    /// The runtime, as a multiple of the baseline's.
+    pub fn slowdown(&self) -> f64 {
+        self.ran.runtime.as_secs_f64() / self.baseline.runtime.as_secs_f64()
+    }
+
     /// Requests and bytes, with that part of the filling that is counted.
     pub fn usage(&self) -> Usage {
         let Ran { usage, filling, .. } = self.ran;
@@ -109,9 +119,7 @@ pub(super) const TRAFFIC: [Column; 7] = [
 
 /// The figures beside the baseline's, and the trusted side's share.
 pub(super) const RELATIVE: [Column; 6] = [
-    column("slowdown", "slowdown", "x_slowdown", 2, |row| {
-        row.ran.runtime.as_secs_f64() / row.baseline.runtime.as_secs_f64()
-    }),
+    column("slowdown", "slowdown", "x_slowdown", 2, Row::slowdown),
     column("slowdown, bare link", "slowdown_bare", "", 2, |row| row.bare_slowdown),
     column("bytes ×", "times_bytes", "x_bandwidth", 2, |row| {
         moved(&row.usage()) / moved(&row.baseline.usage)

@@ -1,6 +1,5 @@
 //! The runs of the workloads: which schemes do which job, with which blocks.
 
-use super::drive::How;
 use super::error::ThesisError;
 use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
@@ -65,6 +64,16 @@ pub(super) fn workloads(
     Ok(rows)
 }
 
+/// The job of a workload, after the name that it has in tables; its first steps with `quick`.
+pub(super) fn job_of(options: &Options, name: &str) -> Result<(String, Job), ThesisError> {
+    let (letter, workload) = workloads::read(name)?;
+    let mut job = Job::draw(&workload, &workloads::folders(), options.seed)?;
+    if options.quick {
+        job.truncate(QUICK_STEPS);
+    }
+    Ok((letter, job))
+}
+
 /// The trial of a scheme on a workload's job.
 pub(super) fn trial_of<'a>(
     options: &Options,
@@ -77,12 +86,7 @@ pub(super) fn trial_of<'a>(
         job,
         oram_bytes: ORAM_BYTES,
         block_bytes: block_kib.unwrap_or(1) << 10,
-        model: LinkModel {
-            speed: options.link,
-            server: options.server,
-            stream: options.stream,
-            in_flight: How::TOGETHER.in_flight,
-        },
+        model: options.model(),
         operation: options.operation_of(letter),
         once: false,
         seed: options.seed,
@@ -99,16 +103,14 @@ fn twice(scheme: &Scheme, trial: &Trial<'_>) -> Result<(Ran, Ran), ThesisError> 
 
 /// The runs that were asked for, with the jobs drawn.
 fn plan(options: &Options) -> Result<Vec<Runs>, ThesisError> {
-    let (schemes, folders, printed) = (chosen(options)?, workloads::folders(), Printed::tables());
+    let (schemes, printed) = (chosen(options)?, Printed::tables());
     let plan = |letter: String| {
-        let (letter, workload) = workloads::read(&letter)?;
-        let mut job = Job::draw(&workload, &folders, options.seed)?;
+        let (letter, job) = job_of(options, &letter)?;
         let mut sizes = printed.blocks_kib(&letter);
         if sizes.is_empty() {
             sizes = OTHER_BLOCKS_KIB.into();
         }
         if options.quick {
-            job.truncate(QUICK_STEPS);
             sizes.drain(..sizes.len() - 1);
         }
         if !options.block_bytes.is_empty() {

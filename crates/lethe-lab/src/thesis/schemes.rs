@@ -91,9 +91,6 @@ pub(super) fn named(name: &str) -> Option<&'static Scheme> {
     all().find(|scheme| scheme.name.eq_ignore_ascii_case(name))
 }
 
-/// The most requests in flight.
-pub(super) const IN_FLIGHT: usize = How::TOGETHER.in_flight;
-
 /// Bytes of the runs that are sorted at once where a scheme sorts; the trusted side holds two.
 const RUN_BYTES: u64 = 64 << 20;
 

@@ -3,15 +3,13 @@
 
 use super::drive::{self, How};
 use super::error::ThesisError;
-use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
 use super::ran::Ran;
 use super::row::Row;
-use super::runs::trial_of;
+use super::runs::{job_of, trial_of};
 use super::schemes::{self, SCHEMES};
 use super::section::{Section, Sheet};
 use super::trial::{Made, State, Trial};
-use super::workloads;
 use crate::bench::Progress;
 use crate::prices;
 use crate::virtual_time::SimulatedStore;
@@ -38,10 +36,7 @@ const BATCH: u32 = 16;
 /// [`ThesisError`].
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
     let (letter, kib) = WORKLOAD;
-    let mut job = Job::draw(&workloads::read(letter)?.1, &workloads::folders(), options.seed)?;
-    if options.quick {
-        job.truncate(QUICK_STEPS);
-    }
+    let (_, job) = job_of(options, letter)?;
     let scheme = schemes::named("path").unwrap_or(&SCHEMES[0]);
     let trial = trial_of(options, letter, &job, scheme, Some(kib));
     let baseline = (SCHEMES[0].run)(&trial_of(options, letter, &job, &SCHEMES[0], None))?;
@@ -93,7 +88,6 @@ fn cells(share: u64, parameters: &RootParameters, waiting: f64, row: &Row) -> Ve
     let block = (row.block_kib.unwrap_or(1) << 10) as f64;
     let levels = parameters.path.leaf_level.0 + 1 - parameters.path.top.0;
     let moved = (usage.bytes_down + usage.bytes_up) as f64 / block;
-    let slowdown = row.ran.runtime.as_secs_f64() / row.baseline.runtime.as_secs_f64();
     let providers = prices::of_the_thesis();
     let dollars = providers.first().and_then(|s3| row.times_dollars(s3));
     vec![
@@ -104,7 +98,7 @@ fn cells(share: u64, parameters: &RootParameters, waiting: f64, row: &Row) -> Ve
         format!("{waiting:.0}"),
         format!("{:.2}", (usage.gets() + usage.puts()) as f64 / accesses),
         format!("{:.2}", moved / accesses),
-        format!("{slowdown:.2}"),
+        format!("{:.2}", row.slowdown()),
         dollars.map_or_else(|| "–".to_owned(), |dollars| format!("{dollars:.1}")),
     ]
 }
@@ -179,6 +173,7 @@ fn make(
 
 #[cfg(test)]
 mod tests {
+    use super::super::job::Job;
     use super::*;
     use std::time::Duration;
 

@@ -1,15 +1,15 @@
 //! Sweeps that the thesis asks for: the size of blocks, the bandwidth, the latency and the loss of the link.
 
 use super::error::ThesisError;
-use super::job::{Job, QUICK_STEPS};
+use super::job::Job;
 use super::options::Options;
 use super::ran::Ran;
 use super::row::Row;
-use super::runs::trial_of;
+use super::runs::{job_of, trial_of};
 use super::schemes::{self, SCHEMES, Scheme};
 use super::section::{Section, Sheet};
 use super::trial::ORAM_BYTES;
-use super::workloads::{self, WORKLOADS};
+use super::workloads::WORKLOADS;
 use crate::bench::Progress;
 use crate::prices::{self, Provider};
 use lethe_store::{BitsPerSecond, LinkSpeed};
@@ -89,10 +89,7 @@ struct Drawn {
 /// [`ThesisError`].
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, ThesisError> {
     let jobs = WORKLOADS.iter().map(|(letter, _)| {
-        let mut job = Job::draw(&workloads::read(letter)?.1, &workloads::folders(), options.seed)?;
-        if options.quick {
-            job.truncate(QUICK_STEPS);
-        }
+        let (_, job) = job_of(options, letter)?;
         Ok(Drawn { letter, job })
     });
     let jobs: Vec<Drawn> = jobs.collect::<Result<_, ThesisError>>()?;
@@ -136,7 +133,7 @@ fn of_blocks(options: &Options, jobs: &[Drawn], progress: &dyn Progress) -> Resu
             let shown = |figure: Option<f64>| {
                 figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.2}{mark}"))
             };
-            times.push(shown(row.as_ref().map(slowdown_of)));
+            times.push(shown(row.as_ref().map(Row::slowdown)));
             bills.push(shown(row.as_ref().and_then(|row| row.times_dollars(s3(&providers)))));
         }
         slowdown.rows.push(times);
@@ -174,7 +171,7 @@ fn of_links(options: &Options, jobs: &[Drawn], progress: &dyn Progress) -> Resul
             match row {
                 Some(row) => {
                     cells.push(format!("{:.1}", row.baseline.runtime.as_secs_f64()));
-                    cells.push(format!("{:.2}", slowdown_of(&row)));
+                    cells.push(format!("{:.2}", row.slowdown()));
                 }
                 None => cells.extend(["–".to_owned(), "–".to_owned()]),
             }
@@ -209,10 +206,6 @@ fn trusts_more(row: &Row) -> bool {
     row.ran.local_bytes > ORAM_BYTES / 100 * 26
 }
 
-fn slowdown_of(row: &Row) -> f64 {
-    row.ran.runtime.as_secs_f64() / row.baseline.runtime.as_secs_f64()
-}
-
 fn s3(providers: &[Provider]) -> &Provider {
     &providers[0]
 }
@@ -229,8 +222,7 @@ mod tests {
 
     fn quick(letter: &'static str) -> (Options, Drawn) {
         let options = Options { quick: true, ..Options::standard() };
-        let mut job = Job::draw(&workloads::read(letter).unwrap().1, &workloads::folders(), 1).unwrap();
-        job.truncate(QUICK_STEPS);
+        let (_, job) = job_of(&options, letter).unwrap();
         (options, Drawn { letter, job })
     }
 

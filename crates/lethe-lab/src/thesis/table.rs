@@ -135,7 +135,7 @@ fn multiple(row: &Row, provider: &Provider, theirs: Option<Line<'_>>) -> String 
     bracketed(ours, theirs.and_then(|line| line.number("x_cost")), 1)
 }
 
-fn bracketed(ours: String, theirs: Option<f64>, digits: usize) -> String {
+pub(super) fn bracketed(ours: String, theirs: Option<f64>, digits: usize) -> String {
     match theirs {
         Some(theirs) => format!("{ours} ({theirs:.digits$})"),
         None => ours,
@@ -143,10 +143,11 @@ fn bracketed(ours: String, theirs: Option<f64>, digits: usize) -> String {
 }
 
 fn first_cells(row: &Row) -> Vec<String> {
-    vec![
-        format!("{}{}", row.scheme, if row.ran.is_short() { SHORT } else { "" }),
-        row.block_kib.map_or_else(String::new, |kib| kib.to_string()),
-    ]
+    let mut cells = row.names();
+    if row.ran.is_short() {
+        cells[0].push_str(SHORT);
+    }
+    cells
 }
 
 fn headings(columns: &[Column]) -> impl Iterator<Item = String> {

@@ -2,7 +2,6 @@
 
 mod trace;
 
-use super::drive::How;
 use super::error::ThesisError;
 use super::job::QUICK_STEPS;
 use super::options::Options;
@@ -11,6 +10,7 @@ use super::ran::Ran;
 use super::row::{self, Row};
 use super::schemes::{BASELINE, SCHEMES, Scheme};
 use super::section::{Section, Sheet};
+use super::table;
 use super::trial::{self, Trial};
 use crate::bench::Progress;
 use crate::virtual_time::{LinkModel, ServerTime};
@@ -74,8 +74,7 @@ fn of(options: &Options, progress: &dyn Progress, trace: &Trace) -> Result<Secti
                 (nth * RUNS.len() + done) as u64,
                 2 * RUNS.len() as u64,
             );
-            let in_flight = How::TOGETHER.in_flight;
-            let model = LinkModel { speed, server, stream: options.stream, in_flight };
+            let model = LinkModel { speed, server, ..options.model() };
             let ran = ran(options, trace, scheme, block_kib, model)?;
             let baseline = rows.first().map_or(ran, |row: &Row| row.ran);
             rows.push(Row {
@@ -89,7 +88,7 @@ fn of(options: &Options, progress: &dyn Progress, trace: &Trace) -> Result<Secti
                 filling: options.filling,
             });
         }
-        section.show(table(cloud, &rows, &Printed::tables()));
+        section.show(of_cloud(cloud, &rows, &Printed::tables()));
     }
     Ok(section)
 }
@@ -124,7 +123,7 @@ fn requests(trace: &Trace) -> Sheet {
 }
 
 /// The times, slowdowns and dollars of a cloud.
-fn table(cloud: &str, rows: &[Row], printed: &Printed) -> Sheet {
+fn of_cloud(cloud: &str, rows: &[Row], printed: &Printed) -> Sheet {
     let header = ["scheme", "block, KiB"].map(str::to_owned).into_iter();
     let header = header.chain(trace::STEPS.iter().flat_map(|step| [format!("{step}, s"), "×".to_owned()]));
     let caption = format!("In a {cloud} cloud:");
@@ -137,18 +136,17 @@ fn table(cloud: &str, rows: &[Row], printed: &Printed) -> Sheet {
         let theirs = name.and_then(|name| printed.git(cloud, name));
         // The thesis compares both clouds with the public one's baseline.
         let base = printed.git("public", "baseline");
-        let mut cells =
-            vec![row.scheme.to_owned(), row.block_kib.map_or_else(String::new, |kib| kib.to_string())];
+        let mut cells = row.names();
         for (step, column) in TIMES.into_iter().enumerate() {
             let of = |ran: &Ran| time(ran, step).as_secs_f64();
             let of_line = |line: Option<Line<'_>>| line.and_then(|line| line.number(column));
-            cells.push(bracketed(of(&row.ran), of_line(theirs), 1));
+            cells.push(beside(of(&row.ran), of_line(theirs), 1));
             let slower = of_line(theirs).zip(of_line(base)).map(|(time, base)| time / base);
-            cells.push(bracketed(of(&row.ran) / of(&row.baseline), slower, 2));
+            cells.push(beside(of(&row.ran) / of(&row.baseline), slower, 2));
         }
         cells.push(row.ran.accesses.to_string());
         let dollars = ibm.as_ref().map_or(f64::NAN, |ibm| row.dollars(ibm));
-        cells.push(bracketed(dollars, theirs.and_then(|line| line.number("cost_usd")), 2));
+        cells.push(beside(dollars, theirs.and_then(|line| line.number("cost_usd")), 2));
         sheet.rows.push(cells);
     }
     sheet
@@ -160,13 +158,12 @@ fn time(ran: &Ran, step: usize) -> Duration {
     ran.ends[step].saturating_sub(begin)
 }
 
-fn bracketed(ours: f64, theirs: Option<f64>, digits: usize) -> String {
+fn beside(ours: f64, theirs: Option<f64>, digits: usize) -> String {
     // A step that was cut off has no time, and no slowdown.
     if !ours.is_finite() {
         return "–".to_owned();
     }
-    let theirs = theirs.map_or_else(String::new, |theirs| format!(" ({theirs:.digits$})"));
-    format!("{ours:.digits$}{theirs}")
+    table::bracketed(format!("{ours:.digits$}"), theirs, digits)
 }
 
 #[cfg(test)]

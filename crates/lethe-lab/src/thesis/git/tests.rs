@@ -75,9 +75,7 @@ fn requests_of_one_group_share_a_block_and_the_others_do_not() {
     let options = Options::standard();
     let accesses = |name: &str, kib| {
         let scheme = SCHEMES.iter().find(|scheme| scheme.name == name).unwrap();
-        let in_flight = How::TOGETHER.in_flight;
-        let model =
-            LinkModel { speed: options.link, server: options.server, stream: options.stream, in_flight };
+        let model = options.model();
         let ran = ran(&options, &trace, scheme, Some(kib), model).unwrap();
         assert!(ran.ends.is_sorted() && ran.ends[3] <= ran.runtime, "{name}");
         ran.accesses

@@ -9,15 +9,14 @@ mod run;
 mod server;
 mod table;
 
-use super::drive;
 use super::error::ThesisError;
 use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
+use super::runs::job_of;
 use super::section::Section;
 use super::trial::Trial;
-use super::{plain, rings, schemes, workloads};
+use super::{plain, rings, schemes};
 use crate::bench::Progress;
-use crate::virtual_time::LinkModel;
 use both::Both;
 use lethe_vault::SchemeParameters;
 use std::collections::BTreeMap;
@@ -40,9 +39,8 @@ pub(super) fn sections(
     let runtime = runtime.map_err(ThesisError::live)?;
     let named = if options.workloads.is_empty() { vec!["A".to_owned()] } else { options.workloads.clone() };
     for letter in &named {
-        let (letter, workload) = workloads::read(letter)?;
-        let mut job = Job::draw(&workload, &workloads::folders(), options.seed)?;
-        if options.quick || options.oram_bytes.is_none() {
+        let (letter, mut job) = job_of(options, letter)?;
+        if options.oram_bytes.is_none() {
             job.truncate(QUICK_STEPS);
         }
         let job = without_unused(&job);
@@ -67,12 +65,7 @@ fn trial<'a>(options: &Options, job: &'a Job) -> Trial<'a> {
         job,
         oram_bytes,
         block_bytes,
-        model: LinkModel {
-            speed: options.link,
-            server: options.server,
-            stream: options.stream,
-            in_flight: drive::How::TOGETHER.in_flight,
-        },
+        model: options.model(),
         operation: Duration::ZERO,
         once: true,
         seed: options.seed,
