@@ -118,6 +118,25 @@ impl FromStr for SizeSelector {
     }
 }
 
+impl Selector {
+    /// The selector of one of several workers, counted from 0, where each is to have numbers of its own; none if there
+    /// are fewer numbers than workers. Sequences, constants and histograms are not divided, as in COSBench.
+    pub fn share(&self, worker: u64, workers: u64) -> Option<Selector> {
+        let part = |least: u64, most: u64| {
+            let count = (most - least).saturating_add(1);
+            let (each, extra) = (count / workers, count % workers);
+            let first = least + each * worker + extra.min(worker);
+            let own = each + u64::from(worker < extra);
+            (own > 0).then(|| (first, first + (own - 1)))
+        };
+        match self {
+            Selector::Uniform(least, most) => part(*least, *most).map(|(a, b)| Selector::Uniform(a, b)),
+            Selector::Range(least, most) => part(*least, *most).map(|(a, b)| Selector::Range(a, b)),
+            other => Some(other.clone()),
+        }
+    }
+}
+
 /// A selector in use: it remembers how far it has come.
 #[derive(Clone, Debug)]
 pub struct Selection {

@@ -2,6 +2,7 @@
 
 use super::error::ThesisError;
 use super::job::{Job, Step};
+use super::objects::{Batch, Objects};
 use super::ran::Ran;
 use crate::virtual_time::Clock;
 use futures::future::{Either, select};
@@ -9,6 +10,7 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use lethe_core::oram::{Access, Oram, OramError};
 use lethe_core::words::BlockId;
 use rand_core::RngCore;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::Range;
 use std::pin::{Pin, pin};
@@ -40,13 +42,18 @@ struct Driver<'a, O> {
     idles: FuturesUnordered<Idle<'a>>,
 }
 
-/// A job whose objects lie in these blocks, and how often it is done.
+/// The blocks that the steps of a job access.
+pub(super) enum Blocks<'a> {
+    /// Those of the objects, which lie in these blocks of so many bytes.
+    Objects(&'a [Range<u64>], u64),
+    /// Those that the object layer accessed in each step.
+    Recorded(&'a Objects),
+}
+
+/// A job with its blocks, and how often it is done.
 pub(super) struct Course<'a> {
     pub(super) job: &'a Job,
-    /// The blocks of each object.
-    pub(super) places: &'a [Range<u64>],
-    /// Bytes of a block's payload.
-    pub(super) payload: u64,
+    pub(super) blocks: Blocks<'a>,
     /// The time that the application takes for each operation, beside the store.
     pub(super) operation: Duration,
     /// The number of times that the job is done, one after the other. Figures are those of one.
@@ -54,14 +61,27 @@ pub(super) struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// The blocks of steps that are asked for together, each block once.
-    fn blocks(&self, group: &[Step]) -> Vec<u64> {
-        let of = |step: &Step| step.blocks(&self.places[step.object], self.payload);
-        let mut blocks: Vec<u64> = group.iter().flat_map(of).collect();
-        blocks.sort_unstable();
-        blocks.dedup();
-        blocks
+    /// The batches of steps that are asked for together: the steps with these numbers.
+    fn batches(&self, group: &[Step], steps: &Range<usize>) -> Vec<Batch> {
+        match &self.blocks {
+            Blocks::Objects(places, payload) => {
+                let of = |step: &Step| step.blocks(&places[step.object], *payload);
+                let all = group.iter().flat_map(|step| of(step).map(|block| (block, step.writes)));
+                vec![each_once(all)]
+            }
+            Blocks::Recorded(objects) => match &objects.0[steps.clone()] {
+                [alone] => alone.clone(),
+                together => vec![each_once(together.iter().flatten().flatten().copied())],
+            },
+        }
     }
+}
+
+/// The blocks, each once: written if any of those who ask for it writes it.
+fn each_once(all: impl Iterator<Item = (u64, bool)>) -> Batch {
+    let mut blocks = BTreeMap::new();
+    all.for_each(|(block, writes)| *blocks.entry(block).or_default() |= writes);
+    blocks.into_iter().collect()
 }
 
 /// Writes so many blocks at random, and does what is owed.
@@ -76,7 +96,7 @@ pub(super) async fn wear_in<O: Oram<Error = Infallible>>(
     while left > 0 {
         let first = random.next_u64() % oram.capacity();
         let end = oram.capacity().min(first + left.min(most));
-        driver.access(true, &(first..end).collect::<Vec<_>>()).await?;
+        driver.access(&(first..end).map(|block| (block, true)).collect::<Vec<_>>()).await?;
         left -= end - first;
     }
     driver.settle().await
@@ -100,11 +120,13 @@ pub(super) async fn serve<O: Oram<Error = Infallible>>(
                 begun = clock.now();
             }
             driver.rest(clock, course.operation).await?;
-            let (begin, writes_it, blocks) = (clock.now(), group[0].writes, course.blocks(group));
-            accesses += blocks.len() as u64;
-            driver.blocks(writes_it, &blocks).await?;
-            if steps.start >= course.job.prepared {
-                let mean = if writes_it { &mut writes } else { &mut reads };
+            let begin = clock.now();
+            for batch in course.batches(group, &steps) {
+                accesses += batch.len() as u64;
+                driver.blocks(&batch).await?;
+            }
+            for step in group.iter().filter(|_| steps.start >= course.job.prepared) {
+                let mean = if step.writes { &mut writes } else { &mut reads };
                 mean.add(clock.now() - begin);
             }
             note(&course.job.ends, steps.end, clock.now() - begun, &mut ends);
@@ -118,15 +140,16 @@ pub(super) async fn serve<O: Oram<Error = Infallible>>(
 }
 
 impl<O: Oram<Error = Infallible>> Driver<'_, O> {
-    async fn blocks(&mut self, writes: bool, blocks: &[u64]) -> Result<(), ThesisError> {
+    /// Accesses blocks, each of which is written or read.
+    async fn blocks(&mut self, blocks: &[(u64, bool)]) -> Result<(), ThesisError> {
         let most = self.how.batch.min(self.oram.max_batch() as u64) as usize;
         for batch in blocks.chunks(most.max(1)) {
-            self.access(writes, batch).await?;
+            self.access(batch).await?;
         }
         Ok(())
     }
 
-    async fn access(&mut self, writes: bool, blocks: &[u64]) -> Result<(), ThesisError> {
+    async fn access(&mut self, blocks: &[(u64, bool)]) -> Result<(), ThesisError> {
         while self.oram.must_idle() {
             self.begin_idles();
             if self.idles.is_empty() {
@@ -135,7 +158,7 @@ impl<O: Oram<Error = Infallible>> Driver<'_, O> {
             self.idles.next().await.transpose()?;
         }
         self.begin_idles();
-        let access = |block: &u64| match writes {
+        let access = |(block, writes): &(u64, bool)| match writes {
             true => Access::Write(BlockId(*block), &[]),
             false => Access::Read(BlockId(*block), &mut []),
         };

@@ -115,7 +115,8 @@ async fn grown(plan: &Plan) -> Result<Growth, ThesisError> {
     let after = Phase { usage: usage().since(&start), ..after };
     // Blocks that came with the growth were never written.
     client.register.grow(2 * plan.blocks);
-    let lost = client.lost + lost(&new, &mut client.register).await?;
+    let lost =
+        client.lost + lost(&new, &mut client.register, &(0..2 * plan.blocks).collect::<Vec<_>>()).await?;
     new.close().await.map_err(ThesisError::live)?;
     drop((old_home, new_home));
     Ok(Growth { phases: [before, during, after], acknowledged: client.register.writes, lost })

@@ -104,7 +104,6 @@ fn picture(letter: &str, ours: &[(u64, Figures)], theirs: impl Fn(u64) -> Option
 
 #[cfg(test)]
 mod tests {
-    use super::super::workloads;
     use super::*;
 
     #[test]
@@ -129,8 +128,7 @@ mod tests {
     #[test]
     fn requests_and_bytes_are_those_of_objects_cut_into_blocks() {
         let options = Options::standard();
-        let workload = workloads::read("C").unwrap().1;
-        let job = Job::draw(&workload, &workloads::folders(), options.seed).unwrap();
+        let (_, job) = job_of(&options, "C").unwrap();
         let [reads, writes, down, up, _] = figures(&moved(&options, &job, 1024).unwrap());
         // The thesis's proxy takes 32 bytes of a block for itself, and marks the end of an object.
         let blocks = |bytes: u64| (bytes / ((1 << 20) - 32) + 1) as f64;

@@ -139,6 +139,7 @@ fn point(options: &Options, grown: &Grown, blocks: u64) -> Result<Point, ThesisE
         once: false,
         seed: options.seed,
         as_proxy: false,
+        objects: None,
     };
     let ran = (grown.run)(&trial)?;
     let accesses = ran.accesses.max(1) as f64;

@@ -6,6 +6,7 @@
 
 mod csv;
 mod dollars;
+mod draw;
 mod drive;
 mod elasticity;
 mod error;
@@ -16,6 +17,7 @@ mod growth;
 mod growth_form;
 mod job;
 mod live;
+mod objects;
 mod options;
 mod page;
 mod partitions;
@@ -36,6 +38,7 @@ mod trial;
 mod verdicts;
 mod workloads;
 
+pub use draw::Pace;
 pub use error::ThesisError;
 pub use job::{Job, ObjectPart, Step};
 pub use options::{CountFilling, Options, Part};

@@ -84,6 +84,8 @@ pub struct Options {
     /// The time that the application takes for each operation, beside the store; that of the thesis's own workload, if it
     /// is not given.
     pub operation: Option<Duration>,
+    /// True if Lethe's schemes are run under the gateway's object layer.
+    pub objects: bool,
     /// The part of the filling that is counted.
     pub filling: CountFilling,
     /// The providers in whose dollars the workloads are given, apart from the thesis's.
@@ -119,6 +121,7 @@ impl Options {
             stream: BitsPerSecond(0),
             server: ServerTime { get: Duration::from_millis(5), put: Duration::from_millis(80) },
             operation: None,
+            objects: false,
             filling: CountFilling::Requests,
             prices: prices::of_today(),
             oram_bytes: None,

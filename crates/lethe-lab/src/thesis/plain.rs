@@ -52,20 +52,25 @@ fn moved(
     let (mut now, mut accesses, mut begun) = (Duration::ZERO, 0, Duration::ZERO);
     let mut ends = [Duration::ZERO; 4];
     for (group, steps) in trial.job.groups() {
-        let writes_it = group[0].writes;
-        let kind = if writes_it { Kind::Put } else { Kind::Get };
         if steps.start == trial.job.prepared {
             begun = now;
         }
         now += trial.operation;
         let begin = now;
-        for bytes in group.iter().flat_map(&requests) {
-            accesses += 1;
-            now = now.max(network.request(begin, kind, bytes));
-        }
-        if steps.start >= trial.job.prepared {
-            let mean = if writes_it { &mut writes } else { &mut reads };
-            mean.add(now - begin);
+        for step in group {
+            let (kind, mean) = match step.writes {
+                true => (Kind::Put, &mut writes),
+                false => (Kind::Get, &mut reads),
+            };
+            let mut answered = begin;
+            for bytes in requests(step) {
+                accesses += 1;
+                answered = answered.max(network.request(begin, kind, bytes));
+            }
+            if steps.start >= trial.job.prepared {
+                mean.add(answered - begin);
+            }
+            now = now.max(answered);
         }
         note(&trial.job.ends, steps.end, now - begun, &mut ends);
     }

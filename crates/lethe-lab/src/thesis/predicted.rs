@@ -66,6 +66,7 @@ fn ratios(seed: u64, scheme: &str) -> (f64, f64) {
         once: false,
         seed,
         as_proxy: false,
+        objects: None,
     };
     let batch = {
         let blocks = |size: u64| size.div_ceil(block_bytes);

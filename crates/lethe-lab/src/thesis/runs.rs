@@ -1,5 +1,6 @@
 //! The runs of the workloads: which schemes do which job, with which blocks.
 
+use super::draw::Pace;
 use super::error::ThesisError;
 use super::job::{Job, QUICK_STEPS};
 use super::options::Options;
@@ -9,7 +10,7 @@ use super::row::Row;
 use super::schemes::{self, BASELINE, SCHEMES, Scheme};
 use super::section::Section;
 use super::trial::{ORAM_BYTES, Trial};
-use super::{table, workloads};
+use super::{objects, table, workloads};
 use crate::bench::Progress;
 use crate::virtual_time::{LinkModel, ServerTime};
 use std::time::Duration;
@@ -43,7 +44,10 @@ pub(super) fn workloads(
         for (scheme, block_kib) in runs {
             let block = block_kib.map_or(String::new(), |kib| format!(", blocks of {kib} KiB"));
             progress.at(&format!("{letter}: {}{block}", scheme.name), done, all);
-            let (ran, bare) = twice(scheme, &trial_of(options, letter, job, scheme, *block_kib))?;
+            let trial = trial_of(options, letter, job, scheme, *block_kib);
+            let layered = scheme.under_objects || (options.objects && scheme.can_be_layered());
+            let recorded = layered.then(|| objects::recorded(&trial)).transpose()?;
+            let (ran, bare) = twice(scheme, &Trial { objects: recorded.as_ref(), ..trial })?;
             rows.push(Row {
                 workload: letter.clone(),
                 scheme: scheme.name,
@@ -67,7 +71,8 @@ pub(super) fn workloads(
 /// The job of a workload, after the name that it has in tables; its first steps with `quick`.
 pub(super) fn job_of(options: &Options, name: &str) -> Result<(String, Job), ThesisError> {
     let (letter, workload) = workloads::read(name)?;
-    let mut job = Job::draw(&workload, &workloads::folders(), options.seed)?;
+    let pace = Pace { model: options.model(), operation: options.operation_of(&letter) };
+    let mut job = Job::draw(&workload, &workloads::folders(), options.seed, &pace)?;
     if options.quick {
         job.truncate(QUICK_STEPS);
     }
@@ -91,6 +96,7 @@ pub(super) fn trial_of<'a>(
         once: false,
         seed: options.seed,
         as_proxy: scheme.as_proxy,
+        objects: None,
     }
 }
 

@@ -24,34 +24,48 @@ pub(super) struct Scheme {
     pub(super) has_blocks: bool,
     /// True if a slot is as long as a block, as in the thesis's proxy.
     pub(super) as_proxy: bool,
+    /// True if the gateway's object layer is above it.
+    pub(super) under_objects: bool,
     /// The most blocks of an ORAM with which a run makes sense.
     pub(super) most_blocks: u64,
     /// Runs a trial.
     pub(super) run: fn(&Trial<'_>) -> Result<Ran, ThesisError>,
 }
 
+impl Scheme {
+    /// Tells whether it can be run under the object layer: it is an ORAM of ours.
+    pub(super) fn can_be_layered(&self) -> bool {
+        self.has_blocks && !self.as_proxy && self.name != TOGETHER
+    }
+}
+
 /// The name of the scheme that the others are compared with.
 pub(super) const BASELINE: &str = "none";
+
+/// The name of blocks that are moved together, without an ORAM.
+const TOGETHER: &str = "blocks-together";
 
 const BLOCKS: Scheme = Scheme {
     name: "blocks",
     printed: Some("blocks"),
     has_blocks: true,
     as_proxy: true,
+    under_objects: false,
     most_blocks: u64::MAX,
     run: plain::blocks_one_by_one,
 };
 
 /// A scheme of ours, whose blocks are payload.
 const fn ours(name: &'static str, run: fn(&Trial<'_>) -> Result<Ran, ThesisError>) -> Scheme {
-    Scheme { name, printed: None, has_blocks: true, as_proxy: false, most_blocks: u64::MAX, run }
+    let most_blocks = u64::MAX;
+    Scheme { name, printed: None, has_blocks: true, as_proxy: false, under_objects: false, most_blocks, run }
 }
 
 /// All of them, in the order of the tables.
-pub(super) const SCHEMES: [Scheme; 15] = [
+pub(super) const SCHEMES: [Scheme; 16] = [
     Scheme { name: BASELINE, has_blocks: false, printed: None, run: plain::objects, ..BLOCKS },
     BLOCKS,
-    ours("blocks-together", plain::blocks_together),
+    ours(TOGETHER, plain::blocks_together),
     Scheme {
         name: "curious-thesis",
         printed: Some("curious"),
@@ -67,6 +81,7 @@ pub(super) const SCHEMES: [Scheme; 15] = [
     Scheme { name: "ring-thesis", printed: Some("ring"), run: rings::of_the_proxy, ..BLOCKS },
     ours("ring-33-48-63", rings::of_the_thesis_together),
     ours("ring", rings::planned),
+    Scheme { under_objects: true, ..ours("serve", rings::served) },
     ours("curious", partitions::curious_together),
     ours("oblivistore", partitions::oblivistore_together),
     ours("path-paper", path_of_the_paper),

@@ -49,9 +49,7 @@ fn the_link_alone_carries_what_whole_objects_need() {
     (options.server, options.operation) = (ServerTime::default(), Some(Duration::ZERO));
     let report = run(&options, &Silent).unwrap();
     let row = &report.rows[0];
-    let (_, workload) = workloads::read("C").unwrap();
-    let mut job = Job::draw(&workload, &workloads::folders(), options.seed).unwrap();
-    job.truncate(QUICK_STEPS);
+    let (_, job) = runs::job_of(&options, "C").unwrap();
     let main = &job.steps[job.prepared..];
     let bytes: u64 = main.iter().map(|step| job.sizes[step.object]).sum();
     let by_hand = bytes as f64 * 8.0 / 510.4e6 + main.len() as f64 * 0.0236;
@@ -81,8 +79,7 @@ fn a_short_job_of_a_ring_oram_in_use_is_done_until_evictions_count() {
     assert!(ran.accesses < ran.period, "{} accesses between evictions {} apart", ran.accesses, ran.period);
     assert!(!ran.is_short());
     // What it moves for an access is what its parameters say of a long run.
-    let (_, workload) = workloads::read("D").unwrap();
-    let job = Job::draw(&workload, &workloads::folders(), 1).unwrap();
+    let (_, job) = runs::job_of(&options, "D").unwrap();
     let trial = runs::trial_of(&options, "D", &job, &SCHEMES[0], Some(64));
     let expected = rings::for_the_bill(&trial).traffic();
     let slot = ((64 << 10) + 32) as f64;

@@ -1,8 +1,9 @@
 //! A trial: a job, a block size and a link, on which a scheme is run.
 
-use super::drive::{self, Course, How};
+use super::drive::{self, Blocks, Course, How};
 use super::error::ThesisError;
 use super::job::{Job, Step};
+use super::objects::Objects;
 use super::ran::{self, Filling, Ran};
 use crate::virtual_time::{Clock, LinkModel, Network, Requests, SimulatedStore, StoreShape};
 use lethe_core::block_header::HEADER_BYTES;
@@ -41,6 +42,8 @@ pub(super) struct Trial<'a> {
     /// True if a sealed slot, header and all, is as long as a block, and the end of an object is marked in its last
     /// block, as in the thesis's proxy. Otherwise a block is payload.
     pub(super) as_proxy: bool,
+    /// The accesses of the object layer; none if the blocks of objects are accessed as they are.
+    pub(super) objects: Option<&'a Objects>,
 }
 
 /// A scheme that was made for a trial.
@@ -117,19 +120,22 @@ impl Trial<'_> {
         how: How,
         make: impl FnOnce(SimulatedStore) -> Result<Made<O>, ThesisError>,
     ) -> Result<Ran, ThesisError> {
-        let places = self.places()?;
+        let (places, payload) = (self.places()?, self.payload().into());
+        let blocks = match self.objects {
+            Some(objects) => Blocks::Recorded(objects),
+            None => Blocks::Objects(&places, payload),
+        };
         let (clock, network) = self.link(how.in_flight);
         let store = SimulatedStore::new(shape, clock.clone(), network.clone());
         let Made { oram, local_bytes, period, state } = make(store)?;
-        let payload = self.payload().into();
-        let blocks = |step: &Step| step.blocks(&places[step.object], payload).count() as u64;
-        let accesses: u64 = self.job.steps.iter().map(blocks).sum();
+        let count = |step: &Step| step.blocks(&places[step.object], payload).count() as u64;
+        let accesses: u64 = self.job.steps.iter().map(count).sum();
         let (worn, repeats) = match state {
             State::Fresh => (0, 1),
             State::InUse(worn) if self.once => (worn, 1),
             State::InUse(worn) => (worn, ran::repeats(accesses, period)),
         };
-        let course = Course { job: self.job, places: &places, payload, operation: self.operation, repeats };
+        let course = Course { job: self.job, blocks, operation: self.operation, repeats };
         let (before, times) = clock.run(async {
             drive::wear_in(&oram, &mut self.random(), worn).await?;
             let before = network.borrow().usage();

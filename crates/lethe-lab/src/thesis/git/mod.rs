@@ -109,6 +109,7 @@ fn ran(
         once: true,
         seed: options.seed,
         as_proxy: scheme.as_proxy,
+        objects: None,
     })
 }
 

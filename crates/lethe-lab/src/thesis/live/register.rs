@@ -1,6 +1,7 @@
 //! The register of writes: which version of each block was acknowledged, and which may be there beside it.
 
 use bytes::Bytes;
+use std::collections::BTreeSet;
 
 /// The versions of blocks. Version 0 is that of a block that was never written.
 #[derive(Clone, Debug)]
@@ -8,6 +9,8 @@ pub(crate) struct Register {
     acknowledged: Vec<u64>,
     /// The writes that were asked for and not answered.
     pending: Vec<Option<u64>>,
+    /// The blocks that were begun to be written since they were last taken.
+    touched: BTreeSet<u64>,
     next: u64,
     /// The writes that were acknowledged.
     pub(crate) writes: u64,
@@ -17,7 +20,13 @@ impl Register {
     /// Blocks that were never written.
     pub(crate) fn new(blocks: u64) -> Self {
         let blocks = blocks as usize;
-        Register { acknowledged: vec![0; blocks], pending: vec![None; blocks], next: 1, writes: 0 }
+        Register {
+            acknowledged: vec![0; blocks],
+            pending: vec![None; blocks],
+            touched: BTreeSet::new(),
+            next: 1,
+            writes: 0,
+        }
     }
 
     /// There are so many blocks from now on; those that came were never written.
@@ -31,7 +40,13 @@ impl Register {
         let version = self.next;
         self.next += 1;
         self.pending[block as usize] = Some(version);
+        self.touched.insert(block);
         payload(version, bytes)
+    }
+
+    /// The blocks that were begun to be written since the last call.
+    pub(crate) fn take_touched(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.touched).into_iter().collect()
     }
 
     /// The write of a block was acknowledged.

@@ -7,6 +7,6 @@ use crate::thesis::ran::Ran;
 pub(super) struct Both {
     pub(super) scheme: &'static str,
     pub(super) real: Measured,
-    /// The same in virtual time; none for the whole gateway.
-    pub(super) computed: Option<Ran>,
+    /// The same in virtual time.
+    pub(super) computed: Ran,
 }

@@ -21,6 +21,7 @@ use both::Both;
 use lethe_vault::SchemeParameters;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tokio::runtime::Runtime;
 
 /// The schemes that are run in real time.
 const SCHEMES: [&str; 5] = ["none", "blocks", "ring", "path", "serve"];
@@ -49,7 +50,7 @@ pub(super) fn sections(
         let mut all = Vec::new();
         for (done, scheme) in schemes.iter().enumerate() {
             progress.at(&format!("{letter}: {scheme}, real time"), done as u64, schemes.len() as u64);
-            all.push(runtime.block_on(both(scheme, &trial, options))?);
+            all.push(both(&runtime, scheme, &trial, options)?);
         }
         found(table::of(&letter, &trial, &all));
     }
@@ -70,6 +71,7 @@ fn trial<'a>(options: &Options, job: &'a Job) -> Trial<'a> {
         once: true,
         seed: options.seed,
         as_proxy: false,
+        objects: None,
     }
 }
 
@@ -89,24 +91,35 @@ fn chosen(options: &Options) -> Result<Vec<&'static str>, ThesisError> {
     Ok(SCHEMES.into_iter().filter(is_wanted).filter(can).collect())
 }
 
-/// Runs a scheme in real time and, where it can be, in virtual time.
-async fn both(scheme: &'static str, trial: &Trial<'_>, options: &Options) -> Result<Both, ThesisError> {
+/// Runs a scheme in real time and in virtual time.
+fn both(
+    runtime: &Runtime,
+    scheme: &'static str,
+    trial: &Trial<'_>,
+    options: &Options,
+) -> Result<Both, ThesisError> {
     let as_proxy = Trial { as_proxy: true, ..*trial };
     let ring = || SchemeParameters::Ring(rings::for_the_bill(trial));
-    let (real, computed) = match (scheme, options.device) {
-        ("none", _) => (run::plain(trial, false).await?, Some(plain::objects(trial)?)),
-        ("blocks", _) => (run::plain(&as_proxy, true).await?, Some(plain::blocks_one_by_one(&as_proxy)?)),
-        ("path", _) => {
-            let path = SchemeParameters::Path(schemes::quarter_path(trial)?);
-            (run::vault(trial, path).await?, Some(schemes::path_planned(trial)?))
+    let real = runtime.block_on(async {
+        match (scheme, options.device) {
+            ("none", _) => run::plain(trial, false).await,
+            ("blocks", _) => run::plain(&as_proxy, true).await,
+            ("path", _) => run::vault(trial, SchemeParameters::Path(schemes::quarter_path(trial)?)).await,
+            ("serve", Some(device)) => run::serve(trial, ring(), device).await,
+            _ => run::vault(trial, ring()).await,
         }
-        ("serve", Some(device)) => (run::serve(trial, ring(), device).await?, None),
-        _ => (run::vault(trial, ring()).await?, Some(rings::planned(trial)?)),
+    })?;
+    let computed = match scheme {
+        "none" => plain::objects(trial)?,
+        "blocks" => plain::blocks_one_by_one(&as_proxy)?,
+        "path" => schemes::path_planned(trial)?,
+        "serve" => rings::served(trial)?,
+        _ => rings::planned(trial)?,
     };
     Ok(Both { scheme, real, computed })
 }
 
-/// The same job without the objects that it does not touch.
+/// The same job without the objects that it does not touch, one step after the other.
 fn without_unused(job: &Job) -> Job {
     let (mut numbers, mut sizes, mut steps) = (BTreeMap::new(), Vec::new(), job.steps.clone());
     for step in &mut steps {
@@ -115,7 +128,7 @@ fn without_unused(job: &Job) -> Job {
         if number == next {
             sizes.push(job.sizes[step.object]);
         }
-        step.object = number;
+        (step.object, step.beside) = (number, false);
     }
     // Time is taken from the first step on.
     Job { sizes, steps, ..Job::default() }

@@ -16,8 +16,8 @@ pub(super) fn of(letter: &str, trial: &Trial<'_>, all: &[Both]) -> Section {
     let mut section = Section::new(format!("real-{}", letter.to_lowercase()), title);
     section.say(format!(
         "{} reads and writes, blocks of {} KiB, an ORAM of {} MiB, by HTTP to an S3 server on loopback behind the link. \
-Requests and bytes are those at the S3 server, checkpoints and removals included in bytes; processor time is without the \
-S3 server's, and a share of 100 % is one processor.",
+Requests and bytes are those at the S3 server, with a vault's checkpoints and removals; processor time is without the S3 \
+server's, and a share of 100 % is one processor. Works of several workers are done one step after the other.",
         trial.job.steps.len(),
         trial.block_bytes >> 10,
         trial.oram_bytes >> 20
@@ -104,7 +104,7 @@ beside slots and buckets):";
     ];
     let mut sheet = Sheet::new(&format!("gap-{}", letter.to_lowercase()), caption, header);
     for both in all {
-        let Some(computed) = both.computed else { continue };
+        let computed = both.computed;
         let requests = |ran: &Ran| (ran.usage.slot_reads + ran.usage.bucket_writes) as f64;
         let moved = |ran: &Ran| (ran.usage.bytes_up + ran.usage.bytes_down) as f64 / MEGA;
         let real = both.real.ran;

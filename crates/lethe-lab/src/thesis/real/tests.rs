@@ -22,8 +22,8 @@ fn counted(scheme: &'static str) -> (Measured, Ran) {
     };
     let trial = trial(&options, &job);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let both = runtime.block_on(both(scheme, &trial, &options)).unwrap();
-    (both.real, both.computed.unwrap())
+    let both = both(&runtime, scheme, &trial, &options).unwrap();
+    (both.real, both.computed)
 }
 
 #[test]

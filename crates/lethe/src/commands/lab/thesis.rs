@@ -26,8 +26,8 @@ use std::path::PathBuf;
 distribution, E-Government. Each scheme moves the same objects over a link of 23.6 ms and 510.4 Mbit/s, in an ORAM of \
 5 GiB. Time is virtual: the same seed gives the same digits on every machine. What the thesis prints stands in brackets.
 
-Schemes: none, blocks, blocks-together, curious-thesis, oblivistore-thesis, ring-thesis, ring-33-48-63, ring, curious, \
-oblivistore, path-paper, path, trivial, practical-os, square-root; hierarchical only when it is named.
+Schemes: none, blocks, blocks-together, curious-thesis, oblivistore-thesis, ring-thesis, ring-33-48-63, ring, serve, \
+curious, oblivistore, path-paper, path, trivial, practical-os, square-root; hierarchical only when it is named.
 
 Examples:
   lethe lab thesis --quick
@@ -62,6 +62,9 @@ pub(super) struct Arguments {
     /// The part of the filling of an ORAM, before its first access, that is counted
     #[arg(long, value_enum, default_value_t = Filling::Requests)]
     filling: Filling,
+    /// Run Lethe's schemes under the object layer of `lethe serve`; the scheme serve is Ring ORAM under it, anyway
+    #[arg(long)]
+    objects: bool,
     /// The parts of the report [default: all, or the workloads where a workload, a scheme or a block size is named]
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     part: Vec<ReportPart>,
@@ -172,6 +175,7 @@ impl Arguments {
             seed: self.seed,
             server,
             operation: self.operation_time.as_ref().map(|time| time.0),
+            objects: self.objects,
             filling: match self.filling {
                 Filling::Nothing => CountFilling::Nothing,
                 Filling::Requests => CountFilling::Requests,

@@ -1,0 +1,288 @@
+//! The drawing of a job from a workload of COSBench.
+//!
+//! The works of a stage are done at the same time, each by its workers. They ask in rounds: each worker asks for one
+//! operation, and all go on when the last is answered. A work ends after so many operations or bytes, or when so many
+//! seconds would be over without an ORAM.
+
+mod pace;
+mod running;
+
+pub use pace::Pace;
+
+use super::error::ThesisError;
+use super::job::{Job, ObjectPart, Step};
+use crate::cosbench::{Operation, OperationKind, Selector, Stage, Work, Workload};
+use crate::sizes::{FolderError, Folders};
+use crate::virtual_time::Kind;
+use pace::PlainClock;
+use rand_chacha::ChaCha12Rng;
+use rand_core::SeedableRng;
+use running::{Running, Selections, check_workers};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The most operations of a job.
+const MOST_OPERATIONS: usize = 1_000_000;
+/// The most bytes of all objects: 1 PiB.
+const MOST_BYTES: u64 = 1 << 50;
+
+impl Job {
+    /// Draws the job of a workload: the stages up to the clean-up, with the sizes of the files that they write. The
+    /// same seed draws the same job.
+    ///
+    /// # Errors
+    /// An unknown folder; an object that was never written; [`ThesisError::Unsupported`].
+    pub fn draw(workload: &Workload, folders: &Folders, seed: u64, pace: &Pace) -> Result<Self, ThesisError> {
+        let random = ChaCha12Rng::seed_from_u64(seed);
+        let (files, objects) = (BTreeMap::new(), BTreeMap::new());
+        let mut draft =
+            Draft { folders, random, files, objects, bytes: 0, operations: 0, job: Job::default() };
+        for stage in &workload.stages {
+            let prepares = draft.job.prepared == draft.job.steps.len() && is_preparing(stage);
+            draft.stage(stage, pace)?;
+            if prepares {
+                draft.job.prepared = draft.job.steps.len();
+            }
+        }
+        Ok(draft.job)
+    }
+}
+
+/// Tells whether time is not yet taken in a stage: it has that name, or does nothing else.
+fn is_preparing(stage: &Stage) -> bool {
+    let prepares = |work: &Work| work.operations.iter().all(|operation| !moves_objects(operation.kind));
+    stage.name == "prepare" || stage.works.iter().all(prepares)
+}
+
+/// A job that is being drawn.
+struct Draft<'a> {
+    folders: &'a Folders,
+    random: ChaCha12Rng,
+    /// The sizes of the files of each folder.
+    files: BTreeMap<String, Vec<u64>>,
+    /// The objects of each container that were ever written.
+    objects: BTreeMap<(u64, u64), Object>,
+    /// Bytes of all objects.
+    bytes: u64,
+    operations: usize,
+    job: Job,
+}
+
+/// An object that was written.
+#[derive(Clone, Copy)]
+struct Object {
+    number: usize,
+    is_deleted: bool,
+}
+
+/// A request of a worker.
+struct Asked {
+    /// The step of the job; none if no scheme moves anything for it.
+    step: Option<Step>,
+    kind: Kind,
+    bytes: u64,
+}
+
+impl Draft<'_> {
+    fn stage(&mut self, stage: &Stage, pace: &Pace) -> Result<(), ThesisError> {
+        let mut works = Vec::new();
+        for work in &stage.works {
+            check_workers(work)?;
+            match work.operations.as_slice() {
+                [one] if one.kind == OperationKind::Prepare => self.prepare(work, one)?,
+                // These move no object, or come after the figures are taken.
+                [one] if !moves_objects(one.kind) => {}
+                _ => works.push(Running::new(work, self.selections(work)?)),
+            }
+        }
+        let all = works.iter().map(|work| work.workers(std::time::Duration::ZERO)).sum();
+        let mut clock = PlainClock::new(pace, all);
+        loop {
+            let (begun, mut requests) = (self.job.steps.len(), Vec::new());
+            for work in &mut works {
+                for worker in 0..work.workers(clock.now()) {
+                    let (operation, selections) = work.next(&mut self.random);
+                    let Asked { step, kind, bytes } = self.operation(operation, selections, worker)?;
+                    work.move_bytes(bytes);
+                    requests.push((kind, bytes));
+                    let beside = self.job.steps.len() > begun;
+                    self.job.steps.extend(step.map(|step| Step { beside, ..step }));
+                }
+            }
+            if requests.is_empty() {
+                return Ok(());
+            }
+            clock.round(requests.into_iter());
+        }
+    }
+
+    fn selections(&mut self, work: &Work) -> Result<Vec<Selections>, ThesisError> {
+        let of = |operation: &Operation| {
+            let files = match &operation.files {
+                Some(path) => self.files_at(path)?.len(),
+                None => 0,
+            };
+            Selections::new(work, operation, files)
+        };
+        work.operations.iter().map(of).collect()
+    }
+
+    fn operation(
+        &mut self,
+        operation: &Operation,
+        with: &mut Selections,
+        worker: usize,
+    ) -> Result<Asked, ThesisError> {
+        self.count()?;
+        let container = with.container(worker, &mut self.random);
+        match operation.kind {
+            OperationKind::Read => {
+                let object = with.object(worker, &mut self.random);
+                self.read(container, object)
+            }
+            OperationKind::Write => {
+                let object = with.object(worker, &mut self.random);
+                let bytes = with.bytes(operation, &mut self.random);
+                self.write((container, object), bytes)
+            }
+            OperationKind::FileWrite => {
+                let file = with.file(&mut self.random);
+                let path = operation.files.as_deref().unwrap_or_default();
+                let bytes = self.files_at(path)?[file as usize - 1];
+                self.write((container, file), bytes)
+            }
+            OperationKind::Delete => {
+                let object = with.object(worker, &mut self.random);
+                if let Some(object) = self.objects.get_mut(&(container, object)) {
+                    object.is_deleted = true;
+                }
+                Ok(Asked { step: None, kind: Kind::Put, bytes: 0 })
+            }
+            OperationKind::List => {
+                let any = self.objects.range((container, 0)..=(container, u64::MAX)).next();
+                Ok(without_bytes(any.map(|(_, object)| object.number)))
+            }
+            other => {
+                let why = format!("an operation {} among others: leave it out", other.name());
+                Err(ThesisError::Unsupported(why))
+            }
+        }
+    }
+
+    /// Writes each object of each container once.
+    fn prepare(&mut self, work: &Work, operation: &Operation) -> Result<(), ThesisError> {
+        let count = |selector: &Option<Selector>| match selector {
+            Some(Selector::Range(least, most) | Selector::Sequence(least, most)) => Ok(most - least),
+            Some(Selector::Constant(_)) => Ok(0),
+            _ => {
+                Err(ThesisError::Unsupported("a work prepare takes r(a,b) for containers and objects".into()))
+            }
+        };
+        let (containers, objects) = (count(&operation.containers)?, count(&operation.objects)?);
+        // Each pair comes once, whichever worker writes it.
+        let mut with = Selections::new(&Work { workers: 1, ..work.clone() }, operation, 0)?;
+        let mut written = 0;
+        for _ in 0..=containers {
+            let container = with.container(0, &mut self.random);
+            for _ in 0..=objects {
+                self.count()?;
+                let object = with.object(0, &mut self.random);
+                let bytes = with.bytes(operation, &mut self.random);
+                let Asked { step, .. } = self.write((container, object), bytes)?;
+                let beside = written % work.workers > 0;
+                self.job.steps.extend(step.map(|step| Step { beside, ..step }));
+                written += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads an object. The store says of a deleted one that it is not there.
+    fn read(&mut self, container: u64, object: u64) -> Result<Asked, ThesisError> {
+        let found = self.objects.get(&(container, object));
+        let found = found.ok_or(ThesisError::NoObject { container, object })?;
+        if found.is_deleted {
+            return Ok(without_bytes(Some(found.number)));
+        }
+        let (step, bytes) = (Some(Step::whole(false, found.number)), self.job.sizes[found.number]);
+        Ok(Asked { step, kind: Kind::Get, bytes })
+    }
+
+    /// Writes an object: a new one, or one that is there already in its place.
+    fn write(&mut self, key: (u64, u64), bytes: u64) -> Result<Asked, ThesisError> {
+        let next = self.job.sizes.len();
+        let object = self.objects.entry(key).or_insert(Object { number: next, is_deleted: false });
+        object.is_deleted = false;
+        let number = object.number;
+        if number == next {
+            self.job.sizes.push(0);
+        }
+        // An object's room is that of its greatest size.
+        let more = bytes.saturating_sub(self.job.sizes[number]);
+        self.job.sizes[number] += more;
+        self.bytes = self.bytes.saturating_add(more);
+        if self.bytes > MOST_BYTES {
+            let why = "its objects have more than 1 PiB: write fewer or smaller ones".to_owned();
+            return Err(ThesisError::Unsupported(why));
+        }
+        Ok(Asked { step: Some(Step::whole(true, number)), kind: Kind::Put, bytes })
+    }
+
+    /// Counts an operation.
+    fn count(&mut self) -> Result<(), ThesisError> {
+        self.operations += 1;
+        if self.operations > MOST_OPERATIONS {
+            let why = format!("it has more than {MOST_OPERATIONS} operations: end its works earlier");
+            return Err(ThesisError::Unsupported(why));
+        }
+        Ok(())
+    }
+
+    /// The sizes of the files of a folder: drawn when they are first wanted, or those of a folder that is there.
+    fn files_at(&mut self, path: &str) -> Result<&[u64], ThesisError> {
+        if !self.files.contains_key(path) {
+            let sizes = match self.folders.at(path) {
+                Ok(folder) => folder.draw(&mut self.random),
+                Err(unknown) => sizes_of_files(Path::new(path), unknown)?,
+            };
+            self.files.insert(path.to_owned(), sizes);
+        }
+        Ok(&self.files[path])
+    }
+}
+
+/// A request that moves no bytes: an ORAM's catalogue answers it.
+fn without_bytes(object: Option<usize>) -> Asked {
+    let part = Some(ObjectPart { first: 0, bytes: 0 });
+    let step = object.map(|object| Step { part, ..Step::whole(false, object) });
+    Asked { step, kind: Kind::Get, bytes: 0 }
+}
+
+/// The sizes of the files of a folder of this machine, in the order of their names.
+fn sizes_of_files(path: &Path, unknown: FolderError) -> Result<Vec<u64>, ThesisError> {
+    if !path.is_dir() {
+        return Err(unknown.into());
+    }
+    let unreadable = |error| ThesisError::File(path.to_owned(), error);
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(path).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let about = entry.metadata().map_err(unreadable)?;
+        if about.is_file() {
+            files.insert(entry.file_name(), about.len());
+        }
+    }
+    if files.is_empty() {
+        let why = format!("the folder {} has no files: put some in", path.display());
+        return Err(ThesisError::Unsupported(why));
+    }
+    Ok(files.into_values().collect())
+}
+
+fn moves_objects(kind: OperationKind) -> bool {
+    use OperationKind::*;
+    matches!(kind, Read | Write | FileWrite | List | Delete)
+}
+
+#[cfg(test)]
+mod tests;
