@@ -1,0 +1,155 @@
+//! The last-level cache: set-associative, written back, least recently used first out.
+
+use crate::units::{LINE_BYTES, Line};
+
+/// A cache. Sets are chosen by the low bits of a line.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    /// The lines of each set, the most recently used first.
+    lines: Vec<Entry>,
+    ways: usize,
+    sets: u64,
+}
+
+/// A line of the cache and whether it is dirty, in a word; 0 is an empty place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Entry(u64);
+
+impl Entry {
+    fn new(line: Line, is_dirty: bool) -> Self {
+        Entry((line.0 + 1) << 1 | u64::from(is_dirty))
+    }
+
+    fn line(self) -> Option<Line> {
+        (self.0 >> 1).checked_sub(1).map(Line)
+    }
+
+    fn is_dirty(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+/// The reason why a cache cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a cache of {bytes} bytes with {ways} ways has no sets by a power of two: choose such as 2 MiB and 8 ways"
+)]
+pub struct CacheShape {
+    /// Bytes of the cache.
+    pub bytes: u64,
+    /// Lines of a set.
+    pub ways: usize,
+}
+
+/// An access of the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheAccess {
+    /// True if the line was there.
+    pub is_hit: bool,
+    /// The dirty line that had to go.
+    pub written_back: Option<Line>,
+}
+
+impl Cache {
+    /// An empty cache.
+    ///
+    /// # Errors
+    /// [`CacheShape`], if the number of sets is no power of two.
+    pub fn new(bytes: u64, ways: usize) -> Result<Self, CacheShape> {
+        let set_bytes = ways as u64 * LINE_BYTES;
+        let sets = bytes.checked_div(set_bytes).unwrap_or(0);
+        if !sets.is_power_of_two() || sets * set_bytes != bytes {
+            return Err(CacheShape { bytes, ways });
+        }
+        Ok(Cache { lines: vec![Entry::default(); sets as usize * ways], ways, sets })
+    }
+
+    /// The number of sets.
+    pub fn sets(&self) -> u64 {
+        self.sets
+    }
+
+    /// Accesses a line, which is the most recently used one of its set from then on.
+    pub fn access(&mut self, line: Line, writes: bool) -> CacheAccess {
+        let set = self.set_mut(line);
+        if let Some(place) = set.iter().position(|entry| entry.line() == Some(line)) {
+            let entry = Entry::new(line, set[place].is_dirty() || writes);
+            set.copy_within(..place, 1);
+            set[0] = entry;
+            return CacheAccess { is_hit: true, written_back: None };
+        }
+        let victim = set[set.len() - 1];
+        set.copy_within(..set.len() - 1, 1);
+        set[0] = Entry::new(line, writes);
+        CacheAccess { is_hit: false, written_back: victim.line().filter(|_| victim.is_dirty()) }
+    }
+
+    /// The line of a set that goes next, if it is dirty.
+    pub fn dirty_victim(&self, set: u64) -> Option<Line> {
+        let victim = self.lines[(set as usize + 1) * self.ways - 1];
+        victim.line().filter(|_| victim.is_dirty())
+    }
+
+    /// Makes a line clean, if it is there: it was written back early.
+    pub fn clean(&mut self, line: Line) {
+        let set = self.set_mut(line);
+        if let Some(entry) = set.iter_mut().find(|entry| entry.line() == Some(line)) {
+            *entry = Entry::new(line, false);
+        }
+    }
+
+    fn set_mut(&mut self, line: Line) -> &mut [Entry] {
+        let set = (line.0 & (self.sets - 1)) as usize;
+        &mut self.lines[set * self.ways..][..self.ways]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two ways, four sets.
+    fn cache() -> Cache {
+        Cache::new(512, 2).unwrap()
+    }
+
+    #[test]
+    fn the_least_recently_used_line_of_a_set_goes_first() {
+        let mut cache = cache();
+        let mut misses = |line| !cache.access(Line(line), false).is_hit;
+        assert!([0, 4, 0, 1].map(&mut misses) == [true, true, false, true]);
+        // 8 takes the place of 4, which was used before 0.
+        assert_eq!([8, 0, 4].map(misses), [true, false, true]);
+    }
+
+    #[test]
+    fn a_dirty_line_is_written_back_when_it_goes_and_a_clean_one_is_not() {
+        let mut cache = cache();
+        cache.access(Line(0), true);
+        cache.access(Line(4), false);
+        assert_eq!(cache.dirty_victim(0), Some(Line(0)));
+        assert_eq!(cache.access(Line(8), false).written_back, Some(Line(0)));
+        assert_eq!((cache.dirty_victim(0), cache.access(Line(12), false).written_back), (None, None));
+    }
+
+    #[test]
+    fn a_line_that_was_written_back_early_goes_without_being_written_back_again() {
+        let mut cache = cache();
+        cache.access(Line(0), true);
+        cache.access(Line(4), false);
+        cache.clean(Line(0));
+        assert_eq!(cache.access(Line(8), false).written_back, None);
+        cache.clean(Line(100));
+        cache.access(Line(4), true);
+        cache.access(Line(8), false);
+        assert_eq!(cache.dirty_victim(0), Some(Line(4)), "a write makes it dirty again");
+    }
+
+    #[test]
+    fn a_shape_without_whole_sets_is_refused() {
+        for (bytes, ways) in [(0, 8), (100, 1), (512 * 3, 8), (1 << 20, 0)] {
+            assert_eq!(Cache::new(bytes, ways).unwrap_err(), CacheShape { bytes, ways });
+        }
+        assert_eq!(Cache::new(2 << 20, 8).unwrap().sets(), 4096);
+    }
+}

@@ -1,0 +1,273 @@
+//! The processor: it fetches and retires several instructions a cycle, in order, with a reorder buffer between.
+//!
+//! The rules are USIMM's. Up to `width` instructions are fetched in a cycle while the reorder buffer has room, and up to
+//! `width` retire, oldest first. An instruction may retire in the cycle after it is done. It is done `pipeline` cycles after it was
+//! fetched; a load that misses, so many cycles after its line is there. A store is done like any other instruction: its line
+//! is fetched meanwhile. A fetch stops while the memory owes too many lines of stores and of lines written back.
+
+use crate::cache::Cache;
+use crate::trace::{Kind, Miss};
+use crate::units::{Cycle, Line};
+use std::collections::VecDeque;
+
+/// The shape of a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Instructions that are fetched, and that retire, in a cycle: at least 1.
+    pub width: u64,
+    /// Instructions of the reorder buffer: at least 1.
+    pub reorder_buffer: usize,
+    /// Cycles from fetching an instruction to its end.
+    pub pipeline: u64,
+    /// Cycles more that a load takes which the last-level cache answers.
+    pub cache: u64,
+    /// The most requests for which no instruction waits that the memory may owe: at least 1.
+    pub posted: usize,
+}
+
+impl Shape {
+    /// The processor of IR-ORAM's Table I, with the pipeline and the write queue of USIMM: width 4, reorder buffer 128, pipeline
+    /// 10, 64 requests posted. The table has no latency of its cache: 20 cycles is ours.
+    pub const IR_ORAM: Shape = Shape { width: 4, reorder_buffer: 128, pipeline: 10, cache: 20, posted: 64 };
+}
+
+/// A request of the processor to the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The number by which it is answered: they count from 0.
+    pub number: u64,
+    /// The cycle at which it is made.
+    pub at: Cycle,
+    /// The line.
+    pub line: Line,
+    /// The reason.
+    pub reason: Reason,
+}
+
+/// The reason of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A load waits for the line.
+    Load,
+    /// A store is to change the line.
+    Store,
+    /// The line is dirty and had to leave the cache.
+    WriteBack,
+}
+
+/// The next thing that a processor does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It asks the memory.
+    Request(Request),
+    /// It can go on only when the memory has answered a request that was made.
+    Waits,
+    /// It has retired its last instruction in this cycle.
+    Done(Cycle),
+}
+
+/// A processor and its last-level cache, at work on a trace.
+#[derive(Debug)]
+pub struct Processor<T> {
+    shape: Shape,
+    cache: Cache,
+    trace: T,
+    /// The instructions before the next miss, and the miss.
+    next: Option<(u32, Miss)>,
+    /// The instructions that were fetched and have not retired, oldest first.
+    buffer: VecDeque<Instruction>,
+    /// Requests for lines that leave the cache, to be made before anything else.
+    written_back: VecDeque<Line>,
+    /// The turn of the last fetch, and of the last retirement: `width` turns are a cycle.
+    fetched: u64,
+    retired: u64,
+    requests: u64,
+    /// Answers that have come for loads in the buffer, by the number of their request; the first of them has `first`.
+    posted: Posted,
+    counts: Counts,
+}
+
+/// An instruction in the reorder buffer.
+#[derive(Clone, Copy, Debug)]
+enum Instruction {
+    /// It is done at this cycle.
+    Done(u64),
+    /// It is done when the request with this number is answered.
+    Waits(u64),
+}
+
+/// The requests for which no instruction waits.
+#[derive(Debug, Default)]
+struct Posted {
+    owed: usize,
+    /// The cycle at which there was room again.
+    room: u64,
+}
+
+/// The counts of a run so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Instructions that were fetched.
+    pub instructions: u64,
+    /// Loads that missed the last-level cache.
+    pub loads: u64,
+    /// Stores that missed it.
+    pub stores: u64,
+    /// Dirty lines that left it.
+    pub written_back: u64,
+}
+
+impl<T: Iterator<Item = Miss>> Processor<T> {
+    /// A processor at rest, with an empty reorder buffer.
+    ///
+    /// # Panics
+    /// If a field of the shape is below its least value.
+    pub fn new(shape: Shape, cache: Cache, mut trace: T) -> Self {
+        assert!(shape.width > 0 && shape.reorder_buffer > 0 && shape.posted > 0, "{shape:?} does nothing");
+        let next = trace.next().map(|miss| (miss.instructions, miss));
+        Processor {
+            shape,
+            cache,
+            trace,
+            next,
+            buffer: VecDeque::with_capacity(shape.reorder_buffer),
+            written_back: VecDeque::new(),
+            fetched: 0,
+            retired: 0,
+            requests: 0,
+            posted: Posted::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The last-level cache.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// The last-level cache, for a controller that writes lines back early.
+    pub fn cache_mut(&mut self) -> &mut Cache {
+        &mut self.cache
+    }
+
+    /// Goes on to the next request. Requests come in the order of their cycles.
+    pub fn advance(&mut self) -> Next {
+        loop {
+            if !self.written_back.is_empty() {
+                if self.posted.owed == self.shape.posted {
+                    return Next::Waits;
+                }
+                if let Some(line) = self.written_back.pop_front() {
+                    return Next::Request(self.post(line, Reason::WriteBack));
+                }
+            }
+            if self.buffer.len() == self.shape.reorder_buffer && !self.retire() {
+                return Next::Waits;
+            }
+            match self.next {
+                Some((0, miss)) => {
+                    let is_full = self.posted.owed == self.shape.posted;
+                    if miss.kind == Kind::Store && is_full {
+                        return Next::Waits;
+                    }
+                    self.next = self.trace.next().map(|miss| (miss.instructions, miss));
+                    if let Some(request) = self.memory_instruction(miss) {
+                        return Next::Request(request);
+                    }
+                }
+                Some((left, miss)) => {
+                    self.next = Some((left - 1, miss));
+                    let done = self.fetch() + self.shape.pipeline;
+                    self.buffer.push_back(Instruction::Done(done));
+                }
+                None if self.buffer.is_empty() => return Next::Done(Cycle(self.retired / self.shape.width)),
+                None => {
+                    if !self.retire() {
+                        return Next::Waits;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Answers a request: its line is there, or is written, at this cycle.
+    pub fn answer(&mut self, request: &Request, at: Cycle) {
+        if request.reason != Reason::Load {
+            if self.posted.owed == self.shape.posted {
+                self.posted.room = self.posted.room.max(at.0);
+            }
+            self.posted.owed = self.posted.owed.saturating_sub(1);
+            return;
+        }
+        let done = Instruction::Done(at.0 + self.shape.pipeline);
+        let is_it = |instruction: &&mut Instruction| matches!(instruction, Instruction::Waits(number) if *number == request.number);
+        if let Some(instruction) = self.buffer.iter_mut().find(is_it) {
+            *instruction = done;
+        }
+    }
+
+    /// Fetches the instruction that misses the first-level cache, and returns the request that it makes.
+    fn memory_instruction(&mut self, miss: Miss) -> Option<Request> {
+        let cycle = self.fetch();
+        let done = Instruction::Done(cycle + self.shape.pipeline);
+        let access = self.cache.access(miss.line, miss.kind == Kind::Store);
+        self.written_back.extend(access.written_back);
+        match (miss.kind, access.is_hit) {
+            (Kind::Store, true) => self.buffer.push_back(done),
+            (Kind::Load, true) => {
+                let done = cycle + self.shape.pipeline + self.shape.cache;
+                self.buffer.push_back(Instruction::Done(done));
+            }
+            (Kind::Store, false) => {
+                self.buffer.push_back(done);
+                self.counts.stores += 1;
+                return Some(self.post(miss.line, Reason::Store));
+            }
+            (Kind::Load, false) => {
+                self.counts.loads += 1;
+                let request = self.request(miss.line, Reason::Load);
+                self.buffer.push_back(Instruction::Waits(request.number));
+                return Some(request);
+            }
+        }
+        None
+    }
+
+    fn post(&mut self, line: Line, reason: Reason) -> Request {
+        self.counts.written_back += u64::from(reason == Reason::WriteBack);
+        self.posted.owed += 1;
+        self.request(line, reason)
+    }
+
+    fn request(&mut self, line: Line, reason: Reason) -> Request {
+        let number = self.requests;
+        self.requests += 1;
+        let at = Cycle(self.posted.room.max(self.fetched / self.shape.width));
+        Request { number, at, line, reason }
+    }
+
+    /// Fetches an instruction, and returns its cycle.
+    fn fetch(&mut self) -> u64 {
+        self.counts.instructions += 1;
+        self.fetched = (self.fetched + 1).max(self.posted.room * self.shape.width);
+        self.fetched / self.shape.width
+    }
+
+    /// Retires the oldest instruction, if it is known when it is done. Whatever is fetched next comes no earlier.
+    fn retire(&mut self) -> bool {
+        let Some(Instruction::Done(done)) = self.buffer.front() else { return false };
+        self.retired = (self.retired + 1).max((done + 1) * self.shape.width);
+        self.buffer.pop_front();
+        // The place is free from the cycle on in which the instruction retires.
+        self.fetched = self.fetched.max((self.retired / self.shape.width) * self.shape.width - 1);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! Traces: the misses of a program's first-level data cache, in program order.
+//!
+//! A load that misses is a [`Kind::Load`]. A store that misses, and a dirty line that is evicted, are [`Kind::Store`]: so
+//! the traces of USIMM have it.
+
+mod error;
+pub mod packed;
+pub mod text;
+
+pub use error::TraceError;
+
+use crate::units::Line;
+
+/// A miss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Miss {
+    /// The instructions between the miss before it and this one.
+    pub instructions: u32,
+    /// The way in which the line is wanted.
+    pub kind: Kind,
+    /// The line.
+    pub line: Line,
+}
+
+/// The way in which a line is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An instruction waits for it.
+    Load,
+    /// It is written, and no instruction waits for it.
+    Store,
+}
+
+/// The greatest line of a trace: addresses have 64 bits.
+pub const MOST_LINE: Line = Line(u64::MAX >> 6);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! The packed format of traces: some two bytes for each miss.
+//!
+//! A file begins with [`MAGIC`]. Records follow, compressed by gzip, which checks their length and their sum. A record is two
+//! numbers in LEB128: the instructions before the miss times two, plus one for a store; and the line less the line of
+//! the record before it, in zigzag.
+
+use super::{Kind, MOST_LINE, Miss, TraceError};
+use crate::units::Line;
+use flate2::Compression;
+use flate2::bufread::GzDecoder;
+use flate2::write::GzEncoder;
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+/// The beginning of a packed trace.
+pub const MAGIC: &[u8; 16] = b"lethe trace v1\n\0";
+
+/// A packed trace that is being read.
+pub struct Packed<R> {
+    bytes: io::Bytes<BufReader<GzDecoder<R>>>,
+    record: u64,
+    before: Line,
+    is_over: bool,
+}
+
+/// Begins to read a trace.
+///
+/// # Errors
+/// [`TraceError::Foreign`]; [`TraceError::Io`].
+pub fn read<R: BufRead>(mut from: R) -> Result<Packed<R>, TraceError> {
+    let mut magic = [0; MAGIC.len()];
+    match from.read_exact(&mut magic) {
+        Ok(()) if magic == *MAGIC => {}
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error.into()),
+        _ => return Err(TraceError::Foreign),
+    }
+    let bytes = BufReader::new(GzDecoder::new(from)).bytes();
+    Ok(Packed { bytes, record: 0, before: Line(0), is_over: false })
+}
+
+/// Writes a trace.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write(misses: impl IntoIterator<Item = Miss>, mut into: impl Write) -> io::Result<()> {
+    into.write_all(MAGIC)?;
+    let mut packed = GzEncoder::new(into, Compression::best());
+    let mut before = Line(0);
+    for Miss { instructions, kind, line } in misses {
+        let mut record = [0; 2 * MOST_DIGITS];
+        let first = put(&mut record, u64::from(instructions) << 1 | u64::from(kind == Kind::Store));
+        let second = put(&mut record[first..], zigzag(line.0.wrapping_sub(before.0) as i64));
+        packed.write_all(&record[..first + second])?;
+        before = line;
+    }
+    packed.finish()?.flush()
+}
+
+/// The most digits of a number in LEB128.
+const MOST_DIGITS: usize = 10;
+
+/// Writes a number, and returns the count of its digits.
+fn put(into: &mut [u8], mut number: u64) -> usize {
+    let mut digits = 0;
+    loop {
+        let more = number >> 7 != 0;
+        into[digits] = (number & 0x7f) as u8 | u8::from(more) << 7;
+        digits += 1;
+        number >>= 7;
+        if !more {
+            return digits;
+        }
+    }
+}
+
+fn zigzag(number: i64) -> u64 {
+    (number << 1 ^ number >> 63) as u64
+}
+
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
+}
+
+impl<R: BufRead> Packed<R> {
+    fn fault(&self, why: &'static str) -> TraceError {
+        TraceError::Packed { record: self.record, why }
+    }
+
+    /// Reads a number; none at the end of the trace.
+    fn number(&mut self) -> Result<Option<u64>, TraceError> {
+        let mut number = 0u64;
+        for nth in 0..MOST_DIGITS {
+            let Some(byte) = self.bytes.next() else {
+                return if nth == 0 { Ok(None) } else { Err(self.fault("it ends within a number")) };
+            };
+            let byte = byte?;
+            let digit = u64::from(byte & 0x7f);
+            if nth == MOST_DIGITS - 1 && digit > 1 {
+                break;
+            }
+            number |= digit << (7 * nth);
+            if byte & 0x80 == 0 {
+                return Ok(Some(number));
+            }
+        }
+        Err(self.fault("a number has more than 64 bits"))
+    }
+
+    fn miss(&mut self) -> Result<Option<Miss>, TraceError> {
+        self.record += 1;
+        let Some(first) = self.number()? else { return Ok(None) };
+        let second = self.number()?.ok_or_else(|| self.fault("it has no line"))?;
+        let instructions =
+            u32::try_from(first >> 1).map_err(|_| self.fault("it has too many instructions"))?;
+        let line = Line(self.before.0.wrapping_add(unzigzag(second) as u64));
+        if line > MOST_LINE {
+            return Err(self.fault("its line is beyond all addresses"));
+        }
+        self.before = line;
+        let kind = if first & 1 == 1 { Kind::Store } else { Kind::Load };
+        Ok(Some(Miss { instructions, kind, line }))
+    }
+}
+
+/// The misses. After an error there is no more.
+impl<R: BufRead> Iterator for Packed<R> {
+    type Item = Result<Miss, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let miss = self.miss().transpose();
+        self.is_over = !matches!(miss, Some(Ok(_)));
+        miss
+    }
+}

@@ -1,0 +1,104 @@
+//! The promises of the formats of traces.
+
+use super::*;
+use proptest::prelude::*;
+
+fn packed(misses: &[Miss]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    packed::write(misses.iter().copied(), &mut bytes).unwrap();
+    bytes
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<Miss>, TraceError> {
+    packed::read(bytes)?.collect()
+}
+
+fn text(text: &str) -> Result<Vec<Miss>, TraceError> {
+    text::read(text.as_bytes()).collect()
+}
+
+fn misses() -> impl Strategy<Value = Vec<Miss>> {
+    let miss = (any::<u32>(), any::<bool>(), 0..=MOST_LINE.0).prop_map(|(instructions, stores, line)| Miss {
+        instructions,
+        kind: if stores { Kind::Store } else { Kind::Load },
+        line: Line(line),
+    });
+    prop::collection::vec(miss, 0..50)
+}
+
+proptest! {
+    #[test]
+    fn what_was_written_is_read_in_both_formats(misses in misses()) {
+        prop_assert_eq!(read(&packed(&misses)).unwrap(), misses.clone());
+        let mut written = Vec::new();
+        text::write(misses.iter().copied(), &mut written).unwrap();
+        prop_assert_eq!(text(std::str::from_utf8(&written).unwrap()).unwrap(), misses);
+    }
+
+    #[test]
+    fn a_packed_trace_that_was_cut_or_changed_is_refused(misses in misses(), at in any::<prop::sample::Index>()) {
+        let whole = packed(&misses);
+        let at = at.index(whole.len());
+        prop_assert!(read(&whole[..at]).is_err());
+        // The last bytes of a gzip are the sum and the length of what is in it, and its first ones say how.
+        let mut changed = whole.clone();
+        changed[at] ^= 0x80;
+        if let Ok(found) = read(&changed) {
+            prop_assert_eq!(found, misses, "a byte of the head that says nothing");
+        }
+    }
+}
+
+#[test]
+fn a_line_of_usimm_is_read_with_its_program_counter_or_without() {
+    let line = |instructions, kind, address: u64| Miss { instructions, kind, line: Line(address / 64) };
+    let read = text("12 R 0x7f00a1c0 0x401a2e\n\n3 W 7f00b240\n0 R 0x40\n").unwrap();
+    let expected =
+        [line(12, Kind::Load, 0x7f00_a1c0), line(3, Kind::Store, 0x7f00_b240), line(0, Kind::Load, 0x40)];
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn a_wrong_line_is_told_with_its_number_and_what_to_write() {
+    for (wrong, why) in [
+        ("5 X 0x40", "write such as"),
+        ("five R 0x40 0x0", "\"five\" is no number of instructions"),
+        ("4294967296 R 0x40 0x0", "no number of instructions"),
+        ("5 R 0x4g 0x0", "\"0x4g\" is no address"),
+        ("5 W 0x40 0x0", "write such as"),
+        ("-1 W 0x40", "no number of instructions"),
+    ] {
+        let error = text(&format!("1 W 0x40\n{wrong}\n")).unwrap_err().to_string();
+        assert!(error.starts_with("line 2 of the trace") && error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn something_else_is_no_packed_trace() {
+    for bytes in [&b""[..], b"lethe", b"1 R 0x40 0x0\n2 W 0x80\n"] {
+        assert!(matches!(read(bytes), Err(TraceError::Foreign)));
+    }
+}
+
+#[test]
+fn fuzz_packed_trace() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        // With a right beginning, so that what follows it is reached: as it is, and compressed.
+        let mut records = packed::MAGIC.to_vec();
+        let mut gzip = flate2::write::GzEncoder::new(&mut records, flate2::Compression::fast());
+        std::io::Write::write_all(&mut gzip, bytes).unwrap();
+        gzip.finish().unwrap();
+        for bytes in [bytes, &[packed::MAGIC, bytes].concat(), &records] {
+            if let Ok(found) = read(bytes) {
+                assert_eq!(read(&packed(&found)).unwrap(), found);
+            }
+        }
+    });
+}
+
+#[test]
+fn fuzz_text_trace() {
+    bolero::check!().for_each(|bytes: &[u8]| {
+        let _ = text::read(bytes).collect::<Result<Vec<_>, _>>();
+    });
+}
