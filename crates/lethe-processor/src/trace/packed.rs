@@ -41,18 +41,47 @@ pub fn read<R: BufRead>(mut from: R) -> Result<Packed<R>, TraceError> {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write(misses: impl IntoIterator<Item = Miss>, mut into: impl Write) -> io::Result<()> {
-    into.write_all(MAGIC)?;
-    let mut packed = GzEncoder::new(into, Compression::best());
-    let mut before = Line(0);
-    for Miss { instructions, kind, line } in misses {
+pub fn write(misses: impl IntoIterator<Item = Miss>, into: impl Write) -> io::Result<()> {
+    let mut writer = Writer::new(into)?;
+    misses.into_iter().try_for_each(|miss| writer.write(miss))?;
+    writer.finish()
+}
+
+/// A packed trace that is being written.
+pub struct Writer<W: Write> {
+    records: GzEncoder<W>,
+    before: Line,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a trace.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn new(mut into: W) -> io::Result<Self> {
+        into.write_all(MAGIC)?;
+        Ok(Writer { records: GzEncoder::new(into, Compression::best()), before: Line(0) })
+    }
+
+    /// Writes a miss.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&mut self, Miss { instructions, kind, line }: Miss) -> io::Result<()> {
         let mut record = [0; 2 * MOST_DIGITS];
         let first = put(&mut record, u64::from(instructions) << 1 | u64::from(kind == Kind::Store));
-        let second = put(&mut record[first..], zigzag(line.0.wrapping_sub(before.0) as i64));
-        packed.write_all(&record[..first + second])?;
-        before = line;
+        let second = put(&mut record[first..], zigzag(line.0.wrapping_sub(self.before.0) as i64));
+        self.before = line;
+        self.records.write_all(&record[..first + second])
     }
-    packed.finish()?.flush()
+
+    /// Ends the trace.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn finish(self) -> io::Result<()> {
+        self.records.finish()?.flush()
+    }
 }
 
 /// The most digits of a number in LEB128.

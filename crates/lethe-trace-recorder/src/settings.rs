@@ -1,0 +1,86 @@
+//! The settings of a recording, as QEMU hands them over: `key=value` each.
+
+use std::path::PathBuf;
+
+/// The misses that are recorded unless a number is given, as in IR-ORAM.
+const MISSES: u64 = 2_000_000;
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The file of the trace.
+    pub out: PathBuf,
+    /// The instructions before the recording begins; the cache is warm by then.
+    pub skip: u64,
+    /// The records after which the program is ended; 0 for none.
+    pub misses: u64,
+}
+
+/// The reason why settings are refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// There is no such setting.
+    #[error("{0:?} is no setting: write out=FILE, skip=INSTRUCTIONS, misses=NUMBER")]
+    Unknown(String),
+    /// A number is none.
+    #[error("{key}={value} is no number: write such as {key}=1000000")]
+    Number {
+        /// The setting.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
+    /// There is no file to write.
+    #[error("no file is named: write out=FILE")]
+    NoFile,
+}
+
+impl Settings {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// [`SettingsError`] for the first that is wrong.
+    pub fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, SettingsError> {
+        let (mut out, mut skip, mut misses) = (None, 0, MISSES);
+        for word in words {
+            let unknown = || SettingsError::Unknown(word.to_owned());
+            let (key, value) = word.split_once('=').ok_or_else(unknown)?;
+            let number =
+                |key| value.parse().map_err(|_| SettingsError::Number { key, value: value.to_owned() });
+            match key {
+                "out" => out = Some(PathBuf::from(value)).filter(|_| !value.is_empty()),
+                "skip" => skip = number("skip")?,
+                "misses" => misses = number("misses")?,
+                _ => return Err(unknown()),
+            }
+        }
+        Ok(Settings { out: out.ok_or(SettingsError::NoFile)?, skip, misses })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_and_wrong_ones_are_told() {
+        let read = |words: &[&str]| Settings::parse(words.iter().copied());
+        let usual = Settings { out: "a.trace".into(), skip: 0, misses: MISSES };
+        assert_eq!(read(&["out=a.trace"]), Ok(usual.clone()));
+        assert_eq!(
+            read(&["skip=5", "out=a.trace", "misses=7"]),
+            Ok(Settings { skip: 5, misses: 7, ..usual })
+        );
+        for (words, why) in [
+            (&["out=a", "jump=5"][..], "\"jump=5\" is no setting"),
+            (&["out"], "\"out\" is no setting"),
+            (&["out=a", "skip=five"], "skip=five is no number: write such as skip=1000000"),
+            (&["misses=-1", "out=a"], "misses=-1 is no number"),
+            (&["skip=5"], "no file is named"),
+            (&["out="], "no file is named"),
+        ] {
+            let error = read(words).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}
