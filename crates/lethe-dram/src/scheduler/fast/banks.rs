@@ -1,0 +1,192 @@
+//! The cycles from which on banks, ranks and the data bus take commands.
+
+use crate::scheduler::request::Direction;
+use crate::specification::Specification;
+
+/// The row of a bank that has none open. There are fewer rows than that.
+pub(super) const NO_ROW: u32 = u32::MAX;
+
+/// The gaps between commands, in cycles.
+#[derive(Clone, Debug)]
+struct Gaps {
+    rcd: u64,
+    rp: u64,
+    rc: u64,
+    ras: u64,
+    rrd: u64,
+    faw: u64,
+    ccd: u64,
+    rtrs: u64,
+    burst: u64,
+    cas: u64,
+    cwd: u64,
+    read_to_precharge: u64,
+    write_to_precharge: u64,
+    write_to_read: u64,
+    refresh: u64,
+}
+
+/// A bank: the cycles from which on it takes each command, as far as it matters to the bank itself.
+#[derive(Clone, Debug)]
+pub(super) struct Bank {
+    pub(super) row: u32,
+    pub(super) rank: u32,
+    activate: u64,
+    /// A precharge, if a row is open.
+    pub(super) precharge: u64,
+    /// A read or write, if a row is open.
+    column: u64,
+}
+
+/// A rank: likewise.
+#[derive(Clone, Debug, Default)]
+struct Rank {
+    activate: u64,
+    /// The last four activates; `oldest` says where the first of them stands. It holds the ends of their windows.
+    windows: [u64; 4],
+    oldest: usize,
+    refresh: u64,
+    read: u64,
+    write: u64,
+    open_banks: u32,
+}
+
+/// All banks of a channel, rank by rank, and its data bus.
+#[derive(Clone, Debug)]
+pub(super) struct Banks {
+    gaps: Gaps,
+    banks: Vec<Bank>,
+    ranks: Vec<Rank>,
+    banks_a_rank: usize,
+    /// The end of the last burst, and the earliest one for another rank or direction; 0 before the first.
+    bus_end: u64,
+    bus_turned: u64,
+    bus_rank: u32,
+    bus_direction: Direction,
+}
+
+impl Banks {
+    pub(super) fn new(specification: &Specification) -> Self {
+        let (geometry, timing) = (&specification.geometry, &specification.timing);
+        let gaps = Gaps {
+            rcd: timing.t_rcd.0,
+            rp: timing.t_rp.0,
+            rc: timing.t_rc.0,
+            ras: timing.t_ras.0,
+            rrd: timing.t_rrd.0,
+            faw: timing.t_faw.0,
+            ccd: timing.t_ccd.0,
+            rtrs: timing.t_rtrs.0,
+            burst: timing.burst.0,
+            cas: timing.t_cas.0,
+            cwd: timing.t_cwd.0,
+            read_to_precharge: timing.t_rtp.0,
+            write_to_precharge: timing.write_to_precharge().0,
+            write_to_read: (timing.t_cwd + timing.burst + timing.t_wtr).0,
+            refresh: specification.refresh.duration.0,
+        };
+        let bank =
+            |nth| Bank { row: NO_ROW, rank: nth / geometry.banks, activate: 0, precharge: 0, column: 0 };
+        Banks {
+            gaps,
+            banks: (0..geometry.ranks * geometry.banks).map(bank).collect(),
+            ranks: vec![Rank::default(); geometry.ranks as usize],
+            banks_a_rank: geometry.banks as usize,
+            bus_end: 0,
+            bus_turned: 0,
+            bus_rank: 0,
+            bus_direction: Direction::Read,
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, bank: usize) -> &Bank {
+        &self.banks[bank]
+    }
+
+    /// The banks of a rank.
+    pub(super) fn of_rank(&self, rank: usize) -> std::ops::Range<usize> {
+        rank * self.banks_a_rank..(rank + 1) * self.banks_a_rank
+    }
+
+    pub(super) fn is_open(&self, rank: usize) -> bool {
+        self.ranks[rank].open_banks > 0
+    }
+
+    /// The first cycle in which a bank takes a read or write, if its row is open.
+    #[inline]
+    pub(super) fn column_cycle(&self, bank: usize, direction: Direction) -> u64 {
+        let Bank { rank, column, .. } = self.banks[bank];
+        let is_same = rank == self.bus_rank && direction == self.bus_direction;
+        let burst = if is_same { self.bus_end } else { self.bus_turned };
+        let of_rank = &self.ranks[rank as usize];
+        let (latency, ready) = match direction {
+            Direction::Read => (self.gaps.cas, of_rank.read),
+            Direction::Write => (self.gaps.cwd, of_rank.write),
+        };
+        burst.saturating_sub(latency).max(ready).max(column)
+    }
+
+    /// The first cycle in which a bank takes an activate, if it is precharged.
+    #[inline]
+    pub(super) fn activate_cycle(&self, bank: usize) -> u64 {
+        let Bank { rank, activate, .. } = self.banks[bank];
+        activate.max(self.ranks[rank as usize].activate)
+    }
+
+    /// The first cycle in which a rank takes a refresh, if all its banks are precharged.
+    pub(super) fn refresh_cycle(&self, rank: usize) -> u64 {
+        let banks = self.banks[self.of_rank(rank)].iter().map(|bank| bank.activate);
+        banks.fold(self.ranks[rank].refresh, u64::max)
+    }
+
+    pub(super) fn activate(&mut self, bank: usize, row: u32, now: u64) {
+        let (gaps, bank) = (&self.gaps, &mut self.banks[bank]);
+        bank.row = row;
+        bank.activate = now + gaps.rc;
+        bank.precharge = now + gaps.ras;
+        bank.column = now + gaps.rcd;
+        let rank = &mut self.ranks[bank.rank as usize];
+        rank.open_banks += 1;
+        rank.windows[rank.oldest] = now + gaps.faw;
+        rank.oldest = (rank.oldest + 1) % 4;
+        rank.activate = (now + gaps.rrd).max(rank.windows[rank.oldest]);
+    }
+
+    pub(super) fn precharge(&mut self, bank: usize, now: u64) {
+        let bank = &mut self.banks[bank];
+        bank.row = NO_ROW;
+        bank.activate = bank.activate.max(now + self.gaps.rp);
+        self.ranks[bank.rank as usize].open_banks -= 1;
+    }
+
+    pub(super) fn refresh(&mut self, rank: usize, now: u64) {
+        let rank = &mut self.ranks[rank];
+        rank.refresh = now + self.gaps.refresh;
+        rank.activate = rank.activate.max(rank.refresh);
+    }
+
+    /// Takes note of a read or write; returns the cycle after its burst.
+    #[inline]
+    pub(super) fn column(&mut self, bank: usize, direction: Direction, now: u64) -> u64 {
+        let (gaps, bank) = (&self.gaps, &mut self.banks[bank]);
+        let rank = &mut self.ranks[bank.rank as usize];
+        rank.write = now + gaps.ccd;
+        let (latency, precharge) = match direction {
+            Direction::Read => {
+                rank.read = rank.read.max(now + gaps.ccd);
+                (gaps.cas, gaps.read_to_precharge)
+            }
+            Direction::Write => {
+                rank.read = now + gaps.ccd.max(gaps.write_to_read);
+                (gaps.cwd, gaps.write_to_precharge)
+            }
+        };
+        bank.precharge = bank.precharge.max(now + precharge);
+        self.bus_end = now + latency + gaps.burst;
+        self.bus_turned = self.bus_end + gaps.rtrs;
+        self.bus_rank = bank.rank;
+        self.bus_direction = direction;
+        self.bus_end
+    }
+}
