@@ -31,24 +31,52 @@ struct Gaps {
 pub(super) struct Bank {
     pub(super) row: u32,
     pub(super) rank: u32,
-    activate: u64,
+    /// An activate, if no row is open.
+    pub(super) activate: u64,
     /// A precharge, if a row is open.
     pub(super) precharge: u64,
     /// A read or write, if a row is open.
-    column: u64,
+    pub(super) column: u64,
 }
 
 /// A rank: likewise.
 #[derive(Clone, Debug, Default)]
 struct Rank {
-    activate: u64,
-    /// The last four activates; `oldest` says where the first of them stands. It holds the ends of their windows.
+    /// The ends of the windows of the last four activates; `oldest` says where the first of them stands.
     windows: [u64; 4],
     oldest: usize,
     refresh: u64,
     read: u64,
     write: u64,
     open_banks: u32,
+}
+
+/// The commands that requests ask for, as the last two bits of the number of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Read,
+    Write,
+    Activate,
+    /// Nothing but the bank itself holds up a precharge.
+    Precharge,
+}
+
+impl Way {
+    /// The number of the gate through which a command comes to a rank.
+    #[inline]
+    pub(super) fn gate(self, rank: u32) -> u32 {
+        rank << 2 | self as u32
+    }
+
+    #[inline]
+    pub(super) fn of_gate(gate: u32) -> Self {
+        match gate & 3 {
+            0 => Way::Read,
+            1 => Way::Write,
+            2 => Way::Activate,
+            _ => Way::Precharge,
+        }
+    }
 }
 
 /// All banks of a channel, rank by rank, and its data bus.
@@ -58,11 +86,8 @@ pub(super) struct Banks {
     banks: Vec<Bank>,
     ranks: Vec<Rank>,
     banks_a_rank: usize,
-    /// The end of the last burst, and the earliest one for another rank or direction; 0 before the first.
-    bus_end: u64,
-    bus_turned: u64,
-    bus_rank: u32,
-    bus_direction: Direction,
+    /// The cycles from which on rank and bus let each command pass, by [`Way::gate`].
+    pub(super) gates: Vec<u64>,
 }
 
 impl Banks {
@@ -92,10 +117,7 @@ impl Banks {
             banks: (0..geometry.ranks * geometry.banks).map(bank).collect(),
             ranks: vec![Rank::default(); geometry.ranks as usize],
             banks_a_rank: geometry.banks as usize,
-            bus_end: 0,
-            bus_turned: 0,
-            bus_rank: 0,
-            bus_direction: Direction::Read,
+            gates: vec![0; geometry.ranks as usize * 4],
         }
     }
 
@@ -111,27 +133,6 @@ impl Banks {
 
     pub(super) fn is_open(&self, rank: usize) -> bool {
         self.ranks[rank].open_banks > 0
-    }
-
-    /// The first cycle in which a bank takes a read or write, if its row is open.
-    #[inline]
-    pub(super) fn column_cycle(&self, bank: usize, direction: Direction) -> u64 {
-        let Bank { rank, column, .. } = self.banks[bank];
-        let is_same = rank == self.bus_rank && direction == self.bus_direction;
-        let burst = if is_same { self.bus_end } else { self.bus_turned };
-        let of_rank = &self.ranks[rank as usize];
-        let (latency, ready) = match direction {
-            Direction::Read => (self.gaps.cas, of_rank.read),
-            Direction::Write => (self.gaps.cwd, of_rank.write),
-        };
-        burst.saturating_sub(latency).max(ready).max(column)
-    }
-
-    /// The first cycle in which a bank takes an activate, if it is precharged.
-    #[inline]
-    pub(super) fn activate_cycle(&self, bank: usize) -> u64 {
-        let Bank { rank, activate, .. } = self.banks[bank];
-        activate.max(self.ranks[rank as usize].activate)
     }
 
     /// The first cycle in which a rank takes a refresh, if all its banks are precharged.
@@ -150,7 +151,8 @@ impl Banks {
         rank.open_banks += 1;
         rank.windows[rank.oldest] = now + gaps.faw;
         rank.oldest = (rank.oldest + 1) % 4;
-        rank.activate = (now + gaps.rrd).max(rank.windows[rank.oldest]);
+        let gate = Way::Activate.gate(bank.rank) as usize;
+        self.gates[gate] = (now + gaps.rrd).max(rank.windows[rank.oldest]);
     }
 
     pub(super) fn precharge(&mut self, bank: usize, now: u64) {
@@ -161,9 +163,10 @@ impl Banks {
     }
 
     pub(super) fn refresh(&mut self, rank: usize, now: u64) {
-        let rank = &mut self.ranks[rank];
-        rank.refresh = now + self.gaps.refresh;
-        rank.activate = rank.activate.max(rank.refresh);
+        let end = now + self.gaps.refresh;
+        self.ranks[rank].refresh = end;
+        let gate = &mut self.gates[Way::Activate.gate(rank as u32) as usize];
+        *gate = end.max(*gate);
     }
 
     /// Takes note of a read or write; returns the cycle after its burst.
@@ -183,10 +186,22 @@ impl Banks {
             }
         };
         bank.precharge = bank.precharge.max(now + precharge);
-        self.bus_end = now + latency + gaps.burst;
-        self.bus_turned = self.bus_end + gaps.rtrs;
-        self.bus_rank = bank.rank;
-        self.bus_direction = direction;
-        self.bus_end
+        let (moved, end) = (bank.rank, now + latency + gaps.burst);
+        self.turn_bus(moved, direction, end);
+        end
+    }
+
+    /// Sets the gates of reads and writes after a burst.
+    #[inline]
+    fn turn_bus(&mut self, moved: u32, direction: Direction, end: u64) {
+        let gaps = &self.gaps;
+        let turned = end + gaps.rtrs;
+        for (nth, rank) in (0..).zip(&self.ranks) {
+            let free = |way: Direction| if nth == moved && way == direction { end } else { turned };
+            self.gates[Way::Read.gate(nth) as usize] =
+                free(Direction::Read).saturating_sub(gaps.cas).max(rank.read);
+            self.gates[Way::Write.gate(nth) as usize] =
+                free(Direction::Write).saturating_sub(gaps.cwd).max(rank.write);
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! The scheduler of a channel: chooses the next command and jumps to its cycle.
 
 use crate::command::{Command, Kind};
-use crate::scheduler::fast::banks::{Banks, NO_ROW};
-use crate::scheduler::fast::queue::{NIL, Queue};
+use crate::scheduler::fast::banks::{Banks, NO_ROW, Way};
+use crate::scheduler::fast::queue::Queue;
 use crate::scheduler::request::{Direction, Listener, Request, Scheduler};
 use crate::specification::{Queues, Specification};
 use crate::units::Cycle;
@@ -39,19 +39,15 @@ struct Refresh {
 #[derive(Debug)]
 struct Filter([u32; 256]);
 
-/// A command that might come next: the least is the next.
+/// The next command.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Choice {
     cycle: u64,
-    /// The rank of its rule and, within it, its age.
-    order: u64,
+    /// Its place among those of the same cycle and rule.
+    order: usize,
     bank: usize,
     kind: Kind,
 }
-
-/// The rules of step 4, above any age.
-const COLUMN: u64 = 1 << 62;
-const ROW: u64 = 2 << 62;
 
 impl Scheduler for Fast {
     fn new(specification: &Specification, channel: u32) -> Self {
@@ -63,8 +59,8 @@ impl Scheduler for Fast {
             now: 0,
             event: 0,
             banks: Banks::new(specification),
-            reads: Queue::new(queues.read, banks as usize),
-            writes: Queue::new(queues.write, banks as usize),
+            reads: Queue::new(Way::Read, queues.read, banks as usize),
+            writes: Queue::new(Way::Write, queues.write, banks as usize),
             blocks: Filter([0; 256]),
             marks: queues.clone(),
             is_draining: false,
@@ -130,12 +126,12 @@ impl Fast {
             if *self.blocks.count(&read) > 0 && self.writes.has_older(&read, bank) {
                 listener.done(&read, Cycle(self.now + 1));
             } else {
-                self.reads.enter(read, bank, self.banks.get(bank).row);
+                self.reads.enter(read, bank, self.banks.get(bank));
             }
         }
         while let Some(write) = self.writes.next_arrived(self.now) {
             let bank = self.bank(&write);
-            self.writes.enter(write, bank, self.banks.get(bank).row);
+            self.writes.enter(write, bank, self.banks.get(bank));
         }
     }
 
@@ -162,30 +158,38 @@ impl Fast {
     /// The next command, if nothing enters before it.
     #[inline]
     fn choose(&mut self) -> Option<Choice> {
-        let active = self.active();
-        let (queue, moving) = match active {
-            Direction::Read => (&self.reads, Kind::Read),
-            Direction::Write => (&self.writes, Kind::Write),
+        let queue = match self.active() {
+            Direction::Read => &self.reads,
+            Direction::Write => &self.writes,
         };
-        let mut best = if self.refresh.open == u64::MAX { None } else { self.refreshing() };
+        let (mut least, mut chosen) = (u128::MAX, 0);
         let mut busy = queue.busy & self.refresh.open;
         while busy != 0 {
             let bank = busy.trailing_zeros() as usize;
             busy &= busy - 1;
-            let (list, state) = (queue.list(bank), self.banks.get(bank));
-            let (cycle, order, kind) = if list.hit != NIL {
-                (self.banks.column_cycle(bank, active), COLUMN | list.hit_age, moving)
-            } else if state.row == NO_ROW {
-                (self.banks.activate_cycle(bank), ROW | list.head_age, Kind::Activate)
-            } else {
-                (state.precharge, ROW | list.head_age, Kind::Precharge)
-            };
-            let choice = Choice { cycle: cycle.max(self.now), order, bank, kind };
-            if best.is_none_or(|best| (choice.cycle, choice.order) < (best.cycle, best.order)) {
-                best = Some(choice);
+            let next = &queue.next()[bank];
+            let cycle = next.cycle.max(self.banks.gates[next.gate as usize]).max(self.now);
+            let key = u128::from(cycle) << 64 | u128::from(next.order);
+            if key < least {
+                (least, chosen) = (key, bank);
             }
         }
-        best
+        let cycle = (least >> 64) as u64;
+        if self.refresh.open != u64::MAX
+            && let Some(refreshing) = self.refreshing().filter(|refreshing| refreshing.cycle <= cycle)
+        {
+            return Some(refreshing);
+        }
+        if cycle == u64::MAX {
+            return None;
+        }
+        let kind = match Way::of_gate(queue.next()[chosen].gate) {
+            Way::Read => Kind::Read,
+            Way::Write => Kind::Write,
+            Way::Activate => Kind::Activate,
+            Way::Precharge => Kind::Precharge,
+        };
+        Some(Choice { cycle, order: 0, bank: chosen, kind })
     }
 
     /// The next command of the ranks that owe a refresh.
@@ -196,14 +200,14 @@ impl Fast {
             let banks = self.banks.of_rank(rank);
             let refresh = (!self.banks.is_open(rank)).then(|| Choice {
                 cycle: self.banks.refresh_cycle(rank).max(self.now),
-                order: banks.start as u64,
+                order: banks.start,
                 bank: banks.start,
                 kind: Kind::Refresh,
             });
             let open = banks.filter(|bank| self.banks.get(*bank).row != NO_ROW);
             let precharges = open.map(|bank| Choice {
                 cycle: self.banks.get(bank).precharge.max(self.now),
-                order: bank as u64,
+                order: bank,
                 bank,
                 kind: Kind::Precharge,
             });
@@ -241,14 +245,14 @@ impl Fast {
                     Direction::Write => self.writes.head_row(bank),
                 };
                 self.banks.activate(bank, command.row, cycle);
-                self.reads.open(bank, command.row);
-                self.writes.open(bank, command.row);
+                self.reads.open_or_close(bank, self.banks.get(bank));
+                self.writes.open_or_close(bank, self.banks.get(bank));
             }
             Kind::Precharge => {
                 command.row = self.banks.get(bank).row;
                 self.banks.precharge(bank, cycle);
-                self.reads.close(bank);
-                self.writes.close(bank);
+                self.reads.open_or_close(bank, self.banks.get(bank));
+                self.writes.open_or_close(bank, self.banks.get(bank));
             }
             Kind::Refresh => self.refresh(rank as usize, cycle),
         }
@@ -276,6 +280,8 @@ impl Fast {
             *self.blocks.count(&request) -= 1;
         }
         let end = self.banks.column(bank, direction, command.cycle.0);
+        self.reads.update(bank, self.banks.get(bank));
+        self.writes.update(bank, self.banks.get(bank));
         (command.row, command.column) = (request.row, request.column);
         listener.command(command);
         listener.done(&request, Cycle(end));

@@ -1,10 +1,13 @@
 //! The requests of one direction: those in the queue by bank, and those that wait outside.
 
+use crate::scheduler::fast::banks::{Bank, NO_ROW, Way};
 use crate::scheduler::request::Request;
 use std::collections::VecDeque;
 
 /// The end of a list.
-pub(super) const NIL: u16 = u16::MAX;
+const NIL: u16 = u16::MAX;
+/// A bit that puts opening and closing rows behind reads and writes of any age.
+const ROW: u64 = 1 << 63;
 
 /// A place of the queue.
 #[derive(Clone, Debug)]
@@ -16,15 +19,22 @@ struct Slot {
 
 /// The requests of a bank, oldest first.
 #[derive(Clone, Debug)]
-pub(super) struct List {
+struct List {
     head: u16,
     tail: u16,
     /// The oldest request for the open row.
-    pub(super) hit: u16,
-    /// The number of the oldest request.
-    pub(super) head_age: u64,
-    /// The number of the oldest request for the open row.
-    pub(super) hit_age: u64,
+    hit: u16,
+}
+
+/// The next command for the requests of a bank.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Next {
+    /// The cycle from which on the bank takes it.
+    pub(super) cycle: u64,
+    /// Its place among those of the same cycle: the least comes first.
+    pub(super) order: u64,
+    /// The gate of its rank through which it must pass.
+    pub(super) gate: u32,
 }
 
 /// The requests of one direction.
@@ -33,7 +43,10 @@ pub(super) struct Queue {
     slots: Vec<Slot>,
     free: Vec<u16>,
     most: usize,
+    /// The command that moves its blocks.
+    way: Way,
     lists: Vec<List>,
+    next: Vec<Next>,
     /// A bit for each bank that has a request.
     pub(super) busy: u64,
     pub(super) queued: usize,
@@ -41,23 +54,43 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new(most: u32, banks: usize) -> Self {
-        let list = List { head: NIL, tail: NIL, hit: NIL, head_age: 0, hit_age: 0 };
+    pub(super) fn new(way: Way, most: u32, banks: usize) -> Self {
+        let list = List { head: NIL, tail: NIL, hit: NIL };
         Queue {
             slots: Vec::with_capacity(most as usize),
             free: Vec::with_capacity(most as usize),
             most: most as usize,
+            way,
             lists: vec![list; banks],
+            next: vec![Next::default(); banks],
             busy: 0,
             queued: 0,
             outside: VecDeque::new(),
         }
     }
 
-    /// The list of a bank that has requests.
+    /// The next command for each bank that has requests.
     #[inline]
-    pub(super) fn list(&self, bank: usize) -> &List {
-        &self.lists[bank]
+    pub(super) fn next(&self) -> &[Next] {
+        &self.next
+    }
+
+    /// Takes note that a bank's state has changed, or its first request or hit.
+    #[inline]
+    pub(super) fn update(&mut self, nth: usize, bank: &Bank) {
+        let List { head, hit, .. } = self.lists[nth];
+        if head == NIL {
+            return;
+        }
+        let age = |slot: u16| self.slots[slot as usize].request.id.0;
+        let (cycle, order, way) = if hit != NIL {
+            (bank.column, age(hit), self.way)
+        } else if bank.row == NO_ROW {
+            (bank.activate, ROW | age(head), Way::Activate)
+        } else {
+            (bank.precharge, ROW | age(head), Way::Precharge)
+        };
+        self.next[nth] = Next { cycle, order, gate: way.gate(bank.rank) };
     }
 
     /// The cycle in which the next request enters, unless others leave before.
@@ -77,11 +110,11 @@ impl Queue {
         self.outside.pop_front_if(|request| request.arrival.0 <= now)
     }
 
-    /// Puts a request into the queue, the youngest of its bank, where `open` is the row that is open.
+    /// Puts a request into the queue, the youngest of its bank.
     #[inline]
-    pub(super) fn enter(&mut self, request: Request, bank: usize, open: u32) {
-        let list = &mut self.lists[bank];
-        let (row, age, previous) = (request.row, request.id.0, list.tail);
+    pub(super) fn enter(&mut self, request: Request, nth_bank: usize, bank: &Bank) {
+        let list = &mut self.lists[nth_bank];
+        let (row, previous) = (request.row, list.tail);
         let slot = Slot { request, next: NIL, previous };
         let nth = if let Some(nth) = self.free.pop() {
             self.slots[nth as usize] = slot;
@@ -90,17 +123,21 @@ impl Queue {
             self.slots.push(slot);
             (self.slots.len() - 1) as u16
         };
+        list.tail = nth;
+        let is_first_hit = list.hit == NIL && row == bank.row;
+        if is_first_hit {
+            list.hit = nth;
+        }
+        self.queued += 1;
         if previous == NIL {
-            (list.head, list.head_age) = (nth, age);
-            self.busy |= 1 << bank;
+            list.head = nth;
+            self.busy |= 1 << nth_bank;
         } else {
             self.slots[previous as usize].next = nth;
         }
-        list.tail = nth;
-        if list.hit == NIL && row == open {
-            (list.hit, list.hit_age) = (nth, age);
+        if previous == NIL || is_first_hit {
+            self.update(nth_bank, bank);
         }
-        self.queued += 1;
     }
 
     /// Takes out the oldest request for the open row of a bank.
@@ -121,8 +158,6 @@ impl Queue {
         }
         if list.head == NIL {
             self.busy &= !(1 << bank);
-        } else {
-            list.head_age = self.slots[list.head as usize].request.id.0;
         }
         self.free.push(nth);
         self.queued -= 1;
@@ -136,14 +171,14 @@ impl Queue {
         self.slots[self.lists[bank].head as usize].request.row
     }
 
-    /// Takes note that a row of a bank is open.
-    pub(super) fn open(&mut self, bank: usize, row: u32) {
-        self.find_hit(bank, self.lists[bank].head, row);
-    }
-
-    /// Takes note that no row of a bank is open.
-    pub(super) fn close(&mut self, bank: usize) {
-        self.lists[bank].hit = NIL;
+    /// Takes note that a bank has opened or closed a row.
+    pub(super) fn open_or_close(&mut self, nth: usize, bank: &Bank) {
+        if bank.row == NO_ROW {
+            self.lists[nth].hit = NIL;
+        } else {
+            self.find_hit(nth, self.lists[nth].head, bank.row);
+        }
+        self.update(nth, bank);
     }
 
     #[inline]
@@ -152,7 +187,6 @@ impl Queue {
         while from != NIL {
             let Slot { request, next, .. } = &self.slots[from as usize];
             if request.row == row {
-                list.hit_age = request.id.0;
                 break;
             }
             from = *next;
