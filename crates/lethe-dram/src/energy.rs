@@ -45,17 +45,6 @@ pub struct Energy {
 }
 
 impl Counts {
-    #[inline]
-    fn add(&mut self, kind: Kind) {
-        match kind {
-            Kind::Activate => self.activates += 1,
-            Kind::Precharge => self.precharges += 1,
-            Kind::Read => self.reads += 1,
-            Kind::Write => self.writes += 1,
-            Kind::Refresh => self.refreshes += 1,
-        }
-    }
-
     /// The energy of this work in a memory of the given description.
     pub fn energy(&self, specification: &Specification) -> Energy {
         let Specification { power, timing, refresh, clock, .. } = specification;
@@ -101,8 +90,10 @@ impl AddAssign for Counts {
 /// The counts of a channel while it works.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
-    /// Commands, and the time with an open bank up to the last precharge.
-    commands: Counts,
+    /// Commands by kind.
+    commands: [u64; 5],
+    /// The time with an open bank, up to the last precharge.
+    open: Cycle,
     /// Requests that are done.
     done: u64,
     /// Of each rank, its open banks and the cycle since which it has any.
@@ -111,12 +102,12 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn new(ranks: u32) -> Self {
-        Meter { commands: Counts::default(), done: 0, ranks: vec![(0, Cycle(0)); ranks as usize] }
+        Meter { commands: [0; 5], open: Cycle(0), done: 0, ranks: vec![(0, Cycle(0)); ranks as usize] }
     }
 
     #[inline]
     pub(crate) fn command(&mut self, command: &Command) {
-        self.commands.add(command.kind);
+        self.commands[command.kind as usize] += 1;
         match command.kind {
             Kind::Activate => {
                 let (open, since) = &mut self.ranks[command.rank as usize];
@@ -129,7 +120,7 @@ impl Meter {
                 let (open, since) = &mut self.ranks[command.rank as usize];
                 *open -= 1;
                 if *open == 0 {
-                    self.commands.open += command.cycle - *since;
+                    self.open += command.cycle - *since;
                 }
             }
             Kind::Read | Kind::Write | Kind::Refresh => {}
@@ -143,9 +134,19 @@ impl Meter {
 
     /// The counts up to and without `now`, before which all has been worked through.
     pub(crate) fn counts(&self, now: Cycle) -> Counts {
-        let mut counts = self.commands;
-        // All others took a command each.
-        counts.forwarded = self.done - counts.reads - counts.writes;
+        let of = |kind: Kind| self.commands[kind as usize];
+        let (reads, writes) = (of(Kind::Read), of(Kind::Write));
+        let mut counts = Counts {
+            activates: of(Kind::Activate),
+            precharges: of(Kind::Precharge),
+            reads,
+            writes,
+            refreshes: of(Kind::Refresh),
+            // All others took a command each.
+            forwarded: self.done - reads - writes,
+            open: self.open,
+            precharged: Cycle(0),
+        };
         for (open, since) in &self.ranks {
             if *open > 0 {
                 counts.open += now - *since;

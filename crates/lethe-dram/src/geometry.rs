@@ -137,11 +137,13 @@ pub trait Address: Copy {
 }
 
 impl Address for Block {
+    #[inline]
     fn check(self, mapping: &Mapping) -> Result<(), DramError> {
         let blocks = mapping.blocks;
         if self.0 < blocks { Ok(()) } else { Err(DramError::NoSuchBlock { block: self, blocks }) }
     }
 
+    #[inline]
     fn place(self, mapping: &Mapping) -> Place {
         mapping.place(self)
     }
@@ -177,6 +179,7 @@ impl Mapping {
     }
 
     /// The place of a block; one beyond the memory's end falls on another's place.
+    #[inline]
     pub fn place(&self, block: Block) -> Place {
         let part = |field: Field| (block.0 >> self.shift[field as usize]) as u32 & self.mask[field as usize];
         Place {

@@ -246,6 +246,8 @@ impl<S: Scheduler, W: Watch> Memory<S, W> {
             let Place { channel, rank, bank, row, column } = block.place(&self.mapping);
             let (id, arrival) = (self.next, self.now);
             self.next = RequestId(id.0 + 1);
+            // There are at most 64 of each.
+            let (rank, bank) = (rank as u8, bank as u8);
             let channel = &mut self.channels[channel as usize];
             channel.pending += 1;
             channel.shares[batch as usize].pending += 1;

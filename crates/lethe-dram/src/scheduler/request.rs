@@ -23,9 +23,9 @@ pub struct Request {
     /// The direction.
     pub direction: Direction,
     /// The rank, from 0.
-    pub rank: u32,
+    pub rank: u8,
     /// The bank of the rank, from 0.
-    pub bank: u32,
+    pub bank: u8,
     /// The row of the bank, from 0.
     pub row: u32,
     /// The column of the row, from 0.

@@ -15,7 +15,7 @@ pub struct Stepped {
     now: Cycle,
     ranks: Vec<Rank>,
     /// The last burst: its end, its rank and its direction.
-    bus: Option<(Cycle, u32, Direction)>,
+    bus: Option<(Cycle, u8, Direction)>,
     reads: Queue,
     writes: Queue,
     is_draining: bool,
@@ -206,7 +206,7 @@ impl Stepped {
     }
 
     fn command(&self, kind: Kind, request: &Request, row: u32) -> Command {
-        let Request { rank, bank, .. } = *request;
+        let (rank, bank) = (u32::from(request.rank), u32::from(request.bank));
         Command { cycle: self.now, kind, channel: self.channel, rank, bank, row, column: 0 }
     }
 }
@@ -306,14 +306,14 @@ impl Stepped {
             Direction::Read => (&mut self.reads, timing.t_cas),
             Direction::Write => (&mut self.writes, timing.t_cwd),
         };
-        let place = (command.rank, command.bank, command.row, command.column);
+        let place = (command.rank as u8, command.bank as u8, command.row, command.column);
         let nth = queue
             .queued
             .iter()
             .position(|request| (request.rank, request.bank, request.row, request.column) == place)
             .expect("a read or write is issued for a request");
         let end = self.now + latency + timing.burst;
-        self.bus = Some((end, command.rank, direction));
+        self.bus = Some((end, command.rank as u8, direction));
         listener.done(&queue.queued.remove(nth), end);
     }
 }

@@ -1,10 +1,14 @@
 //! The cycles from which on banks, ranks and the data bus take commands.
 
+use crate::geometry::MOST_BANKS;
 use crate::scheduler::request::Direction;
 use crate::specification::Specification;
 
 /// The row of a bank that has none open. There are fewer rows than that.
 pub(super) const NO_ROW: u32 = u32::MAX;
+
+/// An array by bank.
+const BANKS: usize = MOST_BANKS as usize;
 
 /// The gaps between commands, in cycles.
 #[derive(Clone, Debug)]
@@ -27,10 +31,10 @@ struct Gaps {
 }
 
 /// A bank: the cycles from which on it takes each command, as far as it matters to the bank itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Bank {
     pub(super) row: u32,
-    pub(super) rank: u32,
+    pub(super) rank: u8,
     /// An activate, if no row is open.
     pub(super) activate: u64,
     /// A precharge, if a row is open.
@@ -64,12 +68,12 @@ pub(super) enum Way {
 impl Way {
     /// The number of the gate through which a command comes to a rank.
     #[inline]
-    pub(super) fn gate(self, rank: u32) -> u32 {
-        rank << 2 | self as u32
+    pub(super) fn gate(self, rank: u8) -> u8 {
+        rank << 2 | self as u8
     }
 
     #[inline]
-    pub(super) fn of_gate(gate: u32) -> Self {
+    pub(super) fn of_gate(gate: u8) -> Self {
         match gate & 3 {
             0 => Way::Read,
             1 => Way::Write,
@@ -83,11 +87,11 @@ impl Way {
 #[derive(Clone, Debug)]
 pub(super) struct Banks {
     gaps: Gaps,
-    banks: Vec<Bank>,
+    banks: [Bank; BANKS],
     ranks: Vec<Rank>,
     banks_a_rank: usize,
     /// The cycles from which on rank and bus let each command pass, by [`Way::gate`].
-    pub(super) gates: Vec<u64>,
+    pub(super) gates: [u64; BANKS * 4],
 }
 
 impl Banks {
@@ -110,20 +114,28 @@ impl Banks {
             write_to_read: (timing.t_cwd + timing.burst + timing.t_wtr).0,
             refresh: specification.refresh.duration.0,
         };
-        let bank =
-            |nth| Bank { row: NO_ROW, rank: nth / geometry.banks, activate: 0, precharge: 0, column: 0 };
+        let bank = |nth| {
+            let rank = (nth / geometry.banks as usize) as u8;
+            Bank { row: NO_ROW, rank, activate: 0, precharge: 0, column: 0 }
+        };
         Banks {
             gaps,
-            banks: (0..geometry.ranks * geometry.banks).map(bank).collect(),
+            banks: std::array::from_fn(bank),
             ranks: vec![Rank::default(); geometry.ranks as usize],
             banks_a_rank: geometry.banks as usize,
-            gates: vec![0; geometry.ranks as usize * 4],
+            gates: [0; BANKS * 4],
         }
     }
 
     #[inline]
     pub(super) fn get(&self, bank: usize) -> &Bank {
-        &self.banks[bank]
+        &self.banks[bank % BANKS]
+    }
+
+    /// The first bank of a rank.
+    #[inline]
+    pub(super) fn nth(&self, rank: u8) -> usize {
+        usize::from(rank) * self.banks_a_rank
     }
 
     /// The banks of a rank.
@@ -165,43 +177,60 @@ impl Banks {
     pub(super) fn refresh(&mut self, rank: usize, now: u64) {
         let end = now + self.gaps.refresh;
         self.ranks[rank].refresh = end;
-        let gate = &mut self.gates[Way::Activate.gate(rank as u32) as usize];
+        let gate = &mut self.gates[Way::Activate.gate(rank as u8) as usize];
         *gate = end.max(*gate);
     }
 
-    /// Takes note of a read or write; returns the cycle after its burst.
+    /// The time from a read or write to the next of the same row, if nothing else comes between.
     #[inline]
-    pub(super) fn column(&mut self, bank: usize, direction: Direction, now: u64) -> u64 {
-        let (gaps, bank) = (&self.gaps, &mut self.banks[bank]);
-        let rank = &mut self.ranks[bank.rank as usize];
-        rank.write = now + gaps.ccd;
-        let (latency, precharge) = match direction {
+    pub(super) fn step(&self) -> u64 {
+        self.gaps.ccd.max(self.gaps.burst)
+    }
+
+    /// The time from a read or write to the cycle after its burst.
+    #[inline]
+    pub(super) fn move_time(&self, direction: Direction) -> u64 {
+        self.gaps.burst
+            + match direction {
+                Direction::Read => self.gaps.cas,
+                Direction::Write => self.gaps.cwd,
+            }
+    }
+
+    /// Tells whether a read or write puts off those of other ranks at least as long as those of its own.
+    pub(super) fn is_own_rank_first(&self) -> bool {
+        self.ranks.len() == 1 || self.gaps.ccd <= self.gaps.burst + self.gaps.rtrs
+    }
+
+    /// Takes note of a read or write, and of those of the same row in the last cycles before it, if any.
+    #[inline]
+    pub(super) fn column(&mut self, bank: usize, direction: Direction, now: u64) {
+        let end = now + self.move_time(direction);
+        let (gaps, bank) = (&self.gaps, &mut self.banks[bank % BANKS]);
+        let moved = &mut self.ranks[bank.rank as usize];
+        moved.write = now + gaps.ccd;
+        let precharge = match direction {
             Direction::Read => {
-                rank.read = rank.read.max(now + gaps.ccd);
-                (gaps.cas, gaps.read_to_precharge)
+                moved.read = moved.read.max(now + gaps.ccd);
+                gaps.read_to_precharge
             }
             Direction::Write => {
-                rank.read = now + gaps.ccd.max(gaps.write_to_read);
-                (gaps.cwd, gaps.write_to_precharge)
+                moved.read = now + gaps.ccd.max(gaps.write_to_read);
+                gaps.write_to_precharge
             }
         };
         bank.precharge = bank.precharge.max(now + precharge);
-        let (moved, end) = (bank.rank, now + latency + gaps.burst);
-        self.turn_bus(moved, direction, end);
-        end
-    }
-
-    /// Sets the gates of reads and writes after a burst.
-    #[inline]
-    fn turn_bus(&mut self, moved: u32, direction: Direction, end: u64) {
-        let gaps = &self.gaps;
         let turned = end + gaps.rtrs;
-        for (nth, rank) in (0..).zip(&self.ranks) {
-            let free = |way: Direction| if nth == moved && way == direction { end } else { turned };
-            self.gates[Way::Read.gate(nth) as usize] =
-                free(Direction::Read).saturating_sub(gaps.cas).max(rank.read);
-            self.gates[Way::Write.gate(nth) as usize] =
-                free(Direction::Write).saturating_sub(gaps.cwd).max(rank.write);
+        let (read, write) = (turned.saturating_sub(gaps.cas), turned.saturating_sub(gaps.cwd));
+        for (gates, rank) in self.gates.chunks_exact_mut(4).zip(&self.ranks) {
+            gates[0] = rank.read.max(read);
+            gates[1] = rank.write.max(write);
         }
+        let rank = &self.ranks[bank.rank as usize];
+        let (gate, free) = match direction {
+            Direction::Read => (Way::Read, rank.read.max(end.saturating_sub(gaps.cas))),
+            Direction::Write => (Way::Write, rank.write.max(end.saturating_sub(gaps.cwd))),
+        };
+        self.gates[gate.gate(bank.rank) as usize] = free;
     }
 }

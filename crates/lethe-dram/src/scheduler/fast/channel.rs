@@ -22,6 +22,8 @@ pub struct Fast {
     marks: Queues,
     is_draining: bool,
     refresh: Refresh,
+    /// Tells whether a row is gone on with as long as possible.
+    has_runs: bool,
 }
 
 /// The refreshes that are due.
@@ -37,7 +39,7 @@ struct Refresh {
 
 /// The number of queued writes by a few bits of their place: most reads need not be compared with any.
 #[derive(Debug)]
-struct Filter([u32; 256]);
+struct Filter([u32; 512]);
 
 /// The next command.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,16 +54,17 @@ struct Choice {
 impl Scheduler for Fast {
     fn new(specification: &Specification, channel: u32) -> Self {
         let Specification { geometry, refresh, queues, .. } = specification;
-        let banks = geometry.ranks * geometry.banks;
         let period = refresh.interval.0 * u64::from(refresh.batch);
+        let banks = Banks::new(specification);
         Fast {
             channel,
             now: 0,
             event: 0,
-            banks: Banks::new(specification),
-            reads: Queue::new(Way::Read, queues.read, banks as usize),
-            writes: Queue::new(Way::Write, queues.write, banks as usize),
-            blocks: Filter([0; 256]),
+            has_runs: banks.is_own_rank_first(),
+            banks,
+            reads: Queue::new(Way::Read, queues.read),
+            writes: Queue::new(Way::Write, queues.write),
+            blocks: Filter([0; 512]),
             marks: queues.clone(),
             is_draining: false,
             refresh: Refresh {
@@ -79,10 +82,10 @@ impl Scheduler for Fast {
     fn push(&mut self, request: Request) {
         self.event = self.event.min(request.arrival.0);
         match request.direction {
-            Direction::Read => self.reads.outside.push_back(request),
+            Direction::Read => self.reads.push(request),
             Direction::Write => {
                 *self.blocks.count(&request) += 1;
-                self.writes.outside.push_back(request);
+                self.writes.push(request);
             }
         }
     }
@@ -96,10 +99,7 @@ impl Scheduler for Fast {
             }
             let end = self.event.min(limit.0);
             match self.choose() {
-                Some(choice) if choice.cycle < end => {
-                    self.issue(choice, listener);
-                    self.now = choice.cycle + 1;
-                }
+                Some(choice) if choice.cycle < end => self.issue(choice, end, listener),
                 _ => self.now = end,
             }
         }
@@ -121,28 +121,25 @@ impl Fast {
     }
 
     fn let_requests_in(&mut self, listener: &mut impl Listener) {
-        while let Some(read) = self.reads.next_arrived(self.now) {
-            let bank = self.bank(&read);
-            if *self.blocks.count(&read) > 0 && self.writes.has_older(&read, bank) {
-                listener.done(&read, Cycle(self.now + 1));
-            } else {
-                self.reads.enter(read, bank, self.banks.get(bank));
-            }
-        }
+        // Writes first: a read then finds most of them in the list of its bank.
         while let Some(write) = self.writes.next_arrived(self.now) {
-            let bank = self.bank(&write);
-            self.writes.enter(write, bank, self.banks.get(bank));
+            let bank = self.banks.nth(write.rank) + usize::from(write.bank);
+            self.writes.enter(bank, self.banks.get(bank));
+        }
+        while let Some(read) = self.reads.next_arrived(self.now) {
+            let bank = self.banks.nth(read.rank) + usize::from(read.bank);
+            if *self.blocks.count(read) > 0 && self.writes.has_older(read, bank) {
+                listener.done(read, Cycle(self.now + 1));
+                self.reads.drop_first();
+            } else {
+                self.reads.enter(bank, self.banks.get(bank));
+            }
         }
     }
 
     fn next_event(&self) -> u64 {
         let due = self.refresh.ranks.iter().map(|(due, _)| *due).min().unwrap_or(u64::MAX);
         due.min(self.reads.next_arrival()).min(self.writes.next_arrival())
-    }
-
-    #[inline]
-    fn bank(&self, request: &Request) -> usize {
-        self.banks.of_rank(request.rank as usize).start + request.bank as usize
     }
 
     #[inline]
@@ -158,16 +155,14 @@ impl Fast {
     /// The next command, if nothing enters before it.
     #[inline]
     fn choose(&mut self) -> Option<Choice> {
-        let queue = match self.active() {
-            Direction::Read => &self.reads,
-            Direction::Write => &self.writes,
-        };
+        let active = self.active();
+        let queue = self.queue(active);
         let (mut least, mut chosen) = (u128::MAX, 0);
         let mut busy = queue.busy & self.refresh.open;
         while busy != 0 {
             let bank = busy.trailing_zeros() as usize;
             busy &= busy - 1;
-            let next = &queue.next()[bank];
+            let next = queue.next(bank);
             let cycle = next.cycle.max(self.banks.gates[next.gate as usize]).max(self.now);
             let key = u128::from(cycle) << 64 | u128::from(next.order);
             if key < least {
@@ -183,13 +178,39 @@ impl Fast {
         if cycle == u64::MAX {
             return None;
         }
-        let kind = match Way::of_gate(queue.next()[chosen].gate) {
+        let kind = match Way::of_gate(queue.next(chosen).gate) {
             Way::Read => Kind::Read,
             Way::Write => Kind::Write,
             Way::Activate => Kind::Activate,
             Way::Precharge => Kind::Precharge,
         };
         Some(Choice { cycle, order: 0, bank: chosen, kind })
+    }
+
+    /// The oldest request for an open row, and the first cycle in which a row is opened or closed, of all other banks.
+    fn others(&self, direction: Direction, bank: usize) -> (u64, u64) {
+        let queue = self.queue(direction);
+        let (mut order, mut row_cycle) = (u64::MAX, u64::MAX);
+        let mut busy = queue.busy & !(1 << bank);
+        while busy != 0 {
+            let next = queue.next(busy.trailing_zeros() as usize);
+            busy &= busy - 1;
+            match Way::of_gate(next.gate) {
+                Way::Read | Way::Write => order = order.min(next.order),
+                Way::Activate | Way::Precharge => {
+                    row_cycle = row_cycle.min(next.cycle.max(self.banks.gates[next.gate as usize]));
+                }
+            }
+        }
+        (order, row_cycle)
+    }
+
+    #[inline]
+    fn queue(&self, direction: Direction) -> &Queue {
+        match direction {
+            Direction::Read => &self.reads,
+            Direction::Write => &self.writes,
+        }
     }
 
     /// The next command of the ranks that owe a refresh.
@@ -216,75 +237,100 @@ impl Fast {
         choices.min()
     }
 
+    /// Issues a command, and after a read or write as many of the same row as follow it before the cycle `end`.
     #[inline]
-    fn issue(&mut self, choice: Choice, listener: &mut impl Listener) {
+    fn issue(&mut self, choice: Choice, end: u64, listener: &mut impl Listener) {
         let Choice { cycle, bank, kind, .. } = choice;
-        let rank = self.banks.get(bank).rank;
-        let mut command = Command {
-            cycle: Cycle(cycle),
-            kind,
-            channel: self.channel,
-            rank,
-            bank: (bank - self.banks.of_rank(rank as usize).start) as u32,
-            row: 0,
-            column: 0,
-        };
-        match kind {
-            Kind::Read => {
-                self.move_block(Direction::Read, bank, &mut command, listener);
-                return;
-            }
-            Kind::Write => {
-                self.move_block(Direction::Write, bank, &mut command, listener);
-                return;
-            }
+        let row = match kind {
+            Kind::Read => return self.move_blocks(Direction::Read, bank, cycle, end, listener),
+            Kind::Write => return self.move_blocks(Direction::Write, bank, cycle, end, listener),
             Kind::Activate => {
                 let active = self.active();
-                command.row = match active {
-                    Direction::Read => self.reads.head_row(bank),
-                    Direction::Write => self.writes.head_row(bank),
-                };
-                self.banks.activate(bank, command.row, cycle);
-                self.reads.open_or_close(bank, self.banks.get(bank));
-                self.writes.open_or_close(bank, self.banks.get(bank));
+                let row = self.queue(active).head_row(bank);
+                self.banks.activate(bank, row, cycle);
+                row
             }
             Kind::Precharge => {
-                command.row = self.banks.get(bank).row;
+                let row = self.banks.get(bank).row;
                 self.banks.precharge(bank, cycle);
-                self.reads.open_or_close(bank, self.banks.get(bank));
-                self.writes.open_or_close(bank, self.banks.get(bank));
+                row
             }
-            Kind::Refresh => self.refresh(rank as usize, cycle),
+            Kind::Refresh => {
+                self.refresh(self.banks.get(bank).rank.into(), cycle);
+                0
+            }
+        };
+        if kind != Kind::Refresh {
+            self.reads.open_or_close(bank, self.banks.get(bank));
+            self.writes.open_or_close(bank, self.banks.get(bank));
         }
-        listener.command(&command);
+        listener.command(&self.command(kind, bank, cycle, row, 0));
+        self.now = cycle + 1;
     }
 
     #[inline]
-    fn move_block(
+    fn command(&self, kind: Kind, bank: usize, cycle: u64, row: u32, column: u32) -> Command {
+        let rank = self.banks.get(bank).rank;
+        Command {
+            cycle: Cycle(cycle),
+            kind,
+            channel: self.channel,
+            rank: u32::from(rank),
+            bank: (bank - self.banks.nth(rank)) as u32,
+            row,
+            column,
+        }
+    }
+
+    /// Reads or writes the oldest hit of a bank, and goes on with that row for as long as no other bank comes before it.
+    ///
+    /// A read or write puts off those of all other banks at least as long as those of its own bank, and rows are
+    /// opened and closed as if it had not been. So other banks are looked at once, and not at each block of a row.
+    #[inline]
+    fn move_blocks(
         &mut self,
         direction: Direction,
         bank: usize,
-        command: &mut Command,
+        mut cycle: u64,
+        end: u64,
         listener: &mut impl Listener,
     ) {
-        let queue = match direction {
-            Direction::Read => &mut self.reads,
-            Direction::Write => &mut self.writes,
+        let (kind, time) = match direction {
+            Direction::Read => (Kind::Read, self.banks.move_time(direction)),
+            Direction::Write => (Kind::Write, self.banks.move_time(direction)),
         };
-        let request = queue.take_hit(bank);
-        if !queue.outside.is_empty() {
-            // There is room again.
-            self.event = 0;
+        let mut others = None;
+        loop {
+            let queue = match direction {
+                Direction::Read => &mut self.reads,
+                Direction::Write => &mut self.writes,
+            };
+            let request = queue.take_hit(bank);
+            if queue.has_outside() {
+                // There is room again.
+                self.event = 0;
+            }
+            if direction == Direction::Write {
+                *self.blocks.count(&request) -= 1;
+            }
+            listener.command(&self.command(kind, bank, cycle, request.row, request.column));
+            listener.done(&request, Cycle(cycle + time));
+            let next = cycle + self.banks.step();
+            let Some(age) = self.queue(direction).hit_age(bank) else { break };
+            let is_alone = self.has_runs && self.refresh.open == u64::MAX && self.event > 0;
+            if !is_alone || next >= end || listener.is_content() {
+                break;
+            }
+            let (order, row_cycle) = *others.get_or_insert_with(|| self.others(direction, bank));
+            if age > order || next > row_cycle.max(cycle + 1) || self.active() != direction {
+                break;
+            }
+            cycle = next;
         }
-        if direction == Direction::Write {
-            *self.blocks.count(&request) -= 1;
-        }
-        let end = self.banks.column(bank, direction, command.cycle.0);
+        self.banks.column(bank, direction, cycle);
         self.reads.update(bank, self.banks.get(bank));
         self.writes.update(bank, self.banks.get(bank));
-        (command.row, command.column) = (request.row, request.column);
-        listener.command(command);
-        listener.done(&request, Cycle(end));
+        self.now = cycle + 1;
     }
 
     fn refresh(&mut self, rank: usize, now: u64) {
@@ -304,7 +350,8 @@ impl Filter {
     #[inline]
     fn count(&mut self, request: &Request) -> &mut u32 {
         let place = request.row.wrapping_mul(0x9e37_79b1) ^ request.column.wrapping_mul(0x85eb_ca6b);
-        let mixed = place ^ (request.bank << 8 | request.rank).wrapping_mul(0xc2b2_ae35);
-        &mut self.0[(mixed >> 24) as usize]
+        let bank = u32::from(request.bank) << 8 | u32::from(request.rank);
+        let mixed = place ^ bank.wrapping_mul(0xc2b2_ae35);
+        &mut self.0[(mixed >> 23) as usize]
     }
 }
