@@ -1,5 +1,6 @@
 //! The cycles from which on banks, ranks and the data bus take commands.
 
+use crate::command::Kind;
 use crate::geometry::MOST_BANKS;
 use crate::scheduler::request::Direction;
 use crate::specification::Specification;
@@ -9,10 +10,13 @@ pub(super) const NO_ROW: u32 = u32::MAX;
 
 /// An array by bank.
 const BANKS: usize = MOST_BANKS as usize;
+/// Four gates a rank, of which there are no more than banks.
+const GATES: usize = BANKS * 4;
 
 /// The gaps between commands, in cycles.
 #[derive(Clone, Debug)]
 struct Gaps {
+    // Wide: a table of the description's times, each of which is looked up on its own.
     rcd: u64,
     rp: u64,
     rc: u64,
@@ -24,6 +28,9 @@ struct Gaps {
     burst: u64,
     cas: u64,
     cwd: u64,
+    /// Read or write to the cycle after its burst.
+    read_time: u64,
+    write_time: u64,
     read_to_precharge: u64,
     write_to_precharge: u64,
     write_to_read: u64,
@@ -55,32 +62,10 @@ struct Rank {
     open_banks: u32,
 }
 
-/// The commands that requests ask for, as the last two bits of the number of a gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    Read,
-    Write,
-    Activate,
-    /// Nothing but the bank itself holds up a precharge.
-    Precharge,
-}
-
-impl Way {
-    /// The number of the gate through which a command comes to a rank.
-    #[inline]
-    pub(super) fn gate(self, rank: u8) -> u8 {
-        rank << 2 | self as u8
-    }
-
-    #[inline]
-    pub(super) fn of_gate(gate: u8) -> Self {
-        match gate & 3 {
-            0 => Way::Read,
-            1 => Way::Write,
-            2 => Way::Activate,
-            _ => Way::Precharge,
-        }
-    }
+/// The number of the gate through which a command comes to a rank; refreshes have none.
+#[inline]
+pub(super) fn gate(kind: Kind, rank: u8) -> u8 {
+    rank << 2 | kind as u8
 }
 
 /// All banks of a channel, rank by rank, and its data bus.
@@ -90,8 +75,9 @@ pub(super) struct Banks {
     banks: [Bank; BANKS],
     ranks: Vec<Rank>,
     banks_a_rank: usize,
-    /// The cycles from which on rank and bus let each command pass, by [`Way::gate`].
-    pub(super) gates: [u64; BANKS * 4],
+    /// The cycles from which on rank and bus let each command pass, by [`gate`]; nothing but
+    /// the bank itself holds up a precharge.
+    pub(super) gates: [u64; GATES],
 }
 
 impl Banks {
@@ -109,6 +95,8 @@ impl Banks {
             burst: timing.burst.0,
             cas: timing.t_cas.0,
             cwd: timing.t_cwd.0,
+            read_time: (timing.t_cas + timing.burst).0,
+            write_time: (timing.t_cwd + timing.burst).0,
             read_to_precharge: timing.t_rtp.0,
             write_to_precharge: timing.write_to_precharge().0,
             write_to_read: (timing.t_cwd + timing.burst + timing.t_wtr).0,
@@ -123,7 +111,7 @@ impl Banks {
             banks: std::array::from_fn(bank),
             ranks: vec![Rank::default(); geometry.ranks as usize],
             banks_a_rank: geometry.banks as usize,
-            gates: [0; BANKS * 4],
+            gates: [0; GATES],
         }
     }
 
@@ -163,8 +151,8 @@ impl Banks {
         rank.open_banks += 1;
         rank.windows[rank.oldest] = now + gaps.faw;
         rank.oldest = (rank.oldest + 1) % 4;
-        let gate = Way::Activate.gate(bank.rank) as usize;
-        self.gates[gate] = (now + gaps.rrd).max(rank.windows[rank.oldest]);
+        self.gates[usize::from(gate(Kind::Activate, bank.rank))] =
+            (now + gaps.rrd).max(rank.windows[rank.oldest]);
     }
 
     pub(super) fn precharge(&mut self, bank: usize, now: u64) {
@@ -177,7 +165,7 @@ impl Banks {
     pub(super) fn refresh(&mut self, rank: usize, now: u64) {
         let end = now + self.gaps.refresh;
         self.ranks[rank].refresh = end;
-        let gate = &mut self.gates[Way::Activate.gate(rank as u8) as usize];
+        let gate = &mut self.gates[usize::from(gate(Kind::Activate, rank as u8))];
         *gate = end.max(*gate);
     }
 
@@ -190,11 +178,10 @@ impl Banks {
     /// The time from a read or write to the cycle after its burst.
     #[inline]
     pub(super) fn move_time(&self, direction: Direction) -> u64 {
-        self.gaps.burst
-            + match direction {
-                Direction::Read => self.gaps.cas,
-                Direction::Write => self.gaps.cwd,
-            }
+        match direction {
+            Direction::Read => self.gaps.read_time,
+            Direction::Write => self.gaps.write_time,
+        }
     }
 
     /// Tells whether a read or write puts off those of other ranks at least as long as those of its own.
@@ -222,15 +209,15 @@ impl Banks {
         bank.precharge = bank.precharge.max(now + precharge);
         let turned = end + gaps.rtrs;
         let (read, write) = (turned.saturating_sub(gaps.cas), turned.saturating_sub(gaps.cwd));
-        for (gates, rank) in self.gates.chunks_exact_mut(4).zip(&self.ranks) {
-            gates[0] = rank.read.max(read);
-            gates[1] = rank.write.max(write);
+        for (nth, rank) in self.ranks.iter().enumerate() {
+            self.gates[(nth * 4 + Kind::Read as usize) % GATES] = rank.read.max(read);
+            self.gates[(nth * 4 + Kind::Write as usize) % GATES] = rank.write.max(write);
         }
         let rank = &self.ranks[bank.rank as usize];
-        let (gate, free) = match direction {
-            Direction::Read => (Way::Read, rank.read.max(end.saturating_sub(gaps.cas))),
-            Direction::Write => (Way::Write, rank.write.max(end.saturating_sub(gaps.cwd))),
+        let (kind, free) = match direction {
+            Direction::Read => (Kind::Read, rank.read.max(end.saturating_sub(gaps.cas))),
+            Direction::Write => (Kind::Write, rank.write.max(end.saturating_sub(gaps.cwd))),
         };
-        self.gates[gate.gate(bank.rank) as usize] = free;
+        self.gates[usize::from(gate(kind, bank.rank))] = free;
     }
 }

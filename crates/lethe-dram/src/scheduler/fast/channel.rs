@@ -1,7 +1,7 @@
 //! The scheduler of a channel: chooses the next command and jumps to its cycle.
 
 use crate::command::{Command, Kind};
-use crate::scheduler::fast::banks::{Banks, NO_ROW, Way};
+use crate::scheduler::fast::banks::{Banks, NO_ROW};
 use crate::scheduler::fast::queue::Queue;
 use crate::scheduler::request::{Direction, Listener, Request, Scheduler};
 use crate::specification::{Queues, Specification};
@@ -62,8 +62,8 @@ impl Scheduler for Fast {
             event: 0,
             has_runs: banks.is_own_rank_first(),
             banks,
-            reads: Queue::new(Way::Read, queues.read),
-            writes: Queue::new(Way::Write, queues.write),
+            reads: Queue::new(Kind::Read, queues.read),
+            writes: Queue::new(Kind::Write, queues.write),
             blocks: Filter([0; 512]),
             marks: queues.clone(),
             is_draining: false,
@@ -152,6 +152,14 @@ impl Fast {
         if self.is_draining || self.reads.queued == 0 { Direction::Write } else { Direction::Read }
     }
 
+    /// Tells whether the active queue, from which a request was taken, is no longer active although it has more.
+    #[inline]
+    fn has_drained(&self, direction: Direction) -> bool {
+        direction == Direction::Write
+            && self.reads.queued > 0
+            && self.writes.queued <= self.marks.low as usize
+    }
+
     /// The next command, if nothing enters before it.
     #[inline]
     fn choose(&mut self) -> Option<Choice> {
@@ -178,31 +186,23 @@ impl Fast {
         if cycle == u64::MAX {
             return None;
         }
-        let kind = match Way::of_gate(queue.next(chosen).gate) {
-            Way::Read => Kind::Read,
-            Way::Write => Kind::Write,
-            Way::Activate => Kind::Activate,
-            Way::Precharge => Kind::Precharge,
-        };
-        Some(Choice { cycle, order: 0, bank: chosen, kind })
+        Some(Choice { cycle, order: 0, bank: chosen, kind: queue.next(chosen).kind })
     }
 
     /// The oldest request for an open row, and the first cycle in which a row is opened or closed, of all other banks.
-    fn others(&self, direction: Direction, bank: usize) -> (u64, u64) {
-        let queue = self.queue(direction);
-        let (mut order, mut row_cycle) = (u64::MAX, u64::MAX);
+    fn others(&self, queue: &Queue, kind: Kind, bank: usize) -> (u64, u64) {
+        let (mut oldest, mut row_cycle) = (u64::MAX, u64::MAX);
         let mut busy = queue.busy & !(1 << bank);
         while busy != 0 {
             let next = queue.next(busy.trailing_zeros() as usize);
             busy &= busy - 1;
-            match Way::of_gate(next.gate) {
-                Way::Read | Way::Write => order = order.min(next.order),
-                Way::Activate | Way::Precharge => {
-                    row_cycle = row_cycle.min(next.cycle.max(self.banks.gates[next.gate as usize]));
-                }
+            if next.kind == kind {
+                oldest = oldest.min(next.order);
+            } else {
+                row_cycle = row_cycle.min(next.cycle.max(self.banks.gates[next.gate as usize]));
             }
         }
-        (order, row_cycle)
+        (oldest, row_cycle)
     }
 
     #[inline]
@@ -295,41 +295,54 @@ impl Fast {
         end: u64,
         listener: &mut impl Listener,
     ) {
-        let (kind, time) = match direction {
-            Direction::Read => (Kind::Read, self.banks.move_time(direction)),
-            Direction::Write => (Kind::Write, self.banks.move_time(direction)),
+        let kind = match direction {
+            Direction::Read => Kind::Read,
+            Direction::Write => Kind::Write,
         };
+        let time = self.banks.move_time(direction);
+        let step = self.banks.step();
+        let queue = match direction {
+            Direction::Read => &mut self.reads,
+            Direction::Write => &mut self.writes,
+        };
+        // There is room again: nothing is certain beyond the next cycle.
+        let is_crowded = queue.has_outside();
+        if is_crowded {
+            self.event = 0;
+        }
+        let can_go_on = self.has_runs && self.refresh.open == u64::MAX && !is_crowded;
         let mut others = None;
         loop {
             let queue = match direction {
                 Direction::Read => &mut self.reads,
                 Direction::Write => &mut self.writes,
             };
-            let request = queue.take_hit(bank);
-            if queue.has_outside() {
-                // There is room again.
-                self.event = 0;
-            }
+            let (request, age) = queue.take_hit(bank);
             if direction == Direction::Write {
                 *self.blocks.count(&request) -= 1;
             }
             listener.command(&self.command(kind, bank, cycle, request.row, request.column));
             listener.done(&request, Cycle(cycle + time));
-            let next = cycle + self.banks.step();
-            let Some(age) = self.queue(direction).hit_age(bank) else { break };
-            let is_alone = self.has_runs && self.refresh.open == u64::MAX && self.event > 0;
-            if !is_alone || next >= end || listener.is_content() {
+            let next = cycle + step;
+            // The age of no request is greater than that of any.
+            if !can_go_on || age == u64::MAX || next >= end || listener.is_content() {
                 break;
             }
-            let (order, row_cycle) = *others.get_or_insert_with(|| self.others(direction, bank));
-            if age > order || next > row_cycle.max(cycle + 1) || self.active() != direction {
+            let (oldest, row_cycle) =
+                *others.get_or_insert_with(|| self.others(self.queue(direction), kind, bank));
+            if age > oldest || next > row_cycle.max(cycle + 1) || self.has_drained(direction) {
                 break;
             }
             cycle = next;
         }
         self.banks.column(bank, direction, cycle);
-        self.reads.update(bank, self.banks.get(bank));
-        self.writes.update(bank, self.banks.get(bank));
+        let state = self.banks.get(bank);
+        let (queue, other) = match direction {
+            Direction::Read => (&mut self.reads, &mut self.writes),
+            Direction::Write => (&mut self.writes, &mut self.reads),
+        };
+        queue.update(bank, state);
+        other.put_off_precharge(bank, state);
         self.now = cycle + 1;
     }
 
@@ -349,9 +362,8 @@ impl Filter {
     /// The count that stands for a block, among others.
     #[inline]
     fn count(&mut self, request: &Request) -> &mut u32 {
-        let place = request.row.wrapping_mul(0x9e37_79b1) ^ request.column.wrapping_mul(0x85eb_ca6b);
-        let bank = u32::from(request.bank) << 8 | u32::from(request.rank);
-        let mixed = place ^ bank.wrapping_mul(0xc2b2_ae35);
-        &mut self.0[(mixed >> 23) as usize]
+        let bank = u64::from(request.bank) << 6 | u64::from(request.rank);
+        let place = u64::from(request.row) << 32 ^ u64::from(request.column) << 12 ^ bank;
+        &mut self.0[(place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize]
     }
 }

@@ -1,7 +1,8 @@
 //! The requests of one direction: those in the queue by bank, and those that wait outside.
 
+use crate::command::Kind;
 use crate::geometry::MOST_BANKS;
-use crate::scheduler::fast::banks::{Bank, NO_ROW, Way};
+use crate::scheduler::fast::banks::{Bank, NO_ROW, gate};
 use crate::scheduler::request::Request;
 
 /// The end of a list.
@@ -30,7 +31,7 @@ struct List {
 }
 
 /// The next command for the requests of a bank.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Next {
     /// The cycle from which on the bank takes it.
     pub(super) cycle: u64,
@@ -38,6 +39,7 @@ pub(super) struct Next {
     pub(super) order: u64,
     /// The gate of its rank through which it must pass.
     pub(super) gate: u8,
+    pub(super) kind: Kind,
 }
 
 /// The requests of one direction.
@@ -47,7 +49,7 @@ pub(super) struct Queue {
     free: u32,
     most: usize,
     /// The command that moves its blocks.
-    way: Way,
+    kind: Kind,
     lists: [List; BANKS],
     next: [Next; BANKS],
     /// A bit for each bank that has a request.
@@ -58,14 +60,14 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new(way: Way, most: u32) -> Self {
+    pub(super) fn new(kind: Kind, most: u32) -> Self {
         Queue {
             slots: Vec::with_capacity(most as usize),
             free: NIL,
             most: most as usize,
-            way,
+            kind,
             lists: [List { head: NIL, tail: NIL, hit: NIL }; BANKS],
-            next: [Next::default(); BANKS],
+            next: [Next { cycle: 0, order: 0, gate: 0, kind }; BANKS],
             busy: 0,
             queued: 0,
             outside: (NIL, NIL),
@@ -167,15 +169,10 @@ impl Queue {
         self.update(nth_bank, bank);
     }
 
-    /// The number of the oldest request for the open row of a bank.
+    /// Takes out the oldest request for the open row of a bank; returns it and the number of the next one, if any, else
+    /// the greatest number. [`Queue::update`] must follow.
     #[inline]
-    pub(super) fn hit_age(&self, bank: usize) -> Option<u64> {
-        self.slots.get(self.lists[bank % BANKS].hit as usize).map(|slot| slot.request.id.0)
-    }
-
-    /// Takes out the oldest request for the open row of a bank. [`Queue::update`] must follow.
-    #[inline]
-    pub(super) fn take_hit(&mut self, nth_bank: usize) -> Request {
+    pub(super) fn take_hit(&mut self, nth_bank: usize) -> (Request, u64) {
         let list = &mut self.lists[nth_bank % BANKS];
         let nth = list.hit;
         let Slot { request, next, previous } = self.slots[nth as usize];
@@ -188,13 +185,14 @@ impl Queue {
             None => list.tail = previous,
         }
         // All that are older were no hits.
-        list.hit = find_hit(&self.slots, next, request.row);
+        let hit = find_hit(&self.slots, next, request.row);
+        list.hit = hit;
         if list.head == NIL {
             self.busy &= !(1 << nth_bank);
         }
         self.queued -= 1;
         self.free(nth);
-        request
+        (request, self.slots.get(hit as usize).map_or(u64::MAX, |slot| slot.request.id.0))
     }
 
     /// The row that the oldest request of a bank wants.
@@ -213,20 +211,29 @@ impl Queue {
         self.update(nth, bank);
     }
 
+    /// Takes note that a bank takes a precharge later than before.
+    #[inline]
+    pub(super) fn put_off_precharge(&mut self, nth: usize, bank: &Bank) {
+        let next = &mut self.next[nth % BANKS];
+        if next.kind == Kind::Precharge {
+            next.cycle = bank.precharge;
+        }
+    }
+
     /// Takes note of a bank's state, its first request and its first hit, if it has requests.
     #[inline]
     pub(super) fn update(&mut self, nth: usize, bank: &Bank) {
         let List { head, hit, .. } = self.lists[nth % BANKS];
         let age = |slot: u32| self.slots.get(slot as usize).map(|slot| slot.request.id.0);
         let Some(head) = age(head) else { return };
-        let (cycle, order, way) = if let Some(hit) = age(hit) {
-            (bank.column, hit, self.way)
+        let (cycle, order, kind) = if let Some(hit) = age(hit) {
+            (bank.column, hit, self.kind)
         } else if bank.row == NO_ROW {
-            (bank.activate, ROW | head, Way::Activate)
+            (bank.activate, ROW | head, Kind::Activate)
         } else {
-            (bank.precharge, ROW | head, Way::Precharge)
+            (bank.precharge, ROW | head, Kind::Precharge)
         };
-        self.next[nth % BANKS] = Next { cycle, order, gate: way.gate(bank.rank) };
+        self.next[nth % BANKS] = Next { cycle, order, gate: gate(kind, bank.rank), kind };
     }
 
     /// Tells whether a request for the same block and older than `young` is in the queue or outside.
