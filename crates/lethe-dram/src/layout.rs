@@ -139,7 +139,7 @@ impl SubtreeLayout {
             )));
         }
         let mut levels = vec![Level { group: 0, subtree_bits: 0, depth: 0, before: 0 }; top];
-        let mut group = 0;
+        let (mut group, mut end) = (0, 0);
         for (nth, of_group) in slots[top..].chunks(height).enumerate() {
             let root = top + nth * height;
             let first = levels.len();
@@ -163,11 +163,13 @@ impl SubtreeLayout {
             }
             let taken = blocks.next_power_of_two();
             levels[first..].iter_mut().for_each(|level| level.subtree_bits = taken.ilog2());
-            // Groups begin at a super-row: no subtree may straddle two.
-            group = (group + (taken << root)).next_multiple_of(super_row);
+            end = group + (taken << root);
+            // Groups begin at a super-row: no subtree may straddle two. One is left out, for otherwise the subtrees of a
+            // path in two groups could always lie in different rows of one bank.
+            group = end.next_multiple_of(super_row) + super_row;
         }
-        check_room(group, geometry)?;
-        Ok(SubtreeLayout { slots: slots.to_vec(), levels, blocks: group })
+        check_room(end, geometry)?;
+        Ok(SubtreeLayout { slots: slots.to_vec(), levels, blocks: end })
     }
 }
 
@@ -256,6 +258,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn no_two_groups_of_a_path_lie_in_one_bank_for_every_leaf() {
+        let specification = Specification::usimm().with_super_rows();
+        let mapping = Mapping::new(&specification.geometry);
+        // Level 24 takes 4 blocks a subtree: both it and the group above are numbered by the same bits of the leaf.
+        let layout = SubtreeLayout::new(&slots(25, 10), 10, 7, &specification.geometry).unwrap();
+        let bank = |level, index| {
+            let place = mapping.place(layout.bucket(level, index));
+            (place.rank, place.bank)
+        };
+        assert!((0..1000).all(|leaf| bank(24, leaf * 16_381) != bank(23, leaf * 16_381 >> 1)));
     }
 
     #[test]
