@@ -50,7 +50,7 @@ pub trait Watch {
     fn done(&mut self, request: RequestId, cycle: Cycle);
 }
 
-/// Nobody listens.
+/// A listener that hears nothing.
 impl Watch for () {
     fn command(&mut self, _: &Command) {}
 

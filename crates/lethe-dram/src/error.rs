@@ -1,6 +1,6 @@
 //! The ways in which a caller can be wrong.
 
-use crate::geometry::Place;
+use crate::place::Place;
 use crate::units::Block;
 use thiserror::Error;
 
@@ -22,7 +22,7 @@ pub enum DramError {
         blocks: u64,
     },
     /// A place that the memory does not have.
-    #[error("the memory has no place {0:?}")]
+    #[error("the memory has no such place: {0}")]
     NoSuchPlace(Place),
     /// A tree that cannot be laid out.
     #[error("the tree cannot be laid out: {0}")]

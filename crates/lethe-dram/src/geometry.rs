@@ -1,6 +1,7 @@
 //! The parts of a memory system, and the mapping from a block's number to the place of the block.
 
 use crate::error::DramError;
+use crate::place::Place;
 use crate::units::{Block, Bytes};
 use serde::{Deserialize, Serialize};
 
@@ -41,21 +42,6 @@ pub struct Geometry {
     pub block_bytes: Bytes,
     /// The fields of a block's number, from the lowest bit; each exactly once.
     pub order: [Field; 5],
-}
-
-/// A place in the memory that holds one block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// The channel, from 0.
-    pub channel: u32,
-    /// The rank of the channel, from 0.
-    pub rank: u32,
-    /// The bank of the rank, from 0.
-    pub bank: u32,
-    /// The row of the bank, from 0.
-    pub row: u32,
-    /// The column of the row, in blocks from 0.
-    pub column: u32,
 }
 
 impl Geometry {
@@ -205,7 +191,7 @@ mod tests {
     fn the_fields_of_a_number_lie_from_the_lowest_bit_in_the_order_that_the_file_gives() {
         let order = [Field::Channel, Field::Bank, Field::Rank, Field::Column, Field::Row];
         let mapping = Mapping::new(&geometry(order));
-        let block = Block(0b1010_10011_1_101_10);
+        let block = Block(0b10 | 0b101 << 2 | 1 << 5 | 0b10011 << 6 | 0b1010 << 11);
         let place = Place { channel: 0b10, bank: 0b101, rank: 1, column: 0b10011, row: 0b1010 };
         assert_eq!(mapping.place(block), place);
     }

@@ -3,7 +3,8 @@
 use crate::command::{Command, RequestId, Watch};
 use crate::energy::{Counts, Energy, Meter};
 use crate::error::DramError;
-use crate::geometry::{Address, Mapping, Place};
+use crate::geometry::{Address, Mapping};
+use crate::place::Place;
 use crate::scheduler::{Direction, Fast, Listener, Request, Scheduler};
 use crate::specification::Specification;
 use crate::units::Cycle;

@@ -107,7 +107,7 @@ pub struct Power {
     pub volts: f64,
     /// Devices of a rank.
     pub devices: u32,
-    /// One bank activated and precharged again and again.
+    /// Activating and precharging one bank again and again.
     pub idd0_ma: f64,
     /// Standby, all banks precharged.
     pub idd2n_ma: f64,

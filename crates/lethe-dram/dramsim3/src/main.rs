@@ -70,7 +70,7 @@ fn ini(specification: &Specification) -> String {
         Field::Column => "co",
     };
     let mapping: String = geometry.order.iter().rev().map(name).collect();
-    let megabytes = geometry.bytes().0 / u64::from(geometry.channels) >> 20;
+    let megabytes = (geometry.bytes().0 / u64::from(geometry.channels)) >> 20;
     format!(
         "[dram_structure]\nprotocol = DDR3\nbankgroups = 1\nbanks_per_group = {}\nrows = {}\ncolumns = {}\n\
          device_width = 8\nBL = 8\n[timing]\ntCK = 1.25\nAL = 0\nCL = {}\nCWL = {}\ntRCD = {}\ntRP = {}\ntRAS = {}\n\

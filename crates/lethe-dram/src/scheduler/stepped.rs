@@ -106,7 +106,7 @@ impl Stepped {
         let period = refresh.interval * u64::from(refresh.batch);
         for (nth, rank) in self.ranks.iter_mut().enumerate() {
             let lag = refresh.stagger * nth as u64;
-            if self.now > lag && (self.now - lag).0 % period.0 == 0 {
+            if self.now > lag && (self.now - lag).0.is_multiple_of(period.0) {
                 rank.owed += refresh.batch;
             }
         }

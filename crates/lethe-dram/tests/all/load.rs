@@ -14,7 +14,7 @@ pub(crate) struct Step {
     pub gap: u64,
     pub direction: Direction,
     pub blocks: Vec<Block>,
-    /// Whether the controller waits for it.
+    /// Makes the controller wait for it.
     pub is_awaited: bool,
 }
 

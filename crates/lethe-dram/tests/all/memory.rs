@@ -1,4 +1,4 @@
-//! What the controller of an ORAM relies on.
+//! The promises that the controller of an ORAM relies on.
 
 use crate::load::{Record, loads, memories, run};
 use lethe_dram::{
