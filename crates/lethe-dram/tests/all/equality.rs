@@ -5,7 +5,7 @@ use lethe_dram::{Fast, Stepped};
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 256, ..Default::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..Default::default() })]
 
     #[test]
     fn both_schedulers_issue_the_same_commands_and_finish_each_request_in_the_same_cycle(

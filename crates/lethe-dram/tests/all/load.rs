@@ -131,12 +131,14 @@ fn queues() -> impl Strategy<Value = Queues> {
 }
 
 fn refresh() -> impl Strategy<Value = Refresh> {
-    (700..3000u64, 0..64u64, 1..=8u32, 0..700u64).prop_map(|(interval, duration, batch, stagger)| Refresh {
-        interval: Cycle(interval),
-        duration: Cycle(duration),
-        batch,
-        stagger: Cycle(stagger / 2),
-    })
+    (700..3000u64, 0..64u64, prop_oneof![Just(1), 1..=8u32], 0..700u64).prop_map(
+        |(interval, duration, batch, stagger)| Refresh {
+            interval: Cycle(interval),
+            duration: Cycle(duration),
+            batch,
+            stagger: Cycle(stagger / 2),
+        },
+    )
 }
 
 /// The built-in memory, it in super-rows, it with queues that fill and refreshes that come often, and random ones of
@@ -189,8 +191,9 @@ fn paths() -> impl Strategy<Value = Vec<Step>> {
     // A tree small enough for the smallest of the random memories.
     let slots: Vec<u32> = (0..16).map(|level| if level < 1 { 0 } else { 4 }).collect();
     let layout = SubtreeLayout::new(&slots, 1, 7, &Specification::usimm().geometry).unwrap();
-    let path = (0..1u64 << 15, 0..200u64, any::<bool>());
-    proptest::collection::vec(path, 1..6).prop_map(move |paths| {
+    let pause = prop_oneof![Just(0), 0..1500u64];
+    let path = (0..1u64 << 15, pause, any::<bool>());
+    proptest::collection::vec(path, 1..10).prop_map(move |paths| {
         let of_path = |(leaf, gap, is_awaited)| {
             let mut blocks = Vec::new();
             layout.path(leaf, &mut blocks);

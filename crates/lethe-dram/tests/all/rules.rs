@@ -7,7 +7,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 256, ..Default::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..Default::default() })]
 
     #[test]
     fn no_run_breaks_a_rule_of_the_dram(memory in memories(), load in loads()) {

@@ -330,7 +330,7 @@ impl Fast {
             }
             let (oldest, row_cycle) =
                 *others.get_or_insert_with(|| self.others(self.queue(direction), kind, bank));
-            if age > oldest || next > row_cycle.max(cycle + 1) || self.has_drained(direction) {
+            if age > oldest || next > row_cycle || self.has_drained(direction) {
                 break;
             }
             cycle = next;
