@@ -8,6 +8,7 @@ use crate::place::Place;
 use crate::scheduler::{Direction, Fast, Listener, Request, Scheduler};
 use crate::specification::Specification;
 use crate::units::Cycle;
+use std::ops::ControlFlow;
 
 /// Requests that were submitted together. It belongs to the memory that gave it.
 ///
@@ -272,7 +273,7 @@ impl<W: Watch> Listener for Ear<'_, W> {
     }
 
     #[inline]
-    fn done(&mut self, request: &Request, cycle: Cycle) {
+    fn done(&mut self, request: &Request, cycle: Cycle) -> ControlFlow<()> {
         self.meter.done();
         *self.pending -= 1;
         *self.last = cycle.max(*self.last);
@@ -280,14 +281,11 @@ impl<W: Watch> Listener for Ear<'_, W> {
         share.pending -= 1;
         share.last = cycle.max(share.last);
         self.watch.done(request.id, cycle);
-    }
-
-    #[inline]
-    fn is_content(&self) -> bool {
-        match self.until {
+        let is_enough = match self.until {
             Until::Limit => false,
-            Until::Batch(batch) => self.shares[batch as usize].pending == 0,
+            Until::Batch(batch) => batch == request.batch && share.pending == 0,
             Until::Idle => *self.pending == 0,
-        }
+        };
+        if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -3,6 +3,7 @@
 use crate::command::{Command, RequestId};
 use crate::specification::Specification;
 use crate::units::Cycle;
+use std::ops::ControlFlow;
 
 /// The direction in which a block moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,16 +45,14 @@ impl Request {
     }
 }
 
-/// Hears what a scheduler does, and says when it has heard enough.
+/// Hears what a scheduler does.
 pub trait Listener {
     /// Hears of a command. Those of a channel come in the order of time.
     fn command(&mut self, command: &Command);
 
-    /// Hears of a request and the cycle in which it is done.
-    fn done(&mut self, request: &Request, cycle: Cycle);
-
-    /// Tells a scheduler to stop after this cycle.
-    fn is_content(&self) -> bool;
+    /// Hears of a request and the cycle in which it is done; breaks off the work after the current cycle if it has heard
+    /// enough.
+    fn done(&mut self, request: &Request, cycle: Cycle) -> ControlFlow<()>;
 }
 
 /// The scheduler of a channel.
@@ -65,7 +64,8 @@ pub trait Scheduler {
     /// that was worked through.
     fn push(&mut self, request: Request);
 
-    /// Works through the cycles up to and without `limit`, or until the listener is content after one of them.
+    /// Works through the cycles up to and without `limit`, or up to the one after which the listener breaks
+    /// off.
     ///
     /// The cycles in which things happen do not depend on how the time is divided among calls.
     fn run(&mut self, limit: Cycle, listener: &mut impl Listener);

@@ -5,6 +5,10 @@ use crate::scheduler::request::{Direction, Listener, Request, Scheduler};
 use crate::specification::Specification;
 use crate::units::Cycle;
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// The listener has not heard enough.
+const CONTINUE: ControlFlow<()> = ControlFlow::Continue(());
 
 /// A scheduler that works through every single cycle.
 #[derive(Debug)]
@@ -78,6 +82,7 @@ impl Scheduler for Stepped {
     }
 
     fn push(&mut self, request: Request) {
+        debug_assert!(request.arrival >= self.now, "{request:?} comes from the past of {}", self.now);
         match request.direction {
             Direction::Read => self.reads.outside.push_back(request),
             Direction::Write => self.writes.outside.push_back(request),
@@ -85,16 +90,16 @@ impl Scheduler for Stepped {
     }
 
     fn run(&mut self, limit: Cycle, listener: &mut impl Listener) {
-        while self.now < limit && !listener.is_content() {
+        while self.now < limit {
             self.let_refreshes_fall_due();
-            self.let_requests_in(listener);
+            let entering = self.let_requests_in(listener);
             let active = self.active();
-            if let Some(command) =
-                self.refreshing().or_else(|| self.hit(active)).or_else(|| self.miss(active))
-            {
-                self.issue(command, listener);
-            }
+            let command = self.refreshing().or_else(|| self.hit(active)).or_else(|| self.miss(active));
+            let issuing = command.map_or(CONTINUE, |command| self.issue(command, listener));
             self.now += Cycle(1);
+            if entering.is_break() || issuing.is_break() {
+                break;
+            }
         }
     }
 }
@@ -112,14 +117,17 @@ impl Stepped {
         }
     }
 
-    fn let_requests_in(&mut self, listener: &mut impl Listener) {
+    fn let_requests_in(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
+        let mut flow = CONTINUE;
         let room = |queue: &Queue, most: u32| queue.queued.len() < most as usize;
         let has_arrived = |request: &mut Request| request.arrival <= self.now;
         while room(&self.reads, self.specification.queues.read) {
             let Some(read) = self.reads.outside.pop_front_if(has_arrived) else { break };
             let mut writes = self.writes.queued.iter().chain(&self.writes.outside);
             if writes.any(|write| write.id < read.id && write.is_of_the_same_block(&read)) {
-                listener.done(&read, self.now + Cycle(1));
+                if listener.done(&read, self.now + Cycle(1)).is_break() {
+                    flow = ControlFlow::Break(());
+                }
             } else {
                 self.reads.queued.push(read);
             }
@@ -128,6 +136,7 @@ impl Stepped {
             let Some(write) = self.writes.outside.pop_front_if(has_arrived) else { break };
             self.writes.queued.push(write);
         }
+        flow
     }
 
     fn active(&mut self) -> Direction {
@@ -263,7 +272,7 @@ impl Stepped {
 
 // The record of what happened.
 impl Stepped {
-    fn issue(&mut self, command: Command, listener: &mut impl Listener) {
+    fn issue(&mut self, command: Command, listener: &mut impl Listener) -> ControlFlow<()> {
         listener.command(&command);
         let now = self.now;
         let rank = &mut self.ranks[command.rank as usize];
@@ -284,23 +293,29 @@ impl Stepped {
             Kind::Read => {
                 bank.read = Some(now);
                 rank.read_or_write = Some(now);
-                self.finish(Direction::Read, command, listener);
+                return self.finish(Direction::Read, command, listener);
             }
             Kind::Write => {
                 bank.write = Some(now);
                 rank.write = Some(now);
                 rank.read_or_write = Some(now);
-                self.finish(Direction::Write, command, listener);
+                return self.finish(Direction::Write, command, listener);
             }
             Kind::Refresh => {
                 rank.refresh = Some(now);
                 rank.owed -= 1;
             }
         }
+        CONTINUE
     }
 
     /// Takes the oldest request for the block of a read or write out of its queue.
-    fn finish(&mut self, direction: Direction, command: Command, listener: &mut impl Listener) {
+    fn finish(
+        &mut self,
+        direction: Direction,
+        command: Command,
+        listener: &mut impl Listener,
+    ) -> ControlFlow<()> {
         let timing = &self.specification.timing;
         let (queue, latency) = match direction {
             Direction::Read => (&mut self.reads, timing.t_cas),
@@ -314,6 +329,6 @@ impl Stepped {
             .expect("a read or write is issued for a request");
         let end = self.now + latency + timing.burst;
         self.bus = Some((end, command.rank as u8, direction));
-        listener.done(&queue.queued.remove(nth), end);
+        listener.done(&queue.queued.remove(nth), end)
     }
 }

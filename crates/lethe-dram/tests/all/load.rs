@@ -176,7 +176,16 @@ fn block() -> impl Strategy<Value = Block> {
 }
 
 fn steps(gaps: std::ops::Range<u64>, most: usize, writes: u32) -> impl Strategy<Value = Vec<Step>> {
-    let step = (gaps, direction(writes), proptest::collection::vec(block(), 0..most), 0..4u32);
+    steps_of(block().boxed(), gaps, most, writes)
+}
+
+fn steps_of(
+    block: BoxedStrategy<Block>,
+    gaps: std::ops::Range<u64>,
+    most: usize,
+    writes: u32,
+) -> impl Strategy<Value = Vec<Step>> {
+    let step = (gaps, direction(writes), proptest::collection::vec(block, 0..most), 0..4u32);
     let step = step.prop_map(|(gap, direction, blocks, awaited)| Step {
         gap,
         direction,
@@ -212,5 +221,7 @@ pub(crate) fn loads() -> impl Strategy<Value = Vec<Step>> {
         1 => steps(0..60, 12, 9),
         1 => steps(0..5000, 4, 5),
         1 => steps(0..10, 100, 5),
+        // The same blocks again and again: reads of what is still to be written.
+        1 => steps_of((0..3u64).prop_map(Block).boxed(), 0..8, 3, 5),
     ]
 }

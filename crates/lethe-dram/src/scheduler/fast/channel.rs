@@ -6,6 +6,7 @@ use crate::scheduler::fast::queue::Queue;
 use crate::scheduler::request::{Direction, Listener, Request, Scheduler};
 use crate::specification::{Queues, Specification};
 use crate::units::Cycle;
+use std::ops::ControlFlow;
 
 /// A scheduler that jumps from one command to the next.
 #[derive(Debug)]
@@ -80,6 +81,7 @@ impl Scheduler for Fast {
 
     #[inline]
     fn push(&mut self, request: Request) {
+        debug_assert!(request.arrival.0 >= self.now, "{request:?} comes from the past of cycle {}", self.now);
         self.event = self.event.min(request.arrival.0);
         match request.direction {
             Direction::Read => self.reads.push(request),
@@ -91,15 +93,22 @@ impl Scheduler for Fast {
     }
 
     fn run(&mut self, limit: Cycle, listener: &mut impl Listener) {
-        while self.now < limit.0 && !listener.is_content() {
+        let mut limit = limit.0;
+        while self.now < limit {
             if self.now >= self.event {
                 self.let_refreshes_fall_due();
-                self.let_requests_in(listener);
+                if self.let_requests_in(listener).is_break() {
+                    limit = self.now + 1;
+                }
                 self.event = self.next_event();
             }
-            let end = self.event.min(limit.0);
+            let end = self.event.min(limit);
             match self.choose() {
-                Some(choice) if choice.cycle < end => self.issue(choice, end, listener),
+                Some(choice) if choice.cycle < end => {
+                    if self.issue(choice, end, listener).is_break() {
+                        return;
+                    }
+                }
                 _ => self.now = end,
             }
         }
@@ -120,7 +129,8 @@ impl Fast {
         }
     }
 
-    fn let_requests_in(&mut self, listener: &mut impl Listener) {
+    fn let_requests_in(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
         // Writes first: a read then finds most of them in the list of its bank.
         while let Some(write) = self.writes.next_arrived(self.now) {
             let bank = self.banks.nth(write.rank) + usize::from(write.bank);
@@ -129,12 +139,15 @@ impl Fast {
         while let Some(read) = self.reads.next_arrived(self.now) {
             let bank = self.banks.nth(read.rank) + usize::from(read.bank);
             if *self.blocks.count(read) > 0 && self.writes.has_older(read, bank) {
-                listener.done(read, Cycle(self.now + 1));
+                if listener.done(read, Cycle(self.now + 1)).is_break() {
+                    flow = ControlFlow::Break(());
+                }
                 self.reads.drop_first();
             } else {
                 self.reads.enter(bank, self.banks.get(bank));
             }
         }
+        flow
     }
 
     fn next_event(&self) -> u64 {
@@ -152,12 +165,10 @@ impl Fast {
         if self.is_draining || self.reads.queued == 0 { Direction::Write } else { Direction::Read }
     }
 
-    /// Tells whether the active queue, from which a request was taken, is no longer active although it has more.
+    /// Tells whether the write queue, from which a request was taken, is no longer active although it has more.
     #[inline]
-    fn has_drained(&self, direction: Direction) -> bool {
-        direction == Direction::Write
-            && self.reads.queued > 0
-            && self.writes.queued <= self.marks.low as usize
+    fn has_drained(&self) -> bool {
+        self.reads.queued > 0 && self.writes.queued <= self.marks.low as usize
     }
 
     /// The next command, if nothing enters before it.
@@ -239,11 +250,11 @@ impl Fast {
 
     /// Issues a command, and after a read or write as many of the same row as follow it before the cycle `end`.
     #[inline]
-    fn issue(&mut self, choice: Choice, end: u64, listener: &mut impl Listener) {
+    fn issue(&mut self, choice: Choice, end: u64, listener: &mut impl Listener) -> ControlFlow<()> {
         let Choice { cycle, bank, kind, .. } = choice;
         let row = match kind {
-            Kind::Read => return self.move_blocks(Direction::Read, bank, cycle, end, listener),
-            Kind::Write => return self.move_blocks(Direction::Write, bank, cycle, end, listener),
+            Kind::Read => return self.move_blocks::<false>(bank, cycle, end, listener),
+            Kind::Write => return self.move_blocks::<true>(bank, cycle, end, listener),
             Kind::Activate => {
                 let active = self.active();
                 let row = self.queue(active).head_row(bank);
@@ -266,6 +277,7 @@ impl Fast {
         }
         listener.command(&self.command(kind, bank, cycle, row, 0));
         self.now = cycle + 1;
+        ControlFlow::Continue(())
     }
 
     #[inline]
@@ -286,25 +298,19 @@ impl Fast {
     ///
     /// A read or write puts off those of all other banks at least as long as those of its own bank, and rows are
     /// opened and closed as if it had not been. So other banks are looked at once, and not at each block of a row.
-    #[inline]
-    fn move_blocks(
+    fn move_blocks<const IS_WRITE: bool>(
         &mut self,
-        direction: Direction,
         bank: usize,
         mut cycle: u64,
         end: u64,
         listener: &mut impl Listener,
-    ) {
-        let kind = match direction {
-            Direction::Read => Kind::Read,
-            Direction::Write => Kind::Write,
+    ) -> ControlFlow<()> {
+        let (queue, direction, kind) = if IS_WRITE {
+            (&self.writes, Direction::Write, Kind::Write)
+        } else {
+            (&self.reads, Direction::Read, Kind::Read)
         };
-        let time = self.banks.move_time(direction);
-        let step = self.banks.step();
-        let queue = match direction {
-            Direction::Read => &mut self.reads,
-            Direction::Write => &mut self.writes,
-        };
+        let (step, time) = (self.banks.step(), self.banks.move_time(direction));
         // There is room again: nothing is certain beyond the next cycle.
         let is_crowded = queue.has_outside();
         if is_crowded {
@@ -312,38 +318,34 @@ impl Fast {
         }
         let can_go_on = self.has_runs && self.refresh.open == u64::MAX && !is_crowded;
         let mut others = None;
-        loop {
-            let queue = match direction {
-                Direction::Read => &mut self.reads,
-                Direction::Write => &mut self.writes,
-            };
+        let flow = loop {
+            let queue = if IS_WRITE { &mut self.writes } else { &mut self.reads };
             let (request, age) = queue.take_hit(bank);
-            if direction == Direction::Write {
+            if IS_WRITE {
                 *self.blocks.count(&request) -= 1;
             }
             listener.command(&self.command(kind, bank, cycle, request.row, request.column));
-            listener.done(&request, Cycle(cycle + time));
+            let flow = listener.done(&request, Cycle(cycle + time));
             let next = cycle + step;
             // The age of no request is greater than that of any.
-            if !can_go_on || age == u64::MAX || next >= end || listener.is_content() {
-                break;
+            if flow.is_break() || !can_go_on || age == u64::MAX || next >= end {
+                break flow;
             }
             let (oldest, row_cycle) =
                 *others.get_or_insert_with(|| self.others(self.queue(direction), kind, bank));
-            if age > oldest || next > row_cycle || self.has_drained(direction) {
-                break;
+            if age > oldest || next > row_cycle || (IS_WRITE && self.has_drained()) {
+                break flow;
             }
             cycle = next;
-        }
+        };
         self.banks.column(bank, direction, cycle);
         let state = self.banks.get(bank);
-        let (queue, other) = match direction {
-            Direction::Read => (&mut self.reads, &mut self.writes),
-            Direction::Write => (&mut self.writes, &mut self.reads),
-        };
+        let (queue, other) =
+            if IS_WRITE { (&mut self.writes, &mut self.reads) } else { (&mut self.reads, &mut self.writes) };
         queue.update(bank, state);
         other.put_off_precharge(bank, state);
         self.now = cycle + 1;
+        flow
     }
 
     fn refresh(&mut self, rank: usize, now: u64) {
