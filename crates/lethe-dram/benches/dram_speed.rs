@@ -26,11 +26,12 @@ impl Random {
     }
 }
 
-/// Reads a path, writes it, and goes on with the next.
+/// Reads a path, writes it, and reads the next when that is done, or at once.
 fn paths<S: Scheduler>(
     specification: &Specification,
     layout: &impl Layout,
     count: u64,
+    in_turn: bool,
 ) -> Result<(), DramError> {
     let mut memory = Memory::<S, ()>::watched(specification, ())?;
     let mut random = Random(1);
@@ -39,7 +40,12 @@ fn paths<S: Scheduler>(
         layout.path(random.below(1 << (layout.slots().len() - 1)), &mut path);
         let batch = memory.read(&path)?;
         memory.wait(batch);
-        memory.post(Direction::Write, &path)?;
+        if in_turn {
+            let batch = memory.write(&path)?;
+            memory.wait(batch);
+        } else {
+            memory.post(Direction::Write, &path)?;
+        }
     }
     memory.finish();
     Ok(())
@@ -93,10 +99,12 @@ fn main() -> Result<(), DramError> {
     let slots: Vec<u32> = (0..25).map(|level| if level < 10 { 0 } else { 4 }).collect();
     let subtrees = SubtreeLayout::new(&slots, 10, 7, &rows.geometry)?;
     let plain = PlainLayout::new(&slots, &usimm.geometry)?;
-    print("fast: paths, subtrees in super-rows", many, &|n| paths::<Fast>(&rows, &subtrees, n))?;
-    print("stepped: paths, subtrees in super-rows", few, &|n| paths::<Stepped>(&rows, &subtrees, n))?;
-    print("fast: paths, plain layout", many, &|n| paths::<Fast>(&usimm, &plain, n))?;
-    print("stepped: paths, plain layout", few, &|n| paths::<Stepped>(&usimm, &plain, n))?;
+    print("fast: paths in turn, subtrees", many, &|n| paths::<Fast>(&rows, &subtrees, n, true))?;
+    print("stepped: the same", few, &|n| paths::<Stepped>(&rows, &subtrees, n, true))?;
+    print("fast: paths overlaid, subtrees", many, &|n| paths::<Fast>(&rows, &subtrees, n, false))?;
+    print("stepped: the same", few, &|n| paths::<Stepped>(&rows, &subtrees, n, false))?;
+    print("fast: paths overlaid, plain layout", many, &|n| paths::<Fast>(&usimm, &plain, n, false))?;
+    print("stepped: the same", few, &|n| paths::<Stepped>(&usimm, &plain, n, false))?;
     print("fast: random single blocks", many, &|n| singles::<Fast>(&usimm, n))?;
-    print("stepped: random single blocks", few, &|n| singles::<Stepped>(&usimm, n))
+    print("stepped: the same", few, &|n| singles::<Stepped>(&usimm, n))
 }
