@@ -1,6 +1,9 @@
 //! Prints how long a random path of a tree takes that is read and written back, when paths come back to back: in
 //! cycles of a processor of 3.2 GHz, beside what the data bus alone would take.
 //!
+//! The authors of IR-ORAM measured 622 to 655 cycles a path of 24 levels in their own simulator, in subtrees. Rows in
+//! which blocks are spread over the banks first ("banks first") cannot hold a subtree: its paths open many.
+//!
 //!     cargo run --release -p lethe-dram --example cycles_a_path -- [paths]
 
 #![allow(clippy::print_stdout, reason = "this is what the example is for")]

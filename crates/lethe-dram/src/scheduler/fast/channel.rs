@@ -298,6 +298,8 @@ impl Fast {
     ///
     /// A read or write puts off those of all other banks at least as long as those of its own bank, and rows are
     /// opened and closed as if it had not been. So other banks are looked at once, and not at each block of a row.
+    // Apart from `run`, each has enough registers.
+    #[inline(never)]
     fn move_blocks<const IS_WRITE: bool>(
         &mut self,
         bank: usize,
