@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// The most banks of a channel, all ranks together.
 pub const MOST_BANKS: u32 = 64;
 
+/// The most bytes that one burst moves.
+const MOST_BLOCK_BYTES: u64 = 1 << 12;
+
 /// A part of a block's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -95,8 +98,9 @@ impl Geometry {
         if self.order.iter().map(|field| self.number(*field).ilog2()).sum::<u32>() > 48 {
             return senseless("more than 2^48 blocks".into());
         }
-        if self.block_bytes.0 == 0 {
-            return senseless("geometry.block_bytes is 0".into());
+        let bytes = self.block_bytes.0;
+        if bytes == 0 || bytes > MOST_BLOCK_BYTES {
+            return senseless(format!("geometry.block_bytes is {bytes}: 1 to {MOST_BLOCK_BYTES}"));
         }
         Ok(())
     }

@@ -221,8 +221,9 @@ impl Queues {
 
 impl Refresh {
     fn check(&self, ranks: u32, timing: &Timing) -> Result<(), DramError> {
-        if self.interval > LONGEST || self.duration > LONGEST {
-            return senseless(format!("a refresh takes or waits longer than {} cycles", LONGEST.0));
+        let named = [("interval", self.interval), ("duration", self.duration), ("stagger", self.stagger)];
+        if let Some((name, time)) = named.iter().find(|(_, time)| *time > LONGEST) {
+            return senseless(format!("refresh.{name} is {} cycles: at most {}", time.0, LONGEST.0));
         }
         if !(1..=8).contains(&self.batch) {
             return senseless(format!("refresh.batch is {}: DDR3 lets 1 to 8 be put off", self.batch));
@@ -306,6 +307,8 @@ mod tests {
             ("batch = 8", "batch = 9", "refresh.batch is 9"),
             ("interval = 6240", "interval = 300", "refresh.interval is 300"),
             ("stagger = 0", "stagger = 6240", "refresh.stagger"),
+            ("stagger = 0", "stagger = 9223372036854775807", "refresh.stagger"),
+            ("block_bytes = 64", "block_bytes = 9223372036854775807", "geometry.block_bytes"),
             ("idd2n_ma = 28", "idd2n_ma = 39", "power.idd3n_ma"),
             ("idd5_ma = 155", "idd5_ma = 1", "power.idd3n_ma"),
             ("idd0_ma = 55", "idd0_ma = -1", "[power]"),
