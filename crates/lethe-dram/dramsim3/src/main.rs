@@ -18,8 +18,8 @@ Rules of DRAMsim3 that differ:
 - Reads that come while writes wait. A drain begins with more than 8 queued writes when no command is queued, or with
   a full write buffer. Writes move into queues of commands, one a bank, and reads after them: there both stand
   together, so a row is opened for one direction while blocks move in the other, and the bus turns more often.
-  Here only one direction is active. This is the difference of the streams with reads and writes at once: it is gone
-  when the reads come long after the writes.
+  Here only one direction is active. The streams of paths with reads and writes at once differ by up to 10 %; that is
+  gone when the reads come long after the writes.
 - Order. Banks take turns, and the oldest request of a bank comes first; a row of one bank may be opened before a block
   of another is moved. A row is closed after 4 hits, though more are queued, for an older request of its bank.
 - Pipeline. A read takes 2 cycles more, one before its first command and one after its burst: taken off above.
@@ -50,7 +50,9 @@ impl Random {
     }
 }
 
-/// The memory that both model: USIMM's, with what DRAMsim3 can express of queues and refreshes.
+/// The memory that both model: USIMM's, with what DRAMsim3 can express of queues and refreshes. Its drains have no marks;
+/// from 9 writes to none is what comes nearest to "more than 8, until all have moved on". With marks of 64 and 0, random
+/// reads and writes at once take 27 % less time than in DRAMsim3.
 fn specification() -> Specification {
     let mut specification = Specification::usimm();
     specification.queues = Queues { read: 64, write: 64, high: 9, low: 0 };
