@@ -1,0 +1,58 @@
+//! Commands to the DRAM, and whoever wants to hear of them.
+
+use crate::units::Cycle;
+
+/// A command to the DRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Opens a row of a bank.
+    Activate,
+    /// Closes the row of a bank.
+    Precharge,
+    /// Moves a block of the open row to the controller.
+    Read,
+    /// Moves a block from the controller to the open row.
+    Write,
+    /// Refreshes the next rows of a rank.
+    Refresh,
+}
+
+/// A command that was issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The cycle in which it stands on the command bus.
+    pub cycle: Cycle,
+    /// The sort of command.
+    pub kind: Kind,
+    /// The channel.
+    pub channel: u32,
+    /// The rank.
+    pub rank: u32,
+    /// The bank; 0 for a refresh.
+    pub bank: u32,
+    /// The row that is opened, closed, read or written; 0 for a refresh.
+    pub row: u32,
+    /// The column that is read or written; 0 for other commands.
+    pub column: u32,
+}
+
+/// The number of a request: requests are counted from 0 in the order in which they were submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// A listener to all that a memory does. Channels run one after the other, so only the calls of one channel come in
+/// the order of time.
+pub trait Watch {
+    /// Hears of a command.
+    fn command(&mut self, command: &Command);
+
+    /// Hears of the cycle in which a request is done: the first after the last beat of its burst.
+    fn done(&mut self, request: RequestId, cycle: Cycle);
+}
+
+/// A listener that hears nothing.
+impl Watch for () {
+    fn command(&mut self, _: &Command) {}
+
+    fn done(&mut self, _: RequestId, _: Cycle) {}
+}

@@ -1,0 +1,212 @@
+//! The parts of a memory system, and the mapping from a block's number to the place of the block.
+
+use crate::error::DramError;
+use crate::place::Place;
+use crate::units::{Block, Bytes};
+use serde::{Deserialize, Serialize};
+
+/// The most banks of a channel, all ranks together.
+pub const MOST_BANKS: u32 = 64;
+
+/// The most bytes that one burst moves.
+const MOST_BLOCK_BYTES: u64 = 1 << 12;
+
+/// A part of a block's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Field {
+    /// The channel: a bus and a scheduler of its own.
+    Channel,
+    /// The rank: chips of a channel that work as one.
+    Rank,
+    /// The bank of a rank.
+    Bank,
+    /// The row of a bank.
+    Row,
+    /// The column of a row: the place of one block in it.
+    Column,
+}
+
+/// The number of each part, all powers of two.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Geometry {
+    /// Channels of the memory.
+    pub channels: u32,
+    /// Ranks of a channel.
+    pub ranks: u32,
+    /// Banks of a rank.
+    pub banks: u32,
+    /// Rows of a bank.
+    pub rows: u32,
+    /// Blocks of a row.
+    pub columns: u32,
+    /// The size of a block: what one burst moves.
+    pub block_bytes: Bytes,
+    /// The fields of a block's number, from the lowest bit; each exactly once.
+    pub order: [Field; 5],
+}
+
+impl Geometry {
+    /// The number of a part.
+    pub fn number(&self, field: Field) -> u32 {
+        match field {
+            Field::Channel => self.channels,
+            Field::Rank => self.ranks,
+            Field::Bank => self.banks,
+            Field::Row => self.rows,
+            Field::Column => self.columns,
+        }
+    }
+
+    /// The number of blocks of the whole memory.
+    pub fn blocks(&self) -> u64 {
+        self.order.iter().map(|field| u64::from(self.number(*field))).product()
+    }
+
+    /// The size of the whole memory.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.blocks() * self.block_bytes.0)
+    }
+
+    /// The number of blocks of a super-row: the same row of the same bank in every channel.
+    pub fn super_row_blocks(&self) -> u64 {
+        u64::from(self.channels) * u64::from(self.columns)
+    }
+
+    /// Says what makes no sense.
+    pub(crate) fn check(&self) -> Result<(), DramError> {
+        let senseless = |why: String| Err(DramError::Senseless(why));
+        let mut fields = self.order;
+        fields.sort_unstable();
+        if fields.windows(2).any(|pair| pair[0] == pair[1]) {
+            return senseless("geometry.order must name each of its five fields once".into());
+        }
+        for field in self.order {
+            let number = self.number(field);
+            if !number.is_power_of_two() {
+                let name = format!("{field:?}").to_lowercase();
+                return senseless(format!("the number of {name}s is {number}: it must be a power of two"));
+            }
+        }
+        if self.ranks.checked_mul(self.banks).is_none_or(|banks| banks > MOST_BANKS) {
+            let (ranks, banks) = (self.ranks, self.banks);
+            return senseless(format!(
+                "{ranks} ranks of {banks} banks a channel: at most {MOST_BANKS} banks a channel"
+            ));
+        }
+        if self.order.iter().map(|field| self.number(*field).ilog2()).sum::<u32>() > 48 {
+            return senseless("more than 2^48 blocks".into());
+        }
+        let bytes = self.block_bytes.0;
+        if bytes == 0 || bytes > MOST_BLOCK_BYTES {
+            return senseless(format!("geometry.block_bytes is {bytes}: 1 to {MOST_BLOCK_BYTES}"));
+        }
+        Ok(())
+    }
+}
+
+/// The mapping from numbers of blocks to places, ready for use.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    geometry: Geometry,
+    blocks: u64,
+    /// The lowest bit of each field in a block's number, by the order of [`Field`].
+    shift: [u32; 5],
+    /// The largest value of each field.
+    mask: [u32; 5],
+}
+
+/// A name for a block: its number or its place.
+pub trait Address: Copy {
+    /// Refuses a name that stands for no block of the memory.
+    fn check(self, mapping: &Mapping) -> Result<(), DramError>;
+
+    /// The place of a block that [`Address::check`] let pass.
+    fn place(self, mapping: &Mapping) -> Place;
+}
+
+impl Address for Block {
+    #[inline]
+    fn check(self, mapping: &Mapping) -> Result<(), DramError> {
+        let blocks = mapping.blocks;
+        if self.0 < blocks { Ok(()) } else { Err(DramError::NoSuchBlock { block: self, blocks }) }
+    }
+
+    #[inline]
+    fn place(self, mapping: &Mapping) -> Place {
+        mapping.place(self)
+    }
+}
+
+impl Address for Place {
+    fn check(self, mapping: &Mapping) -> Result<(), DramError> {
+        let Geometry { channels, ranks, banks, rows, columns, .. } = mapping.geometry;
+        let is_known = self.channel < channels
+            && self.rank < ranks
+            && self.bank < banks
+            && self.row < rows
+            && self.column < columns;
+        if is_known { Ok(()) } else { Err(DramError::NoSuchPlace(self)) }
+    }
+
+    fn place(self, _: &Mapping) -> Place {
+        self
+    }
+}
+
+impl Mapping {
+    /// Prepares the mapping of a geometry that was checked: its numbers are powers of two.
+    pub fn new(geometry: &Geometry) -> Self {
+        let (mut shift, mut mask, mut next) = ([0; 5], [0; 5], 0);
+        for field in geometry.order {
+            let number = geometry.number(field);
+            shift[field as usize] = next;
+            mask[field as usize] = number - 1;
+            next += number.ilog2();
+        }
+        Mapping { geometry: geometry.clone(), blocks: geometry.blocks(), shift, mask }
+    }
+
+    /// The place of a block; one beyond the memory's end falls on another's place.
+    #[inline]
+    pub fn place(&self, block: Block) -> Place {
+        let part = |field: Field| (block.0 >> self.shift[field as usize]) as u32 & self.mask[field as usize];
+        Place {
+            channel: part(Field::Channel),
+            rank: part(Field::Rank),
+            bank: part(Field::Bank),
+            row: part(Field::Row),
+            column: part(Field::Column),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn geometry(order: [Field; 5]) -> Geometry {
+        Geometry { channels: 4, ranks: 2, banks: 8, rows: 16, columns: 32, block_bytes: Bytes(64), order }
+    }
+
+    #[test]
+    fn the_fields_of_a_number_lie_from_the_lowest_bit_in_the_order_that_the_file_gives() {
+        let order = [Field::Channel, Field::Bank, Field::Rank, Field::Column, Field::Row];
+        let mapping = Mapping::new(&geometry(order));
+        let block = Block(0b10 | 0b101 << 2 | 1 << 5 | 0b10011 << 6 | 0b1010 << 11);
+        let place = Place { channel: 0b10, bank: 0b101, rank: 1, column: 0b10011, row: 0b1010 };
+        assert_eq!(mapping.place(block), place);
+    }
+
+    #[test]
+    fn no_two_blocks_share_a_place() {
+        let order = [Field::Row, Field::Channel, Field::Column, Field::Rank, Field::Bank];
+        let mapping = Mapping::new(&geometry(order));
+        let places: BTreeSet<Place> = (0..mapping.blocks).map(|block| mapping.place(Block(block))).collect();
+        assert_eq!(places.len() as u64, mapping.blocks);
+        let highest = Place { channel: 3, rank: 1, bank: 7, row: 15, column: 31 };
+        assert_eq!(places.last(), Some(&highest));
+    }
+}

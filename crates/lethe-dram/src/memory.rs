@@ -1,0 +1,291 @@
+//! The memory as the controller of an ORAM sees it: batches of blocks, and a clock that only goes forward.
+
+use crate::command::{Command, RequestId, Watch};
+use crate::energy::{Counts, Energy, Meter};
+use crate::error::DramError;
+use crate::geometry::{Address, Mapping};
+use crate::place::Place;
+use crate::scheduler::{Direction, Fast, Listener, Request, Scheduler};
+use crate::specification::Specification;
+use crate::units::Cycle;
+use std::ops::ControlFlow;
+
+/// Requests that were submitted together. It belongs to the memory that gave it.
+///
+/// A memory keeps a few bytes of a batch until somebody waits for it. A batch for which nobody will wait is
+/// better given to [`Memory::post`].
+#[derive(Debug)]
+#[must_use = "a batch is remembered until somebody waits for it: use `post` for requests nobody waits for"]
+pub struct Batch(u32);
+
+/// A memory system.
+///
+/// It has a clock: requests are submitted [`now`](Memory::now), and only [`wait`](Memory::wait),
+/// [`advance`](Memory::advance) and [`finish`](Memory::finish) move it, forward. So nobody can submit a request in a
+/// past that was already worked through. Any number of requests can be submitted: those that find a queue full wait
+/// outside in the order of submission.
+#[derive(Debug)]
+pub struct Memory<S = Fast, W = ()> {
+    specification: Specification,
+    mapping: Mapping,
+    now: Cycle,
+    next: RequestId,
+    channels: Vec<Channel<S>>,
+    /// The batches whose numbers are free again.
+    free: Vec<u32>,
+    watch: W,
+}
+
+/// A channel with what is to be known of its requests.
+#[derive(Debug)]
+struct Channel<S> {
+    scheduler: S,
+    meter: Meter,
+    /// Requests that are not done.
+    pending: u64,
+    /// The cycle in which the last of all requests so far is done.
+    last: Cycle,
+    /// This channel's share of each batch; the first is for requests nobody waits for.
+    shares: Vec<Share>,
+}
+
+/// The part of a batch that lies in one channel.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    pending: u32,
+    /// The cycle in which the last of those so far is done.
+    last: Cycle,
+}
+
+/// The batch of requests nobody waits for.
+const NOBODY: u32 = 0;
+
+/// The ear of a channel's scheduler.
+struct Ear<'a, W> {
+    meter: &'a mut Meter,
+    pending: &'a mut u64,
+    last: &'a mut Cycle,
+    shares: &'a mut [Share],
+    until: Until,
+    watch: &'a mut W,
+}
+
+/// The reason to stop before the limit.
+#[derive(Clone, Copy)]
+enum Until {
+    /// There is none.
+    Limit,
+    /// The share of a batch is done.
+    Batch(u32),
+    /// All requests are done.
+    Idle,
+}
+
+impl Memory {
+    /// Makes a memory at rest, in cycle 0.
+    ///
+    /// # Errors
+    /// The description makes no sense.
+    pub fn new(specification: &Specification) -> Result<Self, DramError> {
+        Memory::watched(specification, ())
+    }
+}
+
+impl<S: Scheduler, W: Watch> Memory<S, W> {
+    /// Makes a memory at rest, in cycle 0, with a scheduler of the caller's choice and a listener.
+    ///
+    /// # Errors
+    /// The description makes no sense.
+    pub fn watched(specification: &Specification, watch: W) -> Result<Self, DramError> {
+        specification.check()?;
+        let share = Share { pending: 0, last: Cycle(0) };
+        let channel = |nth| Channel {
+            scheduler: S::new(specification, nth),
+            meter: Meter::new(specification.geometry.ranks),
+            pending: 0,
+            last: Cycle(0),
+            shares: vec![share],
+        };
+        Ok(Memory {
+            mapping: Mapping::new(&specification.geometry),
+            now: Cycle(0),
+            next: RequestId(0),
+            channels: (0..specification.geometry.channels).map(channel).collect(),
+            free: Vec::new(),
+            watch,
+            specification: specification.clone(),
+        })
+    }
+
+    /// The description of the memory.
+    pub fn specification(&self) -> &Specification {
+        &self.specification
+    }
+
+    /// The current cycle.
+    pub fn now(&self) -> Cycle {
+        self.now
+    }
+
+    /// Submits blocks to be read.
+    ///
+    /// # Errors
+    /// The memory has no such block; nothing was submitted.
+    pub fn read<A: Address>(&mut self, blocks: &[A]) -> Result<Batch, DramError> {
+        self.begin(Direction::Read, blocks)
+    }
+
+    /// Submits blocks to be written.
+    ///
+    /// # Errors
+    /// The memory has no such block; nothing was submitted.
+    pub fn write<A: Address>(&mut self, blocks: &[A]) -> Result<Batch, DramError> {
+        self.begin(Direction::Write, blocks)
+    }
+
+    /// Submits blocks for which nobody will wait.
+    ///
+    /// # Errors
+    /// The memory has no such block; nothing was submitted.
+    pub fn post<A: Address>(&mut self, direction: Direction, blocks: &[A]) -> Result<(), DramError> {
+        self.check(blocks)?;
+        self.submit(direction, blocks, NOBODY);
+        Ok(())
+    }
+
+    /// Moves the clock to the cycle in which the last block of a batch is done, unless it is there or later already;
+    /// returns that cycle. For a batch of no blocks it is the cycle of its submission.
+    pub fn wait(&mut self, batch: Batch) -> Cycle {
+        let Batch(nth) = batch;
+        let mut last = Cycle(0);
+        for channel in &mut self.channels {
+            if channel.shares[nth as usize].pending > 0 {
+                channel.run(Cycle(u64::MAX), Until::Batch(nth), &mut self.watch);
+            }
+            last = last.max(channel.shares[nth as usize].last);
+        }
+        self.free.push(nth);
+        self.now = self.now.max(last);
+        last
+    }
+
+    /// The cycle in which the last block of a batch was done, if that is not in the future.
+    pub fn done(&mut self, batch: &Batch) -> Option<Cycle> {
+        self.work();
+        let shares = self.channels.iter().map(|channel| channel.shares[batch.0 as usize]);
+        let last = shares.clone().map(|share| share.last).max()?;
+        (last <= self.now && shares.into_iter().all(|share| share.pending == 0)).then_some(last)
+    }
+
+    /// Moves the clock to a cycle, unless it is later already.
+    pub fn advance(&mut self, to: Cycle) {
+        self.now = self.now.max(to);
+    }
+
+    /// Moves the clock to the cycle in which everything that was submitted is done; returns the clock.
+    pub fn finish(&mut self) -> Cycle {
+        for channel in &mut self.channels {
+            if channel.pending > 0 {
+                channel.run(Cycle(u64::MAX), Until::Idle, &mut self.watch);
+            }
+            self.now = self.now.max(channel.last);
+        }
+        self.now
+    }
+
+    /// The work that was done before the current cycle.
+    pub fn counts(&mut self) -> Counts {
+        self.work();
+        let mut counts = Counts::default();
+        for channel in &self.channels {
+            counts += channel.meter.counts(self.now);
+        }
+        counts
+    }
+
+    /// The energy of that work.
+    pub fn energy(&mut self) -> Energy {
+        self.counts().energy(&self.specification)
+    }
+
+    /// Works through all cycles before the current one, and gives the listener back.
+    pub fn into_watch(mut self) -> W {
+        self.work();
+        self.watch
+    }
+
+    /// Works through all cycles before the current one.
+    fn work(&mut self) {
+        for channel in &mut self.channels {
+            channel.run(self.now, Until::Limit, &mut self.watch);
+        }
+    }
+
+    fn begin<A: Address>(&mut self, direction: Direction, blocks: &[A]) -> Result<Batch, DramError> {
+        self.check(blocks)?;
+        let share = Share { pending: 0, last: self.now };
+        let nth = if let Some(nth) = self.free.pop() {
+            for channel in &mut self.channels {
+                channel.shares[nth as usize] = share;
+            }
+            nth
+        } else {
+            for channel in &mut self.channels {
+                channel.shares.push(share);
+            }
+            (self.channels[0].shares.len() - 1) as u32
+        };
+        self.submit(direction, blocks, nth);
+        Ok(Batch(nth))
+    }
+
+    fn check<A: Address>(&self, blocks: &[A]) -> Result<(), DramError> {
+        blocks.iter().try_for_each(|block| block.check(&self.mapping))
+    }
+
+    fn submit<A: Address>(&mut self, direction: Direction, blocks: &[A], batch: u32) {
+        for block in blocks {
+            let Place { channel, rank, bank, row, column } = block.place(&self.mapping);
+            let (id, arrival) = (self.next, self.now);
+            self.next = RequestId(id.0 + 1);
+            // There are at most 64 of each.
+            let (rank, bank) = (rank as u8, bank as u8);
+            let channel = &mut self.channels[channel as usize];
+            channel.pending += 1;
+            channel.shares[batch as usize].pending += 1;
+            channel.scheduler.push(Request { id, batch, direction, rank, bank, row, column, arrival });
+        }
+    }
+}
+
+impl<S: Scheduler> Channel<S> {
+    fn run(&mut self, limit: Cycle, until: Until, watch: &mut impl Watch) {
+        let Channel { scheduler, meter, pending, last, shares } = self;
+        scheduler.run(limit, &mut Ear { meter, pending, last, shares, until, watch });
+    }
+}
+
+impl<W: Watch> Listener for Ear<'_, W> {
+    #[inline]
+    fn command(&mut self, command: &Command) {
+        self.meter.command(command);
+        self.watch.command(command);
+    }
+
+    #[inline]
+    fn done(&mut self, request: &Request, cycle: Cycle) -> ControlFlow<()> {
+        self.meter.done();
+        *self.pending -= 1;
+        *self.last = cycle.max(*self.last);
+        let share = &mut self.shares[request.batch as usize];
+        share.pending -= 1;
+        share.last = cycle.max(share.last);
+        self.watch.done(request.id, cycle);
+        let is_enough = match self.until {
+            Until::Limit => false,
+            Until::Batch(batch) => batch == request.batch && share.pending == 0,
+            Until::Idle => *self.pending == 0,
+        };
+        if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

@@ -1,0 +1,373 @@
+//! The scheduler of a channel: chooses the next command and jumps to its cycle.
+
+use crate::command::{Command, Kind};
+use crate::scheduler::fast::banks::{Banks, NO_ROW};
+use crate::scheduler::fast::queue::Queue;
+use crate::scheduler::request::{Direction, Listener, Request, Scheduler};
+use crate::specification::{Queues, Specification};
+use crate::units::Cycle;
+use std::ops::ControlFlow;
+
+/// A scheduler that jumps from one command to the next.
+#[derive(Debug)]
+pub struct Fast {
+    channel: u32,
+    /// The next cycle to work through.
+    now: u64,
+    /// A cycle before which no request enters and no refresh falls due.
+    event: u64,
+    banks: Banks,
+    reads: Queue,
+    writes: Queue,
+    blocks: Filter,
+    marks: Queues,
+    is_draining: bool,
+    refresh: Refresh,
+    /// Tells whether a row is gone on with as long as possible.
+    has_runs: bool,
+}
+
+/// The refreshes that are due.
+#[derive(Debug)]
+struct Refresh {
+    batch: u32,
+    period: u64,
+    /// Of each rank, the cycle in which more fall due, and the number that it owes.
+    ranks: Vec<(u64, u32)>,
+    /// A bit for each bank whose rank owes none.
+    open: u64,
+}
+
+/// The number of queued writes by a few bits of their place: most reads need not be compared with any.
+#[derive(Debug)]
+struct Filter([u32; 512]);
+
+/// The next command.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Choice {
+    cycle: u64,
+    /// Its place among those of the same cycle and rule.
+    order: usize,
+    bank: usize,
+    kind: Kind,
+}
+
+impl Scheduler for Fast {
+    fn new(specification: &Specification, channel: u32) -> Self {
+        let Specification { geometry, refresh, queues, .. } = specification;
+        let period = refresh.interval.0 * u64::from(refresh.batch);
+        let banks = Banks::new(specification);
+        Fast {
+            channel,
+            now: 0,
+            event: 0,
+            has_runs: banks.is_own_rank_first(),
+            banks,
+            reads: Queue::new(Kind::Read, queues.read),
+            writes: Queue::new(Kind::Write, queues.write),
+            blocks: Filter([0; 512]),
+            marks: queues.clone(),
+            is_draining: false,
+            refresh: Refresh {
+                batch: refresh.batch,
+                period,
+                ranks: (0..geometry.ranks)
+                    .map(|rank| (period + refresh.stagger.0 * u64::from(rank), 0))
+                    .collect(),
+                open: u64::MAX,
+            },
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, request: Request) {
+        debug_assert!(request.arrival.0 >= self.now, "{request:?} comes from the past of cycle {}", self.now);
+        self.event = self.event.min(request.arrival.0);
+        match request.direction {
+            Direction::Read => self.reads.push(request),
+            Direction::Write => {
+                *self.blocks.count(&request) += 1;
+                self.writes.push(request);
+            }
+        }
+    }
+
+    fn run(&mut self, limit: Cycle, listener: &mut impl Listener) {
+        let mut limit = limit.0;
+        while self.now < limit {
+            if self.now >= self.event {
+                self.let_refreshes_fall_due();
+                if self.let_requests_in(listener).is_break() {
+                    limit = self.now + 1;
+                }
+                self.event = self.next_event();
+            }
+            let end = self.event.min(limit);
+            match self.choose() {
+                Some(choice) if choice.cycle < end => {
+                    if self.issue(choice, end, listener).is_break() {
+                        return;
+                    }
+                }
+                _ => self.now = end,
+            }
+        }
+    }
+}
+
+impl Fast {
+    fn let_refreshes_fall_due(&mut self) {
+        for rank in 0..self.refresh.ranks.len() {
+            let (due, owed) = &mut self.refresh.ranks[rank];
+            if *due == self.now {
+                *due += self.refresh.period;
+                *owed += self.refresh.batch;
+                for bank in self.banks.of_rank(rank) {
+                    self.refresh.open &= !(1 << bank);
+                }
+            }
+        }
+    }
+
+    fn let_requests_in(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        // Writes first: a read then finds most of them in the list of its bank.
+        while let Some(write) = self.writes.next_arrived(self.now) {
+            let bank = self.banks.nth(write.rank) + usize::from(write.bank);
+            self.writes.enter(bank, self.banks.get(bank));
+        }
+        while let Some(read) = self.reads.next_arrived(self.now) {
+            let bank = self.banks.nth(read.rank) + usize::from(read.bank);
+            if *self.blocks.count(read) > 0 && self.writes.has_older(read, bank) {
+                if listener.done(read, Cycle(self.now + 1)).is_break() {
+                    flow = ControlFlow::Break(());
+                }
+                self.reads.drop_first();
+            } else {
+                self.reads.enter(bank, self.banks.get(bank));
+            }
+        }
+        flow
+    }
+
+    fn next_event(&self) -> u64 {
+        let due = self.refresh.ranks.iter().map(|(due, _)| *due).min().unwrap_or(u64::MAX);
+        due.min(self.reads.next_arrival()).min(self.writes.next_arrival())
+    }
+
+    #[inline]
+    fn active(&mut self) -> Direction {
+        if self.writes.queued <= self.marks.low as usize {
+            self.is_draining = false;
+        } else if self.writes.queued >= self.marks.high as usize {
+            self.is_draining = true;
+        }
+        if self.is_draining || self.reads.queued == 0 { Direction::Write } else { Direction::Read }
+    }
+
+    /// Tells whether the write queue, from which a request was taken, is no longer active although it has more.
+    #[inline]
+    fn has_drained(&self) -> bool {
+        self.reads.queued > 0 && self.writes.queued <= self.marks.low as usize
+    }
+
+    /// The next command, if nothing enters before it.
+    #[inline]
+    fn choose(&mut self) -> Option<Choice> {
+        let active = self.active();
+        let queue = self.queue(active);
+        let (mut least, mut chosen) = (u128::MAX, 0);
+        let mut busy = queue.busy & self.refresh.open;
+        while busy != 0 {
+            let bank = busy.trailing_zeros() as usize;
+            busy &= busy - 1;
+            let next = queue.next(bank);
+            let cycle = next.cycle.max(self.banks.gates[next.gate as usize]).max(self.now);
+            let key = u128::from(cycle) << 64 | u128::from(next.order);
+            if key < least {
+                (least, chosen) = (key, bank);
+            }
+        }
+        let cycle = (least >> 64) as u64;
+        if self.refresh.open != u64::MAX
+            && let Some(refreshing) = self.refreshing().filter(|refreshing| refreshing.cycle <= cycle)
+        {
+            return Some(refreshing);
+        }
+        if cycle == u64::MAX {
+            return None;
+        }
+        Some(Choice { cycle, order: 0, bank: chosen, kind: queue.next(chosen).kind })
+    }
+
+    /// The oldest request for an open row, and the first cycle in which a row is opened or closed, of all other banks.
+    fn others(&self, queue: &Queue, kind: Kind, bank: usize) -> (u64, u64) {
+        let (mut oldest, mut row_cycle) = (u64::MAX, u64::MAX);
+        let mut busy = queue.busy & !(1 << bank);
+        while busy != 0 {
+            let next = queue.next(busy.trailing_zeros() as usize);
+            busy &= busy - 1;
+            if next.kind == kind {
+                oldest = oldest.min(next.order);
+            } else {
+                row_cycle = row_cycle.min(next.cycle.max(self.banks.gates[next.gate as usize]));
+            }
+        }
+        (oldest, row_cycle)
+    }
+
+    #[inline]
+    fn queue(&self, direction: Direction) -> &Queue {
+        match direction {
+            Direction::Read => &self.reads,
+            Direction::Write => &self.writes,
+        }
+    }
+
+    /// The next command of the ranks that owe a refresh.
+    #[cold]
+    fn refreshing(&self) -> Option<Choice> {
+        let closed = (0..self.refresh.ranks.len()).filter(|rank| self.refresh.ranks[*rank].1 > 0);
+        let choices = closed.flat_map(|rank| {
+            let banks = self.banks.of_rank(rank);
+            let refresh = (!self.banks.is_open(rank)).then(|| Choice {
+                cycle: self.banks.refresh_cycle(rank).max(self.now),
+                order: banks.start,
+                bank: banks.start,
+                kind: Kind::Refresh,
+            });
+            let open = banks.filter(|bank| self.banks.get(*bank).row != NO_ROW);
+            let precharges = open.map(|bank| Choice {
+                cycle: self.banks.get(bank).precharge.max(self.now),
+                order: bank,
+                bank,
+                kind: Kind::Precharge,
+            });
+            refresh.into_iter().chain(precharges)
+        });
+        choices.min()
+    }
+
+    /// Issues a command, and after a read or write as many of the same row as follow it before the cycle `end`.
+    #[inline]
+    fn issue(&mut self, choice: Choice, end: u64, listener: &mut impl Listener) -> ControlFlow<()> {
+        let Choice { cycle, bank, kind, .. } = choice;
+        let row = match kind {
+            Kind::Read => return self.move_blocks::<false>(bank, cycle, end, listener),
+            Kind::Write => return self.move_blocks::<true>(bank, cycle, end, listener),
+            Kind::Activate => {
+                let active = self.active();
+                let row = self.queue(active).head_row(bank);
+                self.banks.activate(bank, row, cycle);
+                row
+            }
+            Kind::Precharge => {
+                let row = self.banks.get(bank).row;
+                self.banks.precharge(bank, cycle);
+                row
+            }
+            Kind::Refresh => {
+                self.refresh(self.banks.get(bank).rank.into(), cycle);
+                0
+            }
+        };
+        if kind != Kind::Refresh {
+            self.reads.open_or_close(bank, self.banks.get(bank));
+            self.writes.open_or_close(bank, self.banks.get(bank));
+        }
+        listener.command(&self.command(kind, bank, cycle, row, 0));
+        self.now = cycle + 1;
+        ControlFlow::Continue(())
+    }
+
+    #[inline]
+    fn command(&self, kind: Kind, bank: usize, cycle: u64, row: u32, column: u32) -> Command {
+        let rank = self.banks.get(bank).rank;
+        Command {
+            cycle: Cycle(cycle),
+            kind,
+            channel: self.channel,
+            rank: u32::from(rank),
+            bank: (bank - self.banks.nth(rank)) as u32,
+            row,
+            column,
+        }
+    }
+
+    /// Reads or writes the oldest hit of a bank, and goes on with that row for as long as no other bank comes before it.
+    ///
+    /// A read or write puts off those of all other banks at least as long as those of its own bank, and rows are
+    /// opened and closed as if it had not been. So other banks are looked at once, and not at each block of a row.
+    // Apart from `run`, each has enough registers.
+    #[inline(never)]
+    fn move_blocks<const IS_WRITE: bool>(
+        &mut self,
+        bank: usize,
+        mut cycle: u64,
+        end: u64,
+        listener: &mut impl Listener,
+    ) -> ControlFlow<()> {
+        let (queue, direction, kind) = if IS_WRITE {
+            (&self.writes, Direction::Write, Kind::Write)
+        } else {
+            (&self.reads, Direction::Read, Kind::Read)
+        };
+        let (step, time) = (self.banks.step(), self.banks.move_time(direction));
+        // There is room again: nothing is certain beyond the next cycle.
+        let is_crowded = queue.has_outside();
+        if is_crowded {
+            self.event = 0;
+        }
+        let can_go_on = self.has_runs && self.refresh.open == u64::MAX && !is_crowded;
+        let mut others = None;
+        let flow = loop {
+            let queue = if IS_WRITE { &mut self.writes } else { &mut self.reads };
+            let (request, age) = queue.take_hit(bank);
+            if IS_WRITE {
+                *self.blocks.count(&request) -= 1;
+            }
+            listener.command(&self.command(kind, bank, cycle, request.row, request.column));
+            let flow = listener.done(&request, Cycle(cycle + time));
+            let next = cycle + step;
+            // The age of no request is greater than that of any.
+            if flow.is_break() || !can_go_on || age == u64::MAX || next >= end {
+                break flow;
+            }
+            let (oldest, row_cycle) =
+                *others.get_or_insert_with(|| self.others(self.queue(direction), kind, bank));
+            if age > oldest || next > row_cycle || (IS_WRITE && self.has_drained()) {
+                break flow;
+            }
+            cycle = next;
+        };
+        self.banks.column(bank, direction, cycle);
+        let state = self.banks.get(bank);
+        let (queue, other) =
+            if IS_WRITE { (&mut self.writes, &mut self.reads) } else { (&mut self.reads, &mut self.writes) };
+        queue.update(bank, state);
+        other.put_off_precharge(bank, state);
+        self.now = cycle + 1;
+        flow
+    }
+
+    fn refresh(&mut self, rank: usize, now: u64) {
+        self.banks.refresh(rank, now);
+        let owed = &mut self.refresh.ranks[rank].1;
+        *owed -= 1;
+        if *owed == 0 {
+            for bank in self.banks.of_rank(rank) {
+                self.refresh.open |= 1 << bank;
+            }
+        }
+    }
+}
+
+impl Filter {
+    /// The count that stands for a block, among others.
+    #[inline]
+    fn count(&mut self, request: &Request) -> &mut u32 {
+        let bank = u64::from(request.bank) << 6 | u64::from(request.rank);
+        let place = u64::from(request.row) << 32 ^ u64::from(request.column) << 12 ^ bank;
+        &mut self.0[(place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 55) as usize]
+    }
+}

@@ -1,0 +1,334 @@
+//! The rules, cycle by cycle and as they are written: slow, and plain enough to be compared with the text.
+
+use crate::command::{Command, Kind};
+use crate::scheduler::request::{Direction, Listener, Request, Scheduler};
+use crate::specification::Specification;
+use crate::units::Cycle;
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// The listener has not heard enough.
+const CONTINUE: ControlFlow<()> = ControlFlow::Continue(());
+
+/// A scheduler that works through every single cycle.
+#[derive(Debug)]
+pub struct Stepped {
+    specification: Specification,
+    channel: u32,
+    /// The next cycle to work through.
+    now: Cycle,
+    ranks: Vec<Rank>,
+    /// The last burst: its end, its rank and its direction.
+    bus: Option<(Cycle, u8, Direction)>,
+    reads: Queue,
+    writes: Queue,
+    is_draining: bool,
+}
+
+/// The requests of a direction, oldest first.
+#[derive(Debug, Default)]
+struct Queue {
+    queued: Vec<Request>,
+    outside: VecDeque<Request>,
+}
+
+/// The last time of everything that happened in a rank.
+#[derive(Debug)]
+struct Rank {
+    banks: Vec<Bank>,
+    /// All activates, oldest first; no more than the last four.
+    activates: VecDeque<Cycle>,
+    refresh: Option<Cycle>,
+    read_or_write: Option<Cycle>,
+    write: Option<Cycle>,
+    owed: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Bank {
+    row: Option<u32>,
+    activate: Option<Cycle>,
+    precharge: Option<Cycle>,
+    read: Option<Cycle>,
+    write: Option<Cycle>,
+}
+
+/// Tells whether `gap` has passed since something last happened, if ever it did.
+fn has_passed(since: Option<Cycle>, gap: Cycle, now: Cycle) -> bool {
+    since.is_none_or(|since| now >= since + gap)
+}
+
+impl Scheduler for Stepped {
+    fn new(specification: &Specification, channel: u32) -> Self {
+        let geometry = &specification.geometry;
+        let rank = |_| Rank {
+            banks: vec![Bank::default(); geometry.banks as usize],
+            activates: VecDeque::new(),
+            refresh: None,
+            read_or_write: None,
+            write: None,
+            owed: 0,
+        };
+        Stepped {
+            specification: specification.clone(),
+            channel,
+            now: Cycle(0),
+            ranks: (0..geometry.ranks).map(rank).collect(),
+            bus: None,
+            reads: Queue::default(),
+            writes: Queue::default(),
+            is_draining: false,
+        }
+    }
+
+    fn push(&mut self, request: Request) {
+        debug_assert!(request.arrival >= self.now, "{request:?} comes from the past of {}", self.now);
+        match request.direction {
+            Direction::Read => self.reads.outside.push_back(request),
+            Direction::Write => self.writes.outside.push_back(request),
+        }
+    }
+
+    fn run(&mut self, limit: Cycle, listener: &mut impl Listener) {
+        while self.now < limit {
+            self.let_refreshes_fall_due();
+            let entering = self.let_requests_in(listener);
+            let active = self.active();
+            let command = self.refreshing().or_else(|| self.hit(active)).or_else(|| self.miss(active));
+            let issuing = command.map_or(CONTINUE, |command| self.issue(command, listener));
+            self.now += Cycle(1);
+            if entering.is_break() || issuing.is_break() {
+                break;
+            }
+        }
+    }
+}
+
+// The steps 1 to 3.
+impl Stepped {
+    fn let_refreshes_fall_due(&mut self) {
+        let refresh = &self.specification.refresh;
+        let period = refresh.interval * u64::from(refresh.batch);
+        for (nth, rank) in self.ranks.iter_mut().enumerate() {
+            let lag = refresh.stagger * nth as u64;
+            if self.now > lag && (self.now - lag).0.is_multiple_of(period.0) {
+                rank.owed += refresh.batch;
+            }
+        }
+    }
+
+    fn let_requests_in(&mut self, listener: &mut impl Listener) -> ControlFlow<()> {
+        let mut flow = CONTINUE;
+        let room = |queue: &Queue, most: u32| queue.queued.len() < most as usize;
+        let has_arrived = |request: &mut Request| request.arrival <= self.now;
+        while room(&self.reads, self.specification.queues.read) {
+            let Some(read) = self.reads.outside.pop_front_if(has_arrived) else { break };
+            let mut writes = self.writes.queued.iter().chain(&self.writes.outside);
+            if writes.any(|write| write.id < read.id && write.is_of_the_same_block(&read)) {
+                if listener.done(&read, self.now + Cycle(1)).is_break() {
+                    flow = ControlFlow::Break(());
+                }
+            } else {
+                self.reads.queued.push(read);
+            }
+        }
+        while room(&self.writes, self.specification.queues.write) {
+            let Some(write) = self.writes.outside.pop_front_if(has_arrived) else { break };
+            self.writes.queued.push(write);
+        }
+        flow
+    }
+
+    fn active(&mut self) -> Direction {
+        let queued = self.writes.queued.len();
+        if queued <= self.specification.queues.low as usize {
+            self.is_draining = false;
+        } else if queued >= self.specification.queues.high as usize {
+            self.is_draining = true;
+        }
+        if self.is_draining || self.reads.queued.is_empty() { Direction::Write } else { Direction::Read }
+    }
+}
+
+// Step 4.
+impl Stepped {
+    fn refreshing(&self) -> Option<Command> {
+        self.ranks.iter().enumerate().filter(|(_, rank)| rank.owed > 0).find_map(|(nth, rank)| {
+            let command = |kind, bank: usize, row| Command {
+                cycle: self.now,
+                kind,
+                channel: self.channel,
+                rank: nth as u32,
+                bank: bank as u32,
+                row,
+                column: 0,
+            };
+            if rank.banks.iter().all(|bank| bank.row.is_none()) {
+                return self.may_refresh(rank).then(|| command(Kind::Refresh, 0, 0));
+            }
+            let closable = |(_, bank): &(usize, &Bank)| bank.row.is_some() && self.may_precharge(bank);
+            let (bank, state) = rank.banks.iter().enumerate().find(closable)?;
+            Some(command(Kind::Precharge, bank, state.row?))
+        })
+    }
+
+    fn hit(&self, active: Direction) -> Option<Command> {
+        let request = self
+            .requests(active)
+            .find(|request| self.bank(request).row == Some(request.row) && self.may_move(request))?;
+        let kind = match active {
+            Direction::Read => Kind::Read,
+            Direction::Write => Kind::Write,
+        };
+        Some(Command { column: request.column, ..self.command(kind, request, request.row) })
+    }
+
+    fn miss(&self, active: Direction) -> Option<Command> {
+        self.requests(active).find_map(|request| {
+            let rank = &self.ranks[request.rank as usize];
+            let bank = self.bank(request);
+            let Some(row) = bank.row else {
+                return self
+                    .may_activate(rank, bank)
+                    .then(|| self.command(Kind::Activate, request, request.row));
+            };
+            let is_for_the_open_row =
+                |other: &Request| (other.rank, other.bank, other.row) == (request.rank, request.bank, row);
+            if self.requests(active).any(is_for_the_open_row) || !self.may_precharge(bank) {
+                return None;
+            }
+            Some(self.command(Kind::Precharge, request, row))
+        })
+    }
+
+    /// The requests of the active queue in ranks that are not closed, oldest first.
+    fn requests(&self, active: Direction) -> impl Iterator<Item = &Request> {
+        let queue = match active {
+            Direction::Read => &self.reads,
+            Direction::Write => &self.writes,
+        };
+        queue.queued.iter().filter(|request| self.ranks[request.rank as usize].owed == 0)
+    }
+
+    fn bank(&self, request: &Request) -> &Bank {
+        &self.ranks[request.rank as usize].banks[request.bank as usize]
+    }
+
+    fn command(&self, kind: Kind, request: &Request, row: u32) -> Command {
+        let (rank, bank) = (u32::from(request.rank), u32::from(request.bank));
+        Command { cycle: self.now, kind, channel: self.channel, rank, bank, row, column: 0 }
+    }
+}
+
+// The table of the times at which a command may be issued.
+impl Stepped {
+    fn may_activate(&self, rank: &Rank, bank: &Bank) -> bool {
+        let timing = &self.specification.timing;
+        let fourth_last = if rank.activates.len() == 4 { rank.activates.front().copied() } else { None };
+        has_passed(bank.precharge, timing.t_rp, self.now)
+            && has_passed(bank.activate, timing.t_rc, self.now)
+            && has_passed(rank.activates.back().copied(), timing.t_rrd, self.now)
+            && has_passed(fourth_last, timing.t_faw, self.now)
+            && has_passed(rank.refresh, self.specification.refresh.duration, self.now)
+    }
+
+    fn may_precharge(&self, bank: &Bank) -> bool {
+        let timing = &self.specification.timing;
+        has_passed(bank.activate, timing.t_ras, self.now)
+            && has_passed(bank.read, timing.t_rtp, self.now)
+            && has_passed(bank.write, timing.t_cwd + timing.burst + timing.t_wr, self.now)
+    }
+
+    fn may_move(&self, request: &Request) -> bool {
+        let timing = &self.specification.timing;
+        let rank = &self.ranks[request.rank as usize];
+        let (latency, has_turned) = match request.direction {
+            Direction::Read => {
+                let turn = timing.t_cwd + timing.burst + timing.t_wtr;
+                (timing.t_cas, has_passed(rank.write, turn, self.now))
+            }
+            Direction::Write => (timing.t_cwd, true),
+        };
+        let is_bus_free = self.bus.is_none_or(|(end, rank, direction)| {
+            let is_same = rank == request.rank && direction == request.direction;
+            self.now + latency >= end + if is_same { Cycle(0) } else { timing.t_rtrs }
+        });
+        has_turned
+            && is_bus_free
+            && has_passed(self.bank(request).activate, timing.t_rcd, self.now)
+            && has_passed(rank.read_or_write, timing.t_ccd, self.now)
+    }
+
+    fn may_refresh(&self, rank: &Rank) -> bool {
+        let timing = &self.specification.timing;
+        let is_at_rest = |bank: &Bank| {
+            has_passed(bank.precharge, timing.t_rp, self.now)
+                && has_passed(bank.activate, timing.t_rc, self.now)
+        };
+        rank.banks.iter().all(is_at_rest)
+            && has_passed(rank.refresh, self.specification.refresh.duration, self.now)
+    }
+}
+
+// The record of what happened.
+impl Stepped {
+    fn issue(&mut self, command: Command, listener: &mut impl Listener) -> ControlFlow<()> {
+        listener.command(&command);
+        let now = self.now;
+        let rank = &mut self.ranks[command.rank as usize];
+        let bank = &mut rank.banks[command.bank as usize];
+        match command.kind {
+            Kind::Activate => {
+                bank.row = Some(command.row);
+                bank.activate = Some(now);
+                if rank.activates.len() == 4 {
+                    rank.activates.pop_front();
+                }
+                rank.activates.push_back(now);
+            }
+            Kind::Precharge => {
+                bank.row = None;
+                bank.precharge = Some(now);
+            }
+            Kind::Read => {
+                bank.read = Some(now);
+                rank.read_or_write = Some(now);
+                return self.finish(Direction::Read, command, listener);
+            }
+            Kind::Write => {
+                bank.write = Some(now);
+                rank.write = Some(now);
+                rank.read_or_write = Some(now);
+                return self.finish(Direction::Write, command, listener);
+            }
+            Kind::Refresh => {
+                rank.refresh = Some(now);
+                rank.owed -= 1;
+            }
+        }
+        CONTINUE
+    }
+
+    /// Takes the oldest request for the block of a read or write out of its queue.
+    fn finish(
+        &mut self,
+        direction: Direction,
+        command: Command,
+        listener: &mut impl Listener,
+    ) -> ControlFlow<()> {
+        let timing = &self.specification.timing;
+        let (queue, latency) = match direction {
+            Direction::Read => (&mut self.reads, timing.t_cas),
+            Direction::Write => (&mut self.writes, timing.t_cwd),
+        };
+        let place = (command.rank as u8, command.bank as u8, command.row, command.column);
+        let nth = queue
+            .queued
+            .iter()
+            .position(|request| (request.rank, request.bank, request.row, request.column) == place)
+            .expect("a read or write is issued for a request");
+        let end = self.now + latency + timing.burst;
+        self.bus = Some((end, command.rank as u8, direction));
+        listener.done(&queue.queued.remove(nth), end)
+    }
+}

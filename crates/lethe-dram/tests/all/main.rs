@@ -1,0 +1,6 @@
+//! The promises of the crate, on random loads.
+
+mod equality;
+mod load;
+mod memory;
+mod rules;
