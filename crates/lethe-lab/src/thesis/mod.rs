@@ -25,6 +25,7 @@ mod plain;
 mod printed;
 mod ran;
 mod real;
+mod recorded;
 mod reliability;
 mod rings;
 mod row;

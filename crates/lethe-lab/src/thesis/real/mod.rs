@@ -15,7 +15,7 @@ use super::options::Options;
 use super::runs::job_of;
 use super::section::Section;
 use super::trial::Trial;
-use super::{plain, rings, schemes};
+use super::{objects, plain, rings, schemes};
 use crate::bench::Progress;
 use both::Both;
 use lethe_vault::SchemeParameters;
@@ -113,7 +113,7 @@ fn both(
         "none" => plain::objects(trial)?,
         "blocks" => plain::blocks_one_by_one(&as_proxy)?,
         "path" => schemes::path_planned(trial)?,
-        "serve" => rings::served(trial)?,
+        "serve" => objects::served(trial)?,
         _ => rings::planned(trial)?,
     };
     Ok(Both { scheme, real, computed })
