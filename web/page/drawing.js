@@ -9,12 +9,6 @@ const LEAST_FONT = 7;
 /** The least width of a processor's column for the words in it. */
 const WORDS_WIDTH = 76;
 
-/** The colour of a block: neighbours differ. */
-export function colourOf(block, isDark) {
-  const hue = (block * 137.508) % 360;
-  return isDark ? `hsl(${hue} 45% 38%)` : `hsl(${hue} 62% 80%)`;
-}
-
 /** The blocks that the accesses of this moment are to. */
 const wantedIn = (run) => new Set((run.round?.accesses ?? []).flatMap((access) => (access ? [access.block] : [])));
 
@@ -116,7 +110,7 @@ function drawPart(brush, { title, asks, x = 0, y, cells, items, name }) {
   for (const [nth, cell] of cells.entries()) {
     const item = items[nth];
     const isMapped = name === "stash" || item.place !== null;
-    context.fillStyle = isMapped ? colourOf(item.block, colours.isDark) : colours.cold;
+    context.fillStyle = isMapped ? colours.ofBlock(item.block) : colours.cold;
     context.fillRect(cell.x + 0.5, cell.y + 0.5, cell.width - 1.5, cell.height - 1.5);
     const below = name === "map" ? item.place : item.leaf;
     label(brush, cell, item.block, item.number, below ?? null);
@@ -196,7 +190,7 @@ function drawCells(brush, { cells, boxes }) {
     const isGone = isEmpty || (stale.has(cell.slot) && !now.has(cell.slot));
     if (block >= 0 && !isGone && view.label !== "nothing") {
       context.globalAlpha = old.has(entry) ? 0.35 : 1;
-      context.fillStyle = colourOf(block, colours.isDark);
+      context.fillStyle = colours.ofBlock(block);
       context.fillRect(x, y, width, height);
       label(brush, cell, block, state.numbers[entry], null);
       if (wanted.has(block) && !old.has(entry)) outlined.push(cell);

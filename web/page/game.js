@@ -3,11 +3,12 @@
 // Four blocks were asked for once each, and the provider saw how. Then one of them is asked for again. Everything is
 // drawn anew for each round.
 
-import { coloursOf, prepare } from "./surface.js";
+import { coloursOf } from "./colours.js";
 import { layOut } from "./layout.js";
 import { slotsOf } from "./player.js";
 import { randomFrom } from "./random.js";
 import { usualBatch } from "./setting.js";
+import { prepare } from "./surface.js";
 
 export const CANDIDATES = 4;
 const CAPACITY = 16;
