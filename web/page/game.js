@@ -37,7 +37,7 @@ export function playRound(engine, entry, seed) {
   const answer = random(CANDIDATES);
   const seen = ask(blocks[answer]);
   engine.ask({ do: "drop", simulation });
-  return { areas: made.areas, blocksPerSlot: made.blocksPerSlot, shown, seen, answer, writes };
+  return { areas: made.areas, shown, seen, answer, writes };
 }
 
 /** The places that an operation touches, and those between which a message went. */
@@ -62,9 +62,9 @@ export function guess(round, random) {
 }
 
 /** Draws what the provider saw of one access, small. */
-export function drawSight(canvas, { areas, blocksPerSlot }, operations) {
+export function drawSight(canvas, { areas }, operations) {
   const width = canvas.getBoundingClientRect().width;
-  const drawing = layOut(areas, blocksPerSlot, width, -14);
+  const drawing = layOut(areas, width, -14);
   const context = prepare(canvas, drawing.height);
   const colours = coloursOf(canvas);
   const [read, written] = [new Set(), new Set()];
