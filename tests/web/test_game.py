@@ -54,6 +54,22 @@ def test_a_machine_wins_where_a_scheme_leaks_and_guesses_where_it_does_not_as_of
     picture(page, tmp_path, f"game-{scheme}")
 
 
+# The pixels of the middle column that are drawn above the trees: two arcs cross it.
+ARCS = """canvas => {
+    const scale = canvas.width / canvas.getBoundingClientRect().width;
+    const { data } = canvas.getContext("2d").getImageData(Math.round(canvas.width / 2), 0, 1, Math.round(100 * scale));
+    return data.filter((part, at) => at % 4 === 3 && part > 0).length;
+}"""
+
+
+def test_the_provider_sees_the_messages_between_processors_of_each_access(opened):
+    page = opened("scheme=parallel&tab=game")
+    counts = page.locator(".sights canvas, #sight").evaluate_all(f"sights => sights.map({ARCS})")
+    assert len(counts) == 5 and min(counts) > 2, counts
+    page = opened("scheme=parallel&tab=game", PHONE, "dark")
+    fits(page)
+
+
 def test_the_game_fits_a_phone(opened, tmp_path):
     page = opened("scheme=detworam&tab=game", PHONE, "dark")
     fits(page)
