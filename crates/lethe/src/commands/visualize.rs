@@ -77,6 +77,8 @@ pub(super) struct Arguments {
 /// # Errors
 /// The schemes cannot be had, or the port is taken.
 pub(super) async fn run(Arguments { port, module }: Arguments) -> Result<Exit> {
+    // A port that is taken is told before anything is built.
+    let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), "--port".into())?;
     let path = module.map_or_else(find, Ok)?;
     let module = tokio::fs::read(&path).await.with_context(|| path.display().to_string())?;
     if !module.starts_with(b"\0asm") {
@@ -85,7 +87,6 @@ pub(super) async fn run(Arguments { port, module }: Arguments) -> Result<Exit> {
             path.display()
         );
     }
-    let listener = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), "--port".into())?;
     let address = listener.local_addr()?;
     let mut interrupts = Interrupts::listen()?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
